@@ -1,0 +1,87 @@
+// The parts of `understudy run`: recordings, pace, status line.
+#ifndef UNDERSTUDY_CLI_RUN_H
+#define UNDERSTUDY_CLI_RUN_H
+
+#include "cli.h"
+
+// ---- recordings (record.c) ----
+
+// One CSV file: a header with names, then a row per due tick, "time" first. Written through a buffer of its own.
+typedef struct cli_recorder {
+    const char *path;  // borrowed; "-" is standard output
+    int file;
+    char *buffer;
+    size_t n_byte;
+    int32_t n_column;
+    int32_t *value;        // ids of us_sim_find_value
+    double ticks_per_row;  // at least 1
+    int64_t next_row;      // its number, counted from tick 0
+    int64_t next_tick;     // when it is due
+    int64_t n_row;         // written so far
+    int failed;            // errno of the first failed write; 0: none
+} cli_recorder;
+
+typedef struct cli_recorder_def {
+    const char *path;
+    double ticks_per_row;
+    int32_t n_value;  // 0: every joint's q and v
+    const char *const *values;
+    bool with_energy;  // a last column "energy"
+    us_place place;    // where it was asked for, for errors
+} cli_recorder_def;
+
+// Opens the file and writes the header. CLI_GO_ON or the exit code, the error shown.
+int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const us_spec *spec, us_sim *sim);
+// Writes the row that is due at the sim's tick.
+void cli_recorder_write(cli_recorder *recorder, us_sim *sim);
+void cli_recorder_flush(cli_recorder *recorder);
+// Flushes and closes. CLI_GO_ON, or CLI_CANNOT_WRITE with the error shown.
+int cli_recorder_fini(cli_recorder *recorder);
+
+// The whole buffer to a file; false with errno set when that fails.
+bool cli_write_file(const char *path, const void *bytes, size_t length);
+
+// ---- pace (pace.c) ----
+
+int64_t cli_now_ns(void);  // CLOCK_MONOTONIC
+
+typedef struct cli_pace {
+    double rate;          // simulated seconds per second; 0: as fast as possible
+    double step_ns;       // wall time of a step at this rate
+    double start_ns;      // when step 0 ended, so to say; moves when the schedule slips
+    double tolerance_ns;  // later than this is a missed deadline
+    int64_t batch;        // most steps before looking at the clock again
+    int64_t n_done;
+    int64_t n_missed;  // steps that ended more than the tolerance after their time
+    double worst_late_ns;
+    double slipped_ns;  // by how much the schedule was put off in all
+} cli_pace;
+
+void cli_pace_start(cli_pace *pace, double rate, double step);
+// How many steps to do now. Sleeps when none is due; 0 when woken early (a signal).
+int64_t cli_pace_due(cli_pace *pace);
+// Tells what was done between two times.
+void cli_pace_done(cli_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end_ns);
+
+// ---- status line (status.c) ----
+
+typedef struct cli_status {
+    bool is_live;
+    double goal;  // simulated seconds to run; 0: until stopped
+    double start_time;
+    double start_energy;
+    bool has_rows;
+    int64_t last_ns;  // of the line on the screen
+    int64_t start_ns;
+    int64_t last_step;    // steps done then
+    double step_seconds;  // time inside steps since start
+    double last_step_seconds;
+} cli_status;
+
+void cli_status_start(cli_status *status, us_sim *sim, bool is_live, double goal);
+void cli_status_show(cli_status *status, us_sim *sim, const cli_pace *pace, int64_t now_ns);
+void cli_status_clear(const cli_status *status);
+// One line about the whole run.
+void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *pace, FILE *out);
+
+#endif

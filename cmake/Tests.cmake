@@ -1,0 +1,60 @@
+# Every tests/<directory>/test_*.c is one program and one CTest named <directory>/test_*, labelled with the directory.
+# Every tests/project/*.sh is one CTest named project/*, which checks the source tree and the build rather than the library.
+
+# What tests share. An archive, so that each takes only what it uses.
+file(GLOB us_test_support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
+add_library(us_test_common INTERFACE)
+target_include_directories(us_test_common INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests/support)
+target_compile_definitions(us_test_common INTERFACE
+  US_SOURCE_DIR="${CMAKE_SOURCE_DIR}" US_BINARY_DIR="${CMAKE_BINARY_DIR}" US_PROGRAM="$<TARGET_FILE:understudy_program>")
+target_link_libraries(us_test_common INTERFACE us_flags understudy_static PkgConfig::CMOCKA PkgConfig::XML2 PkgConfig::ASSIMP PkgConfig::CJSON m)
+if(us_test_support)
+  add_library(us_test_support STATIC ${us_test_support})
+  target_link_libraries(us_test_support PUBLIC us_test_common)
+else()
+  add_library(us_test_support ALIAS us_test_common)
+endif()
+
+function(us_add_test directory source)
+  get_filename_component(name ${source} NAME_WE)
+  set(target ${directory}_${name})
+  set(scratch ${CMAKE_BINARY_DIR}/tests/${directory}/${name}.scratch)
+  add_executable(${target} ${source})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${directory})
+  target_link_libraries(${target} PRIVATE us_test_support)
+  if(directory STREQUAL "peers")
+    target_link_libraries(${target} PRIVATE us_mujoco)
+  endif()
+  add_dependencies(${target} understudy_program)
+  # Each test runs in a directory of its own: what it writes meets nobody.
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME ${directory}/${name} COMMAND ${target} WORKING_DIRECTORY ${scratch})
+  if(directory STREQUAL "physics" OR directory STREQUAL "peers" OR US_SANITIZE)
+    set(timeout 600)
+  else()
+    set(timeout 120)
+  endif()
+  set_tests_properties(${directory}/${name} PROPERTIES LABELS ${directory} TIMEOUT ${timeout})
+endfunction()
+
+set(us_test_directories unit physics determinism api e2e)
+if(TARGET us_mujoco)
+  list(APPEND us_test_directories peers)
+endif()
+foreach(directory ${us_test_directories})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${directory}/test_*.c)
+  foreach(source ${sources})
+    us_add_test(${directory} ${source})
+  endforeach()
+endforeach()
+
+# The scripts take the source and the build directory as arguments, and find them and the program in the environment too.
+file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/project/*.sh)
+foreach(script ${scripts})
+  get_filename_component(name ${script} NAME_WE)
+  set(scratch ${CMAKE_BINARY_DIR}/tests/project/${name}.scratch)
+  file(MAKE_DIRECTORY ${scratch})
+  add_test(NAME project/${name} COMMAND bash ${script} ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} WORKING_DIRECTORY ${scratch})
+  set_tests_properties(project/${name} PROPERTIES LABELS project TIMEOUT 300
+    ENVIRONMENT "US_SOURCE_DIR=${CMAKE_SOURCE_DIR};US_BINARY_DIR=${CMAKE_BINARY_DIR};US_PROGRAM=$<TARGET_FILE:understudy_program>;CC=${CMAKE_C_COMPILER}")
+endforeach()

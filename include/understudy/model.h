@@ -1,0 +1,85 @@
+// The compiled system: constant, shareable between threads and worlds, indices everywhere.
+#ifndef UNDERSTUDY_MODEL_H
+#define UNDERSTUDY_MODEL_H
+
+#include "understudy/base.h"
+#include "understudy/math.h"
+#include "understudy/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct us_model us_model;
+
+// Elements are typed indices; -1 is none. A body is a link of the spec, also when it was merged into another one by a
+// fixed joint: body i is link i of the spec, joint i is joint i, drive i is drive i.
+typedef struct us_body {
+    int32_t i;
+} us_body;
+typedef struct us_joint {
+    int32_t i;
+} us_joint;
+typedef struct us_drive {
+    int32_t i;
+} us_drive;
+
+// Checks the whole spec and compiles it. Warnings about doubtful content are added to the spec. Fixed joints are merged,
+// names kept. The spec is not needed afterwards. `allocator` may be NULL (the default one).
+US_API us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model, us_error *err);
+// us_spec_load and us_model_compile in one.
+US_API us_status us_model_load(const char *path, const us_load_def *def, us_model **out_model, us_error *err);
+US_API void us_model_destroy(us_model *model);  // NULL is allowed
+
+typedef struct us_model_counts {
+    int32_t n_body, n_joint, n_drive;
+    int32_t n_q, n_v;         // positions, velocities
+    int32_t n_node;           // links that move, one per velocity (multi-axis joints count several)
+    int32_t n_tree;
+    int32_t n_row;            // constraint rows, redundant ones included
+    size_t model_bytes;       // state and scratch: us_sim_get_field
+} us_model_counts;
+
+US_API us_model_counts us_model_get_counts(const us_model *model);
+US_API double us_model_get_step(const us_model *model);
+US_API us_vec3 us_model_get_gravity(const us_model *model);
+US_API us_integrator us_model_get_integrator(const us_model *model);
+US_API uint64_t us_model_hash(const us_model *model);
+
+US_API us_body us_model_find_body(const us_model *model, const char *name);
+US_API us_joint us_model_find_joint(const us_model *model, const char *name);
+US_API us_drive us_model_find_drive(const us_model *model, const char *name);
+// Names are borrowed from the model; NULL for a bad index.
+US_API const char *us_model_body_name(const us_model *model, us_body body);
+US_API const char *us_model_joint_name(const us_model *model, us_joint joint);
+US_API const char *us_model_drive_name(const us_model *model, us_drive drive);
+
+typedef struct us_joint_info {
+    us_joint_type type;
+    us_body parent, child;    // parent.i is US_WORLD for the world
+    int32_t first_q, n_q;     // its positions in q
+    int32_t first_v, n_v;     // its velocities in v
+} us_joint_info;
+
+US_API us_joint_info us_model_get_joint(const us_model *model, us_joint joint);  // type US_JOINT_COUNT for a bad index
+US_API us_inertia us_model_get_inertia(const us_model *model, us_body body);     // of the link alone, as written
+US_API us_joint us_model_get_drive_joint(const us_model *model, us_drive drive);
+
+// "joint" for a joint with one coordinate, otherwise "joint.x": the name of velocity i (or position i), into buf.
+// Returns the length it needs. For a bad index the name is "".
+US_API size_t us_model_velocity_name(const us_model *model, int32_t i, char *buf, size_t cap);
+US_API size_t us_model_position_name(const us_model *model, int32_t i, char *buf, size_t cap);
+
+// One row per array of the model (and, through us_sim_get_field, of state and scratch): for `info` and for tools that read snapshots.
+typedef struct us_field_info {
+    const char *block;  // "model", "state", "scratch"
+    const char *name, *type, *unit, *about;
+    size_t count, bytes;
+} us_field_info;
+US_API int32_t us_model_n_field(const us_model *model);
+US_API us_field_info us_model_get_field(const us_model *model, int32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+// A world that steps: state, snapshot, hash, pace.
+//
+// A us_sim is opaque and belongs to one thread at a time; any number may share one model. Nothing is allocated after
+// us_sim_create. A step that fails leaves the last tick whole.
+#ifndef UNDERSTUDY_SIM_H
+#define UNDERSTUDY_SIM_H
+
+#include "understudy/dyn.h"
+#include "understudy/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct us_sim us_sim;
+
+typedef struct us_sim_def {
+    us_allocator allocator;
+    bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
+} us_sim_def;
+
+US_API us_sim_def us_sim_def_default(void);
+
+// The model must outlive the sim. The start state is projected onto the constraints; US_ERR_CONSTRAINT when a loop cannot close.
+// `def` may be NULL.
+US_API us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
+US_API void us_sim_destroy(us_sim *sim);  // NULL is allowed
+US_API us_status us_sim_reset(us_sim *sim);  // back to the start state, tick 0
+
+// What enters at a tick boundary. Every pointer may be NULL. Torques and wrenches act for this tick only; drive commands
+// stay until the next one. Values that are not finite are refused (US_ERR_VALUE) and nothing changes.
+typedef struct us_command {
+    const double *torque;          // n_v, added to the drives'
+    const us_wrench *wrench;       // n_body, at each link's origin, world axes
+    const double *drive_position;  // n_drive
+    const double *drive_velocity;  // n_drive
+    const double *drive_torque;    // n_drive
+} us_command;
+
+// Exactly one tick. `command` may be NULL.
+US_API us_status us_sim_step(us_sim *sim, const us_command *command);
+// What the last failed step found: tick, stage and element.
+US_API const us_error *us_sim_view_error(const us_sim *sim);
+
+US_API const us_model *us_sim_view_model(const us_sim *sim);
+US_API int64_t us_sim_get_tick(const us_sim *sim);
+US_API double us_sim_get_time(const us_sim *sim);
+US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);    // X_WB; NaN for a bad index. Cost: the path to the root
+US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);        // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API const double *us_sim_view_q(const us_sim *sim);              // n_q
+US_API const double *us_sim_view_v(const us_sim *sim);              // n_v
+US_API const double *us_sim_view_torque(const us_sim *sim);         // n_drive: what each drive gave in the last step (state)
+US_API us_status us_sim_set_state(us_sim *sim, const double *q, const double *v);  // NULL keeps; quaternions are normalised
+US_API us_energy us_sim_get_energy(us_sim *sim);
+US_API us_momentum us_sim_get_momentum(us_sim *sim);
+US_API double us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+
+// A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
+// "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",
+// "closure", "time". Returns an id >= 0, or -1 for an unknown name.
+US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
+US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
+
+// Snapshot: buf NULL asks for the size only. Restore checks that the model is the same one.
+US_API us_status us_sim_save(const us_sim *sim, void *buf, size_t cap, size_t *out_length);
+US_API us_status us_sim_restore(us_sim *sim, const void *buf, size_t length);
+US_API uint64_t us_sim_hash(const us_sim *sim);  // of the state alone
+
+// The arrays of the state, then those of the scratch (us_field_info.block says which).
+US_API int32_t us_sim_n_field(const us_sim *sim);
+US_API us_field_info us_sim_get_field(const us_sim *sim, int32_t i);
+
+// Fills the scratch with garbage. Nothing may change by it: for tests.
+US_API void us_sim_poison(us_sim *sim);
+
+// X(code, name): the stages of a step, in order.
+#define US_STAGE_LIST(X)                \
+    X(US_STAGE_COMMAND, "command")      \
+    X(US_STAGE_DYNAMICS, "dynamics")    \
+    X(US_STAGE_CONSTRAIN, "constrain")  \
+    X(US_STAGE_COMMIT, "commit")
+
+typedef enum us_stage {
+#define US_STAGE_ENUM(code, name) code,
+    US_STAGE_LIST(US_STAGE_ENUM)
+#undef US_STAGE_ENUM
+        US_STAGE_COUNT
+} us_stage;
+
+US_API const char *us_stage_name(us_stage stage);
+
+typedef struct us_profile {
+    int64_t n_step;
+    double seconds[US_STAGE_COUNT];  // summed since create or the last read; 0 without enable_profile
+} us_profile;
+US_API us_profile us_sim_take_profile(us_sim *sim);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,99 @@
+// Mass matrix by composite rigid bodies, and its factors along the branches of the tree.
+//
+// H_ij is 0 unless j is on i's way to the root. So H is kept as one row per node, along its path: row i has the entries of
+// its ancestors from the root down to i itself. An ancestor's row is as long a beginning of the same path, which makes every
+// inner loop below run over neighbouring numbers. H = L^T D L fills nothing in (Featherstone 2008, section 8.5), because
+// it eliminates from the leaves inwards:
+//
+//     row k:  [ H_k0  H_k1 ... H_kk ]          for each ancestor at place a:   row_a[0..a] -= (H_ka / D_k) row_k[0..a]
+#include "dyn/kinematics.h"
+
+void usi_crba(us_dyn *d) {
+    const us_model *m = d->model;
+    // Composite inertias replace the links' own: J and h of everything beyond, about O.
+    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+        usi_link *k = &d->link[i];
+        usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(k->h[3]);
+        usi_v4 n = k->J[0] * usi_v4_lane0(k->Sw) + k->J[1] * usi_v4_lane1(k->Sw) + k->J[2] * usi_v4_lane2(k->Sw) + usi_v4_cross(h, k->Sv);
+        usi_v4 f = mass * k->Sv - usi_v4_cross(h, k->Sw);
+        double *row = d->row + m->row_start[i];
+        const int32_t *path = m->path + m->row_start[i];
+        int32_t length = m->row_start[i + 1] - m->row_start[i];
+        for (int32_t a = 0; a < length; a++) row[a] = usi_v4_sum(d->link[path[a]].Sw * n + d->link[path[a]].Sv * f);
+        int32_t parent = m->node[i].parent;
+        if (parent < 0) continue;
+        usi_link *P = &d->link[parent];
+        for (int j = 0; j < 3; j++) P->J[j] += k->J[j];
+        P->h += k->h;
+    }
+}
+
+bool usi_factor(us_dyn *d, const double *diag, const double *damp) {
+    const us_model *m = d->model;
+    bool ok = true;
+    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+        double *restrict row = d->row + m->row_start[i];
+        const int32_t *path = m->path + m->row_start[i];
+        int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
+        double pivot = row[last] + (diag ? diag[i] : m->armature[i]);
+        ok = ok && pivot > 0;
+        double inverse = damp ? usi_damped_inverse(pivot, damp[i]) : 1 / pivot;
+        d->pivot[i] = pivot;
+        d->inv_d[i] = inverse;
+        for (int32_t a = 0; a < last; a++) {
+            double factor = row[a] * inverse;
+            double *restrict up = d->row + m->row_start[path[a]];
+            for (int32_t b = 0; b <= a; b++) up[b] -= factor * row[b];
+        }
+        for (int32_t a = 0; a < last; a++) row[a] *= inverse;
+    }
+    return ok;
+}
+
+void usi_solve_upper(const us_dyn *d, double *x) {
+    const us_model *m = d->model;
+    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+        const double *row = d->row + m->row_start[i];
+        const int32_t *path = m->path + m->row_start[i];
+        int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
+        double xi = x[i];
+        if (xi == 0) continue;
+        for (int32_t a = 0; a < last; a++) x[path[a]] -= row[a] * xi;
+    }
+}
+
+void usi_solve_lower(const us_dyn *d, double *x) {
+    const us_model *m = d->model;
+    for (int32_t i = 0; i < m->n_node; i++) {
+        const double *row = d->row + m->row_start[i];
+        const int32_t *path = m->path + m->row_start[i];
+        int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
+        double sum = 0;
+        for (int32_t a = 0; a < last; a++) sum += row[a] * x[path[a]];
+        x[i] -= sum;
+    }
+}
+
+void usi_solve(const us_dyn *d, double *x) {
+    usi_solve_upper(d, x);
+    for (int32_t i = 0; i < d->model->n_node; i++) x[i] *= d->inv_d[i];
+    usi_solve_lower(d, x);
+}
+
+us_status us_dyn_mass_matrix(us_dyn *d, const double *q, double *out_h) {
+    if (!d || !q || !out_h) return US_ERR_ARG;
+    const us_model *m = d->model;
+    size_t n = (size_t)m->n_node;
+    usi_kinematics(d, q, NULL, NULL);
+    usi_inertias(d, false);
+    usi_crba(d);
+    memset(out_h, 0, n * n * sizeof *out_h);
+    for (int32_t i = 0; i < m->n_node; i++) {
+        for (int32_t at = m->row_start[i]; at < m->row_start[i + 1]; at++) {
+            size_t r = (size_t)i, c = (size_t)m->path[at];
+            out_h[r * n + c] = out_h[c * n + r] = d->row[at];
+        }
+        out_h[(size_t)i * n + (size_t)i] += m->armature[i];
+    }
+    return US_OK;
+}

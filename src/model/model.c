@@ -1,0 +1,147 @@
+// Questions to a compiled model: counts, names, where a joint's coordinates are.
+#include "model/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+us_status us_model_load(const char *path, const us_load_def *def, us_model **out_model, us_error *err) {
+    us_load_def d = def ? *def : us_load_def_default();
+    us_spec *spec = NULL;
+    us_status status = us_spec_load(path, &d, &spec, err);
+    if (!status) status = us_model_compile(spec, &d.allocator, out_model, err);
+    us_spec_destroy(spec);
+    return status;
+}
+
+void us_model_destroy(us_model *m) {
+    if (!m) return;
+    us_allocator a = m->allocator;
+    usi_release(&a, m->block, m->block_size, USI_ALIGN);
+    usi_release(&a, m, sizeof *m, _Alignof(us_model));
+}
+
+int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap) {
+    int32_t n = 0;
+    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_body = m->n_body, n_joint = m->n_joint;
+    const int32_t n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop, n_names = m->n_names, n_element = m->n_element;
+    size_t size = 0;
+#define ROW(type, name, count, unit, about)                                                                        \
+    {                                                                                                              \
+        size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                           \
+        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, (size_t)(count), sizeof(type)};       \
+        n++;                                                                                                       \
+    }
+    USI_MODEL_FIELDS(ROW)
+#undef ROW
+    return n;
+}
+
+us_pose usi_node_rest(const usi_node *n) {
+    us_mat3 R = {{n->T[0][0], n->T[1][0], n->T[2][0], n->T[0][1], n->T[1][1], n->T[2][1], n->T[0][2], n->T[1][2], n->T[2][2]}};
+    us_pose X = {us_quat_from_matrix(R), usi_v4_vec3(n->r)};
+    return X;
+}
+
+us_pose usi_node_motion(const usi_node *n, const double *q) {
+    us_pose X = us_pose_identity();
+    switch (n->kind) {
+    case USI_NODE_HINGE: X.q = us_quat_exp(us_vec3_make(0, 0, q[0])); break;
+    case USI_NODE_SLIDE: X.p.z = q[0]; break;
+    case USI_NODE_SCREW:
+        X.q = us_quat_exp(us_vec3_make(0, 0, q[0]));
+        X.p.z = n->pitch * q[0];
+        break;
+    case USI_NODE_FREE: X.p = us_vec3_make(q[4], q[5], q[6]);  // and the quaternion
+    // fall through
+    case USI_NODE_BALL: X.q = us_quat_normalize((us_quat){q[0], q[1], q[2], q[3]}); break;
+    default: break;
+    }
+    return X;
+}
+
+us_model_counts us_model_get_counts(const us_model *m) {
+    us_model_counts c = {0};
+    if (!m) return c;
+    c.n_body = m->n_body, c.n_joint = m->n_joint, c.n_drive = m->n_drive;
+    c.n_q = m->n_q, c.n_v = m->n_node, c.n_node = m->n_node;
+    c.n_tree = m->n_tree, c.n_row = m->n_row;
+    c.model_bytes = sizeof *m + m->block_size;
+    return c;
+}
+
+double us_model_get_step(const us_model *m) { return m ? m->step : NAN; }
+us_integrator us_model_get_integrator(const us_model *m) { return m ? m->integrator : US_INTEGRATOR_COUNT; }
+uint64_t us_model_hash(const us_model *m) { return m ? m->hash : 0; }
+us_vec3 us_model_get_gravity(const us_model *m) { return m ? m->gravity : us_vec3_make(NAN, NAN, NAN); }
+
+static int32_t find(const us_model *m, const int32_t *starts, int32_t n, const char *name) {
+    if (!m || !name) return -1;
+    for (int32_t i = 0; i < n; i++) {
+        if (strcmp(m->names + starts[i], name) == 0) return i;
+    }
+    return -1;
+}
+us_body us_model_find_body(const us_model *m, const char *name) { return (us_body){m ? find(m, m->body_name, m->n_body, name) : -1}; }
+us_joint us_model_find_joint(const us_model *m, const char *name) { return (us_joint){m ? find(m, m->joint_name, m->n_joint, name) : -1}; }
+us_drive us_model_find_drive(const us_model *m, const char *name) { return (us_drive){m ? find(m, m->drive_name, m->n_drive, name) : -1}; }
+
+static bool in(int32_t i, int32_t n) { return i >= 0 && i < n; }
+const char *us_model_body_name(const us_model *m, us_body b) { return m && in(b.i, m->n_body) ? m->names + m->body_name[b.i] : NULL; }
+const char *us_model_joint_name(const us_model *m, us_joint j) { return m && in(j.i, m->n_joint) ? m->names + m->joint_name[j.i] : NULL; }
+const char *us_model_drive_name(const us_model *m, us_drive d) { return m && in(d.i, m->n_drive) ? m->names + m->drive_name[d.i] : NULL; }
+
+us_joint_info us_model_get_joint(const us_model *m, us_joint j) {
+    us_joint_info info = {US_JOINT_COUNT, {-1}, {-1}, 0, 0, 0, 0};
+    if (!m || !in(j.i, m->n_joint)) return info;
+    const usi_joint *k = &m->joint[j.i];
+    info.type = (us_joint_type)k->type;
+    info.parent.i = k->parent, info.child.i = k->child;
+    info.first_q = k->first_q, info.n_q = k->n_q, info.first_v = k->first_v, info.n_v = k->n_v;
+    return info;
+}
+
+us_inertia us_model_get_inertia(const us_model *m, us_body b) {
+    us_inertia none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN, NAN}};
+    return m && in(b.i, m->n_body) ? m->body[b.i].inertia : none;
+}
+
+us_joint us_model_get_drive_joint(const us_model *m, us_drive d) { return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1}; }
+
+// The names of a joint's coordinates, after the dot.
+static const char *coordinate_name(us_joint_type type, bool is_position, int32_t k) {
+    static const char *const quat[] = {"qw", "qx", "qy", "qz", "x", "y", "z"}, *const twist[] = {"wx", "wy", "wz", "vx", "vy", "vz"};
+    static const char *const cylindrical[] = {"angle", "distance"}, *const universal[] = {"1", "2"}, *const planar[] = {"x", "y", "angle"};
+    switch (type) {
+    case US_JOINT_SPHERICAL:
+    case US_JOINT_FLOATING: return is_position ? quat[k] : twist[k];
+    case US_JOINT_CYLINDRICAL: return cylindrical[k];
+    case US_JOINT_UNIVERSAL: return universal[k];
+    case US_JOINT_PLANAR: return planar[k];
+    default: return "";
+    }
+}
+
+static size_t name_of(const us_model *m, int32_t i, bool is_position, char *buf, size_t cap) {
+    for (int32_t j = 0; m && j < m->n_joint; j++) {
+        const usi_joint *k = &m->joint[j];
+        int32_t first = is_position ? k->first_q : k->first_v, n = is_position ? k->n_q : k->n_v;
+        if (i < first || i >= first + n) continue;
+        const char *coordinate = coordinate_name((us_joint_type)k->type, is_position, i - first);
+        return (size_t)snprintf(buf, cap, "%s%s%s", m->names + m->joint_name[j], coordinate[0] ? "." : "", coordinate);
+    }
+    if (cap) buf[0] = 0;
+    return 0;
+}
+size_t us_model_velocity_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, false, buf, cap); }
+size_t us_model_position_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, true, buf, cap); }
+
+int32_t us_model_n_field(const us_model *m) { return m ? usi_model_fields(m, NULL, 0) : 0; }
+
+us_field_info us_model_get_field(const us_model *m, int32_t i) {
+    us_field_info info = {"model", "", "", "", "", 0, 0};
+    usi_field f[64];
+    if (!m || i < 0 || i >= usi_model_fields(m, f, 64)) return info;
+    info.name = f[i].name, info.type = f[i].type, info.unit = f[i].unit, info.about = f[i].about;
+    info.count = f[i].count, info.bytes = f[i].count * f[i].each;
+    return info;
+}

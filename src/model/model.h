@@ -1,0 +1,147 @@
+// The compiled system as the algorithms see it: flat arrays carved from one block.
+//
+// Every velocity has a node: a link of its own, joined to its parent by one axis. A joint with several axes is a row of
+// nodes of which only the last carries mass. Node i and velocity i are the same number. A node's frame N has its origin on
+// the joint and its z axis along the joint's axis, so that one formula serves every hinge; where the links of the spec
+// are relative to that is in `body`. Nodes are sorted depth first, parents before children, tree by tree.
+#ifndef USI_MODEL_MODEL_H
+#define USI_MODEL_MODEL_H
+
+#include "base/memory.h"
+#include "math/v4.h"
+#include "understudy/model.h"
+
+typedef enum usi_node_kind {
+    USI_NODE_HINGE,  // turns about z
+    USI_NODE_SLIDE,  // moves along z
+    USI_NODE_SCREW,  // turns about z and moves by pitch along it
+    USI_NODE_BALL,   // first of three: turns by a quaternion; the axes are the child's x, y, z
+    USI_NODE_FREE,   // first of six: quaternion and position; the child's axes, angular then linear
+    USI_NODE_NEXT,   // the second and later ones of a ball or free joint
+} usi_node_kind;
+
+enum {
+    USI_NODE_TURNED = 1,       // T is not the identity
+    USI_NODE_MASSIVE = 2,      // has mass or inertia of its own
+    USI_NODE_ROOT = 4,         // belongs to a joint on the world: the tree's origin moves with it
+    USI_NODE_CARRY = 8,        // its parent is the node before it
+    USI_NODE_STORE_FIRST = 16, // not CARRY, and the first of its siblings that the backward pass stores
+    USI_NODE_STORED = 32,      // has children that are stored rather than carried
+};
+
+typedef struct usi_node {
+    usi_v4 T[3];     // columns of R_PN at q = 0, in the parent node's axes (world axes for a root)
+    usi_v4 r;        // m, p_PN at q = 0, in the parent node's axes
+    usi_v4 com;      // m, p_NNcm; the spare lane holds the mass, kg
+    usi_v4 I[3];     // kg m^2, columns of the inertia about the centre of mass, in N's axes
+    double pitch;    // m/rad, screws only
+    int32_t parent;  // node, or -1 for the world
+    int32_t kind;
+    int32_t q;       // first position index
+    int32_t tree;
+    int32_t flags;
+    int32_t joint;
+} usi_node;
+
+typedef struct usi_tree {
+    int32_t first, end;     // nodes first .. end - 1
+    int32_t is_free_body;   // a single free body that nothing else holds: integrated in momentum form
+    int32_t is_free_tree;   // a floating tree without constraints to elsewhere: its momentum is kept
+} usi_tree;
+
+typedef struct usi_body {
+    us_pose X_NB;     // the link in its node's frame (in the world when node is -1)
+    us_inertia inertia;
+    int32_t node;
+    int32_t joint;    // the joint above it
+} usi_body;
+
+typedef struct usi_joint {
+    us_pose X_PF;
+    int32_t type, parent, child;  // us_joint_type, bodies
+    int32_t first_q, n_q, first_v, n_v;
+    int32_t reserved;  // no padding: the model is hashed byte by byte
+} usi_joint;
+
+typedef struct usi_drive {
+    double kp, kd, limit;                  // limit: infinite when none
+    double position, velocity, torque;     // start values
+    int32_t joint, v, q, reserved;
+} usi_drive;
+
+// A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v), low, high).
+// Drives, dry friction (a stiff damper that gives way) and joint limits (a stiff spring that only pushes) are all of this kind.
+typedef struct usi_element {
+    double kp, kd, position, low, high;
+    int32_t v, q;
+    int32_t drive;  // whose command position, velocity and torque come from; -1: none, the rest is constant
+    int32_t is_stop;
+} usi_element;
+
+// A row sum(factor * q) = offset.
+typedef struct usi_coupling {
+    double factor[US_COUPLING_TERMS], offset;
+    int32_t v[US_COUPLING_TERMS], q[US_COUPLING_TERMS];
+    int32_t n_term, row;
+} usi_coupling;
+
+// A loop: frame C on node a, frame D on node b (or on the world: -1). Rows: 3 for the points, then n_axis rows "axis of C
+// perpendicular to axis of D".
+typedef struct usi_loop {
+    us_pose X_AC, X_BD;
+    int32_t node_a, node_b, n_axis, row;
+    int32_t axis_c[3], axis_d[3];  // which axes, 0 .. 2
+} usi_loop;
+
+// X(type, name, count, unit, about)
+#define USI_MODEL_FIELDS(X)                                                                            \
+    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                     \
+    X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                      \
+    X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H") \
+    X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")            \
+    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                  \
+    X(double, damping, n_node, "N m s", "viscous damping")                                              \
+    X(double, stiffness, n_node, "N m/rad", "joint spring")                                             \
+    X(double, rest, n_node, "rad", "where the joint spring is slack")                                   \
+    X(double, q_start, n_q, "rad, m", "start positions")                                                \
+    X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                        \
+    X(int32_t, soft, n_soft, "", "velocities with damping or a spring")                                 \
+    X(usi_element, element, n_element, "", "drives, dry friction, joint limits: torques with bounds")   \
+    X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                             \
+    X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                 \
+    X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
+    X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                    \
+    X(usi_loop, loop, n_loop, "", "loop closures")                                                      \
+    X(int32_t, body_name, n_body, "", "where the name begins in names")                                 \
+    X(int32_t, joint_name, n_joint, "", "where the name begins in names")                               \
+    X(int32_t, drive_name, n_drive, "", "where the name begins in names")                               \
+    X(char, names, n_names, "", "all names, each ended by 0")
+
+struct us_model {
+    us_allocator allocator;
+    void *block;  // all arrays
+    size_t block_size;
+    uint64_t hash;
+    us_vec3 gravity;  // m/s^2
+    double step;      // s
+    double tolerance; // of the error-controlled integrator
+    uint64_t seed;
+    us_integrator integrator;
+    int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft, n_element, n_names;
+    int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
+    bool is_flat;            // no ball or free joint: position i belongs to velocity i
+    double total_mass;  // kg, of all that moves
+#define MODEL_FIELD(type, name, count, unit, about) type *name;
+    USI_MODEL_FIELDS(MODEL_FIELD)
+#undef MODEL_FIELD
+};
+
+// Where the joint has moved a node's frame, in the frame it has at q = 0. `q` points at the joint's first position of this node.
+us_pose usi_node_motion(const usi_node *n, const double *q);
+// The frame at q = 0 in the parent node.
+us_pose usi_node_rest(const usi_node *n);
+
+// Fills one usi_field per array of the model (at most cap); returns how many there are.
+int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap);
+
+#endif

@@ -1,0 +1,178 @@
+// Questions to a running world: poses, energies, values by name.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/sim.h"
+
+const us_model *us_sim_view_model(const us_sim *s) { return s ? s->model : NULL; }
+int64_t us_sim_get_tick(const us_sim *s) { return s ? s->now.tick[0] : -1; }
+double us_sim_get_time(const us_sim *s) { return s ? (double)s->now.tick[0] * s->model->step : NAN; }
+const double *us_sim_view_q(const us_sim *s) { return s ? s->now.q : NULL; }
+const double *us_sim_view_v(const us_sim *s) { return s ? s->now.v : NULL; }
+const double *us_sim_view_torque(const us_sim *s) { return s ? s->now.drive_effort : NULL; }
+const us_error *us_sim_view_error(const us_sim *s) { return s ? &s->error : NULL; }
+
+const char *us_stage_name(us_stage stage) {
+    static const char *const names[] = {
+#define STAGE_NAME(code, name) name,
+        US_STAGE_LIST(STAGE_NAME)
+#undef STAGE_NAME
+    };
+    return (unsigned)stage < (unsigned)US_STAGE_COUNT ? names[stage] : "?";
+}
+
+us_profile us_sim_take_profile(us_sim *s) {
+    us_profile p = {0, {0}};
+    if (!s) return p;
+    p = s->profile;
+    memset(&s->profile, 0, sizeof s->profile);
+    return p;
+}
+
+us_pose us_sim_get_pose(const us_sim *s, us_body body) {
+    const us_pose bad = {{NAN, NAN, NAN, NAN}, {NAN, NAN, NAN}};
+    if (!s || body.i < 0 || body.i >= s->model->n_body) return bad;
+    const us_model *m = s->model;
+    us_pose X = m->body[body.i].X_NB;
+    for (int32_t i = m->body[body.i].node; i >= 0; i = m->node[i].parent) {
+        X = us_pose_mul(usi_node_rest(&m->node[i]), us_pose_mul(usi_node_motion(&m->node[i], s->now.q + m->node[i].q), X));
+    }
+    X.q = us_quat_normalize(X.q);
+    return X;
+}
+
+us_twist us_sim_get_twist(us_sim *s, us_body body) {
+    us_twist V = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
+    if (!s || body.i < 0 || body.i >= s->model->n_body) return V;
+    const usi_body *b = &s->model->body[body.i];
+    if (b->node < 0) return (us_twist){{0, 0, 0}, {0, 0, 0}};
+    usi_kinematics(s->dyn, s->now.q, s->now.v, NULL);
+    const usi_link *k = &s->dyn->link[b->node];
+    V.w = usi_v4_vec3(k->w);
+    V.v = usi_v4_vec3(k->v + usi_v4_cross(k->w, usi_link_point(k, b->X_NB.p)));
+    return V;
+}
+
+us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
+    if (!s) return US_ERR_ARG;
+    const us_model *m = s->model;
+    for (int32_t i = 0; q && i < m->n_q; i++) {
+        if (!isfinite(q[i])) return US_ERR_VALUE;
+    }
+    for (int32_t i = 0; v && i < m->n_node; i++) {
+        if (!isfinite(v[i])) return US_ERR_VALUE;
+    }
+    for (int32_t i = 0; q && i < m->n_node; i++) {
+        const usi_node *n = &m->node[i];
+        if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
+        const double *r = q + n->q;
+        if (!(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3] > 1e-12)) return US_ERR_VALUE;
+    }
+    if (q && m->n_q) memcpy(s->now.q, q, (size_t)m->n_q * sizeof(double));
+    for (int32_t i = 0; q && i < m->n_node; i++) {
+        const usi_node *n = &m->node[i];
+        if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
+        us_quat r = us_quat_normalize((us_quat){q[n->q], q[n->q + 1], q[n->q + 2], q[n->q + 3]});
+        memcpy(s->now.q + n->q, &r, sizeof r);
+    }
+    if (v && m->n_node) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
+    // The old acceleration says nothing about the new state.
+    usi_carry_over(s);
+    if (!usi_accelerate_explicit(s, s->now.q, s->now.v, NULL, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));
+    s->now.substep[0] = 0;
+    return US_OK;
+}
+
+us_energy us_sim_get_energy(us_sim *s) {
+    us_energy bad = {NAN, NAN};
+    return s ? usi_energy(s->dyn, s->now.q, s->now.v) : bad;
+}
+
+us_momentum us_sim_get_momentum(us_sim *s) {
+    us_momentum p = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
+    if (s) us_dyn_momentum(s->dyn, s->now.q, s->now.v, &p);
+    return p;
+}
+
+double us_sim_get_closure(us_sim *s) {
+    if (!s) return NAN;
+    us_dyn *d = s->dyn;
+    double most = 0;
+    if (s->model->n_row == 0) return 0;
+    us_dyn_constraints(d, s->now.q, NULL, NULL);
+    for (int32_t i = 0; i < s->model->n_row; i++) most = fmax(most, fabs(d->phi[i]));
+    return most;
+}
+
+// ---------------------------------------------------------------- values by name
+
+// A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose.
+enum { VALUE_TIME, VALUE_ENERGY, VALUE_KINETIC, VALUE_POTENTIAL, VALUE_CLOSURE, VALUE_Q, VALUE_V, VALUE_EFFORT, VALUE_LINK, VALUE_KINDS = VALUE_LINK + 7 };
+enum { KIND_SHIFT = 26, INDEX_MASK = (1 << KIND_SHIFT) - 1 };
+
+static int32_t value_id(int kind, int32_t index) { return (int32_t)((uint32_t)kind << KIND_SHIFT) | index; }
+
+// "q", "v", "q[2]": which coordinate of the joint.
+static int32_t joint_value(const us_model *m, us_joint joint, const char *what) {
+    us_joint_info j = us_model_get_joint(m, joint);
+    bool is_q = what[0] == 'q';
+    int32_t n = is_q ? j.n_q : j.n_v, k = 0;
+    if (what[0] != 'q' && what[0] != 'v') return -1;
+    if (what[1] == '[') {
+        char *end = NULL;
+        long at = strtol(what + 2, &end, 10);
+        if (end == what + 2 || strcmp(end, "]") != 0 || at < 0 || at >= n) return -1;
+        k = (int32_t)at;
+    } else if (what[1] != 0 || n != 1) {
+        return -1;
+    }
+    return value_id(is_q ? VALUE_Q : VALUE_V, (is_q ? j.first_q : j.first_v) + k);
+}
+
+int32_t us_sim_find_value(const us_sim *s, const char *name) {
+    static const char *const whole[] = {"time", "energy", "energy.kinetic", "energy.potential", "closure"};
+    static const char *const pose[] = {"qw", "qx", "qy", "qz", "x", "y", "z"};
+    if (!s || !name) return -1;
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(name, whole[i]) == 0) return value_id(i, 0);
+    }
+    char head[256];
+    const char *dot = strrchr(name, '.');
+    if (!dot || (size_t)(dot - name) >= sizeof head) return -1;
+    snprintf(head, sizeof head, "%.*s", (int)(dot - name), name);
+    const us_model *m = s->model;
+    us_joint joint = us_model_find_joint(m, head);
+    if (joint.i >= 0 && joint_value(m, joint, dot + 1) >= 0) return joint_value(m, joint, dot + 1);
+    us_drive drive = us_model_find_drive(m, head);
+    if (drive.i >= 0 && strcmp(dot + 1, "torque") == 0) return value_id(VALUE_EFFORT, drive.i);
+    us_body body = us_model_find_body(m, head);
+    for (int k = 0; body.i >= 0 && k < 7; k++) {
+        if (strcmp(dot + 1, pose[k]) == 0) return value_id(VALUE_LINK + k, body.i);
+    }
+    return -1;
+}
+
+double us_sim_get_value(us_sim *s, int32_t id) {
+    if (!s || id < 0) return NAN;
+    int kind = id >> KIND_SHIFT;
+    int32_t i = id & INDEX_MASK;
+    const us_model *m = s->model;
+    us_energy e = {NAN, NAN};
+    if (kind >= VALUE_ENERGY && kind <= VALUE_POTENTIAL) e = us_sim_get_energy(s);
+    switch (kind) {
+    case VALUE_TIME: return us_sim_get_time(s);
+    case VALUE_ENERGY: return e.kinetic + e.potential;
+    case VALUE_KINETIC: return e.kinetic;
+    case VALUE_POTENTIAL: return e.potential;
+    case VALUE_CLOSURE: return us_sim_get_closure(s);
+    case VALUE_Q: return i < m->n_q ? s->now.q[i] : NAN;
+    case VALUE_V: return i < m->n_node ? s->now.v[i] : NAN;
+    case VALUE_EFFORT: return i < m->n_drive ? s->now.drive_effort[i] : NAN;
+    default: break;
+    }
+    if (kind >= VALUE_KINDS) return NAN;
+    us_pose X = us_sim_get_pose(s, (us_body){i});
+    const double pose[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
+    return pose[kind - VALUE_LINK];
+}

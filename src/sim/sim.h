@@ -1,0 +1,95 @@
+// A world that steps: the state block, the scratch of the integrators, and what they share.
+#ifndef USI_SIM_SIM_H
+#define USI_SIM_SIM_H
+
+#include "dyn/dyn.h"
+#include "understudy/sim.h"
+
+// The state: all that the future depends on. X(type, name, count, unit, about)
+#define USI_STATE_FIELDS(X)                                                                                  \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                        \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                              \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                           \
+    X(double, a, n_pad, "rad/s2, m/s2", "mean acceleration of the last step, padded: where the next one's iteration starts") \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")          \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                                       \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                   \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                           \
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")
+
+typedef struct usi_state {
+    void *block;
+#define STATE_FIELD(type, name, count, unit, about) type *name;
+    USI_STATE_FIELDS(STATE_FIELD)
+#undef STATE_FIELD
+} usi_state;
+
+enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
+
+// X(type, name, count, unit, about)
+#define USI_SCRATCH_FIELDS(X)                                                                        \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                           \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                         \
+    X(double, turn, n_pad, "rad", "displacement from the step's start")                               \
+    X(double, rate, USI_STAGES * n_pad, "rad/s", "rates of the displacement at each stage")           \
+    X(double, accel, USI_STAGES * n_pad, "rad/s2", "accelerations at each stage")                     \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                           \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                         \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                  \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                \
+    X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")
+
+struct us_sim {
+    const us_model *model;
+    us_dyn *dyn;
+    us_allocator allocator;
+    usi_state now, next;   // a step reads now and writes next; they change places when it is good
+    size_t state_size;
+    void *scratch;
+    size_t scratch_size;
+#define SCRATCH_FIELD(type, name, count, unit, about) type *name;
+    USI_SCRATCH_FIELDS(SCRATCH_FIELD)
+#undef SCRATCH_FIELD
+    bool enable_profile;
+    us_profile profile;
+    us_error error;
+};
+
+int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size);
+
+// How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that `spring` times its
+// stiffness joins the inertia; a damper at v + theta span a.
+typedef struct usi_scheme {
+    double lead;    // s
+    double spring;  // s^2
+    double span;    // s
+} usi_scheme;
+
+// Which evaluation of a step this is: the joint torques are put together in the first and held against their bounds in the last.
+typedef struct usi_pass {
+    bool is_first, is_last;
+} usi_pass;
+
+// Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at entry.
+// Writes the drives' efforts to next. Returns false when the inertia is not positive.
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command, double *out_a);
+// The same with torques as they are at (q, v), for explicit schemes.
+bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command, double *out_a);
+
+// The integrators: from now to next (q, v, a, substep).
+us_status usi_step_euler(us_sim *s, const us_command *command);
+us_status usi_step_midpoint(us_sim *s, const us_command *command);
+us_status usi_step_rk4(us_sim *s, const us_command *command);
+us_status usi_step_adaptive(us_sim *s, const us_command *command);
+
+// Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their momentum.
+void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
+void usi_step_free_trees(us_sim *s, const us_command *command);
+
+// Carries the drives' commands and the sub-step over to next, where the integrators look for them.
+void usi_carry_over(us_sim *s);
+
+// Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.
+us_status usi_diverged(us_sim *s, const char *stage, const char *remedy);
+
+#endif

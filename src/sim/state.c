@@ -1,0 +1,221 @@
+// A sim's life, and its state as a block: snapshot, hash, poison.
+#include <string.h>
+
+#include "sim/sim.h"
+
+us_sim_def us_sim_def_default(void) {
+    us_sim_def d = {us_allocator_default(), false};
+    return d;
+}
+
+int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
+    size_t size = 0;
+    int32_t n = 0;
+#define ROW(type, name, count, unit, about)                                                        \
+    {                                                                                              \
+        size_t offset = usi_carve(&size, count, sizeof(type));                                     \
+        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, count, sizeof(type)}; \
+        n++;                                                                                       \
+    }
+    USI_STATE_FIELDS(ROW)
+#undef ROW
+    if (out_size) *out_size = size;
+    return n;
+}
+
+static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element;
+    size_t size = 0;
+    int32_t n = 0;
+#define ROW(type, name, count, unit, about)                                                        \
+    {                                                                                              \
+        size_t offset = usi_carve(&size, count, sizeof(type));                                     \
+        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, count, sizeof(type)}; \
+        n++;                                                                                       \
+    }
+    USI_SCRATCH_FIELDS(ROW)
+#undef ROW
+    if (out_size) *out_size = size ? size : 1;
+    return n;
+}
+
+enum { MAX_FIELDS = 32 };
+
+static bool make_state(us_sim *s, usi_state *state) {
+    usi_field f[MAX_FIELDS];
+    usi_state_fields(s->model, f, MAX_FIELDS, &s->state_size);
+    state->block = usi_alloc(&s->allocator, s->state_size, USI_ALIGN);
+    if (!state->block) return false;
+    memset(state->block, 0, s->state_size);
+    int32_t i = 0;
+#define CARVE(type, name, count, unit, about) state->name = (type *)(void *)((char *)state->block + f[i++].offset);
+    USI_STATE_FIELDS(CARVE)
+#undef CARVE
+    return true;
+}
+
+static bool make_scratch(us_sim *s) {
+    usi_field f[MAX_FIELDS];
+    scratch_fields(s->model, f, MAX_FIELDS, &s->scratch_size);
+    s->scratch = usi_alloc(&s->allocator, s->scratch_size, USI_ALIGN);
+    if (!s->scratch) return false;
+    int32_t i = 0;
+#define CARVE(type, name, count, unit, about) s->name = (type *)(void *)((char *)s->scratch + f[i++].offset);
+    USI_SCRATCH_FIELDS(CARVE)
+#undef CARVE
+    return true;
+}
+
+static us_status start(us_sim *s, us_error *err) {
+    const us_model *m = s->model;
+    memset(s->now.block, 0, s->state_size);
+    if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
+    if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
+    for (int32_t i = 0; i < m->n_drive; i++) {
+        s->now.drive_position[i] = m->drive[i].position;
+        s->now.drive_velocity[i] = m->drive[i].velocity;
+        s->now.drive_torque[i] = m->drive[i].torque;
+    }
+    if (us_dyn_project(s->dyn, s->now.q, s->now.v)) {
+        return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed", "the start state cannot be moved onto the loops and couplings");
+    }
+    usi_carry_over(s);
+    if (!usi_accelerate_explicit(s, s->now.q, s->now.v, NULL, s->next.a)) {
+        us_status status = usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
+        if (err) *err = s->error;
+        return status;
+    }
+    if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
+    return US_OK;
+}
+
+us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
+    if (!model || !out_sim) return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the sim", "us_sim_create: an argument is NULL");
+    us_sim_def d = def ? *def : us_sim_def_default();
+    us_sim *s = usi_alloc(&d.allocator, sizeof *s, _Alignof(us_sim));
+    us_status status = s ? US_OK : US_ERR_MEMORY;
+    if (!status) {
+        memset(s, 0, sizeof *s);
+        s->model = model;
+        s->allocator = d.allocator;
+        s->enable_profile = d.enable_profile;
+        status = us_dyn_create(model, &d.allocator, &s->dyn);
+    }
+    if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s))) status = US_ERR_MEMORY;
+    if (status) {
+        us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
+    } else {
+        us_sim_poison(s);
+        status = start(s, err);
+    }
+    if (status) {
+        us_sim_destroy(s);
+        return status;
+    }
+    *out_sim = s;
+    return US_OK;
+}
+
+void us_sim_destroy(us_sim *s) {
+    if (!s) return;
+    us_allocator a = s->allocator;
+    us_dyn_destroy(s->dyn);
+    usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
+    usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
+    usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
+    usi_release(&a, s, sizeof *s, _Alignof(us_sim));
+}
+
+us_status us_sim_reset(us_sim *s) { return s ? start(s, NULL) : US_ERR_ARG; }
+
+void us_sim_poison(us_sim *s) {
+    if (!s) return;
+    // All ones: not a number as a double, -1 as an index. Whatever reads it before writing it shows.
+    memset(s->scratch, 0xff, s->scratch_size);
+    memset(s->dyn->block, 0xff, s->dyn->block_size);
+    memset(s->next.block, 0xff, s->state_size);
+}
+
+// ---------------------------------------------------------------- snapshot
+
+typedef struct header {
+    char magic[8];
+    uint64_t model;
+    uint64_t length;  // of all, header included
+    uint64_t check;   // hash of what follows
+} header;
+static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
+
+us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length) {
+    if (!s) return US_ERR_ARG;
+    usi_field f[MAX_FIELDS];
+    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    size_t length = sizeof(header);
+    for (int32_t i = 0; i < n; i++) length += f[i].count * f[i].each;
+    if (out_length) *out_length = length;
+    if (!buf) return US_OK;
+    if (cap < length) return US_ERR_ARG;
+    char *to = (char *)buf + sizeof(header);
+    for (int32_t i = 0; i < n; i++) {
+        memcpy(to, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
+        to += f[i].count * f[i].each;
+    }
+    header h = {{0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    memcpy(buf, &h, sizeof h);
+    return US_OK;
+}
+
+us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
+    if (!s || !buf) return US_ERR_ARG;
+    usi_field f[MAX_FIELDS];
+    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    size_t want = 0;
+    us_sim_save(s, NULL, 0, &want);
+    header h;
+    if (length < sizeof h) return US_ERR_SNAPSHOT;
+    memcpy(&h, buf, sizeof h);
+    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != want || length != want) return US_ERR_SNAPSHOT;
+    const char *from = (const char *)buf + sizeof h;
+    if (us_hash_bytes(0, from, length - sizeof h) != h.check) return US_ERR_SNAPSHOT;
+    for (int32_t i = 0; i < n; i++) {
+        memcpy((char *)s->now.block + f[i].offset, from, f[i].count * f[i].each);
+        from += f[i].count * f[i].each;
+    }
+    return US_OK;
+}
+
+uint64_t us_sim_hash(const us_sim *s) {
+    if (!s) return 0;
+    usi_field f[MAX_FIELDS];
+    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    uint64_t hash = s->model->hash;
+    for (int32_t i = 0; i < n; i++) hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
+    return hash;
+}
+
+// ---------------------------------------------------------------- fields
+
+static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) {
+    int32_t n = usi_state_fields(s->model, out, MAX_FIELDS, NULL), total = n;
+    for (int32_t i = 0; i < n; i++) blocks[i] = "state";
+    total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);
+    total += usi_dyn_fields(s->model, out + total, MAX_FIELDS, NULL);
+    for (int32_t i = n; i < total; i++) blocks[i] = "scratch";
+    return total;
+}
+
+int32_t us_sim_n_field(const us_sim *s) {
+    usi_field f[3 * MAX_FIELDS];
+    const char *blocks[3 * MAX_FIELDS];
+    return s ? all_fields(s, f, blocks) : 0;
+}
+
+us_field_info us_sim_get_field(const us_sim *s, int32_t i) {
+    us_field_info info = {"", "", "", "", "", 0, 0};
+    usi_field f[3 * MAX_FIELDS];
+    const char *blocks[3 * MAX_FIELDS];
+    if (!s || i < 0 || i >= all_fields(s, f, blocks)) return info;
+    return (us_field_info){blocks[i], f[i].name, f[i].type, f[i].unit, f[i].about, f[i].count, f[i].count * f[i].each};
+}

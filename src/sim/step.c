@@ -1,0 +1,127 @@
+// One step: the table of contents. Commands in at the tick boundary, one step, nothing reaches back.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/sim.h"
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Of padded arrays: 0 times a number is 0 unless it is infinite or not a number.
+static bool all_finite(const double *x, int32_t n_pad) {
+    usi_v4 zero = usi_v4_zero();
+    for (int32_t i = 0; i < n_pad; i += 4) zero += *(const usi_v4 *)(x + i) * 0.0;
+    return usi_v4_sum(zero) == 0;
+}
+
+void usi_carry_over(us_sim *s) {
+    const size_t bytes = (size_t)s->model->n_drive * sizeof(double);
+    s->next.substep[0] = s->now.substep[0];
+    for (int32_t i = s->model->n_q; i < s->model->n_q_pad; i++) s->next.q[i] = 0;
+    if (bytes == 0) return;
+    memcpy(s->next.drive_position, s->now.drive_position, bytes);
+    memcpy(s->next.drive_velocity, s->now.drive_velocity, bytes);
+    memcpy(s->next.drive_torque, s->now.drive_torque, bytes);
+    memcpy(s->next.drive_effort, s->now.drive_effort, bytes);
+}
+
+static us_status refuse(us_sim *s, const char *what, int32_t index) {
+    return us_error_set(&s->error, US_ERR_VALUE, NULL, "send finite numbers", "tick %lld: command %s[%d] is not finite; the command is refused", (long long)s->now.tick[0], what, index);
+}
+
+// Reads: command, now. Writes: next.drive_*. Values that are not finite are refused whole.
+static us_status take_command(us_sim *s, const us_command *c) {
+    const us_model *m = s->model;
+    const size_t bytes = (size_t)m->n_drive * sizeof(double);
+    usi_carry_over(s);
+    if (!c) return US_OK;
+    const double *const vectors[] = {c->torque, c->drive_position, c->drive_velocity, c->drive_torque, (const double *)c->wrench};
+    const int32_t sizes[] = {m->n_node, m->n_drive, m->n_drive, m->n_drive, 6 * m->n_body};
+    static const char *const names[] = {"torque", "drive_position", "drive_velocity", "drive_torque", "wrench"};
+    for (int k = 0; k < 5; k++) {
+        for (int32_t i = 0; vectors[k] && i < sizes[k]; i++) {
+            if (!isfinite(vectors[k][i])) return refuse(s, names[k], k == 4 ? i / 6 : i);
+        }
+    }
+    if (c->drive_position) memcpy(s->next.drive_position, c->drive_position, bytes);
+    if (c->drive_velocity) memcpy(s->next.drive_velocity, c->drive_velocity, bytes);
+    if (c->drive_torque) memcpy(s->next.drive_torque, c->drive_torque, bytes);
+    return US_OK;
+}
+
+// Reads: now, command, next.drive_*. Writes: next.q, v, a, substep, drive_effort.
+static us_status integrate(us_sim *s, const us_command *c) {
+    switch (s->model->integrator) {
+    case US_INTEGRATOR_EULER: return usi_step_euler(s, c);
+    case US_INTEGRATOR_RK4: return usi_step_rk4(s, c);
+    case US_INTEGRATOR_ADAPTIVE: return usi_step_adaptive(s, c);
+    default: return usi_step_midpoint(s, c);
+    }
+}
+
+// Reads and writes: next.q, next.v. Puts loops and couplings back where they belong.
+static us_status constrain(us_sim *s) {
+    if (s->model->n_row == 0) return US_OK;
+    double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
+    // A micrometre is a million times what a step at 1 ms leaves: beyond that the loop has come apart.
+    return error <= 1e-6 ? US_OK : usi_diverged(s, "constrain", "make the step smaller, or check that the loop can be closed in every position it gets to");
+}
+
+// Reads: next. Writes: now. From here on the new tick is the state.
+static us_status commit(us_sim *s) {
+    const us_model *m = s->model;
+    if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad)) return usi_diverged(s, "commit", NULL);
+    s->next.tick[0] = s->now.tick[0] + 1;
+    usi_state previous = s->now;
+    s->now = s->next;
+    s->next = previous;
+    return US_OK;
+}
+
+// A joint whose inertia is not positive, or else the first velocity that is not finite, or else the one that changed most.
+static int32_t find_culprit(const us_sim *s) {
+    const us_model *m = s->model;
+    const us_dyn *d = s->dyn;
+    int32_t most = 0;
+    for (int32_t i = 0; i < m->n_node; i++) {
+        if (!(d->pivot[i] > 0)) return i;
+    }
+    for (int32_t i = 0; i < m->n_node; i++) {
+        if (!isfinite(s->next.v[i])) return i;
+        if (fabs(s->next.v[i] - s->now.v[i]) > fabs(s->next.v[most] - s->now.v[most])) most = i;
+    }
+    return most;
+}
+
+us_status usi_diverged(us_sim *s, const char *stage, const char *remedy) {
+    char name[100] = "", element[128] = "";
+    us_model_velocity_name(s->model, find_culprit(s), name, sizeof name);
+    if (name[0]) snprintf(element, sizeof element, "joint \"%s\"", name);
+    us_place place = {NULL, 0, 0, element};
+    return us_error_set(&s->error, US_ERR_DIVERGED, &place, remedy ? remedy : "make the step smaller, or look for forces and speeds beyond what the robot can have",
+                        "tick %lld, stage %s: the motion diverged", (long long)s->now.tick[0], stage);
+}
+
+us_status us_sim_step(us_sim *s, const us_command *command) {
+    if (!s) return US_ERR_ARG;
+    double t[US_STAGE_COUNT + 1] = {0};
+    us_status status = US_OK;
+    for (int stage = 0; stage < US_STAGE_COUNT && !status; stage++) {
+        if (s->enable_profile) t[stage] = seconds_now();
+        switch ((us_stage)stage) {
+        case US_STAGE_COMMAND: status = take_command(s, command); break;
+        case US_STAGE_DYNAMICS: status = integrate(s, command); break;
+        case US_STAGE_CONSTRAIN: status = constrain(s); break;
+        default: status = commit(s); break;
+        }
+    }
+    if (!s->enable_profile || status) return status;
+    t[US_STAGE_COUNT] = seconds_now();
+    for (int stage = 0; stage < US_STAGE_COUNT; stage++) s->profile.seconds[stage] += t[stage + 1] - t[stage];
+    s->profile.n_step++;
+    return US_OK;
+}

@@ -1,0 +1,112 @@
+// The parts of the scene reader: what its files share.
+#ifndef USI_SPEC_SCENE_H
+#define USI_SPEC_SCENE_H
+
+#include "spec/xml.h"
+
+// ---- scene_value.c: numbers with units ----
+
+// X(code, what, units): the quantities that have units. The units are listed as users may write them.
+#define USI_DIMENSION_LIST(X)                     \
+    X(USI_PLAIN, "a plain number", "")            \
+    X(USI_LENGTH, "a length", "m mm cm km in ft") \
+    X(USI_ANGLE, "an angle", "rad deg")           \
+    X(USI_TIME, "a time", "s ms us min")          \
+    X(USI_MASS, "a mass", "kg g t")               \
+    X(USI_FORCE, "a force", "N kN")               \
+    X(USI_TORQUE, "a torque", "Nm kNm")           \
+    X(USI_FREQUENCY, "a frequency", "Hz kHz")     \
+    X(USI_SPEED, "a speed", "m/s mm/s km/h")      \
+    X(USI_SPIN, "an angular speed", "rad/s deg/s rpm")
+
+typedef enum usi_dimension {
+#define USI_DIMENSION_ENUM(code, what, units) code,
+    USI_DIMENSION_LIST(USI_DIMENSION_ENUM)
+#undef USI_DIMENSION_ENUM
+        USI_DIMENSION_COUNT
+} usi_dimension;
+
+// Where an attribute is looked for: the element itself, then its own default, then that of its robot or object. NULLs are skipped.
+typedef struct usi_look {
+    const xmlNode *node[3];
+} usi_look;
+usi_look usi_look_at(const xmlNode *node);
+// The element that has the attribute, or NULL.
+const xmlNode *usi_look_find(const usi_look *look, const char *name);
+
+enum { USI_LIST_LIMIT = 8 };  // numbers in one attribute
+
+// Reads up to `most` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI). *out_count is 0 when
+// the attribute is absent; more numbers than `most` are an error.
+us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name, const usi_dimension *dimensions, int most, double *out,
+                        int *out_count);
+// Exactly n numbers of one dimension. A missing attribute leaves *out as it is.
+us_status usi_look_numbers(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, int n, double *out);
+us_status usi_look_number(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, double *out);
+// The same for a number that must be at least 0, or greater than 0 when `is_strict`.
+us_status usi_look_positive(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, bool is_strict, double *out);
+// xyz with rpy or quat; what is missing leaves its part as it is.
+us_status usi_scene_pose(usi_reader *r, const xmlNode *node, us_pose *out_X);
+us_status usi_scene_rotation(usi_reader *r, const xmlNode *node, us_quat *out_q);
+// Normalises a quaternion written by a user; warns when it is far from unit length, fails when it is 0.
+us_status usi_scene_unit_quat(usi_reader *r, const xmlNode *node, const char *name, us_quat *q);
+
+// A number with or without a unit that makes up the whole text, in SI. False when it is something else.
+bool usi_measure_whole(const char *text, double *out);
+
+// ---- scene_expression.c: the arithmetic in ${...} ----
+
+// Gives the value of a name in an expression, or an error of the reader.
+typedef us_status (*usi_name_value)(void *context, const char *name, double *out);
+// Computes `text`; `node` is where errors are reported. Errors: US_ERR_SYNTAX, US_ERR_VALUE and those of `value_of`.
+us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
+
+// ---- scene_expand.c: includes and parameters ----
+
+// Takes in the included files, then replaces ${...} in all attributes but those of <parameter>. Afterwards there is no <include>.
+us_status usi_scene_expand(usi_reader *r, xmlDoc *doc);
+
+// ---- scene_schema.c: validation ----
+
+// Validates against schema/scene.xsd and says in plain language what is wrong.
+us_status usi_scene_validate(usi_reader *r, xmlDoc *doc);
+
+// ---- scene.c, scene_object.c, scene_joint.c, scene_relation.c: reading ----
+
+// A robot or object while it is read. Names inside it are relative to it.
+typedef struct usi_scene_group {
+    const xmlNode *node;
+    const char *name;            // "" for things that stand outside
+    int32_t index;               // of the spec's group; -1 outside
+    int32_t first_link, n_link;  // its part of the spec's links: they follow each other
+    int32_t first_joint, n_joint;
+    const xmlNode *default_node;  // <default> that holds for all of it, or NULL
+    us_pose X_WG;
+} usi_scene_group;
+
+// Places of the attributes of a joint or drive (`kind`) inside a group, defaults included. Errors: unknown default.
+us_status usi_scene_look(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *kind, usi_look *out_look);
+// The <default> that an element uses, or NULL.
+us_status usi_scene_default(usi_reader *r, const xmlNode *user, const xmlNode **out_default);
+// What us_spec_add_... says, as an error at the node.
+us_status usi_scene_added(usi_reader *r, const xmlNode *node, us_status status);
+
+// "group/name", or the name itself outside groups. NULL without memory.
+const char *usi_scene_full_name(usi_reader *r, const usi_scene_group *group, const char *name);
+// Names to indices, with a suggestion when there is none. A link may be "world" (US_WORLD).
+us_status usi_scene_find_joint(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *out_joint);
+us_status usi_scene_find_link(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *out_link);
+
+// Values of a joint: what every joint has (damping, limits, ...) and the start state. Both look at j->type.
+us_status usi_scene_joint_values(usi_reader *r, const usi_look *look, us_joint_def *j);
+
+us_status usi_scene_object_links(usi_reader *r, usi_scene_group *group);
+us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group);
+us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group);  // drives, couplings, loops
+us_status usi_scene_record(usi_reader *r, const xmlNode *node);
+
+usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);  // of a position; USI_PLAIN for quaternions
+usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);   // of a velocity
+usi_dimension usi_effort_dimension(us_joint_type type, int coordinate);
+
+#endif

@@ -1,0 +1,214 @@
+// The editable description: growing lists of definitions whose texts live in one arena.
+#include "spec/spec.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int32_t n_q, n_v;
+} joint_types[] = {
+#define JOINT_ROW(code, name, nq, nv) {name, nq, nv},
+    US_JOINT_LIST(JOINT_ROW)
+#undef JOINT_ROW
+};
+
+static bool is_joint_type(us_joint_type type) { return (unsigned)type < (unsigned)US_JOINT_COUNT; }
+const char *us_joint_type_name(us_joint_type type) { return is_joint_type(type) ? joint_types[type].name : "?"; }
+int32_t us_joint_type_n_q(us_joint_type type) { return is_joint_type(type) ? joint_types[type].n_q : 0; }
+int32_t us_joint_type_n_v(us_joint_type type) { return is_joint_type(type) ? joint_types[type].n_v : 0; }
+
+const char *us_integrator_name(us_integrator integrator) {
+    static const char *const names[] = {"midpoint", "euler", "rk4", "adaptive"};
+    return (unsigned)integrator < (unsigned)US_INTEGRATOR_COUNT ? names[integrator] : "?";
+}
+
+us_world_def us_world_def_default(void) {
+    us_world_def d = {.name = "", .gravity = {0, 0, -9.81}, .step = 1e-3, .integrator = US_INTEGRATOR_MIDPOINT, .tolerance = 1e-9, .seed = 1};
+    return d;
+}
+
+us_link_def us_link_def_default(void) {
+    us_link_def d = {.name = "", .group = -1};
+    return d;
+}
+
+us_joint_def us_joint_def_default(us_joint_type type) {
+    us_joint_def d = {.name = "", .group = -1, .type = type, .parent = US_WORLD, .child = -1, .axis = {1, 0, 0}, .axis2 = {0, 1, 0}};
+    d.X_PF = us_pose_identity();
+    if (type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING) d.q0[0] = 1;
+    return d;
+}
+
+us_shape_def us_shape_def_default(us_shape_kind kind) {
+    us_shape_def d = {.link = US_WORLD, .kind = kind, .is_visual = true, .is_collision = true, .rgba = {0.7f, 0.7f, 0.7f, 1.0f}};
+    d.X_BG = us_pose_identity();
+    d.size[0] = d.size[1] = d.size[2] = 1;
+    return d;
+}
+
+us_coupling_def us_coupling_def_default(void) {
+    us_coupling_def d = {.name = "", .group = -1};
+    return d;
+}
+
+us_loop_def us_loop_def_default(us_loop_type type) {
+    us_loop_def d = {.name = "", .group = -1, .type = type, .link_a = US_WORLD, .link_b = US_WORLD};
+    d.X_AC = d.X_BD = us_pose_identity();
+    return d;
+}
+
+us_drive_def us_drive_def_default(void) {
+    us_drive_def d = {.name = "", .joint = -1};
+    return d;
+}
+
+us_record_def us_record_def_default(void) {
+    us_record_def d = {.file_name = ""};
+    return d;
+}
+
+us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec) {
+    if (!out_spec) return US_ERR_ARG;
+    us_allocator a = allocator ? *allocator : us_allocator_default();
+    us_spec *spec = usi_alloc(&a, sizeof *spec, _Alignof(us_spec));
+    if (!spec) return US_ERR_MEMORY;
+    memset(spec, 0, sizeof *spec);
+    usi_arena_init(&spec->texts, &a);
+    spec->world = us_world_def_default();
+    *out_spec = spec;
+    return US_OK;
+}
+
+void us_spec_destroy(us_spec *spec) {
+    if (!spec) return;
+    us_allocator a = spec->texts.allocator;
+#define FREE_LIST(type, list) usi_release(&a, spec->list, (size_t)spec->cap_##list * sizeof(type), _Alignof(max_align_t));
+    USI_SPEC_LISTS(FREE_LIST)
+#undef FREE_LIST
+    usi_arena_fini(&spec->texts);
+    usi_release(&a, spec, sizeof *spec, _Alignof(us_spec));
+}
+
+// Replaces every text of a definition by a copy in the arena. Returns false when there is no memory.
+static bool keep(us_spec *spec, const char **text) {
+    bool ok = true;
+    if (*text) *text = usi_arena_text(&spec->texts, *text, &ok);
+    return ok;
+}
+static bool keep_group(us_spec *s, us_group_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_link(us_spec *s, us_link_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_joint(us_spec *s, us_joint_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_shape(us_spec *s, us_shape_def *d) { return keep(s, &d->mesh) && keep(s, &d->mesh_uri) && keep(s, &d->material) && keep(s, &d->file); }
+static bool keep_coupling(us_spec *s, us_coupling_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_loop(us_spec *s, us_loop_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_drive(us_spec *s, us_drive_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
+static bool keep_record(us_spec *s, us_record_def *d) {
+    if (!keep(s, &d->file_name) || !keep(s, &d->file)) return false;
+    if (d->n_value == 0) return true;
+    const char **names = usi_arena_alloc(&s->texts, (size_t)d->n_value * sizeof *names, _Alignof(const char *));
+    if (!names) return false;
+    for (int32_t i = 0; i < d->n_value; i++) {
+        names[i] = d->values[i];
+        if (!keep(s, &names[i])) return false;
+    }
+    d->values = names;
+    return true;
+}
+static bool keep_extension(us_spec *s, us_extension_def *d) { return keep(s, &d->tag) && keep(s, &d->reference) && keep(s, &d->xml) && keep(s, &d->file); }
+static bool keep_warning(us_spec *s, us_error *d) {
+    (void)s, (void)d;
+    return true;
+}
+
+us_status us_spec_set_world(us_spec *spec, const us_world_def *def) {
+    if (!spec || !def) return US_ERR_ARG;
+    us_world_def copy = *def;
+    if (!keep(spec, &copy.name)) return US_ERR_MEMORY;
+    spec->world = copy;
+    return US_OK;
+}
+
+// The functions that add to a list, look at it and count it differ in the type alone.
+#define DEFINE_ADD(type, list)                                                                                                       \
+    static us_status add_##list(us_spec *spec, const type *def, int32_t *out_index) {                                                \
+        if (!spec || !def) return US_ERR_ARG;                                                                                        \
+        type copy = *def;                                                                                                            \
+        us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->list, spec->n_##list, &spec->cap_##list, sizeof(type)); \
+        if (status) return status;                                                                                                   \
+        if (!keep_##list(spec, &copy)) return US_ERR_MEMORY;                                                                         \
+        spec->list[spec->n_##list] = copy;                                                                                           \
+        if (out_index) *out_index = spec->n_##list;                                                                                  \
+        spec->n_##list++;                                                                                                            \
+        return US_OK;                                                                                                                \
+    }                                                                                                                                \
+    const type *us_spec_view_##list(const us_spec *spec, int32_t i) { return spec && i >= 0 && i < spec->n_##list ? &spec->list[i] : NULL; }
+USI_SPEC_LISTS(DEFINE_ADD)
+#undef DEFINE_ADD
+
+us_status us_spec_add_group(us_spec *spec, const us_group_def *def, int32_t *out_index) { return add_group(spec, def, out_index); }
+us_status us_spec_add_link(us_spec *spec, const us_link_def *def, int32_t *out_index) { return add_link(spec, def, out_index); }
+us_status us_spec_add_joint(us_spec *spec, const us_joint_def *def, int32_t *out_index) {
+    if (!def || !is_joint_type(def->type)) return US_ERR_ARG;
+    return add_joint(spec, def, out_index);
+}
+us_status us_spec_add_shape(us_spec *spec, const us_shape_def *def, int32_t *out_index) {
+    if (!def || (unsigned)def->kind >= (unsigned)US_SHAPE_COUNT) return US_ERR_ARG;
+    return add_shape(spec, def, out_index);
+}
+us_status us_spec_add_coupling(us_spec *spec, const us_coupling_def *def, int32_t *out_index) {
+    if (!def || def->n_term < 0 || def->n_term > US_COUPLING_TERMS) return US_ERR_ARG;
+    return add_coupling(spec, def, out_index);
+}
+us_status us_spec_add_loop(us_spec *spec, const us_loop_def *def, int32_t *out_index) {
+    if (!def || (unsigned)def->type >= (unsigned)US_LOOP_COUNT) return US_ERR_ARG;
+    return add_loop(spec, def, out_index);
+}
+us_status us_spec_add_drive(us_spec *spec, const us_drive_def *def, int32_t *out_index) { return add_drive(spec, def, out_index); }
+us_status us_spec_add_record(us_spec *spec, const us_record_def *def, int32_t *out_index) {
+    if (!def || def->n_value < 0 || (def->n_value > 0 && !def->values)) return US_ERR_ARG;
+    return add_record(spec, def, out_index);
+}
+us_status us_spec_add_extension(us_spec *spec, const us_extension_def *def, int32_t *out_index) { return add_extension(spec, def, out_index); }
+us_status us_spec_add_warning(us_spec *spec, const us_error *warning) { return add_warning(spec, warning, NULL); }
+const us_world_def *us_spec_view_world(const us_spec *spec) { return spec ? &spec->world : NULL; }
+
+us_status us_spec_set_joint(us_spec *spec, int32_t joint, const us_joint_def *def) {
+    const us_joint_def *old = us_spec_view_joint(spec, joint);
+    if (!old || !def || def->parent != old->parent || def->child != old->child || !is_joint_type(def->type)) return US_ERR_ARG;
+    us_joint_def copy = *def;
+    if (!keep_joint(spec, &copy)) return US_ERR_MEMORY;
+    spec->joint[joint] = copy;
+    return US_OK;
+}
+
+us_status us_spec_set_drive(us_spec *spec, int32_t drive, const us_drive_def *def) {
+    const us_drive_def *old = us_spec_view_drive(spec, drive);
+    if (!old || !def || def->joint != old->joint || def->coordinate != old->coordinate) return US_ERR_ARG;
+    us_drive_def copy = *def;
+    if (!keep_drive(spec, &copy)) return US_ERR_MEMORY;
+    spec->drive[drive] = copy;
+    return US_OK;
+}
+
+us_spec_counts us_spec_get_counts(const us_spec *spec) {
+    us_spec_counts c = {0};
+    if (!spec) return c;
+#define COUNT_LIST(type, list) c.n_##list = spec->n_##list;
+    USI_SPEC_LISTS(COUNT_LIST)
+#undef COUNT_LIST
+    return c;
+}
+
+#define DEFINE_FIND(list)                                                     \
+    int32_t us_spec_find_##list(const us_spec *spec, const char *name) {      \
+        if (!spec || !name) return -1;                                        \
+        for (int32_t i = 0; i < spec->n_##list; i++) {                        \
+            const char *other = spec->list[i].name;                           \
+            if (other && strcmp(other, name) == 0) return i;                  \
+        }                                                                     \
+        return -1;                                                            \
+    }
+DEFINE_FIND(link)
+DEFINE_FIND(joint)
+DEFINE_FIND(drive)
+#undef DEFINE_FIND

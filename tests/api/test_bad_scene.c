@@ -1,0 +1,292 @@
+// Every broken scene file gets its own clear error: status, line, message and remedy.
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+// cmocka needs the headers above.
+#include <cmocka.h>
+
+#include "understudy/model.h"
+
+typedef struct bad_file {
+    const char *file;
+    us_status status;
+    int32_t line;
+    const char *message;     // a part of it
+    const char *suggestion;  // a part of the remedy; NULL: any remedy will do
+} bad_file;
+
+static const bad_file bad_files[] = {
+    {"attribute-twice.xml", US_ERR_SYNTAX, 3, "Attribute step redefined", NULL},
+    {"attribute-unquoted.xml", US_ERR_SYNTAX, 3, "the value of an attribute is not in quotes", NULL},
+    {"axes-parallel.xml", US_ERR_VALUE, 5, "its two axes are parallel or 0", NULL},
+    {"axis-zero.xml", US_ERR_VALUE, 5, "axis: it has no direction", NULL},
+    {"axis2-misplaced.xml", US_ERR_VALUE, 6, "axis2: a revolute joint has no second axis", NULL},
+    {"bad-encoding.xml", US_ERR_SYNTAX, 2, "the text is not valid UTF-8", NULL},
+    {"base-of-hanging-object.xml", US_ERR_TREE, 3, "base: the object hangs on its own joints and has no base", NULL},
+    {"billion-laughs.xml", US_ERR_SYNTAX, 2, "the entity \"b\" is made of other entities: such nested entities are ref", NULL},
+    {"binary.xml", US_ERR_SYNTAX, 1, "the file is binary, not XML text", NULL},
+    {"blank.xml", US_ERR_SYNTAX, 1, "the file is empty", NULL},
+    {"commas.xml", US_ERR_VALUE, 3, "gravity: the numbers are separated by \",\"", NULL},
+    {"content-in-leaf.xml", US_ERR_SCHEMA, 3, "<step> is not allowed in <world>", NULL},
+    {"control-character.xml", US_ERR_SYNTAX, 3, "invalid character in attribute value", NULL},
+    {"coupling-factor-zero.xml", US_ERR_VALUE, 10, "factor: 0 couples nothing", NULL},
+    {"coupling-name-twice.xml", US_ERR_NAME, 9, "the name is used already in line 8", NULL},
+    {"coupling-same-joint.xml", US_ERR_NAME, 11, "the same coordinate stands twice in the coupling", NULL},
+    {"coupling-too-long.xml", US_ERR_LIMIT, 22, "a coupling has at most 8 terms", NULL},
+    {"coupling-unknown-joint.xml", US_ERR_NAME, 10, "there is no joint \"rod/elbo\"", "did you mean \"rod/elbow\"?"},
+    {"coupling-without-term.xml", US_ERR_SCHEMA, 8, "<coupling> is not complete", NULL},
+    {"damping-negative.xml", US_ERR_VALUE, 6, "damping: \"-1\" is negative", NULL},
+    {"deep-nesting.xml", US_ERR_SYNTAX, 3, "the elements are nested more than 256 deep", NULL},
+    {"default-bad-value.xml", US_ERR_VALUE, 4, "damping: \"-1\" is negative", NULL},
+    {"default-twice.xml", US_ERR_NAME, 4, "the default is defined in line 3 already", NULL},
+    {"density-and-inertial.xml", US_ERR_SCHEMA, 3, "both density and <inertial> give the mass", NULL},
+    {"density-without-shape.xml", US_ERR_MASS, 3, "density: the link has no shape", NULL},
+    {"density-zero.xml", US_ERR_VALUE, 3, "density: \"0\" is not greater than 0", NULL},
+    {"dh-and-xyz.xml", US_ERR_VALUE, 5, "xyz: the joint has <dh>, which gives its frame and axis", NULL},
+    {"dh-of-ball.xml", US_ERR_VALUE, 6, "a spherical joint has no Denavit-Hartenberg parameters", NULL},
+    {"division-by-zero.xml", US_ERR_VALUE, 4, "in ${1/n}: division by zero", NULL},
+    {"doctype.xml", US_ERR_SYNTAX, 2, "the file has a DOCTYPE, which is refused", NULL},
+    {"drive-coordinate.xml", US_ERR_VALUE, 8, "a revolute joint has no coordinate 1", NULL},
+    {"drive-full-name-inside.xml", US_ERR_NAME, 8, "\"rod\" has no joint \"rod/shoulder\"", "did you mean \"shoulder\"?"},
+    {"drive-gain-negative.xml", US_ERR_VALUE, 8, "kp: \"-1\" is negative", NULL},
+    {"drive-name-twice.xml", US_ERR_NAME, 9, "the name is used twice", NULL},
+    {"drive-of-fixed-joint.xml", US_ERR_VALUE, 4, "\"arm/fixed_base\" is a fixed joint, which has no single coordinates", NULL},
+    {"drive-short-name-outside.xml", US_ERR_NAME, 9, "there is no joint \"shoulder\"", NULL},
+    {"drive-unknown-joint.xml", US_ERR_NAME, 8, "\"rod\" has no joint \"shouder\"", "did you mean \"shoulder\"?"},
+    {"duration-negative.xml", US_ERR_VALUE, 3, "duration: \"-5 s\" is negative", NULL},
+    {"element-order.xml", US_ERR_SCHEMA, 9, "<b> stands in the wrong place in <loop>, or once too often", NULL},
+    {"empty.xml", US_ERR_SYNTAX, 1, "the file is empty", NULL},
+    {"expression-of-text.xml", US_ERR_VALUE, 4, "the parameter \"who\" is \"arm\", which is not a number", NULL},
+    {"expression-open.xml", US_ERR_SYNTAX, 3, "\"${1+1\" has no closing brace", NULL},
+    {"expression-syntax.xml", US_ERR_SYNTAX, 3, "in ${2*(3+4}: a closing parenthesis is missing at \"the end\"", NULL},
+    {"external-dtd.xml", US_ERR_SYNTAX, 2, "the DOCTYPE names an external file (\"http://127.0.0.1/scene.dtd\"): ext", NULL},
+    {"external-entity.xml", US_ERR_SYNTAX, 2, "the DOCTYPE names an external file (\"file:///etc/passwd\"): external en", NULL},
+    {"hexadecimal.xml", US_ERR_VALUE, 3, "duration: \"x10\" is neither a number nor a known unit", NULL},
+    {"huge-number.xml", US_ERR_VALUE, 3, "gravity: \"-1e400\" is too large: numbers may go up to 1e15", NULL},
+    {"include-broken.xml", US_ERR_SYNTAX, 5, "a tag is not finished: the name of an attribute is expected here", NULL},
+    {"include-circle.xml", US_ERR_NAME, 3, "the include of \"../include-circle.xml\" goes in a circle: that file is ", NULL},
+    {"include-directory.xml", US_ERR_IO, 3, "parts\" is a directory, not a file", NULL},
+    {"include-itself.xml", US_ERR_NAME, 3, "the include of \"include-itself.xml\" goes in a circle: that file is bei", NULL},
+    {"include-missing-file.xml", US_ERR_IO, 3, "nowhere.xml\" does not exist", NULL},
+    {"include-robot.xml", US_ERR_SCHEMA, 1, "the file has the root <robot>, not <scene>", NULL},
+    {"inertia-count.xml", US_ERR_VALUE, 3, "inertia: 3 or 6 numbers are needed, 4 given", NULL},
+    {"inertia-impossible.xml", US_ERR_MASS, 3, "inertia: no body can have these moments", NULL},
+    {"infinite.xml", US_ERR_VALUE, 3, "step: \"inf\" is not a finite number", NULL},
+    {"joint-circle.xml", US_ERR_TREE, 3, "the joints of the object go in a circle", NULL},
+    {"joint-name-twice.xml", US_ERR_NAME, 9, "the name is used twice", NULL},
+    {"limit-alone.xml", US_ERR_VALUE, 6, "only one of the two limits is given", NULL},
+    {"limits-of-ball.xml", US_ERR_VALUE, 5, "a spherical joint has no limits", NULL},
+    {"limits-reversed.xml", US_ERR_VALUE, 6, "the lower limit 1 is above the upper limit -1", NULL},
+    {"link-name-twice.xml", US_ERR_NAME, 3, "the link name \"rod/l1\" is used twice, again in line 8", NULL},
+    {"link-without-joint.xml", US_ERR_TREE, 3, "no joint holds the link \"rod/lost\" (line 8)", NULL},
+    {"loop-unknown-link.xml", US_ERR_NAME, 10, "\"rod\" has no link \"l9\"", "did you mean \"l1\"?"},
+    {"loop-unknown-type.xml", US_ERR_VALUE, 8, "type: \"ball\" is not possible here", NULL},
+    {"loop-with-itself.xml", US_ERR_CONSTRAINT, 8, "the loop joins \"l2\" with itself", NULL},
+    {"mass-negative.xml", US_ERR_MASS, 3, "mass: -1 is negative", NULL},
+    {"massless-mesh.xml", US_ERR_MASS, 3, "density: the mesh \"nowhere.stl\" has no volume that is known", NULL},
+    {"mesh-scale-zero.xml", US_ERR_VALUE, 3, "scale: 0 makes the mesh flat", NULL},
+    {"mesh-without-file.xml", US_ERR_SCHEMA, 3, "the attribute \"file\" is missing", NULL},
+    {"mismatched-tags.xml", US_ERR_SYNTAX, 4, "Opening and ending tag mismatch: object line 3 and scene", NULL},
+    {"missing-attribute.xml", US_ERR_SCHEMA, 3, "<object> lacks the attribute \"name\"", NULL},
+    {"mujoco-root.xml", US_ERR_SCHEMA, 1, "a file with the root <mujoco> is neither a scene nor a robot", NULL},
+    {"name-with-slash.xml", US_ERR_NAME, 3, "name: \"a/b\" is not possible here", NULL},
+    {"name-world.xml", US_ERR_NAME, 3, "\"world\" is the name of the world itself", NULL},
+    {"namespace.xml", US_ERR_SCHEMA, 3, "scene files use no namespaces", NULL},
+    {"nan.xml", US_ERR_VALUE, 3, "gravity: \"nan\" is not a finite number", NULL},
+    {"no-number.xml", US_ERR_VALUE, 3, "step: there is no number", NULL},
+    {"no-version.xml", US_ERR_SCHEMA, 2, "the attribute \"version\" is missing", NULL},
+    {"not-a-number.xml", US_ERR_VALUE, 3, "gravity: \"down\" is neither a number nor a known unit", NULL},
+    {"not-xml.xml", US_ERR_SYNTAX, 1, "this is not XML: there is no element", NULL},
+    {"object-without-link.xml", US_ERR_TREE, 3, "the object has no link", NULL},
+    {"parameter-bomb.xml", US_ERR_LIMIT, 6, "the value with its parameters is longer than 4096 bytes", NULL},
+    {"parameter-name.xml", US_ERR_NAME, 3, "a parameter cannot be called \"2fast\"", NULL},
+    {"parameter-twice.xml", US_ERR_NAME, 4, "the parameter \"a\" is already defined in", NULL},
+    {"plain-entity.xml", US_ERR_SYNTAX, 2, "the file declares the entity \"step\": entities are refused", NULL},
+    {"q-count.xml", US_ERR_VALUE, 6, "q: a revolute joint has 1 positions, but 2 numbers are given", NULL},
+    {"q-quaternion-count.xml", US_ERR_VALUE, 5, "q: a spherical joint has 4 positions, but 3 numbers are given", NULL},
+    {"q-wrong-unit.xml", US_ERR_VALUE, 6, "q: \"mm\" is the unit of a length, but an angle is needed here", NULL},
+    {"record-index.xml", US_ERR_VALUE, 10, "a revolute joint has 1 positions", NULL},
+    {"record-rate-negative.xml", US_ERR_VALUE, 9, "rate: \"-100 Hz\" is negative", NULL},
+    {"record-unknown-joint.xml", US_ERR_NAME, 10, "there is no joint \"rod/elbw\"", "did you mean \"rod/elbow\"?"},
+    {"record-unknown-value.xml", US_ERR_NAME, 10, "\"rod/elbow.speed\" is not a value that can be recorded", NULL},
+    {"recursive-parameter.xml", US_ERR_NAME, 3, "the parameter \"a\" is defined by itself", NULL},
+    {"robot-fixed-base-velocity.xml", US_ERR_VALUE, 4, "\"arm\" has no floating base that could have a velocity", NULL},
+    {"robot-is-scene.xml", US_ERR_SCHEMA, 3, "the file is a scene, not a robot", NULL},
+    {"robot-joint-twice.xml", US_ERR_NAME, 5, "the joint is changed in line 4 already", NULL},
+    {"robot-missing-file.xml", US_ERR_IO, 3, "nowhere.urdf\" does not exist", NULL},
+    {"robot-name-twice.xml", US_ERR_NAME, 4, "the name \"arm\" is used already in", NULL},
+    {"robot-unknown-joint.xml", US_ERR_NAME, 4, "\"arm\" has no joint \"hinges\"", "did you mean \"hinge\"?"},
+    {"rpy-and-quat.xml", US_ERR_VALUE, 3, "both rpy and quat give the orientation", NULL},
+    {"seed-negative.xml", US_ERR_VALUE, 3, "seed: \"-1\" is not such a number", NULL},
+    {"shape-colour.xml", US_ERR_VALUE, 3, "rgba: 255 is not between 0 and 1", NULL},
+    {"shape-not-boolean.xml", US_ERR_VALUE, 3, "visual: \"yes\" is neither true nor false", NULL},
+    {"shape-size-count.xml", US_ERR_VALUE, 3, "size: 3 numbers are needed, 2 given", NULL},
+    {"shape-size-missing.xml", US_ERR_SCHEMA, 3, "the attribute \"size\" is missing", NULL},
+    {"shape-size-zero.xml", US_ERR_VALUE, 3, "size: 0 is not a length of a shape", NULL},
+    {"some-units.xml", US_ERR_VALUE, 3, "xyz: some of the numbers have a unit and others have none", NULL},
+    {"step-long.xml", US_ERR_VALUE, 3, "step: 60 s is too long", NULL},
+    {"step-negative.xml", US_ERR_VALUE, 3, "step: \"-1 ms\" is not greater than 0", NULL},
+    {"step-zero.xml", US_ERR_VALUE, 3, "step: \"0\" is not greater than 0", NULL},
+    {"stiffness-of-ball.xml", US_ERR_VALUE, 5, "a spherical joint has no spring", NULL},
+    {"text-content.xml", US_ERR_SCHEMA, 3, "<world> has text in it, which is not allowed", NULL},
+    {"tolerance-zero.xml", US_ERR_VALUE, 3, "tolerance: \"0\" is not greater than 0", NULL},
+    {"too-few-numbers.xml", US_ERR_VALUE, 3, "gravity: 3 numbers are needed, 2 given", NULL},
+    {"too-many-numbers.xml", US_ERR_VALUE, 3, "gravity: at most 3 numbers are possible here, 4 are given", NULL},
+    {"truncated.xml", US_ERR_SYNTAX, 6, "the file ends too early", NULL},
+    {"two-inertials.xml", US_ERR_SCHEMA, 5, "the link has two <inertial>", NULL},
+    {"two-joints-on-link.xml", US_ERR_TREE, 8, "link \"rod/l2\" already hangs on joint \"rod/elbow\"", NULL},
+    {"two-roots-in-object.xml", US_ERR_TREE, 3, "no joint holds the link \"a/l2\" (line 5)", NULL},
+    {"two-roots.xml", US_ERR_SYNTAX, 10, "Extra content at the end of the document", NULL},
+    {"two-worlds.xml", US_ERR_SCHEMA, 4, "there are two <world> (the first in line 3)", NULL},
+    {"undeclared-entity.xml", US_ERR_SYNTAX, 3, "Entity 'fast' not defined", NULL},
+    {"unit-on-plain-number.xml", US_ERR_VALUE, 6, "damping: \"Nm\" is the unit of a torque, but a plain number is needed he", NULL},
+    {"unknown-attribute.xml", US_ERR_SCHEMA, 3, "<world> has no attribute \"gravty\"", "did you mean gravity?"},
+    {"unknown-child.xml", US_ERR_NAME, 8, "\"rod\" has no link \"gripper\"", NULL},
+    {"unknown-default.xml", US_ERR_NAME, 7, "there is no default \"stif\"", "did you mean \"stiff\"?"},
+    {"unknown-element.xml", US_ERR_SCHEMA, 3, "<wrold> is not allowed in <scene>", "did you mean <world>?"},
+    {"unknown-encoding.xml", US_ERR_SYNTAX, 1, "Unsupported encoding klingon-8", NULL},
+    {"unknown-integrator.xml", US_ERR_VALUE, 3, "integrator: \"rk45\" is not possible here", "did you mean rk4?"},
+    {"unknown-joint-type.xml", US_ERR_VALUE, 9, "type: \"revolut\" is not possible here", "did you mean revolute?"},
+    {"unknown-parameter.xml", US_ERR_NAME, 4, "there is no parameter \"stifness\"", "did you mean ${stiffness}?"},
+    {"unknown-parent.xml", US_ERR_NAME, 9, "\"rod\" has no link \"ll2\"", "did you mean \"l2\"?"},
+    {"unknown-unit.xml", US_ERR_VALUE, 3, "step: \"fortnight\" is neither a number nor a known unit", NULL},
+    {"world-as-child.xml", US_ERR_TREE, 8, "the world cannot be a child", NULL},
+    {"wrong-dimension.xml", US_ERR_VALUE, 3, "step: \"kg\" is the unit of a mass, but a time is needed here", NULL},
+    {"wrong-root.xml", US_ERR_SCHEMA, 2, "a file with the root <world> is neither a scene nor a robot", NULL},
+    {"wrong-version.xml", US_ERR_SCHEMA, 2, "version \"7\" of the format is not known", NULL},
+    {"zero-quaternion.xml", US_ERR_VALUE, 3, "quat: the quaternion is 0 and gives no direction", NULL},
+};
+enum { N_BAD = sizeof bad_files / sizeof bad_files[0] };
+
+// Loads and compiles; both clean up behind themselves, whatever happens.
+static us_status load_and_compile(const char *path, us_error *err) {
+    us_spec *spec = NULL;
+    us_model *model = NULL;
+    us_status status = us_spec_load(path, NULL, &spec, err);
+    if (!status) status = us_model_compile(spec, NULL, &model, err);
+    us_model_destroy(model);
+    us_spec_destroy(spec);
+    return status;
+}
+
+static void every_broken_scene_gets_its_own_error_with_line_and_remedy(void **state) {
+    (void)state;
+    for (int i = 0; i < N_BAD; i++) {
+        const bad_file *b = &bad_files[i];
+        char path[512];
+        us_error err;
+        memset(&err, 0, sizeof err);
+        snprintf(path, sizeof path, "%s/tests/bad/scene/%s", US_SOURCE_DIR, b->file);
+        us_status status = load_and_compile(path, &err);
+        if (status != b->status || err.code != b->status || err.line != b->line || !strstr(err.message, b->message) || !err.remedy[0] ||
+            !err.file[0] || (b->suggestion && !strstr(err.remedy, b->suggestion))) {
+            char text[1500];
+            us_error_format(&err, text, sizeof text);
+            fail_msg("%s: expected \"%s\" in line %d, got status %d (%s):\n%s", b->file, b->message, (int)b->line, (int)status,
+                     us_status_text(status), text);
+        }
+    }
+}
+
+static void every_file_of_the_directory_is_in_the_table(void **state) {
+    (void)state;
+    DIR *directory = opendir(US_SOURCE_DIR "/tests/bad/scene");
+    assert_non_null(directory);
+    int n = 0;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (!end || strcmp(end, ".xml") != 0) continue;
+        n++;
+        bool is_known = false;
+        for (int i = 0; i < N_BAD; i++) is_known |= strcmp(bad_files[i].file, entry->d_name) == 0;
+        if (!is_known) fail_msg("%s is not in the table", entry->d_name);
+    }
+    closedir(directory);
+    assert_int_equal(n, N_BAD);
+}
+
+static void a_missing_file_is_an_error_that_names_it(void **state) {
+    (void)state;
+    us_error err;
+    assert_int_equal(load_and_compile("/nowhere/scene.xml", &err), US_ERR_IO);
+    assert_non_null(strstr(err.message, "\"/nowhere/scene.xml\" does not exist"));
+    assert_true(err.remedy[0] != 0);
+}
+
+static void a_directory_is_no_file(void **state) {
+    (void)state;
+    us_error err;
+    assert_int_equal(load_and_compile(US_SOURCE_DIR "/tests/bad/scene", &err), US_ERR_IO);
+    assert_non_null(strstr(err.message, "is a directory"));
+    assert_true(err.remedy[0] != 0);
+}
+
+static void an_error_leaves_no_spec_and_a_null_error_is_allowed(void **state) {
+    (void)state;
+    us_spec *spec = NULL;
+    assert_int_equal(us_spec_load(US_SOURCE_DIR "/tests/bad/scene/nan.xml", NULL, &spec, NULL), US_ERR_VALUE);
+    assert_null(spec);
+    assert_int_equal(us_spec_load(NULL, NULL, &spec, NULL), US_ERR_ARG);
+    assert_int_equal(us_spec_load("x.xml", NULL, NULL, NULL), US_ERR_ARG);
+    assert_int_equal(us_spec_load_text(NULL, 0, "x.xml", NULL, &spec, NULL), US_ERR_ARG);
+}
+
+// An allocator that has memory for a number of allocations and then none, and counts what is not given back.
+typedef struct short_memory {
+    int left, n_live;
+} short_memory;
+
+static void *short_alloc(void *context, size_t size, size_t align) {
+    short_memory *m = context;
+    if (m->left-- <= 0) return NULL;
+    us_allocator heap = us_allocator_default();
+    m->n_live++;
+    return heap.alloc(heap.context, size, align);
+}
+
+static void short_release(void *context, void *memory, size_t size, size_t align) {
+    short_memory *m = context;
+    us_allocator heap = us_allocator_default();
+    m->n_live--;
+    heap.release(heap.context, memory, size, align);
+}
+
+static void memory_that_ends_anywhere_gives_a_clean_error_and_no_leak(void **state) {
+    (void)state;
+    static const char path[] = US_SOURCE_DIR "/scenes/every-joint.xml";
+    us_status status = US_ERR_MEMORY;
+    int n = 0;
+    for (; status != US_OK && n < 10000; n++) {
+        short_memory memory = {.left = n};
+        us_load_def def = us_load_def_default();
+        def.allocator = (us_allocator){short_alloc, short_release, &memory};
+        us_spec *spec = NULL;
+        us_error err;
+        status = us_spec_load(path, &def, &spec, &err);
+        if (status != US_OK) {
+            assert_int_equal(status, US_ERR_MEMORY);
+            assert_int_equal(err.code, US_ERR_MEMORY);
+            assert_null(spec);
+        }
+        us_spec_destroy(spec);
+        assert_int_equal(memory.n_live, 0);
+    }
+    assert_int_equal(status, US_OK);
+    assert_true(n > 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_broken_scene_gets_its_own_error_with_line_and_remedy),
+        cmocka_unit_test(every_file_of_the_directory_is_in_the_table),
+        cmocka_unit_test(a_missing_file_is_an_error_that_names_it),
+        cmocka_unit_test(a_directory_is_no_file),
+        cmocka_unit_test(an_error_leaves_no_spec_and_a_null_error_is_allowed),
+        cmocka_unit_test(memory_that_ends_anywhere_gives_a_clean_error_and_no_leak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
