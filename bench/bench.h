@@ -20,11 +20,11 @@ typedef struct bench_link {
     us_pose X_PF;    // the joint's frame in the parent; the link's frame at q = 0
     us_vec3 axis;    // unit; every joint is a hinge
     us_inertia inertia;
-    double q0;                  // rad
-    double armature, damping;   // kg m^2, N m s
+    double q0;                 // rad
+    double armature, damping;  // kg m^2, N m s
     bool has_limits;
-    double lower, upper;        // rad
-    double kp, kd, limit;       // PD towards the target: N m/rad, N m s, N m
+    double lower, upper;   // rad
+    double kp, kd, limit;  // PD towards the target: N m/rad, N m s, N m
 } bench_link;
 
 typedef struct bench_scene {
@@ -51,12 +51,12 @@ typedef struct bench_engine {
     // Returns NULL and prints why when the scene cannot be built.
     void *(*create)(const bench_scene *scene, const char *variant);
     void (*destroy)(void *self);
-    void (*restore)(void *self);  // the start state
-    bool (*forward)(void *self);  // one evaluation of the forward dynamics, kinematics anew; NULL: the engine has none
-    bool (*step)(void *self);     // one step, control included
+    void (*restore)(void *self);                    // the start state
+    bool (*forward)(void *self);                    // one evaluation of the forward dynamics, kinematics anew; NULL: the engine has none
+    bool (*step)(void *self);                       // one step, control included
     void (*aim)(void *self, const double *target);  // the PD's target, rad per link; NULL: cannot drive
-    us_vec3 (*tip)(void *self);   // centre of mass of the last link
-    uint64_t (*hash)(void *self); // of the state
+    us_vec3 (*tip)(void *self);                     // centre of mass of the last link
+    uint64_t (*hash)(void *self);                   // of the state
 } bench_engine;
 
 // Each fills out (at most cap) and returns how many there are; 0 when the engine was not there at build time.
@@ -85,10 +85,10 @@ double bench_max(const bench_samples *s);
 typedef struct bench_figure {
     const char *scene, *engine, *variant, *metric, *unit;
     const bench_samples *samples;
-    double ns_per_dof;  // NaN: none
-    double gain;        // fastest peer over this one, medians; NaN: none
-    uint64_t hash;      // of the state at the end; 0: none
-    const us_vec3 *tip; // NULL: none
+    double ns_per_dof;   // NaN: none
+    double gain;         // fastest peer over this one, medians; NaN: none
+    uint64_t hash;       // of the state at the end; 0: none
+    const us_vec3 *tip;  // NULL: none
 } bench_figure;
 void bench_print_json(const bench_figure *f);
 

@@ -141,14 +141,22 @@ static void print_contest(const contest *c, const options *o) {
     double forward = fastest_peer(c, false, bench_median), step = fastest_peer(c, true, bench_median);
     int32_t n = c->scene.n_link;
     if (!o->is_json) {
-        printf("\n%s\n%-20s  %9s %19s %7s %6s  %9s %19s %7s %6s  %-28s %s\n", c->scene.name, "", "fd us", "min .. max", "ns/dof", "gain", "step us", "min .. max", "ns/dof",
-               "gain", "last link at the end", "state");
+        printf("\n%s\n%-20s  %9s %19s %7s %6s  %9s %19s %7s %6s  %-28s %s\n", c->scene.name, "", "fd us", "min .. max", "ns/dof", "gain", "step us",
+               "min .. max", "ns/dof", "gain", "last link at the end", "state");
     }
     for (int i = 0; i < c->n; i++) {
         const entry *e = &c->entry[i];
         if (o->is_json) {
-            bench_figure f = {c->scene.name, e->engine->name, e->engine->variant, "fd", "us", &e->forward, 1e3 * bench_median(&e->forward) / n,
-                              forward / bench_median(&e->forward), 0, NULL};
+            bench_figure f = {c->scene.name,
+                              e->engine->name,
+                              e->engine->variant,
+                              "fd",
+                              "us",
+                              &e->forward,
+                              1e3 * bench_median(&e->forward) / n,
+                              forward / bench_median(&e->forward),
+                              0,
+                              NULL};
             if (e->forward.n) bench_print_json(&f);
             f.metric = "step", f.samples = &e->step, f.ns_per_dof = 1e3 * bench_median(&e->step) / n, f.gain = step / bench_median(&e->step);
             f.hash = e->hash, f.tip = &e->tip;
@@ -226,7 +234,8 @@ static bool bench_arm(const options *o, const bench_engine *engines, int n_engin
         double us = bench_median(&e->step);
         if (o->is_full) ok = sample_step(e, true, 1, 10000000, &us);
         print_single(o, c.scene.name, e->engine->variant, "simulated seconds per CPU second", "", 1e6 * c.scene.step / us);
-        print_single(o, c.scene.name, e->engine->variant, o->is_full ? "CPU time of 10 000 s, run in full" : "CPU time of 10 000 s, from the median", "s", 1e7 * us * 1e-6);
+        print_single(o, c.scene.name, e->engine->variant, o->is_full ? "CPU time of 10 000 s, run in full" : "CPU time of 10 000 s, from the median",
+                     "s", 1e7 * us * 1e-6);
     }
     ok = ok && print_profile(o, &c.scene, "midpoint");
     close_contest(&c);
@@ -234,10 +243,11 @@ static bool bench_arm(const options *o, const bench_engine *engines, int n_engin
 }
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: bench_dynamics [--json] [--rounds N] [--full]\n"
-                "  --json      one line of JSON per figure instead of the tables\n"
-                "  --rounds N  samples per figure, 1 .. %d (default 9)\n"
-                "  --full      run all 10 000 simulated seconds of the arm instead of 20\n",
+    fprintf(to,
+            "usage: bench_dynamics [--json] [--rounds N] [--full]\n"
+            "  --json      one line of JSON per figure instead of the tables\n"
+            "  --rounds N  samples per figure, 1 .. %d (default 9)\n"
+            "  --full      run all 10 000 simulated seconds of the arm instead of 20\n",
             BENCH_MAX_ROUNDS);
     return to == stderr ? 2 : 0;
 }
@@ -261,7 +271,8 @@ int main(int argc, char **argv) {
     n += bench_engines_mujoco(engines + n, MAX_ENGINES - n);
     n += bench_engines_ode(engines + n, MAX_ENGINES - n);
     if (!o.is_json) {
-        printf("CPU time of the thread; median of %d interleaved rounds after a warm-up; gain: time of the fastest peer over this one's.\n", o.n_round);
+        printf("CPU time of the thread; median of %d interleaved rounds after a warm-up; gain: time of the fastest peer over this one's.\n",
+               o.n_round);
         if (n <= 2) printf("No peer was there when this was built (libmujoco-dev, libode-dev).\n");
     }
     return bench_chains(&o, engines, n) && bench_arm(&o, engines, n) ? 0 : 1;

@@ -18,8 +18,8 @@ typedef struct engine {
 
 static void write_origin(FILE *f, us_pose X) {
     us_mat3 R = us_quat_matrix(X.q);
-    fprintf(f, "<origin xyz=\"%.17g %.17g %.17g\" rpy=\"%.17g %.17g %.17g\"/>", X.p.x, X.p.y, X.p.z, atan2(R.m[7], R.m[8]), asin(fmax(-1, fmin(1, -R.m[6]))),
-            atan2(R.m[3], R.m[0]));
+    fprintf(f, "<origin xyz=\"%.17g %.17g %.17g\" rpy=\"%.17g %.17g %.17g\"/>", X.p.x, X.p.y, X.p.z, atan2(R.m[7], R.m[8]),
+            asin(fmax(-1, fmin(1, -R.m[6]))), atan2(R.m[3], R.m[0]));
 }
 
 static void write_urdf(FILE *f, const bench_scene *s) {
@@ -27,12 +27,14 @@ static void write_urdf(FILE *f, const bench_scene *s) {
     for (int32_t i = 0; i < s->n_link; i++) {
         const bench_link *l = &s->link[i];
         const double *I = l->inertia.about_com;
-        fprintf(f, "<link name=\"b%d\"><inertial><origin xyz=\"%.17g %.17g %.17g\"/><mass value=\"%.17g\"/>", (int)i, l->inertia.com.x, l->inertia.com.y, l->inertia.com.z,
-                l->inertia.mass);
-        fprintf(f, "<inertia ixx=\"%.17g\" iyy=\"%.17g\" izz=\"%.17g\" ixy=\"%.17g\" ixz=\"%.17g\" iyz=\"%.17g\"/></inertial></link>\n", I[0], I[1], I[2], I[3], I[4], I[5]);
+        fprintf(f, "<link name=\"b%d\"><inertial><origin xyz=\"%.17g %.17g %.17g\"/><mass value=\"%.17g\"/>", (int)i, l->inertia.com.x,
+                l->inertia.com.y, l->inertia.com.z, l->inertia.mass);
+        fprintf(f, "<inertia ixx=\"%.17g\" iyy=\"%.17g\" izz=\"%.17g\" ixy=\"%.17g\" ixz=\"%.17g\" iyz=\"%.17g\"/></inertial></link>\n", I[0], I[1],
+                I[2], I[3], I[4], I[5]);
         char parent[16] = "base";
         if (l->parent >= 0) snprintf(parent, sizeof parent, "b%d", (int)l->parent);
-        fprintf(f, "<joint name=\"j%d\" type=\"%s\"><parent link=\"%s\"/><child link=\"b%d\"/>", (int)i, l->has_limits ? "revolute" : "continuous", parent, (int)i);
+        fprintf(f, "<joint name=\"j%d\" type=\"%s\"><parent link=\"%s\"/><child link=\"b%d\"/>", (int)i, l->has_limits ? "revolute" : "continuous",
+                parent, (int)i);
         write_origin(f, l->X_PF);
         fprintf(f, "<axis xyz=\"%.17g %.17g %.17g\"/><dynamics damping=\"%.17g\"/>", l->axis.x, l->axis.y, l->axis.z, l->damping);
         if (l->has_limits) fprintf(f, "<limit lower=\"%.17g\" upper=\"%.17g\" effort=\"%.17g\" velocity=\"100\"/>", l->lower, l->upper, l->limit);

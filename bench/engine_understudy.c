@@ -143,7 +143,8 @@ int bench_engines_understudy(bench_engine *out, int cap) {
     static const char *const variants[] = {"euler", "midpoint"};
     int n = 0;
     for (; n < 2 && n < cap; n++) {
-        out[n] = (bench_engine){"understudy", variants[n], false, true, BENCH_MAX_LINKS, create, destroy, restore, n == 0 ? forward : NULL, step, aim, tip, hash};
+        out[n] = (bench_engine){"understudy", variants[n], false, true, BENCH_MAX_LINKS, create, destroy, restore, n == 0 ? forward : NULL,
+                                step,         aim,         tip,   hash};
     }
     return n;
 }

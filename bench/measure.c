@@ -47,8 +47,8 @@ static void number(const char *key, double x) {
 }
 
 void bench_print_json(const bench_figure *f) {
-    printf("{\"name\":\"%s\",\"engine\":\"%s\",\"variant\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"runs\":%d", f->scene, f->engine, f->variant, f->metric, f->unit,
-           f->samples->n);
+    printf("{\"name\":\"%s\",\"engine\":\"%s\",\"variant\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"runs\":%d", f->scene, f->engine, f->variant,
+           f->metric, f->unit, f->samples->n);
     number("value", bench_median(f->samples));
     number("min", bench_min(f->samples));
     number("max", bench_max(f->samples));

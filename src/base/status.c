@@ -48,6 +48,8 @@ us_status us_error_set(us_error *err, us_status code, const us_place *place, con
 }
 
 size_t us_error_format(const us_error *err, char *buf, size_t cap) {
+    if (buf && cap) buf[0] = 0;
+    if (!err) return 0;
     char place[400] = "";
     if (err->file[0] && err->line > 0 && err->column > 0) {
         snprintf(place, sizeof place, "%s:%d:%d: ", err->file, err->line, err->column);

@@ -8,9 +8,12 @@
 // Because the forces already belong to the bias accelerations, the second and third sweeps are free of velocity terms, and
 // their factors U/d, d serve other right-hand sides too. (Featherstone 2008, chapter 7, in the split form.)
 //
-// Along a chain the articulated inertia stays in registers: only a branch writes it to memory. A chain is bound by latency,
-// about 60 cycles a link, most of it product, sum and division of d; the division is kept off the products' path
-// by spreading U rather than U/d.
+// Along a chain all this hangs on one thread: each link waits for the one outside it to be divided by its d, about 75 cycles a
+// link if done as written. So the inward sweep works one link ahead. Before node i's division is done, it multiplies the
+// parent's axis S' with what the parent's inertia would be if joint i were locked, P: V = P S', c = S'.V, b = U.S'.
+// With the division done, the parent's U' = V - (U/d) b and d' = c - b^2/d follow at once. The outward sweep does the
+// same: the joint acceleration needs the parent's acceleration only along U, and that is known from the grandparent's and
+// b / d. Inertias stay in registers along a chain; only a branch writes them to memory.
 #include "dyn/kinematics.h"
 
 // First sweep: motion, then inertias and forces. Two loops rather than one, so that the second reads components of the
@@ -76,6 +79,34 @@ static inline void store_slot(usi_slot *s, const articulated *I, bool is_first) 
     s->n += own.n, s->f += own.f;
 }
 
+// A node's own link, and what its stored children left.
+static inline void add_node(articulated *I, const us_dyn *d, const usi_node *n, const usi_link *k, int32_t i) {
+    if (n->flags & USI_NODE_STORED) add_slot(I, &d->slot[i]);
+    if (n->flags & USI_NODE_MASSIVE) add_link(I, k);
+}
+
+// I S, as (w, v) halves.
+typedef struct halves {
+    usi_v4 w, v;
+} halves;
+
+static inline halves times_axis(const articulated *I, const usi_link *k) {
+    const double *sw = (const double *)&k->Sw, *sv = (const double *)&k->Sv;
+    halves U = {(I->nw0 * sw[0] + I->nw1 * sw[1] + I->nw2 * sw[2]) + (I->nv0 * sv[0] + I->nv1 * sv[1] + I->nv2 * sv[2]),
+                (I->fw0 * sw[0] + I->fw1 * sw[1] + I->fw2 * sw[2]) + (I->fv0 * sv[0] + I->fv1 * sv[1] + I->fv2 * sv[2])};
+    return U;
+}
+
+// The scalar product with an axis, in all four lanes, so that what follows needs no spreading.
+static inline usi_v4 along(const usi_link *k, usi_v4 w, usi_v4 v) { return usi_v4_sum_all(k->Sw * w + k->Sv * v); }
+
+// I - K U^T.
+static inline void release(articulated *I, halves K, halves U) {
+    usi_v4 w0 = usi_v4_lane0(U.w), w1 = usi_v4_lane1(U.w), w2 = usi_v4_lane2(U.w), v0 = usi_v4_lane0(U.v), v1 = usi_v4_lane1(U.v), v2 = usi_v4_lane2(U.v);
+    I->nw0 -= K.w * w0, I->nw1 -= K.w * w1, I->nw2 -= K.w * w2, I->nv0 -= K.w * v0, I->nv1 -= K.w * v1, I->nv2 -= K.w * v2;
+    I->fw0 -= K.v * w0, I->fw1 -= K.v * w1, I->fw2 -= K.v * w2, I->fv0 -= K.v * v0, I->fv1 -= K.v * v1, I->fv2 -= K.v * v2;
+}
+
 // Second sweep. Returns false when some d is not positive.
 static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
     const us_model *m = d->model;
@@ -84,31 +115,41 @@ static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
     usi_link *const link = d->link;
     double *const pivots = d->pivot;
     const usi_v4 zero = usi_v4_zero();
-    articulated I = {zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
-    bool ok = true;
+    const articulated nothing = {zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+    articulated I = nothing;
+    halves U = {zero, zero};
+    usi_v4 pivot = zero;
+    bool ok = true, is_known = false;  // whether I, U and pivot of this node came from its child
     for (int32_t i = m->n_node - 1; i >= 0; i--) {
         usi_link *k = &link[i];
-        const int32_t flags = node[i].flags;
-        if (flags & USI_NODE_STORED) add_slot(&I, &d->slot[i]);
-        if (flags & USI_NODE_MASSIVE) add_link(&I, k);
-        const double *sw = (const double *)&k->Sw, *sv = (const double *)&k->Sv;
-        usi_v4 Uw = (I.nw0 * sw[0] + I.nw1 * sw[1] + I.nw2 * sw[2]) + (I.nv0 * sv[0] + I.nv1 * sv[1] + I.nv2 * sv[2]);
-        usi_v4 Uv = (I.fw0 * sw[0] + I.fw1 * sw[1] + I.fw2 * sw[2]) + (I.fv0 * sv[0] + I.fv1 * sv[1] + I.fv2 * sv[2]);
-        // The pivot stands in all four lanes, so that what follows needs no spreading.
-        usi_v4 pivot = usi_v4_sum_all(k->Sw * Uw + k->Sv * Uv) + usi_v4_all(diag[i]), inverse = 1.0 / pivot;
+        if (!is_known) {
+            I = nothing;
+            add_node(&I, d, &node[i], k, i);
+            U = times_axis(&I, k);
+            pivot = along(k, U.w, U.v) + usi_v4_all(diag[i]);
+        }
         pivots[i] = pivot[0];
         ok &= pivot[0] > 0;
-        if (damp) inverse = usi_v4_all(usi_damped_inverse(pivot[0], damp[i]));
-        usi_v4 push = usi_v4_all(tau[i]) - usi_v4_sum_all(k->Sw * I.n + k->Sv * I.f);
-        usi_v4 Kw = Uw * inverse, Kv = Uv * inverse;
-        k->Kw = Kw, k->Kv = Kv, k->u = (push * inverse)[0];
-        I.n += Kw * push, I.f += Kv * push;
-        usi_v4 w0 = usi_v4_lane0(Uw), w1 = usi_v4_lane1(Uw), w2 = usi_v4_lane2(Uw), v0 = usi_v4_lane0(Uv), v1 = usi_v4_lane1(Uv), v2 = usi_v4_lane2(Uv);
-        I.nw0 -= Kw * w0, I.nw1 -= Kw * w1, I.nw2 -= Kw * w2, I.nv0 -= Kw * v0, I.nv1 -= Kw * v1, I.nv2 -= Kw * v2;
-        I.fw0 -= Kv * w0, I.fw1 -= Kv * w1, I.fw2 -= Kv * w2, I.fv0 -= Kv * v0, I.fv1 -= Kv * v1, I.fv2 -= Kv * v2;
-        if (flags & USI_NODE_CARRY) continue;
-        if (node[i].parent >= 0) store_slot(&d->slot[node[i].parent], &I, flags & USI_NODE_STORE_FIRST);
-        I = (articulated){zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero, zero};
+        usi_v4 inverse = damp ? usi_v4_all(usi_damped_inverse(pivot[0], damp[i])) : 1.0 / pivot;
+        usi_v4 push = usi_v4_all(tau[i]) - along(k, I.n, I.f);
+        halves K = {U.w * inverse, U.v * inverse};
+        k->Kw = K.w, k->Kv = K.v;
+        k->u = (push * inverse)[0], k->inv_d = inverse[0];
+        is_known = node[i].flags & USI_NODE_CARRY;
+        if (is_known) {
+            const usi_link *parent = k - 1;
+            add_node(&I, d, &node[i - 1], parent, i - 1);
+            halves V = times_axis(&I, parent);
+            usi_v4 b = along(parent, U.w, U.v), c = along(parent, V.w, V.v) + usi_v4_all(diag[i - 1]), reach = b * inverse;
+            release(&I, K, U);
+            U = (halves){V.w - K.w * b, V.v - K.v * b};
+            pivot = c - b * reach;
+            k->reach = reach[0];
+        } else {
+            release(&I, K, U);
+        }
+        I.n += K.w * push, I.f += K.v * push;
+        if (!is_known && node[i].parent >= 0) store_slot(&d->slot[node[i].parent], &I, node[i].flags & USI_NODE_STORE_FIRST);
     }
     return ok;
 }
@@ -119,17 +160,22 @@ static void accelerate(us_dyn *d, double *out_a) {
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
     const int32_t n_node = m->n_node;
-    usi_v4 aw = usi_v4_zero(), av = aw;
+    const usi_v4 zero = usi_v4_zero();
+    // (aw, av) is the acceleration of the parent without its own joint's part, which is `last`.
+    usi_v4 aw = zero, av = zero, last = zero;
     for (int32_t i = 0; i < n_node; i++) {
         usi_link *k = &link[i];
-        if (!(node[i].flags & USI_NODE_CARRY)) {
+        usi_v4 a;
+        if (node[i].flags & USI_NODE_CARRY) {
+            a = usi_v4_all(k->u) - usi_v4_sum_all(k->Kw * aw + k->Kv * av) - usi_v4_all(k->reach) * last;
+            aw += (k - 1)->Sw * last, av += (k - 1)->Sv * last;
+        } else {
             int32_t parent = node[i].parent;
-            aw = parent < 0 ? usi_v4_zero() : link[parent].aw;
-            av = parent < 0 ? usi_v4_zero() : link[parent].av;
+            aw = parent < 0 ? zero : link[parent].aw, av = parent < 0 ? zero : link[parent].av;
+            a = usi_v4_all(k->u) - usi_v4_sum_all(k->Kw * aw + k->Kv * av);
         }
-        usi_v4 a = usi_v4_all(k->u) - usi_v4_sum_all(k->Kw * aw + k->Kv * av);
-        aw += k->Sw * a, av += k->Sv * a;
-        k->aw = aw, k->av = av;
+        k->aw = aw + k->Sw * a, k->av = av + k->Sv * a;
+        last = a;
         out_a[i] = a[0];
     }
 }
@@ -140,4 +186,57 @@ bool usi_aba(us_dyn *d, const double *q, const double *v, const usi_joint_terms 
     bool ok = inwards(d, terms);
     accelerate(d, out_a);
     return ok;
+}
+
+// Velocities, bias accelerations and forces at the positions of the last evaluation.
+static void velocities(us_dyn *d, const double *v) {
+    const us_model *m = d->model;
+    const usi_node *const node = m->node;
+    usi_link *const link = d->link;
+    usi_v4 w = usi_v4_zero(), o = w, Vw = w, Vo = w, aw = w, av = w;
+    for (int32_t i = 0; i < m->n_node; i++) {
+        usi_link *k = &link[i];
+        if (!(node[i].flags & USI_NODE_CARRY)) {
+            const usi_link *P = node[i].parent < 0 ? &d->world : &link[node[i].parent];
+            w = P->w, o = P->v, aw = P->aw, av = P->av;
+        }
+        // The axes of a ball or free joint all turn with what they hang on.
+        if (node[i].kind != USI_NODE_NEXT) Vw = w, Vo = o;
+        usi_v4 dw = k->Sw * v[i], dv = k->Sv * v[i];
+        w += dw, o += dv;
+        aw += usi_v4_cross(Vw, dw), av += usi_v4_cross2(Vw, dv, Vo, dw);
+        k->w = w, k->v = o, k->aw = aw, k->av = av;
+    }
+    for (int32_t i = 0; i < m->n_node; i++) {
+        if (node[i].flags & USI_NODE_MASSIVE) {
+            usi_link_force(&link[i]);
+        } else {
+            link[i].n = link[i].f = usi_v4_zero();
+        }
+    }
+}
+
+// The inward sweep for forces alone.
+static void push_inwards(us_dyn *d, const double *tau) {
+    const us_model *m = d->model;
+    const usi_node *const node = m->node;
+    usi_link *const link = d->link;
+    usi_v4 n = usi_v4_zero(), f = n;
+    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+        usi_link *k = &link[i];
+        n += k->n, f += k->f;
+        usi_v4 push = usi_v4_all(tau[i]) - along(k, n, f);
+        k->u = push[0] * k->inv_d;
+        n += k->Kw * push, f += k->Kv * push;
+        if (node[i].flags & USI_NODE_CARRY) continue;
+        if (node[i].parent >= 0) link[node[i].parent].n += n, link[node[i].parent].f += f;
+        n = f = usi_v4_zero();
+    }
+}
+
+void usi_aba_again(us_dyn *d, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
+    velocities(d, v);
+    usi_apply_wrenches(d, wrench);
+    push_inwards(d, terms->tau);
+    accelerate(d, out_a);
 }

@@ -167,7 +167,8 @@ bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const 
     bool ok = usi_factor(d, terms->diag, terms->damp);
     int32_t rank = usi_constraint_factor(d);
     if (out_rank) *out_rank = rank;
-    for (int32_t r = 0; r < m->n_row; r++) d->bias[r] = -d->bias[r];
+    const double part = terms->closes_position ? -0.5 : -1;
+    for (int32_t r = 0; r < m->n_row; r++) d->bias[r] *= part;
     usi_constraint_solve(d, out_a, d->bias);
     return ok;
 }

@@ -56,15 +56,21 @@ bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_te
     return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
 }
 
+bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
+    if (d->model->n_row > 0) return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
+    usi_aba_again(d, v, terms, wrench, out_a);
+    return true;
+}
+
 // Torques with joint springs and dampers, explicit.
 static usi_joint_terms plain_terms(us_dyn *d, const double *q, const double *v, const double *tau) {
     const us_model *m = d->model;
-    if (tau && m->n_soft == 0) return (usi_joint_terms){tau, NULL, NULL};
+    if (tau && m->n_soft == 0) return (usi_joint_terms){tau, NULL, NULL, false};
     for (int32_t i = 0; i < m->n_node; i++) {
         d->tau[i] = (tau ? tau[i] : 0) - m->damping[i] * v[i];
         if (m->stiffness[i] != 0) d->tau[i] -= m->stiffness[i] * (q[m->node[i].q] - m->rest[i]);
     }
-    usi_joint_terms terms = {d->tau, NULL, NULL};
+    usi_joint_terms terms = {d->tau, NULL, NULL, false};
     return terms;
 }
 

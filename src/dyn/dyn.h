@@ -23,7 +23,9 @@ typedef struct usi_link {
     usi_v4 Sw, Sv;   // joint axis: velocity per unit joint velocity
     usi_v4 Kw, Kv;   // articulated inertia times axis, over d: what an acceleration takes from the joint
     double u;        // rad/s^2, joint acceleration without the parent's
-    double reserved[3];
+    double reach;    // how much the parent's joint acceleration takes from this one's
+    double inv_d;    // 1/(kg m^2), one over the inertia about the axis, damping included
+    double reserved;
 } usi_link;
 
 // What children that are not the next node leave at their parent: articulated inertia, as columns of the four blocks
@@ -78,6 +80,7 @@ typedef struct usi_joint_terms {
     const double *tau;   // n_v, torques
     const double *diag;  // n_v, added to the inertia about each axis (armature included)
     const double *damp;  // n_v, step times damping d: added as theta(z) d, z = d / inertia; see usi_damping_weight
+    bool closes_position;  // rows: half of their bias is met, so that a semi-implicit step q + h (v + h a) stays closed to O(h^3)
 } usi_joint_terms;
 
 // How much of a damper acts at the end of a step, given z = step * damping / inertia. The factor makes the step's decay
@@ -98,6 +101,9 @@ void usi_apply_wrenches(us_dyn *d, const us_wrench *wrench);
 // Articulated body: q, v, joint terms -> accelerations. `d->link` holds the factors afterwards. Returns false when a pivot
 // is not positive.
 bool usi_aba(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);
+
+// The same at the same positions and joint terms with other velocities, from the factors that the last usi_aba left: half the work.
+void usi_aba_again(us_dyn *d, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);
 
 // After usi_kinematics and usi_inertias: rows of H, in d->row. Then factors of H + diag: H = L^T D L.
 void usi_crba(us_dyn *d);
@@ -121,6 +127,8 @@ bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const 
 
 // Forward dynamics by the way that fits the model.
 bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);
+// The same once more, right after, with other velocities and positions that have moved by next to nothing.
+bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);
 
 // Newton on phi(q) = 0 in the metric of H, then v onto K v = 0. Returns the greatest |phi| left, or NaN.
 double usi_project(us_dyn *d, double *q, double *v, int max_newton);

@@ -133,6 +133,16 @@ static inline void usi_link_inertia(const usi_node *n, usi_link *k, bool want_fo
     k->h = __builtin_shufflevector(h, mass, 0, 1, 2, 4);
 }
 
+// The force alone, from the inertia about O that is there already: I A + V x* I V, with I V = (J w + h x v, m v - h x w).
+static inline void usi_link_force(usi_link *k) {
+    const double *w = (const double *)&k->w, *a = (const double *)&k->aw;
+    usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&k->h)[3]);
+    usi_v4 angular = k->J[0] * w[0] + k->J[1] * w[1] + k->J[2] * w[2] + usi_v4_cross(h, k->v), linear = mass * k->v - usi_v4_cross(h, k->w);
+    k->n = k->J[0] * a[0] + k->J[1] * a[1] + k->J[2] * a[2] +
+           usi_v4_turn(usi_v4_cross_unturned(h, k->av) + usi_v4_cross_unturned(k->w, angular) + usi_v4_cross_unturned(k->v, linear));
+    k->f = mass * k->av + usi_v4_turn(usi_v4_cross_unturned(k->w, linear) - usi_v4_cross_unturned(h, k->aw));
+}
+
 static inline void usi_link_massless(usi_link *k) {
     k->J[0] = k->J[1] = k->J[2] = k->h = k->n = k->f = usi_v4_zero();
 }

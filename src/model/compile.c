@@ -68,7 +68,10 @@ static bool all_finite(const double *x, int n) {
 }
 
 // Long enough to be made a rotation by scaling.
-static bool is_rotation(us_quat q) { return q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z > 1e-12; }
+static bool is_rotation(us_quat q) {
+    double n2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+    return n2 > 1e-12 && isfinite(n2);
+}
 
 // ---------------------------------------------------------------- checks
 
@@ -105,6 +108,13 @@ static us_status check_names(build *b, const char *what, int32_t n, const char *
     return US_OK;
 }
 
+// No axis may have a negative moment of inertia: all principal minors are 0 or more, but for rounding.
+static bool is_inertia(const double a[6]) {
+    double size = a[0] + a[1] + a[2], least = -1e-9 * size * size;
+    double det = a[0] * (a[1] * a[2] - a[5] * a[5]) - a[3] * (a[3] * a[2] - a[5] * a[4]) + a[4] * (a[3] * a[5] - a[1] * a[4]);
+    return a[0] * a[1] - a[3] * a[3] >= least && a[0] * a[2] - a[4] * a[4] >= least && a[1] * a[2] - a[5] * a[5] >= least && det >= least * size;
+}
+
 static us_status check_link(build *b, const us_link_def *l) {
     const us_inertia *I = &l->inertia;
     if (!isfinite(I->mass) || !all_finite(&I->com.x, 3) || !all_finite(I->about_com, 6)) {
@@ -112,6 +122,7 @@ static us_status check_link(build *b, const us_link_def *l) {
     }
     if (I->mass < 0) return FAIL_LINK(b, US_ERR_MASS, l, "write a mass of 0 or more", "its mass is negative");
     if (I->about_com[0] < 0 || I->about_com[1] < 0 || I->about_com[2] < 0) return FAIL_LINK(b, US_ERR_MASS, l, "write moments of inertia of 0 or more", "a moment of inertia is negative");
+    if (!is_inertia(I->about_com)) return FAIL_LINK(b, US_ERR_MASS, l, "check the products of inertia: xy squared is at most xx times yy, and so on", "its products of inertia are too large for its moments");
     return US_OK;
 }
 
@@ -125,15 +136,16 @@ static us_status check_joint(build *b, const us_joint_def *j) {
         !isfinite(j->pitch) || !isfinite(j->rest)) {
         return FAIL_JOINT(b, US_ERR_VALUE, j, "write finite numbers", "its frame, axis or start state is not finite");
     }
-    if (!is_rotation(j->X_PF.q)) return FAIL_JOINT(b, US_ERR_VALUE, j, "write a quaternion of length 1, w first", "the quaternion of its frame is 0");
+    if (!is_rotation(j->X_PF.q)) return FAIL_JOINT(b, US_ERR_VALUE, j, "write a quaternion of length 1, w first", "the quaternion of its frame is 0 or too long");
     bool has_axis = j->type != US_JOINT_FIXED && j->type != US_JOINT_SPHERICAL && j->type != US_JOINT_FLOATING;
-    if (has_axis && !(us_vec3_norm(j->axis) > 1e-9)) return FAIL_JOINT(b, US_ERR_VALUE, j, "write an axis such as 0 0 1", "its axis is 0");
+    double axis_length = us_vec3_norm(j->axis);
+    if (has_axis && !(axis_length > 1e-9 && isfinite(axis_length))) return FAIL_JOINT(b, US_ERR_VALUE, j, "write an axis such as 0 0 1", "its axis is 0 or too long");
     if (j->type == US_JOINT_UNIVERSAL) {
         double s = us_vec3_norm(us_vec3_cross(j->axis, j->axis2)), n = us_vec3_norm(j->axis) * us_vec3_norm(j->axis2);
         if (!(s > 1e-6 * n)) return FAIL_JOINT(b, US_ERR_VALUE, j, "write two axes that are not parallel, for example 1 0 0 and 0 1 0", "its two axes are parallel or 0");
     }
     if ((j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING) && !is_rotation((us_quat){j->q0[0], j->q0[1], j->q0[2], j->q0[3]})) {
-        return FAIL_JOINT(b, US_ERR_VALUE, j, "write a quaternion of length 1, w first, for example 1 0 0 0", "the quaternion of its start state is 0");
+        return FAIL_JOINT(b, US_ERR_VALUE, j, "write a quaternion of length 1, w first, for example 1 0 0 0", "the quaternion of its start state is 0 or too long");
     }
     const double positive[] = {j->damping, j->stiffness, j->armature, j->friction};
     for (int i = 0; i < 4; i++) {
@@ -588,7 +600,7 @@ static us_status fill_constraints(build *b, us_model *m) {
             return fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers", "one of its frames is not finite");
         }
         if (!is_rotation(X_AC.q) || !is_rotation(X_BD.q)) {
-            return fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write quaternions of length 1, w first", "the quaternion of one of its frames is 0");
+            return fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write quaternions of length 1, w first", "the quaternion of one of its frames is 0 or too long");
         }
         X_AC.q = us_quat_normalize(X_AC.q), X_BD.q = us_quat_normalize(X_BD.q);
         out->node_a = l->link_a < 0 ? -1 : m->body[l->link_a].node;

@@ -29,13 +29,17 @@ static double linear_torque(const us_sim *s, const usi_element *e, const usi_sch
 
 static int bound_of(const usi_element *e, double torque) { return torque < e->low ? -1 : torque > e->high ? 1 : 0; }
 
-// The first guess. A limit is out of reach unless the joint gets there within this step.
+// Whether a limit is out of reach in this step: then it is on its bound, which is no torque. The quick way to the answer
+// that nearly every limit has nearly always.
+static bool is_far(const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
+    double outwards = e->high > 0 ? -1 : 1, now = v[e->v], end = now + scheme->span * a[e->v];
+    double way = outwards * (e->position - q[e->q] - scheme->lead * now - scheme->spring * a[e->v]);
+    return way > 0 && e->kp * way > e->kd * fmax(outwards * now, outwards * end);
+}
+
+// The first guess.
 static int guess_bound(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
-    if (e->is_stop) {
-        double end = q[e->q] + scheme->span * v[e->v];
-        bool reached = e->high > 0 ? end < e->position : end > e->position;
-        return reached ? 0 : e->high > 0 ? -1 : 1;
-    }
+    if (e->is_stop) return is_far(e, scheme, q, v, a) ? (e->high > 0 ? -1 : 1) : 0;
     return bound_of(e, linear_torque(s, e, scheme, q, v, a[e->v], 0.5));
 }
 
@@ -75,9 +79,13 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     bool changed = false;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
-        double theta = usi_damping_weight(d->damp[e->v] / d->pivot[e->v]);
+        if (e->is_stop && s->bound[k] != 0 && is_far(e, scheme, q, v, a)) continue;
+        // The weight that the damper has, or would have if the element were not held.
+        double theta = usi_damping_weight((d->damp[e->v] + (s->bound[k] ? scheme->span * e->kd : 0)) / d->pivot[e->v]);
         double torque = linear_torque(s, e, scheme, q, v, a[e->v], theta);
         int bound = bound_of(e, torque);
+        // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed otherwise.
+        if (bound == -s->bound[k]) bound = 0;
         changed = changed || bound != s->bound[k];
         s->bound[k] = (int8_t)bound;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
@@ -92,26 +100,34 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     const double *q0 = s->now.q, *v0 = s->now.v;
     if (m->n_soft == 0 && m->n_element == 0) {
         if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
-        usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL};
-        return usi_forward(d, q, v, &plain, wrench, out_a);
+        usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL, scheme->closes_position};
+        return pass->is_first ? usi_forward(d, q, v, &plain, wrench, out_a) : usi_forward_again(d, q, v, &plain, wrench, out_a);
     }
-    const usi_joint_terms terms = {d->tau, d->diag, d->damp};
+    const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
     if (pass->is_first) {
         for (int32_t k = 0; k < m->n_element; k++) s->bound[k] = (int8_t)guess_bound(s, &m->element[k], scheme, q0, v0, out_a);
         assemble(s, scheme, q0, v0, command);
     }
     for (int tries = 0;; tries++) {
-        if (!usi_forward(d, q, v, &terms, wrench, out_a)) return false;
+        bool is_again = !pass->is_first && tries == 0;
+        if (!(is_again ? usi_forward_again : usi_forward)(d, q, v, &terms, wrench, out_a)) return false;
         if (!pass->is_last || !check(s, scheme, q0, v0, out_a) || tries == MAX_TRIES) return true;
         assemble(s, scheme, q0, v0, command);
     }
 }
 
+bool usi_accelerate_first(us_sim *s, double *out_a) {
+    const double h = s->model->step;
+    const usi_scheme scheme = {h, h * h, h, false};
+    memset(out_a, 0, (size_t)s->model->n_pad * sizeof(double));
+    return usi_accelerate(s, &scheme, &(usi_pass){true, true}, s->now.q, s->now.v, NULL, out_a);
+}
+
 bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command, double *out_a) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
-    static const usi_scheme here = {0, 0, 0};
-    usi_joint_terms terms = {d->tau, NULL, NULL};
+    static const usi_scheme here = {0, 0, 0, false};
+    usi_joint_terms terms = {d->tau, NULL, NULL, false};
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
         double torque = linear_torque(s, e, &here, q, v, 0, 0);

@@ -67,7 +67,8 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         const usi_node *n = &m->node[i];
         if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
         const double *r = q + n->q;
-        if (!(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3] > 1e-12)) return US_ERR_VALUE;
+        double n2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3];
+        if (!(n2 > 1e-12 && isfinite(n2))) return US_ERR_VALUE;
     }
     if (q && m->n_q) memcpy(s->now.q, q, (size_t)m->n_q * sizeof(double));
     for (int32_t i = 0; q && i < m->n_node; i++) {
@@ -79,7 +80,8 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     if (v && m->n_node) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
     // The old acceleration says nothing about the new state.
     usi_carry_over(s);
-    if (!usi_accelerate_explicit(s, s->now.q, s->now.v, NULL, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));
+    if (!usi_accelerate_first(s, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));
+    memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
     s->now.substep[0] = 0;
     return US_OK;
 }
@@ -122,7 +124,7 @@ static int32_t joint_value(const us_model *m, us_joint joint, const char *what) 
     if (what[1] == '[') {
         char *end = NULL;
         long at = strtol(what + 2, &end, 10);
-        if (end == what + 2 || strcmp(end, "]") != 0 || at < 0 || at >= n) return -1;
+        if (what[2] < '0' || what[2] > '9' || strcmp(end, "]") != 0 || at >= n) return -1;
         k = (int32_t)at;
     } else if (what[1] != 0 || n != 1) {
         return -1;

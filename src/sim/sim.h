@@ -11,6 +11,7 @@
     X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                              \
     X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                           \
     X(double, a, n_pad, "rad/s2, m/s2", "mean acceleration of the last step, padded: where the next one's iteration starts") \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                                    \
     X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")          \
     X(double, drive_position, n_drive, "rad, m", "commanded position")                                       \
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                   \
@@ -63,6 +64,7 @@ typedef struct usi_scheme {
     double lead;    // s
     double spring;  // s^2
     double span;    // s
+    bool closes_position;  // see usi_joint_terms
 } usi_scheme;
 
 // Which evaluation of a step this is: the joint torques are put together in the first and held against their bounds in the last.
@@ -73,6 +75,9 @@ typedef struct usi_pass {
 // Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at entry.
 // Writes the drives' efforts to next. Returns false when the inertia is not positive.
 bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command, double *out_a);
+// Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an explicit one would
+// be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
+bool usi_accelerate_first(us_sim *s, double *out_a);
 // The same with torques as they are at (q, v), for explicit schemes.
 bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command, double *out_a);
 
@@ -86,7 +91,7 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
-// Carries the drives' commands and the sub-step over to next, where the integrators look for them.
+// Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.

@@ -81,12 +81,13 @@ static us_status start(us_sim *s, us_error *err) {
         return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed", "the start state cannot be moved onto the loops and couplings");
     }
     usi_carry_over(s);
-    if (!usi_accelerate_explicit(s, s->now.q, s->now.v, NULL, s->next.a)) {
+    if (!usi_accelerate_first(s, s->next.a)) {
         us_status status = usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
         if (err) *err = s->error;
         return status;
     }
     if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
+    memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
     return US_OK;
 }
 

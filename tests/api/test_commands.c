@@ -54,7 +54,7 @@ static void numbers_that_are_not_finite_are_refused_and_nothing_changes(void **s
             // The others come along, and are refused with it.
             const double others[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
             if (kind != 1) c.drive_position = others;
-            for (int32_t k = 0; k < size; k += size > 3 ? size / 3 : 1) {
+            for (int32_t k = 0; k<size; k += size> 3 ? size / 3 : 1) {
                 numbers[k] = bad[k % 3];
                 us_sim_poison(sim);
                 assert_int_equal(us_sim_step(sim, &c), US_ERR_VALUE);
@@ -308,9 +308,11 @@ static void a_state_can_be_set_and_its_quaternions_are_normalised(void **state) 
     assert_int_equal(us_sim_set_state(sim, q, NULL), US_OK);
     assert_memory_equal(us_sim_view_v(sim), rest, sizeof rest);
     uint64_t before = us_sim_hash(sim);
-    const double bad_q[7] = {1, 0, 0, 0, NAN, 0, 0}, no_turn[7] = {0, 0, 0, 0, 1, 1, 1}, bad_v[6] = {0, 0, 0, 0, 0, INFINITY};
+    const double bad_q[7] = {1, 0, 0, 0, NAN, 0, 0}, no_turn[7] = {0, 0, 0, 0, 1, 1, 1}, too_long[7] = {1e200, 0, 0, 0, 1, 1, 1},
+                 bad_v[6] = {0, 0, 0, 0, 0, INFINITY};
     assert_int_equal(us_sim_set_state(sim, bad_q, v), US_ERR_VALUE);
     assert_int_equal(us_sim_set_state(sim, no_turn, v), US_ERR_VALUE);
+    assert_int_equal(us_sim_set_state(sim, too_long, v), US_ERR_VALUE);
     assert_int_equal(us_sim_set_state(sim, q, bad_v), US_ERR_VALUE);
     assert_int_equal(us_sim_hash(sim), before);
     us_sim_destroy(sim);

@@ -38,7 +38,8 @@ static void check_divergence(contract_world world, us_integrator integrator) {
         assert_int_equal(err->code, US_ERR_DIVERGED);
         assert_non_null(strstr(err->message, "tick 7"));
         assert_non_null(strstr(err->message, "stage"));
-        if (strncmp(err->element, "joint \"", 7) != 0) fail_msg("%s, %s, velocity %d: no joint is named: %s", contract_world_name(world), us_integrator_name(integrator), (int)i, err->element);
+        if (strncmp(err->element, "joint \"", 7) != 0)
+            fail_msg("%s, %s, velocity %d: no joint is named: %s", contract_world_name(world), us_integrator_name(integrator), (int)i, err->element);
         assert_true(err->remedy[0] != 0);
         assert_int_equal(us_sim_get_tick(sim), 7);
         assert_int_equal(us_sim_hash(sim), before);
@@ -111,7 +112,8 @@ static void a_loop_that_is_torn_apart_is_reported(void **state) {
     double v[64];
     memcpy(v, us_sim_view_v(sim), (size_t)n.n_v * sizeof *v);
     // The crank turns by 60 rad in a step of 1 ms: no small correction closes the loop again.
-    us_joint_info crank = us_model_get_joint(m, us_model_find_joint(m, "crank_joint")), rod = us_model_get_joint(m, us_model_find_joint(m, "rod_joint"));
+    us_joint_info crank = us_model_get_joint(m, us_model_find_joint(m, "crank_joint")),
+                  rod = us_model_get_joint(m, us_model_find_joint(m, "rod_joint"));
     v[crank.first_v] = 6e4, v[rod.first_v] = -5e4;
     assert_int_equal(us_sim_set_state(sim, NULL, v), US_OK);
     uint64_t before = 0;

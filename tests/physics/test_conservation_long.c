@@ -126,8 +126,8 @@ static void double_pendulum_does_not_drift(void **state) {
         worst[late] = fmax(worst[late], fabs(build_total_energy(&b) - start) / fabs(start));
     }
     printf("    energy error: worst %.2e in the first 90 s, %.2e in the last 10 s\n", worst[0], worst[1]);
-    assert_true(worst[0] < 1e-4);             // (h w)^2 with w up to 8 rad/s
-    assert_true(worst[1] < 1.5 * worst[0]);   // a drift would show here
+    assert_true(worst[0] < 1e-4);            // (h w)^2 with w up to 8 rad/s
+    assert_true(worst[1] < 1.5 * worst[0]);  // a drift would show here
     build_free(&b);
 }
 

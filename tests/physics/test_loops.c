@@ -43,7 +43,8 @@ static void accelerations_keep_every_kind_of_row_closed(void **state) {
                          build_four_bars(3, 1e-3, US_INTEGRATOR_MIDPOINT), NULL};
     // A hinge and a weld in space: two arms on balls that hold a bar between them.
     us_spec *spec = specs[3] = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
-    int32_t left = build_link(spec, "left", 1, at(0, 0, -0.5), at(0.1, 0.1, 0.02)), right = build_link(spec, "right", 2, at(0, 0, -0.5), at(0.1, 0.1, 0.02));
+    int32_t left = build_link(spec, "left", 1, at(0, 0, -0.5), at(0.1, 0.1, 0.02)),
+            right = build_link(spec, "right", 2, at(0, 0, -0.5), at(0.1, 0.1, 0.02));
     us_joint_def ball = build_joint_at(US_JOINT_SPHERICAL, US_WORLD, left, at(0, 0, 0), Y);
     ball.v0[0] = 1, ball.v0[1] = 0.5, ball.v0[2] = 0.7;
     build_joint_def(spec, "left_ball", &ball);
@@ -84,6 +85,24 @@ static void constraint_jacobian_is_the_rate_of_the_residuals(void **state) {
         dq[i] = 0;
         for (int32_t r = 0; r < rows; r++) build_near("K", (phi[1][r] - phi[0][r]) / (2 * h), K[r * n + i], 1e-9);  // rounding 1e-16 / 2e-6
     }
+    build_free(&b);
+}
+
+static void a_gear_carries_inertia_with_its_ratio_squared(void **state) {
+    (void)state;
+    us_spec *spec = build_spec(0, 1e-3, US_INTEGRATOR_MIDPOINT);
+    int32_t motor = build_link(spec, "motor", 1, at(0, 0, 0), at(0.1, 0.2, 0.1)), wheel = build_link(spec, "wheel", 1, at(0, 0, 0), at(1, 4.5, 1));
+    build_joint(spec, "fast", US_JOINT_CONTINUOUS, US_WORLD, motor, at(0, 0, 0), Y, 0, 0);
+    build_joint(spec, "slow", US_JOINT_CONTINUOUS, US_WORLD, wheel, at(1, 0, 0), Y, 0, 0);
+    build_coupling(spec, "gear", 0, 1, 1, -3, 0);
+    built b = build_sim(spec);
+    const double tau[2] = {1.4, 0};
+    us_command command = {.torque = tau};
+    build_step(&b, 1000, &command);
+    // 0.2 + 4.5 / 9 = 0.7 kg m^2 at the motor: 2 rad/s^2.
+    build_near("motor", us_sim_view_v(b.sim)[0], 2, 1e-12);
+    build_near("wheel", us_sim_view_v(b.sim)[1], 2.0 / 3, 1e-12);
+    build_near("angle", us_sim_view_q(b.sim)[0], 1, 1e-12);
     build_free(&b);
 }
 
@@ -241,6 +260,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accelerations_keep_every_kind_of_row_closed),
         cmocka_unit_test(constraint_jacobian_is_the_rate_of_the_residuals),
+        cmocka_unit_test(a_gear_carries_inertia_with_its_ratio_squared),
         cmocka_unit_test(planar_point_loop_has_two_independent_rows_of_three),
         cmocka_unit_test(a_coupling_written_twice_counts_once_and_changes_nothing),
         cmocka_unit_test(weld_that_closes_a_parallelogram_leaves_it_one_motion),

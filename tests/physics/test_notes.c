@@ -137,7 +137,8 @@ static void branched_tree_has_the_printed_matrix_bias_and_accelerations(void **s
     static const double diagonal[8] = {37.358799817, 26.332129467, 9.250880682, 4.881662587, 1.643055177, 0.09535, 8.5, 0.11865};
     static const double row[8] = {37.358799817, -1.400274385, 0.444907669, 8.390914447, 0.641220156, -0.548547072, 10.489928808, 1.09436517};
     static const double bias[8] = {3.085127567, -208.50242672, -84.426512991, 10.38126981, -22.571996503, -1.35665679, -1.469575695, 1.311332108};
-    static const double expected[8] = {9.160879879, 5.981473326, -0.702575037, -25.491409599, 8.244361583, -114.746239641, -3.702236998, -138.102024284};
+    static const double expected[8] = {9.160879879, 5.981473326,    -0.702575037, -25.491409599,
+                                       8.244361583, -114.746239641, -3.702236998, -138.102024284};
     double H[64], C[8], a[8], c[8], work[64];
     assert_int_equal(us_dyn_mass_matrix(b.dyn, b.q, H), US_OK);
     for (int i = 0; i < 8; i++) build_near("diagonal of H", H[9 * i], diagonal[i], PRINTED);
@@ -218,7 +219,8 @@ static void check_precession(double precession, us_integrator integrator, double
     }
     // The axis starts in the x-z plane and goes round by precession * t.
     double error = remainder(atan2(axis.y, axis.x) - precession * us_sim_get_time(b.sim), 2 * PI);
-    printf("    %s, %.7f rad/s, %.2g s at %.1e s: tilt off by %.1e, azimuth by %.1e rad\n", us_integrator_name(integrator), precession, duration, h, worst, error);
+    printf("    %s, %.7f rad/s, %.2g s at %.1e s: tilt off by %.1e, azimuth by %.1e rad\n", us_integrator_name(integrator), precession, duration, h,
+           worst, error);
     build_near("tilt", worst, 0, tolerance);
     // The printed rates have eight digits: that, and the scheme's error.
     build_near("azimuth", error, 0, tolerance + 1e-8 * precession * duration);

@@ -3,7 +3,7 @@
 //
 // Sizes: links of 0.1 to 10 kg and 5 to 50 cm, speeds up to 2, torques up to 10. The condition of such mass matrices goes
 // up to about 1e5, so a solution has 1e-16 * 1e5 = 1e-11 of relative rounding, and torques computed back from accelerations
-// likewise: 1e-9 and 1e-10 leave room for the worst of a thousand and none for a wrong term.
+// likewise: 1e-10 leaves room for the worst of a thousand and none for a wrong term.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static sample *make_sample(uint64_t seed) {
     s->b = build_model(spec);
     assert_true(s->b.n.n_v <= MOST_V && s->b.n.n_body <= MOST_BODY);
     build_random_state(s->b.model, seed + 77, 2, s->q, s->v);
-    for (int32_t i = 0; i < s->b.n.n_v; i++) s->tau[i] = build_uniform(seed + 78, &counter, -10, 10), s->a[i] = build_uniform(seed + 78, &counter, -3, 3);
+    for (int32_t i = 0; i < s->b.n.n_v; i++)
+        s->tau[i] = build_uniform(seed + 78, &counter, -10, 10), s->a[i] = build_uniform(seed + 78, &counter, -3, 3);
     assert_int_equal(us_dyn_poses(s->b.dyn, s->q, s->X), US_OK);
     assert_int_equal(us_dyn_twists(s->b.dyn, s->q, s->v, s->V), US_OK);
     return s;
@@ -61,7 +62,8 @@ static void inverse_dynamics_of_forward_dynamics_gives_the_torques_back(void **s
         double a[MOST_V], tau[MOST_V];
         us_wrench wrench[MOST_BODY];
         uint64_t counter = 1000;
-        for (int32_t i = 0; i < s->b.n.n_body; i++) wrench[i] = (us_wrench){build_random_vec3(seed, &counter, 2), build_random_vec3(seed, &counter, 5)};
+        for (int32_t i = 0; i < s->b.n.n_body; i++)
+            wrench[i] = (us_wrench){build_random_vec3(seed, &counter, 2), build_random_vec3(seed, &counter, 5)};
         const us_wrench *applied = seed % 2 ? wrench : NULL;
         assert_int_equal(us_dyn_forward(s->b.dyn, s->q, s->v, s->tau, applied, a), US_OK);
         assert_int_equal(us_dyn_inverse(s->b.dyn, s->q, s->v, a, applied, tau), US_OK);
@@ -69,7 +71,7 @@ static void inverse_dynamics_of_forward_dynamics_gives_the_torques_back(void **s
         free_sample(s);
     }
     printf("    rnea(aba(tau)) - tau: worst %.2e of the greatest torque\n", worst);
-    assert_true(worst <= 1e-9);
+    assert_true(worst <= 1e-10);
 }
 
 static void forward_dynamics_by_two_algorithms_agree(void **state) {
@@ -341,7 +343,8 @@ static void a_wrench_on_a_link_acts_through_the_jacobian_transposed(void **state
         double size = build_greatest(a[0], n) + 1e-300;
         worst = larger(build_difference(a[0], a[1], n) / size, worst);
         worst = larger(build_difference(a[0], a[2], n) / size, worst);
-        for (int32_t i = 0; i < n; i++) worst = larger(fabs(bias[0][i] - bias[1][i] - (tau[i] - s->tau[i])) / (1 + build_greatest(bias[0], n)), worst);
+        for (int32_t i = 0; i < n; i++)
+            worst = larger(fabs(bias[0][i] - bias[1][i] - (tau[i] - s->tau[i])) / (1 + build_greatest(bias[0], n)), worst);
         free_sample(s);
     }
     printf("    wrench - J^T wrench: worst %.2e\n", worst);

@@ -47,7 +47,8 @@ static void pendulum_ends_where_the_elliptic_function_says(void **state) {
         build_step(&b, 10000, NULL);
         us_vec3 bob = us_pose_point(us_sim_get_pose(b.sim, (us_body){0}), us_vec3_make(0, 0, -1));
         double off = hypot(bob.x - row[1], bob.z - row[2]);
-        printf("    %-8s at 1 ms: position off by %.2e m, speed by %.2e\n", us_integrator_name((us_integrator)k), off, fabs(fabs(us_sim_view_v(b.sim)[0]) - fabs(row[3])));
+        printf("    %-8s at 1 ms: position off by %.2e m, speed by %.2e\n", us_integrator_name((us_integrator)k), off,
+               fabs(fabs(us_sim_view_v(b.sim)[0]) - fabs(row[3])));
         // 1e-5 is asked, and the schemes of higher order are far below. Midpoint is of second order: its pendulum is slow by about
         // (h w)^2 / 24 with w up to 4.4 rad/s, which in 10 s (44 rad) makes 2e-5 m at the most; half the step brings a quarter.
         assert_true(off <= (k == US_INTEGRATOR_MIDPOINT ? 2e-5 : 1e-9));
@@ -84,7 +85,8 @@ static void halving_the_step_shows_the_order_of_each_scheme(void **state) {
         memcpy(reference, us_sim_view_q(b.sim), (size_t)b.n.n_q * sizeof(double));
         build_free(&b);
         for (int k = 0; k < 3; k++) {
-            double h = schemes[k].h, e = end_error(makers[m], schemes[k].integrator, h, reference), half = end_error(makers[m], schemes[k].integrator, h / 2, reference);
+            double h = schemes[k].h, e = end_error(makers[m], schemes[k].integrator, h, reference),
+                   half = end_error(makers[m], schemes[k].integrator, h / 2, reference);
             double order = log2(e / half);
             printf("    %-16s %-9s %8.1e %10.2e %10.2e %6.2f\n", names[m], us_integrator_name(schemes[k].integrator), h, e, half, order);
             // The steps are small enough that the next order adds little and large enough to stand clear of the reference's own
@@ -138,7 +140,8 @@ static void check_four_bars(int32_t n, const char *file, us_integrator integrato
     us_pose X = us_sim_get_pose(b.sim, (us_body){0});
     us_vec3 top = us_pose_point(X, us_vec3_make(0, 1, 0)), v = us_vec3_cross(us_sim_get_twist(b.sim, (us_body){0}).w, us_vec3_sub(top, X.p));
     double off = hypot(top.x - row[1], top.y - row[2]), speed = hypot(v.x - row[3], v.y - row[4]);
-    printf("    N = %d, %s, %.2e s: position off by %.2e m, velocity by %.2e m/s, closure %.1e m, energy %.1e\n", n, us_integrator_name(integrator), h, off, speed, closure, worst);
+    printf("    N = %d, %s, %.2e s: position off by %.2e m, velocity by %.2e m/s, closure %.1e m, energy %.1e\n", n, us_integrator_name(integrator),
+           h, off, speed, closure, worst);
     assert_true(off <= 1e-5);
     assert_true(speed <= 1e-4);
     assert_true(closure <= 1e-9);
@@ -185,10 +188,11 @@ static void check_andrews(us_integrator integrator, double h, double tolerance) 
             build_step(&b, 1, &motor);
             closure = fmax(closure, us_sim_get_closure(b.sim));
         }
-        for (int i = 0; i < 7; i++) worst[k] = fmax(worst[k], fabs(us_sim_view_q(b.sim)[us_model_get_joint(b.model, (us_joint){i}).first_q] - row[1 + i]));
+        for (int i = 0; i < 7; i++)
+            worst[k] = fmax(worst[k], fabs(us_sim_view_q(b.sim)[us_model_get_joint(b.model, (us_joint){i}).first_q] - row[1 + i]));
     }
-    printf("    %s, %.2e s: angles off by %.2e rad at 0.03 s, %.2e at 0.05 s; beta off by %.1e rad/s; closure %.1e m\n", us_integrator_name(integrator), h, worst[0], worst[1],
-           fabs(us_sim_view_v(b.sim)[first[0]] - row[8]), closure);
+    printf("    %s, %.2e s: angles off by %.2e rad at 0.03 s, %.2e at 0.05 s; beta off by %.1e rad/s; closure %.1e m\n",
+           us_integrator_name(integrator), h, worst[0], worst[1], fabs(us_sim_view_v(b.sim)[first[0]] - row[8]), closure);
     assert_true(worst[0] <= 1e-5);
     assert_true(worst[1] <= 1e-5);
     assert_true(closure <= 1e-9);

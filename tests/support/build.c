@@ -29,7 +29,9 @@ us_spec *build_spec_gravity(us_vec3 gravity, double step, us_integrator integrat
     return spec;
 }
 
-us_spec *build_spec(double gravity, double step, us_integrator integrator) { return build_spec_gravity(us_vec3_make(0, 0, -gravity), step, integrator); }
+us_spec *build_spec(double gravity, double step, us_integrator integrator) {
+    return build_spec_gravity(us_vec3_make(0, 0, -gravity), step, integrator);
+}
 
 int32_t build_link(us_spec *spec, const char *name, double mass, us_vec3 com, us_vec3 moments) {
     us_link_def def = us_link_def_default();
@@ -60,7 +62,8 @@ int32_t build_joint_def(us_spec *spec, const char *name, const us_joint_def *def
     return index;
 }
 
-int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0, double v0) {
+int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0,
+                    double v0) {
     us_joint_def def = build_joint_at(type, parent, child, p, axis);
     if (us_joint_type_n_v(type) == 1) def.q0[0] = q0, def.v0[0] = v0;
     return build_joint_def(spec, name, &def);
@@ -159,7 +162,9 @@ double build_total_energy(built *b) {
 
 // ---- Numbers ----
 
-double build_uniform(uint64_t seed, uint64_t *counter, double low, double high) { return low + (high - low) * us_random_uniform(seed, 0, (*counter)++); }
+double build_uniform(uint64_t seed, uint64_t *counter, double low, double high) {
+    return low + (high - low) * us_random_uniform(seed, 0, (*counter)++);
+}
 
 us_quat build_random_rotation(uint64_t seed, uint64_t *counter) {
     double x[4];
@@ -168,7 +173,8 @@ us_quat build_random_rotation(uint64_t seed, uint64_t *counter) {
 }
 
 us_vec3 build_random_vec3(uint64_t seed, uint64_t *counter, double size) {
-    double x = build_uniform(seed, counter, -size, size), y = build_uniform(seed, counter, -size, size), z = build_uniform(seed, counter, -size, size);
+    double x = build_uniform(seed, counter, -size, size), y = build_uniform(seed, counter, -size, size),
+           z = build_uniform(seed, counter, -size, size);
     return us_vec3_make(x, y, z);
 }
 
@@ -210,7 +216,8 @@ void build_random_state(const us_model *model, uint64_t seed, double speed, doub
 }
 
 void build_near(const char *what, double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance)) fail_msg("%s is %.15g, expected %.15g within %.3g (off by %.3g)", what, value, expected, tolerance, value - expected);
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%s is %.15g, expected %.15g within %.3g (off by %.3g)", what, value, expected, tolerance, value - expected);
 }
 
 // ---- Data ----

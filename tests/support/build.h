@@ -23,7 +23,8 @@ int32_t build_link(us_spec *spec, const char *name, double mass, us_vec3 com, us
 us_joint_def build_joint_at(us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis);
 int32_t build_joint_def(us_spec *spec, const char *name, const us_joint_def *def);
 // Both in one, with a start position and velocity for joints with one coordinate.
-int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0, double v0);
+int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0,
+                    double v0);
 // A loop between points (frames not turned).
 int32_t build_loop(us_spec *spec, const char *name, us_loop_type type, int32_t a, us_vec3 p_AC, int32_t b, us_vec3 p_BD);
 int32_t build_coupling(us_spec *spec, const char *name, int32_t joint_a, double factor_a, int32_t joint_b, double factor_b, double offset);
@@ -34,9 +35,9 @@ int32_t build_drive(us_spec *spec, const char *name, int32_t joint, double kp, d
 typedef struct built {
     us_model *model;
     us_dyn *dyn;
-    us_sim *sim;        // NULL after build_model
+    us_sim *sim;  // NULL after build_model
     us_model_counts n;
-    double *q, *v;      // n_q, n_v: start state at first, then whatever the test writes
+    double *q, *v;  // n_q, n_v: start state at first, then whatever the test writes
 } built;
 
 built build_model(us_spec *spec);  // takes the spec; no sim
@@ -51,8 +52,8 @@ double build_total_energy(built *b);
 double build_uniform(uint64_t seed, uint64_t *counter, double low, double high);
 us_quat build_random_rotation(uint64_t seed, uint64_t *counter);
 us_vec3 build_random_vec3(uint64_t seed, uint64_t *counter, double size);  // each component in [-size, size)
-double build_greatest(const double *x, int32_t n);                          // greatest |x|
-double build_difference(const double *x, const double *y, int32_t n);       // greatest |x - y|
+double build_greatest(const double *x, int32_t n);                         // greatest |x|
+double build_difference(const double *x, const double *y, int32_t n);      // greatest |x - y|
 // A random state of the model: unit quaternions, angles within +-pi, lengths within +-1, velocities within +-speed.
 void build_random_state(const us_model *model, uint64_t seed, double speed, double *out_q, double *out_v);
 

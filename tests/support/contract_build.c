@@ -143,7 +143,8 @@ static void every_joint(builder *b) {
 
 // A planar four-bar of 0.2, 0.4, 0.3 and 0.4 m in the x-z plane; a parallelogram closed by a hinge; a pin welded to the world.
 static void loops(builder *b) {
-    int32_t crank = add_link(b, "crank", 0.5, at(0.1, 0, 0)), rod = add_link(b, "rod", 0.8, at(0.2, 0, 0)), rocker = add_link(b, "rocker", 0.6, at(0, 0, 0.15));
+    int32_t crank = add_link(b, "crank", 0.5, at(0.1, 0, 0)), rod = add_link(b, "rod", 0.8, at(0.2, 0, 0)),
+            rocker = add_link(b, "rocker", 0.6, at(0, 0, 0.15));
     us_joint_def j = contract_joint_def(US_JOINT_REVOLUTE, "crank_joint", US_WORLD, crank, at(0, 0, 0));
     j.axis = at(0, 1, 0), j.q0[0] = -1.2, j.v0[0] = 2;
     int32_t crank_joint = add_joint(b, &j);
@@ -157,7 +158,8 @@ static void loops(builder *b) {
     l.name = "pin", l.link_a = rod, l.X_AC.p = at(0.4, 0, 0), l.link_b = rocker, l.X_BD.p = at(0, 0, 0.3);
     if (!b->status) b->status = us_spec_add_loop(b->spec, &l, NULL);
 
-    int32_t left = add_link(b, "left", 0.5, at(0, 0, -0.2)), right = add_link(b, "right", 0.5, at(0, 0, -0.2)), bar = add_link(b, "bar", 0.5, at(0.25, 0, 0));
+    int32_t left = add_link(b, "left", 0.5, at(0, 0, -0.2)), right = add_link(b, "right", 0.5, at(0, 0, -0.2)),
+            bar = add_link(b, "bar", 0.5, at(0.25, 0, 0));
     j = contract_joint_def(US_JOINT_CONTINUOUS, "left_joint", US_WORLD, left, at(0, 1, 1));
     j.axis = at(0, 1, 0), j.q0[0] = 0.5;
     int32_t left_joint = add_joint(b, &j);

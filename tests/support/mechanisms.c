@@ -37,8 +37,8 @@ us_spec *build_branched_tree(void) {
     for (int32_t i = 0; i < 8; i++) {
         char name[16];
         snprintf(name, sizeof name, "joint%d", i);
-        build_joint(spec, name, i == 6 ? US_JOINT_PRISMATIC : US_JOINT_REVOLUTE, parents[i], i, at(0.1 * i, 0.05 * (i % 2), 0.2), axes[i], 0.1 * (i + 1),
-                    (i % 2 ? -0.2 : 0.2) * (i + 1));
+        build_joint(spec, name, i == 6 ? US_JOINT_PRISMATIC : US_JOINT_REVOLUTE, parents[i], i, at(0.1 * i, 0.05 * (i % 2), 0.2), axes[i],
+                    0.1 * (i + 1), (i % 2 ? -0.2 : 0.2) * (i + 1));
     }
     return spec;
 }
@@ -146,7 +146,8 @@ us_spec *build_andrews(double step, us_integrator integrator, double tolerance) 
     const double stiffness = 4530, slack = 0.07785;
     static const double mass[7] = {0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.00706, 0.05498};
     static const double moment[7] = {2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5};
-    static const double start[7] = {-0.0617138900142764496, 0, 0.455279819163070380, 0.222668390165885885, 0.487364979543842550, -0.222668390165885885, 1.23054744454982119};
+    static const double start[7] = {
+        -0.0617138900142764496, 0, 0.455279819163070380, 0.222668390165885885, 0.487364979543842550, -0.222668390165885885, 1.23054744454982119};
     const us_vec3 com[7] = {at(ra, 0, 0), at(-da, 0, 0), at(sa, sb, 0), at(0, ea - e, 0), at(ta, tb, 0), at(zf - fa, 0, 0), at(ua, ub, 0)};
     const us_vec3 pivot[7] = {ORIGIN, at(rr, 0, 0), at(xb, yb, 0), at(zt, 0, 0), at(xa, ya, 0), at(0, -u, 0), at(xa, ya, 0)};
     static const int32_t parent[7] = {US_WORLD, 0, US_WORLD, 4, US_WORLD, 6, US_WORLD};
@@ -167,7 +168,8 @@ us_spec *build_andrews(double step, us_integrator integrator, double tolerance) 
     build_loop(spec, "E6", US_LOOP_POINT, 1, end2, 5, at(zf, 0, 0));
     const double xd = xb + sd * cos(start[2]) + sc * sin(start[2]) - xc, yd = yb + sd * sin(start[2]) - sc * cos(start[2]) - yc;
     int32_t tube = build_link(spec, "tube", 0, ORIGIN, ORIGIN), piston = build_link(spec, "piston", 0, ORIGIN, ORIGIN);
-    us_joint_def swing = build_joint_at(US_JOINT_CONTINUOUS, US_WORLD, tube, at(xc, yc, 0), Z), slide = build_joint_at(US_JOINT_PRISMATIC, tube, piston, ORIGIN, X);
+    us_joint_def swing = build_joint_at(US_JOINT_CONTINUOUS, US_WORLD, tube, at(xc, yc, 0), Z),
+                 slide = build_joint_at(US_JOINT_PRISMATIC, tube, piston, ORIGIN, X);
     // 1e-11 kg m^2 and kg: a hundred-thousandth of the smallest part, and 1e-8 of the motion. With less, the spring's force
     // over this mass leaves rounding in the telescope's acceleration that error control would chase.
     swing.armature = slide.armature = 1e-11;
@@ -215,7 +217,8 @@ static us_inertia random_inertia(uint64_t seed, uint64_t *counter) {
     memset(&I, 0, sizeof I);
     I.mass = 0.1 * exp(build_uniform(seed, counter, 0, 4.6));
     I.com = build_random_vec3(seed, counter, 0.2);
-    const double a = build_uniform(seed, counter, 0.05, 0.5), b = build_uniform(seed, counter, 0.05, 0.5), c = build_uniform(seed, counter, 0.05, 0.5);
+    const double a = build_uniform(seed, counter, 0.05, 0.5), b = build_uniform(seed, counter, 0.05, 0.5),
+                 c = build_uniform(seed, counter, 0.05, 0.5);
     const double m[3] = {I.mass / 12 * (b * b + c * c), I.mass / 12 * (a * a + c * c), I.mass / 12 * (a * a + b * b)};
     us_mat3 R = us_quat_matrix(build_random_rotation(seed, counter));
     static const int row[6] = {0, 1, 2, 0, 0, 1}, column[6] = {0, 1, 2, 1, 2, 2};
@@ -248,7 +251,8 @@ us_spec *build_random_tree(uint64_t seed, int32_t n_link, us_integrator integrat
         bool is_ball = type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING;
         if (build_uniform(seed, &counter, 0, 1) < 0.3) j.armature = build_uniform(seed, &counter, 0, 0.5);
         if (build_uniform(seed, &counter, 0, 1) < 0.3) j.damping = build_uniform(seed, &counter, 0, 2);
-        if (build_uniform(seed, &counter, 0, 1) < 0.3 && !is_ball) j.stiffness = build_uniform(seed, &counter, 0, 50), j.rest = build_uniform(seed, &counter, -1, 1);
+        if (build_uniform(seed, &counter, 0, 1) < 0.3 && !is_ball)
+            j.stiffness = build_uniform(seed, &counter, 0, 50), j.rest = build_uniform(seed, &counter, -1, 1);
         snprintf(name, sizeof name, "joint%d", i);
         build_joint_def(spec, name, &j);
     }

@@ -76,7 +76,8 @@ static void refused(const parts *p, us_status want, const char *element, int32_t
     us_error err;
     memset(&err, 0xff, sizeof err);
     us_status status = us_model_compile(spec, &t.allocator, &model, &err);
-    if (status != want) fail_msg("%s \"%s\": status %d rather than %d (%s)", element, message, (int)status, (int)want, status ? err.message : "compiled");
+    if (status != want)
+        fail_msg("%s \"%s\": status %d rather than %d (%s)", element, message, (int)status, (int)want, status ? err.message : "compiled");
     assert_int_equal(err.code, want);
     assert_string_equal(err.element, element);
     if (!strstr(err.message, message)) fail_msg("%s: \"%s\" does not speak of \"%s\"", element, err.message, message);
@@ -175,6 +176,29 @@ static void mass_properties_must_be_finite_and_not_negative(void **state) {
     }
 }
 
+static void products_of_inertia_must_fit_the_moments(void **state) {
+    (void)state;
+    for (int i = 3; i < 6; i++) {
+        parts p = good_parts();
+        p.link[0].inertia.about_com[i] = 0.1001;
+        refused(&p, US_ERR_MASS, "link \"upper\"", 10, "products");
+        p.link[0].inertia.about_com[i] = -0.1001;
+        refused(&p, US_ERR_MASS, "link \"upper\"", 10, "products");
+        p.link[0].inertia.about_com[i] = 0.0999;
+        us_model_destroy(contract_compile(spec_of(&p)));
+    }
+    // Each pair fits, the three together do not: the moment about (1, 1, 1) would be negative.
+    parts p = good_parts();
+    for (int i = 3; i < 6; i++) p.link[0].inertia.about_com[i] = -0.06;
+    refused(&p, US_ERR_MASS, "link \"upper\"", 10, "products");
+    // Thin rods and points are allowed.
+    p = good_parts();
+    p.link[0].inertia = (us_inertia){1, {0.5, 0.5, 0}, {0.5, 0.5, 1, -0.5, 0, 0}};
+    us_model_destroy(contract_compile(spec_of(&p)));
+    p.link[0].inertia = (us_inertia){1, {0.5, 0.5, 0}, {0}};
+    us_model_destroy(contract_compile(spec_of(&p)));
+}
+
 static void joints_must_name_links_that_exist_and_differ(void **state) {
     (void)state;
     const int32_t bad[] = {-2, 3, INT32_MAX, INT32_MIN};
@@ -216,7 +240,14 @@ static void frames_axes_and_start_states_must_be_finite(void **state) {
     for (int i = 0; i < 28; i++) {
         parts p = good_parts();
         us_joint_def *j = &p.joint[2];
-        double *number = i < 4 ? &j->X_PF.q.w + i : i < 7 ? &j->X_PF.p.x + (i - 4) : i < 10 ? &j->axis.x + (i - 7) : i < 13 ? &j->axis2.x + (i - 10) : i < 20 ? &j->q0[i - 13] : i < 26 ? &j->v0[i - 20] : i == 26 ? &j->pitch : &j->rest;
+        double *number = i < 4     ? &j->X_PF.q.w + i
+                         : i < 7   ? &j->X_PF.p.x + (i - 4)
+                         : i < 10  ? &j->axis.x + (i - 7)
+                         : i < 13  ? &j->axis2.x + (i - 10)
+                         : i < 20  ? &j->q0[i - 13]
+                         : i < 26  ? &j->v0[i - 20]
+                         : i == 26 ? &j->pitch
+                                   : &j->rest;
         *number = i % 2 ? NAN : INFINITY;
         refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "not finite");
     }
@@ -233,11 +264,15 @@ static void axes_and_quaternions_must_not_be_zero(void **state) {
         bool has_axis = type != US_JOINT_FIXED && type != US_JOINT_SPHERICAL && type != US_JOINT_FLOATING;
         if (has_axis) {
             refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "axis is 0");
+            p.joint[2].axis = us_vec3_make(0, 1e200, 0);
+            refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "too long");
         } else {
             us_model_destroy(contract_compile(spec_of(&p)));
         }
         p.joint[2].axis = us_vec3_make(1, 0, 0);
         p.joint[2].X_PF.q = (us_quat){0, 0, 0, 0};
+        refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "quaternion of its frame");
+        p.joint[2].X_PF.q = (us_quat){1e200, 0, 0, 0};
         refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "quaternion of its frame");
         p.joint[2].X_PF.q = (us_quat){2, 0, 0, 0};
         p.joint[2].q0[0] = 0;
@@ -459,6 +494,7 @@ static void a_start_outside_the_limits_is_a_warning_and_the_limit_pushes_back(vo
     for (int side = 0; side < 2; side++) {
         us_spec *spec = contract_pendulum_spec();
         us_joint_def j = *us_spec_view_joint(spec, 0);
+        j.name = "hinge";  // the view is borrowed, and the spec goes before j does
         j.has_limits = true, j.lower = -0.5, j.upper = 0.5, j.q0[0] = side ? 0.6 : -0.6, j.file = "arm.urdf", j.line = 7;
         assert_int_equal(us_spec_set_joint(spec, 0, &j), US_OK);
         us_model *m = NULL;
@@ -492,6 +528,7 @@ int main(void) {
         cmocka_unit_test(settings_of_the_world_are_checked),
         cmocka_unit_test(names_must_be_there_and_differ),
         cmocka_unit_test(mass_properties_must_be_finite_and_not_negative),
+        cmocka_unit_test(products_of_inertia_must_fit_the_moments),
         cmocka_unit_test(joints_must_name_links_that_exist_and_differ),
         cmocka_unit_test(links_and_joints_must_form_a_tree),
         cmocka_unit_test(frames_axes_and_start_states_must_be_finite),

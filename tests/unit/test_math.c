@@ -16,7 +16,8 @@ static const double TINY = 1e-14;
 static double uniform(uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(11, 0, i); }
 static us_vec3 some_vec3(uint64_t i) { return us_vec3_make(uniform(3 * i, -2, 2), uniform(3 * i + 1, -2, 2), uniform(3 * i + 2, -2, 2)); }
 static us_quat some_quat(uint64_t i) {
-    us_quat q = {us_random_normal(1, 1, 4 * i), us_random_normal(1, 1, 4 * i + 1), us_random_normal(1, 1, 4 * i + 2), us_random_normal(1, 1, 4 * i + 3)};
+    us_quat q = {us_random_normal(1, 1, 4 * i), us_random_normal(1, 1, 4 * i + 1), us_random_normal(1, 1, 4 * i + 2),
+                 us_random_normal(1, 1, 4 * i + 3)};
     return us_quat_normalize(q);
 }
 static us_pose some_pose(uint64_t i) { return (us_pose){some_quat(i), some_vec3(i)}; }
@@ -135,7 +136,8 @@ static void rpy_turns_about_the_fixed_axes_x_then_y_then_z(void **state) {
         double roll = uniform(i, -3, 3), pitch = uniform(i + 1, -3, 3), yaw = uniform(i + 2, -3, 3);
         double cr = cos(roll), sr = sin(roll), cp = cos(pitch), sp = sin(pitch), cy = cos(yaw), sy = sin(yaw);
         // Rz Ry Rx, multiplied out.
-        const double want[9] = {cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, -sp, cp * sr, cp * cr};
+        const double want[9] = {
+            cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, -sp, cp * sr, cp * cr};
         us_mat3 R = us_quat_matrix(us_quat_from_rpy(roll, pitch, yaw));
         for (int k = 0; k < 9; k++) assert_true(fabs(R.m[k] - want[k]) < TINY);
     }
@@ -154,7 +156,8 @@ static void a_quaternion_comes_back_from_its_matrix_in_all_four_branches(void **
         near_quat(us_quat_from_matrix(us_quat_matrix(q)), q, 2 * TINY);
     }
     for (int k = 0; k < 4; k++) assert_true(seen[k] > 100);
-    const us_quat corners[] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}, {0.5, 0.5, 0.5, 0.5}, {0, 0.6, 0.8, 0}, {0, 0, 0.6, 0.8}, {0, 0.8, 0, 0.6}};
+    const us_quat corners[] = {{1, 0, 0, 0},         {0, 1, 0, 0},     {0, 0, 1, 0},     {0, 0, 0, 1},
+                               {0.5, 0.5, 0.5, 0.5}, {0, 0.6, 0.8, 0}, {0, 0, 0.6, 0.8}, {0, 0.8, 0, 0.6}};
     for (int k = 0; k < 8; k++) near_quat(us_quat_from_matrix(us_quat_matrix(corners[k])), corners[k], TINY);
 }
 

@@ -54,12 +54,12 @@ static void a_merged_pair_has_the_composite_inertia_worked_out_by_hand(void **st
     const double q[7] = {1, 0, 0, 0, 0, 0, 0};
     double h[36];
     assert_int_equal(us_dyn_mass_matrix(d, q, h), US_OK);
-    const double want[36] = {3.12, 0,  0.6,  0, -3, 0,    //
-                             0,    3.35, 0,  3, 0,  0.4,  //
-                             0.6,  0,  0.47, 0, -0.4, 0,  //
-                             0,    3,  0,    5, 0,  0,    //
-                             -3,   0,  -0.4, 0, 5,  0,    //
-                             0,    0.4, 0,   0, 0,  5};
+    const double want[36] = {3.12, 0,    0.6,  0, -3,   0,    //
+                             0,    3.35, 0,    3, 0,    0.4,  //
+                             0.6,  0,    0.47, 0, -0.4, 0,    //
+                             0,    3,    0,    5, 0,    0,    //
+                             -3,   0,    -0.4, 0, 5,    0,    //
+                             0,    0.4,  0,    0, 0,    5};
     for (int i = 0; i < 36; i++) near(h[i], want[i]);
     us_dyn_destroy(d);
     us_model_destroy(m);
@@ -212,9 +212,25 @@ static void coordinates_are_depth_first_in_the_order_of_writing(void **state) {
 
 static void every_coordinate_has_a_name(void **state) {
     (void)state;
-    static const char *const positions[US_JOINT_COUNT][7] = {{NULL},          {"j"},           {"j"}, {"j"}, {"j"}, {"j.angle", "j.distance"}, {"j.1", "j.2"}, {"j.qw", "j.qx", "j.qy", "j.qz"}, {"j.x", "j.y", "j.angle"},
+    static const char *const positions[US_JOINT_COUNT][7] = {{NULL},
+                                                             {"j"},
+                                                             {"j"},
+                                                             {"j"},
+                                                             {"j"},
+                                                             {"j.angle", "j.distance"},
+                                                             {"j.1", "j.2"},
+                                                             {"j.qw", "j.qx", "j.qy", "j.qz"},
+                                                             {"j.x", "j.y", "j.angle"},
                                                              {"j.qw", "j.qx", "j.qy", "j.qz", "j.x", "j.y", "j.z"}};
-    static const char *const velocities[US_JOINT_COUNT][6] = {{NULL},         {"j"},           {"j"}, {"j"}, {"j"}, {"j.angle", "j.distance"}, {"j.1", "j.2"}, {"j.wx", "j.wy", "j.wz"}, {"j.x", "j.y", "j.angle"},
+    static const char *const velocities[US_JOINT_COUNT][6] = {{NULL},
+                                                              {"j"},
+                                                              {"j"},
+                                                              {"j"},
+                                                              {"j"},
+                                                              {"j.angle", "j.distance"},
+                                                              {"j.1", "j.2"},
+                                                              {"j.wx", "j.wy", "j.wz"},
+                                                              {"j.x", "j.y", "j.angle"},
                                                               {"j.wx", "j.wy", "j.wz", "j.vx", "j.vy", "j.vz"}};
     for (int type = 0; type < US_JOINT_COUNT; type++) {
         us_spec *spec = empty_spec();
@@ -311,7 +327,8 @@ static uint64_t changed_hash(const char *kind, int which) {
     if (strcmp(kind, "joint") == 0) {
         int32_t i = us_spec_find_joint(spec, "shoulder");
         us_joint_def j = *us_spec_view_joint(spec, i);
-        double *const number[] = {&j.X_PF.q.x, &j.X_PF.p.x, &j.X_PF.p.y, &j.X_PF.p.z, &j.axis.x, &j.axis.y, &j.damping, &j.stiffness, &j.rest, &j.armature, &j.friction, &j.lower, &j.upper, &j.q0[0], &j.v0[0]};
+        double *const number[] = {&j.X_PF.q.x, &j.X_PF.p.x, &j.X_PF.p.y, &j.X_PF.p.z, &j.axis.x, &j.axis.y, &j.damping, &j.stiffness,
+                                  &j.rest,     &j.armature, &j.friction, &j.lower,    &j.upper,  &j.q0[0],  &j.v0[0]};
         *number[which] += 1e-9;
         assert_int_equal(us_spec_set_joint(spec, i, &j), US_OK);
     } else if (strcmp(kind, "screw") == 0) {
@@ -347,7 +364,8 @@ static void every_number_of_joints_and_drives_changes_the_hash(void **state) {
 // A small world with one of each, in which the number `which` is changed.
 static uint64_t small_hash(int which) {
     us_spec *spec = empty_spec();
-    double inertia[10] = {2, 0.1, 0.2, 0.3, 1, 1.1, 1.2, 0.01, 0.02, 0.03}, loop[14] = {1, 0, 0, 0, 1, 2, 3, 1, 0, 0, 0, 4, 5, 6}, coupling[3] = {1, 2, 0.1};
+    double inertia[10] = {2, 0.1, 0.2, 0.3, 1, 1.1, 1.2, 0.01, 0.02, 0.03}, loop[14] = {1, 0, 0, 0, 1, 2, 3, 1, 0, 0, 0, 4, 5, 6},
+           coupling[3] = {1, 2, 0.1};
     if (which >= 1 && which <= 10) inertia[which - 1] += 1e-9;
     if (which >= 11 && which <= 24) loop[which - 11] += which == 11 || which == 18 ? 1 : 1e-9;
     if (which >= 25 && which <= 27) coupling[which - 25] += 1e-9;

@@ -33,9 +33,10 @@ static void every_joint_type_has_its_name_and_numbers_of_coordinates(void **stat
         us_joint_type type;
         const char *name;
         int32_t n_q, n_v;
-    } want[] = {{US_JOINT_FIXED, "fixed", 0, 0},         {US_JOINT_REVOLUTE, "revolute", 1, 1},   {US_JOINT_CONTINUOUS, "continuous", 1, 1}, {US_JOINT_PRISMATIC, "prismatic", 1, 1},
-                {US_JOINT_HELICAL, "helical", 1, 1},     {US_JOINT_CYLINDRICAL, "cylindrical", 2, 2}, {US_JOINT_UNIVERSAL, "universal", 2, 2},   {US_JOINT_SPHERICAL, "spherical", 4, 3},
-                {US_JOINT_PLANAR, "planar", 3, 3},       {US_JOINT_FLOATING, "floating", 7, 6}};
+    } want[] = {{US_JOINT_FIXED, "fixed", 0, 0},         {US_JOINT_REVOLUTE, "revolute", 1, 1},   {US_JOINT_CONTINUOUS, "continuous", 1, 1},
+                {US_JOINT_PRISMATIC, "prismatic", 1, 1}, {US_JOINT_HELICAL, "helical", 1, 1},     {US_JOINT_CYLINDRICAL, "cylindrical", 2, 2},
+                {US_JOINT_UNIVERSAL, "universal", 2, 2}, {US_JOINT_SPHERICAL, "spherical", 4, 3}, {US_JOINT_PLANAR, "planar", 3, 3},
+                {US_JOINT_FLOATING, "floating", 7, 6}};
     assert_int_equal(sizeof want / sizeof *want, US_JOINT_COUNT);
     for (int i = 0; i < US_JOINT_COUNT; i++) {
         assert_string_equal(us_joint_type_name(want[i].type), want[i].name);
