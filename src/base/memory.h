@@ -41,4 +41,12 @@ static inline size_t usi_carve(size_t *size, size_t count, size_t each) {
     return offset;
 }
 
+// One row of a field table as a usi_field, for functions with the variables `size` (of the block so far), `n`, `out` and `cap`.
+#define USI_FIELD_ROW(type, name, count, unit, about)                                                                    \
+    {                                                                                                                    \
+        size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                                 \
+        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, (size_t)(count), sizeof(type)};             \
+        n++;                                                                                                             \
+    }
+
 #endif

@@ -107,6 +107,9 @@ static inline void release(articulated *I, halves K, halves U) {
     I->fw0 -= K.v * w0, I->fw1 -= K.v * w1, I->fw2 -= K.v * w2, I->fv0 -= K.v * v0, I->fv1 -= K.v * v1, I->fv2 -= K.v * v2;
 }
 
+// usi_damped_inverse in all four lanes.
+static inline usi_v4 damped_inverse(usi_v4 pivot, usi_v4 damp) { return (6.0 * pivot + damp) / (pivot * (6.0 * pivot + 4.0 * damp) + damp * damp); }
+
 // Second sweep. Returns false when some d is not positive.
 static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
     const us_model *m = d->model;
@@ -130,7 +133,7 @@ static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
         }
         pivots[i] = pivot[0];
         ok &= pivot[0] > 0;
-        usi_v4 inverse = damp ? usi_v4_all(usi_damped_inverse(pivot[0], damp[i])) : 1.0 / pivot;
+        usi_v4 inverse = damp ? damped_inverse(pivot, usi_v4_all(damp[i])) : 1.0 / pivot;
         usi_v4 push = usi_v4_all(tau[i]) - along(k, I.n, I.f);
         halves K = {U.w * inverse, U.v * inverse};
         k->Kw = K.w, k->Kv = K.v;

@@ -7,14 +7,7 @@ int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *o
     const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path, n_row = (size_t)m->n_row, n_q = (size_t)m->n_q;
     size_t size = 0;
     int32_t n = 0;
-#define ROW(type, name, count, unit, about)                                                          \
-    {                                                                                                \
-        size_t offset = usi_carve(&size, count, sizeof(type));                                       \
-        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, count, sizeof(type)};   \
-        n++;                                                                                         \
-    }
-    USI_DYN_FIELDS(ROW)
-#undef ROW
+    USI_DYN_FIELDS(USI_FIELD_ROW)
     if (out_size) *out_size = size ? size : 1;
     return n;
 }

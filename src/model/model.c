@@ -20,19 +20,13 @@ void us_model_destroy(us_model *m) {
     usi_release(&a, m, sizeof *m, _Alignof(us_model));
 }
 
-int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap) {
+int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
+    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element;
+    const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop, n_names = m->n_names;
     int32_t n = 0;
-    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_body = m->n_body, n_joint = m->n_joint;
-    const int32_t n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop, n_names = m->n_names, n_element = m->n_element;
     size_t size = 0;
-#define ROW(type, name, count, unit, about)                                                                        \
-    {                                                                                                              \
-        size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                           \
-        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, (size_t)(count), sizeof(type)};       \
-        n++;                                                                                                       \
-    }
-    USI_MODEL_FIELDS(ROW)
-#undef ROW
+    USI_MODEL_FIELDS(USI_FIELD_ROW)
+    if (out_size) *out_size = size ? size : 1;
     return n;
 }
 
@@ -135,12 +129,12 @@ static size_t name_of(const us_model *m, int32_t i, bool is_position, char *buf,
 size_t us_model_velocity_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, false, buf, cap); }
 size_t us_model_position_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, true, buf, cap); }
 
-int32_t us_model_n_field(const us_model *m) { return m ? usi_model_fields(m, NULL, 0) : 0; }
+int32_t us_model_n_field(const us_model *m) { return m ? usi_model_fields(m, NULL, 0, NULL) : 0; }
 
 us_field_info us_model_get_field(const us_model *m, int32_t i) {
     us_field_info info = {"model", "", "", "", "", 0, 0};
-    usi_field f[64];
-    if (!m || i < 0 || i >= usi_model_fields(m, f, 64)) return info;
+    usi_field f[USI_MODEL_MAX_FIELDS];
+    if (!m || i < 0 || i >= usi_model_fields(m, f, USI_MODEL_MAX_FIELDS, NULL)) return info;
     info.name = f[i].name, info.type = f[i].type, info.unit = f[i].unit, info.about = f[i].about;
     info.count = f[i].count, info.bytes = f[i].count * f[i].each;
     return info;

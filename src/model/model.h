@@ -141,7 +141,8 @@ us_pose usi_node_motion(const usi_node *n, const double *q);
 // The frame at q = 0 in the parent node.
 us_pose usi_node_rest(const usi_node *n);
 
-// Fills one usi_field per array of the model (at most cap); returns how many there are.
-int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap);
+// Fills one usi_field per array of the model (at most cap); returns how many there are, and the block's size unless NULL.
+enum { USI_MODEL_MAX_FIELDS = 32 };
+int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size);
 
 #endif

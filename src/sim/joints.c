@@ -32,9 +32,10 @@ static int bound_of(const usi_element *e, double torque) { return torque < e->lo
 // Whether a limit is out of reach in this step: then it is on its bound, which is no torque. The quick way to the answer
 // that nearly every limit has nearly always.
 static bool is_far(const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
-    double outwards = e->high > 0 ? -1 : 1, now = v[e->v], end = now + scheme->span * a[e->v];
-    double way = outwards * (e->position - q[e->q] - scheme->lead * now - scheme->spring * a[e->v]);
-    return way > 0 && e->kp * way > e->kd * fmax(outwards * now, outwards * end);
+    double outwards = e->high > 0 ? -1 : 1, now = outwards * v[e->v], gain = outwards * a[e->v];
+    double way = outwards * (e->position - q[e->q]) - scheme->lead * now - scheme->spring * gain;
+    double fastest = gain > 0 ? now + scheme->span * gain : now;
+    return way > 0 && e->kp * way > e->kd * fastest;
 }
 
 // The first guess.

@@ -12,14 +12,7 @@ int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t 
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
     size_t size = 0;
     int32_t n = 0;
-#define ROW(type, name, count, unit, about)                                                        \
-    {                                                                                              \
-        size_t offset = usi_carve(&size, count, sizeof(type));                                     \
-        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, count, sizeof(type)}; \
-        n++;                                                                                       \
-    }
-    USI_STATE_FIELDS(ROW)
-#undef ROW
+    USI_STATE_FIELDS(USI_FIELD_ROW)
     if (out_size) *out_size = size;
     return n;
 }
@@ -28,14 +21,7 @@ static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, si
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element;
     size_t size = 0;
     int32_t n = 0;
-#define ROW(type, name, count, unit, about)                                                        \
-    {                                                                                              \
-        size_t offset = usi_carve(&size, count, sizeof(type));                                     \
-        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, count, sizeof(type)}; \
-        n++;                                                                                       \
-    }
-    USI_SCRATCH_FIELDS(ROW)
-#undef ROW
+    USI_SCRATCH_FIELDS(USI_FIELD_ROW)
     if (out_size) *out_size = size ? size : 1;
     return n;
 }
