@@ -138,19 +138,22 @@ static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
         halves K = {U.w * inverse, U.v * inverse};
         k->Kw = K.w, k->Kv = K.v;
         k->u = (push * inverse)[0], k->inv_d = inverse[0];
+        // Ahead of the division: the parent's inertia with this joint locked, along the parent's axis.
+        const usi_link *parent = k - 1;
+        halves V = {zero, zero};
+        usi_v4 b = zero, c = zero;
         is_known = node[i].flags & USI_NODE_CARRY;
         if (is_known) {
-            const usi_link *parent = k - 1;
             add_node(&I, d, &node[i - 1], parent, i - 1);
-            halves V = times_axis(&I, parent);
-            usi_v4 b = along(parent, U.w, U.v), c = along(parent, V.w, V.v) + usi_v4_all(diag[i - 1]), reach = b * inverse;
-            release(&I, K, U);
-            U = (halves){V.w - K.w * b, V.v - K.v * b};
-            pivot = c - b * reach;
-            k->reach = reach[0];
-        } else {
-            release(&I, K, U);
+            V = times_axis(&I, parent);
+            b = along(parent, U.w, U.v);
+            c = along(parent, V.w, V.v) + usi_v4_all(diag[i - 1]);
         }
+        release(&I, K, U);
+        usi_v4 reach = b * inverse;
+        U = (halves){V.w - K.w * b, V.v - K.v * b};
+        pivot = c - b * reach;
+        k->reach = reach[0];
         I.n += K.w * push, I.f += K.v * push;
         if (!is_known && node[i].parent >= 0) store_slot(&d->slot[node[i].parent], &I, node[i].flags & USI_NODE_STORE_FIRST);
     }

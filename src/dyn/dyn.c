@@ -4,7 +4,7 @@
 #include <string.h>
 
 int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path, n_row = (size_t)m->n_row, n_q = (size_t)m->n_q;
+    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path, n_row = (size_t)m->n_row;
     size_t size = 0;
     int32_t n = 0;
     USI_DYN_FIELDS(USI_FIELD_ROW)

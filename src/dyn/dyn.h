@@ -59,8 +59,7 @@ typedef struct usi_slot {
     X(double, bias, n_row, "", "acceleration of the residuals without joint accelerations")        \
     X(double, phi, n_row, "", "constraint residuals")                                              \
     X(double, rhs, n_row, "", "right side, then constraint forces")                                \
-    X(double, work, n_pad, "", "a vector")                                                         \
-    X(double, work_q, n_q, "", "a position")
+    X(double, work, n_pad, "", "a vector")
 
 struct us_dyn {
     const us_model *model;
@@ -79,14 +78,14 @@ int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *o
 typedef struct usi_joint_terms {
     const double *tau;   // n_v, torques
     const double *diag;  // n_v, added to the inertia about each axis (armature included)
-    const double *damp;  // n_v, step times damping d: added as theta(z) d, z = d / inertia; see usi_damping_weight
+    const double *damp;  // n_v, step times damping d: added as theta(z) d, z = d / inertia; see usi_damped_inverse
     bool closes_position;  // rows: half of their bias is met, so that a semi-implicit step q + h (v + h a) stays closed to O(h^3)
 } usi_joint_terms;
 
-// How much of a damper acts at the end of a step, given z = step * damping / inertia. The factor makes the step's decay
-// (1 - (1 - theta) z) / (1 + theta z) agree with exp(-z) to third order for small z (theta = 1/2 + z/12 ...) and to go
-// to 0 without ringing for large z (theta -> 1).
-static inline double usi_damping_weight(double z) { return (3 + z) / (6 + z); }
+// How much of a damper acts at the end of a step: theta = (3 + z) / (6 + z), with z = step * damping / inertia. It makes the
+// step's decay (1 - (1 - theta) z) / (1 + theta z) agree with exp(-z) to third order for small z (theta = 1/2 + z/12 ...) and
+// go to 0 without ringing for large z (theta -> 1).
+static inline double usi_damping_weight(double pivot, double damp) { return (3 * pivot + damp) / (6 * pivot + damp); }
 
 // 1 / (pivot + theta damp) in one division.
 static inline double usi_damped_inverse(double pivot, double damp) { return (6 * pivot + damp) / (pivot * (6 * pivot + 4 * damp) + damp * damp); }

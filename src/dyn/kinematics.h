@@ -87,20 +87,25 @@ static inline int32_t usi_link_group(us_dyn *d, int32_t i, const usi_link *P, co
 // A joint of one axis, with the sine and cosine of its angle and its velocity.
 static inline void usi_link_axis(us_dyn *d, const usi_node *n, usi_link *k, const usi_link *P, double sine, double cosine, const double *q, double v) {
     usi_link_base(n, k, P);
-    if (n->kind != USI_NODE_SLIDE) {
-        usi_v4 X = k->X;
-        k->X = X * cosine + k->Y * sine;
-        k->Y = k->Y * cosine - X * sine;
+    usi_v4 X = k->X, Y = k->Y, Z = k->Z, axis;
+    if (n->kind == USI_NODE_SLIDE) sine = 0, cosine = 1;
+    // A turn about one axis mixes the other two.
+    if (n->axis == 2) {
+        axis = Z, k->X = X * cosine + Y * sine, k->Y = Y * cosine - X * sine;
+    } else if (n->axis == 1) {
+        axis = Y, k->Z = Z * cosine + X * sine, k->X = X * cosine - Z * sine;
+    } else {
+        axis = X, k->Y = Y * cosine + Z * sine, k->Z = Z * cosine - Y * sine;
     }
     if (n->kind == USI_NODE_HINGE) {
         usi_link_rebase(d, n, k);
-        k->Sw = k->Z;
-        k->Sv = usi_v4_cross(k->p, k->Z);
+        k->Sw = axis;
+        k->Sv = usi_v4_cross(k->p, axis);
     } else {
-        k->p += k->Z * (n->kind == USI_NODE_SLIDE ? q[n->q] : n->pitch * q[n->q]);
+        k->p += axis * (n->kind == USI_NODE_SLIDE ? q[n->q] : n->pitch * q[n->q]);
         usi_link_rebase(d, n, k);
-        k->Sw = n->kind == USI_NODE_SLIDE ? usi_v4_zero() : k->Z;
-        k->Sv = n->kind == USI_NODE_SLIDE ? k->Z : usi_v4_cross(k->p, k->Z) + k->Z * n->pitch;
+        k->Sw = n->kind == USI_NODE_SLIDE ? usi_v4_zero() : axis;
+        k->Sv = n->kind == USI_NODE_SLIDE ? axis : usi_v4_cross(k->p, axis) + axis * n->pitch;
     }
     usi_link_move(k, P, P->w, P->v, v);
 }
@@ -112,7 +117,13 @@ static inline void usi_link_inertia(const usi_node *n, usi_link *k, bool want_fo
     usi_v4 X = k->X, Y = k->Y, Z = k->Z;
     usi_v4 com = k->p + usi_v4_columns(X, Y, Z, c), mass = usi_v4_all(c[3]);
     // About the centre of mass, R I R^T: first the columns of R I, then those of (R I) R^T.
-    usi_v4 A = usi_v4_columns(X, Y, Z, (const double *)&n->I[0]), B = usi_v4_columns(X, Y, Z, (const double *)&n->I[1]), C = usi_v4_columns(X, Y, Z, (const double *)&n->I[2]);
+    const double *I = (const double *)n->I;
+    usi_v4 A, B, C;
+    if (n->flags & USI_NODE_DIAGONAL) {
+        A = X * I[0], B = Y * I[5], C = Z * I[10];
+    } else {
+        A = usi_v4_columns(X, Y, Z, I), B = usi_v4_columns(X, Y, Z, I + 4), C = usi_v4_columns(X, Y, Z, I + 8);
+    }
     usi_v4 J0 = A * x[0] + B * y[0] + C * z[0];
     usi_v4 J1 = A * x[1] + B * y[1] + C * z[1];
     usi_v4 J2 = A * x[2] + B * y[2] + C * z[2];

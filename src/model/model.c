@@ -38,12 +38,13 @@ us_pose usi_node_rest(const usi_node *n) {
 
 us_pose usi_node_motion(const usi_node *n, const double *q) {
     us_pose X = us_pose_identity();
+    us_vec3 axis = us_vec3_make(n->axis == 0, n->axis == 1, n->axis == 2);
     switch (n->kind) {
-    case USI_NODE_HINGE: X.q = us_quat_exp(us_vec3_make(0, 0, q[0])); break;
-    case USI_NODE_SLIDE: X.p.z = q[0]; break;
+    case USI_NODE_HINGE: X.q = us_quat_exp(us_vec3_scale(q[0], axis)); break;
+    case USI_NODE_SLIDE: X.p = us_vec3_scale(q[0], axis); break;
     case USI_NODE_SCREW:
-        X.q = us_quat_exp(us_vec3_make(0, 0, q[0]));
-        X.p.z = n->pitch * q[0];
+        X.q = us_quat_exp(us_vec3_scale(q[0], axis));
+        X.p = us_vec3_scale(n->pitch * q[0], axis);
         break;
     case USI_NODE_FREE: X.p = us_vec3_make(q[4], q[5], q[6]);  // and the quaternion
     // fall through

@@ -2,8 +2,8 @@
 //
 // Every velocity has a node: a link of its own, joined to its parent by one axis. A joint with several axes is a row of
 // nodes of which only the last carries mass. Node i and velocity i are the same number. A node's frame N has its origin on
-// the joint and its z axis along the joint's axis, so that one formula serves every hinge; where the links of the spec
-// are relative to that is in `body`. Nodes are sorted depth first, parents before children, tree by tree.
+// the joint and one of its axes along the joint's axis, so that a hinge turns two columns of a rotation; where the links of
+// the spec are relative to that is in `body`. Nodes are sorted depth first, parents before children, tree by tree.
 #ifndef USI_MODEL_MODEL_H
 #define USI_MODEL_MODEL_H
 
@@ -12,9 +12,9 @@
 #include "understudy/model.h"
 
 typedef enum usi_node_kind {
-    USI_NODE_HINGE,  // turns about z
-    USI_NODE_SLIDE,  // moves along z
-    USI_NODE_SCREW,  // turns about z and moves by pitch along it
+    USI_NODE_HINGE,  // turns about its axis
+    USI_NODE_SLIDE,  // moves along its axis
+    USI_NODE_SCREW,  // turns about its axis and moves by pitch along it
     USI_NODE_BALL,   // first of three: turns by a quaternion; the axes are the child's x, y, z
     USI_NODE_FREE,   // first of six: quaternion and position; the child's axes, angular then linear
     USI_NODE_NEXT,   // the second and later ones of a ball or free joint
@@ -27,6 +27,7 @@ enum {
     USI_NODE_CARRY = 8,        // its parent is the node before it
     USI_NODE_STORE_FIRST = 16, // not CARRY, and the first of its siblings that the backward pass stores
     USI_NODE_STORED = 32,      // has children that are stored rather than carried
+    USI_NODE_DIAGONAL = 64,    // its inertia about the centre of mass has no products
 };
 
 typedef struct usi_node {
@@ -41,6 +42,8 @@ typedef struct usi_node {
     int32_t tree;
     int32_t flags;
     int32_t joint;
+    int32_t axis;  // 0, 1, 2: x, y, z of N is the joint's axis
+    int32_t reserved[7];
 } usi_node;
 
 typedef struct usi_tree {

@@ -72,7 +72,7 @@ us_status usi_build_sort(usi_build *b) {
 static usi_v4 column(const us_mat3 *R, int k) { return usi_v4_set(R->m[k], R->m[3 + k], R->m[6 + k]); }
 
 // Adds a node whose frame at q = 0 is X_PN in its parent node. Returns its index.
-static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pose X_PN, int32_t joint, bool is_root) {
+static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pose X_PN, int32_t axis, int32_t joint, bool is_root) {
     usi_node *n = &b->node[b->n_node];
     memset(n, 0, sizeof *n);
     us_mat3 R = us_quat_matrix(X_PN.q);
@@ -81,6 +81,7 @@ static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pos
     n->parent = parent;
     n->kind = (int32_t)kind;
     n->joint = joint;
+    n->axis = axis;
     n->q = b->n_q;
     const us_quat *q = &X_PN.q;
     if (q->x != 0 || q->y != 0 || q->z != 0) n->flags |= USI_NODE_TURNED;
@@ -88,6 +89,21 @@ static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pos
     b->n_q += kind == USI_NODE_BALL ? 4 : kind == USI_NODE_FREE ? 7 : kind == USI_NODE_NEXT ? 0 : 1;
     memset(&b->inertia[b->n_node], 0, sizeof(us_inertia));
     return b->n_node++;
+}
+
+// How an axis lies in its node: turned by q onto node axis k. An axis along x, y or z needs no turning, which spares a product of
+// matrices in every evaluation.
+typedef struct lie {
+    us_quat q;
+    int32_t axis;
+} lie;
+
+static lie lie_of(us_vec3 unit) {
+    const double a[3] = {unit.x, unit.y, unit.z};
+    for (int32_t k = 0; k < 3; k++) {
+        if (a[k] == 1) return (lie){us_quat_identity(), k};
+    }
+    return (lie){us_quat_from_z(unit), 2};
 }
 
 static us_pose rotation(us_quat q) {
@@ -99,37 +115,40 @@ static us_pose rotation(us_quat q) {
 static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t index, int32_t parent, us_pose X_NF, us_pose *out_X_NB) {
     bool root = parent < 0;
     us_vec3 unit = us_vec3_scale(1 / us_vec3_norm(j->axis), j->axis);
-    us_quat A = us_quat_from_z(unit);
+    const lie A = lie_of(unit);
+    const us_pose X_NA = us_pose_mul(X_NF, rotation(A.q));
     int32_t n = parent;
-    *out_X_NB = rotation(us_quat_conj(A));
+    *out_X_NB = rotation(us_quat_conj(A.q));
     switch (j->type) {
     case US_JOINT_REVOLUTE:
-    case US_JOINT_CONTINUOUS: return add_node(b, USI_NODE_HINGE, parent, us_pose_mul(X_NF, rotation(A)), index, root);
-    case US_JOINT_PRISMATIC: return add_node(b, USI_NODE_SLIDE, parent, us_pose_mul(X_NF, rotation(A)), index, root);
+    case US_JOINT_CONTINUOUS: return add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
+    case US_JOINT_PRISMATIC: return add_node(b, USI_NODE_SLIDE, parent, X_NA, A.axis, index, root);
     case US_JOINT_HELICAL:
-        n = add_node(b, USI_NODE_SCREW, parent, us_pose_mul(X_NF, rotation(A)), index, root);
+        n = add_node(b, USI_NODE_SCREW, parent, X_NA, A.axis, index, root);
         b->node[n].pitch = j->pitch;
         return n;
     case US_JOINT_CYLINDRICAL:
-        n = add_node(b, USI_NODE_HINGE, parent, us_pose_mul(X_NF, rotation(A)), index, root);
-        return add_node(b, USI_NODE_SLIDE, n, us_pose_identity(), index, root);
+        n = add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
+        return add_node(b, USI_NODE_SLIDE, n, us_pose_identity(), A.axis, index, root);
     case US_JOINT_UNIVERSAL: {
-        us_quat A2 = us_quat_from_z(us_vec3_scale(1 / us_vec3_norm(j->axis2), j->axis2));
-        n = add_node(b, USI_NODE_HINGE, parent, us_pose_mul(X_NF, rotation(A)), index, root);
-        *out_X_NB = rotation(us_quat_conj(A2));
-        return add_node(b, USI_NODE_HINGE, n, rotation(us_quat_mul(us_quat_conj(A), A2)), index, root);
+        const lie A2 = lie_of(us_vec3_scale(1 / us_vec3_norm(j->axis2), j->axis2));
+        n = add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
+        *out_X_NB = rotation(us_quat_conj(A2.q));
+        return add_node(b, USI_NODE_HINGE, n, rotation(us_quat_mul(us_quat_conj(A.q), A2.q)), A2.axis, index, root);
     }
     case US_JOINT_PLANAR: {
-        us_quat x = us_quat_mul(A, us_quat_from_z(us_vec3_make(1, 0, 0))), y = us_quat_mul(A, us_quat_from_z(us_vec3_make(0, 1, 0)));
-        n = add_node(b, USI_NODE_SLIDE, parent, us_pose_mul(X_NF, rotation(x)), index, root);
-        n = add_node(b, USI_NODE_SLIDE, n, rotation(us_quat_mul(us_quat_conj(x), y)), index, root);
-        return add_node(b, USI_NODE_HINGE, n, rotation(us_quat_mul(us_quat_conj(y), A)), index, root);
+        // x and y of the plane are what z's shortest turn onto the normal makes of x and y.
+        const us_quat Q = us_quat_from_z(unit);
+        *out_X_NB = rotation(us_quat_conj(Q));
+        n = add_node(b, USI_NODE_SLIDE, parent, us_pose_mul(X_NF, rotation(Q)), 0, index, root);
+        n = add_node(b, USI_NODE_SLIDE, n, us_pose_identity(), 1, index, root);
+        return add_node(b, USI_NODE_HINGE, n, us_pose_identity(), 2, index, root);
     }
     case US_JOINT_SPHERICAL:
     case US_JOINT_FLOATING: {
         int32_t more = j->type == US_JOINT_SPHERICAL ? 2 : 5;
-        n = add_node(b, more == 2 ? USI_NODE_BALL : USI_NODE_FREE, parent, X_NF, index, root);
-        for (int32_t k = 0; k < more; k++) n = add_node(b, USI_NODE_NEXT, n, us_pose_identity(), index, root);
+        n = add_node(b, more == 2 ? USI_NODE_BALL : USI_NODE_FREE, parent, X_NF, 0, index, root);
+        for (int32_t k = 0; k < more; k++) n = add_node(b, USI_NODE_NEXT, n, us_pose_identity(), (k + 1) % 3, index, root);
         *out_X_NB = us_pose_identity();
         return n;
     }
@@ -220,6 +239,7 @@ us_status usi_build_nodes(usi_build *b) {
         d->I[1] = usi_v4_set(a[3], a[1], a[5]);
         d->I[2] = usi_v4_set(a[4], a[5], a[2]);
         if (I->mass != 0 || a[0] != 0 || a[1] != 0 || a[2] != 0) d->flags |= USI_NODE_MASSIVE;
+        if (a[3] == 0 && a[4] == 0 && a[5] == 0) d->flags |= USI_NODE_DIAGONAL;
         d->tree = d->parent < 0 ? b->n_tree++ : b->node[d->parent].tree;
         if (d->parent >= 0 && d->parent == i - 1) d->flags |= USI_NODE_CARRY;
     }
@@ -253,8 +273,7 @@ us_status usi_build_measure(usi_build *b) {
         const usi_node *d = &b->node[i];
         int32_t k = i - b->joint[d->joint].first_v;  // which axis of the joint
         bool is_ball = b->joint[d->joint].type == US_JOINT_SPHERICAL || b->joint[d->joint].type == US_JOINT_FLOATING;
-        us_vec3 axis = us_vec3_make(is_ball && k % 3 == 0, is_ball && k % 3 == 1, !is_ball || k % 3 == 2);
-        axis = us_quat_rotate(X_WN[i].q, axis);
+        us_vec3 axis = us_quat_rotate(X_WN[i].q, us_vec3_make(d->axis == 0, d->axis == 1, d->axis == 2));
         us_inertia c = composite[i];
         bool is_linear = d->kind == USI_NODE_SLIDE || (is_ball && k >= 3);
         add_point_inertia(c.about_com, c.mass, us_vec3_sub(c.com, X_WN[i].p));

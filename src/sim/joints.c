@@ -20,12 +20,15 @@ static command_of element_command(const us_sim *s, const usi_element *e) {
     return (command_of){s->next.drive_position[e->drive], s->next.drive_velocity[e->drive], s->next.drive_torque[e->drive]};
 }
 
-// The element's torque if it had no bounds, at (q, v) with the acceleration a; theta weighs the damper.
-static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, double a, double theta) {
+// The element's torque if it had no bounds, at (q, v), without what the acceleration takes from it.
+static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v) {
     command_of c = element_command(s, e);
-    double dq = e->kp == 0 ? 0 : c.position - q[e->q] - scheme->lead * v[e->v] - scheme->spring * a;
-    return c.torque + e->kp * dq + e->kd * (c.velocity - v[e->v] - theta * scheme->span * a);
+    double torque = c.torque + e->kd * (c.velocity - v[e->v]);
+    return e->kp == 0 ? torque : torque + e->kp * (c.position - q[e->q] - scheme->lead * v[e->v]);
 }
+
+// What a unit of acceleration takes from it; theta weighs the damper.
+static double slope(const usi_element *e, const usi_scheme *scheme, double theta) { return e->kp * scheme->spring + e->kd * theta * scheme->span; }
 
 static int bound_of(const usi_element *e, double torque) { return torque < e->low ? -1 : torque > e->high ? 1 : 0; }
 
@@ -38,10 +41,18 @@ static bool is_far(const usi_element *e, const usi_scheme *scheme, const double 
     return way > 0 && e->kp * way > e->kd * fastest;
 }
 
-// The first guess.
-static int guess_bound(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
-    if (e->is_stop) return is_far(e, scheme, q, v, a) ? (e->high > 0 ? -1 : 1) : 0;
-    return bound_of(e, linear_torque(s, e, scheme, q, v, a[e->v], 0.5));
+// Each element's torque without acceleration, and the first guess of its bound.
+static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
+    const us_model *m = s->model;
+    for (int32_t k = 0; k < m->n_element; k++) {
+        const usi_element *e = &m->element[k];
+        double torque = s->torque[k] = linear_torque(s, e, scheme, q, v);
+        if (e->is_stop) {
+            s->bound[k] = is_far(e, scheme, q, v, a) ? (e->high > 0 ? -1 : 1) : 0;
+        } else {
+            s->bound[k] = (int8_t)bound_of(e, torque - slope(e, scheme, 0.5) * a[e->v]);
+        }
+    }
 }
 
 // Fills d->tau, d->diag, d->damp.
@@ -66,7 +77,7 @@ static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const
         if (s->bound[k] != 0) {
             d->tau[e->v] += s->bound[k] < 0 ? e->low : e->high;
         } else {
-            d->tau[e->v] += linear_torque(s, e, scheme, q, v, 0, 0);
+            d->tau[e->v] += s->torque[k];
             d->diag[e->v] += scheme->spring * e->kp;
             d->damp[e->v] += scheme->span * e->kd;
         }
@@ -82,8 +93,8 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
         const usi_element *e = &m->element[k];
         if (e->is_stop && s->bound[k] != 0 && is_far(e, scheme, q, v, a)) continue;
         // The weight that the damper has, or would have if the element were not held.
-        double theta = usi_damping_weight((d->damp[e->v] + (s->bound[k] ? scheme->span * e->kd : 0)) / d->pivot[e->v]);
-        double torque = linear_torque(s, e, scheme, q, v, a[e->v], theta);
+        double damp = d->damp[e->v] + (s->bound[k] ? scheme->span * e->kd : 0), theta = usi_damping_weight(d->pivot[e->v], damp);
+        double torque = s->torque[k] - slope(e, scheme, theta) * a[e->v];
         int bound = bound_of(e, torque);
         // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed otherwise.
         if (bound == -s->bound[k]) bound = 0;
@@ -106,7 +117,7 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     }
     const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
     if (pass->is_first) {
-        for (int32_t k = 0; k < m->n_element; k++) s->bound[k] = (int8_t)guess_bound(s, &m->element[k], scheme, q0, v0, out_a);
+        prepare(s, scheme, q0, v0, out_a);
         assemble(s, scheme, q0, v0, command);
     }
     for (int tries = 0;; tries++) {
@@ -131,7 +142,7 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
     usi_joint_terms terms = {d->tau, NULL, NULL, false};
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
-        double torque = linear_torque(s, e, &here, q, v, 0, 0);
+        double torque = s->torque[k] = linear_torque(s, e, &here, q, v);
         // A limit acts only beyond its position, also when its damper alone would push.
         bool is_beyond = !e->is_stop || (e->high > 0 ? q[e->q] < e->position : q[e->q] > e->position);
         int bound = is_beyond ? bound_of(e, torque) : e->high > 0 ? -1 : 1;

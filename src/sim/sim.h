@@ -38,6 +38,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                         \
     X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                  \
     X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                \
+    X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration")  \
     X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")
 
 struct us_sim {

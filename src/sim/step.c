@@ -19,15 +19,11 @@ static bool all_finite(const double *x, int32_t n_pad) {
 }
 
 void usi_carry_over(us_sim *s) {
-    const size_t bytes = (size_t)s->model->n_drive * sizeof(double);
     s->next.substep[0] = s->now.substep[0];
     memcpy(s->next.a_before, s->now.a, (size_t)s->model->n_pad * sizeof(double));
     for (int32_t i = s->model->n_q; i < s->model->n_q_pad; i++) s->next.q[i] = 0;
-    if (bytes == 0) return;
-    memcpy(s->next.drive_position, s->now.drive_position, bytes);
-    memcpy(s->next.drive_velocity, s->now.drive_velocity, bytes);
-    memcpy(s->next.drive_torque, s->now.drive_torque, bytes);
-    memcpy(s->next.drive_effort, s->now.drive_effort, bytes);
+    // The four drive arrays stand one behind the other.
+    if (s->model->n_drive > 0) memcpy(s->next.drive_position, s->now.drive_position, (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
 }
 
 static us_status refuse(us_sim *s, const char *what, int32_t index) {
