@@ -31,8 +31,8 @@ US_API us_status us_dyn_inverse(us_dyn *dyn, const double *q, const double *v, c
 US_API us_status us_dyn_bias(us_dyn *dyn, const double *q, const double *v, double *out_c);
 US_API us_status us_dyn_mass_matrix(us_dyn *dyn, const double *q, double *out_h);
 
-US_API us_status us_dyn_poses(us_dyn *dyn, const double *q, us_pose *out_X_WB);                            // n_body
-US_API us_status us_dyn_twists(us_dyn *dyn, const double *q, const double *v, us_twist *out_V_WB);        // n_body, world axes, at the link's origin
+US_API us_status us_dyn_poses(us_dyn *dyn, const double *q, us_pose *out_X_WB);                     // n_body
+US_API us_status us_dyn_twists(us_dyn *dyn, const double *q, const double *v, us_twist *out_V_WB);  // n_body, world axes, at the link's origin
 // Acceleration of each link's origin (no gravity in it) and angular acceleration, world axes.
 US_API us_status us_dyn_accelerations(us_dyn *dyn, const double *q, const double *v, const double *a, us_twist *out_A_WB);
 // 6 x n_v, row-major: (angular; linear) velocity in world axes of the point p_BQ fixed on the body, per velocity.

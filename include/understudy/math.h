@@ -55,7 +55,9 @@ static inline us_vec3 us_vec3_add(us_vec3 a, us_vec3 b) { return us_vec3_make(a.
 static inline us_vec3 us_vec3_sub(us_vec3 a, us_vec3 b) { return us_vec3_make(a.x - b.x, a.y - b.y, a.z - b.z); }
 static inline us_vec3 us_vec3_scale(double s, us_vec3 a) { return us_vec3_make(s * a.x, s * a.y, s * a.z); }
 static inline double us_vec3_dot(us_vec3 a, us_vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-static inline us_vec3 us_vec3_cross(us_vec3 a, us_vec3 b) { return us_vec3_make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x); }
+static inline us_vec3 us_vec3_cross(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
 static inline double us_vec3_norm(us_vec3 a) { return sqrt(us_vec3_dot(a, a)); }
 
 static inline us_quat us_quat_identity(void) {
@@ -93,8 +95,8 @@ static inline us_vec3 us_quat_log(us_quat a) {
 }
 static inline us_mat3 us_quat_matrix(us_quat q) {
     double w = q.w, x = q.x, y = q.y, z = q.z;
-    us_mat3 r = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                  2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}};
+    us_mat3 r = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z), 1 - 2 * (x * x + z * z),
+                  2 * (y * z - w * x), 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}};
     return r;
 }
 static inline us_quat us_quat_from_matrix(us_mat3 R) {

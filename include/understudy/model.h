@@ -33,11 +33,11 @@ US_API void us_model_destroy(us_model *model);  // NULL is allowed
 
 typedef struct us_model_counts {
     int32_t n_body, n_joint, n_drive;
-    int32_t n_q, n_v;         // positions, velocities
-    int32_t n_node;           // links that move, one per velocity (multi-axis joints count several)
+    int32_t n_q, n_v;  // positions, velocities
+    int32_t n_node;    // links that move, one per velocity (multi-axis joints count several)
     int32_t n_tree;
-    int32_t n_row;            // constraint rows, redundant ones included
-    size_t model_bytes;       // state and scratch: us_sim_get_field
+    int32_t n_row;       // constraint rows, redundant ones included
+    size_t model_bytes;  // state and scratch: us_sim_get_field
 } us_model_counts;
 
 US_API us_model_counts us_model_get_counts(const us_model *model);
@@ -56,9 +56,9 @@ US_API const char *us_model_drive_name(const us_model *model, us_drive drive);
 
 typedef struct us_joint_info {
     us_joint_type type;
-    us_body parent, child;    // parent.i is US_WORLD for the world
-    int32_t first_q, n_q;     // its positions in q
-    int32_t first_v, n_v;     // its velocities in v
+    us_body parent, child;  // parent.i is US_WORLD for the world
+    int32_t first_q, n_q;   // its positions in q
+    int32_t first_v, n_v;   // its velocities in v
 } us_joint_info;
 
 US_API us_joint_info us_model_get_joint(const us_model *model, us_joint joint);  // type US_JOINT_COUNT for a bad index

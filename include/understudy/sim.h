@@ -24,7 +24,7 @@ US_API us_sim_def us_sim_def_default(void);
 // The model must outlive the sim. The start state is projected onto the constraints; US_ERR_CONSTRAINT when a loop cannot close.
 // `def` may be NULL.
 US_API us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
-US_API void us_sim_destroy(us_sim *sim);  // NULL is allowed
+US_API void us_sim_destroy(us_sim *sim);     // NULL is allowed
 US_API us_status us_sim_reset(us_sim *sim);  // back to the start state, tick 0
 
 // What enters at a tick boundary. Every pointer may be NULL. Torques and wrenches act for this tick only; drive commands
@@ -45,11 +45,11 @@ US_API const us_error *us_sim_view_error(const us_sim *sim);
 US_API const us_model *us_sim_view_model(const us_sim *sim);
 US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
-US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);    // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);        // V_WB, world axes, at the link's origin. Cost: all kinematics
-US_API const double *us_sim_view_q(const us_sim *sim);              // n_q
-US_API const double *us_sim_view_v(const us_sim *sim);              // n_v
-US_API const double *us_sim_view_torque(const us_sim *sim);         // n_drive: what each drive gave in the last step (state)
+US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);                   // X_WB; NaN for a bad index. Cost: the path to the root
+US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);                       // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API const double *us_sim_view_q(const us_sim *sim);                             // n_q
+US_API const double *us_sim_view_v(const us_sim *sim);                             // n_v
+US_API const double *us_sim_view_torque(const us_sim *sim);                        // n_drive: what each drive gave in the last step (state)
 US_API us_status us_sim_set_state(us_sim *sim, const double *q, const double *v);  // NULL keeps; quaternions are normalised
 US_API us_energy us_sim_get_energy(us_sim *sim);
 US_API us_momentum us_sim_get_momentum(us_sim *sim);
@@ -74,10 +74,10 @@ US_API us_field_info us_sim_get_field(const us_sim *sim, int32_t i);
 US_API void us_sim_poison(us_sim *sim);
 
 // X(code, name): the stages of a step, in order.
-#define US_STAGE_LIST(X)                \
-    X(US_STAGE_COMMAND, "command")      \
-    X(US_STAGE_DYNAMICS, "dynamics")    \
-    X(US_STAGE_CONSTRAIN, "constrain")  \
+#define US_STAGE_LIST(X)               \
+    X(US_STAGE_COMMAND, "command")     \
+    X(US_STAGE_DYNAMICS, "dynamics")   \
+    X(US_STAGE_CONSTRAIN, "constrain") \
     X(US_STAGE_COMMIT, "commit")
 
 typedef enum us_stage {

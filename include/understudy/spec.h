@@ -27,16 +27,16 @@ enum { US_WORLD = -1 };  // stands for the world where a link index is asked for
 //   spherical              quaternion q_FM; velocity is the angular velocity w_FM in M
 //   planar                 x, y in the plane normal to `axis`, then the angle about it
 //   floating               quaternion q_FM and position p_FM; velocity is (w_FM, v_FM) in M
-#define US_JOINT_LIST(X)                      \
-    X(US_JOINT_FIXED, "fixed", 0, 0)          \
-    X(US_JOINT_REVOLUTE, "revolute", 1, 1)    \
-    X(US_JOINT_CONTINUOUS, "continuous", 1, 1) \
-    X(US_JOINT_PRISMATIC, "prismatic", 1, 1)  \
-    X(US_JOINT_HELICAL, "helical", 1, 1)      \
+#define US_JOINT_LIST(X)                         \
+    X(US_JOINT_FIXED, "fixed", 0, 0)             \
+    X(US_JOINT_REVOLUTE, "revolute", 1, 1)       \
+    X(US_JOINT_CONTINUOUS, "continuous", 1, 1)   \
+    X(US_JOINT_PRISMATIC, "prismatic", 1, 1)     \
+    X(US_JOINT_HELICAL, "helical", 1, 1)         \
     X(US_JOINT_CYLINDRICAL, "cylindrical", 2, 2) \
-    X(US_JOINT_UNIVERSAL, "universal", 2, 2)  \
-    X(US_JOINT_SPHERICAL, "spherical", 4, 3)  \
-    X(US_JOINT_PLANAR, "planar", 3, 3)        \
+    X(US_JOINT_UNIVERSAL, "universal", 2, 2)     \
+    X(US_JOINT_SPHERICAL, "spherical", 4, 3)     \
+    X(US_JOINT_PLANAR, "planar", 3, 3)           \
     X(US_JOINT_FLOATING, "floating", 7, 6)
 
 typedef enum us_joint_type {
@@ -46,9 +46,9 @@ typedef enum us_joint_type {
         US_JOINT_COUNT
 } us_joint_type;
 
-US_API const char *us_joint_type_name(us_joint_type type);     // "?" outside the list
-US_API int32_t us_joint_type_n_q(us_joint_type type);          // positions; 0 outside the list
-US_API int32_t us_joint_type_n_v(us_joint_type type);          // velocities; 0 outside the list
+US_API const char *us_joint_type_name(us_joint_type type);  // "?" outside the list
+US_API int32_t us_joint_type_n_q(us_joint_type type);       // positions; 0 outside the list
+US_API int32_t us_joint_type_n_v(us_joint_type type);       // velocities; 0 outside the list
 
 typedef enum us_integrator {
     US_INTEGRATOR_MIDPOINT,  // second order, keeps energy, implicit springs and dampers: the default
@@ -98,14 +98,14 @@ typedef struct us_joint_def {
     us_vec3 axis2;   // universal only, in F at q = 0; default y
     double pitch;    // helical only, m/rad
     // The following hold for every coordinate of the joint.
-    double damping;            // N m s or N s/m: torque = -damping * velocity (implicit)
-    double stiffness, rest;    // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
-    double armature;           // kg m^2 or kg, rotor inertia seen at the joint
-    double friction;           // N m or N, dry
-    bool has_limits;           // for joints with one coordinate
-    double lower, upper;       // rad or m
-    double effort, velocity;   // limits as written; 0: none given
-    double q0[7], v0[6];       // start state, in the coordinates of US_JOINT_LIST
+    double damping;           // N m s or N s/m: torque = -damping * velocity (implicit)
+    double stiffness, rest;   // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
+    double armature;          // kg m^2 or kg, rotor inertia seen at the joint
+    double friction;          // N m or N, dry
+    bool has_limits;          // for joints with one coordinate
+    double lower, upper;      // rad or m
+    double effort, velocity;  // limits as written; 0: none given
+    double q0[7], v0[6];      // start state, in the coordinates of US_JOINT_LIST
     const char *file;
     int32_t line;
 } us_joint_def;
@@ -132,7 +132,7 @@ typedef struct us_shape_def {
     // Of the mesh after scale, unit and up-axis, in G: known when it was read, otherwise all 0.
     int32_t n_vertex, n_triangle;
     us_vec3 box_min, box_max;
-    bool is_closed;        // every edge has exactly two triangles
+    bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;  // of density 1, closed meshes and the other shapes; about the com in G's axes
     const char *file;
     int32_t line;
@@ -197,7 +197,7 @@ typedef struct us_record_def {
 
 // Something in a file that is kept as it is for those who understand it: a <gazebo> or <transmission> element.
 typedef struct us_extension_def {
-    const char *tag;        // "gazebo", "transmission"
+    const char *tag;  // "gazebo", "transmission"
     int32_t group;
     const char *reference;  // the link or joint it speaks of; NULL
     const char *xml;        // the whole element
@@ -220,12 +220,12 @@ typedef enum us_base { US_BASE_FIXED, US_BASE_FLOATING } us_base;
 
 typedef struct us_load_def {
     us_allocator allocator;
-    us_base base;                     // robot files only; default fixed
+    us_base base;  // robot files only; default fixed
     int32_t n_parameter;
-    const char *const *parameters;    // "name=value", overriding the scene's <parameter>
+    const char *const *parameters;  // "name=value", overriding the scene's <parameter>
     int32_t n_search;
-    const char *const *search;        // directories in which package://NAME/... is looked for, before those around the file
-    bool skip_meshes;                 // do not open mesh files (their shapes keep no vertex counts)
+    const char *const *search;  // directories in which package://NAME/... is looked for, before those around the file
+    bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
 } us_load_def;
 
 US_API us_load_def us_load_def_default(void);

@@ -7,7 +7,7 @@
 
 enum { USI_ALIGN = 64 };  // every array starts on a cache line
 
-void *usi_alloc(const us_allocator *a, size_t size, size_t align);  // NULL when there is none
+void *usi_alloc(const us_allocator *a, size_t size, size_t align);                 // NULL when there is none
 void usi_release(const us_allocator *a, void *memory, size_t size, size_t align);  // NULL is allowed
 
 // Grows *array (of `each` bytes) so that it holds n + 1 elements. On failure nothing changes.
@@ -42,11 +42,11 @@ static inline size_t usi_carve(size_t *size, size_t count, size_t each) {
 }
 
 // One row of a field table as a usi_field, for functions with the variables `size` (of the block so far), `n`, `out` and `cap`.
-#define USI_FIELD_ROW(type, name, count, unit, about)                                                                    \
-    {                                                                                                                    \
-        size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                                 \
-        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, (size_t)(count), sizeof(type)};             \
-        n++;                                                                                                             \
+#define USI_FIELD_ROW(type, name, count, unit, about)                                                        \
+    {                                                                                                        \
+        size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                     \
+        if (n < cap) out[n] = (usi_field){#name, #type, unit, about, offset, (size_t)(count), sizeof(type)}; \
+        n++;                                                                                                 \
     }
 
 #endif

@@ -58,6 +58,7 @@ size_t us_error_format(const us_error *err, char *buf, size_t cap) {
     } else if (err->file[0]) {
         snprintf(place, sizeof place, "%s: ", err->file);
     }
-    int n = snprintf(buf, cap, "%s%s%s%s%s%s", place, err->element, err->element[0] ? ": " : "", err->message, err->remedy[0] ? "\n  remedy: " : "", err->remedy);
+    int n = snprintf(buf, cap, "%s%s%s%s%s%s", place, err->element, err->element[0] ? ": " : "", err->message, err->remedy[0] ? "\n  remedy: " : "",
+                     err->remedy);
     return n < 0 ? 0 : (size_t)n;
 }

@@ -54,8 +54,10 @@ typedef struct articulated {
 static inline void add_link(articulated *I, const usi_link *k) {
     const usi_v4 zero = usi_v4_zero();
     usi_v4 h = k->h, minus = -h, mass = usi_v4_all(((const double *)&k->h)[3]);
-    usi_v4 a = __builtin_shufflevector(h, minus, 0, 2, 5, 3), b = __builtin_shufflevector(h, minus, 6, 1, 0, 3), c = __builtin_shufflevector(h, minus, 1, 4, 2, 3);
-    usi_v4 x = __builtin_shufflevector(a, zero, 4, 1, 2, 4), y = __builtin_shufflevector(b, zero, 0, 4, 2, 4), z = __builtin_shufflevector(c, zero, 0, 1, 4, 4);
+    usi_v4 a = __builtin_shufflevector(h, minus, 0, 2, 5, 3), b = __builtin_shufflevector(h, minus, 6, 1, 0, 3),
+           c = __builtin_shufflevector(h, minus, 1, 4, 2, 3);
+    usi_v4 x = __builtin_shufflevector(a, zero, 4, 1, 2, 4), y = __builtin_shufflevector(b, zero, 0, 4, 2, 4),
+           z = __builtin_shufflevector(c, zero, 0, 1, 4, 4);
     I->nw0 += k->J[0], I->nw1 += k->J[1], I->nw2 += k->J[2];
     I->nv0 += x, I->nv1 += y, I->nv2 += z;
     I->fw0 -= x, I->fw1 -= y, I->fw2 -= z;
@@ -102,7 +104,8 @@ static inline usi_v4 along(const usi_link *k, usi_v4 w, usi_v4 v) { return usi_v
 
 // I - K U^T.
 static inline void release(articulated *I, halves K, halves U) {
-    usi_v4 w0 = usi_v4_lane0(U.w), w1 = usi_v4_lane1(U.w), w2 = usi_v4_lane2(U.w), v0 = usi_v4_lane0(U.v), v1 = usi_v4_lane1(U.v), v2 = usi_v4_lane2(U.v);
+    usi_v4 w0 = usi_v4_lane0(U.w), w1 = usi_v4_lane1(U.w), w2 = usi_v4_lane2(U.w), v0 = usi_v4_lane0(U.v), v1 = usi_v4_lane1(U.v),
+           v2 = usi_v4_lane2(U.v);
     I->nw0 -= K.w * w0, I->nw1 -= K.w * w1, I->nw2 -= K.w * w2, I->nv0 -= K.w * v0, I->nv1 -= K.w * v1, I->nv2 -= K.w * v2;
     I->fw0 -= K.v * w0, I->fw1 -= K.v * w1, I->fw2 -= K.v * w2, I->fv0 -= K.v * v0, I->fv1 -= K.v * v1, I->fv2 -= K.v * v2;
 }

@@ -19,7 +19,7 @@ typedef struct side {
     usi_v4 p;        // from O
     usi_v4 world_p;
     usi_v4 w, aw;
-    usi_v4 acc;      // acceleration of the point without joint accelerations
+    usi_v4 acc;  // acceleration of the point without joint accelerations
 } side;
 
 static side side_of(const us_dyn *d, int32_t node, us_pose X) {
@@ -155,7 +155,8 @@ void usi_constraint_solve(us_dyn *d, double *x, const double *target) {
     for (int32_t i = 0; i < m->n_node; i++) x[i] += push[i];
 }
 
-bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a, int32_t *out_rank) {
+bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a,
+                             int32_t *out_rank) {
     const us_model *m = d->model;
     usi_kinematics(d, q, v, NULL);
     usi_constraint_rows(d, q, d->phi, d->K, d->bias);
@@ -218,7 +219,8 @@ us_status us_dyn_constraints(us_dyn *d, const double *q, double *out_phi, double
     usi_kinematics(d, q, NULL, NULL);
     usi_constraint_rows(d, q, d->phi, d->K, NULL);
     if (out_phi) memcpy(out_phi, d->phi, (size_t)m->n_row * sizeof *out_phi);
-    for (size_t r = 0; out_K && r < (size_t)m->n_row; r++) memcpy(out_K + r * (size_t)m->n_node, d->K + r * (size_t)m->n_pad, (size_t)m->n_node * sizeof *out_K);
+    for (size_t r = 0; out_K && r < (size_t)m->n_row; r++)
+        memcpy(out_K + r * (size_t)m->n_node, d->K + r * (size_t)m->n_pad, (size_t)m->n_node * sizeof *out_K);
     return US_OK;
 }
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path, n_row = (size_t)m->n_row;
+    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path,
+                 n_row = (size_t)m->n_row;
     size_t size = 0;
     int32_t n = 0;
     USI_DYN_FIELDS(USI_FIELD_ROW)
@@ -88,8 +89,8 @@ us_status us_dyn_forward_crba(us_dyn *d, const double *q, const double *v, const
     return US_OK;
 }
 
-us_status us_dyn_forward_constrained(us_dyn *d, const double *q, const double *v, const double *tau, const us_wrench *wrench, double *out_a, double *out_lambda,
-                                     int32_t *out_rank) {
+us_status us_dyn_forward_constrained(us_dyn *d, const double *q, const double *v, const double *tau, const us_wrench *wrench, double *out_a,
+                                     double *out_lambda, int32_t *out_rank) {
     if (!d || !q || !v || !out_a) return US_ERR_ARG;
     usi_joint_terms terms = plain_terms(d, q, v, tau);
     if (!usi_forward_constrained(d, q, v, &terms, wrench, out_a, out_rank)) return US_ERR_MASS;

@@ -36,29 +36,29 @@ typedef struct usi_slot {
 } usi_slot;
 
 // X(type, name, count, unit, about)
-#define USI_DYN_FIELDS(X)                                                                        \
-    X(usi_link, link, n_node, "", "pose, velocity, force, inertia and factors of each node")      \
-    X(usi_slot, slot, n_node, "", "sums of children at branches")                                 \
-    X(usi_v4, origin, n_tree, "m", "O of each tree in the world")                                 \
-    X(double, angle, n_pad, "rad", "hinge angles")                                                \
-    X(double, sine, n_pad, "1", "their sines")                                                    \
-    X(double, cosine, n_pad, "1", "their cosines")                                                \
-    X(double, tau, n_pad, "N m", "joint torques with springs and dampers")                        \
-    X(double, diag, n_pad, "kg m2", "added to the diagonal of H: armature, implicit springs")     \
-    X(double, damp, n_pad, "kg m2", "step times damping, weighted when the pivot is known")       \
-    X(double, pivot, n_pad, "kg m2", "inertia about each axis before damping")                    \
-    X(double, acc, n_pad, "rad/s2", "joint accelerations")                                        \
-    X(double, row, n_path + 8, "kg m2", "H, then its factors: each node's row along its path")     \
-    X(double, inv_d, n_pad, "1/(kg m2)", "inverse pivots of H")                                    \
-    X(double, K, n_row * n_pad, "", "constraint Jacobian")                                         \
-    X(double, W, n_row * n_pad, "", "constraint Jacobian over the factors of H")                   \
-    X(double, G, n_row * n_row, "", "constraint matrix K H^-1 K^T, then its factors")              \
-    X(int32_t, G_first, n_row, "", "first column of each row of G that is not 0")                  \
-    X(int32_t, W_first, n_row, "", "first velocity that each row of W touches")                    \
-    X(int32_t, W_end, n_row, "", "and one past the last")                                          \
-    X(double, bias, n_row, "", "acceleration of the residuals without joint accelerations")        \
-    X(double, phi, n_row, "", "constraint residuals")                                              \
-    X(double, rhs, n_row, "", "right side, then constraint forces")                                \
+#define USI_DYN_FIELDS(X)                                                                      \
+    X(usi_link, link, n_node, "", "pose, velocity, force, inertia and factors of each node")   \
+    X(usi_slot, slot, n_node, "", "sums of children at branches")                              \
+    X(usi_v4, origin, n_tree, "m", "O of each tree in the world")                              \
+    X(double, angle, n_pad, "rad", "hinge angles")                                             \
+    X(double, sine, n_pad, "1", "their sines")                                                 \
+    X(double, cosine, n_pad, "1", "their cosines")                                             \
+    X(double, tau, n_pad, "N m", "joint torques with springs and dampers")                     \
+    X(double, diag, n_pad, "kg m2", "added to the diagonal of H: armature, implicit springs")  \
+    X(double, damp, n_pad, "kg m2", "step times damping, weighted when the pivot is known")    \
+    X(double, pivot, n_pad, "kg m2", "inertia about each axis before damping")                 \
+    X(double, acc, n_pad, "rad/s2", "joint accelerations")                                     \
+    X(double, row, n_path + 8, "kg m2", "H, then its factors: each node's row along its path") \
+    X(double, inv_d, n_pad, "1/(kg m2)", "inverse pivots of H")                                \
+    X(double, K, n_row *n_pad, "", "constraint Jacobian")                                      \
+    X(double, W, n_row *n_pad, "", "constraint Jacobian over the factors of H")                \
+    X(double, G, n_row *n_row, "", "constraint matrix K H^-1 K^T, then its factors")           \
+    X(int32_t, G_first, n_row, "", "first column of each row of G that is not 0")              \
+    X(int32_t, W_first, n_row, "", "first velocity that each row of W touches")                \
+    X(int32_t, W_end, n_row, "", "and one past the last")                                      \
+    X(double, bias, n_row, "", "acceleration of the residuals without joint accelerations")    \
+    X(double, phi, n_row, "", "constraint residuals")                                          \
+    X(double, rhs, n_row, "", "right side, then constraint forces")                            \
     X(double, work, n_pad, "", "a vector")
 
 struct us_dyn {
@@ -76,9 +76,9 @@ int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *o
 
 // What the joints add to the plain multibody: torques, and terms of the diagonal. Any pointer but `tau` may be NULL.
 typedef struct usi_joint_terms {
-    const double *tau;   // n_v, torques
-    const double *diag;  // n_v, added to the inertia about each axis (armature included)
-    const double *damp;  // n_v, step times damping d: added as theta(z) d, z = d / inertia; see usi_damped_inverse
+    const double *tau;     // n_v, torques
+    const double *diag;    // n_v, added to the inertia about each axis (armature included)
+    const double *damp;    // n_v, step times damping d: added as theta(z) d, z = d / inertia; see usi_damped_inverse
     bool closes_position;  // rows: half of their bias is met, so that a semi-implicit step q + h (v + h a) stays closed to O(h^3)
 } usi_joint_terms;
 
@@ -122,7 +122,8 @@ int32_t usi_constraint_factor(us_dyn *d);
 // x = H^-1 (x + K^T lambda) such that K x = target. lambda is left in d->rhs.
 void usi_constraint_solve(us_dyn *d, double *x, const double *target);
 // Constrained forward dynamics.
-bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a, int32_t *out_rank);
+bool usi_forward_constrained(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a,
+                             int32_t *out_rank);
 
 // Forward dynamics by the way that fits the model.
 bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);

@@ -85,7 +85,8 @@ static inline int32_t usi_link_group(us_dyn *d, int32_t i, const usi_link *P, co
 }
 
 // A joint of one axis, with the sine and cosine of its angle and its velocity.
-static inline void usi_link_axis(us_dyn *d, const usi_node *n, usi_link *k, const usi_link *P, double sine, double cosine, const double *q, double v) {
+static inline void usi_link_axis(us_dyn *d, const usi_node *n, usi_link *k, const usi_link *P, double sine, double cosine, const double *q,
+                                 double v) {
     usi_link_base(n, k, P);
     usi_v4 X = k->X, Y = k->Y, Z = k->Z, axis;
     if (n->kind == USI_NODE_SLIDE) sine = 0, cosine = 1;
@@ -154,8 +155,6 @@ static inline void usi_link_force(usi_link *k) {
     k->f = mass * k->av + usi_v4_turn(usi_v4_cross_unturned(k->w, linear) - usi_v4_cross_unturned(h, k->aw));
 }
 
-static inline void usi_link_massless(usi_link *k) {
-    k->J[0] = k->J[1] = k->J[2] = k->h = k->n = k->f = usi_v4_zero();
-}
+static inline void usi_link_massless(usi_link *k) { k->J[0] = k->J[1] = k->J[2] = k->h = k->n = k->f = usi_v4_zero(); }
 
 #endif

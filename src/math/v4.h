@@ -31,7 +31,9 @@ static inline usi_v4 usi_v4_turn(usi_v4 a) { return __builtin_shufflevector(a, a
 static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) { return a * usi_v4_turn(b) - usi_v4_turn(a) * b; }
 static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) { return usi_v4_turn(usi_v4_cross_unturned(a, b)); }
 // a x b + c x d, turned once.
-static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) { return usi_v4_turn(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d)); }
+static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) {
+    return usi_v4_turn(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
+}
 
 // Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle gcc picks an
 // instruction that takes twice as long on some processors.
@@ -50,7 +52,9 @@ static inline double usi_v4_sum(usi_v4 a) { return usi_v4_sum_all(a)[0]; }
 static inline double usi_v4_dot(usi_v4 a, usi_v4 b) { return usi_v4_sum(a * b); }
 
 // a x + b y + c z: a matrix of columns a, b, c times a vector whose components are at `x`.
-static inline usi_v4 usi_v4_columns(usi_v4 a, usi_v4 b, usi_v4 c, const double x[3]) { return a * usi_v4_all(x[0]) + b * usi_v4_all(x[1]) + c * usi_v4_all(x[2]); }
+static inline usi_v4 usi_v4_columns(usi_v4 a, usi_v4 b, usi_v4 c, const double x[3]) {
+    return a * usi_v4_all(x[0]) + b * usi_v4_all(x[1]) + c * usi_v4_all(x[2]);
+}
 
 // Sine and cosine of n angles (n a multiple of 4, arrays aligned to 32 bytes), to 1.5 units in the last place.
 void usi_sincos(int n, const double *angle, double *out_sin, double *out_cos);

@@ -49,7 +49,9 @@ static us_status count_paths(usi_build *b, us_model *m) {
         depth[i] = b->node[i].parent < 0 ? 1 : depth[b->node[i].parent] + 1;
         total += depth[i];
     }
-    if (total > 200000000) return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the longest chain", "the chains are too long: their paths need %lld entries", (long long)total);
+    if (total > 200000000)
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the longest chain", "the chains are too long: their paths need %lld entries",
+                            (long long)total);
     m->n_path = (int32_t)total;
     return US_OK;
 }
@@ -148,16 +150,19 @@ static us_status fill_drives(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < s->n_drive; i++) {
         const us_drive_def *d = &s->drive[i];
         usi_drive *out = &m->drive[i];
-        if (d->joint < 0 || d->joint >= s->n_joint) return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "drive", d->name, "name a joint that exists", "its joint does not exist");
+        if (d->joint < 0 || d->joint >= s->n_joint)
+            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "drive", d->name, "name a joint that exists", "its joint does not exist");
         const usi_joint *j = &m->joint[d->joint];
         bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
         if (d->coordinate < 0 || d->coordinate >= j->n_v || is_ball) {
-            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name, "drive a coordinate of a revolute, continuous, prismatic, helical, cylindrical, universal or planar joint",
-                        "its joint has no such coordinate");
+            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name,
+                                  "drive a coordinate of a revolute, continuous, prismatic, helical, cylindrical, universal or planar joint",
+                                  "its joint has no such coordinate");
         }
         const double x[] = {d->kp, d->kd, d->position, d->velocity, d->torque, d->limit};
         if (!usi_all_finite(x, 6) || d->kp < 0 || d->kd < 0 || d->limit < 0) {
-            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name, "write finite numbers, gains and limit of 0 or more", "a gain or limit is negative, or a number is not finite");
+            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name, "write finite numbers, gains and limit of 0 or more",
+                                  "a gain or limit is negative, or a number is not finite");
         }
         double effort = s->joint[d->joint].effort;
         out->kp = d->kp, out->kd = d->kd;
@@ -175,15 +180,22 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
         const us_coupling_def *c = &s->coupling[i];
         usi_coupling *out = &m->coupling[i];
         out->n_term = c->n_term, out->offset = c->offset, out->row = row++;
-        if (c->n_term < 1) return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "give it at least one term", "it has no terms");
+        if (c->n_term < 1)
+            return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "give it at least one term", "it has no terms");
         for (int32_t k = 0; k < c->n_term; k++) {
-            if (c->joint[k] < 0 || c->joint[k] >= s->n_joint) return usi_build_fail(b, US_ERR_NAME, c->file, c->line, "coupling", c->name, "name joints that exist", "a joint of it does not exist");
+            if (c->joint[k] < 0 || c->joint[k] >= s->n_joint)
+                return usi_build_fail(b, US_ERR_NAME, c->file, c->line, "coupling", c->name, "name joints that exist",
+                                      "a joint of it does not exist");
             const usi_joint *j = &m->joint[c->joint[k]];
             bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
             if (c->coordinate[k] < 0 || c->coordinate[k] >= j->n_v || is_ball) {
-                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "couple coordinates of joints that are not fixed, spherical or floating", "a joint of it has no such coordinate");
+                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
+                                      "couple coordinates of joints that are not fixed, spherical or floating",
+                                      "a joint of it has no such coordinate");
             }
-            if (!isfinite(c->factor[k]) || !isfinite(c->offset)) return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "write finite numbers", "a factor or the offset is not finite");
+            if (!isfinite(c->factor[k]) || !isfinite(c->offset))
+                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "write finite numbers",
+                                      "a factor or the offset is not finite");
             out->factor[k] = c->factor[k];
             out->v[k] = j->first_v + c->coordinate[k], out->q[k] = j->first_q + c->coordinate[k];
         }
@@ -192,19 +204,23 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
         const us_loop_def *l = &s->loop[i];
         usi_loop *out = &m->loop[i];
         if (l->link_a < US_WORLD || l->link_a >= s->n_link || l->link_b < US_WORLD || l->link_b >= s->n_link) {
-            return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name, "name links that exist, or world", "one of its links does not exist");
+            return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name, "name links that exist, or world",
+                                  "one of its links does not exist");
         }
         us_pose X_AC = l->X_AC, X_BD = l->X_BD;
         if (!usi_all_finite(&X_AC.q.w, 4) || !usi_all_finite(&X_AC.p.x, 3) || !usi_all_finite(&X_BD.q.w, 4) || !usi_all_finite(&X_BD.p.x, 3)) {
             return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers", "one of its frames is not finite");
         }
         if (!usi_is_rotation(X_AC.q) || !usi_is_rotation(X_BD.q)) {
-            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write quaternions of length 1, w first", "the quaternion of one of its frames is 0 or too long");
+            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write quaternions of length 1, w first",
+                                  "the quaternion of one of its frames is 0 or too long");
         }
         X_AC.q = us_quat_normalize(X_AC.q), X_BD.q = us_quat_normalize(X_BD.q);
         out->node_a = l->link_a < 0 ? -1 : m->body[l->link_a].node;
         out->node_b = l->link_b < 0 ? -1 : m->body[l->link_b].node;
-        if (out->node_a == out->node_b) return usi_build_fail(b, US_ERR_CONSTRAINT, l->file, l->line, "loop", l->name, "close it between links that move against each other", "its two links cannot move against each other");
+        if (out->node_a == out->node_b)
+            return usi_build_fail(b, US_ERR_CONSTRAINT, l->file, l->line, "loop", l->name, "close it between links that move against each other",
+                                  "its two links cannot move against each other");
         out->X_AC = l->link_a < 0 ? X_AC : us_pose_mul(m->body[l->link_a].X_NB, X_AC);
         out->X_BD = l->link_b < 0 ? X_BD : us_pose_mul(m->body[l->link_b].X_NB, X_BD);
         out->n_axis = l->type == US_LOOP_POINT ? 0 : l->type == US_LOOP_HINGE ? 2 : 3;
@@ -235,7 +251,8 @@ static void fill_trees(const usi_build *b, us_model *m) {
     for (int32_t k = 0; k < m->n_tree; k++) {
         usi_tree *t = &m->tree[k];
         bool is_free = m->node[t->first].kind == USI_NODE_FREE;
-        for (int32_t i = t->first; is_free && i < t->first + 6; i++) is_free = m->damping[i] == 0 && m->armature[i] == 0 && b->spec->joint[m->node[i].joint].friction == 0;
+        for (int32_t i = t->first; is_free && i < t->first + 6; i++)
+            is_free = m->damping[i] == 0 && m->armature[i] == 0 && b->spec->joint[m->node[i].joint].friction == 0;
         t->is_free_tree = is_free;
         t->is_free_body = is_free && t->end - t->first == 6;
     }
@@ -257,12 +274,12 @@ static void fill_trees(const usi_build *b, us_model *m) {
 
 static void fill_names(const us_spec *s, us_model *m) {
     int32_t at = 0;
-#define COPY(list, n)                                     \
-    for (int32_t i = 0; i < (n); i++) {                   \
-        size_t length = strlen(s->list[i].name) + 1;      \
-        memcpy(m->names + at, s->list[i].name, length);   \
-        m->list##_name[i] = at;                           \
-        at += (int32_t)length;                            \
+#define COPY(list, n)                                   \
+    for (int32_t i = 0; i < (n); i++) {                 \
+        size_t length = strlen(s->list[i].name) + 1;    \
+        memcpy(m->names + at, s->list[i].name, length); \
+        m->list##_name[i] = at;                         \
+        at += (int32_t)length;                          \
     }
     for (int32_t i = 0; i < s->n_link; i++) {
         size_t length = strlen(s->link[i].name) + 1;
@@ -288,7 +305,8 @@ static us_status count_names(usi_build *b, us_model *m) {
 
 static us_status fill(usi_build *b, us_model *m) {
     us_spec *s = b->spec;
-    m->gravity = s->world.gravity, m->step = s->world.step, m->tolerance = s->world.tolerance, m->integrator = s->world.integrator, m->seed = s->world.seed;
+    m->gravity = s->world.gravity, m->step = s->world.step, m->tolerance = s->world.tolerance, m->integrator = s->world.integrator,
+    m->seed = s->world.seed;
     m->n_node = b->n_node, m->n_q = b->n_q, m->n_tree = b->n_tree, m->n_body = s->n_link, m->n_joint = s->n_joint, m->n_drive = s->n_drive;
     m->n_coupling = s->n_coupling, m->n_loop = s->n_loop, m->n_row = count_rows(s);
     count_soft(b, m);
@@ -316,7 +334,8 @@ static us_status fill(usi_build *b, us_model *m) {
 }
 
 us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model, us_error *err) {
-    if (!spec || !out_model) return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the model", "us_model_compile: an argument is NULL");
+    if (!spec || !out_model)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the model", "us_model_compile: an argument is NULL");
     us_allocator a = allocator ? *allocator : us_allocator_default();
     usi_build b = {.spec = spec, .err = err};
     usi_arena_init(&b.arena, &a);

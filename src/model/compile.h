@@ -13,16 +13,17 @@ typedef struct usi_build {
     usi_node *node;       // n_node
     us_inertia *inertia;  // per node, in node axes
     int32_t n_node, n_q, n_tree;
-    int32_t *joint_of_link;           // the joint above each link
-    int32_t *first_child, *next;      // joints below a link (index link + 1, 0 is the world), and the next sibling
-    int32_t *order;                   // joints, parents first, depth first
+    int32_t *joint_of_link;       // the joint above each link
+    int32_t *first_child, *next;  // joints below a link (index link + 1, 0 is the world), and the next sibling
+    int32_t *order;               // joints, parents first, depth first
     usi_body *body;
     usi_joint *joint;
-    double *axis_inertia;             // per node, at the start state
+    double *axis_inertia;  // per node, at the start state
 } usi_build;
 
 // An error at an element of the spec: what ("joint"), its name, file and line.
-us_status usi_build_fail(usi_build *b, us_status code, const char *file, int32_t line, const char *what, const char *name, const char *remedy, const char *message);
+us_status usi_build_fail(usi_build *b, us_status code, const char *file, int32_t line, const char *what, const char *name, const char *remedy,
+                         const char *message);
 #define USI_FAIL_JOINT(b, code, j, remedy, message) usi_build_fail(b, code, (j)->file, (j)->line, "joint", (j)->name, remedy, message)
 #define USI_FAIL_LINK(b, code, l, remedy, message) usi_build_fail(b, code, (l)->file, (l)->line, "link", (l)->name, remedy, message)
 us_status usi_build_out_of_memory(usi_build *b);

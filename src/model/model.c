@@ -22,7 +22,8 @@ void us_model_destroy(us_model *m) {
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element;
-    const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop, n_names = m->n_names;
+    const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop,
+                  n_names = m->n_names;
     int32_t n = 0;
     size_t size = 0;
     USI_MODEL_FIELDS(USI_FIELD_ROW)
@@ -46,7 +47,8 @@ us_pose usi_node_motion(const usi_node *n, const double *q) {
         X.q = us_quat_exp(us_vec3_scale(q[0], axis));
         X.p = us_vec3_scale(n->pitch * q[0], axis);
         break;
-    case USI_NODE_FREE: X.p = us_vec3_make(q[4], q[5], q[6]);  // and the quaternion
+    case USI_NODE_FREE:
+        X.p = us_vec3_make(q[4], q[5], q[6]);  // and the quaternion
     // fall through
     case USI_NODE_BALL: X.q = us_quat_normalize((us_quat){q[0], q[1], q[2], q[3]}); break;
     default: break;

@@ -21,13 +21,13 @@ typedef enum usi_node_kind {
 } usi_node_kind;
 
 enum {
-    USI_NODE_TURNED = 1,       // T is not the identity
-    USI_NODE_MASSIVE = 2,      // has mass or inertia of its own
-    USI_NODE_ROOT = 4,         // belongs to a joint on the world: the tree's origin moves with it
-    USI_NODE_CARRY = 8,        // its parent is the node before it
-    USI_NODE_STORE_FIRST = 16, // not CARRY, and the first of its siblings that the backward pass stores
-    USI_NODE_STORED = 32,      // has children that are stored rather than carried
-    USI_NODE_DIAGONAL = 64,    // its inertia about the centre of mass has no products
+    USI_NODE_TURNED = 1,        // T is not the identity
+    USI_NODE_MASSIVE = 2,       // has mass or inertia of its own
+    USI_NODE_ROOT = 4,          // belongs to a joint on the world: the tree's origin moves with it
+    USI_NODE_CARRY = 8,         // its parent is the node before it
+    USI_NODE_STORE_FIRST = 16,  // not CARRY, and the first of its siblings that the backward pass stores
+    USI_NODE_STORED = 32,       // has children that are stored rather than carried
+    USI_NODE_DIAGONAL = 64,     // its inertia about the centre of mass has no products
 };
 
 typedef struct usi_node {
@@ -38,7 +38,7 @@ typedef struct usi_node {
     double pitch;    // m/rad, screws only
     int32_t parent;  // node, or -1 for the world
     int32_t kind;
-    int32_t q;       // first position index
+    int32_t q;  // first position index
     int32_t tree;
     int32_t flags;
     int32_t joint;
@@ -47,16 +47,16 @@ typedef struct usi_node {
 } usi_node;
 
 typedef struct usi_tree {
-    int32_t first, end;     // nodes first .. end - 1
-    int32_t is_free_body;   // a single free body that nothing else holds: integrated in momentum form
-    int32_t is_free_tree;   // a floating tree without constraints to elsewhere: its momentum is kept
+    int32_t first, end;    // nodes first .. end - 1
+    int32_t is_free_body;  // a single free body that nothing else holds: integrated in momentum form
+    int32_t is_free_tree;  // a floating tree without constraints to elsewhere: its momentum is kept
 } usi_tree;
 
 typedef struct usi_body {
-    us_pose X_NB;     // the link in its node's frame (in the world when node is -1)
+    us_pose X_NB;  // the link in its node's frame (in the world when node is -1)
     us_inertia inertia;
     int32_t node;
-    int32_t joint;    // the joint above it
+    int32_t joint;  // the joint above it
 } usi_body;
 
 typedef struct usi_joint {
@@ -67,8 +67,8 @@ typedef struct usi_joint {
 } usi_joint;
 
 typedef struct usi_drive {
-    double kp, kd, limit;                  // limit: infinite when none
-    double position, velocity, torque;     // start values
+    double kp, kd, limit;               // limit: infinite when none
+    double position, velocity, torque;  // start values
     int32_t joint, v, q, reserved;
 } usi_drive;
 
@@ -97,8 +97,8 @@ typedef struct usi_loop {
 } usi_loop;
 
 // X(type, name, count, unit, about)
-#define USI_MODEL_FIELDS(X)                                                                            \
-    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                     \
+#define USI_MODEL_FIELDS(X)                                                                             \
+    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                      \
     X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                      \
     X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H") \
     X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")            \
@@ -125,15 +125,15 @@ struct us_model {
     void *block;  // all arrays
     size_t block_size;
     uint64_t hash;
-    us_vec3 gravity;  // m/s^2
-    double step;      // s
-    double tolerance; // of the error-controlled integrator
+    us_vec3 gravity;   // m/s^2
+    double step;       // s
+    double tolerance;  // of the error-controlled integrator
     uint64_t seed;
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft, n_element, n_names;
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
-    double total_mass;  // kg, of all that moves
+    double total_mass;       // kg, of all that moves
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
 #undef MODEL_FIELD

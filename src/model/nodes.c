@@ -27,7 +27,8 @@ us_status usi_build_sort(usi_build *b) {
         const us_joint_def *j = &s->joint[i];
         if (b->joint_of_link[j->child] >= 0) {
             char message[300];
-            snprintf(message, sizeof message, "link \"%.80s\" already hangs on joint \"%.80s\"", s->link[j->child].name, s->joint[b->joint_of_link[j->child]].name);
+            snprintf(message, sizeof message, "link \"%.80s\" already hangs on joint \"%.80s\"", s->link[j->child].name,
+                     s->joint[b->joint_of_link[j->child]].name);
             return USI_FAIL_JOINT(b, US_ERR_TREE, j, "let each link have one joint above it, and close loops with <loop>", message);
         }
         b->joint_of_link[j->child] = i;
@@ -51,7 +52,9 @@ us_status usi_build_sort(usi_build *b) {
         }
     }
     for (int32_t i = 0; i < n_link; i++) {
-        if (b->joint_of_link[i] < 0) return USI_FAIL_LINK(b, US_ERR_TREE, &s->link[i], "join it to the world or to another link, fixed or floating", "no joint holds this link");
+        if (b->joint_of_link[i] < 0)
+            return USI_FAIL_LINK(b, US_ERR_TREE, &s->link[i], "join it to the world or to another link, fixed or floating",
+                                 "no joint holds this link");
     }
     if (n_order < n_joint) {
         // Some joint is not reached from the world: walking up from it ends in a cycle.
@@ -62,7 +65,8 @@ us_status usi_build_sort(usi_build *b) {
             for (int32_t k = 0; k < n_order && !reached; k++) reached = stack[k] == i;
             if (!reached) break;
         }
-        return USI_FAIL_JOINT(b, US_ERR_TREE, &s->joint[i], "let the joints form a tree from the world outwards, and close loops with <loop>", "its links form a cycle that is not joined to the world");
+        return USI_FAIL_JOINT(b, US_ERR_TREE, &s->joint[i], "let the joints form a tree from the world outwards, and close loops with <loop>",
+                              "its links form a cycle that is not joined to the world");
     }
     return US_OK;
 }

@@ -16,7 +16,9 @@ static usi_v4 solve3(const usi_v4 J[3], usi_v4 b) {
     return usi_v4_set(usi_v4_dot(c12, b), usi_v4_dot(c20, b), usi_v4_dot(c01, b)) * (1 / det);
 }
 
-static us_vec3 body_rate(const usi_node *n, us_quat R, us_vec3 L) { return usi_v4_vec3(solve3(n->I, usi_v4_from(us_quat_rotate(us_quat_conj(R), L)))); }
+static us_vec3 body_rate(const usi_node *n, us_quat R, us_vec3 L) {
+    return usi_v4_vec3(solve3(n->I, usi_v4_from(us_quat_rotate(us_quat_conj(R), L))));
+}
 
 static us_vec3 times_inertia(const usi_node *n, us_vec3 w) { return usi_v4_vec3(n->I[0] * w.x + n->I[1] * w.y + n->I[2] * w.z); }
 

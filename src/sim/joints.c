@@ -105,7 +105,8 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     return changed;
 }
 
-bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command, double *out_a) {
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command,
+                    double *out_a) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     const us_wrench *wrench = command ? command->wrench : NULL;

@@ -110,7 +110,18 @@ double us_sim_get_closure(us_sim *s) {
 // ---------------------------------------------------------------- values by name
 
 // A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose.
-enum { VALUE_TIME, VALUE_ENERGY, VALUE_KINETIC, VALUE_POTENTIAL, VALUE_CLOSURE, VALUE_Q, VALUE_V, VALUE_EFFORT, VALUE_LINK, VALUE_KINDS = VALUE_LINK + 7 };
+enum {
+    VALUE_TIME,
+    VALUE_ENERGY,
+    VALUE_KINETIC,
+    VALUE_POTENTIAL,
+    VALUE_CLOSURE,
+    VALUE_Q,
+    VALUE_V,
+    VALUE_EFFORT,
+    VALUE_LINK,
+    VALUE_KINDS = VALUE_LINK + 7
+};
 enum { KIND_SHIFT = 26, INDEX_MASK = (1 << KIND_SHIFT) - 1 };
 
 static int32_t value_id(int kind, int32_t index) { return (int32_t)((uint32_t)kind << KIND_SHIFT) | index; }

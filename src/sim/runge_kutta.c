@@ -17,17 +17,16 @@ typedef struct tableau {
 
 static const tableau RK4 = {4, {{0}, {0.5}, {0, 0.5}, {0, 0, 1}}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}, {0}};
 
-static const tableau DOPRI5 = {
-    7,
-    {{0},
-     {1.0 / 5},
-     {3.0 / 40, 9.0 / 40},
-     {44.0 / 45, -56.0 / 15, 32.0 / 9},
-     {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
-     {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
-     {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}},
-    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84, 0},
-    {71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40}};
+static const tableau DOPRI5 = {7,
+                               {{0},
+                                {1.0 / 5},
+                                {3.0 / 40, 9.0 / 40},
+                                {44.0 / 45, -56.0 / 15, 32.0 / 9},
+                                {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+                                {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+                                {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}},
+                               {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84, 0},
+                               {71.0 / 57600, 0, -71.0 / 16695, 71.0 / 1920, -17253.0 / 339200, 22.0 / 525, -1.0 / 40}};
 
 // q0 moved by the displacement t.
 static void displace(const us_model *m, const double *q0, const double *t, double *out_q) {
@@ -54,7 +53,8 @@ static void displacement_rate(const us_model *m, const double *t, const double *
 }
 
 // One step of length h from (q0, v0) to (q1, v1). The stages' rates and accelerations stay in scratch.
-static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0, const double *v0, const us_command *command, double *q1, double *v1) {
+static bool runge_kutta(us_sim *s, const tableau *T, double h, const double *q0, const double *v0, const us_command *command, double *q1,
+                        double *v1) {
     const us_model *m = s->model;
     const size_t n = (size_t)m->n_pad;
     for (int i = 0; i < T->stages; i++) {

@@ -6,16 +6,16 @@
 #include "understudy/sim.h"
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
-#define USI_STATE_FIELDS(X)                                                                                  \
-    X(int64_t, tick, 1, "1", "steps since the start")                                                        \
-    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                              \
-    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                           \
+#define USI_STATE_FIELDS(X)                                                                                                  \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                                        \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                                              \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                                           \
     X(double, a, n_pad, "rad/s2, m/s2", "mean acceleration of the last step, padded: where the next one's iteration starts") \
-    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                                    \
-    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")          \
-    X(double, drive_position, n_drive, "rad, m", "commanded position")                                       \
-    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                   \
-    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                           \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                                                    \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")                         \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                                                       \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                                   \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                                           \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")
 
 typedef struct usi_state {
@@ -29,23 +29,23 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
 #define USI_SCRATCH_FIELDS(X)                                                                        \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                           \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                         \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                               \
-    X(double, rate, USI_STAGES * n_pad, "rad/s", "rates of the displacement at each stage")           \
-    X(double, accel, USI_STAGES * n_pad, "rad/s2", "accelerations at each stage")                     \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                           \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                         \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                  \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                \
-    X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration")  \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
+    X(double, turn, n_pad, "rad", "displacement from the step's start")                              \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
+    X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration") \
     X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")
 
 struct us_sim {
     const us_model *model;
     us_dyn *dyn;
     us_allocator allocator;
-    usi_state now, next;   // a step reads now and writes next; they change places when it is good
+    usi_state now, next;  // a step reads now and writes next; they change places when it is good
     size_t state_size;
     void *scratch;
     size_t scratch_size;
@@ -62,9 +62,9 @@ int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t 
 // How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that `spring` times its
 // stiffness joins the inertia; a damper at v + theta span a.
 typedef struct usi_scheme {
-    double lead;    // s
-    double spring;  // s^2
-    double span;    // s
+    double lead;           // s
+    double spring;         // s^2
+    double span;           // s
     bool closes_position;  // see usi_joint_terms
 } usi_scheme;
 
@@ -75,7 +75,8 @@ typedef struct usi_pass {
 
 // Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at entry.
 // Writes the drives' efforts to next. Returns false when the inertia is not positive.
-bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command, double *out_a);
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command,
+                    double *out_a);
 // Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an explicit one would
 // be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
 bool usi_accelerate_first(us_sim *s, double *out_a);

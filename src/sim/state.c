@@ -64,7 +64,8 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_torque[i] = m->drive[i].torque;
     }
     if (us_dyn_project(s->dyn, s->now.q, s->now.v)) {
-        return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed", "the start state cannot be moved onto the loops and couplings");
+        return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed",
+                            "the start state cannot be moved onto the loops and couplings");
     }
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {

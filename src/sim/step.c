@@ -23,11 +23,14 @@ void usi_carry_over(us_sim *s) {
     memcpy(s->next.a_before, s->now.a, (size_t)s->model->n_pad * sizeof(double));
     for (int32_t i = s->model->n_q; i < s->model->n_q_pad; i++) s->next.q[i] = 0;
     // The four drive arrays stand one behind the other.
-    if (s->model->n_drive > 0) memcpy(s->next.drive_position, s->now.drive_position, (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
+    if (s->model->n_drive > 0)
+        memcpy(s->next.drive_position, s->now.drive_position,
+               (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
 }
 
 static us_status refuse(us_sim *s, const char *what, int32_t index) {
-    return us_error_set(&s->error, US_ERR_VALUE, NULL, "send finite numbers", "tick %lld: command %s[%d] is not finite; the command is refused", (long long)s->now.tick[0], what, index);
+    return us_error_set(&s->error, US_ERR_VALUE, NULL, "send finite numbers", "tick %lld: command %s[%d] is not finite; the command is refused",
+                        (long long)s->now.tick[0], what, index);
 }
 
 // Reads: command, now. Writes: next.drive_*. Values that are not finite are refused whole.
@@ -65,7 +68,8 @@ static us_status constrain(us_sim *s) {
     if (s->model->n_row == 0) return US_OK;
     double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
     // A micrometre is a million times what a step at 1 ms leaves: beyond that the loop has come apart.
-    return error <= 1e-6 ? US_OK : usi_diverged(s, "constrain", "make the step smaller, or check that the loop can be closed in every position it gets to");
+    return error <= 1e-6 ? US_OK
+                         : usi_diverged(s, "constrain", "make the step smaller, or check that the loop can be closed in every position it gets to");
 }
 
 // Reads: next. Writes: now. From here on the new tick is the state.
@@ -99,7 +103,8 @@ us_status usi_diverged(us_sim *s, const char *stage, const char *remedy) {
     us_model_velocity_name(s->model, find_culprit(s), name, sizeof name);
     if (name[0]) snprintf(element, sizeof element, "joint \"%s\"", name);
     us_place place = {NULL, 0, 0, element};
-    return us_error_set(&s->error, US_ERR_DIVERGED, &place, remedy ? remedy : "make the step smaller, or look for forces and speeds beyond what the robot can have",
+    return us_error_set(&s->error, US_ERR_DIVERGED, &place,
+                        remedy ? remedy : "make the step smaller, or look for forces and speeds beyond what the robot can have",
                         "tick %lld, stage %s: the motion diverged", (long long)s->now.tick[0], stage);
 }
 

@@ -98,7 +98,9 @@ static bool keep(us_spec *spec, const char **text) {
 static bool keep_group(us_spec *s, us_group_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_link(us_spec *s, us_link_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_joint(us_spec *s, us_joint_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
-static bool keep_shape(us_spec *s, us_shape_def *d) { return keep(s, &d->mesh) && keep(s, &d->mesh_uri) && keep(s, &d->material) && keep(s, &d->file); }
+static bool keep_shape(us_spec *s, us_shape_def *d) {
+    return keep(s, &d->mesh) && keep(s, &d->mesh_uri) && keep(s, &d->material) && keep(s, &d->file);
+}
 static bool keep_coupling(us_spec *s, us_coupling_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_loop(us_spec *s, us_loop_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_drive(us_spec *s, us_drive_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
@@ -114,7 +116,9 @@ static bool keep_record(us_spec *s, us_record_def *d) {
     d->values = names;
     return true;
 }
-static bool keep_extension(us_spec *s, us_extension_def *d) { return keep(s, &d->tag) && keep(s, &d->reference) && keep(s, &d->xml) && keep(s, &d->file); }
+static bool keep_extension(us_spec *s, us_extension_def *d) {
+    return keep(s, &d->tag) && keep(s, &d->reference) && keep(s, &d->xml) && keep(s, &d->file);
+}
 static bool keep_warning(us_spec *s, us_error *d) {
     (void)s, (void)d;
     return true;
@@ -129,18 +133,18 @@ us_status us_spec_set_world(us_spec *spec, const us_world_def *def) {
 }
 
 // The functions that add to a list, look at it and count it differ in the type alone.
-#define DEFINE_ADD(type, list)                                                                                                       \
-    static us_status add_##list(us_spec *spec, const type *def, int32_t *out_index) {                                                \
-        if (!spec || !def) return US_ERR_ARG;                                                                                        \
-        type copy = *def;                                                                                                            \
+#define DEFINE_ADD(type, list)                                                                                                      \
+    static us_status add_##list(us_spec *spec, const type *def, int32_t *out_index) {                                               \
+        if (!spec || !def) return US_ERR_ARG;                                                                                       \
+        type copy = *def;                                                                                                           \
         us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->list, spec->n_##list, &spec->cap_##list, sizeof(type)); \
-        if (status) return status;                                                                                                   \
-        if (!keep_##list(spec, &copy)) return US_ERR_MEMORY;                                                                         \
-        spec->list[spec->n_##list] = copy;                                                                                           \
-        if (out_index) *out_index = spec->n_##list;                                                                                  \
-        spec->n_##list++;                                                                                                            \
-        return US_OK;                                                                                                                \
-    }                                                                                                                                \
+        if (status) return status;                                                                                                  \
+        if (!keep_##list(spec, &copy)) return US_ERR_MEMORY;                                                                        \
+        spec->list[spec->n_##list] = copy;                                                                                          \
+        if (out_index) *out_index = spec->n_##list;                                                                                 \
+        spec->n_##list++;                                                                                                           \
+        return US_OK;                                                                                                               \
+    }                                                                                                                               \
     const type *us_spec_view_##list(const us_spec *spec, int32_t i) { return spec && i >= 0 && i < spec->n_##list ? &spec->list[i] : NULL; }
 USI_SPEC_LISTS(DEFINE_ADD)
 #undef DEFINE_ADD
@@ -199,14 +203,14 @@ us_spec_counts us_spec_get_counts(const us_spec *spec) {
     return c;
 }
 
-#define DEFINE_FIND(list)                                                     \
-    int32_t us_spec_find_##list(const us_spec *spec, const char *name) {      \
-        if (!spec || !name) return -1;                                        \
-        for (int32_t i = 0; i < spec->n_##list; i++) {                        \
-            const char *other = spec->list[i].name;                           \
-            if (other && strcmp(other, name) == 0) return i;                  \
-        }                                                                     \
-        return -1;                                                            \
+#define DEFINE_FIND(list)                                                \
+    int32_t us_spec_find_##list(const us_spec *spec, const char *name) { \
+        if (!spec || !name) return -1;                                   \
+        for (int32_t i = 0; i < spec->n_##list; i++) {                   \
+            const char *other = spec->list[i].name;                      \
+            if (other && strcmp(other, name) == 0) return i;             \
+        }                                                                \
+        return -1;                                                       \
     }
 DEFINE_FIND(link)
 DEFINE_FIND(joint)

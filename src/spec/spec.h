@@ -6,15 +6,15 @@
 #include "understudy/spec.h"
 
 // X(type, list): each list is a growing array `list` with n_list elements and room for cap_list.
-#define USI_SPEC_LISTS(X)       \
-    X(us_group_def, group)      \
-    X(us_link_def, link)        \
-    X(us_joint_def, joint)      \
-    X(us_shape_def, shape)      \
-    X(us_coupling_def, coupling) \
-    X(us_loop_def, loop)        \
-    X(us_drive_def, drive)      \
-    X(us_record_def, record)    \
+#define USI_SPEC_LISTS(X)          \
+    X(us_group_def, group)         \
+    X(us_link_def, link)           \
+    X(us_joint_def, joint)         \
+    X(us_shape_def, shape)         \
+    X(us_coupling_def, coupling)   \
+    X(us_loop_def, loop)           \
+    X(us_drive_def, drive)         \
+    X(us_record_def, record)       \
     X(us_extension_def, extension) \
     X(us_error, warning)
 
