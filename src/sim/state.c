@@ -69,9 +69,9 @@ static us_status start(us_sim *s, us_error *err) {
     }
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
-        us_status status = usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
-        if (err) *err = s->error;
-        return status;
+        usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
+        us_place place = {NULL, 0, 0, s->error.element};
+        return us_error_set(err, US_ERR_MASS, &place, s->error.remedy, "the inertia about this joint's axis is not positive");
     }
     if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));

@@ -178,6 +178,15 @@ static void rocker_differential_shares_a_torque_between_the_rockers(void **state
     near_all("a", a, (const double[]){0, 0.75, -0.75}, 3, 1e-13);
     // The force on the joints is K^T lambda: -1.5 on both.
     build_near("lambda", lambda[0], -1.5, 1e-13);
+    // With the left rocker's acceleration given instead of its torque: the rest follows from the rows with known torque (pitch and right
+    // rocker, no torque) and from the differential, and the left torque from its own row: M a = tau + K^T lambda.
+    const double known[3] = {0, 1, -1};
+    double needed[3];
+    assert_int_equal(us_dyn_inverse(b.dyn, b.q, b.v, known, NULL, needed), US_OK);
+    build_near("pitch torque", needed[0], 0, 1e-13);
+    const double force = needed[2] / K[2];
+    build_near("lambda when driven", force, -2, 1e-13);
+    build_near("left torque", needed[1] - K[1] * force, 4, 1e-13);
     build_free(&b);
 }
 
