@@ -45,12 +45,13 @@ US_API const us_error *us_sim_view_error(const us_sim *sim);
 US_API const us_model *us_sim_view_model(const us_sim *sim);
 US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
-US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);                   // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);                       // V_WB, world axes, at the link's origin. Cost: all kinematics
-US_API const double *us_sim_view_q(const us_sim *sim);                             // n_q
-US_API const double *us_sim_view_v(const us_sim *sim);                             // n_v
-US_API const double *us_sim_view_torque(const us_sim *sim);                        // n_drive: what each drive gave in the last step (state)
-US_API us_status us_sim_set_state(us_sim *sim, const double *q, const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
+US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);  // X_WB; NaN for a bad index. Cost: the path to the root
+US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);      // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API const double *us_sim_view_q(const us_sim *sim);            // n_q
+US_API const double *us_sim_view_v(const us_sim *sim);            // n_v
+US_API const double *us_sim_view_torque(const us_sim *sim);       // n_drive: what each drive gave in the last step (state)
+US_API us_status us_sim_set_state(us_sim *sim, const double *q,
+                                  const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
 US_API us_energy us_sim_get_energy(us_sim *sim);
 US_API us_momentum us_sim_get_momentum(us_sim *sim);
 US_API double us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none

@@ -23,7 +23,8 @@ static void outwards(us_dyn *d, const double *q, const double *v) {
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
     const int32_t n_node = m->n_node;
-    usi_link P = d->world;  // the parent's motion: along a chain it never leaves the registers
+    usi_link P;  // the parent's motion: along a chain it never leaves the registers
+    usi_link_copy_motion(&P, &d->world);
     usi_angles(d, q);
     for (int32_t i = 0; i < n_node; i++) {
         if (!(node[i].flags & USI_NODE_CARRY)) usi_link_copy_motion(&P, node[i].parent < 0 ? &d->world : &link[node[i].parent]);

@@ -111,37 +111,34 @@ static us_status fill_joints(usi_build *b, us_model *m) {
     return US_OK;
 }
 
-// Torques with bounds: drives first, then friction and limits joint by joint.
+// Torques with bounds: drives first, then friction joint by joint; and limits.
 static void fill_elements(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    int32_t n = 0;
+    int32_t n_element = 0, n_stop = 0;
     for (int32_t i = 0; i < m->n_drive; i++) {
         const usi_drive *d = &m->drive[i];
-        m->element[n++] = (usi_element){d->kp, d->kd, 0, -d->limit, d->limit, d->v, d->q, i, 0};
+        m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
     }
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &s->joint[k];
         const usi_joint *at = &m->joint[k];
-        for (int32_t i = 0; j->friction > 0 && i < at->n_v; i++) {
-            m->element[n++] = (usi_element){0, j->friction / STICK_SPEED, 0, -j->friction, j->friction, at->first_v + i, at->first_q, -1, 0};
-        }
+        for (int32_t i = 0; j->friction > 0 && i < at->n_v; i++)
+            m->element[n_element++] = (usi_element){0, j->friction / STICK_SPEED, -j->friction, j->friction, at->first_v + i, at->first_q, -1, 0};
         if (!has_stop(j)) continue;
-        int32_t v = at->first_v;
-        double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[v] + m->armature[v]));
-        if (isfinite(j->lower)) m->element[n++] = (usi_element){STOP_STIFFNESS, damping, j->lower, 0, INFINITY, v, at->first_q, -1, 1};
-        if (isfinite(j->upper)) m->element[n++] = (usi_element){STOP_STIFFNESS, damping, j->upper, -INFINITY, 0, v, at->first_q, -1, 1};
+        double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[at->first_v] + m->armature[at->first_v]));
+        m->stop[n_stop++] = (usi_stop){STOP_STIFFNESS, damping, j->lower, j->upper, at->first_v, at->first_q};
     }
 }
 
 static void count_soft(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    m->n_soft = 0, m->n_element = s->n_drive;
+    m->n_soft = 0, m->n_element = s->n_drive, m->n_stop = 0;
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &s->joint[k];
         int32_t n = us_joint_type_n_v(j->type);
         if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
         if (j->friction > 0) m->n_element += n;
-        if (has_stop(j)) m->n_element += isfinite(j->lower) + isfinite(j->upper);
+        if (has_stop(j)) m->n_stop++;
     }
 }
 

@@ -21,7 +21,8 @@ void us_model_destroy(us_model *m) {
 }
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element;
+    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element,
+                  n_stop = m->n_stop;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop,
                   n_names = m->n_names;
     int32_t n = 0;

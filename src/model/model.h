@@ -73,13 +73,19 @@ typedef struct usi_drive {
 } usi_drive;
 
 // A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v), low, high).
-// Drives, dry friction (a stiff damper that gives way) and joint limits (a stiff spring that only pushes) are all of this kind.
+// Drives, and dry friction as a stiff damper that gives way.
 typedef struct usi_element {
-    double kp, kd, position, low, high;
+    double kp, kd, low, high;
     int32_t v, q;
-    int32_t drive;  // whose command position, velocity and torque come from; -1: none, the rest is constant
-    int32_t is_stop;
+    int32_t drive;  // whose command position, velocity and torque come from; -1: none, all are 0
+    int32_t reserved;
 } usi_element;
+
+// A joint's limits: a stiff spring and damper on either side that only pushes. An infinite limit is none.
+typedef struct usi_stop {
+    double kp, kd, lower, upper;
+    int32_t v, q;
+} usi_stop;
 
 // A row sum(factor * q) = offset.
 typedef struct usi_coupling {
@@ -109,7 +115,8 @@ typedef struct usi_loop {
     X(double, q_start, n_q, "rad, m", "start positions")                                                \
     X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                        \
     X(int32_t, soft, n_soft, "", "velocities with damping or a spring")                                 \
-    X(usi_element, element, n_element, "", "drives, dry friction, joint limits: torques with bounds")   \
+    X(usi_element, element, n_element, "", "drives and dry friction: torques with bounds")              \
+    X(usi_stop, stop, n_stop, "", "joint limits")                                                       \
     X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                             \
     X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                 \
     X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
@@ -130,7 +137,7 @@ struct us_model {
     double tolerance;  // of the error-controlled integrator
     uint64_t seed;
     us_integrator integrator;
-    int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft, n_element, n_names;
+    int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft, n_element, n_stop, n_names;
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves

@@ -11,48 +11,50 @@
 
 enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs three
 
-typedef struct command_of {
-    double position, velocity, torque;
-} command_of;
-
-static command_of element_command(const us_sim *s, const usi_element *e) {
-    if (e->drive < 0) return (command_of){e->position, 0, 0};
-    return (command_of){s->next.drive_position[e->drive], s->next.drive_velocity[e->drive], s->next.drive_torque[e->drive]};
-}
+// ---------------------------------------------------------------- drives and dry friction
 
 // The element's torque if it had no bounds, at (q, v), without what the acceleration takes from it.
 static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v) {
-    command_of c = element_command(s, e);
-    double torque = c.torque + e->kd * (c.velocity - v[e->v]);
-    return e->kp == 0 ? torque : torque + e->kp * (c.position - q[e->q] - scheme->lead * v[e->v]);
+    if (e->drive < 0) return -e->kd * v[e->v];
+    double torque = s->next.drive_torque[e->drive] + e->kd * (s->next.drive_velocity[e->drive] - v[e->v]);
+    return e->kp == 0 ? torque : torque + e->kp * (s->next.drive_position[e->drive] - q[e->q] - scheme->lead * v[e->v]);
 }
-
-// What a unit of acceleration takes from it; theta weighs the damper.
-static double slope(const usi_element *e, const usi_scheme *scheme, double theta) { return e->kp * scheme->spring + e->kd * theta * scheme->span; }
 
 static int bound_of(const usi_element *e, double torque) { return torque < e->low ? -1 : torque > e->high ? 1 : 0; }
 
-// Whether a limit is out of reach in this step: then it is on its bound, which is no torque. The quick way to the answer
-// that nearly every limit has nearly always.
-static bool is_far(const usi_element *e, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
-    double outwards = e->high > 0 ? -1 : 1, now = outwards * v[e->v], gain = outwards * a[e->v];
-    double way = outwards * (e->position - q[e->q]) - scheme->lead * now - scheme->spring * gain;
+// What a unit of acceleration takes from a spring and a damper; theta weighs the damper.
+static double slope(double kp, double kd, const usi_scheme *scheme, double theta) { return kp * scheme->spring + kd * theta * scheme->span; }
+
+// The weight that a damper has in the last solution, or would have if it joined.
+static double theta_of(const us_dyn *d, int32_t v, double joining) { return usi_damping_weight(d->pivot[v], d->damp[v] + joining); }
+
+// ---------------------------------------------------------------- limits
+
+// Which limit may push in this step, the acceleration being a: the nearer one unless it is out of reach, which nearly every limit is
+// nearly always. Where it may push, stop_torque decides.
+static int stop_near(const usi_stop *p, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
+    double end = q[p->q] + scheme->lead * v[p->v] + scheme->spring * a[p->v], up = p->upper - end, down = end - p->lower;
+    double side = up < down ? 1 : -1, way = up < down ? up : down, now = side * v[p->v], gain = side * a[p->v];
     double fastest = gain > 0 ? now + scheme->span * gain : now;
-    return way > 0 && e->kp * way > e->kd * fastest;
+    return way > 0 && p->kp * way > p->kd * fastest ? 0 : (int)side;
 }
 
-// Each element's torque without acceleration, and the first guess of its bound.
+// The torque of a limit, pushing or not, without what the acceleration takes from it.
+static double stop_torque(const usi_stop *p, int side, const usi_scheme *scheme, const double *q, const double *v) {
+    return p->kp * ((side > 0 ? p->upper : p->lower) - q[p->q] - scheme->lead * v[p->v]) - p->kd * v[p->v];
+}
+
+// ---------------------------------------------------------------- all together
+
+// Each element's torque without acceleration, and the first guess of which bounds and limits act.
 static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
     const us_model *m = s->model;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
-        double torque = s->torque[k] = linear_torque(s, e, scheme, q, v);
-        if (e->is_stop) {
-            s->bound[k] = is_far(e, scheme, q, v, a) ? (e->high > 0 ? -1 : 1) : 0;
-        } else {
-            s->bound[k] = (int8_t)bound_of(e, torque - slope(e, scheme, 0.5) * a[e->v]);
-        }
+        s->torque[k] = linear_torque(s, e, scheme, q, v);
+        s->bound[k] = (int8_t)bound_of(e, s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
     }
+    for (int32_t k = 0; k < m->n_stop; k++) s->side[k] = (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
 }
 
 // Fills d->tau, d->diag, d->damp.
@@ -76,31 +78,46 @@ static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const
         const usi_element *e = &m->element[k];
         if (s->bound[k] != 0) {
             d->tau[e->v] += s->bound[k] < 0 ? e->low : e->high;
-        } else {
-            d->tau[e->v] += s->torque[k];
-            d->diag[e->v] += scheme->spring * e->kp;
-            d->damp[e->v] += scheme->span * e->kd;
+            continue;
         }
+        d->tau[e->v] += s->torque[k];
+        d->diag[e->v] += scheme->spring * e->kp;
+        d->damp[e->v] += scheme->span * e->kd;
+    }
+    for (int32_t k = 0; k < m->n_stop; k++) {
+        const usi_stop *p = &m->stop[k];
+        if (s->side[k] == 0) continue;
+        d->tau[p->v] += stop_torque(p, s->side[k], scheme, q, v);
+        d->diag[p->v] += scheme->spring * p->kp;
+        d->damp[p->v] += scheme->span * p->kd;
     }
 }
 
-// Compares each element's torque with its bounds. Returns whether some element changed.
+// Compares each torque with its bounds. Returns whether some element or limit changed.
 static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
     const us_model *m = s->model;
     const us_dyn *d = s->dyn;
     bool changed = false;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
-        if (e->is_stop && s->bound[k] != 0 && is_far(e, scheme, q, v, a)) continue;
-        // The weight that the damper has, or would have if the element were not held.
-        double damp = d->damp[e->v] + (s->bound[k] ? scheme->span * e->kd : 0), theta = usi_damping_weight(d->pivot[e->v], damp);
-        double torque = s->torque[k] - slope(e, scheme, theta) * a[e->v];
+        double theta = theta_of(d, e->v, s->bound[k] ? scheme->span * e->kd : 0);
+        double torque = s->torque[k] - slope(e->kp, e->kd, scheme, theta) * a[e->v];
         int bound = bound_of(e, torque);
         // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed otherwise.
         if (bound == -s->bound[k]) bound = 0;
         changed = changed || bound != s->bound[k];
         s->bound[k] = (int8_t)bound;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
+    }
+    for (int32_t k = 0; k < m->n_stop; k++) {
+        const usi_stop *p = &m->stop[k];
+        int side = s->side[k] ? s->side[k] : stop_near(p, scheme, q, v, a);
+        if (side == 0) continue;
+        double theta = theta_of(d, p->v, s->side[k] ? 0 : scheme->span * p->kd);
+        double torque = stop_torque(p, side, scheme, q, v) - slope(p->kp, p->kd, scheme, theta) * a[p->v];
+        if (side * torque >= 0) side = 0;  // a limit does not pull
+        changed = changed || side != s->side[k];
+        s->side[k] = (int8_t)side;
     }
     return changed;
 }
@@ -111,7 +128,7 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     us_dyn *d = s->dyn;
     const us_wrench *wrench = command ? command->wrench : NULL;
     const double *q0 = s->now.q, *v0 = s->now.v;
-    if (m->n_soft == 0 && m->n_element == 0) {
+    if (m->n_soft == 0 && m->n_element == 0 && m->n_stop == 0) {
         if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
         usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL, scheme->closes_position};
         return pass->is_first ? usi_forward(d, q, v, &plain, wrench, out_a) : usi_forward_again(d, q, v, &plain, wrench, out_a);
@@ -144,11 +161,14 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
         double torque = s->torque[k] = linear_torque(s, e, &here, q, v);
-        // A limit acts only beyond its position, also when its damper alone would push.
-        bool is_beyond = !e->is_stop || (e->high > 0 ? q[e->q] < e->position : q[e->q] > e->position);
-        int bound = is_beyond ? bound_of(e, torque) : e->high > 0 ? -1 : 1;
+        int bound = bound_of(e, torque);
         s->bound[k] = (int8_t)bound;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
+    }
+    for (int32_t k = 0; k < m->n_stop; k++) {
+        const usi_stop *p = &m->stop[k];
+        int side = q[p->q] > p->upper ? 1 : q[p->q] < p->lower ? -1 : 0;
+        s->side[k] = (int8_t)(side * stop_torque(p, side, &here, q, v) < 0 ? side : 0);
     }
     assemble(s, &here, q, v, command);
     return usi_forward(d, q, v, &terms, command ? command->wrench : NULL, out_a);

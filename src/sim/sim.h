@@ -39,7 +39,8 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
     X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
     X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration") \
-    X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")
+    X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
+    X(int8_t, side, n_stop, "", "which limit pushes: -1 lower, 0 none, 1 upper")
 
 struct us_sim {
     const us_model *model;

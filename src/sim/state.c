@@ -18,7 +18,7 @@ int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t 
 }
 
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element;
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
