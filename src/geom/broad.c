@@ -1,0 +1,432 @@
+// Broad phase: a hashed grid with one level per power of two of size, built anew at each call.
+//
+// Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that level's grid, the cell of its
+// min corner. Two boxes of the same level that overlap then lie in the same cell or in neighbouring ones:
+//
+//         +------+------+------+        A in the middle cell looks at itself (entries behind it), and at half of the neighbours:
+//         |  +   |  +   |  +   |  y+1   those marked + and the nine of the layer z+1. The other half finds A. Cells that A's max
+//         +------+------+------+        corner does not reach cannot hold a min corner of a box that overlaps: they are skipped.
+//         |      |  A   |  +   |  y
+//         +------+------+------+        A box of level k looks also at all coarser levels c, at the cells from
+//         |      |      |      |  y-1   floor(min / 2^c) - 1 to floor(max / 2^c): two or three on each axis.
+//         +------+------+------+
+//           x-1     x     x+1
+//
+// The cells of one row (y, z, level) are kept side by side: bucket = (hash of the row + x) mod M. So the boxes of three
+// neighbouring cells are one run in an array sorted by bucket, and a whole look around takes five runs. Rows that fall on
+// the same buckets are told apart by the row's key, which every entry carries; cells of one row M apart by the boxes themselves.
+//
+// Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are first merged into the
+// next coarser one, where any smaller box is welcome.
+//
+// Pairs come out in the order of the buckets; two counting sorts, by b and then by a, put them into the order (a, b).
+//
+// Sweep and prune along one axis was dropped: in a cube of 10 000 boxes a thousand overlap each one along any axis; and
+// keeping its order from step to step would make memory part of the state.
+#include <string.h>
+
+#include "geom/broad.h"
+#include "math/v4.h"
+
+enum {
+    LEVEL_MIN = -20,  // 2^-20 m: smaller boxes share the grid of 1 micrometre cells
+    LEVEL_MAX = 40,   // 2^40 m: larger boxes are tested against all
+    N_LEVEL = LEVEL_MAX - LEVEL_MIN + 1,
+    LARGE = N_LEVEL,  // "level" of the boxes that are tested against all
+    FEW = 16,         // a level with at most so many boxes is not worth a look from all smaller ones (27 cells each)
+};
+
+// What a look at a cell needs to know of a box, in one cache line.
+typedef struct entry {
+    us_vec3 min, max;
+    uint64_t row;  // level and the cell's y, z, 28 bits each: rows further apart than that do not touch
+    int32_t id;    // index of the box
+    uint32_t bucket;
+} entry;
+
+struct usi_broad {
+    us_allocator allocator;
+    size_t bytes;
+    int32_t max_box, n_body, n_excluded;
+    int64_t max_pair;
+    int32_t *partner_start;   // n_body + 1: excluded partners of a body, those of larger number
+    int32_t *partner;         // ascending within a body
+    entry *sorted;            // max_box, by bucket
+    entry *unsorted;          // max_box; the large ones at the end
+    uint32_t *start;          // buckets + 3
+    int32_t *count;           // max_box + 1
+    usi_broad_pair *pair[2];  // max_pair each
+};
+
+// A power of two of buckets, at least two per box.
+static uint32_t bucket_count(int32_t n_box) {
+    uint32_t n = 16;
+    while (n < 2 * (uint32_t)n_box) n *= 2;
+    return n;
+}
+
+// ---------------------------------------------------------------- memory
+
+// Sorts the excluded pairs by counting: partners of each body, ascending, each once.
+static void build_exclusion(usi_broad *broad, const usi_broad_def *def) {
+    int32_t *start = broad->partner_start;
+    memset(start, 0, ((size_t)broad->n_body + 1) * sizeof *start);
+    for (int32_t i = 0; i < def->n_excluded; i++) {
+        int32_t a = def->excluded[i].a, b = def->excluded[i].b;
+        start[(a < b ? a : b) + 1]++;
+    }
+    for (int32_t i = 0; i < broad->n_body; i++) start[i + 1] += start[i];
+    // Filled from each start on, in order; the starts move while they are used and are moved back at the end.
+    for (int32_t i = 0; i < def->n_excluded; i++) {
+        int32_t a = def->excluded[i].a, b = def->excluded[i].b, low = a < b ? a : b, high = a < b ? b : a;
+        broad->partner[start[low]++] = high;
+    }
+    for (int32_t i = broad->n_body; i > 0; i--) start[i] = start[i - 1];
+    start[0] = 0;
+    for (int32_t body = 0; body < broad->n_body; body++) {
+        // Shell sort: lists are short as a rule, but nothing keeps a caller from excluding one body from thousands.
+        int32_t *list = broad->partner + start[body], n = start[body + 1] - start[body], gap = 1;
+        while (gap < n / 3) gap = 3 * gap + 1;
+        for (; gap > 0; gap /= 3) {
+            for (int32_t i = gap; i < n; i++) {
+                int32_t value = list[i], j = i;
+                for (; j >= gap && list[j - gap] > value; j -= gap) list[j] = list[j - gap];
+                list[j] = value;
+            }
+        }
+    }
+}
+
+static bool is_excluded(const usi_broad *broad, int32_t body_a, int32_t body_b) {
+    int32_t low = body_a < body_b ? body_a : body_b, high = body_a < body_b ? body_b : body_a;
+    int32_t first = broad->partner_start[low], end = broad->partner_start[low + 1];
+    while (first < end) {
+        int32_t middle = first + (end - first) / 2;
+        if (broad->partner[middle] == high) return true;
+        if (broad->partner[middle] < high)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return false;
+}
+
+us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_error *err) {
+    if (!def || !out_broad) return us_error_set(err, US_ERR_ARG, NULL, NULL, "the broad phase needs a definition and a place for the result");
+    *out_broad = NULL;
+    if (def->max_box < 0 || def->max_box > INT32_MAX / 4 || def->n_body < 0 || def->n_body == INT32_MAX || def->max_pair < 0 ||
+        def->max_pair > INT32_MAX || def->n_excluded < 0 || (def->n_excluded > 0 && !def->excluded)) {
+        return us_error_set(err, US_ERR_ARG, NULL, "counts are 0 or more; at most 2^29 boxes and 2^31 pairs",
+                            "the broad phase is asked for %d boxes, %d bodies, %lld pairs, %d exclusions", def->max_box, def->n_body,
+                            (long long)def->max_pair, def->n_excluded);
+    }
+    for (int32_t i = 0; i < def->n_excluded; i++) {
+        usi_broad_pair p = def->excluded[i];
+        if (p.a < 0 || p.b < 0 || p.a >= def->n_body || p.b >= def->n_body) {
+            return us_error_set(err, US_ERR_VALUE, NULL, "exclude bodies by their index, below n_body",
+                                "excluded pair %d names bodies %d and %d, of %d", i, p.a, p.b, def->n_body);
+        }
+    }
+    us_allocator allocator = def->allocator ? *def->allocator : us_allocator_default();
+    size_t size = sizeof(usi_broad), n_box = (size_t)def->max_box, n_pair = (size_t)def->max_pair;
+    size_t partner_start = usi_carve(&size, (size_t)def->n_body + 1, sizeof(int32_t));
+    size_t partner = usi_carve(&size, (size_t)def->n_excluded, sizeof(int32_t));
+    size_t sorted = usi_carve(&size, n_box, sizeof(entry)), unsorted = usi_carve(&size, n_box, sizeof(entry));
+    size_t start = usi_carve(&size, (size_t)bucket_count(def->max_box) + 3, sizeof(uint32_t));
+    size_t count = usi_carve(&size, n_box + 1, sizeof(int32_t));
+    size_t pair0 = usi_carve(&size, n_pair, sizeof(usi_broad_pair)), pair1 = usi_carve(&size, n_pair, sizeof(usi_broad_pair));
+    char *block = usi_alloc(&allocator, size, USI_ALIGN);
+    if (!block) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a broad phase of %d boxes", def->max_box);
+    usi_broad *broad = (usi_broad *)block;
+    *broad = (usi_broad){allocator,
+                         size,
+                         def->max_box,
+                         def->n_body,
+                         def->n_excluded,
+                         def->max_pair,
+                         (int32_t *)(block + partner_start),
+                         (int32_t *)(block + partner),
+                         (entry *)(block + sorted),
+                         (entry *)(block + unsorted),
+                         (uint32_t *)(block + start),
+                         (int32_t *)(block + count),
+                         {(usi_broad_pair *)(block + pair0), (usi_broad_pair *)(block + pair1)}};
+    build_exclusion(broad, def);
+    *out_broad = broad;
+    return US_OK;
+}
+
+void usi_broad_destroy(usi_broad *broad) {
+    if (!broad) return;
+    us_allocator allocator = broad->allocator;
+    usi_release(&allocator, broad, broad->bytes, USI_ALIGN);
+}
+
+// ---------------------------------------------------------------- cells
+
+static us_status refuse(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
+    if (b->body < 0 || b->body >= n_body) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "number bodies from 0 to n_body - 1", "box %d belongs to body %d, of %d", i, b->body, n_body);
+    }
+    return us_error_set(err, US_ERR_VALUE, NULL, "a NaN here is a pose that diverged; min must not exceed max",
+                        "box %d is not a box: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y, b->box.min.z, b->box.max.x, b->box.max.y,
+                        b->box.max.z);
+}
+
+// The level whose cells are longer than the box; LARGE when there is none.
+static int32_t level_of(const us_aabb *box) {
+    double x = box->max.x - box->min.x, y = box->max.y - box->min.y, z = box->max.z - box->min.z;
+    double side = x > y ? x : y;
+    side = side > z ? side : z;
+    if (!(side < 0x1p40)) return LARGE;  // infinite ones too; infinity - infinity is NaN and comes here as well
+    if (side < 0x1p-20) return 0;
+    // The exponent e of side = f 2^e, 1 <= f < 2, straight from the bits.
+    uint64_t bits;
+    memcpy(&bits, &side, sizeof bits);
+    return (int32_t)(bits >> 52) - 1023 + 1 - LEVEL_MIN;
+}
+
+// Cells per metre of a level: a power of two, made from its exponent.
+static double cells_per_metre(int32_t level) {
+    uint64_t bits = (uint64_t)(1023 - (level + LEVEL_MIN)) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is asked far away.
+static int64_t cell_of(double x, double per_cell) {
+    double c = floor(x * per_cell);
+    c = c > 0x1p60 ? 0x1p60 : c < -0x1p60 ? -0x1p60 : c;
+    return (int64_t)c;
+}
+
+static uint64_t row_key(int32_t level, int64_t y, int64_t z) {
+    const uint64_t low28 = (UINT64_C(1) << 28) - 1;
+    return (uint64_t)(uint32_t)level << 56 | ((uint64_t)z & low28) << 28 | ((uint64_t)y & low28);
+}
+
+// Where the row's cell x is. The multiplier is 2^64 over the golden ratio, which spreads neighbouring keys far apart.
+static uint32_t bucket_of(uint64_t row, int64_t x, uint32_t mask) {
+    return ((uint32_t)((row * UINT64_C(0x9E3779B97F4A7C15)) >> 32) + (uint32_t)(uint64_t)x) & mask;
+}
+
+// Which level's grid each level uses: that of the next coarser one when it has few boxes. The coarsest few are tested against all.
+static void choose_grids(const int32_t *n_of_level, int32_t *grid) {
+    int32_t carried = 0, first = 0;
+    for (int32_t k = 0; k < N_LEVEL; k++) {
+        carried += n_of_level[k];
+        if (carried > FEW) {
+            for (int32_t j = first; j <= k; j++) grid[j] = k;
+            first = k + 1;
+            carried = 0;
+        }
+    }
+    for (int32_t j = first; j < N_LEVEL; j++) grid[j] = LARGE;
+    grid[LARGE] = LARGE;
+}
+
+// ---------------------------------------------------------------- pairs
+
+typedef struct search {
+    const usi_broad *broad;
+    const usi_broad_box *boxes;
+    uint32_t mask;    // buckets - 1
+    int64_t n, room;  // pairs found, pairs that fit
+    usi_broad_pair *out;
+} search;
+
+static inline bool overlap(const entry *a, const entry *b) {
+    return (a->min.x <= b->max.x) & (b->min.x <= a->max.x) & (a->min.y <= b->max.y) & (b->min.y <= a->max.y) & (a->min.z <= b->max.z) &
+           (b->min.z <= a->max.z);
+}
+
+// Two boxes overlap: are they meant to?
+static void add_pair(search *s, int32_t i, int32_t j) {
+    const usi_broad_box *A = &s->boxes[i], *B = &s->boxes[j];
+    if (!(A->group & B->mask) || !(B->group & A->mask) || A->body == B->body) return;
+    if (s->broad->n_excluded > 0 && is_excluded(s->broad, A->body, B->body)) return;
+    if (s->n < s->room) s->out[s->n] = i < j ? (usi_broad_pair){i, j} : (usi_broad_pair){j, i};
+    s->n++;
+}
+
+// Runs of the sorted entries that a box has to be compared with: collected first, so that memory is asked for all of them at once.
+typedef struct runs {
+    int32_t n;
+    struct {
+        uint32_t first, end;
+        uint64_t row;
+    } run[2 * 9];
+} runs;
+
+static inline void add_run(runs *r, uint64_t row, uint32_t first, uint32_t end) {
+    r->run[r->n].first = first;
+    r->run[r->n].end = end;
+    r->run[r->n].row = row;
+    r->n += first < end;
+}
+
+// The cells x .. x + n - 1 of a row, n at most 3: one run of entries, or two where the buckets wrap.
+static inline void add_cells(const search *s, runs *r, uint64_t row, int64_t x, uint32_t n) {
+    const uint32_t *start = s->broad->start;
+    uint32_t first = bucket_of(row, x, s->mask), end = first + n;
+    if (end <= s->mask + 1) {
+        add_run(r, row, start[first], start[end]);
+    } else {
+        add_run(r, row, start[first], start[s->mask + 1]);
+        add_run(r, row, 0, start[end - s->mask - 1]);
+    }
+}
+
+// overlap() of many with one, four numbers at a time. An entry begins with min and max: four numbers from its start are min and max.x,
+// four from max on are max and the row. The fourth lanes are given bounds that nothing exceeds, not even a row read as a number.
+typedef struct bounds {
+    usi_v4 min, max;
+} bounds;
+
+static inline bounds bounds_of(const entry *a) {
+    return (bounds){{a->min.x, a->min.y, a->min.z, -INFINITY}, {a->max.x, a->max.y, a->max.z, INFINITY}};
+}
+
+static inline bool overlaps(const bounds *a, const entry *b) {
+    usi_v4 low, high;
+    memcpy(&low, (const char *)b + offsetof(entry, min), sizeof low);
+    memcpy(&high, (const char *)b + offsetof(entry, max), sizeof high);
+    usi_v4i apart = (a->min > high) | (low > a->max);
+    return ((apart[0] | apart[1]) | (apart[2] | apart[3])) == 0;
+}
+
+// Compares without branches that depend on the outcome, which is anybody's guess: each candidate is written down, and stays when it
+// overlaps.
+static void look_at(search *s, const entry *a, const runs *r) {
+    enum { BATCH = 64 };
+    int32_t found[BATCH], n = 0;
+    const bounds at = bounds_of(a);
+    for (int32_t k = 0; k < r->n; k++) {
+        uint64_t row = r->run[k].row;
+        const entry *b = s->broad->sorted + r->run[k].first, *end = s->broad->sorted + r->run[k].end;
+        for (; b < end; b++) {
+            found[n] = b->id;
+            n += (b->row == row) & overlaps(&at, b);
+            if (n == BATCH) {
+                for (int32_t i = 0; i < n; i++) add_pair(s, a->id, found[i]);
+                n = 0;
+            }
+        }
+    }
+    for (int32_t i = 0; i < n; i++) add_pair(s, a->id, found[i]);
+}
+
+// Neighbours of the same level: what follows in its own cell, and half of the cells around.
+static void look_around(search *s, const entry *a, int32_t level, double per_cell) {
+    int64_t x = cell_of(a->min.x, per_cell), y = cell_of(a->min.y, per_cell), z = cell_of(a->min.z, per_cell);
+    bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y, reaches_z = cell_of(a->max.z, per_cell) > z;
+    runs r;
+    r.n = 0;
+    add_run(&r, a->row, (uint32_t)(a - s->broad->sorted) + 1, s->broad->start[a->bucket + 1]);
+    if (reaches_x) add_cells(s, &r, a->row, x + 1, 1);
+    uint32_t n = reaches_x ? 3 : 2;
+    if (reaches_y) add_cells(s, &r, row_key(level, y + 1, z), x - 1, n);
+    if (reaches_z) {
+        add_cells(s, &r, row_key(level, y - 1, z + 1), x - 1, n);
+        add_cells(s, &r, row_key(level, y, z + 1), x - 1, n);
+        if (reaches_y) add_cells(s, &r, row_key(level, y + 1, z + 1), x - 1, n);
+    }
+    look_at(s, a, &r);
+}
+
+// Boxes of a coarser level.
+static void look_up(search *s, const entry *a, int32_t level, double per_cell) {
+    int64_t x0 = cell_of(a->min.x, per_cell) - 1, y0 = cell_of(a->min.y, per_cell) - 1, z0 = cell_of(a->min.z, per_cell) - 1;
+    int64_t x1 = cell_of(a->max.x, per_cell), y1 = cell_of(a->max.y, per_cell), z1 = cell_of(a->max.z, per_cell);
+    for (int64_t z = z0; z <= z1; z++) {
+        runs r;
+        r.n = 0;
+        for (int64_t y = y0; y <= y1; y++) add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1));
+        look_at(s, a, &r);
+    }
+}
+
+// One stable counting sort of the pairs, by a or by b.
+static void sort_pairs(const usi_broad_pair *from, usi_broad_pair *to, int64_t n, int32_t *count, int32_t n_box, bool by_a) {
+    memset(count, 0, ((size_t)n_box + 1) * sizeof *count);
+    for (int64_t i = 0; i < n; i++) count[(by_a ? from[i].a : from[i].b) + 1]++;
+    for (int32_t i = 0; i < n_box; i++) count[i + 1] += count[i];
+    for (int64_t i = 0; i < n; i++) to[count[by_a ? from[i].a : from[i].b]++] = from[i];
+}
+
+us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n_box, const usi_broad_pair **out_pairs, int64_t *out_n,
+                         us_error *err) {
+    if (out_pairs) *out_pairs = NULL;
+    if (out_n) *out_n = 0;
+    if (!broad || !out_pairs || !out_n || n_box < 0 || (n_box > 0 && !boxes)) {
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "the broad phase needs boxes and a place for the pairs");
+    }
+    if (n_box > broad->max_box) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_box", "%d boxes, room for %d", n_box, broad->max_box);
+    }
+    // Levels, and who is on them.
+    int32_t n_of_level[N_LEVEL + 1] = {0}, grid[N_LEVEL + 1];
+    for (int32_t i = 0; i < n_box; i++) {
+        const us_aabb *b = &boxes[i].box;
+        bool is_box = (b->min.x <= b->max.x) & (b->min.y <= b->max.y) & (b->min.z <= b->max.z);  // false for NaN
+        if (!is_box || boxes[i].body < 0 || boxes[i].body >= broad->n_body) return refuse(&boxes[i], i, broad->n_body, err);
+        int32_t level = level_of(b);
+        broad->count[i] = level;
+        n_of_level[level]++;
+    }
+    choose_grids(n_of_level, grid);
+
+    // Buckets. The large boxes wait at the end.
+    uint32_t n_bucket = bucket_count(n_box), mask = n_bucket - 1, *start = broad->start;
+    memset(start, 0, ((size_t)n_bucket + 3) * sizeof *start);
+    int32_t n_small = 0, n_large = 0;
+    bool is_used[N_LEVEL] = {false};
+    for (int32_t i = 0; i < n_box; i++) {
+        const us_aabb *b = &boxes[i].box;
+        int32_t level = grid[broad->count[i]];
+        if (level == LARGE) {
+            broad->unsorted[n_box - ++n_large] = (entry){b->min, b->max, 0, i, 0};
+            continue;
+        }
+        double per_cell = cells_per_metre(level);
+        uint64_t row = row_key(level, cell_of(b->min.y, per_cell), cell_of(b->min.z, per_cell));
+        uint32_t bucket = bucket_of(row, cell_of(b->min.x, per_cell), mask);
+        broad->unsorted[n_small++] = (entry){b->min, b->max, row, i, bucket};
+        is_used[level] = true;
+        start[bucket + 2]++;
+    }
+    for (uint32_t k = 2; k < n_bucket + 2; k++) start[k] += start[k - 1];
+    for (int32_t i = 0; i < n_small; i++) broad->sorted[start[broad->unsorted[i].bucket + 1]++] = broad->unsorted[i];
+
+    // Pairs. Levels in use, the coarsest first.
+    int32_t used[N_LEVEL], n_used = 0;
+    for (int32_t level = N_LEVEL - 1; level >= 0; level--) {
+        if (is_used[level]) used[n_used++] = level;
+    }
+    search s = {broad, boxes, mask, 0, broad->max_pair, broad->pair[0]};
+    for (int32_t i = 0; i < n_small; i++) {
+        const entry *a = &broad->sorted[i];
+        int32_t level = (int32_t)(a->row >> 56);
+        look_around(&s, a, level, cells_per_metre(level));
+        for (int32_t k = 0; k < n_used && used[k] > level; k++) look_up(&s, a, used[k], cells_per_metre(used[k]));
+    }
+    const entry *large = broad->unsorted + n_small;
+    for (int32_t i = 0; i < n_large; i++) {
+        for (int32_t j = 0; j < n_small; j++) {
+            if (overlap(&large[i], &broad->sorted[j])) add_pair(&s, large[i].id, broad->sorted[j].id);
+        }
+        for (int32_t j = i + 1; j < n_large; j++) {
+            if (overlap(&large[i], &large[j])) add_pair(&s, large[i].id, large[j].id);
+        }
+    }
+    *out_n = s.n;
+    if (s.n > broad->max_pair) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_pair", "%lld pairs of boxes overlap, room for %lld",
+                            (long long)s.n, (long long)broad->max_pair);
+    }
+    sort_pairs(broad->pair[0], broad->pair[1], s.n, broad->count, n_box, false);
+    sort_pairs(broad->pair[1], broad->pair[0], s.n, broad->count, n_box, true);
+    *out_pairs = broad->pair[0];
+    return US_OK;
+}

@@ -1,0 +1,44 @@
+// Height fields: a rectangle of samples, copied.
+#include "geom/geom.h"
+
+us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy, const us_allocator *allocator,
+                                 us_height_field **out_field, us_error *err) {
+    if (!heights || !out_field) return us_error_set(err, US_ERR_ARG, NULL, "give heights and a place for the result", "an argument is NULL");
+    us_allocator a = allocator ? *allocator : us_allocator_default();
+    if (n_x < 2 || n_y < 2) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "use at least 2 samples each way", "a height field of %d by %d samples has no cell", (int)n_x,
+                            (int)n_y);
+    }
+    // Cells and their two triangles are numbered by 32-bit integers.
+    if ((int64_t)n_x * n_y > INT32_MAX / 2) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "split it into several fields", "a height field of %d by %d samples is too large", (int)n_x,
+                            (int)n_y);
+    }
+    if (!(isfinite(dx) && isfinite(dy) && dx > 0 && dy > 0)) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "use a spacing above 0, finite", "the spacing of a height field is %g by %g", dx, dy);
+    }
+    size_t n = (size_t)n_x * (size_t)n_y, bytes = sizeof(us_height_field), at = usi_carve(&bytes, n, sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(heights[i])) {
+            return us_error_set(err, US_ERR_VALUE, NULL, "fill the hole from its neighbours", "the height of sample (%zu, %zu) is not finite",
+                                i % (size_t)n_x, i / (size_t)n_x);
+        }
+    }
+    us_height_field *f = usi_alloc(&a, bytes, USI_ALIGN);
+    if (!f) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a height field of %d by %d samples", (int)n_x, (int)n_y);
+    *f = (us_height_field){.allocator = a, .bytes = bytes, .n_x = n_x, .n_y = n_y, .dx = dx, .dy = dy, .low = heights[0], .high = heights[0]};
+    f->height = (double *)((char *)f + at);
+    for (size_t i = 0; i < n; i++) {
+        f->height[i] = heights[i];
+        f->low = fmin(f->low, heights[i]);
+        f->high = fmax(f->high, heights[i]);
+    }
+    *out_field = f;
+    return US_OK;
+}
+
+void us_height_field_destroy(us_height_field *field) {
+    if (!field) return;
+    us_allocator a = field->allocator;
+    usi_release(&a, field, field->bytes, USI_ALIGN);
+}

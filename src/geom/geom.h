@@ -1,0 +1,64 @@
+// Inside of the shapes' data, and what the files of this room share.
+#ifndef USI_GEOM_GEOM_H
+#define USI_GEOM_GEOM_H
+
+#include "base/memory.h"
+#include "understudy/geom.h"
+
+// A convex polyhedron. Faces are flat polygons (coplanar triangles merged), counter-clockwise seen from outside.
+struct us_hull {
+    us_allocator allocator;
+    size_t bytes;              // of the one block that holds this struct and all arrays
+    int32_t n_vertex, n_face, n_edge;
+    us_vec3 *vertex;           // n_vertex
+    us_vec3 *normal;           // n_face, unit, outwards
+    double *offset;            // n_face: normal . x = offset on the face
+    int32_t *face_start;       // n_face + 1: where a face's corners begin in face_vertex
+    int32_t *face_vertex;      // corners
+    int32_t (*edge)[4];        // n_edge: vertex, vertex, face, face
+    int32_t *neighbour_start;  // n_vertex + 1: for climbing from vertex to vertex
+    int32_t *neighbour;
+};
+
+// One node of a tree of boxes: leaves have count > 0 triangles order[first .. first + count - 1].
+typedef struct usi_bvh_node {
+    us_vec3 min, max;
+    int32_t first, count;  // inner nodes: count 0, children first and first + 1
+} usi_bvh_node;
+
+struct us_mesh {
+    us_allocator allocator;
+    size_t bytes;
+    int32_t n_vertex, n_triangle, n_node;
+    us_vec3 *vertex;
+    int32_t (*triangle)[3];
+    int32_t *order;        // triangles in the order of the tree
+    usi_bvh_node *node;
+    bool is_closed;        // every edge has exactly two triangles
+    us_inertia unit_inertia;
+};
+
+struct us_height_field {
+    us_allocator allocator;
+    size_t bytes;
+    int32_t n_x, n_y;
+    double dx, dy;
+    double low, high;  // extremes
+    double *height;    // n_x * n_y, x fastest
+};
+
+// A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j) to (i+1, j+1):
+// triangle 0 is (i,j) (i+1,j) (i+1,j+1), triangle 1 is (i,j) (i+1,j+1) (i,j+1), both counter-clockwise seen from above.
+static inline us_vec3 usi_field_point(const us_height_field *f, int32_t i, int32_t j) {
+    return us_vec3_make((i - 0.5 * (f->n_x - 1)) * f->dx, (j - 0.5 * (f->n_y - 1)) * f->dy, f->height[(size_t)j * (size_t)f->n_x + (size_t)i]);
+}
+
+static inline bool usi_is_convex(us_geom_kind kind) { return kind <= US_GEOM_CONVEX; }
+
+// The support point of the core, the shape without its radius. Convex kinds only. d need not be of unit length, may be 0 (any point).
+us_vec3 usi_core_support(const us_geom *g, us_vec3 d);
+
+// Distance between the cores of two convex shapes posed in one frame, and depth where the cores overlap; then the radii are taken off.
+us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);
+
+#endif

@@ -1,0 +1,51 @@
+// Two convex cores as one set: what distance (gjk.c) and depth (epa.c) share.
+#ifndef USI_GEOM_GJK_H
+#define USI_GEOM_GJK_H
+
+#include "geom/geom.h"
+
+// Two cores in A's frame. Their difference C = { a - b } holds the origin where they overlap, and is as far from it as they are apart.
+typedef struct usi_pair {
+    const us_geom *A, *B;
+    us_mat3 R_AB;
+    us_vec3 p_AB;
+    us_vec3 up;  // +z of W, in A: the way out where the shapes do not prefer one
+} usi_pair;
+
+// A point of C with the two points it is made of.
+typedef struct usi_difference {
+    us_vec3 w, a, b;  // w = a - b
+} usi_difference;
+
+// The farthest point of C along d.
+usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d);
+
+// Result between two cores in A's frame: normal * distance = a - b.
+typedef struct usi_core_gap {
+    double distance;
+    us_vec3 normal, a, b;
+    double slack;  // by how much less than `distance` the normal separates the cores
+} usi_core_gap;
+
+// Distance of the origin from C, begun at C's farthest point along `start` (0 will do). False where it is inside, or nearer than a direction can be
+// told; then the points (nearly) coincide.
+bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out);
+
+// Depth of the origin in C, or close to its surface. `touch` holds a point a of A and b of B that (nearly) coincide; used where C has no volume.
+usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch);
+
+// True where (B, A) is the order in which the pair is computed, so that both orders give the same bits.
+bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);
+static inline us_gap usi_gap_turned(us_gap g) {
+    us_gap t = {g.distance, g.p_B, g.p_A, us_vec3_scale(-1, g.normal)};
+    return t;
+}
+// Takes the radii off the distance and moves the points to the swept surfaces.
+static inline us_gap usi_gap_swept(us_gap g, double r_A, double r_B) {
+    g.distance -= r_A + r_B;
+    g.p_A = us_vec3_sub(g.p_A, us_vec3_scale(r_A, g.normal));
+    g.p_B = us_vec3_add(g.p_B, us_vec3_scale(r_B, g.normal));
+    return g;
+}
+
+#endif
