@@ -31,22 +31,22 @@ extern "C" {
 //   height-field    everything below a surface z = h(x, y) over a rectangle of samples, each cell two triangles
 //   union           of children
 //   intersection    of convex children
-#define US_GEOM_LIST(X)                      \
-    X(US_GEOM_SPHERE, "sphere")              \
-    X(US_GEOM_CAPSULE, "capsule")            \
-    X(US_GEOM_LOZENGE, "lozenge")            \
-    X(US_GEOM_DISC, "disc")                  \
-    X(US_GEOM_TRIANGLE, "triangle")          \
-    X(US_GEOM_BOX, "box")                    \
-    X(US_GEOM_CYLINDER, "cylinder")          \
-    X(US_GEOM_CONE, "cone")                  \
-    X(US_GEOM_ELLIPSOID, "ellipsoid")        \
-    X(US_GEOM_TETRAHEDRON, "tetrahedron")    \
-    X(US_GEOM_CONVEX, "convex")              \
-    X(US_GEOM_HALF_SPACE, "half-space")      \
-    X(US_GEOM_MESH, "mesh")                  \
-    X(US_GEOM_HEIGHT_FIELD, "height-field")  \
-    X(US_GEOM_UNION, "union")                \
+#define US_GEOM_LIST(X)                     \
+    X(US_GEOM_SPHERE, "sphere")             \
+    X(US_GEOM_CAPSULE, "capsule")           \
+    X(US_GEOM_LOZENGE, "lozenge")           \
+    X(US_GEOM_DISC, "disc")                 \
+    X(US_GEOM_TRIANGLE, "triangle")         \
+    X(US_GEOM_BOX, "box")                   \
+    X(US_GEOM_CYLINDER, "cylinder")         \
+    X(US_GEOM_CONE, "cone")                 \
+    X(US_GEOM_ELLIPSOID, "ellipsoid")       \
+    X(US_GEOM_TETRAHEDRON, "tetrahedron")   \
+    X(US_GEOM_CONVEX, "convex")             \
+    X(US_GEOM_HALF_SPACE, "half-space")     \
+    X(US_GEOM_MESH, "mesh")                 \
+    X(US_GEOM_HEIGHT_FIELD, "height-field") \
+    X(US_GEOM_UNION, "union")               \
     X(US_GEOM_INTERSECTION, "intersection")
 
 typedef enum us_geom_kind {
@@ -87,8 +87,8 @@ US_API us_status us_geom_check(const us_geom *geom, us_error *err);
 US_API us_status us_hull_create(const us_vec3 *points, int32_t n, const us_allocator *allocator, us_hull **out_hull, us_error *err);
 US_API void us_hull_destroy(us_hull *hull);  // NULL is allowed
 // Triangles over shared vertices, counter-clockwise seen from outside, with a tree of boxes over them.
-US_API us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3], int32_t n_triangle, const us_allocator *allocator,
-                                us_mesh **out_mesh, us_error *err);
+US_API us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3], int32_t n_triangle,
+                                const us_allocator *allocator, us_mesh **out_mesh, us_error *err);
 US_API void us_mesh_destroy(us_mesh *mesh);  // NULL is allowed
 // n_x * n_y heights, x fastest, spacing (dx, dy), centred on G's origin. `heights` is copied.
 US_API us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy, const us_allocator *allocator,
@@ -99,12 +99,13 @@ typedef struct us_aabb {
     us_vec3 min, max;
 } us_aabb;
 
-// The box around a shape, radius included; infinite for a half space.
+// The box around a shape, radius included; infinite for a half space; a height field's ends at its lowest sample.
 US_API us_aabb us_geom_box(const us_geom *geom, us_pose X_WG);
 // The farthest point in a direction (any length but 0; in G), radius included. Convex kinds only, NaN for the others and the half space.
 US_API us_vec3 us_geom_support(const us_geom *geom, us_vec3 direction_G);
 // Mass properties at density 1, about the centre of mass in G's axes, radius included. Exact for all convex kinds with flat or round
-// faces; lozenges by their exact pieces. Mass 0 for shapes without volume; NaN for a half space, a height field and an open mesh.
+// faces; lozenges by their exact pieces; swept ellipsoids to 1e-12; intersections to about 3e-4; a union counts overlaps twice. Mass 0 for
+// shapes without volume; NaN for a half space, a height field, and an open or swept mesh.
 US_API us_inertia us_geom_unit_inertia(const us_geom *geom);
 
 // Distance between two shapes, or depth where they overlap.
@@ -123,10 +124,10 @@ enum { US_MANIFOLD_POINTS = 8 };
 // Points at which two shapes touch or are nearer than the margin.
 typedef struct us_manifold {
     int32_t n;
-    us_vec3 normal[US_MANIFOLD_POINTS];  // in W, unit, from B to A; the same for all points of one flat contact
-    us_vec3 p_A[US_MANIFOLD_POINTS];     // in W, on A's surface
-    us_vec3 p_B[US_MANIFOLD_POINTS];     // in W, on B's surface
-    double gap[US_MANIFOLD_POINTS];      // m, negative where they overlap: normal . (p_A - p_B)
+    us_vec3 normal[US_MANIFOLD_POINTS];    // in W, unit, from B to A; the same for all points of one flat contact
+    us_vec3 p_A[US_MANIFOLD_POINTS];       // in W, on A's surface
+    us_vec3 p_B[US_MANIFOLD_POINTS];       // in W, on B's surface
+    double gap[US_MANIFOLD_POINTS];        // m, negative where they overlap: normal . (p_A - p_B)
     uint64_t feature[US_MANIFOLD_POINTS];  // which faces, edges, vertices meet: the same from step to step while they do
 } us_manifold;
 

@@ -259,22 +259,23 @@ typedef struct runs {
     } run[2 * 9];
 } runs;
 
-static inline void add_run(runs *r, uint64_t row, uint32_t first, uint32_t end) {
+// Written down always and kept when it is wanted: whether it is, is hard to guess for a processor.
+static inline void add_run(runs *r, uint64_t row, uint32_t first, uint32_t end, bool is_wanted) {
     r->run[r->n].first = first;
     r->run[r->n].end = end;
     r->run[r->n].row = row;
-    r->n += first < end;
+    r->n += is_wanted & (first < end);
 }
 
 // The cells x .. x + n - 1 of a row, n at most 3: one run of entries, or two where the buckets wrap.
-static inline void add_cells(const search *s, runs *r, uint64_t row, int64_t x, uint32_t n) {
+static inline void add_cells(const search *s, runs *r, uint64_t row, int64_t x, uint32_t n, bool is_wanted) {
     const uint32_t *start = s->broad->start;
     uint32_t first = bucket_of(row, x, s->mask), end = first + n;
     if (end <= s->mask + 1) {
-        add_run(r, row, start[first], start[end]);
+        add_run(r, row, start[first], start[end], is_wanted);
     } else {
-        add_run(r, row, start[first], start[s->mask + 1]);
-        add_run(r, row, 0, start[end - s->mask - 1]);
+        add_run(r, row, start[first], start[s->mask + 1], is_wanted);
+        add_run(r, row, 0, start[end - s->mask - 1], is_wanted);
     }
 }
 
@@ -323,15 +324,13 @@ static void look_around(search *s, const entry *a, int32_t level, double per_cel
     bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y, reaches_z = cell_of(a->max.z, per_cell) > z;
     runs r;
     r.n = 0;
-    add_run(&r, a->row, (uint32_t)(a - s->broad->sorted) + 1, s->broad->start[a->bucket + 1]);
-    if (reaches_x) add_cells(s, &r, a->row, x + 1, 1);
-    uint32_t n = reaches_x ? 3 : 2;
-    if (reaches_y) add_cells(s, &r, row_key(level, y + 1, z), x - 1, n);
-    if (reaches_z) {
-        add_cells(s, &r, row_key(level, y - 1, z + 1), x - 1, n);
-        add_cells(s, &r, row_key(level, y, z + 1), x - 1, n);
-        if (reaches_y) add_cells(s, &r, row_key(level, y + 1, z + 1), x - 1, n);
-    }
+    add_run(&r, a->row, (uint32_t)(a - s->broad->sorted) + 1, s->broad->start[a->bucket + 1], true);
+    add_cells(s, &r, a->row, x + 1, 1, reaches_x);
+    uint32_t n = 2 + (uint32_t)reaches_x;
+    add_cells(s, &r, row_key(level, y + 1, z), x - 1, n, reaches_y);
+    add_cells(s, &r, row_key(level, y - 1, z + 1), x - 1, n, reaches_z);
+    add_cells(s, &r, row_key(level, y, z + 1), x - 1, n, reaches_z);
+    add_cells(s, &r, row_key(level, y + 1, z + 1), x - 1, n, reaches_y & reaches_z);
     look_at(s, a, &r);
 }
 
@@ -342,7 +341,7 @@ static void look_up(search *s, const entry *a, int32_t level, double per_cell) {
     for (int64_t z = z0; z <= z1; z++) {
         runs r;
         r.n = 0;
-        for (int64_t y = y0; y <= y1; y++) add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1));
+        for (int64_t y = y0; y <= y1; y++) add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1), true);
         look_at(s, a, &r);
     }
 }

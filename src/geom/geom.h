@@ -8,7 +8,7 @@
 // A convex polyhedron. Faces are flat polygons (coplanar triangles merged), counter-clockwise seen from outside.
 struct us_hull {
     us_allocator allocator;
-    size_t bytes;              // of the one block that holds this struct and all arrays
+    size_t bytes;  // of the one block that holds this struct and all arrays
     int32_t n_vertex, n_face, n_edge;
     us_vec3 *vertex;           // n_vertex
     us_vec3 *normal;           // n_face, unit, outwards
@@ -32,9 +32,9 @@ struct us_mesh {
     int32_t n_vertex, n_triangle, n_node;
     us_vec3 *vertex;
     int32_t (*triangle)[3];
-    int32_t *order;        // triangles in the order of the tree
+    int32_t *order;  // triangles in the order of the tree
     usi_bvh_node *node;
-    bool is_closed;        // every edge has exactly two triangles
+    bool is_closed;  // every edge has exactly two triangles
     us_inertia unit_inertia;
 };
 
