@@ -143,11 +143,11 @@ static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
         k->Kw = K.w, k->Kv = K.v;
         k->u = (push * inverse)[0], k->inv_d = inverse[0];
         // Ahead of the division: the parent's inertia with this joint locked, along the parent's axis.
-        const usi_link *parent = k - 1;
         halves V = {zero, zero};
         usi_v4 b = zero, c = zero;
         is_known = node[i].flags & USI_NODE_CARRY;
         if (is_known) {
+            const usi_link *parent = k - 1;
             add_node(&I, d, &node[i - 1], parent, i - 1);
             V = times_axis(&I, parent);
             b = along(parent, U.w, U.v);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "math/inertia.h"
+
 us_status usi_build_sort(usi_build *b) {
     const us_spec *s = b->spec;
     int32_t n_link = s->n_link, n_joint = s->n_joint;
@@ -179,23 +181,14 @@ static us_inertia move_inertia(us_inertia I, us_pose X) {
     return r;
 }
 
-static void add_point_inertia(double I[6], double m, us_vec3 d) {
-    I[0] += m * (d.y * d.y + d.z * d.z);
-    I[1] += m * (d.x * d.x + d.z * d.z);
-    I[2] += m * (d.x * d.x + d.y * d.y);
-    I[3] -= m * d.x * d.y;
-    I[4] -= m * d.x * d.z;
-    I[5] -= m * d.y * d.z;
-}
-
 static us_inertia join_inertia(us_inertia a, us_inertia b) {
     if (a.mass == 0 && a.about_com[0] == 0 && a.about_com[1] == 0 && a.about_com[2] == 0) return b;
     if (b.mass == 0 && b.about_com[0] == 0 && b.about_com[1] == 0 && b.about_com[2] == 0) return a;
     us_inertia r = {.mass = a.mass + b.mass};
     r.com = r.mass > 0 ? us_vec3_scale(1 / r.mass, us_vec3_add(us_vec3_scale(a.mass, a.com), us_vec3_scale(b.mass, b.com))) : a.com;
     for (int i = 0; i < 6; i++) r.about_com[i] = a.about_com[i] + b.about_com[i];
-    add_point_inertia(r.about_com, a.mass, us_vec3_sub(a.com, r.com));
-    add_point_inertia(r.about_com, b.mass, us_vec3_sub(b.com, r.com));
+    usi_inertia_add_point(r.about_com, a.mass, us_vec3_sub(a.com, r.com));
+    usi_inertia_add_point(r.about_com, b.mass, us_vec3_sub(b.com, r.com));
     return r;
 }
 
@@ -280,7 +273,7 @@ us_status usi_build_measure(usi_build *b) {
         us_vec3 axis = us_quat_rotate(X_WN[i].q, us_vec3_make(d->axis == 0, d->axis == 1, d->axis == 2));
         us_inertia c = composite[i];
         bool is_linear = d->kind == USI_NODE_SLIDE || (is_ball && k >= 3);
-        add_point_inertia(c.about_com, c.mass, us_vec3_sub(c.com, X_WN[i].p));
+        usi_inertia_add_point(c.about_com, c.mass, us_vec3_sub(c.com, X_WN[i].p));
         const double *a = c.about_com, x = axis.x, y = axis.y, z = axis.z;
         b->axis_inertia[i] = is_linear ? c.mass : a[0] * x * x + a[1] * y * y + a[2] * z * z + 2 * (a[3] * x * y + a[4] * x * z + a[5] * y * z);
         if (d->kind == USI_NODE_SCREW) b->axis_inertia[i] += c.mass * d->pitch * d->pitch;

@@ -31,7 +31,7 @@ us_status usi_step_euler(us_sim *s, const us_command *command) {
 // With loops the first evaluation is made at the step's start, where they are closed, and the second at the middle. Near a dead
 // point, where rows become dependent at an angle theta, an error in v comes back from the next evaluation h |v| / theta times
 // as large: substitution would throw a four-bar off its branch. Two evaluations from a closed state do not; what they
-// give up in symmetry is a drift of some 1e-7 of the energy per second.
+// give up in symmetry is a drift: 1e-8 of a four-bar's energy per second at 1 ms.
 us_status usi_step_midpoint(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
     const double h = m->step;

@@ -1,4 +1,5 @@
 // Mass properties of shapes at density 1, and of several shapes together.
+#include "math/inertia.h"
 #include "spec/mesh.h"
 
 #include <string.h>
@@ -52,23 +53,13 @@ void usi_inertia_rotate(const us_quat *q_AB, const double in_B[6], double out_A[
     memcpy(out_A, out, sizeof out);
 }
 
-// Adds m times (d.d 1 - d d^T): the step from the centre of mass to a point at distance d (Steiner).
-static void add_offset(double I[6], double m, us_vec3 d) {
-    I[0] += m * (d.y * d.y + d.z * d.z);
-    I[1] += m * (d.x * d.x + d.z * d.z);
-    I[2] += m * (d.x * d.x + d.y * d.y);
-    I[3] -= m * d.x * d.y;
-    I[4] -= m * d.x * d.z;
-    I[5] -= m * d.y * d.z;
-}
-
 us_inertia usi_inertia_add(const us_inertia *a, const us_inertia *b) {
     us_inertia sum = {.mass = a->mass + b->mass};
     if (!(sum.mass > 0)) return sum;
     sum.com = us_vec3_scale(1 / sum.mass, us_vec3_add(us_vec3_scale(a->mass, a->com), us_vec3_scale(b->mass, b->com)));
     for (int i = 0; i < 6; i++) sum.about_com[i] = a->about_com[i] + b->about_com[i];
-    add_offset(sum.about_com, a->mass, us_vec3_sub(a->com, sum.com));
-    add_offset(sum.about_com, b->mass, us_vec3_sub(b->com, sum.com));
+    usi_inertia_add_point(sum.about_com, a->mass, us_vec3_sub(a->com, sum.com));
+    usi_inertia_add_point(sum.about_com, b->mass, us_vec3_sub(b->com, sum.com));
     return sum;
 }
 
@@ -202,7 +193,7 @@ bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out) {
     for (int e = 0; e < 6; e++) P[e] *= sign;
     double about_o[6] = {P[1] + P[2], P[0] + P[2], P[0] + P[1], -P[3], -P[4], -P[5]};
     memcpy(I.about_com, about_o, sizeof about_o);
-    add_offset(I.about_com, -V, c);
+    usi_inertia_add_point(I.about_com, -V, c);
     *out = I;
     return true;
 }
