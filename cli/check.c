@@ -6,7 +6,6 @@
 
 #include "cli.h"
 
-static const char *const shape_names[US_SHAPE_COUNT] = {"box", "sphere", "cylinder", "capsule", "mesh"};
 static const char *const loop_names[US_LOOP_COUNT] = {"point", "hinge", "weld"};
 
 // ---- the tree, in the order in which it is shown ----
@@ -147,19 +146,21 @@ static void print_joint(const us_spec *spec, int32_t j, int32_t depth) {
     putchar('\n');
 }
 
-static void print_shape(const us_shape_def *shape, int32_t depth) {
+static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) {
     indent(depth);
     printf("%s %s",
-           shape->is_visual && shape->is_collision ? "visual and collision"
-           : shape->is_visual                      ? "visual"
-           : shape->is_collision                   ? "collision"
-                                                   : "unused",
-           shape->kind < US_SHAPE_COUNT ? shape_names[shape->kind] : "?");
+           is_part                                   ? "part"
+           : shape->is_visual && shape->is_collision ? "visual and collision"
+           : shape->is_visual                        ? "visual"
+           : shape->is_collision                     ? "collision"
+                                                     : "unused",
+           us_shape_kind_name(shape->kind));
     const double *s = shape->size;
     switch (shape->kind) {
     case US_SHAPE_BOX: printf(" %.6g x %.6g x %.6g m", s[0], s[1], s[2]); break;
     case US_SHAPE_SPHERE: printf(" radius %.6g m", s[0]); break;
     case US_SHAPE_CYLINDER:
+    case US_SHAPE_CONE:
     case US_SHAPE_CAPSULE: printf(" radius %.6g m, length %.6g m", s[0], s[1]); break;
     case US_SHAPE_MESH: {
         us_vec3 d = us_vec3_sub(shape->box_max, shape->box_min);
@@ -172,10 +173,27 @@ static void print_shape(const us_shape_def *shape, int32_t depth) {
         }
         break;
     }
+    case US_SHAPE_LOZENGE: printf(" %.6g x %.6g m, radius %.6g m", s[0], s[1], s[2]); break;
+    case US_SHAPE_DISC: printf(" radius %.6g m, rounded by %.6g m", s[0], s[1]); break;
+    case US_SHAPE_TRIANGLE: printf(" rounded by %.6g m", s[0]); break;
+    case US_SHAPE_ELLIPSOID: printf(" half axes %.6g x %.6g x %.6g m", s[0], s[1], s[2]); break;
+    case US_SHAPE_CONVEX: printf(" of %d points", (int)shape->n_point); break;
+    case US_SHAPE_HEIGHT_FIELD: printf(" %d x %d samples, %.6g x %.6g m apart", (int)shape->n_x, (int)shape->n_y, s[0], s[1]); break;
+    case US_SHAPE_UNION:
+    case US_SHAPE_INTERSECTION: printf(" of %d parts", (int)shape->n_part); break;
+    case US_SHAPE_TETRAHEDRON:
+    case US_SHAPE_HALF_SPACE:
     case US_SHAPE_COUNT: break;
     }
     print_pose(shape->X_BG);
+    if (shape->name) printf(", \"%s\"", shape->name);
+    if (shape->surface) printf(", surface %s", shape->surface);
+    if (shape->margin > 0) printf(", margin %.6g m", shape->margin);
+    if (shape->group != 1 || shape->mask != UINT32_MAX) printf(", group %u, mask %u", (unsigned)shape->group, (unsigned)shape->mask);
+    if (shape->level != 0) printf(", level %d", (int)shape->level);
+    if (shape->part_error > 0) printf(", part error %.6g m", shape->part_error);
     putchar('\n');
+    for (int32_t i = 0; i < shape->n_part; i++) print_shape(&shape->parts[i], depth + 1, true);
 }
 
 // The shapes of each link, as chains of indices: `first` has room for every link and, at 0, the world.
@@ -196,7 +214,7 @@ static shape_lists make_shape_lists(const us_spec *spec) {
 }
 
 static void print_shapes(const us_spec *spec, const shape_lists *lists, int32_t link, int32_t depth) {
-    for (int32_t i = lists->first[link + 1]; i >= 0; i = lists->next[i]) print_shape(us_spec_view_shape(spec, i), depth);
+    for (int32_t i = lists->first[link + 1]; i >= 0; i = lists->next[i]) print_shape(us_spec_view_shape(spec, i), depth, false);
 }
 
 static void print_group(const us_spec *spec, int32_t group) {
@@ -249,8 +267,49 @@ static const char *joint_name(const us_spec *spec, int32_t joint) {
     return def ? def->name : "?";
 }
 
+static void print_properties(const us_property *p, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        printf(", %s ", p[i].key);
+        if (p[i].type == US_PROPERTY_STRING) printf("\"%s\"", p[i].text);
+        if (p[i].type == US_PROPERTY_NUMBER) printf("%.6g", p[i].number);
+        if (p[i].type == US_PROPERTY_INTEGER) printf("%lld", (long long)p[i].integer);
+    }
+    putchar('\n');
+}
+
+static const char *or_any(const char *text) { return text && text[0] ? text : "any"; }
+
+static void print_materials(const us_spec *spec) {
+    us_spec_counts n = us_spec_get_counts(spec);
+    if (n.n_material > 0) printf("materials\n");
+    for (int32_t i = 0; i < n.n_material; i++) {
+        const us_material_def *m = us_spec_view_material(spec, i);
+        printf("  material %s", m->name);
+        print_properties(m->properties, m->n_property);
+    }
+    if (n.n_pair > 0) printf("pairs\n");
+    for (int32_t i = 0; i < n.n_pair; i++) {
+        const us_pair_def *p = us_spec_view_pair(spec, i);
+        const us_pair_values *v = &p->values;
+        printf("  pair %s, %s", or_any(p->material_a), or_any(p->material_b));
+        if (p->fidelity && p->fidelity[0]) printf(", fidelity %s", p->fidelity);
+        printf(": model %s, friction %.6g static, %.6g kinetic, viscous %.6g N s/m, restitution %.6g", p->model ? p->model : "compliant",
+               v->static_friction, v->kinetic_friction, v->viscous, v->restitution);
+        print_option(", stiffness %.6g N/m", v->stiffness);
+        print_option(", torsion radius %.6g m", v->torsion_radius);
+        print_option(", rolling length %.6g m", v->rolling_length);
+        print_properties(p->parameters, p->n_parameter);
+    }
+    if (n.n_exclude > 0) printf("never collide\n");
+    for (int32_t i = 0; i < n.n_exclude; i++) {
+        const us_exclude_def *e = us_spec_view_exclude(spec, i);
+        printf("  %s and %s\n", cli_link_name(spec, e->link_a), cli_link_name(spec, e->link_b));
+    }
+}
+
 static void print_rest(const us_spec *spec) {
     us_spec_counts n = us_spec_get_counts(spec);
+    print_materials(spec);
     if (n.n_drive > 0) printf("drives\n");
     for (int32_t i = 0; i < n.n_drive; i++) {
         const us_drive_def *d = us_spec_view_drive(spec, i);
@@ -383,11 +442,18 @@ static void json_shapes(cli_json *json, const us_spec *spec, int32_t n_shape) {
         const us_shape_def *s = us_spec_view_shape(spec, i);
         cli_json_begin(json, NULL, '{');
         cli_json_text(json, "link", s->link == US_WORLD ? NULL : cli_link_name(spec, s->link));
-        cli_json_text(json, "kind", s->kind < US_SHAPE_COUNT ? shape_names[s->kind] : "?");
+        cli_json_text(json, "kind", us_shape_kind_name(s->kind));
         cli_json_bool(json, "visual", s->is_visual);
         cli_json_bool(json, "collision", s->is_collision);
         cli_json_numbers(json, "size", s->size, 3);
         json_pose(json, "origin", s->X_BG);
+        if (s->is_collision) {
+            cli_json_text(json, "surface", s->surface ? s->surface : "default");
+            cli_json_number(json, "margin", s->margin);
+            cli_json_integer(json, "group", (int64_t)s->group);
+            cli_json_integer(json, "mask", (int64_t)s->mask);
+            cli_json_integer(json, "level", s->level);
+        }
         if (s->kind == US_SHAPE_MESH) {
             cli_json_text(json, "uri", s->mesh_uri);
             cli_json_text(json, "file", s->mesh);
@@ -400,8 +466,60 @@ static void json_shapes(cli_json *json, const us_spec *spec, int32_t n_shape) {
     cli_json_end(json);
 }
 
+static void json_properties(cli_json *json, const char *key, const us_property *p, int32_t n) {
+    cli_json_begin_short(json, key, '{');
+    for (int32_t i = 0; i < n; i++) {
+        if (p[i].type == US_PROPERTY_STRING) cli_json_text(json, p[i].key, p[i].text);
+        if (p[i].type == US_PROPERTY_NUMBER) cli_json_number(json, p[i].key, p[i].number);
+        if (p[i].type == US_PROPERTY_INTEGER) cli_json_integer(json, p[i].key, p[i].integer);
+    }
+    cli_json_end(json);
+}
+
+static void json_materials(cli_json *json, const us_spec *spec) {
+    us_spec_counts n = us_spec_get_counts(spec);
+    cli_json_begin(json, "materials", '[');
+    for (int32_t i = 0; i < n.n_material; i++) {
+        const us_material_def *m = us_spec_view_material(spec, i);
+        cli_json_begin(json, NULL, '{');
+        cli_json_text(json, "name", m->name);
+        json_properties(json, "properties", m->properties, m->n_property);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+    cli_json_begin(json, "pairs", '[');
+    for (int32_t i = 0; i < n.n_pair; i++) {
+        const us_pair_def *p = us_spec_view_pair(spec, i);
+        cli_json_begin(json, NULL, '{');
+        cli_json_text(json, "a", p->material_a);
+        cli_json_text(json, "b", p->material_b);
+        cli_json_text(json, "fidelity", p->fidelity);
+        cli_json_text(json, "model", p->model);
+        cli_json_number(json, "static_friction", p->values.static_friction);
+        cli_json_number(json, "kinetic_friction", p->values.kinetic_friction);
+        cli_json_number(json, "viscous", p->values.viscous);
+        cli_json_number(json, "restitution", p->values.restitution);
+        cli_json_number(json, "stiffness", p->values.stiffness);
+        cli_json_number(json, "torsion_radius", p->values.torsion_radius);
+        cli_json_number(json, "rolling_length", p->values.rolling_length);
+        json_properties(json, "parameters", p->parameters, p->n_parameter);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+    cli_json_begin(json, "excluded", '[');
+    for (int32_t i = 0; i < n.n_exclude; i++) {
+        const us_exclude_def *e = us_spec_view_exclude(spec, i);
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "a", e->link_a == US_WORLD ? NULL : cli_link_name(spec, e->link_a));
+        cli_json_text(json, "b", e->link_b == US_WORLD ? NULL : cli_link_name(spec, e->link_b));
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
 static void json_rest(cli_json *json, const us_spec *spec) {
     us_spec_counts n = us_spec_get_counts(spec);
+    json_materials(json, spec);
     cli_json_begin(json, "drives", '[');
     for (int32_t i = 0; i < n.n_drive; i++) {
         const us_drive_def *d = us_spec_view_drive(spec, i);

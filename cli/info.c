@@ -23,6 +23,7 @@ static size_t bytes_of(const cli_world *world, const char *block) {
 static void print_counts(const cli_world *world, const us_model_counts *n) {
     printf("bodies %d, joints %d, drives %d, trees %d, moving nodes %d\n", (int)n->n_body, (int)n->n_joint, (int)n->n_drive, (int)n->n_tree,
            (int)n->n_node);
+    printf("shapes that collide %d (n_geom), materials %d (n_material)\n", (int)n->n_geom, (int)n->n_material);
     printf("positions %d (n_q), velocities %d (n_v), constraint rows %d (n_row)\n", (int)n->n_q, (int)n->n_v, (int)n->n_row);
     us_vec3 g = us_model_get_gravity(world->model);
     printf("step %.9g s, integrator %s, gravity (%.9g, %.9g, %.9g) m/s^2\n", us_model_get_step(world->model),
@@ -63,6 +64,13 @@ static void print_text(const cli_load *load, const cli_world *world) {
         const char *joint = us_model_joint_name(model, us_model_get_drive_joint(model, (us_drive){i}));
         printf("  %3d %-28s %s\n", (int)i, us_model_drive_name(model, (us_drive){i}), joint ? joint : "?");
     }
+    printf("\nshapes that collide: index, kind, body, material\n");
+    for (int32_t i = 0; i < n.n_geom; i++) {
+        us_geom_info g = us_model_get_geom(model, i);
+        printf("  %3d %-13s %-28s %s\n", (int)i, us_geom_kind_name(g.kind), body_name(model, g.body), us_model_material_name(model, g.material));
+    }
+    printf("\nmaterials: index, name\n");
+    for (int32_t i = 0; i < n.n_material; i++) printf("  %3d %s\n", (int)i, us_model_material_name(model, (us_material){i}));
     printf("\nfields: block, name, type, count, bytes, unit, meaning\n");
     for (int32_t i = 0; i < n_field(world); i++) {
         us_field_info f = get_field(world, i);
@@ -108,6 +116,25 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
         cli_json_end(json);
     }
     cli_json_end(json);
+    cli_json_begin(json, "shapes", '[');
+    for (int32_t i = 0; i < n->n_geom; i++) {
+        us_geom_info g = us_model_get_geom(model, i);
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_integer(json, "index", i);
+        cli_json_text(json, "kind", us_geom_kind_name(g.kind));
+        cli_json_text(json, "body", us_model_body_name(model, g.body));
+        cli_json_text(json, "material", us_model_material_name(model, g.material));
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+    cli_json_begin(json, "materials", '[');
+    for (int32_t i = 0; i < n->n_material; i++) {
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_integer(json, "index", i);
+        cli_json_text(json, "name", us_model_material_name(model, (us_material){i}));
+        cli_json_end(json);
+    }
+    cli_json_end(json);
     cli_json_begin(json, "fields", '[');
     for (int32_t i = 0; i < n_field(world); i++) {
         us_field_info f = get_field(world, i);
@@ -127,8 +154,8 @@ static void json_tables(cli_json *json, const cli_world *world, const us_model_c
 static void print_json(const cli_load *load, const cli_world *world) {
     const us_model *model = world->model;
     us_model_counts n = us_model_get_counts(model);
-    const char *const names[] = {"n_body", "n_joint", "n_drive", "n_tree", "n_node", "n_q", "n_v", "n_row"};
-    const int32_t values[] = {n.n_body, n.n_joint, n.n_drive, n.n_tree, n.n_node, n.n_q, n.n_v, n.n_row};
+    const char *const names[] = {"n_body", "n_joint", "n_drive", "n_tree", "n_node", "n_q", "n_v", "n_row", "n_geom", "n_material"};
+    const int32_t values[] = {n.n_body, n.n_joint, n.n_drive, n.n_tree, n.n_node, n.n_q, n.n_v, n.n_row, n.n_geom, n.n_material};
     char hash[20];
     cli_json json = {.out = stdout};
     cli_json_begin(&json, NULL, '{');

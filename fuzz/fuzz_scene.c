@@ -9,6 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     us_load_def def = us_load_def_default();
     def.skip_meshes = true;
+    def.skip_plugins = true;
     us_spec *spec = NULL;
     us_model *model = NULL;
     us_sim *sim = NULL;

@@ -1,6 +1,6 @@
 // Adapter of Understudy for the peers' driver: the same scenes, the same control, the same clock as every other engine there.
 //
-// Only public headers are used. Scenes with contact or ground are refused (the driver reports them as unsupported).
+// Only public headers are used.
 // Variants are the integrators: euler (semi-implicit, what the other engines do), midpoint, rk4, adaptive. The first one is what
 // runs when none is asked for; -DUS_DEFAULT_VARIANT=\"midpoint\" makes a program in which that is another one, so that two
 // programs of the same source stand side by side in one table.
@@ -34,7 +34,7 @@ struct UnderstudyEngine : Engine {
     us_model_counts n{};
     std::vector<us_joint_info> joints;
     std::vector<double> tau;             // torques for the next step
-    bool has_torque = false;
+    bool has_torque = false, has_failed = false;  // a failure is told once
     std::vector<double> fd_q, fd_v, fd_tau, fd_a;
     double fd_shift = 1e-9;
     std::vector<us_pose> poses;          // of all links, made by sync()
@@ -49,7 +49,6 @@ struct UnderstudyEngine : Engine {
     std::string id() override { return std::string("understudy-") + us_version(); }
 
     bool build(const Scene &s) override {
-        if (s.contact || s.ground != GR_NONE) return false;
         links = s.links;
         us_spec *spec = nullptr;
         us_error err{};
@@ -77,6 +76,7 @@ struct UnderstudyEngine : Engine {
         for (int k = 0; k < US_INTEGRATOR_COUNT; k++)
             if (variant == us_integrator_name((us_integrator)k)) world.integrator = (us_integrator)k;
         us_status status = us_spec_set_world(spec, &world);
+        if (!status && s.contact) status = describe_ground(spec, s);
         for (size_t i = 0; i < s.links.size() && !status; i++) {
             const Link &l = s.links[i];
             const std::string link_name = "b" + std::to_string(i), joint_name = "j" + std::to_string(i);
@@ -101,8 +101,42 @@ struct UnderstudyEngine : Engine {
                 joint.q0[0] = l.q0;
             }
             if (!status) status = us_spec_add_joint(spec, &joint, nullptr);
+            for (size_t g = 0; g < l.geoms.size() && !status && s.contact; g++) status = describe_geom(spec, l, l.geoms[g], (int32_t)i);
         }
         return status;
+    }
+
+    // Friction and restitution of every pair, and nothing else: no viscous part, as the other engines have none.
+    us_status describe_ground(us_spec *spec, const Scene &s) {
+        us_pair_def pair = us_pair_def_default();
+        pair.values.static_friction = pair.values.kinetic_friction = s.mu;
+        pair.values.viscous = 0;
+        pair.values.restitution = s.e;
+        us_status status = us_spec_add_pair(spec, &pair, nullptr);
+        if (status || s.ground == GR_NONE) return status;
+        us_shape_def shape = us_shape_def_default(s.ground == GR_PLANE ? US_SHAPE_HALF_SPACE : US_SHAPE_HEIGHT_FIELD);
+        shape.group = 1, shape.mask = ~0u;
+        std::vector<double> heights;
+        if (s.ground == GR_HFIELD) {
+            for (int j = 0; j < s.hn; j++)
+                for (int i = 0; i < s.hn; i++) heights.push_back(s.hfun(hcoord(s, i), hcoord(s, j)));
+            shape.heights = heights.data();
+            shape.n_x = shape.n_y = s.hn;
+            shape.size[0] = shape.size[1] = s.hs;
+        }
+        return us_spec_add_shape(spec, &shape, nullptr);
+    }
+
+    us_status describe_geom(us_spec *spec, const Link &l, const Geom &g, int32_t link) {
+        static const us_shape_kind kinds[] = {US_SHAPE_BOX, US_SHAPE_SPHERE, US_SHAPE_CAPSULE, US_SHAPE_CYLINDER};
+        us_shape_def shape = us_shape_def_default(kinds[g.type]);
+        shape.link = link;
+        shape.X_BG = us_pose{quat(g.quat), vec(g.pos)};
+        for (int k = 0; k < 3; k++) shape.size[k] = g.type == G_BOX ? 2 * g.size[k] : g.size[k];
+        if (g.type == G_CAPSULE || g.type == G_CYLINDER) shape.size[1] = 2 * g.size[1];
+        shape.group = 2;
+        shape.mask = l.groundOnly ? 1 : ~0u;
+        return us_spec_add_shape(spec, &shape, nullptr);
     }
 
     // Torques hold for one step; without any, the step gets no command, as a user's would.
@@ -110,7 +144,8 @@ struct UnderstudyEngine : Engine {
         us_command command{};
         command.torque = tau.data();
         us_status status = us_sim_step(sim, has_torque ? &command : nullptr);
-        if (status) complain(us_status_text(status), *us_sim_view_error(sim));
+        if (status && !has_failed) complain(us_status_text(status), *us_sim_view_error(sim));
+        has_failed = has_failed || status;
         if (has_torque) std::fill(tau.begin(), tau.end(), 0.0);
         has_torque = false;
     }
@@ -137,6 +172,12 @@ struct UnderstudyEngine : Engine {
     void sync() override {
         us_dyn_poses(dyn, us_sim_view_q(sim), poses.data());
         us_dyn_twists(dyn, us_sim_view_q(sim), us_sim_view_v(sim), twists.data());
+    }
+    int contacts(double *maxpen) override {
+        int n = us_sim_n_contact(sim);
+        *maxpen = 0;
+        for (int i = 0; i < n; i++) *maxpen = std::max(*maxpen, -us_sim_get_contact(sim, i).gap);
+        return n;
     }
     Body body(int i) override {
         us_pose X = poses[i];

@@ -90,6 +90,12 @@ US_API void us_hull_destroy(us_hull *hull);  // NULL is allowed
 US_API us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3], int32_t n_triangle,
                                 const us_allocator *allocator, us_mesh **out_mesh, us_error *err);
 US_API void us_mesh_destroy(us_mesh *mesh);  // NULL is allowed
+// Convex parts of a closed mesh, for moving bodies: cut by planes until no part stands off the solid by more than max_error (m), or there are
+// max_part of them. out_hulls has room for max_part; each is the caller's, for us_hull_destroy. No point of a part's
+// surface is farther from the solid than *out_error; inside, hollows with narrow mouths are found by samples. It is above max_error where
+// max_part was too few. The parts cover the solid. Deterministic. Cost: 10 ms to seconds. US_ERR_MESH: the mesh is open.
+US_API us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_part, const us_allocator *allocator, us_hull **out_hulls,
+                                   int32_t *out_n, double *out_error, us_error *err);
 // n_x * n_y heights, x fastest, spacing (dx, dy), centred on G's origin. `heights` is copied.
 US_API us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy, const us_allocator *allocator,
                                         us_height_field **out_field, us_error *err);
@@ -101,7 +107,7 @@ typedef struct us_aabb {
 
 // The box around a shape, radius included; infinite for a half space; a height field's ends at its lowest sample.
 US_API us_aabb us_geom_box(const us_geom *geom, us_pose X_WG);
-// The farthest point in a direction (any length but 0; in G), radius included. Convex kinds only, NaN for the others and the half space.
+// The farthest point in a direction (any length but 0; in G), radius included. Convex kinds and intersections, NaN for the others.
 US_API us_vec3 us_geom_support(const us_geom *geom, us_vec3 direction_G);
 // Mass properties at density 1, about the centre of mass in G's axes, radius included. Exact for all convex kinds with flat or round
 // faces; lozenges by their exact pieces; swept ellipsoids to 1e-12; intersections to about 3e-4; a union counts overlaps twice. Mass 0 for
@@ -116,7 +122,8 @@ typedef struct us_gap {
 } us_gap;
 
 // Symmetric: with A and B exchanged the distance is the same, the points are exchanged, the normal is turned round.
-// US_ERR_ARG: an intersection, or two half spaces that do not face each other (their overlap has no end).
+// An intersection is known to 1e-6 of its size, others to 1e-8 and better. US_ERR_ARG: an intersection that is empty or without end, or two half
+// spaces that do not face each other (their overlap has no end).
 US_API us_status us_geom_distance(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, us_gap *out_gap);
 
 enum { US_MANIFOLD_POINTS = 8 };

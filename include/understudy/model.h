@@ -3,6 +3,7 @@
 #define UNDERSTUDY_MODEL_H
 
 #include "understudy/base.h"
+#include "understudy/geom.h"
 #include "understudy/math.h"
 #include "understudy/spec.h"
 
@@ -23,6 +24,9 @@ typedef struct us_joint {
 typedef struct us_drive {
     int32_t i;
 } us_drive;
+typedef struct us_material {
+    int32_t i;
+} us_material;
 
 // Checks the whole spec and compiles it. Warnings about doubtful content are added to the spec. Fixed joints are merged,
 // names kept. The spec is not needed afterwards. `allocator` may be NULL (the default one).
@@ -36,7 +40,9 @@ typedef struct us_model_counts {
     int32_t n_q, n_v;  // positions, velocities
     int32_t n_node;    // links that move, one per velocity (multi-axis joints count several)
     int32_t n_tree;
-    int32_t n_row;       // constraint rows, redundant ones included
+    int32_t n_row;   // constraint rows, redundant ones included
+    int32_t n_geom;  // shapes that collide
+    int32_t n_material;
     size_t model_bytes;  // state and scratch: us_sim_get_field
 } us_model_counts;
 
@@ -49,10 +55,14 @@ US_API uint64_t us_model_hash(const us_model *model);
 US_API us_body us_model_find_body(const us_model *model, const char *name);
 US_API us_joint us_model_find_joint(const us_model *model, const char *name);
 US_API us_drive us_model_find_drive(const us_model *model, const char *name);
+US_API us_material us_model_find_material(const us_model *model, const char *name);
 // Names are borrowed from the model; NULL for a bad index.
 US_API const char *us_model_body_name(const us_model *model, us_body body);
 US_API const char *us_model_joint_name(const us_model *model, us_joint joint);
 US_API const char *us_model_drive_name(const us_model *model, us_drive drive);
+US_API const char *us_model_material_name(const us_model *model, us_material material);  // 0 is "default"
+// A material's property; NULL when it has none of that key. Borrowed from the model.
+US_API const us_property *us_model_find_property(const us_model *model, us_material material, const char *key);
 
 typedef struct us_joint_info {
     us_joint_type type;
@@ -64,6 +74,15 @@ typedef struct us_joint_info {
 US_API us_joint_info us_model_get_joint(const us_model *model, us_joint joint);  // type US_JOINT_COUNT for a bad index
 US_API us_inertia us_model_get_inertia(const us_model *model, us_body body);     // of the link alone, as written
 US_API us_joint us_model_get_drive_joint(const us_model *model, us_drive drive);
+
+// A shape that collides. Those of the world come first, then node by node. One shape of the spec may become several convex parts.
+typedef struct us_geom_info {
+    us_geom_kind kind;
+    us_body body;  // -1: the world itself
+    us_material material;
+    int32_t shape;  // of the spec
+} us_geom_info;
+US_API us_geom_info us_model_get_geom(const us_model *model, int32_t i);  // kind US_GEOM_COUNT for a bad index
 
 // "joint" for a joint with one coordinate, otherwise "joint.x": the name of velocity i (or position i), into buf.
 // Returns the length it needs. For a bad index the name is "".

@@ -17,6 +17,7 @@ typedef struct us_sim us_sim;
 typedef struct us_sim_def {
     us_allocator allocator;
     bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
+    int32_t n_thread;     // threads that share the islands of a step, the caller included; default 1. The result is the same for any number
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);
@@ -52,9 +53,37 @@ US_API const double *us_sim_view_v(const us_sim *sim);            // n_v
 US_API const double *us_sim_view_torque(const us_sim *sim);       // n_drive: what each drive gave in the last step (state)
 US_API us_status us_sim_set_state(us_sim *sim, const double *q,
                                   const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
+// One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs together with it are forgotten.
+US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, const double *v);
+// Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is then at rest; its joints stay as they are.
+// US_ERR_TREE for what stands on the world. For other objects and their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
+US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
+// Goes on with another model, for example after something was added or removed: tick, positions, velocities, commands and what contacts remember
+// are carried over by name. What is new begins at its start state, and so does a joint or drive whose start state the new model has otherwise.
+// Indices, ids of values and views of the old model end; it may be destroyed afterwards, and the new one must outlive the sim. Allocates; on
+// failure the sim is unchanged. Snapshots of the old model do not fit the new one. Cost: like us_sim_create.
+US_API us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err);
 US_API us_energy us_sim_get_energy(us_sim *sim);
 US_API us_momentum us_sim_get_momentum(us_sim *sim);
 US_API double us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+
+// The contact points of the last step.
+typedef struct us_contact {
+    us_body body_a, body_b;    // -1: the world
+    int32_t shape_a, shape_b;  // of the spec
+    us_vec3 point;             // m, in W, half way between the surfaces, at the start of the last step
+    us_vec3 normal;            // from B to A
+    double gap;                // m, negative where they overlap; at the start of the last step
+    us_vec3 force;             // N, on A
+    us_vec3 stretch;           // m, what the anchor remembers, in W
+    bool is_sliding;
+} us_contact;
+US_API int32_t us_sim_n_contact(const us_sim *sim);
+US_API us_contact us_sim_get_contact(const us_sim *sim, int32_t i);  // bodies -1 and NaN for a bad index. Cost: two paths to the root
+
+// How two materials touch, from now on: part of the state. US_ERR_ARG for unknown materials, US_ERR_VALUE for numbers out of range.
+US_API us_status us_sim_set_pair(us_sim *sim, us_material a, us_material b, const us_pair_values *values);
+US_API us_status us_sim_get_pair(const us_sim *sim, us_material a, us_material b, us_pair_values *out_values);
 
 // A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
 // "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",
@@ -77,6 +106,8 @@ US_API void us_sim_poison(us_sim *sim);
 // X(code, name): the stages of a step, in order.
 #define US_STAGE_LIST(X)               \
     X(US_STAGE_COMMAND, "command")     \
+    X(US_STAGE_COLLIDE, "collide")     \
+    X(US_STAGE_CONTACT, "contact")     \
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \
     X(US_STAGE_COMMIT, "commit")

@@ -69,6 +69,9 @@ typedef struct us_world_def {
     double tolerance;          // adaptive only: greatest error of a sub-step, relative to 1 + |value|; default 1e-9
     double duration;           // s; how long `run` runs when not told; 0: until stopped
     uint64_t seed;             // of every random number; default 1
+    const char *solver;        // of contact: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative"
+    const char *fidelity;      // which rows of the interaction table are wanted; default "": those without one
+    int32_t max_contact;       // contact points that the state has room for; 0: by the number of shapes
 } us_world_def;
 
 // One robot or object: a group of links and joints. Names inside are "group/name"; a lone robot file has the group name "".
@@ -83,6 +86,7 @@ typedef struct us_link_def {
     const char *name;
     int32_t group;       // -1: none
     us_inertia inertia;  // mass 0: massless; allowed where something else gives the joint inertia
+    int32_t level;       // of detail: which of its shapes collide; default 0
     const char *file;    // where it was written; NULL when built by calls
     int32_t line;
 } us_link_def;
@@ -111,32 +115,113 @@ typedef struct us_joint_def {
 } us_joint_def;
 
 typedef enum us_shape_kind {
-    US_SHAPE_BOX,       // size: full lengths x y z
-    US_SHAPE_SPHERE,    // size: radius
-    US_SHAPE_CYLINDER,  // size: radius, length along z
-    US_SHAPE_CAPSULE,   // size: radius, length of the straight part along z
-    US_SHAPE_MESH,      // size: scale x y z; `mesh` is the resolved path
+    US_SHAPE_BOX,           // size: full lengths x y z
+    US_SHAPE_SPHERE,        // size: radius
+    US_SHAPE_CYLINDER,      // size: radius, length along z
+    US_SHAPE_CAPSULE,       // size: radius, length of the straight part along z
+    US_SHAPE_MESH,          // size: scale x y z of the file; collides as triangles when it stands still, as convex parts when it moves
+    US_SHAPE_LOZENGE,       // a rectangle in x, y swept by a sphere; size: full lengths x y, radius of the sphere
+    US_SHAPE_DISC,          // a disc in x, y swept by a sphere; size: radius of the disc, radius of the sphere
+    US_SHAPE_TRIANGLE,      // points[0..2] swept by a sphere; size: radius of the sphere
+    US_SHAPE_CONE,          // size: radius of the base, length along z; the base is at -length/2
+    US_SHAPE_ELLIPSOID,     // size: half axes x y z
+    US_SHAPE_TETRAHEDRON,   // points[0..3]
+    US_SHAPE_CONVEX,        // the hull of the points, or of the mesh
+    US_SHAPE_HALF_SPACE,    // all below z = 0
+    US_SHAPE_HEIGHT_FIELD,  // all below heights (n_x * n_y, x fastest), centred on G; size: spacing x y
+    US_SHAPE_UNION,         // of the parts
+    US_SHAPE_INTERSECTION,  // of convex parts
     US_SHAPE_COUNT
 } us_shape_kind;
 
-typedef struct us_shape_def {
+US_API const char *us_shape_kind_name(us_shape_kind kind);  // "box", "half-space", ...; "?" outside
+
+typedef struct us_shape_def us_shape_def;
+struct us_shape_def {
     int32_t link;  // or US_WORLD
     us_shape_kind kind;
     double size[3];
     us_pose X_BG;
     bool is_visual, is_collision;
-    const char *mesh;      // NULL unless kind is US_SHAPE_MESH
-    const char *mesh_uri;  // as written
-    const char *material;  // NULL: none
+    const char *name;       // NULL: none; shapes are then known by their link and number
+    const char *mesh;       // NULL unless a mesh file gives the shape
+    const char *mesh_uri;   // as written
+    const char *material;   // NULL: none
+    const char *surface;    // the material for contact, see us_material_def; NULL: the one called "default"
+    const us_vec3 *points;  // of meshes: the vertices, scaled
+    int32_t n_point;
+    const int32_t *triangles;  // of meshes: three points for each of n_triangle triangles; NULL: not known, nothing collides
+    const double *heights;
+    int32_t n_x, n_y;
+    const us_shape_def *parts;  // their X_BG is relative to this shape
+    int32_t n_part;
+    double margin;         // m; contact begins this far outside the shape; default 0
+    double part_error;     // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
+    uint32_t group, mask;  // two shapes collide when each one's group is in the other's mask; default 1 and all
+    int32_t level;         // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
     float rgba[4];
     // Of the mesh after scale, unit and up-axis, in G: known when it was read, otherwise all 0.
-    int32_t n_vertex, n_triangle;
+    int32_t n_vertex, n_triangle;  // both can be known without points and triangles: those are kept of shapes that collide
     us_vec3 box_min, box_max;
     bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;  // of density 1, closed meshes and the other shapes; about the com in G's axes
     const char *file;
     int32_t line;
-} us_shape_def;
+};
+
+// A named value: of a material, or of an interaction model.
+typedef enum us_property_type { US_PROPERTY_STRING, US_PROPERTY_NUMBER, US_PROPERTY_INTEGER } us_property_type;
+typedef struct us_property {
+    const char *key;
+    us_property_type type;
+    const char *text;  // string
+    double number;
+    int64_t integer;
+} us_property;
+
+// What a surface is made of: a token that shapes name, with any properties that models want to look up.
+typedef struct us_material_def {
+    const char *name;
+    const us_property *properties;
+    int32_t n_property;
+    const char *file;
+    int32_t line;
+} us_material_def;
+
+// How two materials touch. Lengths in m, stiffness in N/m, per contact point.
+typedef struct us_pair_values {
+    double static_friction;   // tangential, while sticking; default 0.90
+    double kinetic_friction;  // tangential, while sliding; default 0.80
+    double viscous;           // N s/m, added while sliding; default 0.50
+    double normal_static;     // damping ratio along the normal of a contact at rest, spring-damper model; default 0.35
+    double rotational;        // scale of the torsional friction; default 1.00
+    double assumed_mass;      // kg, for critical damping where the mass is not known; default 40
+    double restitution;       // 0 .. 1; default 0
+    double reference_speed;   // m/s, at which a nonlinear spring-damper has that restitution; default 1
+    double stiffness;         // 0: from the weight that the contact carries; default 0
+    double damping_ratio;     // default 1
+    double torsion_radius;    // radius of the patch that a single point stands for; default 0: no torsional friction
+    double rolling_length;    // m, rolling torque over normal force; default 0
+} us_pair_values;
+
+// A row of the interaction table: materials A and B (any order; NULL: any), and the fidelity it is for (NULL: any), to a model by name
+// and its numbers. The most particular row wins: both materials before one before none, then a fidelity before none, then the later row.
+typedef struct us_pair_def {
+    const char *material_a, *material_b, *fidelity;
+    const char *model;  // "compliant" (default), "spring-damper", or one that was registered: us_interaction
+    us_pair_values values;
+    const us_property *parameters;  // for models of one's own
+    int32_t n_parameter;
+    const char *file;
+    int32_t line;
+} us_pair_def;
+
+// Two links that never collide. Links joined by a joint never do anyway.
+typedef struct us_exclude_def {
+    int32_t link_a, link_b;  // or US_WORLD
+    const char *file;
+    int32_t line;
+} us_exclude_def;
 
 enum { US_COUPLING_TERMS = 8 };
 
@@ -214,6 +299,7 @@ US_API us_coupling_def us_coupling_def_default(void);
 US_API us_loop_def us_loop_def_default(us_loop_type type);
 US_API us_drive_def us_drive_def_default(void);
 US_API us_record_def us_record_def_default(void);
+US_API us_pair_def us_pair_def_default(void);
 
 // How a robot file's root link stands in the world. A scene says it itself.
 typedef enum us_base { US_BASE_FIXED, US_BASE_FLOATING } us_base;
@@ -226,6 +312,7 @@ typedef struct us_load_def {
     int32_t n_search;
     const char *const *search;  // directories in which package://NAME/... is looked for, before those around the file
     bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
+    bool skip_plugins;          // do not load the libraries of <plugin>, which are code; models of theirs stay unknown
 } us_load_def;
 
 US_API us_load_def us_load_def_default(void);
@@ -244,6 +331,9 @@ US_API us_status us_spec_add_link(us_spec *spec, const us_link_def *def, int32_t
 US_API us_status us_spec_add_joint(us_spec *spec, const us_joint_def *def, int32_t *out_index);
 US_API us_status us_spec_add_shape(us_spec *spec, const us_shape_def *def, int32_t *out_index);
 US_API us_status us_spec_add_coupling(us_spec *spec, const us_coupling_def *def, int32_t *out_index);
+US_API us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_t *out_index);
+US_API us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index);
+US_API us_status us_spec_add_exclude(us_spec *spec, const us_exclude_def *def, int32_t *out_index);
 US_API us_status us_spec_add_loop(us_spec *spec, const us_loop_def *def, int32_t *out_index);
 US_API us_status us_spec_add_drive(us_spec *spec, const us_drive_def *def, int32_t *out_index);
 US_API us_status us_spec_add_record(us_spec *spec, const us_record_def *def, int32_t *out_index);
@@ -255,8 +345,21 @@ US_API us_status us_spec_set_joint(us_spec *spec, int32_t joint, const us_joint_
 // Replaces a drive's definition (same joint and coordinate).
 US_API us_status us_spec_set_drive(us_spec *spec, int32_t drive, const us_drive_def *def);
 
+// Edits, for example of a copy on which a world goes on: us_sim_replace. Removing moves up what stood behind: indices change. What hangs on a
+// removed link goes with it: joints, links below, shapes, drives, couplings, loops, recorded values. Errors: US_ERR_ARG for a bad index.
+US_API us_status us_spec_copy(const us_spec *spec, us_spec **out_spec);  // deep, with the same indices and allocator
+US_API us_status us_spec_remove_group(us_spec *spec, int32_t group);
+US_API us_status us_spec_remove_link(us_spec *spec, int32_t link);
+US_API us_status us_spec_remove_shape(us_spec *spec, int32_t shape);
+US_API us_status us_spec_set_shape(us_spec *spec, int32_t shape, const us_shape_def *def);
+US_API us_status us_spec_move_shape(us_spec *spec, int32_t shape, us_pose X_BG);
+// Another place for an object, by its root link (US_ERR_TREE for others): the start pose where it floats, else the frame of its joint to the world.
+US_API us_status us_spec_move_link(us_spec *spec, int32_t link, us_pose X_WB);
+US_API us_status us_spec_raise_link(us_spec *spec, int32_t link, double height);  // m, along the world's z; negative lowers
+
 typedef struct us_spec_counts {
     int32_t n_group, n_link, n_joint, n_shape, n_coupling, n_loop, n_drive, n_record, n_extension, n_warning;
+    int32_t n_material, n_pair, n_exclude;
 } us_spec_counts;
 
 US_API us_spec_counts us_spec_get_counts(const us_spec *spec);
@@ -272,6 +375,9 @@ US_API const us_drive_def *us_spec_view_drive(const us_spec *spec, int32_t i);
 US_API const us_record_def *us_spec_view_record(const us_spec *spec, int32_t i);
 US_API const us_extension_def *us_spec_view_extension(const us_spec *spec, int32_t i);
 US_API const us_error *us_spec_view_warning(const us_spec *spec, int32_t i);
+US_API const us_material_def *us_spec_view_material(const us_spec *spec, int32_t i);
+US_API const us_pair_def *us_spec_view_pair(const us_spec *spec, int32_t i);
+US_API const us_exclude_def *us_spec_view_exclude(const us_spec *spec, int32_t i);
 // Index by full name, or -1.
 US_API int32_t us_spec_find_link(const us_spec *spec, const char *name);
 US_API int32_t us_spec_find_joint(const us_spec *spec, const char *name);

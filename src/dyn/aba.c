@@ -22,11 +22,10 @@ static void outwards(us_dyn *d, const double *q, const double *v) {
     const us_model *m = d->model;
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
-    const int32_t n_node = m->n_node;
+    const int32_t first = d->first, end = d->end;
     usi_link P;  // the parent's motion: along a chain it never leaves the registers
     usi_link_copy_motion(&P, &d->world);
-    usi_angles(d, q);
-    for (int32_t i = 0; i < n_node; i++) {
+    for (int32_t i = first; i < end; i++) {
         if (!(node[i].flags & USI_NODE_CARRY)) usi_link_copy_motion(&P, node[i].parent < 0 ? &d->world : &link[node[i].parent]);
         if (node[i].kind == USI_NODE_BALL || node[i].kind == USI_NODE_FREE) {
             i = usi_link_group(d, i, &P, q, v);
@@ -35,7 +34,7 @@ static void outwards(us_dyn *d, const double *q, const double *v) {
         }
         usi_link_copy_motion(&P, &link[i]);
     }
-    for (int32_t i = 0; i < n_node; i++) {
+    for (int32_t i = first; i < end; i++) {
         if (node[i].flags & USI_NODE_MASSIVE) {
             usi_link_inertia(&node[i], &link[i], true);
         } else {
@@ -127,7 +126,7 @@ static bool inwards(us_dyn *d, const usi_joint_terms *terms) {
     halves U = {zero, zero};
     usi_v4 pivot = zero;
     bool ok = true, is_known = false;  // whether I, U and pivot of this node came from its child
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = d->end - 1; i >= d->first; i--) {
         usi_link *k = &link[i];
         if (!is_known) {
             I = nothing;
@@ -169,11 +168,11 @@ static void accelerate(us_dyn *d, double *out_a) {
     const us_model *m = d->model;
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
-    const int32_t n_node = m->n_node;
+    const int32_t first = d->first, end = d->end;
     const usi_v4 zero = usi_v4_zero();
     // (aw, av) is the acceleration of the parent without its own joint's part, which is `last`.
     usi_v4 aw = zero, av = zero, last = zero;
-    for (int32_t i = 0; i < n_node; i++) {
+    for (int32_t i = first; i < end; i++) {
         usi_link *k = &link[i];
         usi_v4 a;
         if (node[i].flags & USI_NODE_CARRY) {
@@ -191,10 +190,15 @@ static void accelerate(us_dyn *d, double *out_a) {
 }
 
 bool usi_aba(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
-    outwards(d, q, v);
-    usi_apply_wrenches(d, wrench);
-    bool ok = inwards(d, terms);
-    accelerate(d, out_a);
+    bool ok = true;
+    usi_angles(d, q);
+    for (int32_t r = 0; r < d->n_run; r++) {
+        usi_take_run(d, r);
+        outwards(d, q, v);
+        usi_apply_wrenches(d, wrench);
+        ok &= inwards(d, terms);
+        accelerate(d, out_a);
+    }
     return ok;
 }
 
@@ -204,7 +208,7 @@ static void velocities(us_dyn *d, const double *v) {
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
     usi_v4 w = usi_v4_zero(), o = w, Vw = w, Vo = w, aw = w, av = w;
-    for (int32_t i = 0; i < m->n_node; i++) {
+    for (int32_t i = d->first; i < d->end; i++) {
         usi_link *k = &link[i];
         if (!(node[i].flags & USI_NODE_CARRY)) {
             const usi_link *P = node[i].parent < 0 ? &d->world : &link[node[i].parent];
@@ -217,7 +221,7 @@ static void velocities(us_dyn *d, const double *v) {
         aw += usi_v4_cross(Vw, dw), av += usi_v4_cross2(Vw, dv, Vo, dw);
         k->w = w, k->v = o, k->aw = aw, k->av = av;
     }
-    for (int32_t i = 0; i < m->n_node; i++) {
+    for (int32_t i = d->first; i < d->end; i++) {
         if (node[i].flags & USI_NODE_MASSIVE) {
             usi_link_force(&link[i]);
         } else {
@@ -232,7 +236,7 @@ static void push_inwards(us_dyn *d, const double *tau) {
     const usi_node *const node = m->node;
     usi_link *const link = d->link;
     usi_v4 n = usi_v4_zero(), f = n;
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = d->end - 1; i >= d->first; i--) {
         usi_link *k = &link[i];
         n += k->n, f += k->f;
         usi_v4 push = usi_v4_all(tau[i]) - along(k, n, f);
@@ -245,8 +249,11 @@ static void push_inwards(us_dyn *d, const double *tau) {
 }
 
 void usi_aba_again(us_dyn *d, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
-    velocities(d, v);
-    usi_apply_wrenches(d, wrench);
-    push_inwards(d, terms->tau);
-    accelerate(d, out_a);
+    for (int32_t r = 0; r < d->n_run; r++) {
+        usi_take_run(d, r);
+        velocities(d, v);
+        usi_apply_wrenches(d, wrench);
+        push_inwards(d, terms->tau);
+        accelerate(d, out_a);
+    }
 }

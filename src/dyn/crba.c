@@ -8,15 +8,17 @@
 //     row k:  [ H_k0  H_k1 ... H_kk ]          for each ancestor at place a:   row_a[0..a] -= (H_ka / D_k) row_k[0..a]
 #include "dyn/kinematics.h"
 
-void usi_crba(us_dyn *d) {
+void usi_crba(us_dyn *d) { usi_crba_of(d, (usi_span){0, d->model->n_node}, d->row); }
+
+void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
     const us_model *m = d->model;
     // Composite inertias replace the links' own: J and h of everything beyond, about O.
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
         usi_link *k = &d->link[i];
         usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(k->h[3]);
         usi_v4 n = k->J[0] * usi_v4_lane0(k->Sw) + k->J[1] * usi_v4_lane1(k->Sw) + k->J[2] * usi_v4_lane2(k->Sw) + usi_v4_cross(h, k->Sv);
         usi_v4 f = mass * k->Sv - usi_v4_cross(h, k->Sw);
-        double *row = d->row + m->row_start[i];
+        double *row = rows + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t length = m->row_start[i + 1] - m->row_start[i];
         for (int32_t a = 0; a < length; a++) row[a] = usi_v4_sum(d->link[path[a]].Sw * n + d->link[path[a]].Sv * f);
@@ -29,9 +31,13 @@ void usi_crba(us_dyn *d) {
 }
 
 bool usi_factor(us_dyn *d, const double *diag, const double *damp) {
+    return usi_factor_of(d, (usi_span){0, d->model->n_node}, diag, damp);
+}
+
+bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *damp) {
     const us_model *m = d->model;
     bool ok = true;
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
         double *restrict row = d->row + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
@@ -50,9 +56,9 @@ bool usi_factor(us_dyn *d, const double *diag, const double *damp) {
     return ok;
 }
 
-void usi_solve_upper(const us_dyn *d, double *x) {
+static void solve_upper(const us_dyn *d, usi_span span, double *x) {
     const us_model *m = d->model;
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
         const double *row = d->row + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
@@ -62,9 +68,9 @@ void usi_solve_upper(const us_dyn *d, double *x) {
     }
 }
 
-void usi_solve_lower(const us_dyn *d, double *x) {
+static void solve_lower(const us_dyn *d, usi_span span, double *x) {
     const us_model *m = d->model;
-    for (int32_t i = 0; i < m->n_node; i++) {
+    for (int32_t i = span.first; i < span.end; i++) {
         const double *row = d->row + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
@@ -74,10 +80,14 @@ void usi_solve_lower(const us_dyn *d, double *x) {
     }
 }
 
-void usi_solve(const us_dyn *d, double *x) {
-    usi_solve_upper(d, x);
-    for (int32_t i = 0; i < d->model->n_node; i++) x[i] *= d->inv_d[i];
-    usi_solve_lower(d, x);
+void usi_solve_upper(const us_dyn *d, double *x) { solve_upper(d, (usi_span){0, d->model->n_node}, x); }
+void usi_solve_lower(const us_dyn *d, double *x) { solve_lower(d, (usi_span){0, d->model->n_node}, x); }
+void usi_solve(const us_dyn *d, double *x) { usi_solve_of(d, (usi_span){0, d->model->n_node}, x); }
+
+void usi_solve_of(const us_dyn *d, usi_span span, double *x) {
+    solve_upper(d, span, x);
+    for (int32_t i = span.first; i < span.end; i++) x[i] *= d->inv_d[i];
+    solve_lower(d, span, x);
 }
 
 us_status us_dyn_mass_matrix(us_dyn *d, const double *q, double *out_h) {

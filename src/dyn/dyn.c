@@ -34,6 +34,7 @@ us_status us_dyn_create(const us_model *model, const us_allocator *allocator, us
 #define CARVE(type, name, count, unit, about) d->name = (type *)(void *)((char *)d->block + f[i++].offset);
     USI_DYN_FIELDS(CARVE)
 #undef CARVE
+    usi_run_all(d);
     *out_dyn = d;
     return US_OK;
 }

@@ -35,6 +35,11 @@ typedef struct usi_slot {
     usi_v4 n, f;
 } usi_slot;
 
+// Nodes first .. end - 1: whole trees.
+typedef struct usi_span {
+    int32_t first, end;
+} usi_span;
+
 // X(type, name, count, unit, about)
 #define USI_DYN_FIELDS(X)                                                                      \
     X(usi_link, link, n_node, "", "pose, velocity, force, inertia and factors of each node")   \
@@ -59,10 +64,13 @@ typedef struct usi_slot {
     X(double, bias, n_row, "", "acceleration of the residuals without joint accelerations")    \
     X(double, phi, n_row, "", "constraint residuals")                                          \
     X(double, rhs, n_row, "", "right side, then constraint forces")                            \
-    X(double, work, n_pad, "", "a vector")
+    X(double, work, n_pad, "", "a vector")                                                     \
+    X(usi_span, run, n_tree + 1, "", "nodes that the articulated-body sweeps work on")
 
 struct us_dyn {
     const us_model *model;
+    int32_t n_run;       // how many of run are in use; one over everything unless the caller leaves trees out
+    int32_t first, end;  // the nodes that the sweeps work on now
     usi_link world;  // the world as a parent: its own axes, at rest, accelerating upwards against gravity
     us_allocator allocator;
     void *block;
@@ -89,6 +97,23 @@ static inline double usi_damping_weight(double pivot, double damp) { return (3 *
 
 // 1 / (pivot + theta damp) in one division.
 static inline double usi_damped_inverse(double pivot, double damp) { return (6 * pivot + damp) / (pivot * (6 * pivot + 4 * damp) + damp * damp); }
+
+static inline void usi_take_run(us_dyn *d, int32_t r) { d->first = d->run[r].first, d->end = d->run[r].end; }
+static inline void usi_run_all(us_dyn *d) {
+    d->n_run = 1;
+    d->run[0] = (usi_span){0, d->model->n_node};
+    usi_take_run(d, 0);
+}
+
+// Hinge angles and their sines and cosines, of all nodes at once.
+void usi_all_angles(us_dyn *d, const double *q);
+// The following work on nodes of a span; the plain forms on all.
+void usi_kinematics_of(us_dyn *d, usi_span span, const double *q, const double *v, const double *a);
+void usi_inertias_of(us_dyn *d, usi_span span, bool want_forces);
+void usi_project_forces_of(us_dyn *d, usi_span span, double *out_tau);
+void usi_crba_of(us_dyn *d, usi_span span, double *row);
+bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *damp);
+void usi_solve_of(const us_dyn *d, usi_span span, double *x);
 
 // Poses and axes of every node; with v also velocities and accelerations, the joint accelerations a (NULL: 0) included.
 void usi_kinematics(us_dyn *d, const double *q, const double *v, const double *a);

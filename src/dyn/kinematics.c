@@ -1,10 +1,11 @@
 // Positions, velocities, accelerations of all nodes, from the roots outwards; and what hangs on that: Jacobians, link poses.
 #include "dyn/kinematics.h"
 
-void usi_kinematics(us_dyn *d, const double *q, const double *v, const double *a) {
+void usi_all_angles(us_dyn *d, const double *q) { usi_angles(d, q); }
+
+void usi_kinematics_of(us_dyn *d, usi_span span, const double *q, const double *v, const double *a) {
     const us_model *m = d->model;
-    usi_angles(d, q);
-    for (int32_t i = 0; i < m->n_node; i++) {
+    for (int32_t i = span.first; i < span.end; i++) {
         const usi_node *n = &m->node[i];
         const usi_link *P = n->parent < 0 ? &d->world : &d->link[n->parent];
         int32_t first = i;
@@ -23,9 +24,16 @@ void usi_kinematics(us_dyn *d, const double *q, const double *v, const double *a
     }
 }
 
-void usi_inertias(us_dyn *d, bool want_forces) {
+void usi_kinematics(us_dyn *d, const double *q, const double *v, const double *a) {
+    usi_angles(d, q);
+    usi_kinematics_of(d, (usi_span){0, d->model->n_node}, q, v, a);
+}
+
+void usi_inertias(us_dyn *d, bool want_forces) { usi_inertias_of(d, (usi_span){0, d->model->n_node}, want_forces); }
+
+void usi_inertias_of(us_dyn *d, usi_span span, bool want_forces) {
     const us_model *m = d->model;
-    for (int32_t i = 0; i < m->n_node; i++) {
+    for (int32_t i = span.first; i < span.end; i++) {
         if (m->node[i].flags & USI_NODE_MASSIVE) {
             usi_link_inertia(&m->node[i], &d->link[i], want_forces);
         } else {
@@ -38,7 +46,7 @@ void usi_apply_wrenches(us_dyn *d, const us_wrench *wrench) {
     const us_model *m = d->model;
     for (int32_t b = 0; wrench && b < m->n_body; b++) {
         const usi_body *body = &m->body[b];
-        if (body->node < 0) continue;
+        if (body->node < d->first || body->node >= d->end) continue;
         usi_link *k = &d->link[body->node];
         usi_v4 p = usi_link_point(k, body->X_NB.p), f = usi_v4_from(wrench[b].f);
         k->f -= f;

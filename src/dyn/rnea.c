@@ -1,9 +1,11 @@
 // Inverse dynamics (recursive Newton-Euler): accelerations outwards, forces inwards.
 #include "dyn/kinematics.h"
 
-void usi_project_forces(us_dyn *d, double *out_tau) {
+void usi_project_forces(us_dyn *d, double *out_tau) { usi_project_forces_of(d, (usi_span){0, d->model->n_node}, out_tau); }
+
+void usi_project_forces_of(us_dyn *d, usi_span span, double *out_tau) {
     const us_model *m = d->model;
-    for (int32_t i = m->n_node - 1; i >= 0; i--) {
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
         const usi_link *k = &d->link[i];
         int32_t parent = m->node[i].parent;
         out_tau[i] = usi_v4_sum(k->Sw * k->n + k->Sv * k->f);

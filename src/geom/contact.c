@@ -1,9 +1,11 @@
 // Contact points of any two shapes: who meets whom.
 //
 //                     convex                half space    mesh, height field        union
-//   convex            box-box, capsules,    support       triangle by triangle      part by part
-//                     otherwise general     feature
+//   convex            features that face    support       triangle by triangle      part by part
+//                     each other            feature
 //   all other pairs   one point from us_geom_distance, where that knows the pair
+//
+// Before that the closed forms are tried (contact_quick.c): spheres, capsules, boxes, wheels on terrain, which is most of what there is.
 //
 // The kinds have an order; a pair in the other order is computed exchanged and turned round.
 #include "geom/contact.h"
@@ -46,13 +48,19 @@ static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, 
     return US_OK;
 }
 
-static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c) {
+static void add_manifold(const us_manifold *m, usi_points *c) {
+    for (int32_t i = 0; i < m->n && c->n < USI_CANDIDATES; i++) {
+        usi_point *p = &c->at[c->n++];
+        p->normal = m->normal[i], p->p_A = m->p_A[i], p->p_B = m->p_B[i], p->gap = m->gap[i], p->id = m->feature[i];
+    }
+}
+
+// What the closed forms leave over.
+static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c) {
     if (A->kind == US_GEOM_UNION) return gather_parts(A, X_WA, B, X_WB, margin, c);
     if (usi_is_convex(A->kind)) {
         if (usi_is_convex(B->kind)) {
-            if (A->kind == US_GEOM_BOX && B->kind == US_GEOM_BOX) {
-                usi_contact_boxes(A, X_WA, B, X_WB, margin, c);
-            } else if (A->kind == US_GEOM_CAPSULE && B->kind == US_GEOM_CAPSULE) {
+            if (A->kind == US_GEOM_CAPSULE && B->kind == US_GEOM_CAPSULE) {
                 usi_contact_capsules(A, X_WA, B, X_WB, margin, c);
             } else {
                 usi_contact_convex(A, X_WA, B, X_WB, margin, c);
@@ -79,11 +87,21 @@ static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
     return distance_point(A, X_WA, B, X_WB, margin, c);
 }
 
+static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c) {
+    us_manifold quick;
+    if (usi_contact_quick(A, &X_WA, B, &X_WB, margin, &quick)) {
+        add_manifold(&quick, c);
+        return US_OK;
+    }
+    return gather_general(A, X_WA, B, X_WB, margin, c);
+}
+
 us_status us_geom_contact(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, us_manifold *out_manifold) {
     if (!A || !B || !out_manifold || !(margin >= 0) || isinf(margin)) return US_ERR_ARG;
+    if (usi_contact_quick(A, &X_WA, B, &X_WB, margin, out_manifold)) return US_OK;
     usi_points c;
     c.n = 0;
-    us_status status = gather(A, X_WA, B, X_WB, margin, &c);
+    us_status status = gather_general(A, X_WA, B, X_WB, margin, &c);
     if (status) return status;
     usi_points_finish(&c, 0, out_manifold);
     return US_OK;

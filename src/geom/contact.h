@@ -45,6 +45,15 @@ static inline us_vec3 usi_vec3_unit(us_vec3 a, us_vec3 otherwise) {
     return n > 1e-150 ? us_vec3_scale(1 / n, a) : otherwise;
 }
 
+// +z of a frame, and R^T a.
+static inline us_vec3 usi_quat_z(us_quat q) {
+    return us_vec3_make(2 * (q.x * q.z + q.w * q.y), 2 * (q.y * q.z - q.w * q.x), 1 - 2 * (q.x * q.x + q.y * q.y));
+}
+static inline us_vec3 usi_mat3_back(const us_mat3 *R, us_vec3 a) {
+    const double *m = R->m;
+    return us_vec3_make(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z, m[2] * a.x + m[5] * a.y + m[8] * a.z);
+}
+
 // A length that stands for the shape's size, radius included (about half of the longest side). Convex kinds.
 double usi_geom_extent(const us_geom *g);
 // The feature that lies farthest along the unit direction d_W. `n_rim` points stand for a circle: a divisor of USI_FEATURE_POINTS.
@@ -67,9 +76,15 @@ void usi_points_finish(usi_points *c, double tolerance, us_manifold *out);
 // Room for at least half of the candidates: when there is less, what is there shrinks to a manifold's worth.
 void usi_points_make_room(usi_points *c);
 
+// The common pairs in closed form, straight into the manifold, of which only the points found are written. False: not one of them, or a
+// case that only the general methods can do; the manifold is then garbage.
+bool usi_contact_quick(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
+// Two boxes without radius; a sphere, capsule or cylinder on a height field (B).
+bool usi_contact_boxes(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
+bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
+
 // Candidates of a pair. All poses in W, points with a gap above the margin are left out.
 void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c);
-void usi_contact_boxes(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c);
 void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c);
 // A convex shape on a half space (B).
 void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c);

@@ -8,13 +8,22 @@
 //      |   B    |                         X     one point, where the two edges pass each other
 //    ==o========o==  <- reference        / \    .
 //
-// On a face axis the incident face is clipped by the reference face (contact_poly.c): up to 8 corners, of which 4 are kept. A tilt of
-// a millionth turns face against edge and A's face against B's, and with them every id, so an edge must be better than a face, and
-// B's face better than A's, by more than a small bias.
+// On a face axis the incident face is cut by the four sides of the reference face, in the reference's own coordinates: x and y along its
+// sides, z its height over the face, which is the gap. Up to 8 corners are left, of which 4 are kept.
 //
-// Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true distance; then, and for
-// rounded boxes, the general method takes over.
+// Friction remembers points by their ids, and a tilt of a millionth must not change them. So an edge must be better than a face by
+// more than a small bias; of two faces that lie on each other the larger is the reference, however they are tilted; of others A's, unless
+// B's is better by more than the bias. Corners that stick out of the reference by less than a tolerance stay, moved onto its rim. Among
+// more than four corners the choice is made with the same tolerance, in the order of the incident face.
+//
+// Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true distance; then the general
+// method takes over.
 #include "geom/contact.h"
+
+enum { CORNERS = 8, LINE_OF_REF = 32 };
+
+// Cosine of 0.02 rad: faces that lie on each other.
+#define PARALLEL 0.9998
 
 typedef struct posed_box {
     us_vec3 axis[3];  // columns of R_WG
@@ -22,32 +31,13 @@ typedef struct posed_box {
     us_vec3 p;
 } posed_box;
 
-static posed_box pose_box(const us_geom *g, us_pose X) {
-    us_mat3 R = us_quat_matrix(X.q);
-    posed_box b = {{{R.m[0], R.m[3], R.m[6]}, {R.m[1], R.m[4], R.m[7]}, {R.m[2], R.m[5], R.m[8]}}, {g->size[0], g->size[1], g->size[2]}, X.p};
+static inline posed_box pose_box(const us_geom *g, const us_pose *X) {
+    us_mat3 R = us_quat_matrix(X->q);
+    posed_box b = {{{R.m[0], R.m[3], R.m[6]}, {R.m[1], R.m[4], R.m[7]}, {R.m[2], R.m[5], R.m[8]}}, {g->size[0], g->size[1], g->size[2]}, X->p};
     return b;
 }
 
-// The face along +-axis k, counter-clockwise seen from outside.
-static void face_of(const posed_box *b, int k, double side, usi_feature *f) {
-    int i = (k + 1) % 3, j = (k + 2) % 3;
-    us_vec3 u = us_vec3_scale(b->half[i], b->axis[i]), v = us_vec3_scale(side * b->half[j], b->axis[j]);
-    f->normal = us_vec3_scale(side, b->axis[k]);
-    us_vec3 c = usi_vec3_ahead(b->p, b->half[k], f->normal), low = us_vec3_sub(c, u), high = us_vec3_add(c, u);
-    f->n = 4, f->id = (uint32_t)(2 * k + (side > 0));
-    f->p[0] = us_vec3_sub(low, v), f->p[1] = us_vec3_sub(high, v), f->p[2] = us_vec3_add(high, v), f->p[3] = us_vec3_add(low, v);
-}
-
-// The face that looks along d best.
-static void face_towards(const posed_box *b, us_vec3 d, usi_feature *f) {
-    double a[3], best = -1;
-    int k = 0;
-    for (int i = 0; i < 3; i++) {
-        a[i] = us_vec3_dot(b->axis[i], d);
-        if (fabs(a[i]) > best) best = fabs(a[i]), k = i;
-    }
-    face_of(b, k, a[k] < 0 ? -1 : 1, f);
-}
+// ---- Edges ----
 
 // The middle of the edge along axis k that lies farthest in direction d. *out_id tells which of the four.
 static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_id) {
@@ -62,23 +52,183 @@ static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_
     return p;
 }
 
+static inline void put(us_manifold *m, us_vec3 n, us_vec3 p_A, us_vec3 p_B, double gap, uint64_t id) {
+    int32_t i = m->n++;
+    m->normal[i] = n, m->p_A[i] = p_A, m->p_B[i] = p_B, m->gap[i] = gap, m->feature[i] = id;
+}
+
 // Where an edge of A passes an edge of B; false when the lines pass beyond an end.
-static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_vec3 n, double margin, usi_points *c) {
+static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_vec3 n, double margin, us_manifold *m) {
     uint32_t id_A, id_B;
     us_vec3 a = edge_towards(A, i, us_vec3_scale(-1, n), &id_A), b = edge_towards(B, j, n, &id_B), d = us_vec3_sub(b, a);
     us_vec3 u = A->axis[i], v = B->axis[j];
     double uv = us_vec3_dot(u, v), du = us_vec3_dot(d, u), dv = us_vec3_dot(d, v), w = 1 - uv * uv;
     double s = (du - uv * dv) / w, t = (uv * du - dv) / w, slack = 1 + 1e-9;
     if (!(fabs(s) <= A->half[i] * slack && fabs(t) <= B->half[j] * slack)) return false;
-    usi_points_add(c, margin, n, usi_vec3_ahead(a, s, u), usi_vec3_ahead(b, t, v), 1ull << 52 | (uint64_t)id_A << 16 | id_B);
+    us_vec3 p_A = usi_vec3_ahead(a, s, u), p_B = usi_vec3_ahead(b, t, v);
+    double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
+    if (gap <= margin) put(m, n, p_A, p_B, gap, 1ull << 52 | (uint64_t)id_A << 16 | id_B);
     return true;
 }
 
-void usi_contact_boxes(const us_geom *geom_A, us_pose X_WA, const us_geom *geom_B, us_pose X_WB, double margin, usi_points *c) {
-    if (geom_A->radius > 0 || geom_B->radius > 0) {
-        usi_contact_convex(geom_A, X_WA, geom_B, X_WB, margin, c);
-        return;
+// ---- Faces ----
+
+typedef struct corner {
+    double c[3];       // x, y along the reference's sides, z over its face
+    uint32_t in, out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
+} corner;
+
+// One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved onto the side, towards
+// the middle of what is left, so that they keep their id and stay on both faces.
+static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance, uint32_t line, corner *to) {
+    double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
+    for (int32_t i = 0; i < n; i++) {
+        s[i] = sign * from[i].c[axis] - limit;
+        most = s[i] > most ? s[i] : most, least = s[i] < least ? s[i] : least;
     }
+    if (least > 0) return 0;
+    double middle[3] = {0, 0, 0}, share = 1.0 / n;
+    for (int32_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++) middle[k] += share * from[i].c[k];
+    }
+    double depth = limit - sign * middle[axis];
+    bool is_moved[CORNERS + 4];
+    for (int32_t i = 0; i < n; i++) {
+        is_moved[i] = false;
+        if (!(s[i] > 0 && s[i] <= tolerance)) continue;
+        // Not where the way to the middle runs along the side: the corner would go far.
+        double x = middle[0] - from[i].c[0], y = middle[1] - from[i].c[1];
+        is_moved[i] = depth > 0 && depth * depth > 0.01 * (x * x + y * y);
+    }
+    int32_t m = 0;
+    // A convex polygon gains one corner at most; the second condition holds for what rounding makes of it.
+    for (int32_t i = 0; i < n && m + 2 <= CORNERS + 4; i++) {
+        int32_t j = i + 1 < n ? i + 1 : 0;
+        bool in_i = s[i] <= 0 || is_moved[i], in_j = s[j] <= 0 || is_moved[j];
+        if (in_i) {
+            to[m] = from[i];
+            if (is_moved[i]) {
+                double x = s[i] / (s[i] + depth);
+                for (int k = 0; k < 3; k++) to[m].c[k] += x * (middle[k] - from[i].c[k]);
+            }
+            m++;
+        }
+        if (in_i == in_j) continue;
+        // Between a moved corner and one that is out, the line meets the side at the moved corner: nothing is added.
+        if (is_moved[i] || is_moved[j]) {
+            if (is_moved[i]) to[m - 1].out = line;
+            continue;
+        }
+        double t = s[i] / (s[i] - s[j]);
+        for (int k = 0; k < 3; k++) to[m].c[k] = from[i].c[k] + t * (from[j].c[k] - from[i].c[k]);
+        to[m].in = in_i ? from[i].out : line;
+        to[m].out = in_i ? line : from[i].out;
+        m++;
+    }
+    return m;
+}
+
+static inline double area2(const corner *a, const corner *b, const corner *c) {
+    return (b->c[0] - a->c[0]) * (c->c[1] - a->c[1]) - (b->c[1] - a->c[1]) * (c->c[0] - a->c[0]);
+}
+
+static inline double length2(const corner *a, const corner *b) {
+    double x = b->c[0] - a->c[0], y = b->c[1] - a->c[1];
+    return sqrt(x * x + y * y);
+}
+
+// Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest outside of that. A later
+// one must win by the tolerance, so that equal ones do not take turns. The deepest of all is among them, within the bias.
+static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
+    if (n <= USI_FACE_POINTS) return n;
+    for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
+        int32_t best = k;
+        double score = -INFINITY, turn = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1, scale[3] = {1, 1, 1};
+        if (k == 2) scale[0] = 1 / (length2(&p[0], &p[1]) + tolerance);
+        for (int a = 0; a < 3 && k == 3; a++) scale[a] = -turn / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
+        for (int32_t i = k; i < n; i++) {
+            double s;
+            if (k == 0) {
+                s = -p[i].c[2];
+            } else if (k == 1) {
+                s = length2(&p[0], &p[i]);
+            } else if (k == 2) {
+                s = fabs(area2(&p[0], &p[1], &p[i])) * scale[0];
+            } else {
+                double a = area2(&p[0], &p[1], &p[i]) * scale[0], b = area2(&p[1], &p[2], &p[i]) * scale[1], c = area2(&p[2], &p[0], &p[i]) * scale[2];
+                s = a > b ? a : b, s = s > c ? s : c;
+            }
+            if (s > score + (i == k ? 0 : tolerance)) score = s, best = i;
+        }
+        corner t = p[k];
+        p[k] = p[best], p[best] = t;
+    }
+    int32_t deepest = 0;
+    double kept = INFINITY;
+    for (int32_t i = 0; i < n; i++) {
+        if (p[i].c[2] < p[deepest].c[2]) deepest = i;
+        if (i < USI_FACE_POINTS) kept = p[i].c[2] < kept ? p[i].c[2] : kept;
+    }
+    if (p[deepest].c[2] < kept - bias) p[0] = p[deepest];
+    return USI_FACE_POINTS;
+}
+
+// The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t: I's middle in Q. Returns the
+// least gap of the points added, infinite when there is none.
+static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3], const double t[3], bool ref_is_A, double margin,
+                         double tolerance, double bias, us_manifold *m) {
+    int x = (k + 1) % 3, y = (k + 2) % 3, f = 0;
+    for (int i = 1; i < 3; i++) f = fabs(R[k][i]) > fabs(R[k][f]) ? i : f;
+    double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
+    int u = (f + 1) % 3, v = (f + 2) % 3;
+    double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
+    corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
+    double middle[3], along_u[3], along_v[3];
+    const int row[3] = {x, y, k};
+    for (int c = 0; c < 3; c++) {
+        int r = row[c];
+        double sign = c == 2 ? side : 1;
+        middle[c] = sign * (t[r] + hf * R[r][f]), along_u[c] = sign * hu * R[r][u], along_v[c] = sign * hv * R[r][v];
+    }
+    middle[2] -= Q->half[k];
+    for (int32_t i = 0; i < 4; i++) {
+        double su = i == 1 || i == 2 ? 1 : -1, sv = i >= 2 ? 1 : -1;
+        for (int c = 0; c < 3; c++) now[i].c[c] = middle[c] + su * along_u[c] + sv * along_v[c];
+        now[i].in = (uint32_t)(i > 0 ? i - 1 : 3), now[i].out = (uint32_t)i;
+    }
+    int32_t n = 4;
+    const double limit[2] = {Q->half[x], Q->half[y]};
+    for (uint32_t line = 0; line < 4 && n > 0; line++) {
+        int axis = (int)(line >> 1);
+        double sign = line & 1 ? 1 : -1;
+        bool is_out = false;
+        for (int32_t i = 0; i < n; i++) is_out |= sign * now[i].c[axis] > limit[axis];
+        if (!is_out) continue;
+        n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
+        corner *swap = now;
+        now = next, next = swap;
+    }
+    double least = INFINITY;
+    int32_t n_near = 0;
+    for (int32_t i = 0; i < n; i++) {
+        least = now[i].c[2] < least ? now[i].c[2] : least;
+        if (now[i].c[2] <= margin) now[n_near++] = now[i];
+    }
+    n = choose(now, n_near, tolerance, bias);
+    us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr, on = usi_vec3_ahead(Q->p, Q->half[k], nr);
+    uint64_t id = (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
+    for (int32_t i = 0; i < n; i++) {
+        const double *c = now[i].c;
+        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]), on_inc = usi_vec3_ahead(on_ref, c[2], nr);
+        put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2], id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
+    }
+    return least;
+}
+
+static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3] * b->half[(k + 2) % 3]; }
+
+bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB, double margin, us_manifold *m) {
+    m->n = 0;
     posed_box A = pose_box(geom_A, X_WA), B = pose_box(geom_B, X_WB);
     us_vec3 t_W = us_vec3_sub(B.p, A.p);
     double R[3][3], Q[3][3], t[3];
@@ -92,13 +242,14 @@ void usi_contact_boxes(const us_geom *geom_A, us_pose X_WA, const us_geom *geom_
         double s = fabs(t[i]) - (A.half[i] + Q[i][0] * B.half[0] + Q[i][1] * B.half[1] + Q[i][2] * B.half[2]);
         if (s > face_A) face_A = s, best_A = i, side_A = t[i];
     }
-    if (!(face_A <= margin)) return;
+    if (!(face_A <= margin)) return true;
+    double t_B[3];
     for (int j = 0; j < 3; j++) {
-        double d = t[0] * R[0][j] + t[1] * R[1][j] + t[2] * R[2][j];
-        double s = fabs(d) - (B.half[j] + Q[0][j] * A.half[0] + Q[1][j] * A.half[1] + Q[2][j] * A.half[2]);
-        if (s > face_B) face_B = s, best_B = j, side_B = d;
+        t_B[j] = t[0] * R[0][j] + t[1] * R[1][j] + t[2] * R[2][j];
+        double s = fabs(t_B[j]) - (B.half[j] + Q[0][j] * A.half[0] + Q[1][j] * A.half[1] + Q[2][j] * A.half[2]);
+        if (s > face_B) face_B = s, best_B = j, side_B = t_B[j];
     }
-    if (!(face_B <= margin)) return;
+    if (!(face_B <= margin)) return true;
     double size = fmin(fmax(A.half[0], fmax(A.half[1], A.half[2])), fmax(B.half[0], fmax(B.half[1], B.half[2])));
     double bias = USI_FACE_BIAS * size, tolerance = USI_CLIP_TOLERANCE * size, face = fmax(face_A, face_B);
     double edge = face + bias;
@@ -108,38 +259,32 @@ void usi_contact_boxes(const us_geom *geom_A, us_pose X_WA, const us_geom *geom_
         for (int j = 0; j < 3; j++) {
             int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
             double l2 = 1 - R[i][j] * R[i][j];
-            if (l2 < 1e-6) continue;  // parallel edges: a face axis says the same
             double s = fabs(t[i2] * R[i1][j] - t[i1] * R[i2][j]);
             s -= A.half[i1] * Q[i2][j] + A.half[i2] * Q[i1][j] + B.half[j1] * Q[i][j2] + B.half[j2] * Q[i][j1];
-            // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that.
-            if (s > 0 ? s * s > edge * fabs(edge) * l2 : edge < 0 && s * s < edge * edge * l2) {
-                edge = s / sqrt(l2), edge_i = i, edge_j = j;
-            }
+            // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel edges say what a face says.
+            bool is_better = s > 0 ? s * s > edge * fabs(edge) * l2 : edge < 0 && s * s < edge * edge * l2;
+            if (is_better && l2 >= 1e-6) edge = s / sqrt(l2), edge_i = i, edge_j = j;
         }
     }
-    if (edge_i >= 0 && edge > margin) return;
-    int32_t first = c->n;
+    if (edge_i >= 0 && edge > margin) return true;
     if (edge_i >= 0) {
         us_vec3 n = usi_vec3_unit(us_vec3_cross(A.axis[edge_i], B.axis[edge_j]), us_vec3_make(0, 0, 1));
         if (us_vec3_dot(n, t_W) > 0) n = us_vec3_scale(-1, n);
-        if (edges_meet(&A, edge_i, &B, edge_j, n, margin, c)) return;
-    } else {
-        bool is_A = face_A >= face_B - bias;
-        usi_feature ref, inc;
-        if (is_A) {
-            face_of(&A, best_A, side_A < 0 ? -1 : 1, &ref);
-            face_towards(&B, us_vec3_scale(-1, ref.normal), &inc);
-        } else {
-            face_of(&B, best_B, side_B < 0 ? 1 : -1, &ref);
-            face_towards(&A, us_vec3_scale(-1, ref.normal), &inc);
-        }
-        double least = usi_clip_face(&ref, &inc, is_A, tolerance, margin, c);
-        // Apart, only a point pair that reaches the axis's distance proves it to be the distance.
-        if (c->n > first && fabs(least - (is_A ? face_A : face_B)) <= bias) {
-            usi_points_keep_flat(c, first, USI_FACE_POINTS, tolerance);
-            return;
-        }
-        c->n = first;
+        return edges_meet(&A, edge_i, &B, edge_j, n, margin, m);
     }
-    usi_contact_convex(geom_A, X_WA, geom_B, X_WB, margin, c);
+    bool is_A = face_A >= face_B - bias;
+    if (Q[best_A][best_B] > PARALLEL) is_A = face_area(&A, best_A) >= face_area(&B, best_B);
+    double least;
+    if (is_A) {
+        least = faces_meet(&A, &B, best_A, side_A < 0 ? -1 : 1, R, t, true, margin, tolerance, 0.4 * bias, m);
+    } else {
+        double S[3][3], back[3];
+        for (int i = 0; i < 3; i++) {
+            back[i] = -t_B[i];
+            for (int j = 0; j < 3; j++) S[i][j] = R[j][i];
+        }
+        least = faces_meet(&B, &A, best_B, side_B < 0 ? 1 : -1, S, back, false, margin, tolerance, 0.4 * bias, m);
+    }
+    // Apart, only a point pair that reaches the axis's distance proves it to be the distance.
+    return m->n > 0 && fabs(least - face) <= bias;
 }

@@ -10,7 +10,8 @@
 // if need be, so that both orders give the same bits. A radius, also that of a mesh or a union, is taken off at the end.
 //
 // Two half spaces have a distance only when their faces look at each other exactly; others overlap without end: US_ERR_ARG.
-// An intersection has no farthest points in closed form and is refused: US_ERR_ARG. Clip its parts into a hull instead.
+// An intersection counts as convex: its farthest points are found by cutting planes (meet.c), to 1e-7 of its size. One that is empty or without end
+// is refused: US_ERR_ARG.
 //
 // What a surface of triangles answers. Apart, the distance is exact. Where a convex shape crosses the surface, each triangle by itself
 // gives the shortest way off it, and the deepest counts: exact on flat ground and on ridges, a lower bound of the depth in a
@@ -26,7 +27,7 @@
 // a closed mesh is pushed out through the nearest face's plane: right for convex solids when that face is the nearest, an estimate otherwise.
 // Mesh against mesh or height field is each triangle of the first as a shape of its own; a mesh wholly inside another is
 // not told from one outside (surfaces, not solids).
-#include "geom/gjk.h"
+#include "geom/meet.h"
 
 #include <float.h>
 
@@ -336,15 +337,20 @@ static us_status half_space_core(us_pose X_WA, const us_geom *B, us_pose X_WB, u
 
 // ---- every pair ---------------------------------------------------------------------------------------------------------
 
+static bool is_convex(us_geom_kind kind) { return usi_is_convex(kind) || kind == US_GEOM_INTERSECTION; }
+
 static us_status check(const us_geom *g) {
-    if (!g || (int)g->kind < 0 || g->kind >= US_GEOM_COUNT || g->kind == US_GEOM_INTERSECTION) return US_ERR_ARG;
+    if (!g || (int)g->kind < 0 || g->kind >= US_GEOM_COUNT) return US_ERR_ARG;
     if (g->kind == US_GEOM_CONVEX && !g->hull) return US_ERR_ARG;
     if (g->kind == US_GEOM_MESH && (!g->mesh || g->mesh->n_node < 1)) return US_ERR_ARG;
     if (g->kind == US_GEOM_HEIGHT_FIELD && (!g->field || g->field->n_x < 2 || g->field->n_y < 2)) return US_ERR_ARG;
-    if (g->kind != US_GEOM_UNION) return US_OK;
+    if (g->kind != US_GEOM_UNION && g->kind != US_GEOM_INTERSECTION) return US_OK;
     if (!g->parts || g->n_part < 1) return US_ERR_ARG;
-    for (int32_t i = 0; i < g->n_part; i++)
-        if (check(&g->parts[i].geom)) return US_ERR_ARG;
+    for (int32_t i = 0; i < g->n_part; i++) {
+        us_geom_kind kind = g->parts[i].geom.kind;
+        bool may_meet = is_convex(kind) || kind == US_GEOM_HALF_SPACE;
+        if (check(&g->parts[i].geom) || (g->kind == US_GEOM_INTERSECTION && !may_meet)) return US_ERR_ARG;
+    }
     return US_OK;
 }
 
@@ -367,20 +373,25 @@ static us_gap posed(us_gap g, us_pose X_WG) {
     return (us_gap){g.distance, us_pose_point(X_WG, g.p_A), us_pose_point(X_WG, g.p_B), us_quat_rotate(X_WG.q, g.normal)};
 }
 
-// A before B: kinds in the order of the list.
+// A before B: kinds in the order of the list, but that an intersection comes before what is not convex.
 static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, us_gap *out) {
+    if (B->kind == US_GEOM_INTERSECTION && !is_convex(A->kind)) {
+        us_status status = ordered(B, X_WB, A, X_WA, out);
+        if (!status) *out = usi_gap_turned(*out);
+        return status;
+    }
     if (B->kind == US_GEOM_UNION) return to_union(A, X_WA, B, X_WB, out);
-    if (usi_is_convex(B->kind)) {
+    if (is_convex(B->kind)) {
         *out = usi_convex_gap(A, X_WA, B, X_WB);
         return US_OK;
     }
-    if (usi_is_convex(A->kind) && B->kind == US_GEOM_HALF_SPACE) {
+    if (is_convex(A->kind) && B->kind == US_GEOM_HALF_SPACE) {
         us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
         *out = usi_gap_swept(usi_gap_turned(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0, B->radius);
         return US_OK;
     }
     us_pose X_BA = us_pose_mul(us_pose_inverse(X_WB), X_WA);
-    if (usi_is_convex(A->kind)) {
+    if (is_convex(A->kind)) {
         if (B->kind == US_GEOM_MESH)
             *out = convex_mesh(A, X_BA, B->mesh);
         else {
@@ -411,6 +422,8 @@ us_status us_geom_distance(const us_geom *A, us_pose X_WA, const us_geom *B, us_
     if (!out_gap || check(A) || check(B)) return US_ERR_ARG;
     us_gap gap;
     us_status status = distance(A, X_WA, B, X_WB, &gap);
+    // Poses and sizes are numbers, so this is an intersection that is empty or without end.
+    if (!status && isnan(gap.distance)) status = US_ERR_ARG;
     if (!status) *out_gap = gap;
     return status;
 }

@@ -21,7 +21,7 @@
 
 #include <float.h>
 
-enum { MAX_CORNERS = 128, MAX_FACES = 2 * MAX_CORNERS };
+enum { MAX_CORNERS = 256, MAX_FACES = 2 * MAX_CORNERS };
 // Relative to C's size: what counts as no thickness; what is good enough; what counts as seen; what counts as one point.
 // A face thinner than 1e-12 has a normal that is off by 1e-4 and more; finer figures than these lead round bodies into such faces.
 static const double FLAT = 1e-12, ENOUGH = 1e-11, SEEN = 2e-12, SAME = 1e-13;
@@ -327,6 +327,7 @@ usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
     P.pair = pair;
     P.size = us_vec3_norm(pair->p_AB);
     P.n_corner = P.n_face = 0;
+    const double enough = ENOUGH + pair->noise;
     us_vec3 flat;
     if (!find_tetrahedron(&P, &flat)) return flat_gap(pair, flat, touch);
     answer best = {P.face[0], DBL_MAX};
@@ -341,7 +342,7 @@ usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
         double depth = us_vec3_dot(f->normal, s.w);
         P.size = fmax(P.size, us_vec3_norm(s.w));
         if (depth < best.depth) best = (answer){*f, depth};
-        is_converged = best.depth - f->offset <= ENOUGH * P.size;
+        is_converged = best.depth - f->offset <= enough * P.size;
         if (is_converged) break;
         if (is_corner(&P, s.w)) {
             // The face claims that one of the polytope's own corners is in front of it: its normal is rounding and says nothing.
@@ -353,7 +354,7 @@ usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
     }
     if (best.depth == DBL_MAX) return flat_gap(pair, pair->up, touch);
     usi_core_gap g = finish(&P, &best);
-    const double loose = 10 * ENOUGH * P.size;
+    const double loose = 10 * enough * P.size;
     if (!is_converged || has_doubt || us_vec3_norm(rest_of(&g)) > loose) polish(&P, &g);
     if (us_vec3_norm(rest_of(&g)) > loose) newton(&P, &g);
     if (us_vec3_norm(rest_of(&g)) > 1e-6 * P.size) straighten(&P, &g);

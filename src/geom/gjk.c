@@ -18,6 +18,8 @@
 // cores, so shapes whose radii alone overlap never get there, and their normal is as good as that of separate shapes.
 #include "geom/gjk.h"
 
+#include "geom/meet.h"
+
 #include <float.h>
 #include <string.h>
 
@@ -37,8 +39,9 @@ static us_vec3 mul_transposed(const us_mat3 *R, us_vec3 a) {
 
 usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
     usi_difference s;
-    s.a = usi_core_support(pair->A, d);
-    us_vec3 b_B = usi_core_support(pair->B, mul_transposed(&pair->R_AB, us_vec3_scale(-1, d)));
+    us_vec3 d_B = mul_transposed(&pair->R_AB, us_vec3_scale(-1, d));
+    s.a = pair->meet_A ? usi_meet_support(pair->meet_A, d) : usi_core_support(pair->A, d);
+    us_vec3 b_B = pair->meet_B ? usi_meet_support(pair->meet_B, d_B) : usi_core_support(pair->B, d_B);
     s.b = us_vec3_add(pair->p_AB, us_mat3_mul_vec(&pair->R_AB, b_B));
     s.w = us_vec3_sub(s.a, s.b);
     return s;
@@ -139,7 +142,7 @@ bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out) {
         usi_difference s = usi_pair_support(pair, us_vec3_scale(-1, now.v));
         size2 = fmax(size2, us_vec3_dot(s.w, s.w));
         gain = now.vv - us_vec3_dot(now.v, s.w);
-        if (gain <= ENOUGH * now.vv + 2 * DBL_EPSILON * sqrt(size2 * now.vv)) break;
+        if (gain <= ENOUGH * now.vv + (2 * DBL_EPSILON + pair->noise) * sqrt(size2 * now.vv)) break;
         simplex grown = now;
         grown.s[grown.n++] = s;
         simplex next = nearest(&grown);
@@ -250,21 +253,47 @@ static int compare_points(const us_vec3 *a, int32_t n_a, const us_vec3 *b, int32
     return a == b ? 0 : memcmp(a, b, (size_t)n_a * sizeof *a);
 }
 
-bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
-    if (A->kind != B->kind) return A->kind > B->kind;
-    const double place[2][7] = {{X_WA.p.x, X_WA.p.y, X_WA.p.z, X_WA.q.w, X_WA.q.x, X_WA.q.y, X_WA.q.z},
-                                {X_WB.p.x, X_WB.p.y, X_WB.p.z, X_WB.q.w, X_WB.q.x, X_WB.q.y, X_WB.q.z}};
-    int order = compare(place[0], place[1], 7);
-    if (!order) order = compare(&A->radius, &B->radius, 1);
+static int compare_poses(us_pose X, us_pose Y) {
+    const double place[2][7] = {{X.p.x, X.p.y, X.p.z, X.q.w, X.q.x, X.q.y, X.q.z}, {Y.p.x, Y.p.y, Y.p.z, Y.q.w, Y.q.x, Y.q.y, Y.q.z}};
+    return compare(place[0], place[1], 7);
+}
+
+// Shapes by what they are made of; 0 when nothing tells them apart.
+static int compare_shapes(const us_geom *A, const us_geom *B) {
+    if (A->kind != B->kind) return A->kind < B->kind ? -1 : 1;
+    int order = compare(&A->radius, &B->radius, 1);
     if (!order) order = compare(A->size, B->size, 3);
     for (int i = 0; !order && i < 4; i++) {
         const double point[2][3] = {{A->point[i].x, A->point[i].y, A->point[i].z}, {B->point[i].x, B->point[i].y, B->point[i].z}};
         order = compare(point[0], point[1], 3);
     }
-    // Two bodies of many corners in one place: by what they are made of.
-    if (!order && A->kind == US_GEOM_CONVEX) order = compare_points(A->hull->vertex, A->hull->n_vertex, B->hull->vertex, B->hull->n_vertex);
-    if (!order && A->kind == US_GEOM_MESH) order = compare_points(A->mesh->vertex, A->mesh->n_vertex, B->mesh->vertex, B->mesh->n_vertex);
-    return order > 0;
+    if (order) return order;
+    switch (A->kind) {
+    case US_GEOM_CONVEX: return compare_points(A->hull->vertex, A->hull->n_vertex, B->hull->vertex, B->hull->n_vertex);
+    case US_GEOM_MESH: return compare_points(A->mesh->vertex, A->mesh->n_vertex, B->mesh->vertex, B->mesh->n_vertex);
+    case US_GEOM_HEIGHT_FIELD: {
+        const us_height_field *f = A->field, *g = B->field;
+        if (f->n_x != g->n_x || f->n_y != g->n_y) return f->n_x != g->n_x ? (f->n_x < g->n_x ? -1 : 1) : (f->n_y < g->n_y ? -1 : 1);
+        const double grid[2][2] = {{f->dx, f->dy}, {g->dx, g->dy}};
+        order = compare(grid[0], grid[1], 2);
+        return order || f == g ? order : compare(f->height, g->height, f->n_x * f->n_y);
+    }
+    case US_GEOM_UNION:
+    case US_GEOM_INTERSECTION:
+        if (A->n_part != B->n_part) return A->n_part < B->n_part ? -1 : 1;
+        for (int32_t i = 0; !order && i < A->n_part; i++) {
+            order = compare_shapes(&A->parts[i].geom, &B->parts[i].geom);
+            if (!order) order = compare_poses(A->parts[i].X_GP, B->parts[i].X_GP);
+        }
+        return order;
+    default: return 0;
+    }
+}
+
+bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
+    if (A->kind != B->kind) return A->kind > B->kind;
+    int order = compare_poses(X_WA, X_WB);
+    return (order ? order : compare_shapes(A, B)) > 0;
 }
 
 // Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search, a little too far out. A face of
@@ -276,6 +305,37 @@ static usi_core_gap look_again(const usi_pair *pair, const usi_core_gap *first) 
     return by_face.distance >= g.distance - 10 * SLACK * us_vec3_norm(pair->p_AB) ? by_face : g;
 }
 
+static usi_core_gap pair_gap(const usi_pair *pair) {
+    usi_core_gap g;
+    if (!usi_gjk(pair, pair->p_AB, &g)) return usi_epa(pair, &g);
+    return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? look_again(pair, &g) : g;
+}
+
+static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
+    us_gap gap = {g->distance, us_pose_point(X_WA, g->a), us_pose_point(X_WA, g->b), us_quat_rotate(X_WA.q, g->normal)};
+    return gap;
+}
+
+// An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked for. NaN: nothing is in it, or it has
+// no end.
+static us_gap meeting_gap(usi_pair *pair, us_pose X_WA) {
+    usi_meet meet_A, meet_B;
+    us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
+    if (!usi_meet_init(&meet_B, pair->B)) return none;
+    pair->meet_B = &meet_B;
+    // Curved parts only: flat ones are exact. 3e-7: three times what a farthest point may be outside.
+    pair->noise = meet_B.n_part > 0 ? 3e-7 : 0;
+    if (pair->A->kind == US_GEOM_INTERSECTION) {
+        if (!usi_meet_init(&meet_A, pair->A)) return none;
+        pair->meet_A = &meet_A;
+        if (meet_A.n_part > 0) pair->noise = 3e-7;
+    }
+    us_vec3 up = us_vec3_make(0, 0, 1);
+    if (isnan(usi_meet_support(&meet_B, up).x) || (pair->meet_A && isnan(usi_meet_support(&meet_A, up).x))) return none;
+    usi_core_gap g = pair_gap(pair);
+    return gap_in_world(&g, X_WA);
+}
+
 // Cores only. Everything is computed from A's origin, so that shapes far from W's origin lose nothing.
 static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
     if (B->kind <= US_GEOM_CAPSULE) {
@@ -285,16 +345,14 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
     }
     if (A->kind == US_GEOM_SPHERE && B->kind == US_GEOM_BOX) return point_box(X_WA.p, B->size, X_WB);
     us_quat q_AW = us_quat_conj(X_WA.q);
-    usi_pair pair = {A, B, us_quat_matrix(us_quat_mul(q_AW, X_WB.q)), us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
-                     us_quat_rotate(q_AW, us_vec3_make(0, 0, 1))};
-    usi_core_gap g;
-    if (!usi_gjk(&pair, pair.p_AB, &g)) {
-        g = usi_epa(&pair, &g);
-    } else if (g.slack > SLACK * us_vec3_norm(pair.p_AB)) {
-        g = look_again(&pair, &g);
-    }
-    us_gap gap = {g.distance, us_pose_point(X_WA, g.a), us_pose_point(X_WA, g.b), us_quat_rotate(X_WA.q, g.normal)};
-    return gap;
+    usi_pair pair = {.A = A,
+                     .B = B,
+                     .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
+                     .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
+                     .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1))};
+    if (B->kind == US_GEOM_INTERSECTION) return meeting_gap(&pair, X_WA);
+    usi_core_gap g = pair_gap(&pair);
+    return gap_in_world(&g, X_WA);
 }
 
 us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {

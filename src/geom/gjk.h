@@ -5,11 +5,14 @@
 #include "geom/geom.h"
 
 // Two cores in A's frame. Their difference C = { a - b } holds the origin where they overlap, and is as far from it as they are apart.
+typedef struct usi_meet usi_meet;
 typedef struct usi_pair {
     const us_geom *A, *B;
     us_mat3 R_AB;
     us_vec3 p_AB;
-    us_vec3 up;  // +z of W, in A: the way out where the shapes do not prefer one
+    us_vec3 up;                 // +z of W, in A: the way out where the shapes do not prefer one
+    usi_meet *meet_A, *meet_B;  // of intersections, otherwise NULL
+    double noise;               // of the supports of intersections, relative to the size of C; 0 without
 } usi_pair;
 
 // A point of C with the two points it is made of.

@@ -11,7 +11,7 @@
 //
 // Where several points are equally far, any of them is right; round flat faces (disc, cylinder) then give their centre, and boxes the
 // corner on the side of the sign bit, so that the same direction always gives the same point.
-#include "geom/geom.h"
+#include "geom/meet.h"
 
 enum {
     CLIMB_FROM = 48,   // hulls with more vertices are climbed, since below that looking at all of them is quicker
@@ -48,6 +48,27 @@ static int n_size(us_geom_kind kind) {
 static int n_point(us_geom_kind kind) { return kind == US_GEOM_TRIANGLE ? 3 : kind == US_GEOM_TETRAHEDRON ? 4 : 0; }
 
 static us_status check_at(const us_geom *g, int depth, us_error *err);
+
+// Every intersection has an end, and something in it; one within another need not have an end itself.
+static us_status check_meeting(const us_geom *g, us_error *err) {
+    us_status status = US_OK;
+    for (int32_t i = 0; g->kind == US_GEOM_UNION && i < g->n_part && !status; i++) status = check_meeting(&g->parts[i].geom, err);
+    if (g->kind != US_GEOM_INTERSECTION) return status;
+    us_aabb box = us_geom_box(g, us_pose_identity());
+    usi_meet meet;
+    bool is_empty = box.min.x > box.max.x || box.min.y > box.max.y || box.min.z > box.max.z;
+    if (!is_empty && !isfinite(us_vec3_norm(us_vec3_sub(box.max, box.min)))) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "add a box around it to the parts", "an intersection of half spaces alone may have no end");
+    }
+    if (!is_empty && !usi_meet_init(&meet, g)) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "intersect fewer shapes, or give their intersection as one hull",
+                            "an intersection has more than %d parts", USI_MEET_PARTS);
+    }
+    if (is_empty || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x)) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "move the parts together", "the parts of an intersection have nothing in common");
+    }
+    return US_OK;
+}
 
 static us_status check_parts(const us_geom *g, int depth, us_error *err) {
     const char *name = us_geom_kind_name(g->kind);
@@ -115,7 +136,8 @@ static us_status check_at(const us_geom *g, int depth, us_error *err) {
 
 us_status us_geom_check(const us_geom *geom, us_error *err) {
     if (!geom) return us_error_set(err, US_ERR_ARG, NULL, "give a shape", "no shape to check");
-    return check_at(geom, 0, err);
+    us_status status = check_at(geom, 0, err);
+    return status ? status : check_meeting(geom, err);
 }
 
 // ---- Support points ----
@@ -205,6 +227,10 @@ us_vec3 usi_core_support(const us_geom *g, us_vec3 d) {
     case US_GEOM_ELLIPSOID: return ellipsoid_support(s, d);
     case US_GEOM_TETRAHEDRON: return farthest(g->point, 4, d);
     case US_GEOM_CONVEX: return hull_support(g->hull, d);
+    case US_GEOM_INTERSECTION: {
+        usi_meet meet;
+        return usi_meet_init(&meet, g) ? usi_meet_support(&meet, d) : us_vec3_make(NAN, NAN, NAN);
+    }
     default: return us_vec3_make(NAN, NAN, NAN);
     }
 }

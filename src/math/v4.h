@@ -56,6 +56,11 @@ static inline usi_v4 usi_v4_columns(usi_v4 a, usi_v4 b, usi_v4 c, const double x
     return a * usi_v4_all(x[0]) + b * usi_v4_all(x[1]) + c * usi_v4_all(x[2]);
 }
 
+// The same of a vector's components.
+static inline usi_v4 usi_v4_columns_of(usi_v4 a, usi_v4 b, usi_v4 c, us_vec3 x) { return a * usi_v4_all(x.x) + b * usi_v4_all(x.y) + c * usi_v4_all(x.z); }
+
+static inline usi_v4 usi_v4_abs(usi_v4 a) { return (usi_v4)((usi_v4i)a & 0x7fffffffffffffffll); }
+
 // Sine and cosine of n angles (n a multiple of 4, arrays aligned to 32 bytes), to 1.5 units in the last place.
 void usi_sincos(int n, const double *angle, double *out_sin, double *out_cos);
 

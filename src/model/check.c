@@ -42,6 +42,9 @@ static us_status check_world(usi_build *b) {
         return us_error_set(b->err, US_ERR_VALUE, NULL, "write a duration in seconds of 0 or more", "the duration is %g s", w->duration);
     if ((unsigned)w->integrator >= (unsigned)US_INTEGRATOR_COUNT)
         return us_error_set(b->err, US_ERR_ARG, NULL, "use one of us_integrator", "unknown integrator");
+    if (w->max_contact < 0)
+        return us_error_set(b->err, US_ERR_VALUE, NULL, "write a number of contact points above 0, or 0 for one that follows from the shapes",
+                            "room for %d contact points", (int)w->max_contact);
     return US_OK;
 }
 

@@ -1,5 +1,6 @@
-// From the spec to the model: check the whole (check.c), find the tree and its nodes (nodes.c), then lay out and fill the arrays. The
-// model is one block whose size is known before it is allocated.
+// From the spec to the model: check the whole (check.c), find the tree and its nodes (nodes.c), what things are made of (materials.c) and
+// what collides (shapes.c), then lay out and fill the arrays. All arrays but those of shapes and materials are one block, whose size is
+// known before it is allocated.
 #include "model/compile.h"
 
 #include <stdio.h>
@@ -13,11 +14,9 @@ static const double STICK_SPEED = 1e-4;
 // The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2 or kg.
 static const double LEAST_ARMATURE = 1e-4;
 
-static us_status warn_joint(usi_build *b, const us_joint_def *j, const char *remedy, const char *message) {
+us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element, const char *remedy, const char *message) {
     us_error warning;
-    char element[128];
-    snprintf(element, sizeof element, "joint \"%.100s\"", j->name);
-    us_place place = {j->file, j->line, 0, element};
+    us_place place = {file, line, 0, element};
     us_error_set(&warning, US_OK, &place, remedy, "%s", message);
     // Once is enough: for the axes of one joint, and when the spec is compiled again.
     for (int32_t i = 0; i < b->spec->n_warning; i++) {
@@ -25,6 +24,12 @@ static us_status warn_joint(usi_build *b, const us_joint_def *j, const char *rem
     }
     us_status status = us_spec_add_warning(b->spec, &warning);
     return status ? usi_build_out_of_memory(b) : US_OK;
+}
+
+static us_status warn_joint(usi_build *b, const us_joint_def *j, const char *remedy, const char *message) {
+    char element[128];
+    snprintf(element, sizeof element, "joint \"%.100s\"", j->name);
+    return usi_build_warn(b, j->file, j->line, element, remedy, message);
 }
 
 static us_status allocate(usi_build *b, us_model *m) {
@@ -286,6 +291,12 @@ static void fill_names(const us_spec *s, us_model *m) {
     }
     COPY(joint, s->n_joint)
     COPY(drive, s->n_drive)
+    for (int32_t i = 0; i < m->n_material; i++) {
+        size_t length = strlen(m->material[i].name) + 1;
+        memcpy(m->names + at, m->material[i].name, length);
+        m->material_name[i] = at;
+        at += (int32_t)length;
+    }
 #undef COPY
 }
 
@@ -295,6 +306,7 @@ static us_status count_names(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < s->n_link; i++) n += strlen(s->link[i].name) + 1;
     for (int32_t i = 0; i < s->n_joint; i++) n += strlen(s->joint[i].name) + 1;
     for (int32_t i = 0; i < s->n_drive; i++) n += strlen(s->drive[i].name) + 1;
+    for (int32_t i = 0; i < m->n_material; i++) n += strlen(m->material[i].name) + 1;
     if (n > INT32_MAX) return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the names", "the names are longer than 2 GiB together");
     m->n_names = (int32_t)n;
     return US_OK;
@@ -309,24 +321,30 @@ static us_status fill(usi_build *b, us_model *m) {
     count_soft(b, m);
     m->n_pad = (m->n_node + 3) / 4 * 4, m->n_q_pad = (m->n_q + 3) / 4 * 4;
     m->is_flat = m->n_q == m->n_node;
-    us_status status = count_paths(b, m);
+    us_status status = usi_build_materials(b, m);
+    if (!status) status = usi_build_shapes(b, m);
+    if (!status) status = count_paths(b, m);
     if (!status) status = count_names(b, m);
     if (!status) status = allocate(b, m);
     if (status) return status;
     if (m->n_node) memcpy(m->node, b->node, (size_t)m->n_node * sizeof *m->node);
     if (m->n_body) memcpy(m->body, b->body, (size_t)m->n_body * sizeof *m->body);
     if (m->n_joint) memcpy(m->joint, b->joint, (size_t)m->n_joint * sizeof *m->joint);
+    if (m->n_exclusion) memcpy(m->exclusion, b->exclusion, (size_t)m->n_exclusion * sizeof *m->exclusion);
     for (int32_t i = 0; i < m->n_node; i++) m->total_mass += b->inertia[i].mass;
     fill_paths(m);
     fill_names(s, m);
     status = fill_joints(b, m);
     if (!status) status = fill_drives(b, m);
     if (!status) status = fill_constraints(b, m);
+    if (!status) status = usi_build_pairs(b, m);
     if (status) return status;
     fill_elements(b, m);
     fill_trees(b, m);
-    const double settings[] = {m->gravity.x, m->gravity.y, m->gravity.z, m->step, m->tolerance, (double)m->integrator};
+    const double settings[] = {m->gravity.x, m->gravity.y,          m->gravity.z,      m->step,
+                               m->tolerance, (double)m->integrator, (double)m->solver, (double)m->max_contact};
     m->hash = us_hash_bytes(us_hash_bytes(m->seed, settings, sizeof settings), m->block, m->block_size);
+    m->hash = usi_materials_hash(m, usi_shapes_hash(m, m->hash));
     return US_OK;
 }
 
@@ -348,6 +366,7 @@ us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_mode
     if (!status && m) {
         memset(m, 0, sizeof *m);
         m->allocator = a;
+        usi_assets_init(&m->assets, &a);
         status = fill(&b, m);
     }
     usi_arena_fini(&b.arena);

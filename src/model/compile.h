@@ -19,6 +19,7 @@ typedef struct usi_build {
     usi_body *body;
     usi_joint *joint;
     double *axis_inertia;  // per node, at the start state
+    usi_exclusion *exclusion;
 } usi_build;
 
 // An error at an element of the spec: what ("joint"), its name, file and line.
@@ -37,5 +38,18 @@ us_status usi_build_check(usi_build *b);
 us_status usi_build_sort(usi_build *b);
 us_status usi_build_nodes(usi_build *b);
 us_status usi_build_measure(usi_build *b);
+// shapes.c: m->geom, and b->exclusion with m->n_exclusion. Needs bodies, joints and materials.
+us_status usi_build_shapes(usi_build *b, us_model *m);
+uint64_t usi_shapes_hash(const us_model *m, uint64_t seed);
+// materials.c: materials, rows and models of the interaction table before the arrays are laid out; then the table itself.
+us_status usi_build_materials(usi_build *b, us_model *m);
+us_status usi_build_pairs(usi_build *b, us_model *m);
+int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
+// An error that ends in the names that are known.
+us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line, const char *what, const char *name,
+                                     const char *material);
+uint64_t usi_materials_hash(const us_model *m, uint64_t seed);
+// A warning of the spec, unless it is there already.
+us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element, const char *remedy, const char *message);
 
 #endif

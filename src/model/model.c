@@ -16,6 +16,7 @@ us_status us_model_load(const char *path, const us_load_def *def, us_model **out
 void us_model_destroy(us_model *m) {
     if (!m) return;
     us_allocator a = m->allocator;
+    usi_assets_fini(&m->assets);
     usi_release(&a, m->block, m->block_size, USI_ALIGN);
     usi_release(&a, m, sizeof *m, _Alignof(us_model));
 }
@@ -24,7 +25,7 @@ int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t 
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element,
                   n_stop = m->n_stop;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop,
-                  n_names = m->n_names;
+                  n_names = m->n_names, n_material = m->n_material, n_exclusion = m->n_exclusion;
     int32_t n = 0;
     size_t size = 0;
     USI_MODEL_FIELDS(USI_FIELD_ROW)
@@ -63,7 +64,8 @@ us_model_counts us_model_get_counts(const us_model *m) {
     c.n_body = m->n_body, c.n_joint = m->n_joint, c.n_drive = m->n_drive;
     c.n_q = m->n_q, c.n_v = m->n_node, c.n_node = m->n_node;
     c.n_tree = m->n_tree, c.n_row = m->n_row;
-    c.model_bytes = sizeof *m + m->block_size;
+    c.n_geom = m->n_geom, c.n_material = m->n_material;
+    c.model_bytes = sizeof *m + m->block_size + (size_t)m->n_geom * sizeof *m->geom;
     return c;
 }
 
@@ -83,10 +85,23 @@ us_body us_model_find_body(const us_model *m, const char *name) { return (us_bod
 us_joint us_model_find_joint(const us_model *m, const char *name) { return (us_joint){m ? find(m, m->joint_name, m->n_joint, name) : -1}; }
 us_drive us_model_find_drive(const us_model *m, const char *name) { return (us_drive){m ? find(m, m->drive_name, m->n_drive, name) : -1}; }
 
+us_material us_model_find_material(const us_model *m, const char *name) {
+    return (us_material){m ? find(m, m->material_name, m->n_material, name) : -1};
+}
+
 static bool in(int32_t i, int32_t n) { return i >= 0 && i < n; }
 const char *us_model_body_name(const us_model *m, us_body b) { return m && in(b.i, m->n_body) ? m->names + m->body_name[b.i] : NULL; }
 const char *us_model_joint_name(const us_model *m, us_joint j) { return m && in(j.i, m->n_joint) ? m->names + m->joint_name[j.i] : NULL; }
 const char *us_model_drive_name(const us_model *m, us_drive d) { return m && in(d.i, m->n_drive) ? m->names + m->drive_name[d.i] : NULL; }
+const char *us_model_material_name(const us_model *m, us_material a) { return m && in(a.i, m->n_material) ? m->names + m->material_name[a.i] : NULL; }
+const us_property *us_model_find_property(const us_model *m, us_material a, const char *key) {
+    if (!m || !in(a.i, m->n_material) || !key) return NULL;
+    const us_material_def *d = &m->material[a.i];
+    for (int32_t i = 0; i < d->n_property; i++) {
+        if (strcmp(d->properties[i].key, key) == 0) return &d->properties[i];
+    }
+    return NULL;
+}
 
 us_joint_info us_model_get_joint(const us_model *m, us_joint j) {
     us_joint_info info = {US_JOINT_COUNT, {-1}, {-1}, 0, 0, 0, 0};
@@ -104,6 +119,13 @@ us_inertia us_model_get_inertia(const us_model *m, us_body b) {
 }
 
 us_joint us_model_get_drive_joint(const us_model *m, us_drive d) { return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1}; }
+
+us_geom_info us_model_get_geom(const us_model *m, int32_t i) {
+    us_geom_info none = {US_GEOM_COUNT, {-1}, {-1}, -1};
+    if (!m || !in(i, m->n_geom)) return none;
+    const usi_geom *g = &m->geom[i];
+    return (us_geom_info){g->geom.kind, {g->body}, {g->material}, g->shape};
+}
 
 // The names of a joint's coordinates, after the dot.
 static const char *coordinate_name(us_joint_type type, bool is_position, int32_t k) {

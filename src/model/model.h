@@ -9,6 +9,9 @@
 
 #include "base/memory.h"
 #include "math/v4.h"
+#include "spec/geometry.h"
+#include "understudy/interaction.h"
+#include "understudy/geom.h"
 #include "understudy/model.h"
 
 typedef enum usi_node_kind {
@@ -102,6 +105,40 @@ typedef struct usi_loop {
     int32_t axis_c[3], axis_d[3];  // which axes, 0 .. 2
 } usi_loop;
 
+// A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its numbers.
+typedef struct usi_geom {
+    us_geom geom;   // its hulls, meshes and fields belong to the model
+    us_pose X_NG;   // in its node's frame (in the world when node is -1)
+    double reach;   // m, radius of the sphere around the shape's box centre; infinite for a half space
+    double margin;  // m
+    int32_t node, tree, body;  // -1: the world
+    int32_t shape;             // of the spec
+    int32_t material;
+    int32_t is_round;  // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
+    uint32_t group, mask;
+} usi_geom;
+
+// How two materials touch: element a * n_material + b of the table, the same for (b, a).
+typedef struct usi_pair {
+    us_pair_values values;
+    int32_t model;      // index into the model's interactions
+    int32_t parameter;  // its row among `pair_row`, where parameters of its own are; -1: no row speaks of it
+} usi_pair;
+
+// The parameters of one row of the interaction table.
+typedef struct usi_pair_row {
+    const us_property *parameters;
+    int32_t n_parameter;
+} usi_pair_row;
+
+// The interaction models that are there without being registered: their `touch` is NULL.
+enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
+
+// Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and loops are among them.
+typedef struct usi_exclusion {
+    int32_t a, b;
+} usi_exclusion;
+
 // X(type, name, count, unit, about)
 #define USI_MODEL_FIELDS(X)                                                                             \
     X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                      \
@@ -122,10 +159,15 @@ typedef struct usi_loop {
     X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
     X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                    \
     X(usi_loop, loop, n_loop, "", "loop closures")                                                      \
+    X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                 \
+    X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                   \
+    X(int32_t, material_name, n_material, "", "where the name begins in names")                         \
     X(int32_t, body_name, n_body, "", "where the name begins in names")                                 \
     X(int32_t, joint_name, n_joint, "", "where the name begins in names")                               \
     X(int32_t, drive_name, n_drive, "", "where the name begins in names")                               \
     X(char, names, n_names, "", "all names, each ended by 0")
+
+typedef enum usi_solver { USI_SOLVER_NEWTON, USI_SOLVER_GAUSS_SEIDEL, USI_SOLVER_RIGID_DIRECT, USI_SOLVER_RIGID_ITERATIVE } usi_solver;
 
 struct us_model {
     us_allocator allocator;
@@ -141,6 +183,15 @@ struct us_model {
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves
+    usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
+    int32_t n_geom, n_material, n_exclusion;
+    int32_t max_contact;     // contact points that the state has room for
+    int32_t solver;          // usi_solver
+    usi_assets assets;       // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
+    const us_interaction *interaction;  // models of contact: the built-in ones, then those that were registered
+    const usi_pair_row *pair_row;       // one per row of the spec's table
+    const us_material_def *material;    // n_material, with their properties; 0 is "default"
+    int32_t n_interaction, n_pair_row;
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
 #undef MODEL_FIELD
@@ -150,6 +201,10 @@ struct us_model {
 us_pose usi_node_motion(const usi_node *n, const double *q);
 // The frame at q = 0 in the parent node.
 us_pose usi_node_rest(const usi_node *n);
+
+// Whether two of the model's shapes may ever touch: each in the other's mask, not on the same node, not both at rest, not excluded.
+// Cost: a search among the exclusions.
+bool usi_model_may_collide(const us_model *m, int32_t geom_a, int32_t geom_b);
 
 // Fills one usi_field per array of the model (at most cap); returns how many there are, and the block's size unless NULL.
 enum { USI_MODEL_MAX_FIELDS = 32 };

@@ -64,11 +64,13 @@ static void step_body(us_sim *s, int32_t first, const us_command *command, bool 
     const double q_end[7] = {R_end.w, R_end.x, R_end.y, R_end.z, p.x, p.y, p.z};
     const double twist[6] = {w_end.x, w_end.y, w_end.z, v_N_end.x, v_N_end.y, v_N_end.z};
     for (int i = 0; i < 7; i++) s->next.q[root->q + i] = q_end[i];
-    for (int i = 0; i < 6; i++) s->next.v[first + i] = twist[i];
+    for (int i = 0; i < 6; i++) {
+        s->next.v[first + i] = twist[i];
+        s->next.a[first + i] = (twist[i] - v[i]) / h;
+    }
 }
 
-// Whether the command has a torque or force along the root's own axes, which turn during the step.
-static bool pushes_root(const usi_tree *tree, const us_command *command) {
+bool usi_pushes_root(const usi_tree *tree, const us_command *command) {
     for (int32_t i = tree->first; command && command->torque && i < tree->first + 6; i++) {
         if (command->torque[i] != 0) return true;
     }
@@ -79,14 +81,15 @@ void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_o
     const us_model *m = s->model;
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
-        if (tree->is_free_body && !pushes_root(tree, command)) step_body(s, tree->first, command, is_second_order);
+        if (tree->is_free_body && !usi_is_touched(s, t) && !usi_pushes_root(tree, command)) step_body(s, tree->first, command, is_second_order);
     }
 }
 
 // Whether a tree's momentum about its centre of mass is kept, and its linear momentum changed by gravity alone: the command
 // must not push its root.
 static bool keeps_momentum(const us_sim *s, const usi_tree *tree, const us_command *command) {
-    if (!tree->is_free_tree || tree->is_free_body || pushes_root(tree, command)) return false;
+    if (usi_is_touched(s, (int32_t)(tree - s->model->tree))) return false;
+    if (!tree->is_free_tree || tree->is_free_body || usi_pushes_root(tree, command)) return false;
     for (int32_t b = 0; command && command->wrench && b < s->model->n_body; b++) {
         const us_wrench *w = &command->wrench[b];
         int32_t node = s->model->body[b].node;

@@ -51,10 +51,13 @@ static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const 
     const us_model *m = s->model;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
+        s->bound[k] = 0, s->torque[k] = 0;
+        if (usi_is_touched(s, m->node[e->v].tree)) continue;
         s->torque[k] = linear_torque(s, e, scheme, q, v);
         s->bound[k] = (int8_t)bound_of(e, s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
     }
-    for (int32_t k = 0; k < m->n_stop; k++) s->side[k] = (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
+    for (int32_t k = 0; k < m->n_stop; k++)
+        s->side[k] = usi_is_touched(s, m->node[m->stop[k].v].tree) ? 0 : (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
 }
 
 // Fills d->tau, d->diag, d->damp.
@@ -100,6 +103,7 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     bool changed = false;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
+        if (usi_is_touched(s, m->node[e->v].tree)) continue;
         double theta = theta_of(d, e->v, s->bound[k] ? scheme->span * e->kd : 0);
         double torque = s->torque[k] - slope(e->kp, e->kd, scheme, theta) * a[e->v];
         int bound = bound_of(e, torque);
@@ -111,6 +115,7 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     }
     for (int32_t k = 0; k < m->n_stop; k++) {
         const usi_stop *p = &m->stop[k];
+        if (usi_is_touched(s, m->node[p->v].tree)) continue;
         int side = s->side[k] ? s->side[k] : stop_near(p, scheme, q, v, a);
         if (side == 0) continue;
         double theta = theta_of(d, p->v, s->side[k] ? 0 : scheme->span * p->kd);
@@ -163,6 +168,7 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
         double torque = s->torque[k] = linear_torque(s, e, &here, q, v);
         int bound = bound_of(e, torque);
         s->bound[k] = (int8_t)bound;
+        if (usi_is_touched(s, m->node[e->v].tree)) continue;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
     }
     for (int32_t k = 0; k < m->n_stop; k++) {

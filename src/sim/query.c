@@ -54,6 +54,52 @@ us_twist us_sim_get_twist(us_sim *s, us_body body) {
     return V;
 }
 
+int32_t us_sim_n_contact(const us_sim *s) { return s ? s->now.contact.n_anchor[0] : 0; }
+
+us_contact us_sim_get_contact(const us_sim *s, int32_t i) {
+    const us_vec3 none = {NAN, NAN, NAN};
+    us_contact out = {{-1}, {-1}, -1, -1, none, none, NAN, none, none, false};
+    if (!s || i < 0 || i >= s->now.contact.n_anchor[0]) return out;
+    const us_model *m = s->model;
+    const usi_touch *t = s->now.contact.touch;
+    while (i >= t->first + t->n) t++;
+    const usi_geom *A = &m->geom[t->geom_a], *B = &m->geom[t->geom_b];
+    const usi_anchor *a = &s->now.contact.anchor[i];
+    us_pose X_WA = A->node < 0 ? us_pose_identity() : us_pose_mul(us_sim_get_pose(s, (us_body){A->body}), us_pose_inverse(m->body[A->body].X_NB));
+    us_pose X_WB = B->node < 0 ? us_pose_identity() : us_pose_mul(us_sim_get_pose(s, (us_body){B->body}), us_pose_inverse(m->body[B->body].X_NB));
+    us_vec3 p_A = us_pose_point(X_WA, a->p_A), p_B = us_pose_point(X_WB, a->p_B);
+    out.body_a.i = A->body, out.body_b.i = B->body, out.shape_a = A->shape, out.shape_b = B->shape;
+    out.point = us_vec3_scale(0.5, us_vec3_add(p_A, p_B));
+    out.normal = us_quat_rotate(X_WA.q, a->normal);
+    out.gap = us_vec3_dot(out.normal, us_vec3_sub(p_A, p_B)) - A->margin - B->margin;
+    out.force = us_vec3_scale(1 / m->step, us_quat_rotate(X_WA.q, a->g));
+    out.stretch = us_quat_rotate(X_WA.q, a->xi);
+    out.is_sliding = a->is_sliding != 0;
+    return out;
+}
+
+static bool in_range(double x, double low, double high) { return x >= low && x <= high; }
+
+us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
+    if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return US_ERR_ARG;
+    const double most = 1e15;
+    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,   v->normal_static,  v->rotational,    v->assumed_mass,
+                               v->reference_speed, v->stiffness,        v->damping_ratio, v->torsion_radius, v->rolling_length};
+    for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
+        if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;
+    }
+    if (!in_range(v->restitution, 0, 1)) return US_ERR_VALUE;
+    int32_t n = s->model->n_material;
+    s->now.contact.pair[a.i * n + b.i] = s->now.contact.pair[b.i * n + a.i] = *v;
+    return US_OK;
+}
+
+us_status us_sim_get_pair(const us_sim *s, us_material a, us_material b, us_pair_values *out_values) {
+    if (!s || !out_values || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return US_ERR_ARG;
+    *out_values = s->now.contact.pair[a.i * s->model->n_material + b.i];
+    return US_OK;
+}
+
 us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     if (!s) return US_ERR_ARG;
     const us_model *m = s->model;
@@ -78,8 +124,10 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         memcpy(s->now.q + n->q, &r, sizeof r);
     }
     if (v && m->n_node) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
-    // The old acceleration says nothing about the new state.
+    // Neither the old acceleration nor what touched says anything about the new state.
+    if (q) s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
     usi_carry_over(s);
+    usi_let_all_run(s);
     if (!usi_accelerate_first(s, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
     s->now.substep[0] = 0;

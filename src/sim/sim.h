@@ -2,6 +2,7 @@
 #ifndef USI_SIM_SIM_H
 #define USI_SIM_SIM_H
 
+#include "contact/world.h"
 #include "dyn/dyn.h"
 #include "understudy/sim.h"
 
@@ -23,6 +24,7 @@ typedef struct usi_state {
 #define STATE_FIELD(type, name, count, unit, about) type *name;
     USI_STATE_FIELDS(STATE_FIELD)
 #undef STATE_FIELD
+    usi_contact_state contact;
 } usi_state;
 
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
@@ -40,11 +42,15 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
     X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
     X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration") \
     X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
-    X(int8_t, side, n_stop, "", "which limit pushes: -1 lower, 0 none, 1 upper")
+    X(int8_t, side, n_stop, "", "which limit pushes: -1 lower, 0 none, 1 upper")                     \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
+    X(double, end_v, n_pad, "rad/s", "and their velocities")
 
 struct us_sim {
     const us_model *model;
     us_dyn *dyn;
+    usi_pool *pool;          // NULL: one thread
+    usi_contacts *contacts;  // NULL: no shape can collide
     us_allocator allocator;
     usi_state now, next;  // a step reads now and writes next; they change places when it is good
     size_t state_size;
@@ -57,6 +63,15 @@ struct us_sim {
     us_profile profile;
     us_error error;
 };
+
+// Whether the contact solve moves this tree in the present step, rather than an integrator.
+static inline bool usi_is_touched(const us_sim *s, int32_t tree) { return s->contacts && s->contacts->tree[tree].island >= 0; }
+
+// Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are those of all trees.
+static inline void usi_let_all_run(us_sim *s) {
+    for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++) s->contacts->tree[t].island = -1;
+    usi_run_all(s->dyn);
+}
 
 int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size);
 
@@ -90,6 +105,8 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command);
 us_status usi_step_rk4(us_sim *s, const us_command *command);
 us_status usi_step_adaptive(us_sim *s, const us_command *command);
 
+// Whether the command has a torque or force along the root's own axes, which turn during the step.
+bool usi_pushes_root(const usi_tree *tree, const us_command *command);
 // Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);

@@ -4,15 +4,17 @@
 #include "sim/sim.h"
 
 us_sim_def us_sim_def_default(void) {
-    us_sim_def d = {us_allocator_default(), false};
+    us_sim_def d = {us_allocator_default(), false, 1};
     return d;
 }
 
 int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
+    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)
+    USI_CONTACT_STATE_FIELDS(USI_FIELD_ROW)
     if (out_size) *out_size = size;
     return n;
 }
@@ -26,7 +28,7 @@ static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, si
     return n;
 }
 
-enum { MAX_FIELDS = 32 };
+enum { MAX_FIELDS = 120 };
 
 static bool make_state(us_sim *s, usi_state *state) {
     usi_field f[MAX_FIELDS];
@@ -37,6 +39,9 @@ static bool make_state(us_sim *s, usi_state *state) {
     int32_t i = 0;
 #define CARVE(type, name, count, unit, about) state->name = (type *)(void *)((char *)state->block + f[i++].offset);
     USI_STATE_FIELDS(CARVE)
+#undef CARVE
+#define CARVE(type, name, count, unit, about) state->contact.name = (type *)(void *)((char *)state->block + f[i++].offset);
+    USI_CONTACT_STATE_FIELDS(CARVE)
 #undef CARVE
     return true;
 }
@@ -63,6 +68,8 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_velocity[i] = m->drive[i].velocity;
         s->now.drive_torque[i] = m->drive[i].torque;
     }
+    for (int32_t i = 0; i < m->n_material * m->n_material; i++) s->now.contact.pair[i] = m->pair[i].values;
+    usi_let_all_run(s);
     if (us_dyn_project(s->dyn, s->now.q, s->now.v)) {
         return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
@@ -90,6 +97,8 @@ us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **o
         s->enable_profile = d.enable_profile;
         status = us_dyn_create(model, &d.allocator, &s->dyn);
     }
+    if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
+    if (!status && model->n_geom > 0) status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
     if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s))) status = US_ERR_MEMORY;
     if (status) {
         us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
@@ -108,6 +117,8 @@ us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **o
 void us_sim_destroy(us_sim *s) {
     if (!s) return;
     us_allocator a = s->allocator;
+    usi_contacts_destroy(s->contacts);
+    usi_pool_destroy(s->pool);
     us_dyn_destroy(s->dyn);
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
@@ -122,6 +133,8 @@ void us_sim_poison(us_sim *s) {
     // All ones: not a number as a double, -1 as an index. Whatever reads it before writing it shows.
     memset(s->scratch, 0xff, s->scratch_size);
     memset(s->dyn->block, 0xff, s->dyn->block_size);
+    usi_run_all(s->dyn);
+    if (s->contacts) usi_contacts_poison(s->contacts);
     memset(s->next.block, 0xff, s->state_size);
 }
 
@@ -135,12 +148,28 @@ typedef struct header {
 } header;
 static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 
+// The fields of the state, with as many elements as are in use: what lies beyond the last contact means nothing.
+static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
+    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    for (int32_t i = 0; i < n; i++) {
+        const char *at = (const char *)s->now.block + f[i].offset;
+        if (at == (const char *)s->now.contact.touch) f[i].count = (size_t)n_touch;
+        if (at == (const char *)s->now.contact.anchor) f[i].count = (size_t)n_anchor;
+    }
+    return n;
+}
+
+static size_t length_of(const usi_field *f, int32_t n) {
+    size_t length = sizeof(header);
+    for (int32_t i = 0; i < n; i++) length += f[i].count * f[i].each;
+    return length;
+}
+
 us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length) {
     if (!s) return US_ERR_ARG;
     usi_field f[MAX_FIELDS];
-    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
-    size_t length = sizeof(header);
-    for (int32_t i = 0; i < n; i++) length += f[i].count * f[i].each;
+    int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
+    size_t length = length_of(f, n);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
     if (cap < length) return US_ERR_ARG;
@@ -157,19 +186,31 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
 
 us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (!s || !buf) return US_ERR_ARG;
-    usi_field f[MAX_FIELDS];
-    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
-    size_t want = 0;
-    us_sim_save(s, NULL, 0, &want);
     header h;
     if (length < sizeof h) return US_ERR_SNAPSHOT;
     memcpy(&h, buf, sizeof h);
-    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != want || length != want) return US_ERR_SNAPSHOT;
-    const char *from = (const char *)buf + sizeof h;
-    if (us_hash_bytes(0, from, length - sizeof h) != h.check) return US_ERR_SNAPSHOT;
+    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != length) return US_ERR_SNAPSHOT;
+    const char *start = (const char *)buf + sizeof h, *from = start;
+    if (us_hash_bytes(0, start, length - sizeof h) != h.check) return US_ERR_SNAPSHOT;
+    // The numbers of contacts stand before the contacts.
+    usi_field f[MAX_FIELDS];
+    int32_t n = used_fields(s, f, 0, 0), count[2] = {0, 0};
+    if (length < length_of(f, n)) return US_ERR_SNAPSHOT;
     for (int32_t i = 0; i < n; i++) {
-        memcpy((char *)s->now.block + f[i].offset, from, f[i].count * f[i].each);
+        const char *at = (const char *)s->now.block + f[i].offset;
+        if (at == (const char *)s->now.contact.n_touch) memcpy(&count[0], from, sizeof count[0]);
+        if (at == (const char *)s->now.contact.n_anchor) memcpy(&count[1], from, sizeof count[1]);
         from += f[i].count * f[i].each;
+    }
+    int32_t most = s->model->n_geom > 0 ? s->model->max_contact : 0;
+    if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
+    n = used_fields(s, f, count[0], count[1]);
+    if (length != length_of(f, n)) return US_ERR_SNAPSHOT;
+    from = start;
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes = f[i].count * f[i].each;
+        if (bytes) memcpy((char *)s->now.block + f[i].offset, from, bytes);
+        from += bytes;
     }
     return US_OK;
 }
@@ -177,7 +218,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
 uint64_t us_sim_hash(const us_sim *s) {
     if (!s) return 0;
     usi_field f[MAX_FIELDS];
-    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
     uint64_t hash = s->model->hash;
     for (int32_t i = 0; i < n; i++) hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
     return hash;
@@ -190,6 +231,7 @@ static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) 
     for (int32_t i = 0; i < n; i++) blocks[i] = "state";
     total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);
     total += usi_dyn_fields(s->model, out + total, MAX_FIELDS, NULL);
+    if (s->contacts) total += usi_contacts_fields(s->contacts, out + total, MAX_FIELDS, NULL);
     for (int32_t i = n; i < total; i++) blocks[i] = "scratch";
     return total;
 }

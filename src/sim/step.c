@@ -22,6 +22,9 @@ void usi_carry_over(us_sim *s) {
     s->next.substep[0] = s->now.substep[0];
     memcpy(s->next.a_before, s->now.a, (size_t)s->model->n_pad * sizeof(double));
     for (int32_t i = s->model->n_q; i < s->model->n_q_pad; i++) s->next.q[i] = 0;
+    int32_t n_pair = s->model->n_material * s->model->n_material;
+    if (n_pair > 0) memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
+    s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
     // The four drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
         memcpy(s->next.drive_position, s->now.drive_position,
@@ -53,8 +56,68 @@ static us_status take_command(us_sim *s, const us_command *c) {
     return US_OK;
 }
 
+// Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together.
+static us_status collide(us_sim *s) {
+    if (!s->contacts) return US_OK;
+    us_status status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    if (status == US_ERR_LIMIT) {
+        return us_error_set(&s->error, status, NULL, "give the world a larger max-contact",
+                            "tick %lld, stage collide: %d contacts or near pairs, and room for %d contact points", (long long)s->now.tick[0],
+                            s->contacts->error_count, s->contacts->max_contact);
+    }
+    if (status) return usi_diverged(s, "collide", NULL);
+    usi_find_islands(s->contacts);
+    return US_OK;
+}
+
+// Reads: now, command, what touches. Writes: next.contact, next.drive_effort, end_q and end_v of touched trees.
+static us_status solve_contact(us_sim *s, const us_command *c) {
+    if (!s->contacts) return US_OK;
+    const usi_push push = {.q = s->now.q,
+                           .v = s->now.v,
+                           .torque = c ? c->torque : NULL,
+                           .wrench = c ? c->wrench : NULL,
+                           .drive_position = s->next.drive_position,
+                           .drive_velocity = s->next.drive_velocity,
+                           .drive_torque = s->next.drive_torque,
+                           .drive_effort = s->next.drive_effort,
+                           .out_q = s->end_q,
+                           .out_v = s->end_v};
+    return usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push) ? US_OK : usi_diverged(s, "contact", NULL);
+}
+
+// The trees that the integrator moves: those that nothing touches. Free bodies are moved by their momentum, unless something pushes their root.
+static void choose_runs(us_sim *s, const us_command *c) {
+    const us_model *m = s->model;
+    us_dyn *d = s->dyn;
+    bool by_momentum = m->n_row == 0 && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
+    d->n_run = 0;
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        const usi_tree *tree = &m->tree[t];
+        if (usi_is_touched(s, t) || (by_momentum && tree->is_free_body && !usi_pushes_root(tree, c))) continue;
+        if (d->n_run > 0 && d->run[d->n_run - 1].end == tree->first) d->run[d->n_run - 1].end = tree->end;
+        else d->run[d->n_run++] = (usi_span){tree->first, tree->end};
+    }
+}
+
+// Touched trees end where the contact solve has put them.
+static void take_touched(us_sim *s) {
+    const us_model *m = s->model;
+    const double inverse = 1 / m->step;
+    for (int32_t t = 0; s->contacts && t < m->n_tree; t++) {
+        if (!usi_is_touched(s, t)) continue;
+        for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
+            s->next.v[i] = s->end_v[i];
+            s->next.a[i] = (s->end_v[i] - s->now.v[i]) * inverse;
+        }
+        int32_t from = m->node[m->tree[t].first].q, to = m->tree[t].end < m->n_node ? m->node[m->tree[t].end].q : m->n_q;
+        memcpy(s->next.q + from, s->end_q + from, (size_t)(to - from) * sizeof(double));
+    }
+}
+
 // Reads: now, command, next.drive_*. Writes: next.q, v, a, substep, drive_effort.
 static us_status integrate(us_sim *s, const us_command *c) {
+    choose_runs(s, c);
     switch (s->model->integrator) {
     case US_INTEGRATOR_EULER: return usi_step_euler(s, c);
     case US_INTEGRATOR_RK4: return usi_step_rk4(s, c);
@@ -88,8 +151,10 @@ static int32_t find_culprit(const us_sim *s) {
     const us_model *m = s->model;
     const us_dyn *d = s->dyn;
     int32_t most = 0;
-    for (int32_t i = 0; i < m->n_node; i++) {
-        if (!(d->pivot[i] > 0)) return i;
+    for (int32_t r = 0; r < d->n_run; r++) {
+        for (int32_t i = d->run[r].first; i < d->run[r].end; i++) {
+            if (!(d->pivot[i] > 0)) return i;
+        }
     }
     for (int32_t i = 0; i < m->n_node; i++) {
         if (!isfinite(s->next.v[i])) return i;
@@ -116,7 +181,12 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
         if (s->enable_profile) t[stage] = seconds_now();
         switch ((us_stage)stage) {
         case US_STAGE_COMMAND: status = take_command(s, command); break;
-        case US_STAGE_DYNAMICS: status = integrate(s, command); break;
+        case US_STAGE_COLLIDE: status = collide(s); break;
+        case US_STAGE_CONTACT: status = solve_contact(s, command); break;
+        case US_STAGE_DYNAMICS:
+            status = integrate(s, command);
+            take_touched(s);
+            break;
         case US_STAGE_CONSTRAIN: status = constrain(s); break;
         default: status = commit(s); break;
         }

@@ -306,6 +306,27 @@ static void gather_node(gather *g, const struct aiNode *node, const placement *X
     for (unsigned i = 0; i < node->mNumChildren && g->n_triangle <= TRIANGLE_LIMIT; i++) gather_node(g, node->mChildren[i], &X, depth + 1);
 }
 
+// The vertices and triangles of what collides, in memory of the reader. Triangles with two equal corners are left out.
+static us_status keep_triangles(usi_reader *r, const usi_surface *surface, us_shape_def *shape) {
+    us_vec3 *points = usi_reader_alloc(r, (size_t)surface->n_vertex * sizeof *points);
+    int32_t *triangles = usi_reader_alloc(r, 3 * (size_t)surface->n_triangle * sizeof *triangles);
+    if (!points || !triangles) return usi_fail_memory(r);
+    int32_t n = 0;
+    for (int32_t t = 0; t < surface->n_triangle; t++) {
+        const int32_t *c = surface->corner + 3 * (size_t)t;
+        for (size_t k = 0; k < 3; k++) {
+            const double *v = surface->vertex + 9 * (size_t)t + 3 * k;
+            points[c[k]] = us_vec3_make(v[0], v[1], v[2]);
+        }
+        if (c[0] == c[1] || c[1] == c[2] || c[2] == c[0]) continue;
+        memcpy(triangles + 3 * (size_t)n++, c, 3 * sizeof *c);
+    }
+    if (n == 0) return US_OK;  // nothing but lines: there is nothing to touch
+    shape->points = points, shape->n_point = surface->n_vertex;
+    shape->triangles = triangles, shape->n_triangle = n;
+    return US_OK;
+}
+
 static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) {
     if (usi_surface_weld(&r->def->allocator, surface)) return usi_fail_memory(r);
     usi_surface_box(surface);
@@ -316,7 +337,7 @@ static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) 
     shape->is_closed = surface->is_closed;
     memset(&shape->unit_inertia, 0, sizeof shape->unit_inertia);
     if (surface->is_closed && surface->is_oriented) usi_surface_unit_inertia(surface, &shape->unit_inertia);
-    return US_OK;
+    return shape->is_collision ? keep_triangles(r, surface, shape) : US_OK;
 }
 
 // Copies the triangles out of Assimp's scene, scaled, and fills the shape.
@@ -377,8 +398,12 @@ static us_status read_mesh(usi_reader *r, const xmlNode *node, const mesh_file *
 }
 
 bool usi_mesh_reuse(const us_shape_def *known, us_shape_def *shape) {
-    if (known->kind != US_SHAPE_MESH || !known->mesh || known->n_triangle == 0 || !shape->mesh || strcmp(known->mesh, shape->mesh) != 0) return false;
+    bool is_file = known->kind == US_SHAPE_MESH || known->kind == US_SHAPE_CONVEX;
+    if (!is_file || !known->mesh || known->n_triangle == 0 || !shape->mesh || strcmp(known->mesh, shape->mesh) != 0) return false;
     if (memcmp(known->size, shape->size, sizeof shape->size) != 0) return false;
+    // What is only seen keeps no triangles.
+    if (shape->is_collision && !known->triangles) return false;
+    if (shape->is_collision) shape->points = known->points, shape->n_point = known->n_point, shape->triangles = known->triangles;
     shape->n_vertex = known->n_vertex;
     shape->n_triangle = known->n_triangle;
     shape->box_min = known->box_min;

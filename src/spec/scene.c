@@ -2,11 +2,13 @@
 //
 //   expand     includes are taken in, ${...} is replaced             scene_expand.c
 //   validate   the whole against the schema                          scene_schema.c
-//   world      settings
+//   plug-ins   models of contact                                     scene_plugin.c
+//   materials  and how they touch                                    scene_surface.c
+//   world      settings, and shapes that stand still                 scene_shape.c
 //   groups     robots with all they have, links of objects           scene_object.c
 //   joints     of objects: they may hang on any robot's link         scene_object.c
 //   changes    of the robots' joints, start velocities of bases
-//   relations  drives, couplings, loops                              scene_relation.c
+//   relations  drives, couplings, loops, links that never collide    scene_relation.c
 //   records    what to write                                         scene_relation.c
 #include "spec/scene.h"
 
@@ -42,6 +44,13 @@ static us_status read_world(usi_reader *r, const xmlNode *node, us_world_def *w)
     if (w->tolerance >= 1) {
         return usi_fail(r, US_ERR_VALUE, node, "write a tolerance below 1, for example 1e-9", "tolerance: %g is too large", w->tolerance);
     }
+    status = usi_xml_int(r, node, "max-contact", false, &w->max_contact);
+    if (status) return status;
+    if (w->max_contact < 0)
+        return usi_fail(r, US_ERR_VALUE, node, "write how many contact points there may be, or 0 for a number that follows from the shapes",
+                        "max-contact: %d is negative", (int)w->max_contact);
+    if (usi_xml_attr(node, "solver")) w->solver = usi_xml_attr(node, "solver");
+    if (usi_xml_attr(node, "fidelity")) w->fidelity = usi_xml_attr(node, "fidelity");
     const char *integrator = usi_xml_attr(node, "integrator");
     for (int i = 0; integrator && i < US_INTEGRATOR_COUNT; i++) {
         if (strcmp(us_integrator_name((us_integrator)i), integrator) == 0) w->integrator = (us_integrator)i;
@@ -72,6 +81,19 @@ static us_status read_worlds(usi_reader *r, const xmlNode *root) {
         }
     }
     return usi_scene_added(r, root, us_spec_set_world(r->spec, &w));
+}
+
+// Shapes of the world itself: they stand still.
+static us_status read_ground(usi_reader *r, const xmlNode *root) {
+    us_status status = US_OK;
+    for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
+        for (const xmlNode *n = usi_xml_child(w, "shape"); n && !status; n = usi_xml_next(n, "shape")) {
+            us_shape_def s;
+            status = usi_scene_shape(r, n, &s);
+            if (!status) status = usi_scene_added(r, n, us_spec_add_shape(r->spec, &s, NULL));
+        }
+    }
+    return status;
 }
 
 // ---- Robots ----
@@ -172,7 +194,8 @@ static us_status start_group(usi_reader *r, const xmlNode *node, usi_scene_group
     if (strcmp(group->name, "world") == 0) return usi_fail(r, US_ERR_NAME, node, "choose another name", "\"world\" is the name of the world itself");
     if (usi_xml_is(node, "robot")) {
         status = read_robot(r, group);
-        return status ? status : fill_from_default(r, group);
+        if (!status) status = fill_from_default(r, group);
+        return status ? status : usi_scene_surfaces(r, group);
     }
     const char *base = usi_xml_attr(node, "base");
     us_group_def def = {
@@ -258,7 +281,11 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = usi_scene_validate(r, doc);
     const xmlNode *root = xmlDocGetRootElement(doc);
     if (!status) status = check_defaults(r, root);
+    if (!status) status = usi_scene_plugins(r, root);
+    if (!status) status = usi_scene_materials(r, root);
+    if (!status) status = usi_scene_pairs(r, root);
     if (!status) status = read_worlds(r, root);
+    if (!status) status = read_ground(r, root);
     if (!status) status = read_groups(r, root);
     usi_scene_group outside = {.node = root, .name = "", .index = -1, .X_WG = us_pose_identity()};
     if (!status) status = usi_scene_relations(r, &outside);

@@ -60,6 +60,8 @@ bool usi_measure_whole(const char *text, double *out);
 typedef us_status (*usi_name_value)(void *context, const char *name, double *out);
 // Computes `text`; `node` is where errors are reported. Errors: US_ERR_SYNTAX, US_ERR_VALUE and those of `value_of`.
 us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
+// The same for a text that stands by itself, without ${}.
+us_status usi_expression_plain(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
 
 // ---- scene_expand.c: includes and parameters ----
 
@@ -71,7 +73,7 @@ us_status usi_scene_expand(usi_reader *r, xmlDoc *doc);
 // Validates against schema/scene.xsd and says in plain language what is wrong.
 us_status usi_scene_validate(usi_reader *r, xmlDoc *doc);
 
-// ---- scene.c, scene_object.c, scene_joint.c, scene_relation.c: reading ----
+// ---- scene.c, scene_object.c, scene_shape.c, scene_surface.c, scene_joint.c, scene_relation.c: reading ----
 
 // A robot or object while it is read. Names inside it are relative to it.
 typedef struct usi_scene_group {
@@ -100,10 +102,24 @@ us_status usi_scene_find_link(usi_reader *r, const usi_scene_group *group, const
 // Values of a joint: what every joint has (damping, limits, ...) and the start state. Both look at j->type.
 us_status usi_scene_joint_values(usi_reader *r, const usi_look *look, us_joint_def *j);
 
+// scene_shape.c: one <shape> with all inside it; margin, part-error, group, mask and surface alone; a number made of bits.
+us_status usi_scene_shape(usi_reader *r, const xmlNode *node, us_shape_def *out);
+us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s);
+us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, uint32_t *out);
+
+// scene_surface.c: materials first, then everything that names them.
+us_status usi_scene_materials(usi_reader *r, const xmlNode *root);
+us_status usi_scene_pairs(usi_reader *r, const xmlNode *root);
+// The material that an attribute names, with a suggestion when there is none. A missing attribute leaves *out_name as it is.
+us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute, const char **out_name);
+us_status usi_scene_exclude(usi_reader *r, const usi_scene_group *group, const xmlNode *node);
+us_status usi_scene_surfaces(usi_reader *r, const usi_scene_group *group);  // <surface> and <level> of a robot
+
 us_status usi_scene_object_links(usi_reader *r, usi_scene_group *group);
 us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group);
 us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group);  // drives, couplings, loops
 us_status usi_scene_record(usi_reader *r, const xmlNode *node);
+us_status usi_scene_plugins(usi_reader *r, const xmlNode *root);  // scene_plugin.c
 
 usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);  // of a position; USI_PLAIN for quaternions
 usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);   // of a velocity

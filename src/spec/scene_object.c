@@ -5,87 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "spec/geometry.h"
 #include "spec/mesh.h"
 #include "spec/scene.h"
-
-// ---- Shapes ----
-
-static us_status read_size(usi_reader *r, const xmlNode *node, us_shape_def *s) {
-    static const int counts[] = {[US_SHAPE_BOX] = 3, [US_SHAPE_SPHERE] = 1, [US_SHAPE_CYLINDER] = 2, [US_SHAPE_CAPSULE] = 2};
-    static const char *const meaning[] = {[US_SHAPE_BOX] = "write three lengths: x y z",
-                                          [US_SHAPE_SPHERE] = "write the radius",
-                                          [US_SHAPE_CYLINDER] = "write radius and length",
-                                          [US_SHAPE_CAPSULE] = "write radius and length of the straight part"};
-    static const usi_dimension lengths[3] = {USI_LENGTH, USI_LENGTH, USI_LENGTH};
-    usi_look look = usi_look_at(node);
-    int count = 0, n = counts[s->kind];
-    if (usi_xml_attr(node, "file") || usi_xml_attr(node, "scale")) {
-        return usi_fail(r, US_ERR_VALUE, node, "use type=\"mesh\", or remove them", "file and scale belong to meshes only");
-    }
-    if (!usi_xml_attr(node, "size")) return usi_fail(r, US_ERR_SCHEMA, node, meaning[s->kind], "the attribute \"size\" is missing");
-    us_status status = usi_look_list(r, &look, "size", lengths, 3, s->size, &count);
-    if (status) return status;
-    if (count != n) {
-        return usi_fail(r, US_ERR_VALUE, node, meaning[s->kind], "size: %d number%s needed, %d given", n, n == 1 ? " is" : "s are", count);
-    }
-    for (int i = 0; i < n; i++) {
-        bool may_be_zero = s->kind == US_SHAPE_CAPSULE && i == 1;
-        if (!(s->size[i] > 0) && !(may_be_zero && s->size[i] == 0)) {
-            return usi_fail(r, US_ERR_VALUE, node, "write lengths greater than 0", "size: %g is not a length of a shape", s->size[i]);
-        }
-    }
-    s->unit_inertia = usi_shape_unit_inertia(s);
-    return US_OK;
-}
-
-static us_status read_mesh(usi_reader *r, const xmlNode *node, us_shape_def *s) {
-    static const usi_dimension plain[3] = {USI_PLAIN, USI_PLAIN, USI_PLAIN};
-    if (usi_xml_attr(node, "size")) return usi_fail(r, US_ERR_VALUE, node, "use scale", "size: a mesh has its size from its file");
-    s->mesh_uri = usi_xml_attr(node, "file");
-    if (!s->mesh_uri) return usi_fail(r, US_ERR_SCHEMA, node, "add file=\"...\"", "the attribute \"file\" is missing");
-    usi_look look = usi_look_at(node);
-    int count = 0;
-    double scale[3];
-    us_status status = usi_look_list(r, &look, "scale", plain, 3, scale, &count);
-    if (status) return status;
-    if (count == 2) return usi_fail(r, US_ERR_VALUE, node, "write one factor, or one for x, y and z", "scale: 1 or 3 numbers are needed, 2 given");
-    for (int i = 0; i < 3; i++) s->size[i] = count == 0 ? 1 : count == 1 ? scale[0] : scale[i];
-    for (int i = 0; i < 3; i++) {
-        if (s->size[i] == 0) return usi_fail(r, US_ERR_VALUE, node, "write a factor other than 0", "scale: 0 makes the mesh flat");
-    }
-    char *path = NULL;
-    status = usi_mesh_resolve(r, node, s->mesh_uri, usi_xml_file(node), &path);
-    s->mesh = path;
-    return status ? status : usi_mesh_load(r, node, s);
-}
-
-static us_status read_shape(usi_reader *r, const xmlNode *node, us_shape_def *out) {
-    static const char *const kinds[] = {"box", "sphere", "cylinder", "capsule", "mesh"};
-    const char *type = usi_xml_attr(node, "type");
-    int kind = 0;
-    while (kind < US_SHAPE_MESH && strcmp(type, kinds[kind]) != 0) kind++;
-    us_shape_def s = us_shape_def_default((us_shape_kind)kind);
-    s.file = usi_xml_file(node);
-    s.line = usi_xml_line(node);
-    us_status status = usi_scene_pose(r, node, &s.X_BG);
-    if (!status) status = usi_xml_bool(r, node, "visual", false, &s.is_visual);
-    if (!status) status = usi_xml_bool(r, node, "collision", false, &s.is_collision);
-    if (!status) status = kind == US_SHAPE_MESH ? read_mesh(r, node, &s) : read_size(r, node, &s);
-    usi_look look = usi_look_at(node);
-    double rgba[4] = {s.rgba[0], s.rgba[1], s.rgba[2], s.rgba[3]};
-    if (!status) status = usi_look_numbers(r, &look, "rgba", USI_PLAIN, 4, rgba);
-    if (status) return status;
-    for (int i = 0; i < 4; i++) {
-        if (rgba[i] < 0 || rgba[i] > 1) {
-            return usi_fail(r, US_ERR_VALUE, node, "write four numbers from 0 to 1: red green blue opacity", "rgba: %g is not between 0 and 1",
-                            rgba[i]);
-        }
-        s.rgba[i] = (float)rgba[i];
-    }
-    s.material = usi_xml_attr(node, "material");
-    *out = s;
-    return US_OK;
-}
 
 // ---- Mass properties ----
 
@@ -144,9 +66,12 @@ static us_status inertia_from_shapes(usi_reader *r, const xmlNode *node, const u
     for (int i = 0; i < n; i++) {
         if (has_collision && !shapes[i].is_collision) continue;
         if (!(shapes[i].unit_inertia.mass > 0)) {
-            if (r->def->skip_meshes && shapes[i].kind == US_SHAPE_MESH) continue;
+            if (r->def->skip_meshes && !usi_geometry_has_data(&shapes[i])) continue;
+            if (!shapes[i].mesh_uri)
+                return usi_fail(r, US_ERR_MASS, node, "write an <inertial>, or use shapes with a volume", "density: the %s has no volume",
+                                us_shape_kind_name(shapes[i].kind));
             return usi_fail(r, US_ERR_MASS, node, "write an <inertial>, or use a closed mesh that can be found",
-                            "density: the mesh \"%.100s\" has no volume that is known", shapes[i].mesh_uri ? shapes[i].mesh_uri : "");
+                            "density: the mesh \"%.100s\" has no volume that is known", shapes[i].mesh_uri);
         }
         us_inertia part = usi_shape_inertia(&shapes[i], density);
         sum = usi_inertia_add(&sum, &part);
@@ -166,7 +91,7 @@ static us_status read_link(usi_reader *r, const usi_scene_group *group, const xm
     us_shape_def *shapes = usi_reader_alloc(r, ((size_t)n_shape + 1) * sizeof *shapes);
     if (!shapes) return usi_fail_memory(r);
     us_status status = US_OK;
-    for (const xmlNode *s = usi_xml_child(node, "shape"); s && !status; s = usi_xml_next(s, "shape")) status = read_shape(r, s, &shapes[k++]);
+    for (const xmlNode *s = usi_xml_child(node, "shape"); s && !status; s = usi_xml_next(s, "shape")) status = usi_scene_shape(r, s, &shapes[k++]);
     if (status) return status;
 
     us_link_def l = us_link_def_default();
@@ -179,6 +104,8 @@ static us_status read_link(usi_reader *r, const usi_scene_group *group, const xm
     if (usi_xml_next(inertial, "inertial")) {
         return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(inertial, "inertial"), "keep one of them", "the link has two <inertial>");
     }
+    status = usi_xml_int(r, node, "level", false, &l.level);
+    if (status) return status;
     bool has_density = usi_xml_attr(node, "density") != NULL;
     if (inertial && has_density) return usi_fail(r, US_ERR_SCHEMA, node, "keep one of the two", "both density and <inertial> give the mass");
     if (inertial) status = read_inertial(r, inertial, &l.inertia);

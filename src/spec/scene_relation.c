@@ -133,6 +133,7 @@ us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group) {
         if (usi_xml_is(n, "drive")) status = read_drive(r, group, n);
         if (usi_xml_is(n, "coupling")) status = read_coupling(r, group, n);
         if (usi_xml_is(n, "loop")) status = read_loop(r, group, n);
+        if (usi_xml_is(n, "exclude")) status = usi_scene_exclude(r, group, n);
     }
     return status;
 }

@@ -22,8 +22,15 @@ const char *us_integrator_name(us_integrator integrator) {
     return (unsigned)integrator < (unsigned)US_INTEGRATOR_COUNT ? names[integrator] : "?";
 }
 
+const char *us_shape_kind_name(us_shape_kind kind) {
+    static const char *const names[] = {"box",  "sphere",    "cylinder",    "capsule", "mesh",       "lozenge",      "disc",  "triangle",
+                                        "cone", "ellipsoid", "tetrahedron", "convex",  "half-space", "height-field", "union", "intersection"};
+    return (unsigned)kind < (unsigned)US_SHAPE_COUNT ? names[kind] : "?";
+}
+
 us_world_def us_world_def_default(void) {
     us_world_def d = {.name = "", .gravity = {0, 0, -9.81}, .step = 1e-3, .integrator = US_INTEGRATOR_MIDPOINT, .tolerance = 1e-9, .seed = 1};
+    d.solver = "newton", d.fidelity = "";
     return d;
 }
 
@@ -43,6 +50,20 @@ us_shape_def us_shape_def_default(us_shape_kind kind) {
     us_shape_def d = {.link = US_WORLD, .kind = kind, .is_visual = true, .is_collision = true, .rgba = {0.7f, 0.7f, 0.7f, 1.0f}};
     d.X_BG = us_pose_identity();
     d.size[0] = d.size[1] = d.size[2] = 1;
+    d.group = 1, d.mask = UINT32_MAX;
+    return d;
+}
+
+us_pair_def us_pair_def_default(void) {
+    us_pair_def d = {.model = "compliant"};
+    d.values = (us_pair_values){.static_friction = 0.90,
+                                .kinetic_friction = 0.80,
+                                .viscous = 0.50,
+                                .normal_static = 0.35,
+                                .rotational = 1.00,
+                                .assumed_mass = 40,
+                                .reference_speed = 1,
+                                .damping_ratio = 1};
     return d;
 }
 
@@ -84,6 +105,7 @@ void us_spec_destroy(us_spec *spec) {
     us_allocator a = spec->texts.allocator;
 #define FREE_LIST(type, list) usi_release(&a, spec->list, (size_t)spec->cap_##list * sizeof(type), _Alignof(max_align_t));
     USI_SPEC_LISTS(FREE_LIST)
+    FREE_LIST(us_interaction, interaction)
 #undef FREE_LIST
     usi_arena_fini(&spec->texts);
     usi_release(&a, spec, sizeof *spec, _Alignof(us_spec));
@@ -98,9 +120,70 @@ static bool keep(us_spec *spec, const char **text) {
 static bool keep_group(us_spec *s, us_group_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_link(us_spec *s, us_link_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_joint(us_spec *s, us_joint_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
-static bool keep_shape(us_spec *s, us_shape_def *d) {
-    return keep(s, &d->mesh) && keep(s, &d->mesh_uri) && keep(s, &d->material) && keep(s, &d->file);
+
+// A copy of n things of `each` bytes. Nothing stays nothing.
+static bool keep_array(us_spec *s, const void **array, int32_t n, size_t each) {
+    if (n == 0) *array = NULL;
+    if (!*array) return true;
+    void *copy = usi_arena_alloc(&s->texts, (size_t)n * each, 16);
+    if (copy) memcpy(copy, *array, (size_t)n * each);
+    *array = copy;
+    return copy != NULL;
 }
+
+// Points and triangles of a mesh that many shapes show are kept once.
+static bool share_mesh(const us_spec *s, us_shape_def *d) {
+    for (int32_t i = 0; d->triangles && i < s->n_shape; i++) {
+        const us_shape_def *known = &s->shape[i];
+        if (!known->triangles || known->n_point != d->n_point || known->n_triangle != d->n_triangle) continue;
+        if (memcmp(known->points, d->points, (size_t)d->n_point * sizeof *d->points) != 0) continue;
+        if (memcmp(known->triangles, d->triangles, 3 * (size_t)d->n_triangle * sizeof *d->triangles) != 0) continue;
+        d->points = known->points, d->triangles = known->triangles;
+        return true;
+    }
+    return false;
+}
+
+static bool keep_shape(us_spec *s, us_shape_def *d) {
+    const void *points = d->points, *triangles = d->triangles, *heights = d->heights, *parts = d->parts;
+    if (!keep(s, &d->name) || !keep(s, &d->mesh) || !keep(s, &d->mesh_uri) || !keep(s, &d->material) || !keep(s, &d->surface) || !keep(s, &d->file))
+        return false;
+    if (!share_mesh(s, d)) {
+        if (!keep_array(s, &points, d->n_point, sizeof *d->points)) return false;
+        if (triangles && !keep_array(s, &triangles, d->n_triangle, 3 * sizeof *d->triangles)) return false;
+        d->points = points, d->triangles = triangles;
+    }
+    if (!keep_array(s, &heights, heights ? d->n_x * d->n_y : 0, sizeof *d->heights)) return false;
+    if (!keep_array(s, &parts, d->n_part, sizeof *d->parts)) return false;
+    d->heights = heights, d->parts = parts;
+    us_shape_def *part = (us_shape_def *)(uintptr_t)parts;  // the copy is ours to change
+    for (int32_t i = 0; part && i < d->n_part; i++) {
+        if (!keep_shape(s, &part[i])) return false;
+    }
+    return true;
+}
+
+bool usi_properties_keep(usi_arena *arena, const us_property **properties, int32_t n) {
+    if (n == 0) *properties = NULL;
+    if (!*properties) return true;
+    us_property *copy = usi_arena_alloc(arena, (size_t)n * sizeof *copy, _Alignof(us_property));
+    bool ok = copy != NULL;
+    for (int32_t i = 0; i < n && ok; i++) {
+        const us_property *from = &(*properties)[i];
+        copy[i] = (us_property){.key = usi_arena_text(arena, from->key, &ok), .type = from->type, .number = from->number, .integer = from->integer};
+        copy[i].text = usi_arena_text(arena, from->text, &ok);
+    }
+    *properties = copy;
+    return ok;
+}
+static bool keep_material(us_spec *s, us_material_def *d) {
+    return keep(s, &d->name) && keep(s, &d->file) && usi_properties_keep(&s->texts, &d->properties, d->n_property);
+}
+static bool keep_pair(us_spec *s, us_pair_def *d) {
+    return keep(s, &d->material_a) && keep(s, &d->material_b) && keep(s, &d->fidelity) && keep(s, &d->model) && keep(s, &d->file) &&
+           usi_properties_keep(&s->texts, &d->parameters, d->n_parameter);
+}
+static bool keep_exclude(us_spec *s, us_exclude_def *d) { return keep(s, &d->file); }
 static bool keep_coupling(us_spec *s, us_coupling_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_loop(us_spec *s, us_loop_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
 static bool keep_drive(us_spec *s, us_drive_def *d) { return keep(s, &d->name) && keep(s, &d->file); }
@@ -127,7 +210,7 @@ static bool keep_warning(us_spec *s, us_error *d) {
 us_status us_spec_set_world(us_spec *spec, const us_world_def *def) {
     if (!spec || !def) return US_ERR_ARG;
     us_world_def copy = *def;
-    if (!keep(spec, &copy.name)) return US_ERR_MEMORY;
+    if (!keep(spec, &copy.name) || !keep(spec, &copy.solver) || !keep(spec, &copy.fidelity)) return US_ERR_MEMORY;
     spec->world = copy;
     return US_OK;
 }
@@ -155,10 +238,41 @@ us_status us_spec_add_joint(us_spec *spec, const us_joint_def *def, int32_t *out
     if (!def || !is_joint_type(def->type)) return US_ERR_ARG;
     return add_joint(spec, def, out_index);
 }
+
+enum { PART_DEPTH = 16 };  // nesting of unions and intersections
+
+// Counts that have their arrays, parts that are shapes themselves.
+static bool is_whole_shape(const us_shape_def *d, int depth) {
+    if ((unsigned)d->kind >= (unsigned)US_SHAPE_COUNT || depth > PART_DEPTH) return false;
+    if (d->n_point < 0 || d->n_triangle < 0 || d->n_x < 0 || d->n_y < 0 || d->n_part < 0) return false;
+    if ((d->n_point && !d->points) || (d->n_part && !d->parts) || (d->triangles && (!d->points || d->n_triangle == 0))) return false;
+    if (d->heights && (int64_t)d->n_x * d->n_y > INT32_MAX) return false;
+    for (int32_t i = 0; i < d->n_part; i++) {
+        if (!is_whole_shape(&d->parts[i], depth + 1)) return false;
+    }
+    return true;
+}
 us_status us_spec_add_shape(us_spec *spec, const us_shape_def *def, int32_t *out_index) {
-    if (!def || (unsigned)def->kind >= (unsigned)US_SHAPE_COUNT) return US_ERR_ARG;
+    if (!def || !is_whole_shape(def, 0)) return US_ERR_ARG;
     return add_shape(spec, def, out_index);
 }
+
+static bool are_whole_properties(const us_property *p, int32_t n) {
+    if (n < 0 || (n > 0 && !p)) return false;
+    for (int32_t i = 0; i < n; i++) {
+        if (!p[i].key || (unsigned)p[i].type > (unsigned)US_PROPERTY_INTEGER || (p[i].type == US_PROPERTY_STRING && !p[i].text)) return false;
+    }
+    return true;
+}
+us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_t *out_index) {
+    if (!def || !are_whole_properties(def->properties, def->n_property)) return US_ERR_ARG;
+    return add_material(spec, def, out_index);
+}
+us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index) {
+    if (!def || !are_whole_properties(def->parameters, def->n_parameter)) return US_ERR_ARG;
+    return add_pair(spec, def, out_index);
+}
+us_status us_spec_add_exclude(us_spec *spec, const us_exclude_def *def, int32_t *out_index) { return add_exclude(spec, def, out_index); }
 us_status us_spec_add_coupling(us_spec *spec, const us_coupling_def *def, int32_t *out_index) {
     if (!def || def->n_term < 0 || def->n_term > US_COUPLING_TERMS) return US_ERR_ARG;
     return add_coupling(spec, def, out_index);

@@ -143,7 +143,7 @@ static us_status read_mesh(usi_urdf *u, const xmlNode *node, us_shape_def *shape
 }
 
 // Reads the shape in a <visual> or <collision>. *out_is_kept is false for one without extent.
-static us_status read_geometry(usi_urdf *u, const xmlNode *parent, us_shape_def *shape, bool *out_is_kept) {
+static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visual, us_shape_def *shape, bool *out_is_kept) {
     static const char remedy[] =
         "write one of <box size>, <sphere radius>, <cylinder radius length>, <capsule radius length>, <mesh filename> into it";
     const xmlNode *outer = usi_xml_child(parent, "geometry"), *node = outer ? usi_xml_child(outer, NULL) : NULL;
@@ -160,6 +160,8 @@ static us_status read_geometry(usi_urdf *u, const xmlNode *parent, us_shape_def 
     us_status status = usi_urdf_check(u, node, "", g->attributes);
     if (status) return status;
     *shape = us_shape_def_default(g->kind);
+    shape->is_visual = is_visual;
+    shape->is_collision = !is_visual;
     *out_is_kept = true;
     if (g->kind == US_SHAPE_MESH) return read_mesh(u, node, shape);
     int n = 0;
@@ -180,11 +182,9 @@ static us_status read_shape(usi_urdf *u, int32_t link, const xmlNode *node, bool
     bool is_kept = true;
     us_status status =
         usi_urdf_check(u, node, is_visual ? "origin geometry material" : "origin geometry material verbose contact_coefficients", "name group");
-    if (!status) status = read_geometry(u, node, shape, &is_kept);
+    if (!status) status = read_geometry(u, node, is_visual, shape, &is_kept);
     if (status || !is_kept) return status;
     shape->link = link;
-    shape->is_visual = is_visual;
-    shape->is_collision = !is_visual;
     shape->file = usi_xml_file(node);
     shape->line = usi_xml_line(node);
     status = usi_urdf_origin(u, node, &shape->X_BG, NULL);

@@ -155,7 +155,9 @@ static void the_fields_of_the_state_have_the_size_that_a_snapshot_needs(void **s
         if (strcmp(info.block, "scratch") == 0) in_scratch = true, n_scratch++;
         if (!in_scratch) {
             assert_string_equal(info.block, "state");
-            bytes += info.bytes;
+            // Of contacts a snapshot holds those that there are, and nothing touches here.
+            bool is_contact = strcmp(info.name, "touch") == 0 || strcmp(info.name, "anchor") == 0;
+            if (!is_contact) bytes += info.bytes;
         }
     }
     assert_true(n_scratch > 0);

@@ -102,7 +102,7 @@ check_commands() { # document
     local document=$1 number=0 started=0 kind='' inside=false
     rm -rf "$work/at"
     mkdir "$work/at"
-    ln -s "$source/scenes" "$source/models" "$source/examples" "$work/at/"
+    ln -s "$source/scenes" "$source/models" "$source/examples" "$source/include" "$work/at/"
     : >"$work/printed"
     while IFS= read -r line; do
         number=$((number + 1))

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -516,6 +517,126 @@ static void ids_stay_when_resting_shapes_move_by_a_micrometre(void **state) {
     }
 }
 
+static bool same_ids(const us_manifold *a, const us_manifold *b) {
+    if (a->n != b->n) return false;
+    for (int32_t i = 0; i < a->n; i++) {
+        bool is_found = false;
+        for (int32_t k = 0; k < b->n; k++) is_found |= a->feature[i] == b->feature[k];
+        if (!is_found) return false;
+    }
+    return true;
+}
+
+// What contact does to a stack: the upper box is shaken by hundredths of a millimetre and rocks by a tenth of a milliradian.
+static void a_box_that_rocks_on_another_keeps_its_ids(void **state) {
+    (void)state;
+    us_geom small = box(.1, .1, .1), floor = box(1, 1, .1), plank = box(.3, .05, .1), h = half_space();
+    const struct {
+        const us_geom *A, *B;
+        us_pose X_WA;
+        int32_t n;
+    } pair[] = {
+        {&small, &floor, {{1, 0, 0, 0}, {.1, .2, .1999}}, 4},
+        {&floor, &small, {{1, 0, 0, 0}, {.1, .2, .1999}}, 4},
+        {&small, &small, {{1, 0, 0, 0}, {0, 0, .1999}}, 4},
+        {&small, &small, {{1, 0, 0, 0}, {.03, -.07, .1999}}, 4},
+        {&small, &plank, {{1, 0, 0, 0}, {.25, 0, .1999}}, 4},
+        {&plank, &plank, {{.92387953251128674, 0, 0, .38268343236508977}, {.02, .01, .1999}}, 4},
+        {&small, &small, {{.92387953251128674, 0, 0, .38268343236508977}, {.001, .002, .1999}}, 4},
+        {&small, &h, {{.92387953251128674, 0, 0, .38268343236508977}, {.001, .002, .0999}}, 4},
+    };
+    for (size_t k = 0; k < sizeof pair / sizeof pair[0]; k++) {
+        us_manifold m = contact(pair[k].A, pair[k].X_WA, pair[k].B, at(0, 0, 0), .001);
+        assert_int_equal(m.n, pair[k].n);
+        for (uint64_t i = 0; i < 200; i++) {
+            double r[6];
+            for (uint64_t c = 0; c < 6; c++) r[c] = 2 * us_random_uniform(70 + k, c, i) - 1;
+            us_pose X = pair[k].X_WA;
+            X.p = us_vec3_add(X.p, us_vec3_make(1e-5 * r[0], 1e-5 * r[1], 1e-5 * r[2]));
+            X.q = us_quat_mul(us_quat_exp(us_vec3_make(1e-4 * r[3], 1e-4 * r[4], 1e-4 * r[5])), X.q);
+            us_manifold n = contact(pair[k].A, X, pair[k].B, at(0, 0, 0), .001);
+            assert_true(same_ids(&m, &n));
+        }
+    }
+}
+
+// Which triangle of a field of n by n samples is a point over? -1 within a millionth of a cell of an edge.
+static int64_t triangle_under(us_vec3 p, int32_t n, double step) {
+    double x = p.x / step + .5 * (n - 1), y = p.y / step + .5 * (n - 1), u = x - floor(x), v = y - floor(y);
+    if (u < 1e-6 || v < 1e-6 || u > 1 - 1e-6 || v > 1 - 1e-6 || fabs(u - v) < 1e-6) return -1;
+    return ((int64_t)floor(y) * n + (int64_t)floor(x)) * 2 + (v > u);
+}
+
+static void ids_on_terrain_belong_to_the_triangle_and_the_end_not_to_the_wheels_angle(void **state) {
+    (void)state;
+    us_height_field *f = make_field(bumps, 41, .25);
+    us_geom g = {.kind = US_GEOM_HEIGHT_FIELD, .field = f};
+    const us_geom shape[2] = {cylinder(.2, .075), capsule(.1, .1)};
+    for (int s = 0; s < 2; s++) {
+        static uint64_t id[41 * 41 * 2][2];
+        memset(id, 0, sizeof id);
+        int32_t n_seen = 0, n_triangle = 0;
+        for (int k = 0; k < 5000; k++) {
+            double x = .1 + 1e-4 * k, y = .2 + .03 * x, r = s ? .1 : .2;
+            // Rolling half a metre along x, the axis along y, tilted a little.
+            us_quat q = us_quat_mul(us_quat_from_rpy(-PI / 2 + .02, 0, .1), us_quat_from_rpy(0, 0, x / r));
+            us_pose X = {q, {x, y, r + bumps(x, y) - .002}};
+            us_manifold m = contact(&shape[s], X, &g, at(0, 0, 0), .005);
+            us_vec3 axis = us_quat_rotate(X.q, UP);
+            for (int32_t i = 0; i < m.n; i++) {
+                int64_t triangle = triangle_under(m.p_B[i], 41, .25);
+                if (triangle < 0) continue;  // on an edge: the edge's
+                int end = us_vec3_dot(axis, us_vec3_sub(m.p_A[i], X.p)) > 0;
+                n_seen++, n_triangle += id[triangle][end] == 0;
+                if (id[triangle][end] == 0) id[triangle][end] = m.feature[i] + 1;
+                assert_true(id[triangle][end] == m.feature[i] + 1);
+            }
+        }
+        // It has stood on faces most of the time, and on several.
+        assert_true(n_seen > 2500 && n_triangle > 4);
+        for (int64_t a = 0; a < 41 * 41 * 4; a++) {
+            for (int64_t b = 0; b < a && id[a / 2][a % 2]; b++) assert_true(id[a / 2][a % 2] != id[b / 2][b % 2]);
+        }
+    }
+    us_height_field_destroy(f);
+}
+
+static void gaps_on_terrain_change_no_faster_than_the_shape_moves(void **state) {
+    (void)state;
+    us_height_field *f = make_field(bumps, 41, .12);
+    us_geom g = {.kind = US_GEOM_HEIGHT_FIELD, .field = f};
+    const us_geom shape[] = {sphere(.1), capsule(.15, .1), cylinder(.2, .075), cylinder(.15, .2), {.kind = US_GEOM_CYLINDER, .size = {.1, .1}, .radius = .02}};
+    const double step = 2e-4;
+    for (uint64_t s = 0; s < sizeof shape / sizeof shape[0]; s++) {
+        for (uint64_t way = 0; way < 8; way++) {
+            double yaw = 6.3 * us_random_uniform(20, s, way), tilt = .5 * us_random_uniform(21, s, way), head = 6.3 * us_random_uniform(22, s, way);
+            us_pose X = turned(PI / 2 - tilt, 0, yaw, .4 * us_random_uniform(23, s, way), .4 * us_random_uniform(24, s, way), 0);
+            double last = 0;
+            for (int k = 0; k < MANY; k++) {
+                X.p.x += step * cos(head), X.p.y += step * sin(head), X.p.z = 1;
+                us_gap gap;
+                if (k == 0 || k % 500 == 0) {
+                    // Put down anew from time to time: 2 mm deep, and as high as the ground then takes it.
+                    for (int i = 0; i < 4; i++) {
+                        assert_int_equal(us_geom_distance(&shape[s], X, &g, at(0, 0, 0), &gap), US_OK);
+                        X.p.z -= gap.distance + .002;
+                    }
+                    last = X.p.z;
+                }
+                X.p.z = last;
+                us_manifold m = contact(&shape[s], X, &g, at(0, 0, 0), .05);
+                X.p.x += step * cos(head), X.p.y += step * sin(head);
+                us_manifold n = contact(&shape[s], X, &g, at(0, 0, 0), .05);
+                if (m.n == 0 || n.n == 0 || deepest(&m) < -.01) continue;
+                // The distance of solids changes no faster than they move. Sharp rims on ridges are up to 1 % of the size off it, which
+                // comes and goes over the width of the ridge: hence half as much again.
+                assert_true(fabs(deepest(&m) - deepest(&n)) < 1.5 * step + 1e-9);
+            }
+        }
+    }
+    us_height_field_destroy(f);
+}
+
 static void degenerate_shapes_give_numbers(void **state) {
     (void)state;
     const us_geom shape[] = {box(0, .1, .1),
@@ -584,6 +705,9 @@ int main(void) {
         cmocka_unit_test(a_union_touches_with_its_parts),
         cmocka_unit_test(points_of_all_convex_pairs_are_on_the_surfaces_and_as_deep_as_the_distance),
         cmocka_unit_test(ids_stay_when_resting_shapes_move_by_a_micrometre),
+        cmocka_unit_test(a_box_that_rocks_on_another_keeps_its_ids),
+        cmocka_unit_test(ids_on_terrain_belong_to_the_triangle_and_the_end_not_to_the_wheels_angle),
+        cmocka_unit_test(gaps_on_terrain_change_no_faster_than_the_shape_moves),
         cmocka_unit_test(degenerate_shapes_give_numbers),
         cmocka_unit_test(wrong_arguments_are_refused),
     };

@@ -224,8 +224,13 @@ static void check_looks_into_parts(void **state) {
     part.X_GP = us_pose_identity(), part.X_GP.p.x = NAN, expect_refusal(both, US_ERR_VALUE, "pose");
     part.X_GP = us_pose_identity(), both.kind = US_GEOM_INTERSECTION;
     assert_int_equal(us_geom_check(&both, NULL), US_OK);
-    part.geom.kind = US_GEOM_HALF_SPACE;
-    assert_int_equal(us_geom_check(&both, NULL), US_OK);
+    part.geom.kind = US_GEOM_HALF_SPACE, expect_refusal(both, US_ERR_VALUE, "no end");
+    us_geom_part apart[2] = {{{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()}, {{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()}};
+    us_geom lens = {.kind = US_GEOM_INTERSECTION, .parts = apart, .n_part = 2};
+    apart[1].X_GP.p = us_vec3_make(1.9, 0, 0), assert_int_equal(us_geom_check(&lens, NULL), US_OK);
+    // Their boxes meet, they do not.
+    apart[1].X_GP.p = us_vec3_make(1.5, 1.5, 0), expect_refusal(lens, US_ERR_VALUE, "nothing in common");
+    apart[1].X_GP.p = us_vec3_make(2.1, 0, 0), expect_refusal(lens, US_ERR_VALUE, "nothing in common");
     part.geom.kind = US_GEOM_MESH, expect_refusal(both, US_ERR_VALUE, "mesh");
     // A union that is its own part.
     both.kind = US_GEOM_UNION, part.geom = both, expect_refusal(both, US_ERR_LIMIT, "nested");

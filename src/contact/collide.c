@@ -1,0 +1,294 @@
+// Which shapes touch: frames, boxes, pairs, points, and what each point remembers from the step before.
+//
+// Pairs come from boxes that are grown by some centimetres and looked at again only when a shape has left its own; which of
+// those boxes really overlap is tested every step. So the list of candidates is the same whenever it was last made, and
+// throwing it away changes nothing.
+#include <string.h>
+
+#include "contact/world.h"
+
+// Contact is looked for this far outside each shape, m, plus what it moves in a step.
+static const double BASE_MARGIN = 0.5e-3;
+// A pair whose bodies have moved against each other by less than this since its points were found keeps the points.
+static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4;
+// A point without a partner of the same feature takes over from one this near, m; more where things move fast.
+static const double SAME_POINT = 2e-3;
+
+static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
+
+// ---------------------------------------------------------------- frames
+
+static void set_frame(usi_carrier *k, us_pose X) {
+    us_mat3 R = us_quat_matrix(X.q);
+    k->X_WN = X;
+    k->X = usi_v4_set(R.m[0], R.m[3], R.m[6]), k->Y = usi_v4_set(R.m[1], R.m[4], R.m[7]), k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
+    k->p = usi_v4_from(X.p);
+}
+
+static void frame_free(const usi_contacts *c, usi_carrier *k, const double *q, const double *v) {
+    const us_model *m = c->model;
+    int32_t first = m->tree[k->tree].first;
+    const usi_node *n = &m->node[first];
+    const double *a = q + n->q, *t = v + first;
+    us_pose X = {{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6]}};
+    if (n->flags & USI_NODE_TURNED) X = us_pose_mul(usi_node_rest(n), X);
+    else X.p = us_vec3_add(X.p, usi_v4_vec3(n->r));
+    set_frame(k, X);
+    k->w = usi_v4_columns(k->X, k->Y, k->Z, t);
+    k->v = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
+}
+
+static void frame_link(const usi_contacts *c, usi_carrier *k) {
+    const usi_link *l = &c->dyn->link[k->node];
+    usi_v4 O = c->dyn->origin[k->tree];
+    k->X = l->X, k->Y = l->Y, k->Z = l->Z, k->p = l->p + O;
+    k->w = l->w, k->v = l->v + usi_v4_cross(l->w, l->p);
+    k->X_WN = usi_link_pose(l, O);
+}
+
+static void find_frames(usi_contacts *c, const double *q, const double *v) {
+    const us_model *m = c->model;
+    usi_all_angles(c->dyn, q);
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        if (!m->tree[t].is_free_body) usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
+    }
+    for (int32_t i = 0; i < c->n_carrier; i++) {
+        usi_carrier *k = &c->carrier[i];
+        const usi_carrier *fixed = &c->fixed_carrier[i];
+        k->node = fixed->node, k->tree = fixed->tree, k->first_geom = fixed->first_geom, k->end_geom = fixed->end_geom, k->body = -1;
+        if (k->node < 0) {
+            set_frame(k, us_pose_identity());
+            k->w = k->v = usi_v4_zero();
+        } else if (m->tree[k->tree].is_free_body) {
+            frame_free(c, k, q, v);
+        } else {
+            frame_link(c, k);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- boxes
+
+// Rounding may leave the argument below 0.
+static inline usi_v4 lanes_sqrt(usi_v4 a) { return (usi_v4){sqrt(fmax(a[0], 0)), sqrt(fmax(a[1], 0)), sqrt(fmax(a[2], 0)), 0}; }
+
+static us_pose geom_pose(const usi_geom *g, const usi_carrier *k) { return us_pose_mul(k->X_WN, g->X_NG); }
+
+// Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for the others.
+static bool half_box(const us_geom *g, usi_v4 X, usi_v4 Y, usi_v4 Z, usi_v4 *out) {
+    usi_v4 e;
+    switch (g->kind) {
+    case US_GEOM_SPHERE: e = usi_v4_zero(); break;
+    case US_GEOM_CAPSULE: e = usi_v4_abs(Z) * g->size[0]; break;
+    case US_GEOM_BOX: e = usi_v4_abs(X) * g->size[0] + usi_v4_abs(Y) * g->size[1] + usi_v4_abs(Z) * g->size[2]; break;
+    case US_GEOM_CYLINDER: {
+        usi_v4 left = unit_lanes() - Z * Z;
+        e = usi_v4_abs(Z) * g->size[1] + lanes_sqrt(left) * g->size[0];
+        break;
+    }
+    default: return false;
+    }
+    *out = e + usi_v4_all(g->radius);
+    return true;
+}
+
+static us_aabb box_of(const usi_geom *g, const usi_carrier *k, bool is_plain, double grow) {
+    usi_v4 e, centre, X = k->X, Y = k->Y, Z = k->Z;
+    if (!is_plain) {
+        us_mat3 R = us_quat_matrix(g->X_NG.q);
+        const double x[3] = {R.m[0], R.m[3], R.m[6]}, y[3] = {R.m[1], R.m[4], R.m[7]}, z[3] = {R.m[2], R.m[5], R.m[8]};
+        X = usi_v4_columns(k->X, k->Y, k->Z, x), Y = usi_v4_columns(k->X, k->Y, k->Z, y), Z = usi_v4_columns(k->X, k->Y, k->Z, z);
+    }
+    if (!half_box(&g->geom, X, Y, Z, &e)) {
+        us_aabb b = us_geom_box(&g->geom, geom_pose(g, k));
+        us_vec3 s = us_vec3_make(grow, grow, grow);
+        return (us_aabb){us_vec3_sub(b.min, s), us_vec3_add(b.max, s)};
+    }
+    centre = k->p + usi_v4_columns_of(k->X, k->Y, k->Z, g->X_NG.p);
+    e += usi_v4_all(grow);
+    return (us_aabb){usi_v4_vec3(centre - e), usi_v4_vec3(centre + e)};
+}
+
+static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
+    return a->min.x <= b->max.x && b->min.x <= a->max.x && a->min.y <= b->max.y && b->min.y <= a->max.y && a->min.z <= b->max.z &&
+           b->min.z <= a->max.z;
+}
+static inline bool is_inside(const us_aabb *a, const us_aabb *b) {
+    return a->min.x >= b->min.x && a->max.x <= b->max.x && a->min.y >= b->min.y && a->max.y <= b->max.y && a->min.z >= b->min.z &&
+           a->max.z <= b->max.z;
+}
+
+static void find_boxes(usi_contacts *c) {
+    const us_model *m = c->model;
+    const double h = m->step;
+    for (int32_t i = 0; i < c->n_carrier; i++) {
+        const usi_carrier *k = &c->carrier[i];
+        double speed = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->v, k->v)), spin = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->w, k->w));
+        for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+            c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : h * (speed + spin * c->far[g]));
+            c->box[g] = box_of(&m->geom[g], k, c->is_plain[g], c->grow[g]);
+            c->is_fat_valid = c->is_fat_valid && is_inside(&c->box[g], &c->fat[g].box);
+        }
+    }
+}
+
+// Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
+static us_status find_near(usi_contacts *c) {
+    const us_model *m = c->model;
+    if (c->is_fat_valid) return US_OK;
+    for (int32_t i = 0; i < c->n_carrier; i++) {
+        const usi_carrier *k = &c->carrier[i];
+        for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+            double more = k->node < 0 ? 0 : 0.05 * fmin(c->far[g], 0.2) + 20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
+            us_vec3 s = us_vec3_make(more, more, more);
+            c->fat[g].box = (us_aabb){us_vec3_sub(c->box[g].min, s), us_vec3_add(c->box[g].max, s)};
+            c->fat[g].group = m->geom[g].group, c->fat[g].mask = m->geom[g].mask;
+            c->fat[g].body = m->geom[g].body + 1;
+        }
+    }
+    const usi_broad_pair *pairs;
+    int64_t n;
+    us_status status = usi_broad_find(c->broad, c->fat, c->n_geom, &pairs, &n, NULL);
+    if (status) {
+        c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
+        return status;
+    }
+    c->n_near = 0;
+    for (int64_t i = 0; i < n; i++) {
+        // Shapes of one node never touch, whichever links they belong to.
+        if (m->geom[pairs[i].a].node != m->geom[pairs[i].b].node) c->near[c->n_near++] = pairs[i];
+    }
+    c->is_fat_valid = true;
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- points
+
+static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) {
+    return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p));
+}
+static inline usi_v4 to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
+
+static us_pose relative(const usi_carrier *A, const usi_carrier *B) {
+    us_pose X = {us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), to_local(A, B->p - A->p)};
+    return X;
+}
+
+static bool is_same_place(const us_pose *a, const us_pose *b) {
+    us_vec3 d = us_vec3_sub(a->p, b->p);
+    if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
+    us_quat r = us_quat_mul(us_quat_conj(a->q), b->q);
+    return r.x * r.x + r.y * r.y + r.z * r.z <= 0.25 * SAME_TURN * SAME_TURN;
+}
+
+static usi_point_now *next_point(usi_contacts *c) {
+    c->error_count++;
+    return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
+}
+
+// The points of the last step, where they are now.
+static void reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
+    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
+    for (int32_t i = 0; i < old->n; i++) {
+        const usi_anchor *a = &now->anchor[old->first + i];
+        usi_point_now *p = next_point(c);
+        if (!p) return;
+        p->n = to_world(A, a->normal);
+        p->p_A = A->p + to_world(A, a->p_A), p->p_B = B->p + to_world(B, a->p_B);
+        p->p = 0.5 * (p->p_A + p->p_B);
+        p->gap = usi_v4_dot(p->n, p->p_A - p->p_B) - margin;
+        p->feature = a->feature;
+        p->old = old->first + i;
+        p->touch = c->n_touch;
+        t->n++;
+    }
+}
+
+// Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody else has taken.
+static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
+    uint32_t taken = 0;
+    for (int32_t i = t->first; i < t->first + t->n; i++) {
+        for (int32_t j = 0; j < old->n && c->point[i].old < 0; j++) {
+            if ((taken >> j & 1) || now->anchor[old->first + j].feature != c->point[i].feature) continue;
+            c->point[i].old = old->first + j;
+            taken |= 1u << j;
+        }
+    }
+    double reach = SAME_POINT + 2 * (c->grow[t->geom_a] + c->grow[t->geom_b]);
+    for (int32_t i = t->first; i < t->first + t->n; i++) {
+        if (c->point[i].old >= 0) continue;
+        us_vec3 p = to_local(A, c->point[i].p_A - A->p);
+        double least = reach * reach;
+        int32_t best = -1;
+        for (int32_t j = 0; j < old->n; j++) {
+            us_vec3 d = us_vec3_sub(now->anchor[old->first + j].p_A, p);
+            double square = us_vec3_dot(d, d);
+            if (!(taken >> j & 1) && square < least) least = square, best = j;
+        }
+        if (best < 0) continue;
+        c->point[i].old = old->first + best;
+        taken |= 1u << best;
+    }
+}
+
+static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
+    const us_model *m = c->model;
+    const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
+    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    us_manifold f;
+    f.n = 0;
+    if (us_geom_contact(&ga->geom, geom_pose(ga, A), &gb->geom, geom_pose(gb, B), c->grow[t->geom_a] + c->grow[t->geom_b], &f)) return;
+    for (int32_t i = 0; i < f.n; i++) {
+        usi_point_now *p = next_point(c);
+        if (!p) return;
+        p->n = usi_v4_from(f.normal[i]);
+        p->p_A = usi_v4_from(f.p_A[i]), p->p_B = usi_v4_from(f.p_B[i]);
+        p->p = 0.5 * (p->p_A + p->p_B);
+        p->gap = f.gap[i] - ga->margin - gb->margin;
+        p->feature = f.feature[i];
+        p->old = -1;
+        p->touch = c->n_touch;
+        t->n++;
+    }
+    if (old && t->n > 0) match_points(c, now, old, t, A);
+}
+
+// Sorted like the pairs: by the lesser shape, then the greater one.
+static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
+    int32_t a = t->geom_a < t->geom_b ? t->geom_a : t->geom_b, b = t->geom_a < t->geom_b ? t->geom_b : t->geom_a;
+    return a != p->a ? (a < p->a ? -1 : 1) : b != p->b ? (b < p->b ? -1 : 1) : 0;
+}
+
+us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
+    const us_model *m = c->model;
+    find_frames(c, q, v);
+    find_boxes(c);
+    us_status status = find_near(c);
+    if (status) return status;
+    c->n_touch = c->n_point = c->error_count = 0;
+    const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
+    for (int32_t i = 0; i < c->n_near; i++) {
+        const usi_broad_pair *pair = &c->near[i];
+        if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b])) continue;
+        while (old < end && compare_key(old, pair) < 0) old++;
+        const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;
+        bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
+        usi_touch t = {.geom_a = is_swapped ? pair->b : pair->a, .geom_b = is_swapped ? pair->a : pair->b, .first = c->n_point};
+        const usi_carrier *A = &c->carrier[c->carrier_of[t.geom_a]], *B = &c->carrier[c->carrier_of[t.geom_b]];
+        if (before) {
+            t.X_AB = relative(A, B);
+            if (is_same_place(&before->X_AB, &t.X_AB)) {
+                t.X_AB = before->X_AB;
+                reuse_points(c, now, before, &t);
+                if (t.n > 0) c->touch_now[c->n_touch++] = t;
+                continue;
+            }
+        }
+        find_points(c, now, before, &t);
+        if (t.n == 0) continue;
+        if (!before) t.X_AB = relative(A, B);
+        c->touch_now[c->n_touch++] = t;
+    }
+    return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
+}

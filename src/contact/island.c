@@ -1,0 +1,372 @@
+// Islands: trees that hang together through contacts and loops. Each is solved by itself, in any order, on any thread.
+#include <string.h>
+
+#include "contact/world.h"
+
+// Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
+enum { MOST_NEWTON_BODIES = 48 };
+// Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies out too slowly.
+static const double MOST_MASS_RATIO = 100;
+enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 50 };
+
+// ---------------------------------------------------------------- life
+
+static void find_carriers(const us_model *m, int32_t *is_carrier) {
+    for (int32_t g = 0; g < m->n_geom; g++) {
+        if (m->geom[g].node >= 0) is_carrier[m->geom[g].node] = 1;
+    }
+    for (int32_t l = 0; l < m->n_loop; l++) {
+        if (m->loop[l].node_a >= 0) is_carrier[m->loop[l].node_a] = 1;
+        if (m->loop[l].node_b >= 0) is_carrier[m->loop[l].node_b] = 1;
+    }
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        if (m->tree[t].is_free_body) is_carrier[m->tree[t].end - 1] = 1;
+    }
+}
+
+int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size) {
+    const us_model *m = c->model;
+    const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
+                 max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad;
+    size_t size = 0;
+    int32_t n = 0;
+    USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
+    if (out_size) *out_size = size ? size : 1;
+    return n;
+}
+
+enum { MAX_FIELDS = 48 };
+
+static bool make_scratch(usi_contacts *c) {
+    usi_field f[MAX_FIELDS];
+    usi_contacts_fields(c, f, MAX_FIELDS, &c->block_size);
+    c->block_memory = usi_alloc(&c->allocator, c->block_size, USI_ALIGN);
+    if (!c->block_memory) return false;
+    memset(c->block_memory, 0, c->block_size);
+    int32_t i = 0;
+#define CARVE(type, name, count, unit, about) c->name = (type *)(void *)((char *)c->block_memory + f[i++].offset);
+    USI_CONTACT_SCRATCH_FIELDS(CARVE)
+#undef CARVE
+    return true;
+}
+
+// Lists by tree: which entries of an array of n belong to each tree.
+static bool list_by_tree(usi_contacts *c, int32_t n, int32_t (*tree_of)(const us_model *, int32_t), int32_t **out_start, int32_t **out_list) {
+    const us_model *m = c->model;
+    int32_t *start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *start, _Alignof(int32_t));
+    int32_t *list = usi_arena_alloc(&c->fixed, (size_t)(n + 1) * sizeof *list, _Alignof(int32_t));
+    if (!start || !list) return false;
+    for (int32_t t = 0; t <= m->n_tree; t++) start[t] = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (tree_of(m, i) >= 0) start[tree_of(m, i) + 1]++;
+    }
+    for (int32_t t = 0; t < m->n_tree; t++) start[t + 1] += start[t];
+    for (int32_t i = 0; i < n; i++) {
+        if (tree_of(m, i) >= 0) list[start[tree_of(m, i)]++] = i;
+    }
+    for (int32_t t = m->n_tree; t > 0; t--) start[t] = start[t - 1];
+    start[0] = 0;
+    *out_start = start, *out_list = list;
+    return true;
+}
+static int32_t element_tree(const us_model *m, int32_t i) { return m->node[m->element[i].v].tree; }
+static int32_t stop_tree(const us_model *m, int32_t i) { return m->node[m->stop[i].v].tree; }
+
+static int32_t body_tree(const us_model *m, int32_t i) { return m->body[i].node < 0 ? -1 : m->node[m->body[i].node].tree; }
+
+static void invert_inertia(const usi_node *n, usi_v4 out[3]) {
+    usi_v4 a = usi_v4_cross(n->I[1], n->I[2]), b = usi_v4_cross(n->I[2], n->I[0]), c = usi_v4_cross(n->I[0], n->I[1]);
+    double inverse = 1 / usi_v4_dot(n->I[0], a);
+    for (int i = 0; i < 3; i++) out[i] = usi_v4_set(a[i], b[i], c[i]) * inverse;
+}
+
+static double greatest_distance(const usi_geom *g) {
+    us_aabb b = us_geom_box(&g->geom, g->X_NG);
+    us_vec3 far = us_vec3_make(fmax(fabs(b.min.x), fabs(b.max.x)), fmax(fabs(b.min.y), fabs(b.max.y)), fmax(fabs(b.min.z), fabs(b.max.z)));
+    return us_vec3_norm(far);
+}
+
+static bool fill_fixed(usi_contacts *c) {
+    const us_model *m = c->model;
+    int32_t *of_node = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
+    c->carrier_of = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->far = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(double), _Alignof(double));
+    c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
+    c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
+    c->carrier_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->loop_carrier = usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
+    if (!of_node || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->loop_carrier) return false;
+    memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
+    find_carriers(m, of_node);
+    c->n_carrier = 1;
+    for (int32_t i = 0; i < m->n_node; i++) c->n_carrier += of_node[i];
+    c->fixed_carrier = usi_arena_alloc(&c->fixed, (size_t)c->n_carrier * sizeof *c->fixed_carrier, _Alignof(usi_carrier));
+    if (!c->fixed_carrier) return false;
+    memset(c->fixed_carrier, 0, (size_t)c->n_carrier * sizeof *c->fixed_carrier);
+    c->fixed_carrier[0].node = c->fixed_carrier[0].tree = -1;
+    int32_t n = 1, t = 0;
+    for (int32_t i = 0; i < m->n_node; i++) {
+        while (t <= m->node[i].tree) c->carrier_start[t++] = n;
+        if (!of_node[i]) continue;
+        c->fixed_carrier[n].node = i, c->fixed_carrier[n].tree = m->node[i].tree;
+        of_node[i] = n++;
+    }
+    while (t <= m->n_tree) c->carrier_start[t++] = n;
+    for (int32_t g = 0, k = 0; k < c->n_carrier; k++) {
+        c->fixed_carrier[k].first_geom = g;
+        while (g < m->n_geom && m->geom[g].node == c->fixed_carrier[k].node) c->carrier_of[g++] = k;
+        c->fixed_carrier[k].end_geom = g;
+    }
+    for (int32_t g = 0; g < m->n_geom; g++) {
+        us_quat q = m->geom[g].X_NG.q;
+        c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
+        c->far[g] = greatest_distance(&m->geom[g]);
+    }
+    for (int32_t l = 0; l < m->n_loop; l++) {
+        c->loop_carrier[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
+        c->loop_carrier[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
+    }
+    c->inv_inertia = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
+    if (!c->inv_inertia) return false;
+    for (int32_t k = 0; k < m->n_tree; k++) {
+        if (m->tree[k].is_free_body) invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
+        c->tree_mass[k] = 0;
+    }
+    for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
+    return list_by_tree(c, m->n_element, element_tree, &c->element_start, &c->element_of_tree) &&
+           list_by_tree(c, m->n_stop, stop_tree, &c->stop_start, &c->stop_of_tree) &&
+           list_by_tree(c, m->n_body, body_tree, &c->body_start, &c->body_of_tree);
+}
+
+static us_status make_broad(usi_contacts *c) {
+    const us_model *m = c->model;
+    usi_broad_pair *excluded = usi_arena_alloc(&c->fixed, (size_t)(m->n_exclusion + 1) * sizeof *excluded, _Alignof(usi_broad_pair));
+    if (!excluded) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < m->n_exclusion; i++) excluded[i] = (usi_broad_pair){m->exclusion[i].a + 1, m->exclusion[i].b + 1};
+    usi_broad_def def = {.max_box = m->n_geom, .n_body = m->n_body + 1, .max_pair = c->max_pair, .excluded = excluded, .n_excluded = m->n_exclusion,
+                         .allocator = &c->allocator};
+    return usi_broad_create(&def, &c->broad, NULL);
+}
+
+// The largest island that Newton's method can meet: all robots, and as many free bodies as it takes on.
+static size_t work_bytes(const us_model *m) {
+    size_t n = 0, trees = 0, free_bodies = 0;
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        if (m->tree[t].is_free_body) free_bodies++;
+        else n += (size_t)(m->tree[t].end - m->tree[t].first + 3) / 4 * 4, trees++;
+    }
+    if (free_bodies > MOST_NEWTON_BODIES && trees == 0) free_bodies = MOST_NEWTON_BODIES;
+    size_t sum = n + 8 * free_bodies, most = (size_t)1 << 27;
+    size_t bytes = sum * sum * 3 * sizeof(double) + (trees + free_bodies) * (trees + free_bodies) * 64 + ((size_t)1 << 20);
+    return bytes < most ? bytes : most;
+}
+
+us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator, usi_contacts **out) {
+    usi_contacts *c = usi_alloc(allocator, sizeof *c, _Alignof(usi_contacts));
+    if (!c) return US_ERR_MEMORY;
+    memset(c, 0, sizeof *c);
+    c->model = m, c->dyn = dyn, c->pool = pool, c->allocator = *allocator;
+    usi_arena_init(&c->fixed, allocator);
+    c->n_geom = m->n_geom;
+    c->max_contact = m->max_contact;
+    int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
+    c->max_pair = (int32_t)(all < most ? all : most) + 1;
+    c->max_block = 2 * c->max_contact + 2 * m->n_loop;
+    us_status status = fill_fixed(c) && make_scratch(c) ? US_OK : US_ERR_MEMORY;
+    if (!status) status = make_broad(c);
+    int32_t n_thread = usi_pool_n_thread(pool);
+    if (!status) {
+        c->work = usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->work, _Alignof(void *));
+        size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_carrier, c->max_block);
+        c->work_size = newton > sweeps ? newton : sweeps;
+        status = c->work ? US_OK : US_ERR_MEMORY;
+    }
+    for (int32_t i = 0; !status && i < n_thread; i++) {
+        c->work[i] = usi_arena_alloc(&c->fixed, c->work_size, USI_ALIGN);
+        if (!c->work[i]) status = US_ERR_MEMORY;
+    }
+    if (status) {
+        usi_contacts_destroy(c);
+        return status;
+    }
+    *out = c;
+    return US_OK;
+}
+
+void usi_contacts_destroy(usi_contacts *c) {
+    if (!c) return;
+    us_allocator a = c->allocator;
+    usi_broad_destroy(c->broad);
+    usi_arena_fini(&c->fixed);
+    usi_release(&a, c->block_memory, c->block_size, USI_ALIGN);
+    usi_release(&a, c, sizeof *c, _Alignof(usi_contacts));
+}
+
+void usi_contacts_poison(usi_contacts *c) {
+    memset(c->block_memory, 0xff, c->block_size);
+    c->is_fat_valid = false;
+    c->n_near = c->n_touch = c->n_point = c->n_island = 0;
+}
+
+// ---------------------------------------------------------------- islands
+
+static int32_t find_root(int32_t *root, int32_t t) {
+    while (root[t] != t) t = root[t] = root[root[t]];
+    return t;
+}
+static void join(int32_t *root, int32_t a, int32_t b) {
+    a = find_root(root, a), b = find_root(root, b);
+    if (a < b) root[b] = a;
+    else root[a] = b;
+}
+
+static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->geom[geom].tree; }
+
+static void join_trees(usi_contacts *c) {
+    const us_model *m = c->model;
+    for (int32_t t = 0; t < m->n_tree; t++) c->root[t] = t, c->tree[t].island = -1;
+    for (int32_t l = 0; l < m->n_loop; l++) {
+        int32_t a = m->loop[l].node_a, b = m->loop[l].node_b;
+        if (a >= 0 && b >= 0) join(c->root, m->node[a].tree, m->node[b].tree);
+    }
+    for (int32_t k = 0; k < m->n_coupling; k++) {
+        for (int32_t i = 1; i < m->coupling[k].n_term; i++) join(c->root, m->node[m->coupling[k].v[0]].tree, m->node[m->coupling[k].v[i]].tree);
+    }
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
+        if (a >= 0 && b >= 0) join(c->root, a, b);
+    }
+    // -2 marks the roots of islands that something touches.
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
+        c->tree[find_root(c->root, a >= 0 ? a : b)].island = -2;
+    }
+}
+
+// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its branches.
+static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
+    const us_model *m = c->model;
+    bool all_free = true;
+    for (int32_t i = 0; i < s->n_tree; i++) all_free = all_free && m->tree[c->members[s->first_tree + i]].is_free_body;
+    if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE) return USI_ISLAND_RIGID;
+    bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
+    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES)) return USI_ISLAND_SWEEPS;
+    if (s->n_tree > 1 || all_free || m->n_loop > 0 || m->n_coupling > 0) return USI_ISLAND_BLOCKS;
+    for (int32_t i = 0; i < s->n_point; i++) {
+        const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
+        if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
+    }
+    return USI_ISLAND_BRANCH;
+}
+
+void usi_find_islands(usi_contacts *c) {
+    const us_model *m = c->model;
+    double g = us_vec3_norm(m->gravity);
+    join_trees(c);
+    c->n_island = 0;
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        int32_t root = find_root(c->root, t);
+        if (root == t && c->tree[t].island == -2) {
+            c->tree[t].island = c->n_island;
+            c->island[c->n_island++] = (usi_island){.least_mass = INFINITY};
+        }
+        c->tree[t].island = c->tree[root].island;
+        if (c->tree[t].island < 0) continue;
+        usi_island *s = &c->island[c->tree[t].island];
+        double mass = c->tree_mass[t];
+        s->n_tree++;
+        s->n_body += c->carrier_start[t + 1] - c->carrier_start[t];
+        s->load += mass * g;
+        s->least_mass = fmin(s->least_mass, mass), s->most_mass = fmax(s->most_mass, mass);
+    }
+    for (int32_t i = 0; i < c->n_point; i++) {
+        const usi_touch *t = &c->touch_now[c->point[i].touch];
+        int32_t a = tree_of(c, t->geom_a), b = tree_of(c, t->geom_b);
+        c->island[c->tree[a >= 0 ? a : b].island].n_point++;
+    }
+    int32_t n_tree = 0, n_body = 0, n_point = 0, n_block = 0;
+    for (int32_t i = 0; i < c->n_island; i++) {
+        usi_island *s = &c->island[i];
+        s->first_tree = n_tree, s->first_body = n_body, s->first_point = n_point, s->first_block = n_block;
+        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += 2 * s->n_point + (m->n_loop && i == 0 ? 2 * m->n_loop : 0);
+        s->n_tree = s->n_body = s->n_point = 0;
+    }
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        if (c->tree[t].island < 0) continue;
+        usi_island *s = &c->island[c->tree[t].island];
+        c->members[s->first_tree + s->n_tree++] = t;
+        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) {
+            c->body_carrier[s->first_body + s->n_body] = k;
+            c->carrier[k].body = s->n_body++;
+        }
+    }
+    for (int32_t i = 0; i < c->n_point; i++) {
+        const usi_touch *t = &c->touch_now[c->point[i].touch];
+        int32_t a = tree_of(c, t->geom_a), b = tree_of(c, t->geom_b);
+        usi_island *s = &c->island[c->tree[a >= 0 ? a : b].island];
+        c->order[s->first_point + s->n_point++] = i;
+    }
+    for (int32_t i = 0; i < c->n_island; i++) {
+        usi_island *s = &c->island[i];
+        // All twists are about the first tree's place: near enough to everything in the island.
+        const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body]];
+        int32_t t = c->members[s->first_tree];
+        s->O = m->tree[t].is_free_body ? k->p : c->dyn->origin[t];
+        s->kind = kind_of(c, s);
+    }
+}
+
+// ---------------------------------------------------------------- solve
+
+typedef struct solve_context {
+    usi_contacts *c;
+    const usi_contact_state *now;
+    usi_contact_state *next;
+    const usi_push *push;
+} solve_context;
+
+static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+    usi_free_start(c, s, push);
+    s->n_iteration = usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5,
+                                      c->work[thread]);
+    const usi_free *body = &c->body[s->first_body];
+    for (int32_t i = 0; i < s->n_block; i++) {
+        const usi_block *k = &c->block[s->first_block + i];
+        usi_v4 w = usi_v4_zero(), v = w;
+        if (k->a >= 0) w = body[k->a].w, v = body[k->a].v;
+        if (k->b_ >= 0) w -= body[k->b_].w, v -= body[k->b_].v;
+        for (int j = 0; j < 3; j++) c->u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+    }
+    usi_free_finish(c, s, push);
+}
+
+static void solve_one(void *context, int32_t i, int32_t thread) {
+    solve_context *x = context;
+    usi_contacts *c = x->c;
+    usi_island *s = &c->island[i];
+    if (!usi_make_rows(c, s, x->now, x->next)) {
+        s->failed = true;
+        return;
+    }
+    switch ((usi_island_kind)s->kind) {
+    case USI_ISLAND_SWEEPS: sweep(c, s, x->push, thread); break;
+    default: usi_newton(c, s, x->push, thread); break;
+    }
+    usi_keep_rows(c, s, x->next);
+}
+
+bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push) {
+    next->n_touch[0] = c->n_touch, next->n_anchor[0] = c->n_point;
+    if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
+    for (int32_t i = 0; i < c->n_touch; i++) next->touch[i].first = c->touch_now[i].first;
+    solve_context x = {c, now, next, push};
+    usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);
+    bool ok = true;
+    for (int32_t i = 0; i < c->n_island; i++) {
+        ok = ok && !c->island[i].failed;
+        c->n_iteration += c->island[i].n_iteration;
+        c->n_fallback += c->island[i].is_lagged;
+        c->n_solve++;
+    }
+    return ok;
+}

@@ -1,0 +1,38 @@
+// The farthest points of an intersection of convex shapes, by cutting planes. See meet.c.
+#ifndef USI_GEOM_MEET_H
+#define USI_GEOM_MEET_H
+
+#include "geom/gjk.h"
+
+enum {
+    USI_MEET_PARTS = 16,   // parts with curved sides, or too many flat ones
+    USI_MEET_FLAT = 64,    // planes of parts with flat sides
+    USI_MEET_PLANES = 96,  // these, and planes that touch curved sides
+};
+
+// One part in the frame of the intersection.
+typedef struct usi_meet_part {
+    const us_geom *geom;
+    us_pose X_GP;
+    us_mat3 R_GP;
+    double radius;
+} usi_meet_part;
+
+// What is known of an intersection while one pair is looked at. Lengths are from `centre`, in units of `size`.
+struct usi_meet {
+    us_vec3 centre;
+    double size;
+    double half[3];  // the box that holds it all
+    int n_part, n_flat, n_plane, next;
+    usi_meet_part part[USI_MEET_PARTS];
+    us_vec3 normal[USI_MEET_PLANES];  // normal . x <= offset
+    double offset[USI_MEET_PLANES];
+};
+
+// False: it is not bounded by its parts' boxes, or has too many parts.
+bool usi_meet_init(usi_meet *meet, const us_geom *intersection);
+// The farthest point along d, without the intersection's own radius: exact where all parts at it are flat, else outside by less than 1e-7 of the
+// size. NaN where nothing is left.
+us_vec3 usi_meet_support(usi_meet *meet, us_vec3 d);
+
+#endif

@@ -1,0 +1,242 @@
+// What surfaces are made of, and how two of them touch: the interaction table.
+//
+// The table has one element for each ordered pair of materials. A row of the spec may name both materials, one or none, and a fidelity
+// or none; the most particular row that fits wins, and where no row fits the defaults hold:
+//
+//     both materials  >  one  >  none;    then  with the wanted fidelity  >  without;    then  later  >  earlier
+#include "model/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const solver_names[] = {"newton", "gauss-seidel", "rigid-direct", "rigid-iterative"};
+enum { N_SOLVER = sizeof solver_names / sizeof *solver_names };
+
+// Appends to a list of names; what does not fit is left out.
+static void list_name(char *list, size_t cap, const char *name) {
+    size_t used = strlen(list), length = strlen(name);
+    if (used + length + 3 > cap) return;
+    if (used) memcpy(list + used, ", ", 2), used += 2;
+    memcpy(list + used, name, length + 1);
+}
+
+static us_status read_solver(usi_build *b, us_model *m) {
+    const char *name = b->spec->world.solver;
+    if (!name || !name[0]) name = solver_names[USI_SOLVER_NEWTON];
+    for (int32_t i = 0; i < N_SOLVER; i++) {
+        if (strcmp(name, solver_names[i]) != 0) continue;
+        m->solver = i;
+        return US_OK;
+    }
+    return us_error_set(b->err, US_ERR_NAME, NULL, "use one of newton, gauss-seidel, rigid-direct, rigid-iterative",
+                        "there is no contact solver \"%.60s\"", name);
+}
+
+int32_t usi_find_material(const us_model *m, const char *name) {
+    for (int32_t i = 0; i < m->n_material; i++) {
+        if (strcmp(m->material[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line, const char *what, const char *name,
+                                     const char *material) {
+    char message[400], known[200] = "";
+    for (int32_t i = 0; i < m->n_material; i++) list_name(known, sizeof known, m->material[i].name);
+    snprintf(message, sizeof message, "there is no material \"%.80s\"; known: %s", material, known);
+    return usi_build_fail(b, US_ERR_NAME, file, line, what, name, "name one of these, or define it: <material name=\"...\"/>", message);
+}
+
+// Copies the materials: 0 is "default", defined or not; the others follow in the order of the spec.
+static us_status copy_materials(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    us_material_def *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_material + 1) * sizeof *out, _Alignof(us_material_def));
+    if (!out) return usi_build_out_of_memory(b);
+    out[0] = (us_material_def){.name = "default"};
+    m->material = out;
+    m->n_material = 1;
+    bool is_default_seen = false;
+    for (int32_t i = 0; i < s->n_material; i++) {
+        us_material_def d = s->material[i];
+        if (!d.name || !d.name[0]) return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", "", "give it a name", "it has no name");
+        bool is_default = strcmp(d.name, "default") == 0;
+        if (is_default ? is_default_seen : usi_find_material(m, d.name) >= 0)
+            return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name, "give each its own name", "the name is used twice");
+        is_default_seen |= is_default;
+        for (int32_t k = 0; k < d.n_property; k++) {
+            for (int32_t l = 0; l < k; l++) {
+                if (strcmp(d.properties[k].key, d.properties[l].key) != 0) continue;
+                char message[160];
+                snprintf(message, sizeof message, "it has two properties \"%.80s\"", d.properties[k].key);
+                return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name, "keep one of them", message);
+            }
+        }
+        bool ok = true;
+        d.name = usi_arena_text(&m->assets.arena, d.name, &ok);
+        d.file = NULL;
+        if (!ok || !usi_properties_keep(&m->assets.arena, &d.properties, d.n_property)) return usi_build_out_of_memory(b);
+        out[is_default ? 0 : m->n_material++] = d;
+    }
+    return US_OK;
+}
+
+static us_status copy_interactions(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    int32_t n = USI_MODEL_FIRST_REGISTERED + s->n_interaction;
+    us_interaction *out = usi_arena_alloc(&m->assets.arena, (size_t)n * sizeof *out, _Alignof(us_interaction));
+    if (!out) return usi_build_out_of_memory(b);
+    out[USI_MODEL_COMPLIANT] = (us_interaction){.version = US_INTERACTION_VERSION, .name = "compliant"};
+    out[USI_MODEL_SPRING_DAMPER] = (us_interaction){.version = US_INTERACTION_VERSION, .name = "spring-damper"};
+    bool ok = true;
+    for (int32_t i = 0; i < s->n_interaction; i++) {
+        us_interaction *one = &out[USI_MODEL_FIRST_REGISTERED + i];
+        *one = s->interaction[i];
+        one->name = usi_arena_text(&m->assets.arena, one->name, &ok);
+    }
+    m->interaction = out;
+    m->n_interaction = n;
+    return ok ? US_OK : usi_build_out_of_memory(b);
+}
+
+static us_status copy_rows(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    usi_pair_row *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out, _Alignof(usi_pair_row));
+    if (!out) return usi_build_out_of_memory(b);
+    for (int32_t i = 0; i < s->n_pair; i++) {
+        out[i] = (usi_pair_row){s->pair[i].parameters, s->pair[i].n_parameter};
+        if (!usi_properties_keep(&m->assets.arena, &out[i].parameters, out[i].n_parameter)) return usi_build_out_of_memory(b);
+    }
+    m->pair_row = out;
+    m->n_pair_row = s->n_pair;
+    return US_OK;
+}
+
+us_status usi_build_materials(usi_build *b, us_model *m) {
+    us_status status = read_solver(b, m);
+    if (!status) status = copy_materials(b, m);
+    if (!status) status = copy_interactions(b, m);
+    if (!status) status = copy_rows(b, m);
+    return status;
+}
+
+// ---- Rows ----
+
+static us_status fail_pair(usi_build *b, const us_pair_def *p, us_status code, const char *remedy, const char *message) {
+    char name[128];
+    snprintf(name, sizeof name, "%.50s, %.50s", p->material_a ? p->material_a : "any", p->material_b ? p->material_b : "any");
+    return usi_build_fail(b, code, p->file, p->line, "pair", name, remedy, message);
+}
+
+static us_status check_values(usi_build *b, const us_pair_def *p) {
+    const us_pair_values *v = &p->values;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"static friction", v->static_friction}, {"kinetic friction", v->kinetic_friction}, {"viscous friction", v->viscous},
+        {"normal-static", v->normal_static},     {"rotational scale", v->rotational},       {"assumed mass", v->assumed_mass},
+        {"restitution", v->restitution},         {"reference speed", v->reference_speed},   {"stiffness", v->stiffness},
+        {"damping ratio", v->damping_ratio},     {"torsion radius", v->torsion_radius},     {"rolling length", v->rolling_length},
+    };
+    char message[160];
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i].value >= 0 && numbers[i].value <= 1e15) continue;
+        snprintf(message, sizeof message, "its %s is %g", numbers[i].name, numbers[i].value);
+        return fail_pair(b, p, US_ERR_VALUE, "write a number of 0 or more", message);
+    }
+    if (v->restitution > 1) {
+        snprintf(message, sizeof message, "its restitution is %g", v->restitution);
+        return fail_pair(b, p, US_ERR_VALUE, "write a number from 0 (does not bounce) to 1 (keeps its speed)", message);
+    }
+    if (v->kinetic_friction > v->static_friction) {
+        snprintf(message, sizeof message, "its kinetic friction %g is above its static friction %g", v->kinetic_friction, v->static_friction);
+        return fail_pair(b, p, US_ERR_VALUE, "give both, the kinetic one at most as large as the static one", message);
+    }
+    if (!(v->assumed_mass > 0) || !(v->reference_speed > 0))
+        return fail_pair(b, p, US_ERR_VALUE, "write numbers above 0", "its assumed mass or its reference speed is 0");
+    return US_OK;
+}
+
+static bool is_named(const char *text) { return text && text[0]; }
+
+// A row while the table is filled.
+typedef struct row {
+    int32_t a, b;  // materials; -1: any
+    int32_t model;
+    int32_t rank;  // -1: for another fidelity
+} row;
+
+static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p, row *out) {
+    us_status status = check_values(b, p);
+    if (status) return status;
+    const char *names[2] = {p->material_a, p->material_b};
+    int32_t found[2] = {-1, -1};
+    for (int k = 0; k < 2; k++) {
+        if (!is_named(names[k])) continue;
+        found[k] = usi_find_material(m, names[k]);
+        if (found[k] < 0) return usi_build_unknown_material(b, m, p->file, p->line, "pair", names[k], names[k]);
+    }
+    int32_t model = -1;
+    const char *name = is_named(p->model) ? p->model : m->interaction[USI_MODEL_COMPLIANT].name;
+    for (int32_t i = 0; i < m->n_interaction && model < 0; i++) {
+        if (strcmp(m->interaction[i].name, name) == 0) model = i;
+    }
+    if (model < 0) {
+        char message[400], known[200] = "";
+        for (int32_t i = 0; i < m->n_interaction; i++) list_name(known, sizeof known, m->interaction[i].name);
+        snprintf(message, sizeof message, "there is no interaction model \"%.80s\"; known: %s", name, known);
+        return fail_pair(b, p, US_ERR_NAME, "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>", message);
+    }
+    const char *wanted = b->spec->world.fidelity;
+    bool fits = !is_named(p->fidelity) || (wanted && strcmp(p->fidelity, wanted) == 0);
+    *out = (row){found[0], found[1], model, fits ? 2 * ((found[0] >= 0) + (found[1] >= 0)) + is_named(p->fidelity) : -1};
+    return US_OK;
+}
+
+static bool speaks_of(const row *r, int32_t i, int32_t k) {
+    return ((r->a < 0 || r->a == i) && (r->b < 0 || r->b == k)) || ((r->a < 0 || r->a == k) && (r->b < 0 || r->b == i));
+}
+
+us_status usi_build_pairs(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    row *rows = usi_arena_alloc(&b->arena, ((size_t)s->n_pair + 1) * sizeof *rows, _Alignof(row));
+    if (!rows) return usi_build_out_of_memory(b);
+    for (int32_t i = 0; i < s->n_pair; i++) {
+        us_status status = read_row(b, m, &s->pair[i], &rows[i]);
+        if (status) return status;
+    }
+    us_pair_values values = us_pair_def_default().values;
+    for (int32_t i = 0; i < m->n_material; i++) {
+        for (int32_t k = 0; k < m->n_material; k++) {
+            int32_t best = -1;
+            for (int32_t r = 0; r < s->n_pair; r++) {
+                if (rows[r].rank >= 0 && speaks_of(&rows[r], i, k) && (best < 0 || rows[r].rank >= rows[best].rank)) best = r;
+            }
+            usi_pair *out = &m->pair[i * m->n_material + k];
+            out->values = best < 0 ? values : s->pair[best].values;
+            out->model = best < 0 ? USI_MODEL_COMPLIANT : rows[best].model;
+            out->parameter = best;
+        }
+    }
+    return US_OK;
+}
+
+// ---- Hash ----
+
+static uint64_t hash_properties(uint64_t h, const us_property *p, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        h = us_hash_bytes(h, p[i].key, strlen(p[i].key) + 1);
+        if (p[i].type == US_PROPERTY_STRING) h = us_hash_bytes(h, p[i].text, strlen(p[i].text) + 1);
+        if (p[i].type == US_PROPERTY_NUMBER) h = us_hash_bytes(h, &p[i].number, sizeof p[i].number);
+        if (p[i].type == US_PROPERTY_INTEGER) h = us_hash_bytes(h, &p[i].integer, sizeof p[i].integer);
+    }
+    return h;
+}
+
+uint64_t usi_materials_hash(const us_model *m, uint64_t seed) {
+    uint64_t h = seed;
+    for (int32_t i = 0; i < m->n_interaction; i++) h = us_hash_bytes(h, m->interaction[i].name, strlen(m->interaction[i].name) + 1);
+    for (int32_t i = 0; i < m->n_material; i++) h = hash_properties(h, m->material[i].properties, m->material[i].n_property);
+    for (int32_t i = 0; i < m->n_pair_row; i++) h = hash_properties(h, m->pair_row[i].parameters, m->pair_row[i].n_parameter);
+    return h;
+}

@@ -1,0 +1,316 @@
+// The shapes that collide: each on its node, in order of nodes; and which links never do.
+//
+// Links that are joined by fixed joints are one rigid cluster, also where it stands on the world. The clusters on both sides of a
+// joint or a loop never collide with each other, for their shapes usually overlap at the hinge. A joint on the world itself takes
+// nothing out: whatever floats must be able to stand on the ground.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/compile.h"
+
+// Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its neighbours.
+enum { LEAST_CONTACTS = 64, CONTACTS_PER_GEOM = 32 };
+
+// ---- Shapes ----
+
+typedef struct list {
+    usi_geom *geom;
+    int32_t n, cap;
+} list;
+
+static void name_of_shape(const us_spec *s, int32_t i, char *buf, size_t cap) {
+    const us_shape_def *d = &s->shape[i];
+    const char *link = d->link >= 0 && d->link < s->n_link ? s->link[d->link].name : "world";
+    if (d->name && d->name[0]) {
+        snprintf(buf, cap, "%.90s", d->name);
+    } else {
+        snprintf(buf, cap, "%s of %.80s", us_shape_kind_name(d->kind), link);
+    }
+}
+
+static us_status fail_shape(usi_build *b, int32_t i, us_status code, const char *remedy, const char *message) {
+    char name[128];
+    name_of_shape(b->spec, i, name, sizeof name);
+    return usi_build_fail(b, code, b->spec->shape[i].file, b->spec->shape[i].line, "shape", name, remedy, message);
+}
+
+static us_status warn_shape(usi_build *b, int32_t i, const char *remedy, const char *message) {
+    char name[128], element[128];
+    name_of_shape(b->spec, i, name, sizeof name);
+    snprintf(element, sizeof element, "shape \"%.100s\"", name);
+    return usi_build_warn(b, b->spec->shape[i].file, b->spec->shape[i].line, element, remedy, message);
+}
+
+static us_status check_shape(usi_build *b, int32_t i) {
+    const us_shape_def *d = &b->spec->shape[i];
+    if (d->link < US_WORLD || d->link >= b->spec->n_link)
+        return fail_shape(b, i, US_ERR_NAME, "put it on a link that exists, or on the world", "its link does not exist");
+    if (!usi_all_finite(&d->X_BG.p.x, 3) || !usi_is_rotation(d->X_BG.q))
+        return fail_shape(b, i, US_ERR_VALUE, "write finite numbers, and a quaternion of length 1, w first",
+                          "its frame is not finite or its quaternion is 0");
+    if (!(d->margin >= 0 && d->margin <= 1e6))
+        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more", "its margin is negative or not finite");
+    if (!(d->part_error >= 0 && d->part_error <= 1e6))
+        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more", "its part error is negative or not finite");
+    return US_OK;
+}
+
+static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const us_geom *geom, int32_t material) {
+    const us_shape_def *d = &b->spec->shape[i];
+    us_status status = usi_grow(&m->allocator, (void **)&l->geom, l->n, &l->cap, sizeof *l->geom);
+    if (status) return usi_build_out_of_memory(b);
+    usi_geom *g = &l->geom[l->n++];
+    memset(g, 0, sizeof *g);
+    us_pose X_BG = {us_quat_normalize(d->X_BG.q), d->X_BG.p};
+    g->geom = *geom;
+    g->body = d->link;
+    g->node = d->link < 0 ? -1 : b->body[d->link].node;
+    g->X_NG = d->link < 0 ? X_BG : us_pose_mul(b->body[d->link].X_NB, X_BG);
+    us_aabb box = us_geom_box(geom, us_pose_identity());
+    g->reach = 0.5 * us_vec3_norm(us_vec3_sub(box.max, box.min));
+    g->margin = d->margin;
+    g->shape = i;
+    g->material = material;
+    g->is_round = usi_geometry_is_round(geom);
+    g->group = d->group;
+    g->mask = d->mask;
+    return US_OK;
+}
+
+// A moving mesh whose hull is much larger than itself touches where nothing is seen.
+static const double FAR_FROM_CONVEX = 1.5;
+
+static us_status warn_of_hull(usi_build *b, int32_t i, const us_geom *geom) {
+    const us_shape_def *d = &b->spec->shape[i];
+    if (d->kind != US_SHAPE_MESH || geom->kind != US_GEOM_CONVEX || !(d->unit_inertia.mass > 0)) return US_OK;
+    double ratio = us_geom_unit_inertia(geom).mass / d->unit_inertia.mass;
+    if (!(ratio > FAR_FROM_CONVEX)) return US_OK;
+    char message[300];
+    snprintf(message, sizeof message, "it collides as its convex hull, which has %.3g times the volume of the mesh \"%.100s\"", ratio,
+             d->mesh_uri ? d->mesh_uri : "");
+    return warn_shape(
+        b, i, "split it into convex parts: part-error=\"1 mm\" at the shape, or in <surface link=\"...\" part-error=\"1 mm\"/> of a robot", message);
+}
+
+// The convex parts of a moving mesh, each a shape of its own.
+static us_status compile_parts(usi_build *b, us_model *m, list *l, int32_t i, int32_t material, bool *out_is_done) {
+    us_geom *parts = usi_arena_alloc(&b->arena, USI_PART_LIMIT * sizeof *parts, _Alignof(us_geom));
+    if (!parts) return usi_build_out_of_memory(b);
+    us_error why;
+    int32_t n = 0;
+    double reached = 0, wanted = b->spec->shape[i].part_error;
+    us_status status = usi_geometry_split(&m->assets, &b->spec->shape[i], parts, &n, &reached, &why);
+    if (status) return fail_shape(b, i, status, why.remedy, why.message);
+    char message[200];
+    *out_is_done = n > 0;
+    if (n == 0)
+        return warn_shape(b, i, "close the mesh, for example in Blender (Make Manifold)",
+                          "the mesh is open and cannot be split: it collides as its convex hull");
+    if (reached > wanted) {
+        snprintf(message, sizeof message, "%d convex parts stand off the mesh by up to %.3g m, not %.3g m", (int)n, reached, wanted);
+        status = warn_shape(b, i, "write a larger part-error, or split the mesh into several", message);
+    }
+    for (int32_t k = 0; k < n && !status; k++) status = add_geom(b, m, l, i, &parts[k], material);
+    return status;
+}
+
+static us_status compile_shape(usi_build *b, us_model *m, list *l, int32_t i) {
+    const us_spec *s = b->spec;
+    const us_shape_def *d = &s->shape[i];
+    us_status status = check_shape(b, i);
+    if (status) return status;
+    int32_t level = d->link < 0 ? 0 : s->link[d->link].level, material = 0;
+    if (!d->is_collision || d->level != level) return US_OK;
+    if (d->surface && d->surface[0]) {
+        material = usi_find_material(m, d->surface);
+        if (material < 0) {
+            char name[128];
+            name_of_shape(s, i, name, sizeof name);
+            return usi_build_unknown_material(b, m, d->file, d->line, "shape", name, d->surface);
+        }
+    }
+    if (!usi_geometry_has_data(d)) return US_OK;
+    bool is_moving = d->link >= 0 && b->body[d->link].node >= 0;
+    if (is_moving && (d->kind == US_SHAPE_HALF_SPACE || d->kind == US_SHAPE_HEIGHT_FIELD)) {
+        char message[160];
+        snprintf(message, sizeof message, "a %s cannot move", us_shape_kind_name(d->kind));
+        return fail_shape(b, i, US_ERR_VALUE, "put it on the world or on a link that is fixed to it, or use a box or a mesh", message);
+    }
+    us_error why;
+    us_geom geom;
+    if (is_moving && d->kind == US_SHAPE_MESH && d->part_error > 0) {
+        bool is_done = false;
+        status = compile_parts(b, m, l, i, material, &is_done);
+        if (status || is_done) return status;
+    }
+    status = usi_geometry_make(&m->assets, d, is_moving, &geom, &why);
+    if (status == US_ERR_VALUE && d->kind == US_SHAPE_MESH) {
+        char message[sizeof why.message + 40];
+        snprintf(message, sizeof message, "it does not collide: %s", why.message);
+        return warn_shape(b, i, "use a box or a lozenge instead of a mesh without volume", message);
+    }
+    if (status) return fail_shape(b, i, status, why.remedy, why.message);
+    status = d->part_error > 0 ? US_OK : warn_of_hull(b, i, &geom);
+    return status ? status : add_geom(b, m, l, i, &geom, material);
+}
+
+// By node, those of the world first; on one node in the order in which they were written.
+static int compare_geoms(const void *a, const void *b) {
+    const usi_geom *x = a, *y = b;
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    if (x->shape != y->shape) return x->shape < y->shape ? -1 : 1;
+    return x->tree < y->tree ? -1 : x->tree > y->tree;  // still the order of making, see below
+}
+
+static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < b->spec->n_shape && !status; i++) status = compile_shape(b, m, l, i);
+    if (status || l->n == 0) return status;
+    for (int32_t i = 0; i < l->n; i++) l->geom[i].tree = i;
+    qsort(l->geom, (size_t)l->n, sizeof *l->geom, compare_geoms);
+    for (int32_t i = 0; i < l->n; i++) l->geom[i].tree = l->geom[i].node < 0 ? -1 : b->node[l->geom[i].node].tree;
+    m->geom = usi_arena_alloc(&m->assets.arena, (size_t)l->n * sizeof *m->geom, _Alignof(usi_geom));
+    if (!m->geom) return usi_build_out_of_memory(b);
+    memcpy(m->geom, l->geom, (size_t)l->n * sizeof *m->geom);
+    m->n_geom = l->n;
+    return US_OK;
+}
+
+// ---- Exclusions ----
+
+typedef struct exclusions {
+    usi_exclusion *pair;
+    int32_t n, cap;
+    int32_t *first, *next;  // of each cluster the bodies that have shapes
+} exclusions;
+
+static us_status exclude(usi_build *b, exclusions *e, int32_t x, int32_t y) {
+    if (usi_grow(&b->arena.allocator, (void **)&e->pair, e->n, &e->cap, sizeof *e->pair)) return usi_build_out_of_memory(b);
+    e->pair[e->n++] = (usi_exclusion){x < y ? x : y, x < y ? y : x};
+    return US_OK;
+}
+
+static us_status exclude_clusters(usi_build *b, exclusions *e, int32_t x, int32_t y) {
+    us_status status = US_OK;
+    for (int32_t i = e->first[x]; i >= 0 && x != y; i = e->next[i]) {
+        for (int32_t k = e->first[y]; k >= 0 && !status; k = e->next[k]) status = exclude(b, e, i, k);
+    }
+    return status;
+}
+
+static int compare_exclusions(const void *a, const void *b) {
+    const usi_exclusion *x = a, *y = b;
+    if (x->a != y->a) return x->a < y->a ? -1 : 1;
+    return x->b < y->b ? -1 : x->b > y->b;
+}
+
+static us_status find_exclusions(usi_build *b, const us_model *m, exclusions *e) {
+    const us_spec *s = b->spec;
+    size_t bytes = ((size_t)s->n_link + 1) * sizeof(int32_t);
+    int32_t *cluster = usi_arena_alloc(&b->arena, bytes, 4);
+    bool *has_shape = usi_arena_alloc(&b->arena, (size_t)s->n_link + 1, 1);
+    e->first = usi_arena_alloc(&b->arena, bytes, 4);
+    e->next = usi_arena_alloc(&b->arena, bytes, 4);
+    if (!cluster || !has_shape || !e->first || !e->next) return usi_build_out_of_memory(b);
+    for (int32_t i = 0; i < s->n_link; i++) e->first[i] = e->next[i] = -1, has_shape[i] = false, cluster[i] = i;
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        if (m->geom[i].body >= 0) has_shape[m->geom[i].body] = true;
+    }
+    for (int32_t i = 0; i < s->n_joint; i++) {  // parents come before children in this order
+        const us_joint_def *j = &s->joint[b->order[i]];
+        cluster[j->child] = j->type == US_JOINT_FIXED && j->parent >= 0 ? cluster[j->parent] : j->child;
+    }
+    for (int32_t i = s->n_link - 1; i >= 0; i--) {
+        if (!has_shape[i]) continue;
+        e->next[i] = e->first[cluster[i]];
+        e->first[cluster[i]] = i;
+    }
+    us_status status = US_OK;
+    for (int32_t i = 0; i < s->n_joint && !status; i++) {
+        const us_joint_def *j = &s->joint[i];
+        if (j->parent >= 0) status = exclude_clusters(b, e, cluster[j->parent], cluster[j->child]);
+    }
+    for (int32_t i = 0; i < s->n_loop && !status; i++) {
+        const us_loop_def *l = &s->loop[i];
+        bool is_pair = l->link_a >= 0 && l->link_a < s->n_link && l->link_b >= 0 && l->link_b < s->n_link;
+        if (is_pair) status = exclude_clusters(b, e, cluster[l->link_a], cluster[l->link_b]);
+    }
+    for (int32_t i = 0; i < s->n_exclude && !status; i++) {
+        const us_exclude_def *d = &s->exclude[i];
+        if (d->link_a < US_WORLD || d->link_a >= s->n_link || d->link_b < US_WORLD || d->link_b >= s->n_link)
+            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "exclude", "", "name links that exist, or world",
+                                  "one of its links does not exist");
+        if (d->link_a == d->link_b)
+            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "exclude", d->link_a < 0 ? "world" : s->link[d->link_a].name,
+                                  "name two different links: a link never collides with itself", "both its links are the same");
+        status = exclude(b, e, d->link_a, d->link_b);
+    }
+    return status;
+}
+
+static us_status keep_exclusions(usi_build *b, us_model *m, exclusions *e) {
+    if (e->n == 0) return US_OK;
+    qsort(e->pair, (size_t)e->n, sizeof *e->pair, compare_exclusions);
+    int32_t n = 1;
+    for (int32_t i = 1; i < e->n; i++) {
+        if (compare_exclusions(&e->pair[i], &e->pair[n - 1]) != 0) e->pair[n++] = e->pair[i];
+    }
+    b->exclusion = usi_arena_alloc(&b->arena, (size_t)n * sizeof *b->exclusion, _Alignof(usi_exclusion));
+    if (!b->exclusion) return usi_build_out_of_memory(b);
+    memcpy(b->exclusion, e->pair, (size_t)n * sizeof *b->exclusion);
+    m->n_exclusion = n;
+    return US_OK;
+}
+
+us_status usi_build_shapes(usi_build *b, us_model *m) {
+    list l = {0};
+    us_status status = compile_shapes(b, m, &l);
+    usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
+    if (status) return status;
+    exclusions e = {0};
+    status = find_exclusions(b, m, &e);
+    if (!status) status = keep_exclusions(b, m, &e);
+    usi_release(&b->arena.allocator, e.pair, (size_t)e.cap * sizeof *e.pair, _Alignof(max_align_t));
+    if (status) return status;
+    int64_t room = LEAST_CONTACTS;
+    for (int32_t i = 0; i < m->n_geom; i++) room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
+    if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
+    if (room > INT32_MAX / 64)
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes", "room for %lld contact points",
+                            (long long)room);
+    m->max_contact = (int32_t)room;
+    return US_OK;
+}
+
+// ---- Questions ----
+
+bool usi_model_may_collide(const us_model *m, int32_t geom_a, int32_t geom_b) {
+    const usi_geom *a = &m->geom[geom_a], *b = &m->geom[geom_b];
+    if (a->node == b->node || !(a->group & b->mask) || !(b->group & a->mask)) return false;
+    usi_exclusion wanted = {a->body < b->body ? a->body : b->body, a->body < b->body ? b->body : a->body};
+    int32_t low = 0, high = m->n_exclusion;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int order = compare_exclusions(&m->exclusion[middle], &wanted);
+        if (order == 0) return false;
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return true;
+}
+
+uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
+    uint64_t h = seed;
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        const usi_geom *g = &m->geom[i];
+        const double numbers[] = {g->reach, g->margin};
+        const int32_t whole[] = {g->node, g->tree, g->body, g->shape, g->material, g->is_round, (int32_t)g->group, (int32_t)g->mask};
+        h = us_hash_bytes(us_hash_bytes(usi_geometry_hash(h, &g->geom), numbers, sizeof numbers), whole, sizeof whole);
+        h = us_hash_bytes(h, &g->X_NG, sizeof g->X_NG);
+    }
+    return h;
+}
