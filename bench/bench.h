@@ -38,7 +38,7 @@ typedef struct bench_scene {
 
 // n hinges in a row about y, z, y, z ..., 0.2 m and 1 kg each, bent by 0.1 rad everywhere, at rest, hanging on the world.
 void bench_scene_chain(int32_t n, bench_scene *out);
-// The six-axis arm of models/arm6.urdf with the drives of scenes/default.xml. On failure prints why and returns false.
+// The six-axis arm of models/arm6.urdf with the drives of scenes/arm.xml. On failure prints why and returns false.
 bool bench_scene_arm(bench_scene *out);
 
 // ---------------------------------------------------------------- engines

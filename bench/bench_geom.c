@@ -1,4 +1,4 @@
-// Speed of geometry: the broad phase with 100, 1000 and 10 000 moving boxes, rays against each kind, distances and contact of pairs.
+// Speed of geometry: the broad phase with 30 to 10 000 moving boxes, shapes on terrain, rays against each kind, distances and contact of pairs.
 //
 // Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time of the thread.
 // The exit code says whether everything ran and repeated itself, never how fast.
@@ -198,6 +198,62 @@ static us_hull *cut_ball(void) {
     return hull;
 }
 
+// ---------------------------------------------------------------- on the ground
+
+typedef struct ground {
+    const us_geom *shape;
+    us_geom field;
+    us_pose pose[MANY];
+} ground;
+
+static uint64_t run_ground(void *self) {
+    const ground *g = self;
+    double sum = 1;
+    for (uint64_t i = 0; i < MANY; i++) {
+        us_manifold m;
+        if (us_geom_contact(g->shape, g->pose[i], &g->field, us_pose_identity(), 0.001, &m) != US_OK) return 0;
+        for (int32_t k = 0; k < m.n; k++) sum += m.gap[k];
+    }
+    return us_hash_bytes(0, &sum, sizeof sum);
+}
+
+// A wheel, a ball, a capsule and a box put down on rolling hills, up to a millimetre deep.
+static bool bench_ground(double step, const options *o) {
+    enum { N = 256 };
+    static double h[N * N];
+    static ground g;
+    const us_geom shape[] = {{.kind = US_GEOM_CYLINDER, .size = {0.2, 0.075}},
+                             {.kind = US_GEOM_SPHERE, .radius = 0.1},
+                             {.kind = US_GEOM_CAPSULE, .radius = 0.1, .size = {0.15}},
+                             {.kind = US_GEOM_BOX, .size = {0.1, 0.1, 0.1}}};
+    for (int i = 0; i < N * N; i++) {
+        double x = (i % N - 127.5) * step, y = ((double)(i / N) - 127.5) * step;  // NOLINT(bugprone-integer-division)
+        h[i] = 0.2 * sin(0.5236 * x) * cos(0.6283 * y) + 0.05 * sin(2.0268 * x);
+    }
+    us_height_field *field = NULL;
+    bool ok = us_height_field_create(h, N, N, step, step, NULL, &field, NULL) == US_OK;
+    g.field = (us_geom){.kind = US_GEOM_HEIGHT_FIELD, .field = field};
+    for (size_t s = 0; ok && s < sizeof shape / sizeof *shape; s++) {
+        g.shape = &shape[s];
+        for (uint64_t i = 0; i < MANY; i++) {
+            double lying = shape[s].kind == US_GEOM_BOX ? 0 : 1.5707963;
+            us_quat roll = us_quat_from_rpy(lying + uniform(31, i, -0.1, 0.1), 0, 0), yaw = us_quat_from_rpy(0, 0, uniform(32, i, 0, 6));
+            g.pose[i] = (us_pose){us_quat_mul(yaw, roll), {uniform(33, i, -4, 4), uniform(34, i, -4, 4), 1}};
+            for (int k = 0; k < 3; k++) {
+                us_gap gap;
+                if (us_geom_distance(&shape[s], g.pose[i], &g.field, us_pose_identity(), &gap) != US_OK) return false;
+                g.pose[i].p.z -= gap.distance + uniform(35, i, 0, 0.001);
+            }
+        }
+        char name[64];
+        snprintf(name, sizeof name, "%s, cells of %g m", us_geom_kind_name(shape[s].kind), step);
+        work w = {name, "on the ground", run_ground, &g, MANY};
+        ok = measure(&w, o);
+    }
+    us_height_field_destroy(field);
+    return ok;
+}
+
 static bool bench_shapes(const options *o) {
     us_mesh *mesh = ball_mesh();
     us_height_field *field = hills();
@@ -256,6 +312,7 @@ int main(int argc, char **argv) {
     }
     if (o.n_round < 1) o.n_round = 1;
     if (o.n_round > BENCH_MAX_ROUNDS) o.n_round = BENCH_MAX_ROUNDS;
-    bool ok = bench_crowd(100, &o) && bench_crowd(1000, &o) && bench_crowd(10000, &o) && bench_shapes(&o);
+    bool ok = bench_crowd(30, &o) && bench_crowd(100, &o) && bench_crowd(1000, &o) && bench_crowd(10000, &o) && bench_ground(0.25, &o) &&
+              bench_ground(0.05, &o) && bench_shapes(&o);
     return ok ? 0 : 1;
 }

@@ -672,6 +672,6 @@ const cli_command cli_command_check = {
              "\n"
              "Examples:\n"
              "  understudy check robot.urdf --path ~/models\n"
-             "  understudy check scenes/default.xml --set mass=2\n",
+             "  understudy check scenes/default.xml --set speed=0.3\n",
     .run = run,
 };

@@ -48,7 +48,7 @@ static void frame_link(const usi_contacts *c, usi_carrier *k) {
 
 static void find_frames(usi_contacts *c, const double *q, const double *v) {
     const us_model *m = c->model;
-    usi_all_angles(c->dyn, q);
+    if (c->has_joints) usi_all_angles(c->dyn, q);
     for (int32_t t = 0; t < m->n_tree; t++) {
         if (!m->tree[t].is_free_body) usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
@@ -156,7 +156,9 @@ static us_status find_near(usi_contacts *c) {
     c->n_near = 0;
     for (int64_t i = 0; i < n; i++) {
         // Shapes of one node never touch, whichever links they belong to.
-        if (m->geom[pairs[i].a].node != m->geom[pairs[i].b].node) c->near[c->n_near++] = pairs[i];
+        if (m->geom[pairs[i].a].node == m->geom[pairs[i].b].node) continue;
+        c->apart[c->n_near] = us_vec3_make(0, 0, 0);
+        c->near[c->n_near++] = pairs[i];
     }
     c->is_fat_valid = true;
     return US_OK;
@@ -254,6 +256,34 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
     if (old && t->n > 0) match_points(c, now, old, t, A);
 }
 
+// How far a shape reaches along a direction (of the world) from its node's origin.
+static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 d) {
+    const usi_geom *g = &c->model->geom[geom];
+    us_vec3 local = to_local(k, d), in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
+    return us_vec3_dot(in_G, us_geom_support(&g->geom, in_G)) + us_vec3_dot(local, g->X_NG.p);
+}
+
+// Whether the direction in which the pair was last seen apart still shows them so: much cheaper than finding it anew.
+static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
+    if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
+    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    usi_v4 d = to_world(A, direction_A);
+    double between = usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
+    // The nanometre is for rounding: what is dropped here would have had no point.
+    return between > c->grow[t->geom_a] + c->grow[t->geom_b] + 1e-9;
+}
+
+static bool has_support(const usi_geom *g) { return g->geom.kind <= US_GEOM_CONVEX; }
+
+static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
+    const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
+    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    us_gap gap;
+    if (!has_support(ga) || !has_support(gb) || us_geom_distance(&ga->geom, geom_pose(ga, A), &gb->geom, geom_pose(gb, B), &gap))
+        return us_vec3_make(0, 0, 0);
+    return to_local(A, usi_v4_from(gap.normal));
+}
+
 // Sorted like the pairs: by the lesser shape, then the greater one.
 static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
     int32_t a = t->geom_a < t->geom_b ? t->geom_a : t->geom_b, b = t->geom_a < t->geom_b ? t->geom_b : t->geom_a;
@@ -285,8 +315,12 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
                 continue;
             }
         }
+        if (!before && is_apart(c, &t, c->apart[i])) continue;
         find_points(c, now, before, &t);
-        if (t.n == 0) continue;
+        if (t.n == 0) {
+            c->apart[i] = find_apart(c, &t);
+            continue;
+        }
         if (!before) t.X_AB = relative(A, B);
         c->touch_now[c->n_touch++] = t;
     }

@@ -82,7 +82,7 @@ double *usi_sparse_block(usi_sparse *s, int32_t i, int32_t j);
 // Both blocks of a pair of the setup at once, (i, j) and (j, i) for pair (i, j).
 void usi_sparse_pair_blocks(usi_sparse *s, int32_t pair, double **ij, double **ji);
 int32_t usi_sparse_stride(const usi_sparse *s, int32_t j);  // size of unit j rounded up to 4
-// False when a pivot is not positive or not finite.
+// False when a pivot is 0 or not finite.
 bool usi_sparse_factor(usi_sparse *s);
 // x = A^-1 x; x is in the units' own order, unit i at the sum of the sizes before it.
 void usi_sparse_solve(usi_sparse *s, double *x);

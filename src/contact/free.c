@@ -1,7 +1,21 @@
 // Free bodies in an island: what a step does to them without contact, and where they end with it.
 #include "contact/world.h"
 
-// Momentum form, first order: the angular velocity takes the gyroscopic torque of the step's start.
+// The gyroscopic torque of the step's end: the w that solves J (w - w0) + h w x J w = 0, by one step of Newton's method. Taken at the start it would
+// give energy to a body that tumbles; solved this way it takes a little, of second order.
+static usi_v4 gyroscopic(usi_v4 J0, usi_v4 J1, usi_v4 J2, usi_v4 w, usi_v4 angular, double h) {
+    usi_v4 torque = -usi_v4_cross(w, angular);
+    // Columns of J + h (w x J - (J w) x).
+    usi_v4 x = usi_v4_set(1, 0, 0), y = usi_v4_set(0, 1, 0), z = usi_v4_set(0, 0, 1);
+    usi_v4 A = J0 + h * (usi_v4_cross(w, J0) - usi_v4_cross(angular, x)), B = J1 + h * (usi_v4_cross(w, J1) - usi_v4_cross(angular, y)),
+           C = J2 + h * (usi_v4_cross(w, J2) - usi_v4_cross(angular, z));
+    usi_v4 BC = usi_v4_cross(B, C), CA = usi_v4_cross(C, A), AB = usi_v4_cross(A, B);
+    double inverse = 1 / usi_v4_dot(A, BC);
+    usi_v4 change = inverse * usi_v4_set(usi_v4_dot(BC, torque), usi_v4_dot(CA, torque), usi_v4_dot(AB, torque));
+    return J0 * usi_v4_lane0(change) + J1 * usi_v4_lane1(change) + J2 * usi_v4_lane2(change);
+}
+
+// Momentum form, first order.
 void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push) {
     const us_model *m = c->model;
     const double h = m->step;
@@ -22,7 +36,7 @@ void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push) {
         b->inv_I[1] = A * X[1] + B * Y[1] + C * Z[1];
         b->inv_I[2] = A * X[2] + B * Y[2] + C * Z[2];
         usi_v4 w = k->w, angular = J0 * usi_v4_lane0(w) + J1 * usi_v4_lane1(w) + J2 * usi_v4_lane2(w);
-        usi_v4 moment = -usi_v4_cross(w, angular), force = usi_v4_from(m->gravity) * mass;
+        usi_v4 moment = gyroscopic(J0, J1, J2, w, angular, h), force = usi_v4_from(m->gravity) * mass;
         if (push->torque) {
             const double *t = push->torque + tree->first;
             usi_v4 f = usi_v4_columns(X, Y, Z, t + 3);

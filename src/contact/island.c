@@ -4,10 +4,10 @@
 #include "contact/world.h"
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
-enum { MOST_NEWTON_BODIES = 48 };
+enum { MOST_NEWTON_BODIES = 24 };
 // Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies out too slowly.
 static const double MOST_MASS_RATIO = 100;
-enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 50 };
+enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
 
 // ---------------------------------------------------------------- life
 
@@ -130,6 +130,7 @@ static bool fill_fixed(usi_contacts *c) {
     if (!c->inv_inertia) return false;
     for (int32_t k = 0; k < m->n_tree; k++) {
         if (m->tree[k].is_free_body) invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
+        else c->has_joints = true;
         c->tree_mass[k] = 0;
     }
     for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
@@ -179,6 +180,8 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
         c->work = usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->work, _Alignof(void *));
         size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_carrier, c->max_block);
         c->work_size = newton > sweeps ? newton : sweeps;
+        size_t rigid = usi_rigid_island_bytes(m);
+        if (rigid > c->work_size) c->work_size = rigid;
         status = c->work ? US_OK : US_ERR_MEMORY;
     }
     for (int32_t i = 0; !status && i < n_thread; i++) {
@@ -284,11 +287,16 @@ void usi_find_islands(usi_contacts *c) {
         int32_t a = tree_of(c, t->geom_a), b = tree_of(c, t->geom_b);
         c->island[c->tree[a >= 0 ? a : b].island].n_point++;
     }
+    // A loop's rows are two blocks at most.
+    for (int32_t l = 0; l < m->n_loop; l++) {
+        int32_t island = c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
+        if (island >= 0) c->island[island].n_block += 2;
+    }
     int32_t n_tree = 0, n_body = 0, n_point = 0, n_block = 0;
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
         s->first_tree = n_tree, s->first_body = n_body, s->first_point = n_point, s->first_block = n_block;
-        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += 2 * s->n_point + (m->n_loop && i == 0 ? 2 * m->n_loop : 0);
+        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += 2 * s->n_point + s->n_block;
         s->n_tree = s->n_body = s->n_point = 0;
     }
     for (int32_t t = 0; t < m->n_tree; t++) {
@@ -312,7 +320,7 @@ void usi_find_islands(usi_contacts *c) {
         const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body]];
         int32_t t = c->members[s->first_tree];
         s->O = m->tree[t].is_free_body ? k->p : c->dyn->origin[t];
-        s->kind = kind_of(c, s);
+        s->kind = (int32_t)kind_of(c, s);
     }
 }
 
@@ -350,6 +358,7 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
     }
     switch ((usi_island_kind)s->kind) {
     case USI_ISLAND_SWEEPS: sweep(c, s, x->push, thread); break;
+    case USI_ISLAND_RIGID: usi_rigid_island(c, s, x->push, thread); break;
     default: usi_newton(c, s, x->push, thread); break;
     }
     usi_keep_rows(c, s, x->next);

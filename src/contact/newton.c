@@ -17,9 +17,11 @@
 #include "contact/world.h"
 
 static const double TOLERANCE = 1e-6;
+// What is accepted when the iterations run out.
+static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-6;
-enum { MOST_EXACT = 20, MOST_LAGGED = 60, MOST_HALVES = 5, MOST_RENEWALS = 4, MOST_SEARCH = 40 };
+enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_EXACT_RADII = 30, MOST_HALVES = 5, MOST_RENEWALS = 4, MOST_SEARCH = 40 };
 
 // One side of a block: which columns of which unit it moves. A free body has six, a link those of its path.
 typedef struct side {
@@ -35,14 +37,16 @@ typedef struct problem {
     bool is_exact;
     int32_t n_unit, n_var;
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
-    int32_t *pair_of;     // per block: pair of units in the sparse matrix, or -1
+    int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
     double *x;         // n_var: residual, then Newton step
-    double *kept;      // n_var: a Newton step while trial points are looked at
+    double *kept;      // n_var: the Newton step while trial points are looked at
     double *G;         // 9 per block
     usi_v4 *force;     // per body: impulse about O, two vectors
     usi_v4 *step;      // per body: change of twist about O, two vectors
     double *columns;   // room for the columns of two sides
+    double slope;            // of the potential at the start of the Newton step
+    char *at, *end;          // what is left of the work space
     double smooth0, smooth1;  // slope of the smooth part along the step, and its change
     usi_free *body;
     usi_block *block;
@@ -53,58 +57,7 @@ static bool is_free(const problem *p, int32_t unit) { return p->c->model->tree[p
 static const usi_tree *tree_of(const problem *p, int32_t unit) { return &p->c->model->tree[p->c->members[p->s->first_tree + unit]]; }
 static const usi_carrier *carrier_of(const problem *p, int32_t body) { return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]]; }
 
-// ---------------------------------------------------------------- joints
-
-// A joint row at velocity v: impulse and slope. All are implicit: what counts is the velocity and position at the end of the step.
-typedef struct joint_row {
-    double impulse, slope;
-} joint_row;
-
-static joint_row element_row(const problem *p, const usi_element *e, double v, double *out_torque) {
-    const double h = p->c->model->step;
-    const usi_push *in = p->push;
-    double torque = e->drive < 0 ? -e->kd * v
-                                 : in->drive_torque[e->drive] + e->kd * (in->drive_velocity[e->drive] - v) +
-                                       e->kp * (in->drive_position[e->drive] - in->q[e->q] - h * v);
-    bool is_low = torque < e->low, is_high = torque > e->high;
-    torque = is_low ? e->low : is_high ? e->high : torque;
-    if (out_torque) *out_torque = torque;
-    return (joint_row){h * torque, is_low || is_high ? 0 : h * (e->kd + h * e->kp)};
-}
-
-// Each limit only pushes, and not before it is reached.
-static joint_row stop_row(const problem *p, const usi_stop *e, double v) {
-    const double h = p->c->model->step;
-    double q = p->push->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
-    double low = down > 0 ? -(v + down / h) * K : -h * e->kp * down - K * v;
-    double high = up > 0 ? (up / h - v) * K : h * e->kp * up - K * v;
-    if (low > 0) return (joint_row){low, K};
-    if (high < 0) return (joint_row){high, K};
-    return (joint_row){0, 0};
-}
-
-// Impulse and slope of everything that acts on single joints of a tree, springs and dampers included, at velocities v: added to `impulse` and `slope`.
-static void joint_rows(const problem *p, int32_t tree, const double *v, double *impulse, double *slope) {
-    const usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        const usi_element *e = &m->element[c->element_of_tree[k]];
-        joint_row r = element_row(p, e, v[e->v], NULL);
-        impulse[e->v] += r.impulse, slope[e->v] += r.slope;
-    }
-    for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
-        const usi_stop *e = &m->stop[c->stop_of_tree[k]];
-        joint_row r = stop_row(p, e, v[e->v]);
-        impulse[e->v] += r.impulse, slope[e->v] += r.slope;
-    }
-    for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
-        double k = m->stiffness[i], d = m->damping[i];
-        if (k == 0 && d == 0) continue;
-        impulse[i] -= h * (d * v[i] + (k != 0 ? k * (p->push->q[m->node[i].q] + h * v[i] - m->rest[i]) : 0));
-        slope[i] += h * (d + h * k);
-    }
-}
+// ---------------------------------------------------------------- couplings
 
 // Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.
 static bool coupling_in(const problem *p, const usi_coupling *k) {
@@ -118,29 +71,6 @@ static double coupling_impulse(const problem *p, const usi_coupling *k, const do
 }
 
 // ---------------------------------------------------------------- trees
-
-// Mass matrix and the impulse of all that does not depend on the velocity at the end of the step.
-static void tree_start(problem *p, int32_t t) {
-    usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    us_dyn *d = c->dyn;
-    const double h = m->step;
-    usi_span span = {m->tree[t].first, m->tree[t].end};
-    usi_inertias_of(d, span, true);
-    for (int32_t j = c->body_start[t]; p->push->wrench && j < c->body_start[t + 1]; j++) {
-        const usi_body *body = &m->body[c->body_of_tree[j]];
-        const us_wrench *x = &p->push->wrench[c->body_of_tree[j]];
-        usi_link *k = &d->link[body->node];
-        usi_v4 at = usi_link_point(k, body->X_NB.p), f = usi_v4_from(x->f);
-        k->f -= f, k->n -= usi_v4_from(x->n) + usi_v4_cross(at, f);
-    }
-    usi_project_forces_of(d, span, c->push);
-    for (int32_t i = span.first; i < span.end; i++) {
-        c->push[i] = h * ((p->push->torque ? p->push->torque[i] : 0) - c->push[i]);
-        c->vel[i] = p->push->v[i];
-    }
-    usi_crba_of(d, span, c->H);
-}
 
 // y = (H + armature) x over a tree.
 static void times_mass(const problem *p, int32_t t, const double *x, double *y) {
@@ -206,11 +136,6 @@ static void row_velocities(const problem *p) {
     }
 }
 
-static double inverse_mass(const problem *p, const usi_block *k) {
-    double a = k->a < 0 ? 0 : p->c->tree_mass[carrier_of(p, k->a)->tree], b = k->b_ < 0 ? 0 : p->c->tree_mass[carrier_of(p, k->b_)->tree];
-    return 1 / fmax(a, b);
-}
-
 // Momentum of a free body at twist (w, v) about O.
 static inline void momentum(const usi_free *b, usi_v4 w, usi_v4 v, usi_v4 *n, usi_v4 *f) {
     usi_v4 h = b->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&b->h)[3]);
@@ -223,7 +148,7 @@ static double balance(problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
     const double hg = m->step * us_vec3_norm(m->gravity);
-    double scale = 0, error = 0;
+    double scale = 0, error = 0, impulses = 0;
     spread(p, false);
     row_velocities(p);
     for (int32_t b = 0; b < 2 * p->s->n_body; b++) p->force[b] = usi_v4_zero();
@@ -235,7 +160,7 @@ static double balance(problem *p) {
         usi_v4 n = k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f = k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
         if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
         if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
-        if (k->law == USI_POINT) scale += (k->g[0] * k->g[0] + k->g[1] * k->g[1] + k->g[2] * k->g[2]) * inverse_mass(p, k);
+        if (k->law == USI_POINT) impulses += k->g[0] * k->g[0] + k->g[1] * k->g[1] + k->g[2] * k->g[2];
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
@@ -255,11 +180,11 @@ static double balance(problem *p) {
         }
         usi_span span = {m->tree[t].first, m->tree[t].end};
         for (int32_t j = span.first; j < span.end; j++) {
-            c->step_v[j] = c->vel[j] - p->push->v[j];
+            c->delta[j] = c->vel[j] - p->push->v[j];
             c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
             c->diag[j] = 0;
         }
-        times_mass(p, t, c->step_v, c->residual);
+        times_mass(p, t, c->delta, c->residual);
         usi_v4 shift = origin_shift(p, t);
         for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) {
             int32_t b = c->carrier[k].body;
@@ -268,11 +193,10 @@ static double balance(problem *p) {
         }
         usi_project_forces_of(c->dyn, span, c->turn);
         for (int32_t j = span.first; j < span.end; j++) c->turn[j] += c->push[j];
-        joint_rows(p, t, c->vel, c->turn, c->diag);
+        usi_joint_rows(c, p->push, t, c->vel, c->turn, c->diag);
         for (int32_t j = span.first; j < span.end; j++) {
             double r = c->residual[j] - c->turn[j], pivot = c->H[m->row_start[j + 1] - 1] + m->armature[j];
             x[j - span.first] = r;
-            error += r * r / pivot;
             scale += c->push[j] * c->push[j] / pivot;
         }
     }
@@ -285,6 +209,15 @@ static double balance(problem *p) {
             p->x[p->unit_start[c->tree[t].variable] + row->v[i] - m->tree[t].first] -= row->factor[i] * g;
         }
     }
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        if (is_free(p, i)) continue;
+        const usi_tree *tree = tree_of(p, i);
+        const double *x = p->x + p->unit_start[i];
+        for (int32_t j = tree->first; j < tree->end; j++) {
+            error += x[j - tree->first] * x[j - tree->first] / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
+        }
+    }
+    scale += impulses / p->s->most_mass;
     return scale > 0 ? sqrt(error / scale) : sqrt(error);
 }
 
@@ -503,7 +436,7 @@ static double slope_at(problem *p, double alpha) {
             c->residual[i] = c->vel[i] + alpha * c->step_v[i];
             c->turn[i] = c->diag[i] = 0;
         }
-        joint_rows(p, t, c->residual, c->turn, c->diag);
+        usi_joint_rows(c, p->push, t, c->residual, c->turn, c->diag);
         for (int32_t i = tree->first; i < tree->end; i++) sum -= c->turn[i] * c->step_v[i];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
@@ -549,20 +482,20 @@ static void prepare_line(problem *p) {
     }
 }
 
-// Where the slope along the step is 0: at 1 unless it has changed sign before. The potential is convex, so the zero is bracketed.
-static double search_line(problem *p) {
-    double low = 0, high = 1, start = slope_at(p, 0), s_low = start, s_high = slope_at(p, 1);
-    if (!(s_high > 0) || s_high <= 1e-3 * -start) return 1;
+// How far to go back from the end of a full step, 0 .. 1 of it, to where the slope is 0. The potential is convex: the slopes at its start (< 0) and end
+// (> 0) bracket the zero.
+static double search_back(problem *p, double s_start, double s_end) {
+    double low = -1, high = 0, s_low = s_start, s_high = s_end;
     for (int i = 0; i < MOST_SEARCH; i++) {
         double alpha = low + (high - low) * (-s_low / (s_high - s_low));
         // A zero near one end is approached from the other by halves, or false position would creep.
         if (i % 3 == 2) alpha = 0.5 * (low + high);
         double s = slope_at(p, alpha);
-        if (fabs(s) <= 1e-2 * -start) return alpha;
+        if (fabs(s) <= 1e-2 * -s_start) return alpha;
         if (s > 0) high = alpha, s_high = s;
         else low = alpha, s_low = s;
     }
-    return low > 0 ? low : high;
+    return low > -1 ? low : high;
 }
 
 static void move(problem *p, double alpha) {
@@ -577,103 +510,6 @@ static void move(problem *p, double alpha) {
         }
         for (int32_t j = c->model->tree[t].first; j < c->model->tree[t].end; j++) c->vel[j] += alpha * c->step_v[j];
     }
-}
-
-// ---------------------------------------------------------------- the method
-
-// The residual shares its place with the Newton step: the step is kept aside while trial points are looked at.
-static void keep_step(problem *p) {
-    usi_contacts *c = p->c;
-    memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        const usi_tree *tree = tree_of(p, i);
-        if (!is_free(p, i)) memcpy(p->kept + p->unit_start[i], c->step_v + tree->first, (size_t)(tree->end - tree->first) * sizeof(double));
-    }
-}
-static void take_step(problem *p) {
-    usi_contacts *c = p->c;
-    memcpy(p->x, p->kept, (size_t)p->n_var * sizeof(double));
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        const usi_tree *tree = tree_of(p, i);
-        if (!is_free(p, i)) memcpy(c->step_v + tree->first, p->kept + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
-    }
-}
-
-static bool find_step(problem *p) { return p->s->kind == USI_ISLAND_BRANCH ? solve_branch(p) : solve_blocks(p); }
-
-// Full steps; one that makes the balance worse is halved until it does not.
-static bool solve_exact(problem *p) {
-    p->is_exact = true;
-    double error = balance(p);
-    for (int i = 0; i < MOST_EXACT; i++) {
-        if (error <= TOLERANCE) return true;
-        if (!find_step(p)) return false;
-        p->s->n_iteration++;
-        double alpha = 1, last = error;
-        keep_step(p);
-        move(p, 1);
-        error = balance(p);
-        for (int k = 0; k < MOST_HALVES && !(error < last); k++) {
-            take_step(p);
-            move(p, -0.5 * alpha);
-            alpha *= 0.5;
-            error = balance(p);
-        }
-        if (!(error < last)) return false;
-    }
-    return error <= TOLERANCE;
-}
-
-// Sets the lagged radii to those of the impulses. Returns the greatest change over the greatest radius.
-static double renew_radii(problem *p) {
-    double change = 0, most = 0;
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        usi_block *k = &p->block[i];
-        double radius = k->law == USI_POINT ? k->mu * k->g[0] : k->law == USI_TURN ? p->block[i - 1].g[0] : 0;
-        // Friction that sticks does not feel the radius.
-        double used = k->law == USI_POINT ? sqrt(k->g[1] * k->g[1] + k->g[2] * k->g[2]) : radius;
-        if (used >= 0.999 * fmin(k->radius, radius)) change = fmax(change, fabs(radius - k->radius));
-        most = fmax(most, radius);
-        k->radius = radius;
-    }
-    return most > 0 ? change / most : 0;
-}
-
-static bool solve_lagged(problem *p) {
-    p->is_exact = false;
-    int renewals = 0;
-    for (int i = 0; i < MOST_LAGGED; i++) {
-        double error = balance(p);
-        if (error <= TOLERANCE) {
-            if (++renewals > MOST_RENEWALS || renew_radii(p) <= SAME_RADIUS) return true;
-            if (balance(p) <= TOLERANCE) return true;
-        } else if (i == 1 || i == 2) {
-            renew_radii(p);
-            balance(p);
-        }
-        if (!find_step(p)) return false;
-        prepare_line(p);
-        move(p, search_line(p));
-        p->s->n_iteration++;
-    }
-    return false;
-}
-
-// Whether nothing touches when the bodies go on as they are. Free bodies only.
-static bool goes_free(problem *p) {
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0)) return false;
-    }
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        if (!is_free(p, i)) return false;
-    }
-    for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
-    row_velocities(p);
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        if (p->block[i].law == USI_POINT && p->u[3 * i] + p->block[i].b[0] < 0) return false;
-    }
-    for (int32_t i = 0; i < p->s->n_block; i++) p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
-    return true;
 }
 
 static void *take(char **at, size_t bytes) {
@@ -711,6 +547,136 @@ static int32_t find_pairs(problem *p, int32_t (*pair)[2], uint8_t *seen) {
     return n;
 }
 
+// The matrix's structure: made when the first step is asked for, which a body at rest never does.
+static bool make_sparse(problem *p) {
+    size_t n_unit = (size_t)p->n_unit;
+    int32_t(*pair)[2] = take(&p->at, ((size_t)p->s->n_block + n_unit * 8) * sizeof *pair);
+    uint8_t *seen = take(&p->at, n_unit * n_unit);
+    if (p->at > p->end) return false;
+    int32_t n_pair = find_pairs(p, pair, seen);
+    p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
+    return p->sparse != NULL;
+}
+
+// ---------------------------------------------------------------- the method
+
+// The residual shares its place with the Newton step, which is kept aside while trial points are looked at.
+static void take_step(problem *p) {
+    usi_contacts *c = p->c;
+    memcpy(p->x, p->kept, (size_t)p->n_var * sizeof(double));
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        const usi_tree *tree = tree_of(p, i);
+        if (!is_free(p, i)) memcpy(c->step_v + tree->first, p->kept + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
+    }
+}
+
+// The Newton step, from the residual in p->x; the slope of the potential at its start goes to p->slope.
+static bool find_step(problem *p) {
+    usi_contacts *c = p->c;
+    p->s->n_iteration++;
+    if (p->s->kind == USI_ISLAND_BRANCH) {
+        if (!solve_branch(p)) return false;
+        const double *step = c->step_v + tree_of(p, 0)->first;
+        p->slope = 0;
+        for (int32_t i = 0; i < p->n_var; i++) {
+            p->slope += p->x[i] * step[i];
+            p->kept[i] = step[i];
+        }
+        return true;
+    }
+    if (!p->sparse && !make_sparse(p)) return false;
+    double *residual = p->kept;
+    memcpy(residual, p->x, (size_t)p->n_var * sizeof(double));
+    if (!solve_blocks(p)) return false;
+    p->slope = 0;
+    for (int32_t i = 0; i < p->n_var; i++) {
+        p->slope += residual[i] * p->x[i];
+        p->kept[i] = p->x[i];
+    }
+    return true;
+}
+
+// Full steps; one that makes the balance worse is halved until it does not.
+static bool solve_exact(problem *p) {
+    p->is_exact = true;
+    double error = balance(p);
+    for (int i = 0; i < MOST_EXACT; i++) {
+        if (error <= TOLERANCE) return true;
+        if (!find_step(p)) return false;
+        double alpha = 1, last = error;
+        move(p, 1);
+        error = balance(p);
+        for (int k = 0; k < MOST_HALVES && !(error < last); k++) {
+            take_step(p);
+            move(p, -0.5 * alpha);
+            alpha *= 0.5;
+            error = balance(p);
+        }
+        if (!(error < last)) return false;
+    }
+    return error <= TOLERANCE;
+}
+
+// Sets the lagged radii to those of the impulses. Returns the greatest change over the greatest radius.
+static double renew_radii(problem *p) {
+    double change = 0, most = 0;
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        usi_block *k = &p->block[i];
+        double radius = k->law == USI_POINT ? k->mu * k->g[0] : k->law == USI_TURN ? p->block[i - 1].g[0] : 0;
+        // Friction that sticks does not feel the radius.
+        double used = k->law == USI_POINT ? sqrt(k->g[1] * k->g[1] + k->g[2] * k->g[2]) : radius;
+        double difference = fabs(radius - k->radius), least = radius < k->radius ? radius : k->radius;
+        if (used >= 0.999 * least && difference > change) change = difference;
+        most = radius > most ? radius : most;
+        k->radius = radius;
+    }
+    return most > 0 ? change / most : 0;
+}
+
+static bool solve_lagged(problem *p) {
+    p->is_exact = false;
+    int renewals = 0;
+    double error = balance(p);
+    for (int i = 0; i < MOST_LAGGED; i++) {
+        if (error <= TOLERANCE) {
+            if (++renewals > MOST_RENEWALS || i > MOST_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS) return true;
+            error = balance(p);
+            if (error <= TOLERANCE) return true;
+        } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
+            error = balance(p);
+        }
+        if (!find_step(p)) return false;
+        move(p, 1);
+        error = balance(p);
+        double slope = 0;
+        for (int32_t k = 0; k < p->n_var; k++) slope += p->x[k] * p->kept[k];
+        if (slope <= -1e-3 * p->slope) continue;
+        take_step(p);
+        prepare_line(p);
+        move(p, search_back(p, p->slope, slope));
+        error = balance(p);
+    }
+    // Slow to the end, but no step may be lost for the last digits.
+    return error <= GOOD_ENOUGH;
+}
+
+// Whether nothing touches when the bodies go on as they are. Free bodies only.
+static bool goes_free(problem *p) {
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0)) return false;
+    }
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        if (!is_free(p, i)) return false;
+    }
+    for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
+    row_velocities(p);
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        if (p->block[i].law == USI_POINT && p->u[3 * i] + p->block[i].b[0] < 0) return false;
+    }
+    for (int32_t i = 0; i < p->s->n_block; i++) p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
+    return true;
+}
+
 static bool set_up(problem *p, int32_t thread) {
     usi_contacts *c = p->c;
     usi_island *s = p->s;
@@ -718,14 +684,14 @@ static bool set_up(problem *p, int32_t thread) {
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
     p->n_unit = s->n_tree;
     p->unit_start = take(&at, (n_unit + 1) * sizeof(int32_t));
-    int32_t *size = take(&at, n_unit * sizeof(int32_t));
+    p->size = take(&at, n_unit * sizeof(int32_t));
     p->n_var = 0;
     for (int32_t i = 0; i < s->n_tree; i++) {
         int32_t t = c->members[s->first_tree + i];
         c->tree[t].variable = i;
         p->unit_start[i] = p->n_var;
-        size[i] = c->model->tree[t].end - c->model->tree[t].first;
-        p->n_var += size[i];
+        p->size[i] = c->model->tree[t].end - c->model->tree[t].first;
+        p->n_var += p->size[i];
     }
     p->unit_start[s->n_tree] = p->n_var;
     p->x = take(&at, (size_t)p->n_var * sizeof(double));
@@ -736,34 +702,8 @@ static bool set_up(problem *p, int32_t thread) {
     p->columns = take(&at, 6 * (size_t)(c->model->n_node + 24) * sizeof(double));
     p->body = &c->body[s->first_body], p->block = &c->block[s->first_block];
     p->u = c->u + 3 * s->first_block, p->du = c->du + 3 * s->first_block;
-    if (at > end) return false;
-    if (s->kind == USI_ISLAND_BRANCH) return true;
-    int32_t(*pair)[2] = take(&at, (n_block + n_unit * 8) * sizeof *pair);
-    uint8_t *seen = take(&at, n_unit * n_unit);
-    if (at > end) return false;
-    int32_t n_pair = find_pairs(p, pair, seen);
-    p->sparse = usi_sparse_setup(at, (size_t)(end - at), s->n_tree, size, (const int32_t(*)[2])pair, n_pair);
-    return p->sparse != NULL;
-}
-
-// Joint velocities to the next state; efforts of drives.
-static void finish_trees(problem *p) {
-    usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        if (is_free(p, i)) continue;
-        int32_t t = c->members[p->s->first_tree + i];
-        const usi_tree *tree = &m->tree[t];
-        for (int32_t j = tree->first; j < tree->end; j++) {
-            p->push->out_v[j] = c->vel[j];
-            c->turn[j] = m->step * c->vel[j];
-        }
-        usi_add_range(m, p->push->q, c->turn, p->push->out_q, tree->first, tree->end);
-        for (int32_t k = c->element_start[t]; k < c->element_start[t + 1]; k++) {
-            const usi_element *e = &m->element[c->element_of_tree[k]];
-            if (e->drive >= 0) element_row(p, e, c->vel[e->v], &p->push->drive_effort[e->drive]);
-        }
-    }
+    p->at = at, p->end = end;
+    return at <= end;
 }
 
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
@@ -774,7 +714,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
     }
     usi_free_start(c, s, push);
     for (int32_t i = 0; i < p.n_unit; i++) {
-        if (!is_free(&p, i)) tree_start(&p, c->members[s->first_tree + i]);
+        if (!is_free(&p, i)) usi_tree_start(c, push, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
         for (int32_t b = 0; b < s->n_body; b++) {
@@ -800,5 +740,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
         }
     }
     usi_free_finish(c, s, push);
-    finish_trees(&p);
+    for (int32_t i = 0; i < p.n_unit; i++) {
+        if (!is_free(&p, i)) usi_tree_finish(c, push, c->members[s->first_tree + i]);
+    }
 }

@@ -6,6 +6,10 @@
 //     xi' = (c xi - g) / (h k + c)                      (k, c: stiffness and damping of the anchor; g: tangential impulse)
 //
 // which is xi + h u while the point sticks, and the return to the friction circle while it slides: one formula.
+//
+// That counts velocities. Bodies that turn move on arcs, and what h u leaves out of them, h^2 times an acceleration, would add up to a cube
+// creeping out of the hand of an arm that swings it. So the spring is tied to a point of each body, and while it sticks its stretch is
+// measured between them.
 #include <string.h>
 
 #include "contact/interaction.h"
@@ -17,6 +21,12 @@ static const double IMPACT_SPEED = 0.02;
 static const double IMPACT_STIFFNESS = 1000;
 // A contact that slides sticks again below this speed, m/s.
 static const double STICK_SPEED = 1e-3;
+// What part of a penetration a rigid contact takes back in a step: all at once would throw things up.
+static const double RIGID_SHARE = 0.2;
+// Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the stretch is kept as it was.
+static const double MOST_ARC = 1e-4;
+// A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what rolling bends is far below rounding.
+static const double ROLLED = 1e-6;
 
 // Two unit vectors across n.
 static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
@@ -49,10 +59,49 @@ static void soften(us_touch_law *law, double mass, double h, double normal_veloc
     law->tangent_damping *= sqrt(scale);
 }
 
-static void set_row(usi_block *k, int row, double stiffness, double damping, double h) {
-    double K = h * (h * stiffness + damping);
-    k->R[row] = 1 / K;
-    k->K[row > 0] = K;
+// What all points of one pair of shapes share.
+typedef struct pair_now {
+    int32_t touch;  // -1: none yet
+    const usi_carrier *A, *B;
+    const usi_pair *pair;
+    us_touch seen;
+    us_touch_law law;
+    double R0, K0, R1, K1;  // compliance and stiffness of the rows
+    double pull;            // 1/s, b over stretch of the tangential rows
+    bool is_compliant;      // the built-in model: only the force changes from point to point
+} pair_now;
+
+static void set_rows(pair_now *n, double h) {
+    n->K0 = h * (h * n->law.stiffness + n->law.damping), n->R0 = 1 / n->K0;
+    double sum = h * n->law.tangent_stiffness + n->law.tangent_damping;
+    n->K1 = h * sum, n->R1 = 1 / n->K1;
+    n->pull = n->law.tangent_stiffness * h * n->R1;
+}
+
+static bool start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
+    const us_model *m = c->model;
+    const usi_touch *t = &c->touch_now[p->touch];
+    n->touch = p->touch;
+    n->A = &c->carrier[c->carrier_of[t->geom_a]], n->B = &c->carrier[c->carrier_of[t->geom_b]];
+    int32_t ma = m->geom[t->geom_a].material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
+    n->pair = &m->pair[entry];
+    n->seen = (us_touch){.step = m->step,
+                         .mass = reduced(mass_of(c, n->A), mass_of(c, n->B)),
+                         .load = s->load,
+                         .material_a = m->names + m->material_name[ma],
+                         .material_b = m->names + m->material_name[mb],
+                         .values = &next->pair[entry]};
+    if (n->pair->parameter >= 0) {
+        n->seen.parameters = m->pair_row[n->pair->parameter].parameters;
+        n->seen.n_parameter = m->pair_row[n->pair->parameter].n_parameter;
+    }
+    n->is_compliant = n->pair->model == USI_MODEL_COMPLIANT;
+    if (!n->is_compliant) return true;
+    double memory[US_TOUCH_MEMORY] = {0};
+    if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law)) return false;
+    if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, m->step, 0);
+    set_rows(n, m->step);
+    return true;
 }
 
 // Torsion about the normal and rolling across it, on a lever that makes their stiffness one of turning.
@@ -65,75 +114,83 @@ static void turn_block(usi_block *k, const usi_block *point, const us_touch_law 
         k->m[i] = point->d[i];
         k->d[i] = usi_v4_zero();
         k->b[i] = erp * usi_v4_dot(turn, point->d[i]);
-        set_row(k, i, stiffness, damping, h);
+        k->K[i > 0] = h * (h * stiffness + damping);
+        k->R[i] = 1 / k->K[i > 0];
     }
     k->radius = point->g[0];
 }
 
-static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now, usi_contact_state *next, usi_block **at) {
+// Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against each other: where edges cross it
+// follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
+static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
+    usi_v4 a = p->p_A - A->p - to_world(A, old->p_A), b = p->p_B - B->p - to_world(B, old->p_B), moved = a - b;
+    moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
+    return fmin(usi_v4_dot(a, a), usi_v4_dot(b, b)) < ROLLED * ROLLED + 4 * usi_v4_dot(moved, moved);
+}
+
+static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now, usi_contact_state *next, pair_now *n,
+                       usi_block **at) {
     const us_model *m = c->model;
     const double h = m->step;
     const usi_point_now *p = &c->point[i];
-    const usi_touch *t = &c->touch_now[p->touch];
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    if (p->touch != n->touch && !start_pair(c, s, next, p, n)) return false;
+    const usi_carrier *A = n->A, *B = n->B;
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : NULL;
     usi_anchor *kept = &next->anchor[i];
     usi_v4 u = A->v + usi_v4_cross(A->w, p->p - A->p) - B->v - usi_v4_cross(B->w, p->p - B->p);
     double un = usi_v4_dot(u, p->n);
-    int32_t ma = m->geom[t->geom_a].material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
-    const usi_pair *pair = &m->pair[entry];
-    us_touch touch = {.step = h,
-                      .gap = p->gap,
-                      .point = usi_v4_vec3(p->p),
-                      .normal = usi_v4_vec3(p->n),
-                      .velocity = usi_v4_vec3(u),
-                      .normal_velocity = un,
-                      .mass = reduced(mass_of(c, A), mass_of(c, B)),
-                      .load = s->load,
-                      .is_new = !old,
-                      .material_a = m->names + m->material_name[ma],
-                      .material_b = m->names + m->material_name[mb],
-                      .values = &next->pair[entry]};
-    if (pair->parameter >= 0) touch.parameters = m->pair_row[pair->parameter].parameters, touch.n_parameter = m->pair_row[pair->parameter].n_parameter;
-    us_touch_law law;
-    memset(kept, 0, sizeof *kept);
-    if (old) memcpy(kept->memory, old->memory, sizeof kept->memory);
-    if (!usi_touch_ask(pair->model, &m->interaction[pair->model], &touch, kept->memory, &law)) return false;
-    if (s->kind == USI_ISLAND_SWEEPS) soften(&law, touch.mass, h, un);
+    for (int j = 0; j < US_TOUCH_MEMORY; j++) kept->memory[j] = old ? old->memory[j] : 0;
+    if (n->is_compliant) {
+        n->law.force = -n->law.stiffness * p->gap - n->law.damping * un;
+    } else {
+        n->seen.gap = p->gap, n->seen.normal_velocity = un, n->seen.is_new = !old;
+        n->seen.point = usi_v4_vec3(p->p), n->seen.normal = usi_v4_vec3(p->n), n->seen.velocity = usi_v4_vec3(u);
+        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, kept->memory, &n->law)) return false;
+        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, h, un);
+        set_rows(n, h);
+    }
+    const us_touch_law *law = &n->law;
 
     usi_block *k = (*at)++;
-    *k = (usi_block){.law = USI_POINT, .n = 3, .a = A->body, .b_ = B->body, .point = i};
+    k->law = USI_POINT, k->n = 3, k->a = A->body, k->b_ = B->body, k->point = i, k->limit = 0;
     usi_v4 r = p->p - s->O;
     k->d[0] = p->n;
     tangents(p->n, &k->d[1], &k->d[2]);
     for (int j = 0; j < 3; j++) k->m[j] = usi_v4_cross(r, k->d[j]);
-    set_row(k, 0, law.stiffness, law.damping, h);
-    set_row(k, 1, law.tangent_stiffness, law.tangent_damping, h);
-    set_row(k, 2, law.tangent_stiffness, law.tangent_damping, h);
-    k->b[0] = p->gap > 0 ? p->gap / h : -k->R[0] * h * (law.force + law.damping * un);
-    if (law.restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= 0) {
-        k->b[0] = law.restitution * un;
+    k->R[0] = n->R0, k->R[1] = k->R[2] = n->R1, k->K[0] = n->K0, k->K[1] = n->K1;
+    k->b[0] = p->gap > 0 ? p->gap / h : -n->R0 * h * (law->force + law->damping * un);
+    if (s->kind == USI_ISLAND_RIGID && p->gap < 0) k->b[0] = RIGID_SHARE * p->gap / h;
+    if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= 0) {
+        k->b[0] = law->restitution * un;
         k->R[0] /= IMPACT_STIFFNESS;
         k->K[0] *= IMPACT_STIFFNESS;
     }
-    k->viscous = h * law.viscous;
-    kept->stiffness = law.tangent_stiffness, kept->damping = law.tangent_damping;
-    k->mu = law.static_friction;
+    k->viscous = h * law->viscous;
+    kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;
+    kept->turn = us_vec3_make(0, 0, 0);
+    kept->reserved = 0;
+    k->mu = law->static_friction;
     usi_v4 turn = usi_v4_zero();
+    k->b[1] = k->b[2] = k->g[0] = k->g[1] = k->g[2] = 0;
     if (old) {
         usi_v4 ut = u - p->n * usi_v4_all(un);
-        bool is_sliding = old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED;
-        if (is_sliding) k->mu = law.kinetic_friction;
+        if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) k->mu = law->kinetic_friction;
         // A row that has become stiffer is stretched less by the same force.
-        usi_v4 xi = to_world(A, old->xi) * (old->stiffness / law.tangent_stiffness), g = to_world(A, old->g);
-        double erp = law.tangent_stiffness / (h * law.tangent_stiffness + law.tangent_damping);
-        k->b[1] = erp * usi_v4_dot(xi, k->d[1]), k->b[2] = erp * usi_v4_dot(xi, k->d[2]);
+        usi_v4 xi = to_world(A, old->xi), g = to_world(A, old->g);
+        if (!old->is_sliding) {
+            usi_v4 measured = (A->p - B->p) + to_world(A, old->hold) - to_world(B, old->p_B), arc = measured - xi;
+            arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
+            if (usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, A, B)) xi += arc;
+        }
+        double pull = n->pull;
+        if (old->stiffness != law->tangent_stiffness) pull *= old->stiffness / law->tangent_stiffness;
+        k->b[1] = pull * usi_v4_dot(xi, k->d[1]), k->b[2] = pull * usi_v4_dot(xi, k->d[2]);
         for (int j = 0; j < 3; j++) k->g[j] = usi_v4_dot(g, k->d[j]);
         if (k->g[0] < 0) k->g[0] = 0;
         turn = to_world(A, old->turn);
     }
     k->radius = k->mu * k->g[0];
-    if (law.torsion > 0 || law.rolling > 0) turn_block((*at)++, k, &law, h, turn);
+    if (law->torsion > 0 || law->rolling > 0) turn_block((*at)++, k, law, h, turn);
     return true;
 }
 
@@ -174,8 +231,9 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
+    pair_now pair = {.touch = -1};
     for (int32_t k = 0; k < s->n_point; k++) {
-        if (!make_point(c, s, c->order[s->first_point + k], now, next, &at)) return false;
+        if (!make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
         const int32_t *carrier = &c->loop_carrier[2 * l];
@@ -204,19 +262,21 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
             a->turn = to_local(A, turn);
             continue;
         }
-        double sum = h * a->stiffness + a->damping;
+        double sum = 1 / (h * a->stiffness + a->damping), stretch = a->damping / a->stiffness;
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
+        const double *u = &c->u[3 * (s->first_block + i)];
         bool is_sliding = false;
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
-            double u[2] = {c->u[3 * (s->first_block + i) + 1], c->u[3 * (s->first_block + i) + 2]};
-            double g1 = k->g[1] + k->viscous * u[0], g2 = k->g[2] + k->viscous * u[1], limit = k->mu * k->g[0];
-            double x1 = (a->damping * k->b[1] * sum / a->stiffness - g1) / sum, x2 = (a->damping * k->b[2] * sum / a->stiffness - g2) / sum;
+            double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2], limit = k->mu * k->g[0];
+            double x1 = stretch * k->b[1] - g1 * sum, x2 = stretch * k->b[2] - g2 * sum;
             xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
         }
         a->xi = to_local(A, xi);
+        // Where the ends are now: the step brings them apart by h u.
+        a->hold = to_local(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = to_local(A, g);
         a->normal = to_local(A, p->n);
         a->p_A = to_local(A, p->p_A - A->p);

@@ -15,6 +15,7 @@
 #define USI_CONTACT_SPARSE_KERNEL_H
 
 #include <float.h>
+#include <math.h>
 
 #include "math/v4.h"
 
@@ -77,8 +78,8 @@ static inline void usi_substitute(int size, int n, const double *T, ptrdiff_t tr
     }
 }
 
-// Pivots must be positive and finite; NaN is neither.
-static inline bool usi_is_pivot(double d) { return d > 0 && d <= DBL_MAX; }
+// Pivots must be finite and not 0; NaN is neither. They may be negative: sliding friction makes the matrix neither symmetric nor definite.
+static inline bool usi_is_pivot(double d) { return d != 0 && d <= DBL_MAX && d >= -DBL_MAX; }
 
 // Factors `width` columns of D from p0 on among themselves, and finishes the rows of L below them. The width is a constant where it is called.
 static inline __attribute__((always_inline)) bool usi_factor_panel(const int width, int p0, int size, int ld, double *D, double *inv) {
@@ -210,7 +211,7 @@ static inline __attribute__((always_inline)) usi_six usi_transpose6(const usi_si
 #define USI_PIVOT6(m, p, ok)                                                                                   \
     do {                                                                                                       \
         usi_v4 d = USI_LANE6((m).a[p], (m).b[p], p), one = usi_v4_all(1), zero = usi_v4_zero(), ua = zero, ub; \
-        (ok) &= (int)(d[0] > 0) & (int)(d[0] <= DBL_MAX);                                                      \
+        (ok) &= (int)(d[0] != 0) & (int)(fabs(d[0]) <= DBL_MAX);                                                 \
         if ((p) < 4) {                                                                                         \
             usi_v4 quotient = USI_ABOVE6((m).a[p], one, 0, p) / d;                                             \
             ua = USI_ABOVE6(quotient, zero, 0, p);                                                             \

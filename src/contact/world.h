@@ -27,6 +27,7 @@ typedef struct usi_touch {
 typedef struct usi_anchor {
     us_vec3 p_A, p_B, normal;
     us_vec3 xi;      // m, elastic tangential deflection
+    us_vec3 hold;    // m, the point of A that the tangential spring ties to p_B
     us_vec3 turn;    // rad, elastic deflection of the torsional and rolling rows
     us_vec3 g;       // N s, impulse on A
     uint64_t feature;
@@ -100,6 +101,7 @@ typedef struct usi_push {
     const us_wrench *wrench;        // n_body or NULL
     const double *drive_position, *drive_velocity, *drive_torque;
     double *drive_effort;           // out
+    const double *stuck;            // n_element: where friction holds a joint
     double *out_q, *out_v;          // next state: written for touched trees
 } usi_push;
 
@@ -110,6 +112,7 @@ typedef struct usi_push {
     X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                            \
     X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                      \
     X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                            \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")     \
     X(usi_touch, touch_now, max_contact, "", "pairs that touch in this step")                                \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                                  \
     X(int32_t, order, max_contact, "", "points sorted by island")                                            \
@@ -128,6 +131,7 @@ typedef struct usi_push {
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                   \
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                              \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                              \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                       \
     X(double, turn, n_pad, "rad", "displacement of the step")
 
 typedef struct usi_contacts {
@@ -141,6 +145,7 @@ typedef struct usi_contacts {
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island, n_body, n_block;
     int32_t max_contact, max_pair, max_block;
+    bool has_joints;              // some tree is not a free body
     bool is_fat_valid;            // near holds the pairs of fat
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
@@ -183,6 +188,15 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
 void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
+// rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
+size_t usi_rigid_island_bytes(const us_model *m);
+void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
+// joints.c: of a tree in an island. Mass matrix (H), the impulse of all that does not depend on the velocity at the end of the step (push), and vel.
+void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree);
+// Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
+void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope);
+// Joint velocities (vel) to the next state; efforts of drives.
+void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree);
 // free bodies: momentum of the step, and where they end.
 void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push);
 void usi_free_finish(usi_contacts *c, usi_island *s, const usi_push *push);

@@ -47,12 +47,12 @@ void us_dyn_destroy(us_dyn *d) {
 }
 
 bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
-    if (d->model->n_row == 0) return usi_aba(d, q, v, terms, wrench, out_a);
+    if (d->model->n_row == 0 || d->ignores_rows) return usi_aba(d, q, v, terms, wrench, out_a);
     return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
 }
 
 bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
-    if (d->model->n_row > 0) return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
+    if (d->model->n_row > 0 && !d->ignores_rows) return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
     usi_aba_again(d, v, terms, wrench, out_a);
     return true;
 }

@@ -71,6 +71,7 @@ struct us_dyn {
     const us_model *model;
     int32_t n_run;       // how many of run are in use; one over everything unless the caller leaves trees out
     int32_t first, end;  // the nodes that the sweeps work on now
+    bool ignores_rows;   // loops and couplings are none of the forward dynamics' business in this step
     usi_link world;  // the world as a parent: its own axes, at rest, accelerating upwards against gravity
     us_allocator allocator;
     void *block;
@@ -101,6 +102,7 @@ static inline double usi_damped_inverse(double pivot, double damp) { return (6 *
 static inline void usi_take_run(us_dyn *d, int32_t r) { d->first = d->run[r].first, d->end = d->run[r].end; }
 static inline void usi_run_all(us_dyn *d) {
     d->n_run = 1;
+    d->ignores_rows = false;
     d->run[0] = (usi_span){0, d->model->n_node};
     usi_take_run(d, 0);
 }

@@ -35,13 +35,15 @@ static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, 
     for (int32_t k = 0; k < A->n_part; k++) {
         const us_geom_part *part = &A->parts[k];
         us_pose X_WP = us_pose_mul(X_WA, part->X_GP);
-        us_aabb b = us_geom_box(&part->geom, X_WP);
+        us_geom geom = part->geom;
+        geom.radius += A->radius;  // a sphere sweeps a union part by part
+        us_aabb b = us_geom_box(&geom, X_WP);
         bool is_apart = b.min.x > box.max.x + margin || b.max.x < box.min.x - margin || b.min.y > box.max.y + margin ||
                         b.max.y < box.min.y - margin || b.min.z > box.max.z + margin || b.max.z < box.min.z - margin;
         if (is_apart) continue;
         usi_points_make_room(c);
         int32_t first = c->n;
-        us_status status = gather(&part->geom, X_WP, B, X_WB, margin, c);
+        us_status status = gather(&geom, X_WP, B, X_WB, margin, c);
         if (status) return status;
         for (int32_t i = first; i < c->n; i++) c->at[i].id = c->at[i].id * 31 + (uint64_t)(k + 1) * 0x9E3779B97F4A7C15u;
     }

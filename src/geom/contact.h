@@ -79,9 +79,10 @@ void usi_points_make_room(usi_points *c);
 // The common pairs in closed form, straight into the manifold, of which only the points found are written. False: not one of them, or a
 // case that only the general methods can do; the manifold is then garbage.
 bool usi_contact_quick(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
-// Two boxes without radius; a sphere, capsule or cylinder on a height field (B).
+// Two boxes without radius; a sphere, capsule or cylinder on a height field (B); a box on it.
 bool usi_contact_boxes(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
 bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
+bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
 
 // Candidates of a pair. All poses in W, points with a gap above the margin are left out.
 void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c);

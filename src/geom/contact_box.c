@@ -155,7 +155,8 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
             } else if (k == 2) {
                 s = fabs(area2(&p[0], &p[1], &p[i])) * scale[0];
             } else {
-                double a = area2(&p[0], &p[1], &p[i]) * scale[0], b = area2(&p[1], &p[2], &p[i]) * scale[1], c = area2(&p[2], &p[0], &p[i]) * scale[2];
+                double a = area2(&p[0], &p[1], &p[i]) * scale[0], b = area2(&p[1], &p[2], &p[i]) * scale[1],
+                       c = area2(&p[2], &p[0], &p[i]) * scale[2];
                 s = a > b ? a : b, s = s > c ? s : c;
             }
             if (s > score + (i == k ? 0 : tolerance)) score = s, best = i;

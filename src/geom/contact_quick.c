@@ -164,7 +164,9 @@ static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, con
         return A->kind == US_GEOM_SPHERE && on_box_or_cylinder(A, X_WA, B, X_WB, margin, m);
     case US_GEOM_CYLINDER: return A->kind == US_GEOM_SPHERE && on_box_or_cylinder(A, X_WA, B, X_WB, margin, m);
     case US_GEOM_HALF_SPACE: return (is_spine || A->kind == US_GEOM_BOX) && on_plane(A, X_WA, B, X_WB, margin, m);
-    case US_GEOM_HEIGHT_FIELD: return is_spine && usi_contact_terrain(A, X_WA, B, X_WB, margin, m);
+    case US_GEOM_HEIGHT_FIELD:
+        if (A->kind == US_GEOM_BOX) return usi_contact_terrain_box(A, X_WA, B, X_WB, margin, m);
+        return is_spine && usi_contact_terrain(A, X_WA, B, X_WB, margin, m);
     default: return false;
     }
 }

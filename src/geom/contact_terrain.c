@@ -30,8 +30,8 @@
 #include "math/v4.h"
 
 enum {
-    WIDE = 64,     // cells of a row under the shape
-    GATHERED = 24, // points before the choice
+    WIDE = 64,      // cells of a row under the shape
+    GATHERED = 24,  // points before the choice
     KEPT = 4,
     SECANTS = 40,
 };
@@ -52,9 +52,9 @@ typedef struct spine {
 // What a triangle within reach knows.
 typedef struct reach {
     us_vec3 n;
-    double along;   // n . a
-    us_vec3 p[2];   // lowest points of the ends
-    double gap[2];  // from the plane
+    double along;       // n . a
+    us_vec3 p[2];       // lowest points of the ends
+    double gap[2];      // from the plane
     double U[2], V[2];  // feet, in cells
 } reach;
 
@@ -62,12 +62,15 @@ typedef struct gathered {
     const us_height_field *f;
     spine s;
     double margin;
+    uint64_t prefix;  // of the ids
+    double reach;     // m, how far from the spine's surface a peak may be: the margin, and for edges of a box the depth it may have sunk to
+    bool is_edge;     // the spine is an edge of a box: its second end is the first of the next edge
     int32_t n;
     usi_point at[GATHERED];
 } gathered;
 
 static void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
-    uint64_t id = index << 8 | kind;
+    uint64_t id = g->prefix | index << 8 | kind;
     us_vec3 p_B = usi_vec3_ahead(p_A, -gap, n);
     // Where faces of one plane meet, both have the point.
     double near2 = 1e-12 * g->s.size * g->s.size;
@@ -75,8 +78,13 @@ static void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index,
         us_vec3 d = us_vec3_sub(g->at[i].p_B, p_B), e = us_vec3_sub(g->at[i].normal, n);
         if (us_vec3_dot(d, d) < near2 && us_vec3_dot(e, e) < 1e-12) return;
     }
-    if (g->n == GATHERED) return;
-    usi_point *p = &g->at[g->n++];
+    int32_t at = g->n < GATHERED ? g->n++ : 0;
+    if (g->n == GATHERED && at == 0) {
+        // No room: the shallowest gives way.
+        for (int32_t i = 1; i < GATHERED; i++) at = g->at[i].gap > g->at[at].gap ? i : at;
+        if (gap >= g->at[at].gap) return;
+    }
+    usi_point *p = &g->at[at];
     p->normal = n, p->p_A = p_A, p->p_B = p_B, p->gap = gap, p->id = id;
 }
 
@@ -205,12 +213,12 @@ static void touch_edge(gathered *g, edge *e, double rise, us_vec3 along) {
     if (g->s.n_end == 2 && rise > 1e-9 * g->s.size) {
         double a = 0, b = 0;
         bool on_1 = is_crossing(e->side1, e->pos1, &a), on_2 = is_crossing(e->side2, e->pos2, &b);
-        is_line = (on_1 | on_2) && is_beside(on_1 ? a : b, on_2 ? b : a, on_1 & on_2 ? 0 : 1);
+        is_line = (on_1 | on_2) && is_beside(on_1 ? a : b, on_2 ? b : a, on_1 && on_2 ? 0 : 1);
     }
     if (!(is_line || is_end[0] || is_end[1])) return;
     e->length = us_vec3_norm(along), e->u = us_vec3_scale(1 / e->length, along);
     if (is_line) line_on_ridge(g, e);
-    for (int k = 0; k < g->s.n_end; k++) {
+    for (int k = 0; k < (g->is_edge ? 1 : g->s.n_end); k++) {
         if (is_end[k]) end_on_ridge(g, e, k);
     }
 }
@@ -222,12 +230,12 @@ static void touch_peak(gathered *g, int32_t i, int32_t j) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
     us_vec3 v = usi_field_point(f, i, j), d = us_vec3_sub(v, s->c), n;
-    double z = us_vec3_dot(s->a, d), far2 = us_vec3_dot(d, d), near = s->r + s->R + g->margin, over = fabs(z) - s->half;
+    double z = us_vec3_dot(s->a, d), far2 = us_vec3_dot(d, d), near = s->r + s->R + g->reach, over = fabs(z) - s->half;
     double rho2 = far2 - z * z;
-    if (over > s->R + g->margin || rho2 > near * near) return;
+    if (over > s->R + g->margin || rho2 > near * near || (g->is_edge && z > s->half)) return;
     // From the corner to the shape: the outward normal there, turned round.
     us_vec3 radial = usi_vec3_ahead(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
-    double rho = sqrt(positive(rho2)), out = rho - s->r, distance;
+    double rho = us_vec3_norm(radial), out = rho - s->r, distance;
     if (!(rho > 1e-12 * s->size) && over <= 0) return;
     radial = rho > 0 ? us_vec3_scale(1 / rho, radial) : us_vec3_make(0, 0, 0);
     if (over > 0 && out > 0) {
@@ -238,7 +246,10 @@ static void touch_peak(gathered *g, int32_t i, int32_t j) {
     } else {
         distance = over, n = axial;
     }
-    n = us_vec3_scale(-1, n), distance -= s->R;
+    n = us_vec3_scale(-1, n);
+    // The spine itself may have sunk below the peak.
+    if (s->r == 0 && n.z < 0) n = us_vec3_scale(-1, n), distance = -distance;
+    distance -= s->R;
     if (!(distance <= g->margin) || !(us_vec3_dot(n, n) > 0.5)) return;
     for (int k = 0; k < 6; k++) {
         int32_t a = i + step[k][0], b = j + step[k][1];
@@ -405,6 +416,7 @@ static bool touch_cells(gathered *g, const window *w) {
     reach rows[2][WIDE][2];
     bool is_near[2][WIDE][2];
     double bottom = s->c.z - s->half * fabs(s->a.z) - s->r * sqrt(positive(1 - s->a.z * s->a.z)) - s->R - g->margin;
+    int n_own = g->is_edge ? 1 : s->n_end;
     for (int32_t j = w->j0; j <= w->j1; j++) {
         const double *h0 = f->height + (size_t)j * (size_t)f->n_x, *h1 = h0 + f->n_x;
         int now = j & 1, before = now ^ 1;
@@ -427,7 +439,7 @@ static bool touch_cells(gathered *g, const window *w) {
                 if (!near[t]) continue;
                 // Walls, and ends flat on the ground, are beyond this method.
                 if (r[t].n.z < 0.7 || (s->r > 0 && fabs(r[t].along) > 0.9)) return false;
-                for (int k = 0; k < s->n_end; k++) {
+                for (int k = 0; k < n_own; k++) {
                     double u = r[t].U[k] - i, v = r[t].V[k] - j, low = t ? u : v, high = t ? v : u;
                     if (low >= -SEAM && high <= 1 + SEAM && high >= low - SEAM && r[t].gap[k] <= g->margin) {
                         add(g, r[t].n, r[t].p[k], r[t].gap[k], 2 * cell + (uint64_t)t, OF_END + (uint32_t)k);
@@ -485,6 +497,43 @@ static void choose(gathered *g) {
     if (g->n > KEPT) g->n = KEPT;
 }
 
+// From F to W, at most KEPT of them.
+static void finish(gathered *g, const us_mat3 *R, const us_geom *B, const us_pose *X_WB, us_manifold *out) {
+    choose(g);
+    for (int32_t i = 0; i < g->n; i++) {
+        const usi_point *p = &g->at[i];
+        us_vec3 p_B = usi_vec3_ahead(p->p_B, B->radius, p->normal);
+        out->normal[i] = us_mat3_mul_vec(R, p->normal);
+        out->p_A[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(R, p->p_A)), out->p_B[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(R, p_B));
+        out->gap[i] = p->gap - B->radius, out->feature[i] = p->id;
+    }
+    out->n = g->n;
+}
+
+// The cells under a box in F, x and y from middle - half to middle + half. COVER_RIM: it reaches beyond the field.
+typedef enum cover { COVER_NONE, COVER_SOME, COVER_RIM } cover;
+
+static cover cells_under(const us_height_field *f, us_vec3 middle, double ax, double ay, window *w) {
+    *w = (window){.half_x = 0.5 * (f->n_x - 1), .half_y = 0.5 * (f->n_y - 1), .per_x = 1 / f->dx, .per_y = 1 / f->dy, .strip_wide = INFINITY};
+    double x0 = (middle.x - ax) * w->per_x + w->half_x, x1 = (middle.x + ax) * w->per_x + w->half_x;
+    double y0 = (middle.y - ay) * w->per_y + w->half_y, y1 = (middle.y + ay) * w->per_y + w->half_y;
+    if (x1 < 0 || y1 < 0 || x0 > f->n_x - 1 || y0 > f->n_y - 1) return COVER_NONE;
+    if (!(x0 > 0 && y0 > 0 && x1 < f->n_x - 1 && y1 < f->n_y - 1)) return COVER_RIM;
+    w->i0 = (int32_t)x0, w->i1 = (int32_t)x1, w->j0 = (int32_t)y0, w->j1 = (int32_t)y1;
+    return COVER_SOME;
+}
+
+// Narrows the window and looks at what is left. False: beyond this method.
+static bool touch_spine(gathered *g, double bottom, window *w) {
+    // A smaller window has fewer slopes: as long as it shrinks well, it may shrink again.
+    for (int32_t n = 0, last = INT32_MAX; last > 6; last = n) {
+        if (!narrow(g, bottom, w)) return true;
+        n = (w->i1 - w->i0 + 1) * (w->j1 - w->j0 + 1);
+        if (2 * n > last) break;
+    }
+    return w->i1 - w->i0 < WIDE && touch_cells(g, w);
+}
+
 bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out) {
     const us_height_field *f = B->field;
     gathered g;
@@ -493,11 +542,10 @@ bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B
     us_vec3 d = us_vec3_sub(X_WA->p, X_WB->p), a = usi_quat_z(X_WA->q);
     s->c = usi_mat3_back(&R, d), s->a = usi_mat3_back(&R, a);
     s->half = A->kind == US_GEOM_SPHERE ? 0 : A->size[A->kind == US_GEOM_CYLINDER], s->r = A->kind == US_GEOM_CYLINDER ? A->size[0] : 0;
-    s->R = A->radius, s->n_end = s->half > 0 ? 2 : 1;
+    s->R = A->radius, s->n_end = s->half > 0 ? 2 : 1, s->size = s->half + s->r + s->R;
     if (s->r > 0 && s->n_end == 1) return false;
-    g.f = f, g.n = 0, g.margin = margin + B->radius;
+    g.f = f, g.n = 0, g.margin = margin + B->radius, g.prefix = 0, g.is_edge = false, g.reach = g.margin;
     out->n = 0;
-    // The box around the shape, in cells.
     double ax = s->half * fabs(s->a.x) + s->R + g.margin, ay = s->half * fabs(s->a.y) + s->R + g.margin;
     double az = s->half * fabs(s->a.z) + s->R + g.margin;
     if (s->r > 0) {
@@ -505,30 +553,88 @@ bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B
         az += s->r * sqrt(positive(1 - s->a.z * s->a.z));
     }
     if (s->c.z - az > f->high) return true;
-    window w = {.half_x = 0.5 * (f->n_x - 1), .half_y = 0.5 * (f->n_y - 1), .per_x = 1 / f->dx, .per_y = 1 / f->dy, .strip_wide = INFINITY};
-    double x0 = (s->c.x - ax) * w.per_x + w.half_x, x1 = (s->c.x + ax) * w.per_x + w.half_x;
-    double y0 = (s->c.y - ay) * w.per_y + w.half_y, y1 = (s->c.y + ay) * w.per_y + w.half_y;
-    if (x1 < 0 || y1 < 0 || x0 > f->n_x - 1 || y0 > f->n_y - 1) return true;
-    if (!(x0 > 0 && y0 > 0 && x1 < f->n_x - 1 && y1 < f->n_y - 1)) return false;
-    w.i0 = (int32_t)x0, w.i1 = (int32_t)x1, w.j0 = (int32_t)y0, w.j1 = (int32_t)y1;
-    s->size = s->half + s->r + s->R;
-    // A smaller window has fewer slopes: as long as it shrinks well, it may shrink again.
-    for (int32_t n = 0, last = INT32_MAX; last > 6; last = n) {
-        if (!narrow(&g, s->c.z - az, &w)) return true;
-        n = (w.i1 - w.i0 + 1) * (w.j1 - w.j0 + 1);
-        if (2 * n > last) break;
-    }
-    if (w.i1 - w.i0 >= WIDE) return false;
-    if (!touch_cells(&g, &w)) return false;
+    window w;
+    cover under = cells_under(f, s->c, ax, ay, &w);
+    if (under != COVER_SOME) return under == COVER_NONE;
+    if (!touch_spine(&g, s->c.z - az, &w)) return false;
     if (g.n == 0) lift(&g, &w);
-    choose(&g);
-    for (int32_t i = 0; i < g.n; i++) {
-        const usi_point *p = &g.at[i];
-        us_vec3 p_B = usi_vec3_ahead(p->p_B, B->radius, p->normal);
-        out->normal[i] = us_mat3_mul_vec(&R, p->normal);
-        out->p_A[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(&R, p->p_A)), out->p_B[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(&R, p_B));
-        out->gap[i] = p->gap - B->radius, out->feature[i] = p->id;
+    finish(&g, &R, B, X_WB, out);
+    return true;
+}
+
+// ---- Boxes ----
+//
+// A box that lies more or less flat touches with the corners of its lower face, with the edges of that face, or with the face
+// itself where a peak pokes into it. The four edges are spines of no radius (or the box's own), each with its first corner.
+
+static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3 axis[3], const double half[3], int k, us_vec3 out) {
+    static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
+    const us_height_field *f = g->f;
+    int u = (k + 1) % 3, v = (k + 2) % 3;
+    us_vec3 n = us_vec3_scale(-1, out);
+    double face = half[k] + g->s.R;
+    for (int32_t j = w->j0 + 1; j <= w->j1; j++) {
+        const double *h = f->height + (size_t)j * (size_t)f->n_x;
+        for (int32_t i = w->i0 + 1; i <= w->i1; i++) {
+            us_vec3 p = us_vec3_make((i - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[i]), d = us_vec3_sub(p, c);
+            double gap = us_vec3_dot(out, d) - face;
+            if (!(gap <= g->margin) || fabs(us_vec3_dot(axis[u], d)) > half[u] || fabs(us_vec3_dot(axis[v], d)) > half[v]) continue;
+            bool is_peak = true;
+            for (int q = 0; q < 6 && is_peak; q++) {
+                us_vec3 rim = us_vec3_make(step[q][0] * f->dx, step[q][1] * f->dy, h[i + step[q][0] + step[q][1] * f->n_x] - p.z);
+                is_peak = us_vec3_dot(n, rim) < -1e-9 * (f->dx + f->dy);
+            }
+            if (is_peak) add(g, n, usi_vec3_ahead(p, gap, n), gap, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i, OF_PEAK);
+        }
     }
-    out->n = g.n;
+}
+
+bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out) {
+    const us_height_field *f = B->field;
+    gathered g;
+    us_mat3 R = us_quat_matrix(X_WB->q), R_WA = us_quat_matrix(X_WA->q);
+    us_vec3 c = usi_mat3_back(&R, us_vec3_sub(X_WA->p, X_WB->p)), axis[3];
+    const double *half = A->size;
+    for (int k = 0; k < 3; k++) axis[k] = usi_mat3_back(&R, us_vec3_make(R_WA.m[k], R_WA.m[3 + k], R_WA.m[6 + k]));
+    g.f = f, g.n = 0, g.margin = margin + B->radius, g.is_edge = true;
+    g.reach = g.margin + fmin(half[0], fmin(half[1], half[2]));
+    out->n = 0;
+    double grow = A->radius + g.margin, ax = grow, ay = grow, az = grow;
+    for (int k = 0; k < 3; k++) ax += half[k] * fabs(axis[k].x), ay += half[k] * fabs(axis[k].y), az += half[k] * fabs(axis[k].z);
+    double bottom = c.z - az;
+    if (bottom > f->high) return true;
+    window w;
+    cover under = cells_under(f, c, ax, ay, &w);
+    if (under != COVER_SOME) return under == COVER_NONE;
+    double dx[2], dy[2];
+    if (slopes_of(f, &w, dx, dy) < bottom) return true;
+    // Flat on gentle ground only: within some 25 degrees of each other, so that no other face or edge comes into play.
+    double sx = fmax(fabs(dx[0]), fabs(dx[1])) * w.per_x, sy = fmax(fabs(dy[0]), fabs(dy[1])) * w.per_y;
+    int k = fabs(axis[2].z) > 0.8 ? 2 : (fabs(axis[0].z) > 0.8 ? 0 : 1);
+    if (!(fabs(axis[k].z) > 0.9 && sx * sx + sy * sy < 0.2) || !(half[0] > 0 && half[1] > 0 && half[2] > 0)) return false;
+    us_vec3 down = axis[k].z > 0 ? us_vec3_scale(-1, axis[k]) : axis[k];
+    int u = (k + 1) % 3, v = (k + 2) % 3;
+    us_vec3 middle = usi_vec3_ahead(c, half[k], down);
+    spine *s = &g.s;
+    s->r = 0, s->R = A->radius, s->n_end = 2;
+    // Round the face: along +u, +v, -u, -v, each edge from its first corner.
+    for (int e = 0; e < 4; e++) {
+        int run = e & 1 ? v : u, off = e & 1 ? u : v;
+        double sign = e < 2 ? 1 : -1, side = e == 0 || e == 3 ? -1 : 1;
+        s->a = us_vec3_scale(sign, axis[run]), s->half = half[run], s->size = s->half + s->R;
+        s->c = usi_vec3_ahead(middle, side * half[off], axis[off]);
+        g.prefix = (uint64_t)(4 * k + e + 1) << 58;
+        double low = s->c.z - s->half * fabs(s->a.z) - grow;
+        window we;
+        if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow, s->half * fabs(s->a.y) + grow, &we) != COVER_SOME) continue;
+        if (!touch_spine(&g, low, &we)) return false;
+    }
+    g.prefix = (uint64_t)(4 * k) << 58;
+    peaks_in_face(&g, &w, c, axis, half, k, down);
+    if (g.n == 0 && c.z < f->high) {
+        s->c = c, s->a = axis[k], s->half = half[k], s->R = A->radius, s->size = s->half + s->R;
+        lift(&g, &w);
+    }
+    finish(&g, &R, B, X_WB, out);
     return true;
 }

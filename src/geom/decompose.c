@@ -578,11 +578,9 @@ us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_p
               .err = err};
     size_t bytes = (size_t)max_part * sizeof(part);
     w.part = usi_alloc(&w.allocator, bytes, USI_ALIGN);
-    us_status status = US_ERR_MEMORY;
-    if (w.part) {
-        memset(w.part, 0, bytes);
-        status = decompose(&w);
-    }
+    if (!w.part) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh into %d parts", (int)max_part);
+    memset(w.part, 0, bytes);
+    us_status status = decompose(&w);
     double error = 0;
     for (int32_t i = 0; i < w.n_part && !status; i++) {
         error = fmax(error, w.part[i].standoff.bound);

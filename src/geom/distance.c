@@ -45,8 +45,11 @@ typedef struct search {
     bool is_on_face;                  // and whether it is touched on its face
 } search;
 
-static us_vec3 vec3_min(us_vec3 a, us_vec3 b) { return us_vec3_make(fmin(a.x, b.x), fmin(a.y, b.y), fmin(a.z, b.z)); }
-static us_vec3 vec3_max(us_vec3 a, us_vec3 b) { return us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z)); }
+// fmin and fmax take care of NaN, by a call; here there is none.
+static inline double less(double a, double b) { return a < b ? a : b; }
+static inline double more(double a, double b) { return a > b ? a : b; }
+static inline us_vec3 vec3_min(us_vec3 a, us_vec3 b) { return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z)); }
+static inline us_vec3 vec3_max(us_vec3 a, us_vec3 b) { return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z)); }
 static double box_distance(const us_aabb *a, const us_aabb *b) {
     us_vec3 d = vec3_max(vec3_max(us_vec3_sub(a->min, b->max), us_vec3_sub(b->min, a->max)), us_vec3_make(0, 0, 0));
     return us_vec3_norm(d);
@@ -99,8 +102,39 @@ static bool is_within(us_vec3 q, const us_vec3 p[3], us_vec3 n, double twice_are
     return true;
 }
 
+// The point of a triangle nearest to q: by the region that q is in, corners first, then sides, then the face (Ericson, Real-time collision
+// detection, 5.1.5).
+static us_vec3 nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
+    us_vec3 ab = us_vec3_sub(b, a), ac = us_vec3_sub(c, a), aq = us_vec3_sub(q, a), bq = us_vec3_sub(q, b), cq = us_vec3_sub(q, c);
+    double d1 = us_vec3_dot(ab, aq), d2 = us_vec3_dot(ac, aq), d3 = us_vec3_dot(ab, bq), d4 = us_vec3_dot(ac, bq);
+    double d5 = us_vec3_dot(ab, cq), d6 = us_vec3_dot(ac, cq);
+    if (d1 <= 0 && d2 <= 0) return a;
+    if (d3 >= 0 && d4 <= d3) return b;
+    if (d6 >= 0 && d5 <= d6) return c;
+    double vc = d1 * d4 - d3 * d2, vb = d5 * d2 - d1 * d6, va = d3 * d6 - d5 * d4;
+    if (vc <= 0 && d1 >= 0 && d3 <= 0 && d1 > d3) return us_vec3_add(a, us_vec3_scale(d1 / (d1 - d3), ab));
+    if (vb <= 0 && d2 >= 0 && d6 <= 0 && d2 > d6) return us_vec3_add(a, us_vec3_scale(d2 / (d2 - d6), ac));
+    double along = d4 - d3, back = d5 - d6;
+    if (va <= 0 && along >= 0 && back >= 0 && along + back > 0) return us_vec3_add(b, us_vec3_scale(along / (along + back), us_vec3_sub(c, b)));
+    double sum = va + vb + vc;
+    return sum > 0 ? us_vec3_add(a, us_vec3_add(us_vec3_scale(vb / sum, ab), us_vec3_scale(vc / sum, ac))) : a;
+}
+
+// q is the point of a convex set nearest to the shape's middle: the set lies behind the plane through q, across the way to the middle. Is the
+// shape in front of that plane, farther than the best so far?
+static bool is_behind(const search *s, us_vec3 q) {
+    us_vec3 v = us_vec3_sub(s->middle, q);
+    double length = us_vec3_norm(v);
+    if (!(length > 0) || length <= s->best.distance) return false;
+    v = us_vec3_scale(1 / length, v);
+    double distance = us_vec3_dot(v, us_vec3_sub(farthest(s->shape, s->X_GS, us_vec3_scale(-1, v)), q));
+    // Above the best by more than rounding: what is equal is for the full computation to say.
+    return distance > 0 && distance > s->best.distance + 1e-12 * length;
+}
+
 static void try_triangle(search *s, us_vec3 p0, us_vec3 p1, us_vec3 p2) {
     if (is_too_far(s, vec3_min(p0, vec3_min(p1, p2)), vec3_max(p0, vec3_max(p1, p2)))) return;
+    if (s->best.distance < DBL_MAX && is_behind(s, nearest_on_triangle(s->middle, p0, p1, p2))) return;
     us_geom triangle = {.kind = US_GEOM_TRIANGLE, .point = {p0, p1, p2}};
     us_gap g = usi_convex_gap(s->shape, s->X_GS, &triangle, us_pose_identity());
     const us_vec3 p[3] = {p0, p1, p2};
@@ -169,14 +203,32 @@ static us_gap convex_mesh(const us_geom *shape, us_pose X_GS, const us_mesh *m) 
 
 static double height_at(const us_height_field *f, int32_t i, int32_t j) { return f->height[(size_t)j * (size_t)f->n_x + (size_t)i]; }
 
-// Cells i0 .. i1 - 1, j0 .. j1 - 1. Blocks only know the extremes of the whole field; single cells have their own.
+// Cells i0 .. i1 - 1, j0 .. j1 - 1. Large blocks only know the extremes of the whole field, smaller ones those of their tiles; single cells
+// have their own.
 static void block_box(const us_height_field *f, int32_t i0, int32_t i1, int32_t j0, int32_t j1, us_vec3 *min, us_vec3 *max) {
     *min = usi_field_point(f, i0, j0);
     *max = usi_field_point(f, i1, j1);
     min->z = f->low, max->z = f->high;
-    if (i1 - i0 > 1 || j1 - j0 > 1) return;
+    if (i1 - i0 > 1 || j1 - j0 > 1) {
+        int32_t t0 = i0 / USI_FIELD_TILE, t1 = (i1 - 1) / USI_FIELD_TILE, u0 = j0 / USI_FIELD_TILE, u1 = (j1 - 1) / USI_FIELD_TILE;
+        if (t1 - t0 > 3 || u1 - u0 > 3) return;
+        min->z = INFINITY, max->z = -INFINITY;
+        for (int32_t u = u0; u <= u1; u++) {
+            for (int32_t t = t0; t <= t1; t++) {
+                const double *tile = f->tile[(size_t)u * (size_t)f->n_tile_x + (size_t)t];
+                min->z = tile[0] < min->z ? tile[0] : min->z, max->z = tile[1] > max->z ? tile[1] : max->z;
+            }
+        }
+        return;
+    }
     double a = height_at(f, i0, j0), b = height_at(f, i1, j0), c = height_at(f, i0, j1), d = height_at(f, i1, j1);
     min->z = fmin(fmin(a, b), fmin(c, d)), max->z = fmax(fmax(a, b), fmax(c, d));
+}
+
+// Where a block is halved: at the border of a tile as long as it has several.
+static int32_t middle_of(int32_t from, int32_t to) {
+    int32_t k = from + (to - from) / 2, tile = k / USI_FIELD_TILE * USI_FIELD_TILE;
+    return tile > from ? tile : (tile + USI_FIELD_TILE < to ? tile + USI_FIELD_TILE : k);
 }
 
 // Halves the block along its longer side, the nearer half first; what is farther than the best so far is left out.
@@ -184,6 +236,7 @@ static void search_block(search *s, const us_height_field *f, int32_t i0, int32_
     us_vec3 min, max;
     block_box(f, i0, i1, j0, j1, &min, &max);
     if (is_too_far(s, min, max)) return;
+    if (s->best.distance < DBL_MAX && is_behind(s, vec3_max(min, vec3_min(max, s->middle)))) return;
     if (i1 - i0 == 1 && j1 - j0 == 1) {
         us_vec3 p = usi_field_point(f, i0, j0), q = usi_field_point(f, i1, j1);
         try_triangle(s, p, usi_field_point(f, i1, j0), q);
@@ -191,7 +244,7 @@ static void search_block(search *s, const us_height_field *f, int32_t i0, int32_
         return;
     }
     bool is_wide = i1 - i0 > j1 - j0;
-    int32_t k = is_wide ? i0 + (i1 - i0) / 2 : j0 + (j1 - j0) / 2;
+    int32_t k = is_wide ? middle_of(i0, i1) : middle_of(j0, j1);
     double split = is_wide ? usi_field_point(f, k, j0).x : usi_field_point(f, i0, k).y;
     bool is_upper_first = (is_wide ? s->middle.x : s->middle.y) > split;
     for (int half = 0; half < 2; half++) {
@@ -277,7 +330,7 @@ static void duel_block(duel *d, const us_height_field *f, int32_t i0, int32_t i1
         return;
     }
     bool is_wide = i1 - i0 > j1 - j0;
-    int32_t k = is_wide ? i0 + (i1 - i0) / 2 : j0 + (j1 - j0) / 2;
+    int32_t k = is_wide ? middle_of(i0, i1) : middle_of(j0, j1);
     duel_block(d, f, i0, is_wide ? k : i1, j0, is_wide ? j1 : k);
     duel_block(d, f, is_wide ? k : i0, i1, is_wide ? j0 : k, j1);
 }

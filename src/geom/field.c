@@ -18,6 +18,8 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
         return us_error_set(err, US_ERR_VALUE, NULL, "use a spacing above 0, finite", "the spacing of a height field is %g by %g", dx, dy);
     }
     size_t n = (size_t)n_x * (size_t)n_y, bytes = sizeof(us_height_field), at = usi_carve(&bytes, n, sizeof(double));
+    int32_t n_tile_x = (n_x - 2) / USI_FIELD_TILE + 1, n_tile_y = (n_y - 2) / USI_FIELD_TILE + 1;
+    size_t at_tile = usi_carve(&bytes, (size_t)n_tile_x * (size_t)n_tile_y, 2 * sizeof(double));
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(heights[i])) {
             return us_error_set(err, US_ERR_VALUE, NULL, "fill the hole from its neighbours", "the height of sample (%zu, %zu) is not finite",
@@ -32,6 +34,19 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
         f->height[i] = heights[i];
         f->low = fmin(f->low, heights[i]);
         f->high = fmax(f->high, heights[i]);
+    }
+    f->n_tile_x = n_tile_x;
+    f->tile = (double(*)[2])(void *)((char *)f + at_tile);
+    for (int32_t t = 0; t < n_tile_x * n_tile_y; t++) {
+        int32_t i0 = t % n_tile_x * USI_FIELD_TILE, j0 = t / n_tile_x * USI_FIELD_TILE;
+        double low = INFINITY, high = -INFINITY;
+        for (int32_t j = j0; j <= j0 + USI_FIELD_TILE && j < n_y; j++) {
+            for (int32_t i = i0; i <= i0 + USI_FIELD_TILE && i < n_x; i++) {
+                double h = f->height[(size_t)j * (size_t)n_x + (size_t)i];
+                low = fmin(low, h), high = fmax(high, h);
+            }
+        }
+        f->tile[t][0] = low, f->tile[t][1] = high;
     }
     *out_field = f;
     return US_OK;

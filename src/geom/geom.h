@@ -43,9 +43,13 @@ struct us_height_field {
     size_t bytes;
     int32_t n_x, n_y;
     double dx, dy;
-    double low, high;  // extremes
-    double *height;    // n_x * n_y, x fastest
+    double low, high;   // extremes
+    double *height;     // n_x * n_y, x fastest
+    int32_t n_tile_x;   // tiles of USI_FIELD_TILE by USI_FIELD_TILE cells, those at the end smaller
+    double (*tile)[2];  // extremes of each tile, x fastest
 };
+
+enum { USI_FIELD_TILE = 8 };
 
 // A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j) to (i+1, j+1):
 // triangle 0 is (i,j) (i+1,j) (i+1,j+1), triangle 1 is (i,j) (i+1,j+1) (i,j+1), both counter-clockwise seen from above.

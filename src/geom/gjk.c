@@ -318,21 +318,22 @@ static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
 
 // An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked for. NaN: nothing is in it, or it has
 // no end.
-static us_gap meeting_gap(usi_pair *pair, us_pose X_WA) {
+static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
+    usi_pair pair = *of;
     usi_meet meet_A, meet_B;
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
-    if (!usi_meet_init(&meet_B, pair->B)) return none;
-    pair->meet_B = &meet_B;
+    if (!usi_meet_init(&meet_B, pair.B)) return none;
+    pair.meet_B = &meet_B;
     // Curved parts only: flat ones are exact. 3e-7: three times what a farthest point may be outside.
-    pair->noise = meet_B.n_part > 0 ? 3e-7 : 0;
-    if (pair->A->kind == US_GEOM_INTERSECTION) {
-        if (!usi_meet_init(&meet_A, pair->A)) return none;
-        pair->meet_A = &meet_A;
-        if (meet_A.n_part > 0) pair->noise = 3e-7;
+    pair.noise = meet_B.n_part > 0 ? 3e-7 : 0;
+    if (pair.A->kind == US_GEOM_INTERSECTION) {
+        if (!usi_meet_init(&meet_A, pair.A)) return none;
+        pair.meet_A = &meet_A;
+        if (meet_A.n_part > 0) pair.noise = 3e-7;
     }
     us_vec3 up = us_vec3_make(0, 0, 1);
-    if (isnan(usi_meet_support(&meet_B, up).x) || (pair->meet_A && isnan(usi_meet_support(&meet_A, up).x))) return none;
-    usi_core_gap g = pair_gap(pair);
+    if (isnan(usi_meet_support(&meet_B, up).x) || (pair.meet_A && isnan(usi_meet_support(&meet_A, up).x))) return none;
+    usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 

@@ -18,6 +18,7 @@
 #include "geom/meet.h"
 
 #include <float.h>
+#include <string.h>
 
 // Scaled lengths: what counts as behind a plane; as empty; and how far outside a curved part the answer may be.
 static const double behind = 1e-13, empty = 1e-9, enough = 1e-7;
@@ -42,9 +43,9 @@ static bool solve_line(const row *rows, int i, double u, double v, double *x, do
         if (fabs(speed) < 1e-14) {
             if (room < -empty) return false;
         } else if (speed > 0) {
-            high = fmin(high, room / speed);
+            high = room < high * speed ? room / speed : high;
         } else {
-            low = fmax(low, room / speed);
+            low = room < low * speed ? room / speed : low;
         }
     }
     double t = 0.5 * (low + high), slope = u * dx + v * dy;
@@ -205,34 +206,55 @@ bool usi_meet_init(usi_meet *m, const us_geom *g) {
 
 // ---- Support ----
 
-// Cuts x (in metres, from the intersection's origin) off where it is outside a part. False: it is inside.
-static bool cut_off(usi_meet *m, const usi_meet_part *part, us_vec3 x) {
+// A plane that touches a part, and how far beyond it the point is that asked for it.
+typedef struct touch {
+    us_vec3 normal;
+    double offset, beyond;
+} touch;
+
+// The plane that cuts x (in metres, from the intersection's origin) off where it is outside a part. beyond 0: it is inside.
+static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x) {
     static const us_geom point = {.kind = US_GEOM_SPHERE};
     usi_pair pair = {.A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_sub(part->X_GP.p, x), .up = {0, 0, 1}};
     usi_core_gap gap;
-    if (!usi_gjk(&pair, pair.p_AB, &gap) || gap.distance <= part->radius + enough * m->size) return false;
+    touch t = {{0, 0, 0}, 0, 0};
+    if (!usi_gjk(&pair, pair.p_AB, &gap) || gap.distance <= part->radius + enough * m->size) return t;
     us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), gap.normal);
-    us_vec3 touch = us_pose_point(part->X_GP, usi_core_support(part->geom, n_P));
-    double offset = us_vec3_dot(gap.normal, touch) + part->radius;
+    t.normal = gap.normal;
+    t.offset = us_vec3_dot(gap.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;
     // A flat core with x in its plane, or rounding: nothing would be cut off.
-    if (!(us_vec3_dot(gap.normal, x) > offset + 0.1 * enough * m->size)) return false;
-    return add_plane(m, gap.normal, offset, false);
+    double beyond = us_vec3_dot(gap.normal, x) - t.offset;
+    t.beyond = beyond > 0.1 * enough * m->size ? beyond : 0;
+    return t;
 }
 
 us_vec3 usi_meet_support(usi_meet *m, us_vec3 d) {
-    us_vec3 x = us_vec3_make(0, 0, 0);
+    us_vec3 x = us_vec3_make(0, 0, 0), scaled;
     double largest = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
     if (largest > DBL_MIN) d = us_vec3_scale(1 / largest, d);
     order o;
+    int plane = -1;
     for (int cuts = 0; cuts < MAX_CUTS; cuts++) {
-        us_vec3 scaled;
-        order_by(m, d, &o);
-        if (!solve(m, &o, d, &scaled)) return us_vec3_make(NAN, NAN, NAN);
+        // One plane more: the new answer is in it. Where an old one had to go for it, from the beginning.
+        bool is_solved = plane >= 0 && solve_in(m, &o, o.n, plane, d, &scaled);
+        if (plane < 0) {
+            order_by(m, d, &o);
+            is_solved = solve(m, &o, d, &scaled);
+        }
+        if (!is_solved) return us_vec3_make(NAN, NAN, NAN);
         x = us_vec3_add(m->centre, us_vec3_scale(m->size, scaled));
-        bool is_cut = false;
-        for (int i = 0; i < m->n_part; i++)
-            if (cut_off(m, &m->part[i], x)) is_cut = true;
-        if (!is_cut) break;
+        touch worst = {{0, 0, 0}, 0, 0};
+        for (int i = 0; i < m->n_part; i++) {
+            touch t = touch_part(m, &m->part[i], x);
+            if (t.beyond > worst.beyond) worst = t;
+        }
+        if (!(worst.beyond > 0)) break;
+        plane = m->n_plane < USI_MEET_PLANES ? m->n_plane : -1;
+        add_plane(m, worst.normal, worst.offset, false);
+        if (plane < 0) continue;
+        // To the front: it faces d as nearly as any.
+        memmove(o.at + 1, o.at, (size_t)o.n * sizeof *o.at);
+        o.at[0] = plane, o.n++;
     }
     return x;
 }

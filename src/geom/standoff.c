@@ -164,7 +164,8 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
     us_aabb box = us_geom_box(&g, us_pose_identity());
     us_vec3 side = us_vec3_sub(box.max, box.min);
     for (int i = 0; i < LATTICE * LATTICE * LATTICE; i++) {
-        double x = i % LATTICE + 0.5, y = i / LATTICE % LATTICE + 0.5, z = i / LATTICE / LATTICE + 0.5;
+        int row = i / LATTICE;
+        double x = i % LATTICE + 0.5, y = row % LATTICE + 0.5, z = (int)(row / LATTICE) + 0.5;
         us_vec3 p = us_vec3_add(box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
         usi_near near = usi_mesh_nearest(mesh, p);

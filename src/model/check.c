@@ -50,19 +50,22 @@ static us_status check_world(usi_build *b) {
 
 static int compare_names(const void *a, const void *b) { return strcmp(**(const char *const *const *)a, **(const char *const *const *)b); }
 
-// Names must be there and differ. `names` point into the definitions, so that the index of the second one can be found.
-static us_status check_names(usi_build *b, const char *what, int32_t n, const char **first, size_t stride, const char *const *files,
+// Names must differ, and be there where they are needed. `names` point into the definitions, so that the index of the second one can be found.
+static us_status check_names(usi_build *b, const char *what, bool is_needed, int32_t n, const char **first, size_t stride, const char *const *files,
                              const int32_t *lines) {
     const char ***sorted = usi_arena_alloc(&b->arena, (size_t)(n + 1) * sizeof *sorted, _Alignof(char *));
     if (!sorted) return usi_build_out_of_memory(b);
+    int32_t n_name = 0;
     for (int32_t i = 0; i < n; i++) {
-        sorted[i] = (const char **)((char *)first + (size_t)i * stride);
+        const char **name = (const char **)((char *)first + (size_t)i * stride);
         const char *file = *(const char *const *)((const char *)files + (size_t)i * stride);
         int32_t line = *(const int32_t *)((const char *)lines + (size_t)i * stride);
-        if (!*sorted[i] || !(*sorted[i])[0]) return usi_build_fail(b, US_ERR_NAME, file, line, what, "", "give it a name", "it has no name");
+        bool is_there = *name && (*name)[0];
+        if (!is_there && is_needed) return usi_build_fail(b, US_ERR_NAME, file, line, what, "", "give it a name", "it has no name");
+        if (is_there) sorted[n_name++] = name;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_names);
-    for (int32_t i = 1; i < n; i++) {
+    qsort(sorted, (size_t)n_name, sizeof *sorted, compare_names);
+    for (int32_t i = 1; i < n_name; i++) {
         if (strcmp(*sorted[i - 1], *sorted[i]) != 0) continue;
         const char **later = sorted[i - 1] > sorted[i] ? sorted[i - 1] : sorted[i];
         size_t offset = (size_t)((const char *)later - (const char *)first);
@@ -137,13 +140,49 @@ static us_status check_joint(usi_build *b, const us_joint_def *j) {
     return US_OK;
 }
 
+// -1 is no group.
+static us_status check_group(usi_build *b, int32_t group, const char *what, const char *name, const char *file, int32_t line) {
+    if (group >= -1 && group < b->spec->n_group) return US_OK;
+    return usi_build_fail(b, US_ERR_NAME, file, line, what, name, "give the index of a group that was added, or -1 for none",
+                          "its group does not exist");
+}
+
+static us_status check_groups(usi_build *b) {
+    const us_spec *s = b->spec;
+    us_status status = US_OK;
+#define CHECK_GROUPS(list, title)                        \
+    for (int32_t i = 0; !status && i < s->n_##list; i++) \
+        status = check_group(b, s->list[i].group, #list, s->list[i].title, s->list[i].file, s->list[i].line);
+    CHECK_GROUPS(link, name)
+    CHECK_GROUPS(joint, name)
+    CHECK_GROUPS(coupling, name)
+    CHECK_GROUPS(loop, name)
+    CHECK_GROUPS(extension, tag)
+#undef CHECK_GROUPS
+    return status;
+}
+
+static us_status check_record(usi_build *b, const us_record_def *r) {
+    if (r->rate >= 0 && isfinite(r->rate)) return US_OK;
+    return usi_build_fail(b, US_ERR_VALUE, r->file, r->line, "record", r->file_name, "write a rate in Hz of 0 or more, 0 for every tick",
+                          "its rate is negative or not finite");
+}
+
 us_status usi_build_check(usi_build *b) {
     us_spec *s = b->spec;
     us_status status = check_world(b);
     for (int32_t i = 0; !status && i < s->n_link; i++) status = check_link(b, &s->link[i]);
     for (int32_t i = 0; !status && i < s->n_joint; i++) status = check_joint(b, &s->joint[i]);
-    if (!status && s->n_link) status = check_names(b, "link", s->n_link, &s->link->name, sizeof *s->link, &s->link->file, &s->link->line);
-    if (!status && s->n_joint) status = check_names(b, "joint", s->n_joint, &s->joint->name, sizeof *s->joint, &s->joint->file, &s->joint->line);
-    if (!status && s->n_drive) status = check_names(b, "drive", s->n_drive, &s->drive->name, sizeof *s->drive, &s->drive->file, &s->drive->line);
+    for (int32_t i = 0; !status && i < s->n_record; i++) status = check_record(b, &s->record[i]);
+    if (!status) status = check_groups(b);
+#define CHECK_NAMES(list, is_needed) \
+    if (!status && s->n_##list)      \
+        status = check_names(b, #list, is_needed, s->n_##list, &s->list->name, sizeof *s->list, &s->list->file, &s->list->line);
+    CHECK_NAMES(link, true)
+    CHECK_NAMES(joint, true)
+    CHECK_NAMES(drive, true)
+    CHECK_NAMES(coupling, false)
+    CHECK_NAMES(loop, false)
+#undef CHECK_NAMES
     return status;
 }

@@ -9,7 +9,9 @@
 // Joint limits are stiff springs with critical damping: 1e5 N m/rad (N/m) holds an arm of 1000 N m within 0.01 rad and is
 // stable at any step because it is implicit.
 static const double STOP_STIFFNESS = 1e5;
-// Dry friction gives way at this speed, rad/s or m/s: below it a joint under load creeps.
+// A joint held by dry friction gives way by up to this, rad or m, like a spring, before it slides; then it stays where it is.
+static const double STICK_WAY = 1e-7;
+// Where there is no position to hold (ball joints, explicit integrators) friction is a damper that gives way at this speed, rad/s or m/s: it creeps.
 static const double STICK_SPEED = 1e-4;
 // The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2 or kg.
 static const double LEAST_ARMATURE = 1e-4;
@@ -127,8 +129,13 @@ static void fill_elements(const usi_build *b, us_model *m) {
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &s->joint[k];
         const usi_joint *at = &m->joint[k];
-        for (int32_t i = 0; j->friction > 0 && i < at->n_v; i++)
-            m->element[n_element++] = (usi_element){0, j->friction / STICK_SPEED, -j->friction, j->friction, at->first_v + i, at->first_q, -1, 0};
+        bool is_held = at->n_q == at->n_v && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
+        for (int32_t i = 0; j->friction > 0 && i < at->n_v; i++) {
+            int32_t v = at->first_v + i;
+            double kp = is_held ? j->friction / STICK_WAY : 0;
+            double kd = is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : j->friction / STICK_SPEED;
+            m->element[n_element++] = (usi_element){kp, kd, -j->friction, j->friction, v, at->first_q + i, -1, 0};
+        }
         if (!has_stop(j)) continue;
         double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[at->first_v] + m->armature[at->first_v]));
         m->stop[n_stop++] = (usi_stop){STOP_STIFFNESS, damping, j->lower, j->upper, at->first_v, at->first_q};

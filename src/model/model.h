@@ -76,11 +76,11 @@ typedef struct usi_drive {
 } usi_drive;
 
 // A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v), low, high).
-// Drives, and dry friction as a stiff damper that gives way.
+// Drives, and dry friction: a stiff spring from where the joint stuck, which gives way at the bounds and is dragged along.
 typedef struct usi_element {
     double kp, kd, low, high;
     int32_t v, q;
-    int32_t drive;  // whose command position, velocity and torque come from; -1: none, all are 0
+    int32_t drive;  // whose command position, velocity and torque come from; -1: friction, whose position is in the state
     int32_t reserved;
 } usi_element;
 

@@ -51,11 +51,11 @@ static int compare_touch_entries(const void *a, const void *b) {
 typedef struct move {
     const us_sim *from;
     us_sim *to;
-    usi_arena arena;       // of what only the move needs
-    int32_t *old_joint;    // per joint of the new model: the one of the same name and kind, or -1
-    bool *is_same_node;    // per node of the new model: it is where it was, and so is all between it and the world
-    int32_t *old_node;     // and which one it was
-    int32_t *new_geom;     // per shape of the old model, or -1
+    usi_arena arena;     // of what only the move needs
+    int32_t *old_joint;  // per joint of the new model: the one of the same name and kind, or -1
+    bool *is_same_node;  // per node of the new model: it is where it was, and so is all between it and the world
+    int32_t *old_node;   // and which one it was
+    int32_t *new_geom;   // per shape of the old model, or -1
 } move;
 
 static void *take(move *x, size_t n, size_t each, size_t align) { return usi_arena_alloc(&x->arena, (n + 1) * each, align); }
@@ -98,6 +98,21 @@ static us_status carry_joints(move *x) {
         memcpy(to->v + j->first_v, from->v + k->first_v, (size_t)j->n_v * sizeof(double));
         memcpy(to->a + j->first_v, from->a + k->first_v, (size_t)j->n_v * sizeof(double));
         memcpy(to->a_before + j->first_v, from->a_before + k->first_v, (size_t)j->n_v * sizeof(double));
+    }
+    // Where dry friction holds the joints: of those that go on, what they remember.
+    usi_stick_here(x->to);
+    for (int32_t i = 0, k = 0; i < m->n_element; i++) {
+        const usi_element *e = &m->element[i];
+        const usi_node *n = &m->node[e->v];
+        int32_t joint = e->drive >= 0 ? -1 : x->old_joint[n->joint];
+        if (joint < 0) continue;
+        // Both lists are in the order of velocities, joint by joint; a search from the last place found is short.
+        int32_t wanted = o->joint[joint].first_v + e->v - m->joint[n->joint].first_v;
+        for (int32_t tries = 0; tries < o->n_element; tries++, k = (k + 1) % o->n_element) {
+            if (o->element[k].drive >= 0 || o->element[k].v != wanted) continue;
+            if (e->kp > 0 && o->element[k].kp > 0) to->stuck[i] = from->stuck[k];
+            break;
+        }
     }
     to->tick[0] = from->tick[0];
     if (m->integrator == o->integrator && m->step == o->step) to->substep[0] = from->substep[0];
@@ -194,8 +209,10 @@ static us_status match_geoms(move *x) {
     for (int32_t i = 0; i < o->n_geom; i++) x->new_geom[i] = -1;
     for (int32_t i = 0, k = 0; i < m->n_geom && k < o->n_geom;) {
         if (now[i].key != old[k].key) {
-            if (now[i].key < old[k].key) i++;
-            else k++;
+            if (now[i].key < old[k].key)
+                i++;
+            else
+                k++;
             continue;
         }
         if (is_same_place(x, m->geom[now[i].i].node, o->geom[old[k].i].node)) x->new_geom[old[k].i] = now[i].i;
@@ -347,6 +364,10 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     if (v) memmove(s->now.v + j->first_v, v, (size_t)j->n_v * sizeof(double));
     int32_t tree = m->node[j->first_v].tree;
     if (q) forget_contacts(s, tree);
+    for (int32_t i = 0; q && i < m->n_element; i++) {
+        const usi_element *e = &m->element[i];
+        if (e->drive < 0 && e->kp > 0 && m->node[e->v].joint == joint.i) s->now.stuck[i] = s->now.q[e->q];
+    }
     start_tree(s, tree);
     return US_OK;
 }

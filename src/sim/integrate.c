@@ -39,7 +39,7 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command) {
     double *a = s->next.a, *v = s->next.v, *mid_v = s->mid_v, *turn = s->turn;
     for (int32_t i = 0; i < m->n_pad; i++) a[i] = 2 * s->now.a[i] - s->now.a_before[i];
     for (int pass = 0; pass < 2; pass++) {
-        double part = pass == 0 && m->n_row > 0 ? 0 : 0.5 * h;
+        double part = pass == 0 && m->n_row > 0 && !s->dyn->ignores_rows ? 0 : 0.5 * h;
         for (int32_t i = 0; i < m->n_pad; i++) {
             mid_v[i] = s->now.v[i] + part * a[i];
             turn[i] = part * mid_v[i];

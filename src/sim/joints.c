@@ -15,7 +15,10 @@ enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs t
 
 // The element's torque if it had no bounds, at (q, v), without what the acceleration takes from it.
 static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v) {
-    if (e->drive < 0) return -e->kd * v[e->v];
+    if (e->drive < 0) {
+        double torque = -e->kd * v[e->v];
+        return e->kp == 0 ? torque : torque + e->kp * (s->now.stuck[e - s->model->element] - q[e->q] - scheme->lead * v[e->v]);
+    }
     double torque = s->next.drive_torque[e->drive] + e->kd * (s->next.drive_velocity[e->drive] - v[e->v]);
     return e->kp == 0 ? torque : torque + e->kp * (s->next.drive_position[e->drive] - q[e->q] - scheme->lead * v[e->v]);
 }
@@ -27,6 +30,22 @@ static double slope(double kp, double kd, const usi_scheme *scheme, double theta
 
 // The weight that a damper has in the last solution, or would have if it joined.
 static double theta_of(const us_dyn *d, int32_t v, double joining) { return usi_damping_weight(d->pivot[v], d->damp[v] + joining); }
+
+void usi_stick_here(us_sim *s) {
+    const us_model *m = s->model;
+    for (int32_t k = 0; k < m->n_element; k++) s->now.stuck[k] = m->element[k].drive < 0 && m->element[k].kp > 0 ? s->now.q[m->element[k].q] : 0;
+}
+
+void usi_drag_stuck(us_sim *s) {
+    const us_model *m = s->model;
+    for (int32_t k = 0; k < m->n_element; k++) {
+        const usi_element *e = &m->element[k];
+        s->next.stuck[k] = 0;
+        if (e->drive >= 0 || e->kp == 0) continue;
+        double q = s->next.q[e->q], way = e->high / e->kp, stretch = s->now.stuck[k] - q;
+        s->next.stuck[k] = stretch > way ? q + way : stretch < -way ? q - way : s->now.stuck[k];
+    }
+}
 
 // ---------------------------------------------------------------- limits
 

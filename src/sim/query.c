@@ -125,7 +125,10 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     }
     if (v && m->n_node) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
     // Neither the old acceleration nor what touched says anything about the new state.
-    if (q) s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
+    if (q) {
+        s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
+        usi_stick_here(s);
+    }
     usi_carry_over(s);
     usi_let_all_run(s);
     if (!usi_accelerate_first(s, s->now.a)) memset(s->now.a, 0, (size_t)m->n_pad * sizeof(double));

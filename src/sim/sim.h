@@ -17,7 +17,8 @@
     X(double, drive_position, n_drive, "rad, m", "commanded position")                                                       \
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                                   \
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                                           \
-    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")                                \
+    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")
 
 typedef struct usi_state {
     void *block;
@@ -111,6 +112,10 @@ bool usi_pushes_root(const usi_tree *tree, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
+// Friction holds the joints where they are now.
+void usi_stick_here(us_sim *s);
+// A joint that slid in this step takes the place where it is stuck along, as far from it as friction stretches.
+void usi_drag_stuck(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
 

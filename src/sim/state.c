@@ -10,6 +10,7 @@ us_sim_def us_sim_def_default(void) {
 
 int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
+    const size_t n_element = (size_t)m->n_element;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material;
     size_t size = 0;
     int32_t n = 0;
@@ -74,6 +75,7 @@ static us_status start(us_sim *s, us_error *err) {
         return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
     }
+    usi_stick_here(s);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
@@ -152,9 +154,9 @@ static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
     int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
-        const char *at = (const char *)s->now.block + f[i].offset;
-        if (at == (const char *)s->now.contact.touch) f[i].count = (size_t)n_touch;
-        if (at == (const char *)s->now.contact.anchor) f[i].count = (size_t)n_anchor;
+        // By name: arrays without elements share their place with the next one.
+        if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)n_touch;
+        if (strcmp(f[i].name, "anchor") == 0) f[i].count = (size_t)n_anchor;
     }
     return n;
 }

@@ -22,6 +22,7 @@ void usi_carry_over(us_sim *s) {
     s->next.substep[0] = s->now.substep[0];
     memcpy(s->next.a_before, s->now.a, (size_t)s->model->n_pad * sizeof(double));
     for (int32_t i = s->model->n_q; i < s->model->n_q_pad; i++) s->next.q[i] = 0;
+    for (int32_t i = s->model->n_node; i < s->model->n_pad; i++) s->next.v[i] = s->next.a[i] = 0;
     int32_t n_pair = s->model->n_material * s->model->n_material;
     if (n_pair > 0) memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
@@ -81,16 +82,34 @@ static us_status solve_contact(us_sim *s, const us_command *c) {
                            .drive_velocity = s->next.drive_velocity,
                            .drive_torque = s->next.drive_torque,
                            .drive_effort = s->next.drive_effort,
+                           .stuck = s->now.stuck,
                            .out_q = s->end_q,
                            .out_v = s->end_v};
     return usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push) ? US_OK : usi_diverged(s, "contact", NULL);
+}
+
+// Whether some loop or coupling is left to the integrator: those of touched trees are rows of the contact solve. Trees that one holds together are
+// touched together.
+static bool has_rows(const us_sim *s) {
+    const us_model *m = s->model;
+    if (!s->contacts) return m->n_row > 0;
+    for (int32_t i = 0; i < m->n_coupling; i++) {
+        if (!usi_is_touched(s, m->node[m->coupling[i].v[0]].tree)) return true;
+    }
+    for (int32_t i = 0; i < m->n_loop; i++) {
+        int32_t node = m->loop[i].node_a >= 0 ? m->loop[i].node_a : m->loop[i].node_b;
+        if (!usi_is_touched(s, m->node[node].tree)) return true;
+    }
+    return false;
 }
 
 // The trees that the integrator moves: those that nothing touches. Free bodies are moved by their momentum, unless something pushes their root.
 static void choose_runs(us_sim *s, const us_command *c) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
-    bool by_momentum = m->n_row == 0 && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
+    d->ignores_rows = m->n_row > 0 && !has_rows(s);
+    bool no_rows = m->n_row == 0 || d->ignores_rows;
+    bool by_momentum = no_rows && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
     d->n_run = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
@@ -118,6 +137,11 @@ static void take_touched(us_sim *s) {
 // Reads: now, command, next.drive_*. Writes: next.q, v, a, substep, drive_effort.
 static us_status integrate(us_sim *s, const us_command *c) {
     choose_runs(s, c);
+    // Nothing but free bodies and touched trees: their own ways say all.
+    if (s->dyn->n_run == 0 && (s->model->n_row == 0 || s->dyn->ignores_rows)) {
+        usi_step_free_bodies(s, c, s->model->integrator != US_INTEGRATOR_EULER);
+        return US_OK;
+    }
     switch (s->model->integrator) {
     case US_INTEGRATOR_EULER: return usi_step_euler(s, c);
     case US_INTEGRATOR_RK4: return usi_step_rk4(s, c);
@@ -128,7 +152,8 @@ static us_status integrate(us_sim *s, const us_command *c) {
 
 // Reads and writes: next.q, next.v. Puts loops and couplings back where they belong.
 static us_status constrain(us_sim *s) {
-    if (s->model->n_row == 0) return US_OK;
+    // The contact solve keeps couplings itself: they are linear in the positions, so that rows on velocities say all.
+    if (s->model->n_row == 0 || (s->dyn->ignores_rows && s->model->n_loop == 0)) return US_OK;
     double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
     // A micrometre is a million times what a step at 1 ms leaves: beyond that the loop has come apart.
     return error <= 1e-6 ? US_OK
@@ -139,6 +164,7 @@ static us_status constrain(us_sim *s) {
 static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad)) return usi_diverged(s, "commit", NULL);
+    usi_drag_stuck(s);
     s->next.tick[0] = s->now.tick[0] + 1;
     usi_state previous = s->now;
     s->now = s->next;

@@ -92,10 +92,10 @@ static void mark_below(const us_spec *s, plan *p) {
 
 // Whether a link, joint or drive that goes has this name.
 static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size_t length) {
-#define LOOK_AMONG(list)                                                                                                  \
-    for (int32_t i = 0; i < s->n_##list; i++) {                                                                           \
-        const char *other = s->list[i].name;                                                                              \
-        if (p->list[i] < 0 && other && strlen(other) == length && strncmp(other, name, length) == 0) return true;         \
+#define LOOK_AMONG(list)                                                                                          \
+    for (int32_t i = 0; i < s->n_##list; i++) {                                                                   \
+        const char *other = s->list[i].name;                                                                      \
+        if (p->list[i] < 0 && other && strlen(other) == length && strncmp(other, name, length) == 0) return true; \
     }
     LOOK_AMONG(joint)
     LOOK_AMONG(link)
@@ -107,7 +107,8 @@ static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size
 // A recording loses the values of what goes; without any it goes too, for a recording without names means everything.
 static bool keep_record(const us_spec *s, const plan *p, us_record_def *d) {
     if (d->n_value == 0) return true;
-    const char **values = (const char **)(uintptr_t)d->values;  // the spec's own copy
+    const char **values;  // the spec's own copy, which may be changed
+    memcpy(&values, &d->values, sizeof values);
     int32_t n = 0;
     for (int32_t i = 0; i < d->n_value; i++) {
         // "name.q"; names may contain dots: the last one counts.
@@ -163,13 +164,13 @@ static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
 
 // Closes the gaps. Nothing here can fail. What is found by name goes first, while the names are still there.
 static void carry_out(us_spec *s, const plan *p) {
-#define CLOSE_GAPS(list)                                                      \
-    {                                                                         \
-        int32_t n = 0;                                                        \
-        for (int32_t i = 0; i < s->n_##list; i++) {                           \
-            if (keep_##list(s, p, &s->list[i])) s->list[n++] = s->list[i];    \
-        }                                                                     \
-        s->n_##list = n;                                                      \
+#define CLOSE_GAPS(list)                                                   \
+    {                                                                      \
+        int32_t n = 0;                                                     \
+        for (int32_t i = 0; i < s->n_##list; i++) {                        \
+            if (keep_##list(s, p, &s->list[i])) s->list[n++] = s->list[i]; \
+        }                                                                  \
+        s->n_##list = n;                                                   \
     }
     CLOSE_GAPS(record)
     CLOSE_GAPS(extension)

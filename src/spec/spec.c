@@ -145,7 +145,7 @@ static bool share_mesh(const us_spec *s, us_shape_def *d) {
 }
 
 static bool keep_shape(us_spec *s, us_shape_def *d) {
-    const void *points = d->points, *triangles = d->triangles, *heights = d->heights, *parts = d->parts;
+    const void *points = d->points, *triangles = d->triangles, *heights = d->heights;
     if (!keep(s, &d->name) || !keep(s, &d->mesh) || !keep(s, &d->mesh_uri) || !keep(s, &d->material) || !keep(s, &d->surface) || !keep(s, &d->file))
         return false;
     if (!share_mesh(s, d)) {
@@ -154,12 +154,14 @@ static bool keep_shape(us_spec *s, us_shape_def *d) {
         d->points = points, d->triangles = triangles;
     }
     if (!keep_array(s, &heights, heights ? d->n_x * d->n_y : 0, sizeof *d->heights)) return false;
-    if (!keep_array(s, &parts, d->n_part, sizeof *d->parts)) return false;
-    d->heights = heights, d->parts = parts;
-    us_shape_def *part = (us_shape_def *)(uintptr_t)parts;  // the copy is ours to change
-    for (int32_t i = 0; part && i < d->n_part; i++) {
-        if (!keep_shape(s, &part[i])) return false;
+    d->heights = heights;
+    us_shape_def *parts = d->n_part ? usi_arena_alloc(&s->texts, (size_t)d->n_part * sizeof *parts, _Alignof(us_shape_def)) : NULL;
+    if (d->n_part && !parts) return false;
+    for (int32_t i = 0; i < d->n_part; i++) {
+        parts[i] = d->parts[i];
+        if (!keep_shape(s, &parts[i])) return false;
     }
+    d->parts = parts;
     return true;
 }
 

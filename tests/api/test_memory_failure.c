@@ -73,11 +73,23 @@ static us_status add_everything(test_allocator *t, void *context) {
     link.name = joint.name = coupling.name = loop.name = drive.name = "name";
     link.file = joint.file = shape.file = coupling.file = loop.file = drive.file = record.file = "file";
     shape.mesh = "mesh", shape.mesh_uri = "uri", shape.material = "paint";
+    static const us_vec3 points[3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+    static const int32_t triangle[3] = {0, 1, 2};
+    static const double heights[4] = {0, 1, 2, 3};
+    us_shape_def part = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
+    part.heights = heights, part.n_x = part.n_y = 2;
+    shape.name = "shape", shape.surface = "rubber";
+    shape.points = points, shape.n_point = 3, shape.triangles = triangle, shape.n_triangle = 1, shape.parts = &part, shape.n_part = 1;
+    us_property property = {.key = "key", .type = US_PROPERTY_STRING, .text = "text"};
+    us_material_def material = {.name = "rubber", .properties = &property, .n_property = 1, .file = "file"};
+    us_pair_def pair = us_pair_def_default();
+    pair.material_a = "rubber", pair.fidelity = "high", pair.parameters = &property, pair.n_parameter = 1, pair.file = "file";
+    us_exclude_def exclude = {.link_a = US_WORLD, .file = "file"};
     record.file_name = "out.csv", record.n_value = 2, record.values = values;
     us_status first = US_OK;
     int failures = 0;
     for (int i = 0; i < 20; i++) {
-        for (int k = 0; k < 13; k++) {
+        for (int k = 0; k < 16; k++) {
             us_spec_counts before = us_spec_get_counts(spec);
             int32_t index = -7;
             switch (k) {
@@ -93,6 +105,9 @@ static us_status add_everything(test_allocator *t, void *context) {
             case 9: status = us_spec_add_extension(spec, &extension, &index); break;
             case 10: status = us_spec_add_warning(spec, &warning); break;
             case 11: status = us_spec_set_joint(spec, 0, &joint); break;
+            case 12: status = us_spec_add_material(spec, &material, &index); break;
+            case 13: status = us_spec_add_pair(spec, &pair, &index); break;
+            case 14: status = us_spec_add_exclude(spec, &exclude, &index); break;
             default: status = us_spec_set_drive(spec, 0, &drive); break;
             }
             if (!status) continue;
@@ -106,6 +121,8 @@ static us_status add_everything(test_allocator *t, void *context) {
     }
     assert_int_equal(us_spec_get_counts(spec).n_extension, 20);
     assert_string_equal(us_spec_view_record(spec, 19)->values[1], "energy");
+    assert_string_equal(us_spec_view_pair(spec, 19)->parameters[0].text, "text");
+    assert_true(us_spec_view_shape(spec, 19)->parts[0].heights[3] == 3);
 done:
     us_spec_destroy(spec);
     return first;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "allocator.h"
+#include "contact_crowd.h"
 #include "contract_build.h"
 
 // A sanitizer has its own malloc, which must stay: there the caller's allocator alone is watched.
@@ -192,10 +193,56 @@ static void nothing_is_allocated_after_create(void **state) {
     }
 }
 
+// Contact: every solver, one thread and several, things that fall, meet and part.
+static void nothing_is_allocated_in_contact(void **state) {
+    (void)state;
+    static const char *const solvers[] = {"newton", "gauss-seidel", "rigid-direct", "rigid-iterative"};
+    for (int k = 0; k < 8; k++) {
+        bool is_rigid = k % 4 >= 2;  // slow: fewer bodies and steps
+        us_spec *spec = is_rigid ? crowd_spec(1, 2, 6, solvers[k % 4]) : crowd_spec(3, 2, 60, solvers[k % 4]);
+        us_model *m = NULL;
+        assert_int_equal(us_model_compile(spec, NULL, &m, NULL), US_OK);
+        us_spec_destroy(spec);
+        test_allocator t;
+        test_allocator_init(&t);
+        us_sim_def def = us_sim_def_default();
+        def.allocator = t.allocator;
+        def.n_thread = k < 4 ? 1 : 3;
+        us_sim *sim = NULL;
+        assert_int_equal(us_sim_create(m, &def, &sim, NULL), US_OK);
+        int64_t before = t.n_alloc, live = t.n_live;
+        long heap = n_heap;
+        us_status status = US_OK;
+        int32_t most = 0;
+        for (int tick = 0; tick < (is_rigid ? 60 : 200) && !status; tick++) {
+            status = us_sim_step(sim, NULL);
+            for (int32_t i = 0; i < us_sim_n_contact(sim); i++) us_sim_get_contact(sim, i);
+            if (us_sim_n_contact(sim) > most) most = us_sim_n_contact(sim);
+            if (tick % 50 == 0) us_sim_poison(sim);
+        }
+        us_pose X = us_sim_get_pose(sim, (us_body){0});
+        X.p.z += 1;
+        us_status moved = us_sim_move(sim, (us_body){0}, X);
+        us_status reset = us_sim_reset(sim);
+        long heap_after = n_heap;
+        assert_int_equal(heap_after, heap);
+        assert_int_equal(t.n_alloc, before);
+        assert_int_equal(t.n_live, live);
+        if (status) fail_msg("%s: %s", solvers[k % 4], us_sim_view_error(sim)->message);
+        assert_int_equal(moved, US_OK);
+        assert_int_equal(reset, US_OK);
+        assert_true(most > (is_rigid ? 1 : 3) * 6 * 4);  // the columns alone
+        us_sim_destroy(sim);
+        us_model_destroy(m);
+        test_allocator_check(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_heap_is_watched),
         cmocka_unit_test(nothing_is_allocated_after_create),
+        cmocka_unit_test(nothing_is_allocated_in_contact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

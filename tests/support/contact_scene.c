@@ -146,3 +146,18 @@ us_vec3 scene_contact_force(const built *b, int32_t link) {
     }
     return sum;
 }
+
+double scene_energy(built *b, int32_t box, us_vec3 size, double k) {
+    double sum = build_total_energy(b);
+    us_pose X = us_sim_get_pose(b->sim, (us_body){box});
+    for (int i = 0; i < 8; i++) {
+        us_vec3 corner = us_vec3_make(i & 1 ? size.x / 2 : -size.x / 2, i & 2 ? size.y / 2 : -size.y / 2, i & 4 ? size.z / 2 : -size.z / 2);
+        double depth = fmax(0, -us_pose_point(X, corner).z);
+        sum += 0.5 * k * depth * depth;
+    }
+    for (int32_t i = 0; i < us_sim_n_contact(b->sim); i++) {
+        us_vec3 xi = us_sim_get_contact(b->sim, i).stretch;
+        sum += 0.5 * k * us_vec3_dot(xi, xi);
+    }
+    return sum;
+}

@@ -42,10 +42,13 @@ int32_t scene_ball(us_spec *spec, const char *name, double mass, double radius, 
 us_spec *scene_grasp(int32_t n, double friction, double stiffness, bool as_hulls);
 
 us_vec3 scene_position(const built *b, int32_t link);
-us_vec3 scene_velocity(built *b, int32_t link);  // of its origin
-us_vec3 scene_spin(built *b, int32_t link);      // angular velocity, world axes
+us_vec3 scene_velocity(built *b, int32_t link);   // of its origin
+us_vec3 scene_spin(built *b, int32_t link);       // angular velocity, world axes
 double scene_tilt(const built *b, int32_t link);  // rad, of its z axis from the world's
 // Sum of the forces of all contacts on a link.
 us_vec3 scene_contact_force(const built *b, int32_t link);
+// Energy of a box on the ground: motion, height, and what the springs of its contacts (k, N/m) hold: corners below the ground, and the anchors'
+// stretch.
+double scene_energy(built *b, int32_t box, us_vec3 size, double k);
 
 #endif

@@ -55,6 +55,13 @@ void pairs_check_exchange(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
 void pairs_check_motion(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, const us_gap *g, double size, uint64_t stream, double noise);
 // Contact points agree with the distance.
 void pairs_check_contact(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, const us_gap *g, double size);
+// Poses of shapes of kind a (A) and b (B).
+typedef void pairs_check_pose(const pairs_shape *A, us_pose X_WA, const pairs_shape *B, us_pose X_WB, uint64_t pose);
+void pairs_for_poses(us_geom_kind a, us_geom_kind b, int n_pose, pairs_check_pose *check);
+us_gap pairs_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);  // checked to be numbers, with a unit normal
+bool pairs_is_convex(us_geom_kind kind);                                           // intersections included
+// A convex shape (A) or a surface against a surface (B), against all triangles.
+pairs_check_pose pairs_check_surface, pairs_check_surfaces;
 // Where a failing check stands: set before checks.
 void pairs_at(us_geom_kind a, us_geom_kind b, uint64_t pose);
 // A failed condition prints what it is, with two numbers.

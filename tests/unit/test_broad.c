@@ -77,16 +77,18 @@ static int64_t same_as_brute_force(usi_broad *broad, const usi_broad_box *boxes,
 
 static void random_scenes_give_the_pairs_of_brute_force(void **state) {
     (void)state;
-    // n, side of the cube, half lengths: even sizes, three decades of sizes, a crowd, hardly any, and points.
+    // n, side of the cube, half lengths: even sizes, three decades of sizes, a crowd, hardly any, and points. Few boxes are swept, more than 1500
+    // go to the grid: both see all of it.
     const struct {
         int32_t n;
         double side, small, large;
-    } scene[] = {{1000, 20, 0.4, 0.6}, {1000, 20, 0.003, 3},    {300, 2, 0.3, 0.6},     {1000, 1e6, 0.5, 0.6},
-                 {17, 3, 0.3, 0.9},    {500, 1e-6, 1e-9, 1e-7}, {500, 1e12, 1e9, 1e11}, {60, 1, 1e-300, 1}};
-    usi_broad *broad = room_for(1000, ROOM, NULL, 0);
+    } scene[] = {{1000, 20, 0.4, 0.6},    {1000, 20, 0.003, 3},   {300, 2, 0.3, 0.6},       {1000, 1e6, 0.5, 0.6},   {17, 3, 0.3, 0.9},
+                 {500, 1e-6, 1e-9, 1e-7}, {500, 1e12, 1e9, 1e11}, {60, 1, 1e-300, 1},       {2000, 25, 0.4, 0.6},    {2000, 25, 0.003, 3},
+                 {1600, 4, 0.3, 0.6},     {2000, 1e6, 0.5, 0.6},  {1600, 1e-6, 1e-9, 1e-7}, {1600, 1e13, 1e9, 1e11}, {1600, 4, 1e-300, 1}};
+    usi_broad *broad = room_for(2000, ROOM, NULL, 0);
     int64_t total = 0;
     for (size_t k = 0; k < sizeof scene / sizeof *scene; k++) {
-        for (uint64_t seed = 0; seed < 10; seed++) {
+        for (uint64_t seed = 0; seed < (scene[k].n > 1500 ? 3 : 10); seed++) {
             usi_broad_box *boxes = some_boxes(100 * k + seed, scene[k].n, scene[k].side, scene[k].small, scene[k].large);
             total += same_as_brute_force(broad, boxes, scene[k].n, NULL, 0);
             free(boxes);
@@ -108,18 +110,23 @@ static void ten_thousand_boxes_give_the_pairs_of_brute_force(void **state) {
 // Boxes on a lattice touch exactly, share cells' borders, and repeat with the period of the buckets.
 static void lattices_and_far_places_give_the_pairs_of_brute_force(void **state) {
     (void)state;
-    usi_broad *broad = room_for(1000, ROOM, NULL, 0);
-    static usi_broad_box boxes[1000];
-    for (int shape = 0; shape < 4; shape++) {
-        // spacing 1: all neighbours touch; 4096: none; far from the origin; so far that cells are counted beyond 2^53.
-        double spacing = shape == 1 ? 4096 : 1, shift = shape == 2 ? -1e9 : shape == 3 ? 1e17 : 0;
-        for (int32_t i = 0; i < 1000; i++) {
-            us_vec3 p = us_vec3_make(shift + spacing * (i % 10), shift + spacing * (i / 10 % 10), spacing * (i / 100));
+    enum { LARGE = 12, ALL = LARGE * LARGE * LARGE };
+    usi_broad *broad = room_for(ALL, ROOM, NULL, 0);
+    static usi_broad_box boxes[ALL];
+    for (int shape = 0; shape < 8; shape++) {
+        // spacing 1: all neighbours touch; 4096: none; far from the origin; so far that cells are counted beyond 2^53. Swept, and in the grid.
+        double spacing = shape % 4 == 1 ? 4096 : 1, shift = shape % 4 == 2 ? -1e9 : shape % 4 == 3 ? 1e17 : 0;
+        int32_t m = shape < 4 ? 10 : LARGE, all = m * m * m;
+        for (int32_t i = 0; i < all; i++) {
+            us_vec3 p = us_vec3_make(shift + spacing * (i % m), shift + spacing * (i / m % m), spacing * (i / (m * m)));
             boxes[i] = plain(box_at(p, us_vec3_make(0.5, 0.5, 0.5)), i);
         }
-        int64_t n = same_as_brute_force(broad, boxes, 1000, NULL, 0);
-        if (shape == 0) assert_int_equal(n, 28 * 28 * 28 / 2 - 500);  // (3 * 10 - 2)^3 ordered pairs with themselves, 1000 of them alone
-        if (shape == 1) assert_int_equal(n, 0);
+        // So far out all boxes of a layer are one point: more pairs than there is room for.
+        if (shape == 7) all = 10 * 12;
+        int64_t n = same_as_brute_force(broad, boxes, all, NULL, 0);
+        int32_t edge = 3 * m - 2;
+        if (shape % 4 == 0) assert_int_equal(n, (edge * edge * edge - all) / 2);  // edge^3 ordered pairs with themselves, m^3 of them alone
+        if (shape % 4 == 1) assert_int_equal(n, 0);
     }
     usi_broad_destroy(broad);
 }
@@ -174,17 +181,19 @@ static void groups_bodies_and_exclusions_are_honoured(void **state) {
 
 static void infinite_and_huge_boxes_meet_what_they_reach(void **state) {
     (void)state;
-    usi_broad *broad = room_for(600, ROOM, NULL, 0);
-    usi_broad_box *boxes = some_boxes(3, 600, 10, 0.1, 0.2);
-    us_vec3 everywhere = us_vec3_make(INFINITY, INFINITY, INFINITY);
-    boxes[5].box = (us_aabb){us_vec3_scale(-1, everywhere), us_vec3_make(INFINITY, INFINITY, 0)};  // a half space
-    boxes[80].box = (us_aabb){us_vec3_scale(-1, everywhere), everywhere};
-    boxes[300].box = (us_aabb){everywhere, everywhere};                                                  // nowhere one can be
-    boxes[599].box = box_at(us_vec3_make(0, 0, -500), us_vec3_make(500, 500, 500.5));                    // a terrain
-    boxes[77].box = (us_aabb){us_vec3_make(-1e308, -1e308, -1e308), us_vec3_make(1e308, 1e308, 1e308)};  // its side overflows
-    assert_true(same_as_brute_force(broad, boxes, 600, NULL, 0) > 600 + 500);
-    free(boxes);
-    usi_broad_destroy(broad);
+    for (int32_t n = 600; n < 2000; n += 1200) {
+        usi_broad *broad = room_for(n, ROOM, NULL, 0);
+        usi_broad_box *boxes = some_boxes(3, n, 10, 0.1, 0.2);
+        us_vec3 everywhere = us_vec3_make(INFINITY, INFINITY, INFINITY);
+        boxes[5].box = (us_aabb){us_vec3_scale(-1, everywhere), us_vec3_make(INFINITY, INFINITY, 0)};  // a half space
+        boxes[80].box = (us_aabb){us_vec3_scale(-1, everywhere), everywhere};
+        boxes[300].box = (us_aabb){everywhere, everywhere};                                                  // nowhere one can be
+        boxes[599].box = box_at(us_vec3_make(0, 0, -500), us_vec3_make(500, 500, 500.5));                    // a terrain
+        boxes[77].box = (us_aabb){us_vec3_make(-1e308, -1e308, -1e308), us_vec3_make(1e308, 1e308, 1e308)};  // its side overflows
+        assert_true(same_as_brute_force(broad, boxes, n, NULL, 0) > n + 500);
+        free(boxes);
+        usi_broad_destroy(broad);
+    }
 }
 
 static void too_many_pairs_or_boxes_are_reported_with_the_number_needed(void **state) {

@@ -19,7 +19,8 @@ typedef struct parts {
     us_drive_def drive[2];
     us_coupling_def coupling;
     us_loop_def loop;
-    int n_link, n_joint, n_drive, n_coupling, n_loop;
+    us_record_def record;
+    int n_link, n_joint, n_drive, n_coupling, n_loop, n_record;
 } parts;
 
 static parts good_parts(void) {
@@ -50,7 +51,9 @@ static parts good_parts(void) {
     p.loop = us_loop_def_default(US_LOOP_POINT);
     p.loop.name = "chain", p.loop.link_a = 1, p.loop.link_b = 2;
     p.loop.file = "robot.xml", p.loop.line = 50;
-    p.n_link = p.n_joint = 3, p.n_drive = 2, p.n_coupling = p.n_loop = 1;
+    p.record = us_record_def_default();
+    p.record.file_name = "out.csv", p.record.file = "robot.xml", p.record.line = 60;
+    p.n_link = p.n_joint = 3, p.n_drive = 2, p.n_coupling = p.n_loop = p.n_record = 1;
     return p;
 }
 
@@ -61,8 +64,9 @@ static us_spec *spec_of(const parts *p) {
     for (int i = 0; i < p->n_link; i++) assert_int_equal(us_spec_add_link(spec, &p->link[i], NULL), US_OK);
     for (int i = 0; i < p->n_joint; i++) assert_int_equal(us_spec_add_joint(spec, &p->joint[i], NULL), US_OK);
     for (int i = 0; i < p->n_drive; i++) assert_int_equal(us_spec_add_drive(spec, &p->drive[i], NULL), US_OK);
-    if (p->n_coupling) assert_int_equal(us_spec_add_coupling(spec, &p->coupling, NULL), US_OK);
-    if (p->n_loop) assert_int_equal(us_spec_add_loop(spec, &p->loop, NULL), US_OK);
+    for (int i = 0; i < p->n_coupling; i++) assert_int_equal(us_spec_add_coupling(spec, &p->coupling, NULL), US_OK);
+    for (int i = 0; i < p->n_loop; i++) assert_int_equal(us_spec_add_loop(spec, &p->loop, NULL), US_OK);
+    for (int i = 0; i < p->n_record; i++) assert_int_equal(us_spec_add_record(spec, &p->record, NULL), US_OK);
     return spec;
 }
 
@@ -150,10 +154,49 @@ static void names_must_be_there_and_differ(void **state) {
     refused(&p, US_ERR_NAME, "drive \"motor a\"", 31, "twice");
     p.drive[0].name = "";
     refused(&p, US_ERR_NAME, "drive \"\"", 30, "no name");
+    p = good_parts();
+    p.n_coupling = 2;
+    refused(&p, US_ERR_NAME, "coupling \"gear\"", 40, "twice");
+    p = good_parts();
+    p.n_loop = 2;
+    refused(&p, US_ERR_NAME, "loop \"chain\"", 50, "twice");
+    // Couplings and loops may go without.
+    p = good_parts();
+    p.n_coupling = 2, p.coupling.name = "";
+    us_model_destroy(contract_compile(spec_of(&p)));
     // A link, a joint and a drive may share one.
     p = good_parts();
     p.link[0].name = p.joint[0].name = p.drive[0].name = "same";
     us_model_destroy(contract_compile(spec_of(&p)));
+}
+
+static void groups_must_be_those_of_the_spec(void **state) {
+    (void)state;
+    static const int32_t bad[] = {-2, 0, 5};  // there is none
+    for (int i = 0; i < 3; i++) {
+        parts p = good_parts();
+        p.link[1].group = bad[i];
+        refused(&p, US_ERR_NAME, "link \"lower\"", 11, "group");
+        p = good_parts();
+        p.joint[0].group = bad[i];
+        refused(&p, US_ERR_NAME, "joint \"shoulder\"", 20, "group");
+        p = good_parts();
+        p.coupling.group = bad[i];
+        refused(&p, US_ERR_NAME, "coupling \"gear\"", 40, "group");
+        p = good_parts();
+        p.loop.group = bad[i];
+        refused(&p, US_ERR_NAME, "loop \"chain\"", 50, "group");
+    }
+}
+
+static void rates_of_recordings_must_be_finite_and_not_negative(void **state) {
+    (void)state;
+    static const double bad[] = {-1, NAN, INFINITY};
+    for (int i = 0; i < 3; i++) {
+        parts p = good_parts();
+        p.record.rate = bad[i];
+        refused(&p, US_ERR_VALUE, "record \"out.csv\"", 60, "rate");
+    }
 }
 
 static void mass_properties_must_be_finite_and_not_negative(void **state) {
@@ -527,6 +570,8 @@ int main(void) {
         cmocka_unit_test(the_base_of_the_mistakes_is_itself_right),
         cmocka_unit_test(settings_of_the_world_are_checked),
         cmocka_unit_test(names_must_be_there_and_differ),
+        cmocka_unit_test(groups_must_be_those_of_the_spec),
+        cmocka_unit_test(rates_of_recordings_must_be_finite_and_not_negative),
         cmocka_unit_test(mass_properties_must_be_finite_and_not_negative),
         cmocka_unit_test(products_of_inertia_must_fit_the_moments),
         cmocka_unit_test(joints_must_name_links_that_exist_and_differ),

@@ -605,7 +605,14 @@ static void gaps_on_terrain_change_no_faster_than_the_shape_moves(void **state) 
     (void)state;
     us_height_field *f = make_field(bumps, 41, .12);
     us_geom g = {.kind = US_GEOM_HEIGHT_FIELD, .field = f};
-    const us_geom shape[] = {sphere(.1), capsule(.15, .1), cylinder(.2, .075), cylinder(.15, .2), {.kind = US_GEOM_CYLINDER, .size = {.1, .1}, .radius = .02}};
+    const us_geom shape[] = {sphere(.1),
+                             capsule(.15, .1),
+                             cylinder(.2, .075),
+                             cylinder(.15, .2),
+                             {.kind = US_GEOM_CYLINDER, .size = {.1, .1}, .radius = .02},
+                             box(.1, .15, .2),
+                             box(.4, .03, .3),
+                             {.kind = US_GEOM_BOX, .size = {.1, .1, .2}, .radius = .02}};
     const double step = 2e-4;
     for (uint64_t s = 0; s < sizeof shape / sizeof shape[0]; s++) {
         for (uint64_t way = 0; way < 8; way++) {
@@ -628,9 +635,9 @@ static void gaps_on_terrain_change_no_faster_than_the_shape_moves(void **state) 
                 X.p.x += step * cos(head), X.p.y += step * sin(head);
                 us_manifold n = contact(&shape[s], X, &g, at(0, 0, 0), .05);
                 if (m.n == 0 || n.n == 0 || deepest(&m) < -.01) continue;
-                // The distance of solids changes no faster than they move. Sharp rims on ridges are up to 1 % of the size off it, which
-                // comes and goes over the width of the ridge: hence half as much again.
-                assert_true(fabs(deepest(&m) - deepest(&n)) < 1.5 * step + 1e-9);
+                // The distance of solids changes no faster than they move. Sharp rims and edges on ridges are up to 1 % of the size off it,
+                // which comes and goes over the width of the ridge: hence as much again.
+                assert_true(fabs(deepest(&m) - deepest(&n)) < 2 * step + 1e-9);
             }
         }
     }

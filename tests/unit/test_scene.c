@@ -327,6 +327,214 @@ static void the_shipped_arm_weighs_50_kg_and_reaches_1_3_m(void **state) {
     us_spec_destroy(spec);
 }
 
+// ---- Contact ----
+
+static void every_kind_of_shape_arrives_with_its_numbers(void **state) {
+    (void)state;
+    us_spec *spec = load("<material name='rubber'/>"
+                         "<world>"
+                         "<shape type='cone' size='10 20 cm' name='tip' surface='rubber' margin='1 mm' group='0x10' mask='3' level='2' xyz='1 2 3'/>"
+                         "<shape type='ellipsoid' size='1 2 3'/>"
+                         "<shape type='lozenge' size='1 2 0.1'/>"
+                         "<shape type='disc' size='1 0.1'/>"
+                         "<shape type='triangle' points='0 0 0, 1 0 0, 0 1 0' size='0.1'/>"
+                         "<shape type='tetrahedron' points='0 0 0 1 0 0 0 1 0 0 0 1'/>"
+                         "<shape type='convex' points='0 0 0 1 0 0 0 1 0 0 0 1 1 1 1'/>"
+                         "<shape type='half-space'/><shape type='plane'/>"
+                         "<shape type='union'><shape type='box' size='1 1 1'/>"
+                         "<shape type='intersection' xyz='0 0 5'><shape type='sphere' size='1'/><shape type='box' size='3 3 1'/></shape></shape>"
+                         "</world>");
+    static const us_shape_kind kinds[] = {US_SHAPE_CONE,        US_SHAPE_ELLIPSOID, US_SHAPE_LOZENGE,    US_SHAPE_DISC,       US_SHAPE_TRIANGLE,
+                                          US_SHAPE_TETRAHEDRON, US_SHAPE_CONVEX,    US_SHAPE_HALF_SPACE, US_SHAPE_HALF_SPACE, US_SHAPE_UNION};
+    assert_int_equal(us_spec_get_counts(spec).n_shape, 10);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(us_spec_view_shape(spec, i)->kind, kinds[i]);
+        assert_int_equal(us_spec_view_shape(spec, i)->link, US_WORLD);
+    }
+    const us_shape_def *s = us_spec_view_shape(spec, 0);
+    assert_true(s->size[0] == 0.1 && s->size[1] == 0.2 && s->margin == 1e-3 && s->group == 16 && s->mask == 3 && s->level == 2 && s->X_BG.p.z == 3);
+    assert_string_equal(s->name, "tip");
+    assert_string_equal(s->surface, "rubber");
+    // Volumes: a cone's is a third of the cylinder's; exact but for rounding.
+    near(s->unit_inertia.mass, 3.14159265358979323846 * 0.01 * 0.2 / 3, 1e-15);
+    near(us_spec_view_shape(spec, 5)->unit_inertia.mass, 1.0 / 6, 1e-15);
+    assert_true(us_spec_view_shape(spec, 4)->points[1].x == 1 && us_spec_view_shape(spec, 4)->size[0] == 0.1);
+    assert_true(us_spec_view_shape(spec, 7)->unit_inertia.mass == 0);
+    s = us_spec_view_shape(spec, 9);
+    assert_int_equal(s->n_part, 2);
+    assert_int_equal(s->parts[1].kind, US_SHAPE_INTERSECTION);
+    assert_true(s->parts[1].X_BG.p.z == 5 && s->parts[1].parts[1].size[0] == 3);
+    us_model *model = NULL;
+    us_error err;
+    if (us_model_compile(spec, NULL, &model, &err)) fail_msg("%s", err.message);
+    assert_int_equal(us_model_get_counts(model).n_geom, 9);  // all but the one of another level
+    us_model_destroy(model);
+    us_spec_destroy(spec);
+}
+
+static void a_height_field_is_the_same_from_numbers_a_file_and_a_formula(void **state) {
+    (void)state;
+    FILE *file = fopen("heights.csv", "w");
+    assert_non_null(file);
+    fputs("# x runs fastest\n-0.5, 0, 0.5\n0.5;1;1.5\n", file);
+    fclose(file);
+    us_spec *spec = load("<parameter name='slope' value='2'/><world>"
+                         "<shape type='height-field' nx='3' ny='2' dx='0.5' dy='50 cm' heights='-0.5 0 0.5 0.5 1 1.5'/>"
+                         "<shape type='height-field' nx='3' ny='2' dx='0.5' dy='0.5' file='heights.csv'/>"
+                         "<shape type='height-field' nx='3' ny='2' dx='0.5' dy='0.5' expression='x + ${slope}*(y + 1/4)'/></world>");
+    for (int i = 0; i < 3; i++) {
+        static const double wanted[] = {-0.5, 0, 0.5, 0.5, 1, 1.5};  // at x = -0.5, 0, 0.5 and y = -0.25, 0.25
+        const us_shape_def *s = us_spec_view_shape(spec, i);
+        assert_true(s->n_x == 3 && s->n_y == 2 && s->size[0] == 0.5 && s->size[1] == 0.5);
+        for (int k = 0; k < 6; k++) assert_true(s->heights[k] == wanted[k]);
+    }
+    us_spec_destroy(spec);
+}
+
+static void formulas_know_the_usual_functions(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;  // at x = 0.5, y = -0.5
+    } rows[] = {
+        {"sin(x)", 0.479425538604203},
+        {"cos(x)", 0.8775825618903728},
+        {"tan(x)", 0.5463024898437905},
+        {"asin(x)", 0.5235987755982989},
+        {"acos(x)", 1.0471975511965979},
+        {"atan(x)", 0.4636476090008061},
+        {"exp(x)", 1.6487212707001282},
+        {"log(x + 1)", 0.4054651081081644},
+        {"sqrt(x - y + 3)", 2},
+        {"abs(y)", 0.5},
+        {"floor(y)", -1},
+        {"tanh(x)", 0.46211715726000973},
+        {"min(x, y)", -0.5},
+        {"max(x, y)", 0.5},
+        {"pow(x, 3)", 0.125},
+        {"atan2(y, x)", -0.7853981633974483},
+        {"hypot(x, y)", 0.7071067811865476},
+        {"sin (2*pi*(x - y)/4)", 1},
+        {"max(min(x,1),y)*2", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char body[300];
+        snprintf(body, sizeof body, "<world><shape type='height-field' nx='2' ny='2' dx='1' dy='1' expression='%s'/></world>", rows[i].text);
+        us_spec *spec = load(body);
+        near(us_spec_view_shape(spec, 0)->heights[1], rows[i].value, 4e-16);  // a rounding of the C library
+        us_spec_destroy(spec);
+    }
+}
+
+static void noise_is_smooth_bounded_and_always_the_same(void **state) {
+    (void)state;
+    us_spec *spec = load("<world><shape type='height-field' nx='401' ny='11' dx='0.05' dy='0.05' expression='noise(x, y)'/></world>");
+    const us_shape_def *s = us_spec_view_shape(spec, 0);
+    double low = 1, high = -1, step = 0;
+    for (int j = 0; j < 11; j++) {
+        for (int i = 0; i < 401; i++) {
+            double h = s->heights[401 * j + i];
+            low = h < low ? h : low;
+            high = h > high ? h : high;
+            if (i > 0) step = fmax(step, fabs(h - s->heights[401 * j + i - 1]));
+        }
+    }
+    // Twenty cells of random numbers between -1 and 1 go far out; a blend of two of them has at most 1.5 times their slope, 2 per metre.
+    assert_true(low >= -1 && low < -0.5 && high <= 1 && high > 0.5);
+    assert_true(step > 0.01 && step <= 0.05 * 3);
+    us_spec *again = load("<world seed='7'><shape type='height-field' nx='401' ny='11' dx='0.05' dy='0.05' expression='noise(x, y)'/></world>");
+    assert_memory_equal(s->heights, us_spec_view_shape(again, 0)->heights, 401 * 11 * sizeof *s->heights);
+    us_spec_destroy(again);
+    us_spec_destroy(spec);
+}
+
+static void materials_and_pairs_keep_their_values(void **state) {
+    (void)state;
+    us_spec *spec = load("<pair a='rubber' fidelity='high' model='spring-damper' static-friction='1.2' kinetic-friction='1.1' viscous='0.1' "
+                         "normal-static='0.2' rotational='0.5' assumed-mass='500 g' restitution='0.6' reference-speed='3.6 km/h' stiffness='1e6' "
+                         "damping-ratio='0.7' torsion-radius='5 mm' rolling-length='1 mm'><number key='exponent' value='1.5'/></pair>"
+                         "<pair friction='0.3'/><pair static-friction='0.4'/><pair kinetic-friction='1.5'/>"
+                         "<material name='rubber'><string key='maker' value='a b'/><number key='hardness' value='60.5'/>"
+                         "<integer key='grade' value='-9007199254740993'/></material>"
+                         "<world solver='rigid-direct' fidelity='high' max-contact='500'/>");
+    const us_material_def *m = us_spec_view_material(spec, 0);
+    assert_int_equal(m->n_property, 3);
+    assert_string_equal(m->properties[0].text, "a b");
+    assert_true(m->properties[1].number == 60.5 && m->properties[2].integer == INT64_C(-9007199254740993));
+    const us_pair_def *p = us_spec_view_pair(spec, 0);
+    const us_pair_values *v = &p->values;
+    assert_string_equal(p->material_a, "rubber");
+    assert_null(p->material_b);
+    assert_string_equal(p->model, "spring-damper");
+    assert_true(v->static_friction == 1.2 && v->kinetic_friction == 1.1 && v->viscous == 0.1 && v->normal_static == 0.2 && v->rotational == 0.5);
+    assert_true(v->assumed_mass == 0.5 && v->restitution == 0.6 && v->stiffness == 1e6 && v->damping_ratio == 0.7);
+    assert_true(v->torsion_radius == 5e-3 && v->rolling_length == 1e-3);
+    near(v->reference_speed, 1, 1e-15);
+    assert_true(p->n_parameter == 1 && p->parameters[0].number == 1.5);
+    // One friction alone moves the other's default out of its way.
+    v = &us_spec_view_pair(spec, 1)->values;
+    assert_true(v->static_friction == 0.3 && v->kinetic_friction == 0.3);
+    v = &us_spec_view_pair(spec, 2)->values;
+    assert_true(v->static_friction == 0.4 && v->kinetic_friction == 0.4);
+    v = &us_spec_view_pair(spec, 3)->values;
+    assert_true(v->static_friction == 1.5 && v->kinetic_friction == 1.5);
+    const us_world_def *w = us_spec_view_world(spec);
+    assert_string_equal(w->solver, "rigid-direct");
+    assert_string_equal(w->fidelity, "high");
+    assert_int_equal(w->max_contact, 500);
+    us_spec_destroy(spec);
+}
+
+static void links_are_excluded_by_their_names(void **state) {
+    (void)state;
+    us_spec *spec =
+        load("<object name='a'><link name='l'/><link name='m'/><joint name='j' type='fixed' parent='l' child='m'/><exclude a='l' b='m'/></object>"
+             "<exclude a='a/m' b='world'/>");
+    assert_int_equal(us_spec_get_counts(spec).n_exclude, 2);
+    const us_exclude_def *inside = us_spec_view_exclude(spec, 0), *outside = us_spec_view_exclude(spec, 1);
+    assert_true(inside->link_a == 0 && inside->link_b == 1 && outside->link_a == 1 && outside->link_b == US_WORLD);
+    us_spec_destroy(spec);
+}
+
+static void a_robots_links_get_surfaces_and_levels_by_pattern(void **state) {
+    (void)state;
+    FILE *file = fopen("wheels.urdf", "w");
+    assert_non_null(file);
+    fputs("<robot name='w'><link name='body'><collision><geometry><box size='1 1 1'/></geometry></collision>"
+          "<visual><geometry><box size='1 1 1'/></geometry></visual></link>",
+          file);
+    for (int i = 0; i < 2; i++)
+        fprintf(file,
+                "<link name='wheel_%d'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
+                "<collision><geometry><sphere radius='1'/></geometry></collision></link>"
+                "<joint name='j%d' type='continuous'><parent link='body'/><child link='wheel_%d'/></joint>",
+                i, i, i);
+    fputs("</robot>", file);
+    fclose(file);
+    us_spec *spec =
+        load("<material name='rubber'/><material name='steel'/><robot name='r' file='wheels.urdf'>"
+             "<surface link='*' surface='steel' margin='2 mm'/><surface link='wheel_?' surface='rubber' part-error='1 mm' group='2' mask='1'/>"
+             "<level link='wheel_1' value='1'/></robot>");
+    static const char *const surfaces[] = {"steel", NULL, "rubber", "rubber"};
+    assert_int_equal(us_spec_get_counts(spec).n_shape, 4);
+    for (int i = 0; i < 4; i++) {
+        const us_shape_def *s = us_spec_view_shape(spec, i);
+        if (!surfaces[i]) {
+            assert_true(s->is_visual && !s->surface && s->margin == 0);
+            continue;
+        }
+        assert_string_equal(s->surface, surfaces[i]);
+        assert_true(s->is_collision && s->margin == 2e-3);
+        assert_int_equal(s->group, i > 1 ? 2 : 1);
+    }
+    us_model *model = NULL;
+    us_error err;
+    if (us_model_compile(spec, NULL, &model, &err)) fail_msg("%s", err.message);
+    assert_int_equal(us_model_get_counts(model).n_geom, 2);  // wheel_1 has no shape of level 1
+    us_model_destroy(model);
+    us_spec_destroy(spec);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shipped_scene_compiles_without_a_warning),
@@ -345,6 +553,13 @@ int main(void) {
         cmocka_unit_test(includes_deeper_than_16_and_too_many_are_refused),
         cmocka_unit_test(denavit_hartenberg_parameters_give_the_textbook_poses),
         cmocka_unit_test(the_shipped_arm_weighs_50_kg_and_reaches_1_3_m),
+        cmocka_unit_test(every_kind_of_shape_arrives_with_its_numbers),
+        cmocka_unit_test(a_height_field_is_the_same_from_numbers_a_file_and_a_formula),
+        cmocka_unit_test(formulas_know_the_usual_functions),
+        cmocka_unit_test(noise_is_smooth_bounded_and_always_the_same),
+        cmocka_unit_test(materials_and_pairs_keep_their_values),
+        cmocka_unit_test(links_are_excluded_by_their_names),
+        cmocka_unit_test(a_robots_links_get_surfaces_and_levels_by_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

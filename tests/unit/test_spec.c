@@ -91,6 +91,24 @@ static void defaults_are_those_of_the_header(void **state) {
     us_shape_def s = us_shape_def_default(US_SHAPE_CAPSULE);
     assert_int_equal(s.kind, US_SHAPE_CAPSULE);
     assert_true(s.is_visual && s.is_collision && s.X_BG.q.w == 1);
+    assert_true(s.group == 1 && s.mask == UINT32_MAX && s.margin == 0 && s.level == 0 && !s.surface);
+    us_pair_def p = us_pair_def_default();
+    assert_string_equal(p.model, "compliant");
+    assert_true(p.values.static_friction == 0.9 && p.values.kinetic_friction == 0.8 && p.values.viscous == 0.5);
+    assert_string_equal(w.solver, "newton");
+    assert_string_equal(w.fidelity, "");
+    assert_int_equal(w.max_contact, 0);
+}
+
+static void every_kind_of_shape_has_a_name_of_its_own(void **state) {
+    (void)state;
+    for (int i = 0; i < US_SHAPE_COUNT; i++) {
+        assert_true(strlen(us_shape_kind_name((us_shape_kind)i)) > 2);
+        for (int k = 0; k < i; k++) assert_string_not_equal(us_shape_kind_name((us_shape_kind)i), us_shape_kind_name((us_shape_kind)k));
+    }
+    assert_string_equal(us_shape_kind_name(US_SHAPE_COUNT), "?");
+    assert_string_equal(us_shape_kind_name(US_SHAPE_HALF_SPACE), "half-space");
+    assert_string_equal(us_shape_kind_name(US_SHAPE_INTERSECTION), "intersection");
 }
 
 static void a_new_spec_is_an_empty_world_with_defaults(void **state) {
@@ -343,6 +361,7 @@ int main(void) {
         TEST(a_joint_can_be_replaced_but_not_moved_to_other_links),
         TEST(a_drive_can_be_replaced_but_not_moved_to_another_joint),
         TEST(warnings_are_kept_in_order),
+        cmocka_unit_test(every_kind_of_shape_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "understudy/spec.h"
+#include "understudy/model.h"
 
 // ---- Helpers ----
 
@@ -535,6 +535,29 @@ static void the_ur10_loads_without_a_warning(void **state) {
     us_spec_destroy(spec);
 }
 
+static void a_mesh_that_collides_keeps_its_triangles_and_one_that_is_only_seen_does_not(void **state) {
+    (void)state;
+    us_spec *spec = load_shared("data/models/ur10/ur10.urdf", US_BASE_FIXED);
+    if (!spec) return;
+    us_spec_counts n = us_spec_get_counts(spec);
+    int32_t n_collision = 0;
+    for (int i = 0; i < n.n_shape; i++) {
+        const us_shape_def *s = us_spec_view_shape(spec, i);
+        n_collision += s->is_collision;
+        if (s->kind == US_SHAPE_MESH) assert_int_equal(s->triangles != NULL, s->is_collision);
+    }
+    assert_true(n_collision > 0);
+    us_model *model = NULL;
+    us_error err;
+    if (us_model_compile(spec, NULL, &model, &err)) fail_msg("%s", err.message);
+    assert_int_equal(us_model_get_counts(model).n_geom, n_collision);
+    // One hull is much larger than its mesh, and the remedy is named.
+    assert_int_equal(us_spec_get_counts(spec).n_warning, 1);
+    assert_non_null(strstr(us_spec_view_warning(spec, 0)->remedy, "part-error"));
+    us_model_destroy(model);
+    us_spec_destroy(spec);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_joint_type_is_read),
@@ -576,6 +599,7 @@ int main(void) {
         cmocka_unit_test(bad_moments_on_a_fixed_joint_are_told_but_not_touched),
         cmocka_unit_test(the_husky_loads_without_a_warning),
         cmocka_unit_test(the_ur10_loads_without_a_warning),
+        cmocka_unit_test(a_mesh_that_collides_keeps_its_triangles_and_one_that_is_only_seen_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

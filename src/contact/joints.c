@@ -1,0 +1,88 @@
+// Trees in an island: what acts on their joints during a step, what they start from, and where they end.
+//
+// Every joint row is implicit: what counts is the velocity and position at the end of the step.
+#include "contact/world.h"
+
+// Impulse and slope at a velocity.
+typedef struct joint_row {
+    double impulse, slope;
+} joint_row;
+
+// A drive pulls towards its command, dry friction towards the place where the joint stuck; both give way at their bounds.
+static joint_row element_row(const us_model *m, const usi_push *in, int32_t element, double v, double *out_torque) {
+    const usi_element *e = &m->element[element];
+    const double h = m->step, q = in->q[e->q];
+    double torque =
+        e->drive < 0 ? -e->kd * v + e->kp * (in->stuck[element] - q - h * v)
+                     : in->drive_torque[e->drive] + e->kd * (in->drive_velocity[e->drive] - v) + e->kp * (in->drive_position[e->drive] - q - h * v);
+    bool is_low = torque<e->low, is_high = torque> e->high;
+    torque = is_low ? e->low : is_high ? e->high : torque;
+    if (out_torque) *out_torque = torque;
+    return (joint_row){h * torque, is_low || is_high ? 0 : h * (e->kd + h * e->kp)};
+}
+
+// Each limit only pushes, and not before it is reached.
+static joint_row stop_row(double h, const usi_push *in, const usi_stop *e, double v) {
+    double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
+    double low = down > 0 ? -(v + down / h) * K : -h * e->kp * down - K * v;
+    double high = up > 0 ? (up / h - v) * K : h * e->kp * up - K * v;
+    if (low > 0) return (joint_row){low, K};
+    if (high < 0) return (joint_row){high, K};
+    return (joint_row){0, 0};
+}
+
+void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope) {
+    const us_model *m = c->model;
+    const double h = m->step;
+    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
+        int32_t i = c->element_of_tree[k], at = m->element[i].v;
+        joint_row r = element_row(m, push, i, v[at], NULL);
+        impulse[at] += r.impulse, slope[at] += r.slope;
+    }
+    for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
+        const usi_stop *e = &m->stop[c->stop_of_tree[k]];
+        joint_row r = stop_row(h, push, e, v[e->v]);
+        impulse[e->v] += r.impulse, slope[e->v] += r.slope;
+    }
+    for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
+        double k = m->stiffness[i], d = m->damping[i];
+        if (k == 0 && d == 0) continue;
+        impulse[i] -= h * (d * v[i] + (k != 0 ? k * (push->q[m->node[i].q] + h * v[i] - m->rest[i]) : 0));
+        slope[i] += h * (d + h * k);
+    }
+}
+
+void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
+    const us_model *m = c->model;
+    us_dyn *d = c->dyn;
+    const double h = m->step;
+    usi_span span = {m->tree[tree].first, m->tree[tree].end};
+    usi_inertias_of(d, span, true);
+    for (int32_t j = c->body_start[tree]; push->wrench && j < c->body_start[tree + 1]; j++) {
+        const usi_body *body = &m->body[c->body_of_tree[j]];
+        const us_wrench *x = &push->wrench[c->body_of_tree[j]];
+        usi_link *k = &d->link[body->node];
+        usi_v4 at = usi_link_point(k, body->X_NB.p), f = usi_v4_from(x->f);
+        k->f -= f, k->n -= usi_v4_from(x->n) + usi_v4_cross(at, f);
+    }
+    usi_project_forces_of(d, span, c->push);
+    for (int32_t i = span.first; i < span.end; i++) {
+        c->push[i] = h * ((push->torque ? push->torque[i] : 0) - c->push[i]);
+        c->vel[i] = push->v[i];
+    }
+    usi_crba_of(d, span, c->H);
+}
+
+void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree) {
+    const us_model *m = c->model;
+    for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) {
+        push->out_v[i] = c->vel[i];
+        c->turn[i] = m->step * c->vel[i];
+    }
+    usi_add_range(m, push->q, c->turn, push->out_q, m->tree[tree].first, m->tree[tree].end);
+    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
+        int32_t i = c->element_of_tree[k];
+        const usi_element *e = &m->element[i];
+        if (e->drive >= 0) element_row(m, push, i, c->vel[e->v], &push->drive_effort[e->drive]);
+    }
+}
