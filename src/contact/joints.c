@@ -1,7 +1,12 @@
 // Trees in an island: what acts on their joints during a step, what they start from, and where they end.
 //
 // Every joint row is implicit: what counts is the velocity and position at the end of the step.
+#include <string.h>
+
 #include "contact/world.h"
+
+// 1/s: how fast energy may grow by the torques of motion, h w^2, before they are taken at the end of the step.
+static const double FAST = 0.01;
 
 // Impulse and slope at a velocity.
 typedef struct joint_row {
@@ -52,11 +57,10 @@ void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, c
     }
 }
 
-void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
+// The impulse of bias, torques and weight, from the links' velocities.
+static void tree_push(usi_contacts *c, const usi_push *push, int32_t tree, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
-    const double h = m->step;
-    usi_span span = {m->tree[tree].first, m->tree[tree].end};
     usi_inertias_of(d, span, true);
     for (int32_t j = c->body_start[tree]; push->wrench && j < c->body_start[tree + 1]; j++) {
         const usi_body *body = &m->body[c->body_of_tree[j]];
@@ -66,11 +70,55 @@ void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
         k->f -= f, k->n -= usi_v4_from(x->n) + usi_v4_cross(at, f);
     }
     usi_project_forces_of(d, span, c->push);
+    for (int32_t i = span.first; i < span.end; i++) c->push[i] = m->step * ((push->torque ? push->torque[i] : 0) - c->push[i]);
+}
+
+// Whether a link is so fast that its energy may grow by more than FAST of itself per second.
+static bool is_fast(const us_dyn *d, usi_span span, double h) {
+    double most = 0;
     for (int32_t i = span.first; i < span.end; i++) {
-        c->push[i] = h * ((push->torque ? push->torque[i] : 0) - c->push[i]);
-        c->vel[i] = push->v[i];
+        double square = usi_v4_dot(d->link[i].w, d->link[i].w);
+        most = square > most ? square : most;
     }
+    return most * h > FAST;
+}
+
+// The velocity that the torques of motion alone would leave: the weight and the drives are held by contacts more often than not. False when the
+// mass matrix is not positive.
+static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
+    const us_model *m = c->model;
+    us_dyn *d = c->dyn;
+    int32_t from = m->row_start[span.first], to = m->row_start[span.end];
+    usi_v4 up = d->world.av;
+    memcpy(d->row + from, c->H + from, (size_t)(to - from) * sizeof(double));
+    if (!usi_factor_of(d, span, m->armature, NULL)) return false;
+    usi_inertias_of(d, span, true);
+    for (int32_t i = span.first; i < span.end; i++) {
+        usi_link *k = &d->link[i];
+        k->f -= up * usi_v4_all(((const double *)&k->h)[3]);
+        k->n -= usi_v4_cross(k->h * (usi_v4){1, 1, 1, 0}, up);
+    }
+    usi_project_forces_of(d, span, c->step_v);
+    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] *= -m->step;
+    usi_solve_of(d, span, c->step_v);
+    for (int32_t i = span.first; i < span.end; i++) c->vel[i] = push->v[i] + c->step_v[i];
+    return true;
+}
+
+// The torques of motion (centrifugal, gyroscopic) depend on the velocity at the end of the step, and taken at the start they feed a tree that spins: its
+// energy grows by (h w)^2 in each step. Links that are fast enough for that to matter get those of the velocity that they would leave by themselves, which
+// takes energy instead, as an implicit step does.
+void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
+    const us_model *m = c->model;
+    us_dyn *d = c->dyn;
+    usi_span span = {m->tree[tree].first, m->tree[tree].end};
+    tree_push(c, push, tree, span);
     usi_crba_of(d, span, c->H);
+    if (is_fast(d, span, m->step) && predict(c, push, span)) {
+        usi_kinematics_of(d, span, push->q, c->vel, NULL);
+        tree_push(c, push, tree, span);
+    }
+    for (int32_t i = span.first; i < span.end; i++) c->vel[i] = push->v[i];
 }
 
 void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree) {

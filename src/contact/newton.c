@@ -21,7 +21,7 @@ static const double TOLERANCE = 1e-6;
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-6;
-enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_EXACT_RADII = 30, MOST_HALVES = 5, MOST_RENEWALS = 4, MOST_SEARCH = 40 };
+enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_HALVES = 5, MOST_RENEWALS = 4, MOST_SEARCH = 40 };
 
 // One side of a block: which columns of which unit it moves. A free body has six, a link those of its path.
 typedef struct side {

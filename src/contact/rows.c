@@ -19,6 +19,8 @@
 static const double IMPACT_SPEED = 0.02;
 // How much stiffer the row of an impact is than that of contact at rest.
 static const double IMPACT_STIFFNESS = 1000;
+// How fast an overlap is pushed apart at most, m/s.
+static const double MOST_PUSH = 1;
 // A contact that slides sticks again below this speed, m/s.
 static const double STICK_SPEED = 1e-3;
 // What part of a penetration a rigid contact takes back in a step: all at once would throw things up.
@@ -26,7 +28,7 @@ static const double RIGID_SHARE = 0.2;
 // Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the stretch is kept as it was.
 static const double MOST_ARC = 1e-4;
 // A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what rolling bends is far below rounding.
-static const double ROLLED = 1e-6;
+static const double ROLLED = 1e-4;
 
 // Two unit vectors across n.
 static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
@@ -104,10 +106,18 @@ static bool start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     return true;
 }
 
+// Damping of the turning rows: critical for a ball of the pair's mass and the smaller shape's size.
+static double turn_damping(const usi_contacts *c, const usi_touch *t, double mass, double stiffness) {
+    double a = c->far[t->geom_a], b = c->far[t->geom_b], size = a < b ? a : b;
+    return 2 * sqrt(stiffness * 0.4 * mass * size * size);
+}
+
 // Torsion about the normal and rolling across it, on a lever that makes their stiffness one of turning.
-static void turn_block(usi_block *k, const usi_block *point, const us_touch_law *law, double h, usi_v4 turn) {
+static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, const usi_block *point, usi_v4 turn) {
+    const us_touch_law *law = &n->law;
+    const double h = c->model->step;
     double lever = law->torsion + law->rolling, square = lever * lever + 1e-6;
-    double stiffness = law->tangent_stiffness * square, damping = law->tangent_damping * square;
+    double stiffness = law->tangent_stiffness * square, damping = turn_damping(c, &c->touch_now[n->touch], n->seen.mass, stiffness);
     *k = (usi_block){.law = USI_TURN, .n = 3, .a = point->a, .b_ = point->b_, .point = point->point, .mu = law->torsion, .limit = law->rolling};
     double erp = stiffness / (h * stiffness + damping);
     for (int i = 0; i < 3; i++) {
@@ -159,6 +169,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     for (int j = 0; j < 3; j++) k->m[j] = usi_v4_cross(r, k->d[j]);
     k->R[0] = n->R0, k->R[1] = k->R[2] = n->R1, k->K[0] = n->K0, k->K[1] = n->K1;
     k->b[0] = p->gap > 0 ? p->gap / h : -n->R0 * h * (law->force + law->damping * un);
+    // Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
+    if (n->is_compliant && n->seen.values->stiffness == 0 && k->b[0] < -MOST_PUSH) k->b[0] = -MOST_PUSH;
     if (s->kind == USI_ISLAND_RIGID && p->gap < 0) k->b[0] = RIGID_SHARE * p->gap / h;
     if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= 0) {
         k->b[0] = law->restitution * un;
@@ -190,7 +202,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         turn = to_world(A, old->turn);
     }
     k->radius = k->mu * k->g[0];
-    if (law->torsion > 0 || law->rolling > 0) turn_block((*at)++, k, law, h, turn);
+    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, turn);
     return true;
 }
 
@@ -255,7 +267,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
         usi_anchor *a = &next->anchor[k->point];
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
-            double lever = k->mu + k->limit, square = lever * lever + 1e-6, stiffness = a->stiffness * square, damping = a->damping * square;
+            double lever = k->mu + k->limit, square = lever * lever + 1e-6, stiffness = a->stiffness * square;
+            double damping = turn_damping(c, t, reduced(mass_of(c, A), mass_of(c, B)), stiffness);
             double sum = h * stiffness + damping;
             usi_v4 turn = usi_v4_zero();
             for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all((damping * k->b[j] * sum / stiffness - k->g[j]) / sum);
