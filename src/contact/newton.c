@@ -6,11 +6,12 @@
 //
 // is solved to 1e-6 of the impulses in it. Every block adds J^T G J to the matrix; G is the slope of its law.
 //
-// With exact friction the slope is not symmetric and there is no potential; full steps converge in a few iterations from the last
-// step's velocities, nearly always. Where they do not, and for a single tree on the ground (whose matrix keeps its branches only
-// when it is symmetric), the friction radius is lagged: it starts from the last step's impulses, is renewed after the first two
-// iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the slope
-// always ends lower. When that has converged and the radii are not yet those of the solution, they are renewed once more.
+// With exact friction the slope is not symmetric and there is no potential; full steps, halved where that helps, converge in a few
+// iterations from the last step's velocities, nearly always. Where they do not, the friction radius is lagged: it is renewed after the
+// first two iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the
+// slope always ends lower. When that has converged and the radii are not yet those of the solution, they are renewed once more.
+//
+// A single tree that touches only the world keeps the branches of its mass matrix; everything else is a sparse matrix of blocks.
 #include <string.h>
 
 #include "contact/law.h"
@@ -20,8 +21,8 @@ static const double TOLERANCE = 1e-6;
 // What is accepted when the iterations run out.
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
-static const double SAME_RADIUS = 1e-6;
-enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_HALVES = 5, MOST_RENEWALS = 4, MOST_SEARCH = 40 };
+static const double SAME_RADIUS = 1e-4;
+enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_HALVES = 2, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
 
 // One side of a block: which columns of which unit it moves. A free body has six, a link those of its path.
 typedef struct side {
@@ -34,7 +35,7 @@ typedef struct problem {
     usi_contacts *c;
     usi_island *s;
     const usi_push *push;
-    bool is_exact;
+    bool is_exact;  // friction of the iterate's own normal impulses, otherwise of the lagged radii
     int32_t n_unit, n_var;
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
@@ -259,14 +260,18 @@ static void add_product(double *block, int32_t stride, const side *a, int32_t fi
     }
 }
 
-// Along the branches of the one tree: row i of H takes its ancestors' columns.
-static void add_branch(const problem *p, const side *a, const double *G) {
+// Along the branches of the one tree: row i of H takes its ancestors' columns; with `column` also the other way round.
+static void add_branch(const problem *p, const side *a, const double *G, double *column) {
     const us_model *m = p->c->model;
     for (int32_t i = 0; i < a->n; i++) {
         double x = a->C[0][i], y = a->C[1][i], z = a->C[2][i];
         double l = x * G[0] + y * G[3] + z * G[6], n = x * G[1] + y * G[4] + z * G[7], o = x * G[2] + y * G[5] + z * G[8];
-        double *row = p->c->dyn->row + m->row_start[a->index[i]];
+        int32_t at = m->row_start[a->index[i]];
+        double *row = p->c->dyn->row + at;
         for (int32_t j = 0; j <= i; j++) row[j] += l * a->C[0][j] + n * a->C[1][j] + o * a->C[2][j];
+        if (!column) continue;
+        l = x * G[0] + y * G[1] + z * G[2], n = x * G[3] + y * G[4] + z * G[5], o = x * G[6] + y * G[7] + z * G[8];
+        for (int32_t j = 0; j < i; j++) column[at + j] += l * a->C[0][j] + n * a->C[1][j] + o * a->C[2][j];
     }
 }
 
@@ -277,14 +282,23 @@ static bool solve_branch(problem *p) {
     usi_span span = {m->tree[t].first, m->tree[t].end};
     int32_t from = m->row_start[span.first], to = m->row_start[span.end];
     memcpy(c->dyn->row + from, c->H + from, (size_t)(to - from) * sizeof(double));
+    // Only sliding makes it unsymmetric.
+    bool slides = false;
+    for (int32_t i = 0; i < p->s->n_block && !slides; i++) slides = p->G[9 * i + 3] != 0 || p->G[9 * i + 6] != 0;
+    if (slides) memcpy(c->column + from, c->H + from, (size_t)(to - from) * sizeof(double));
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         const double *G = p->G + 9 * i;
         if (G[0] == 0 && G[4] == 0 && G[8] == 0) continue;
         side a = side_of(p, k, k->a >= 0 ? k->a : k->b_, p->columns);
-        add_branch(p, &a, G);
+        add_branch(p, &a, G, slides ? c->column : NULL);
     }
     for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i], c->step_v[i] = -p->x[i - span.first];
+    if (slides) {
+        if (!usi_branch_factor(m, span, c->diag, c->dyn->row, c->column)) return false;
+        usi_branch_solve(m, span, c->dyn->row, c->column, c->step_v);
+        return true;
+    }
     if (!usi_factor_of(c->dyn, span, c->diag, NULL)) return false;
     usi_solve_of(c->dyn, span, c->step_v);
     return true;
@@ -596,7 +610,7 @@ static bool find_step(problem *p) {
     return true;
 }
 
-// Full steps; one that makes the balance worse is halved until it does not.
+// Full steps; one that makes the balance worse is halved, and when that does not help the exact problem is left at the better end of the step.
 static bool solve_exact(problem *p) {
     p->is_exact = true;
     double error = balance(p);
@@ -722,20 +736,10 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
             usi_v4 r = k->p - s->O;
             p.body[b].w = k->w, p.body[b].v = k->v - usi_v4_cross(k->w, r);
         }
-        if (s->kind == USI_ISLAND_BRANCH || !solve_exact(&p)) {
-            s->is_lagged = s->kind != USI_ISLAND_BRANCH;
-            if (s->is_lagged) {
-                // From the start again: the iterate may have gone anywhere.
-                for (int32_t b = 0; b < s->n_body; b++) {
-                    const usi_carrier *k = carrier_of(&p, b);
-                    p.body[b].w = k->w, p.body[b].v = k->v - usi_v4_cross(k->w, k->p - s->O);
-                }
-                for (int32_t i = 0; i < p.n_unit; i++) {
-                    const usi_tree *tree = tree_of(&p, i);
-                    for (int32_t j = tree->first; j < tree->end; j++) c->vel[j] = push->v[j];
-                }
-                for (int32_t i = 0; i < s->n_block; i++) p.block[i].radius = 0;
-            }
+        if (!solve_exact(&p)) {
+            s->is_lagged = true;
+            // From where that got to, with the radii of its impulses.
+            renew_radii(&p);
             s->failed = !solve_lagged(&p);
         }
     }

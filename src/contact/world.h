@@ -126,6 +126,7 @@ typedef struct usi_push {
     X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                             \
     X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                               \
     X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                      \
+    X(double, column, n_path + 8, "kg m2", "columns of a tree's matrix where they are not its rows")         \
     X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                          \
     X(double, step_v, n_pad, "rad/s", "the Newton step")                                                     \
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                   \
@@ -186,6 +187,9 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
 // rows.c: the blocks of one island; after the solve what its points keep.
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next);
 void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next);
+// branch.c: LU factors of a tree's matrix that is not symmetric, without fill, and the solution with them. False when a pivot is 0.
+bool usi_branch_factor(const us_model *m, usi_span span, const double *diag, double *rows, double *columns);
+void usi_branch_solve(const us_model *m, usi_span span, const double *rows, const double *columns, double *x);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
