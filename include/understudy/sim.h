@@ -55,8 +55,8 @@ US_API us_status us_sim_set_state(us_sim *sim, const double *q,
                                   const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
 // One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs together with it are forgotten.
 US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, const double *v);
-// Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is then at rest; its joints stay as they are.
-// US_ERR_TREE for what stands on the world. For other objects and their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
+// Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is then at rest; its joints stay as they
+// are. US_ERR_TREE for what stands on the world. For other objects and their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
 US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
 // Goes on with another model, for example after something was added or removed: tick, positions, velocities, commands and what contacts remember
 // are carried over by name. What is new begins at its start state, and so does a joint or drive whose start state the new model has otherwise.

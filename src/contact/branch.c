@@ -1,7 +1,7 @@
 // Factors of a tree's matrix when it is not symmetric: sliding friction depends on the normal velocity, but not the other way round.
 //
-// The matrix keeps the branches of the mass matrix (see dyn/crba.c): node i meets only its ancestors. So it is kept as two lists per node along its path,
-// its row H[i, ancestor] and its column H[ancestor, i], and eliminated from the leaves inwards without fill:
+// The matrix keeps the branches of the mass matrix (see dyn/crba.c): node i meets only its ancestors. So it is kept as two lists per node along its
+// path, its row H[i, ancestor] and its column H[ancestor, i], and eliminated from the leaves inwards without fill:
 //
 //     H[a, b] -= H[a, i] H[i, b] / H[i, i]          for all ancestors a, b of i
 #include "contact/world.h"

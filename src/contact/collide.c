@@ -31,8 +31,10 @@ static void frame_free(const usi_contacts *c, usi_carrier *k, const double *q, c
     const usi_node *n = &m->node[first];
     const double *a = q + n->q, *t = v + first;
     us_pose X = {{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6]}};
-    if (n->flags & USI_NODE_TURNED) X = us_pose_mul(usi_node_rest(n), X);
-    else X.p = us_vec3_add(X.p, usi_v4_vec3(n->r));
+    if (n->flags & USI_NODE_TURNED)
+        X = us_pose_mul(usi_node_rest(n), X);
+    else
+        X.p = us_vec3_add(X.p, usi_v4_vec3(n->r));
     set_frame(k, X);
     k->w = usi_v4_columns(k->X, k->Y, k->Z, t);
     k->v = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
@@ -151,6 +153,7 @@ static us_status find_near(usi_contacts *c) {
     us_status status = usi_broad_find(c->broad, c->fat, c->n_geom, &pairs, &n, NULL);
     if (status) {
         c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
+        c->is_pair_error = true;
         return status;
     }
     c->n_near = 0;
@@ -166,9 +169,7 @@ static us_status find_near(usi_contacts *c) {
 
 // ---------------------------------------------------------------- points
 
-static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) {
-    return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p));
-}
+static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) { return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p)); }
 static inline usi_v4 to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
 
 static us_pose relative(const usi_carrier *A, const usi_carrier *B) {
@@ -297,6 +298,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     us_status status = find_near(c);
     if (status) return status;
     c->n_touch = c->n_point = c->error_count = 0;
+    c->is_pair_error = false;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     for (int32_t i = 0; i < c->n_near; i++) {
         const usi_broad_pair *pair = &c->near[i];

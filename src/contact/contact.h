@@ -27,57 +27,59 @@ typedef enum usi_law {
 
 typedef struct usi_block {
     usi_v4 m[3], d[3];
-    double b[3];      // m/s
-    double R[3];      // compliance, 1/kg; R[1] == R[2]
-    double K[2];      // kg, 1 / R of row 0 and of rows 1, 2
-    double mu;        // USI_POINT: coefficient that holds in this step. USI_TURN: limit of row 0, m
-    double limit;     // USI_TURN: limit of rows 1, 2, m
-    double viscous;   // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
-    double g[3];      // N s, impulse; at entry that of the last step (0 when new)
-    double radius;    // N s, lagged friction radius: set and used by the solvers
+    double b[3];     // m/s
+    double R[3];     // compliance, 1/kg; R[1] == R[2]
+    double K[2];     // kg, 1 / R of row 0 and of rows 1, 2
+    double mu;       // USI_POINT: coefficient that holds in this step. USI_TURN: limit of row 0, m
+    double limit;    // USI_TURN: limit of rows 1, 2, m
+    double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
+    double g[3];     // N s, impulse; at entry that of the last step (0 when new)
+    double radius;   // N s, lagged friction radius: set and used by the solvers
     int32_t law;
-    int32_t n;        // rows in use: 1 .. 3
-    int32_t a, b_;    // bodies of the island (index into its body array); -1: the world
-    int32_t point;    // index of the contact point in the step's list; -1: none
+    int32_t n;      // rows in use: 1 .. 3
+    int32_t a, b_;  // bodies of the island (index into its body array); -1: the world
+    int32_t point;  // index of the contact point in the step's list; -1: none
     int32_t reserved;
 } usi_block;
 
 // A free body of an island: inertia about O, in world axes.
 typedef struct usi_free {
-    usi_v4 J[3], h;      // kg m^2, columns of the inertia about O; m c, mass in the spare lane
-    usi_v4 pw, pv;       // N m s, N s: momentum it would have at the end of the step without blocks, M V0 + h F, about O
-    usi_v4 w, v;         // twist about O: at entry the start value, at exit the solution
-    usi_v4 fw, fv;       // twist at the end of the step without blocks
-    usi_v4 inv_I[3];     // 1/(kg m^2), columns of the inverse inertia about the centre of mass
-    usi_v4 c;            // m, centre of mass from O; the spare lane holds 1/mass
+    usi_v4 J[3], h;   // kg m^2, columns of the inertia about O; m c, mass in the spare lane
+    usi_v4 pw, pv;    // N m s, N s: momentum it would have at the end of the step without blocks, M V0 + h F, about O
+    usi_v4 w, v;      // twist about O: at entry the start value, at exit the solution
+    usi_v4 fw, fv;    // twist at the end of the step without blocks
+    usi_v4 inv_I[3];  // 1/(kg m^2), columns of the inverse inertia about the centre of mass
+    usi_v4 c;         // m, centre of mass from O; the spare lane holds 1/mass
 } usi_free;
 
 // Point-block Gauss-Seidel over an island of free bodies: sweeps until no velocity changes by more than tol in a sweep (m/s; a body's radius of
 // gyration turns rad/s into m/s), at least min_sweep, at most max_sweep times. Starts from g (warm) and sets w, v of the bodies accordingly first;
 // sets `radius`. Needs inv_I, c, fw, fv of the bodies. `work` has usi_gauss_seidel_bytes(...) bytes. Returns the sweeps.
 size_t usi_gauss_seidel_bytes(int32_t n_body, int32_t n_block);
-int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block, int32_t min_sweep, int32_t max_sweep, double tol, void *work);
+int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block, int32_t min_sweep, int32_t max_sweep, double tol,
+                         void *work);
 
 // Rigid contact as a linear complementarity problem on dense rows. `A` (n x n, n = 3 n_point, row major) is the Delassus matrix of points with rows
 // (normal, tangent, tangent); `b` the rows' velocities without impulses plus their offsets; u = A g + b; 0 <= gn, un >= 0, gn un = 0; friction
-// opposes sliding within mu gn (direct: a pyramid of eight edges; iterative: the circle). The results go to g. `work` has usi_rigid_work(n_point) doubles.
-// Direct: Lemke's pivoting; returns false on a ray or after too many pivots (g is then unchanged). Iterative: projected Gauss-Seidel from g.
+// opposes sliding within mu gn (direct: a pyramid of eight edges; iterative: the circle). The results go to g. `work` has usi_rigid_work(n_point)
+// doubles. Direct: Lemke's pivoting; returns false on a ray or after too many pivots (g is then unchanged). Iterative: projected Gauss-Seidel from g.
 size_t usi_rigid_work(int32_t n_point);
 bool usi_rigid_direct(int32_t n_point, const double *A, const double *b, const double *mu, double *g, double *work);
 int32_t usi_rigid_iterative(int32_t n_point, const double *A, const double *b, const double *mu, double *g, int32_t max_sweep, double tol);
 
-// A block-sparse matrix of square diagonal blocks of any sizes and its LU factors without pivoting (the matrices here are a mass matrix plus contact terms).
-// Not symmetric in value, symmetric in structure. All memory comes from one caller's buffer.
+// A block-sparse matrix of square diagonal blocks of any sizes and its LU factors without pivoting (the matrices here are a mass matrix plus contact
+// terms). Not symmetric in value, symmetric in structure. All memory comes from one caller's buffer.
 typedef struct usi_sparse usi_sparse;
 // Bytes that `usi_sparse_setup` may need at most for n units of the given sizes and n_pair pairs, fill included (dense).
 size_t usi_sparse_bytes(int32_t n, const int32_t *size, int32_t n_pair);
-// Orders the units (minimum degree), finds the fill, lays out the blocks, all zero. A pair may be given twice and in both orders. NULL when `bytes` is too
-// small for the fill there is (less than usi_sparse_bytes often does), an index is outside, a size is below 1, or the units have more than 2^20 - 1 rows.
+// Orders the units (minimum degree), finds the fill, lays out the blocks, all zero. A pair may be given twice and in both orders. NULL when `bytes`
+// is too small for the fill there is (less than usi_sparse_bytes often does), an index is outside, a size is below 1, or the units have more than
+// 2^20 - 1 rows.
 usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_t *size, const int32_t (*pair)[2], int32_t n_pair);
 // Zero in all blocks: to be called before the next matrix is added, since factors overwrite the blocks.
 void usi_sparse_clear(usi_sparse *s);
-// Block (i, j) in row-major order with usi_sparse_stride(s, j) doubles from row to row, zero where nothing was added; NULL when not in the structure. 32-byte aligned.
-// Lanes beyond the size of j must stay zero. Constant time.
+// Block (i, j) in row-major order with usi_sparse_stride(s, j) doubles from row to row, zero where nothing was added; NULL when not in the structure.
+// 32-byte aligned. Lanes beyond the size of j must stay zero. Constant time.
 double *usi_sparse_block(usi_sparse *s, int32_t i, int32_t j);
 // Both blocks of a pair of the setup at once, (i, j) and (j, i) for pair (i, j).
 void usi_sparse_pair_blocks(usi_sparse *s, int32_t pair, double **ij, double **ji);

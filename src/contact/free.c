@@ -83,8 +83,10 @@ void usi_free_finish(usi_contacts *c, usi_island *s, const usi_push *push) {
         us_vec3 v = us_quat_rotate(back, us_vec3_sub(usi_v4_vec3(v_com), us_vec3_cross(w, arm)));
         us_vec3 turn = us_quat_rotate(back, w);
         us_pose X = {q, p};
-        if (root->flags & USI_NODE_TURNED) X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
-        else X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
+        if (root->flags & USI_NODE_TURNED)
+            X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
+        else
+            X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
         const double out_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z}, out_v[6] = {turn.x, turn.y, turn.z, v.x, v.y, v.z};
         for (int j = 0; j < 7; j++) push->out_q[root->q + j] = out_q[j];
         for (int j = 0; j < 6; j++) push->out_v[tree->first + j] = out_v[j];

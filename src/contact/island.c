@@ -129,8 +129,10 @@ static bool fill_fixed(usi_contacts *c) {
     c->inv_inertia = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
     if (!c->inv_inertia) return false;
     for (int32_t k = 0; k < m->n_tree; k++) {
-        if (m->tree[k].is_free_body) invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
-        else c->has_joints = true;
+        if (m->tree[k].is_free_body)
+            invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
+        else
+            c->has_joints = true;
         c->tree_mass[k] = 0;
     }
     for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
@@ -144,7 +146,11 @@ static us_status make_broad(usi_contacts *c) {
     usi_broad_pair *excluded = usi_arena_alloc(&c->fixed, (size_t)(m->n_exclusion + 1) * sizeof *excluded, _Alignof(usi_broad_pair));
     if (!excluded) return US_ERR_MEMORY;
     for (int32_t i = 0; i < m->n_exclusion; i++) excluded[i] = (usi_broad_pair){m->exclusion[i].a + 1, m->exclusion[i].b + 1};
-    usi_broad_def def = {.max_box = m->n_geom, .n_body = m->n_body + 1, .max_pair = c->max_pair, .excluded = excluded, .n_excluded = m->n_exclusion,
+    usi_broad_def def = {.max_box = m->n_geom,
+                         .n_body = m->n_body + 1,
+                         .max_pair = c->max_pair,
+                         .excluded = excluded,
+                         .n_excluded = m->n_exclusion,
                          .allocator = &c->allocator};
     return usi_broad_create(&def, &c->broad, NULL);
 }
@@ -153,8 +159,10 @@ static us_status make_broad(usi_contacts *c) {
 static size_t work_bytes(const us_model *m) {
     size_t n = 0, trees = 0, free_bodies = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
-        if (m->tree[t].is_free_body) free_bodies++;
-        else n += (size_t)(m->tree[t].end - m->tree[t].first + 3) / 4 * 4, trees++;
+        if (m->tree[t].is_free_body)
+            free_bodies++;
+        else
+            n += (size_t)(m->tree[t].end - m->tree[t].first + 3) / 4 * 4, trees++;
     }
     if (free_bodies > MOST_NEWTON_BODIES && trees == 0) free_bodies = MOST_NEWTON_BODIES;
     size_t sum = n + 8 * free_bodies, most = (size_t)1 << 27;
@@ -219,8 +227,10 @@ static int32_t find_root(int32_t *root, int32_t t) {
 }
 static void join(int32_t *root, int32_t a, int32_t b) {
     a = find_root(root, a), b = find_root(root, b);
-    if (a < b) root[b] = a;
-    else root[a] = b;
+    if (a < b)
+        root[b] = a;
+    else
+        root[a] = b;
 }
 
 static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->geom[geom].tree; }
@@ -246,7 +256,8 @@ static void join_trees(usi_contacts *c) {
     }
 }
 
-// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its branches.
+// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
+// branches.
 static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     const us_model *m = c->model;
     bool all_free = true;
@@ -335,8 +346,8 @@ typedef struct solve_context {
 
 static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
     usi_free_start(c, s, push);
-    s->n_iteration = usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5,
-                                      c->work[thread]);
+    s->n_iteration =
+        usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
     const usi_free *body = &c->body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];

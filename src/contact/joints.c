@@ -105,9 +105,9 @@ static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
     return true;
 }
 
-// The torques of motion (centrifugal, gyroscopic) depend on the velocity at the end of the step, and taken at the start they feed a tree that spins: its
-// energy grows by (h w)^2 in each step. Links that are fast enough for that to matter get those of the velocity that they would leave by themselves, which
-// takes energy instead, as an implicit step does.
+// The torques of motion (centrifugal, gyroscopic) depend on the velocity at the end of the step, and taken at the start they feed a tree that spins:
+// its energy grows by (h w)^2 in each step. Links that are fast enough for that to matter get those of the velocity that they would leave by
+// themselves, which takes energy instead, as an implicit step does.
 void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;

@@ -1,7 +1,7 @@
 // The matrix of Newton's method: mass plus J^T G J of every block, and the step that it gives.
 //
-// A single tree that touches only the world keeps the branches of its mass matrix; a lone free body is six by six; everything else is a sparse matrix whose
-// blocks are trees and free bodies.
+// A single tree that touches only the world keeps the branches of its mass matrix; a lone free body is six by six; everything else is a sparse matrix
+// whose blocks are trees and free bodies.
 #include <string.h>
 
 #include "contact/newton.h"
@@ -155,7 +155,8 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
         for (int32_t j = 0; j < row->n_term; j++) {
             int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree, ua = p->c->tree[a].variable, ub = p->c->tree[b].variable;
             double *block = usi_sparse_block(p->sparse, ua, ub);
-            block[(row->v[i] - m->tree[a].first) * usi_sparse_stride(p->sparse, ub) + row->v[j] - m->tree[b].first] += K * row->factor[i] * row->factor[j];
+            block[(row->v[i] - m->tree[a].first) * usi_sparse_stride(p->sparse, ub) + row->v[j] - m->tree[b].first] +=
+                K * row->factor[i] * row->factor[j];
         }
     }
 }
@@ -184,12 +185,15 @@ static bool solve_blocks(usi_problem *p) {
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
-        if (usi_unit_is_free(p, i)) put_inertia(to, &p->body[c->carrier[c->carrier_start[t]].body]);
-        else put_tree(p, to, usi_sparse_stride(p->sparse, i), t);
+        if (usi_unit_is_free(p, i))
+            put_inertia(to, &p->body[c->carrier[c->carrier_start[t]].body]);
+        else
+            put_tree(p, to, usi_sparse_stride(p->sparse, i), t);
     }
     for (int32_t i = 0; i < p->s->n_block;) {
         const usi_block *k = &p->block[i];
-        int32_t ua = k->a < 0 ? -1 : c->tree[usi_body_carrier(p, k->a)->tree].variable, ub = k->b_ < 0 ? -1 : c->tree[usi_body_carrier(p, k->b_)->tree].variable;
+        int32_t ua = k->a < 0 ? -1 : c->tree[usi_body_carrier(p, k->a)->tree].variable,
+                ub = k->b_ < 0 ? -1 : c->tree[usi_body_carrier(p, k->b_)->tree].variable;
         if ((ua >= 0 && !usi_unit_is_free(p, ua)) || (ub >= 0 && !usi_unit_is_free(p, ub))) {
             add_sides(p, i++);
             continue;

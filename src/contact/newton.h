@@ -14,23 +14,27 @@ typedef struct usi_problem {
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double *x;         // n_var: residual, then Newton step
-    double *kept;      // n_var: the Newton step while trial points are looked at
-    double *G;         // 9 per block
-    usi_v4 *force;     // per body: impulse about O, two vectors
-    usi_v4 *step;      // per body: change of twist about O, two vectors
-    double *columns;   // room for the columns of two sides
-    double slope;            // of the potential at the start of the Newton step
-    char *at, *end;          // what is left of the work space
+    double *x;                // n_var: residual, then Newton step
+    double *kept;             // n_var: the Newton step while trial points are looked at
+    double *G;                // 9 per block
+    usi_v4 *force;            // per body: impulse about O, two vectors
+    usi_v4 *step;             // per body: change of twist about O, two vectors
+    double *columns;          // room for the columns of two sides
+    double slope;             // of the potential at the start of the Newton step
+    char *at, *end;           // what is left of the work space
     double smooth0, smooth1;  // slope of the smooth part along the step, and its change
     usi_free *body;
     usi_block *block;
     double *u, *du;
 } usi_problem;
 
-static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) { return p->c->model->tree[p->c->members[p->s->first_tree + unit]].is_free_body; }
+static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
+    return p->c->model->tree[p->c->members[p->s->first_tree + unit]].is_free_body;
+}
 static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) { return &p->c->model->tree[p->c->members[p->s->first_tree + unit]]; }
-static inline const usi_carrier *usi_body_carrier(const usi_problem *p, int32_t body) { return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]]; }
+static inline const usi_carrier *usi_body_carrier(const usi_problem *p, int32_t body) {
+    return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]];
+}
 
 // Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.
 static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) {
@@ -47,8 +51,8 @@ static inline void *usi_take(char **at, size_t bytes) {
     return memory;
 }
 
-// matrix.c: from the residual in p->x and the slopes in p->G to the Newton step, in p->x (and step_v of the trees). False when a pivot is 0 or there is no
-// room for the matrix.
+// matrix.c: from the residual in p->x and the slopes in p->G to the Newton step, in p->x (and step_v of the trees). False when a pivot is 0 or there
+// is no room for the matrix.
 bool usi_newton_matrix(usi_problem *p);
 
 #endif

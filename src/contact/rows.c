@@ -41,9 +41,7 @@ static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
 }
 
 static inline usi_v4 to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
-static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) {
-    return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p));
-}
+static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) { return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p)); }
 
 static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
 
@@ -245,7 +243,9 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     usi_block *at = &c->block[s->first_block];
     pair_now pair = {.touch = -1};
     for (int32_t k = 0; k < s->n_point; k++) {
-        if (!make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) return false;
+        if (make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) continue;
+        s->refused = 1 + pair.pair->model;
+        return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
         const int32_t *carrier = &c->loop_carrier[2 * l];

@@ -211,7 +211,7 @@ static inline __attribute__((always_inline)) usi_six usi_transpose6(const usi_si
 #define USI_PIVOT6(m, p, ok)                                                                                   \
     do {                                                                                                       \
         usi_v4 d = USI_LANE6((m).a[p], (m).b[p], p), one = usi_v4_all(1), zero = usi_v4_zero(), ua = zero, ub; \
-        (ok) &= (int)(d[0] != 0) & (int)(fabs(d[0]) <= DBL_MAX);                                                 \
+        (ok) &= (int)(d[0] != 0) & (int)(fabs(d[0]) <= DBL_MAX);                                               \
         if ((p) < 4) {                                                                                         \
             usi_v4 quotient = USI_ABOVE6((m).a[p], one, 0, p) / d;                                             \
             ua = USI_ABOVE6(quotient, zero, 0, p);                                                             \
@@ -250,7 +250,8 @@ static inline bool usi_factor6(double *D, double *inv) {
         t.b[c] = USI_ABOVE6(t.b[c] * by, t.b[c], 4, c); \
     }
     USI_SCALE6(0)
-    USI_SCALE6(1) USI_SCALE6(2) USI_SCALE6(3) USI_SCALE6(4)
+    USI_SCALE6(1)
+    USI_SCALE6(2) USI_SCALE6(3) USI_SCALE6(4)
 #undef USI_SCALE6
         usi_store6(D, &t);
     return ok;

@@ -26,10 +26,10 @@ typedef struct usi_touch {
 // What a contact point remembers. Vectors are in the frame of A's node, p_B in that of B's.
 typedef struct usi_anchor {
     us_vec3 p_A, p_B, normal;
-    us_vec3 xi;      // m, elastic tangential deflection
-    us_vec3 hold;    // m, the point of A that the tangential spring ties to p_B
-    us_vec3 turn;    // rad, elastic deflection of the torsional and rolling rows
-    us_vec3 g;       // N s, impulse on A
+    us_vec3 xi;    // m, elastic tangential deflection
+    us_vec3 hold;  // m, the point of A that the tangential spring ties to p_B
+    us_vec3 turn;  // rad, elastic deflection of the torsional and rolling rows
+    us_vec3 g;     // N s, impulse on A
     uint64_t feature;
     double memory[US_TOUCH_MEMORY];  // of the interaction model
     double stiffness, damping;       // N/m, N s/m: of the tangential spring
@@ -38,11 +38,11 @@ typedef struct usi_anchor {
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
-#define USI_CONTACT_STATE_FIELDS(X)                                                                  \
-    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                        \
-    X(int32_t, n_anchor, 1, "1", "contact points")                                                   \
-    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                              \
-    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")                      \
+#define USI_CONTACT_STATE_FIELDS(X)                                             \
+    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                   \
+    X(int32_t, n_anchor, 1, "1", "contact points")                              \
+    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")         \
+    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers") \
     X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")
 
 typedef struct usi_contact_state {
@@ -56,83 +56,84 @@ typedef struct usi_contact_state {
 // A link that carries shapes (0 is the world), in this step.
 typedef struct usi_carrier {
     us_pose X_WN;
-    usi_v4 X, Y, Z, p;   // columns of R_WN, position in the world
-    usi_v4 w, v;         // twist at p
+    usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
+    usi_v4 w, v;               // twist at p
     int32_t node, tree, body;  // body: its place in its island's list
     int32_t first_geom, end_geom;
 } usi_carrier;
 
 // A contact point of this step.
 typedef struct usi_point_now {
-    usi_v4 p, n;         // m, in the world: half way between the surfaces; from B to A
-    usi_v4 p_A, p_B;     // on the surfaces
+    usi_v4 p, n;      // m, in the world: half way between the surfaces; from B to A
+    usi_v4 p_A, p_B;  // on the surfaces
     double gap;
-    int32_t touch;       // of this step
-    int32_t old;         // anchor of the last step; -1: new
+    int32_t touch;  // of this step
+    int32_t old;    // anchor of the last step; -1: new
     uint64_t feature;
 } usi_point_now;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
 typedef struct usi_island {
     int32_t first_tree, n_tree;
-    int32_t first_body, n_body;   // carriers that move, as usi_free
+    int32_t first_body, n_body;  // carriers that move, as usi_free
     int32_t first_block, n_block;
     int32_t first_point, n_point;
-    double load;        // N
+    double load;  // N
     double least_mass, most_mass;
-    usi_v4 O;           // m
-    int32_t kind;       // usi_island_kind
+    usi_v4 O;      // m
+    int32_t kind;  // usi_island_kind
     int32_t n_iteration;
     bool failed, is_lagged;  // could not be solved; needed the lagged friction
+    int32_t refused;         // 1 + the interaction model that gave no usable law; 0: none
 } usi_island;
 
 typedef enum usi_island_kind { USI_ISLAND_BRANCH, USI_ISLAND_BLOCKS, USI_ISLAND_SWEEPS, USI_ISLAND_RIGID } usi_island_kind;
 
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
-    int32_t island;     // -1: nothing touches it
-    int32_t variable;   // first of its variables within the island
+    int32_t island;    // -1: nothing touches it
+    int32_t variable;  // first of its variables within the island
 } usi_tree_now;
 
 // Inputs of a step's solve that come from outside.
 typedef struct usi_push {
-    const double *q, *v;            // state at the start
-    const double *torque;           // n_v or NULL
-    const us_wrench *wrench;        // n_body or NULL
+    const double *q, *v;      // state at the start
+    const double *torque;     // n_v or NULL
+    const us_wrench *wrench;  // n_body or NULL
     const double *drive_position, *drive_velocity, *drive_torque;
-    double *drive_effort;           // out
-    const double *stuck;            // n_element: where friction holds a joint
-    double *out_q, *out_v;          // next state: written for touched trees
+    double *drive_effort;   // out
+    const double *stuck;    // n_element: where friction holds a joint
+    double *out_q, *out_v;  // next state: written for touched trees
 } usi_push;
 
 // X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                        \
-    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                           \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                         \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                            \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                      \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                            \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")     \
-    X(usi_touch, touch_now, max_contact, "", "pairs that touch in this step")                                \
-    X(usi_point_now, point, max_contact, "", "contact points of this step")                                  \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                            \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                      \
-    X(int32_t, root, n_tree, "", "union-find")                                                               \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                                \
-    X(usi_island, island, n_tree, "", "islands")                                                             \
-    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                       \
-    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                       \
-    X(usi_block, block, max_block, "", "rows of the islands")                                                \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                             \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                               \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                      \
-    X(double, column, n_path + 8, "kg m2", "columns of a tree's matrix where they are not its rows")         \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                          \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                     \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                   \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                              \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                              \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                       \
+#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                    \
+    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                       \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
+    X(usi_touch, touch_now, max_contact, "", "pairs that touch in this step")                            \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
+    X(int32_t, order, max_contact, "", "points sorted by island")                                        \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                  \
+    X(int32_t, root, n_tree, "", "union-find")                                                           \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                                            \
+    X(usi_island, island, n_tree, "", "islands")                                                         \
+    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                   \
+    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                   \
+    X(usi_block, block, max_block, "", "rows of the islands")                                            \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                         \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                           \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                  \
+    X(double, column, n_path + 8, "kg m2", "columns of a tree's matrix where they are not its rows")     \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                      \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                 \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                               \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
     X(double, turn, n_pad, "rad", "displacement of the step")
 
 typedef struct usi_contacts {
@@ -146,23 +147,24 @@ typedef struct usi_contacts {
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island, n_body, n_block;
     int32_t max_contact, max_pair, max_block;
-    bool has_joints;              // some tree is not a free body
-    bool is_fat_valid;            // near holds the pairs of fat
+    bool has_joints;                           // some tree is not a free body
+    bool is_fat_valid;                         // near holds the pairs of fat
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
     int32_t *body_start, *body_of_tree;
-    usi_v4 (*inv_inertia)[3];     // per tree, of free bodies: columns of the inverse inertia about the centre of mass, in node axes
+    usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of mass, in node axes
     double *tree_mass;
-    usi_carrier *fixed_carrier;   // what of the carriers never changes
-    int32_t *carrier_of;          // of each shape
-    int32_t *carrier_start;       // n_tree + 1: carriers of each tree
-    int32_t *loop_carrier;        // two per loop
-    double *far;                  // m, greatest distance of a shape's points from its node's origin
-    bool *is_plain;               // shapes whose axes are their node's
-    void **work;                  // one work space per thread, for the sparse and rigid solvers
+    usi_carrier *fixed_carrier;  // what of the carriers never changes
+    int32_t *carrier_of;         // of each shape
+    int32_t *carrier_start;      // n_tree + 1: carriers of each tree
+    int32_t *loop_carrier;       // two per loop
+    double *far;                 // m, greatest distance of a shape's points from its node's origin
+    bool *is_plain;              // shapes whose axes are their node's
+    void **work;                 // one work space per thread, for the sparse and rigid solvers
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
-    int32_t error_count;          // contacts needed when there was no room
+    int32_t error_count;                       // contacts, or pairs that are near, for which there was no room
+    bool is_pair_error;                        // they were pairs
 #define CONTACT_SCRATCH(type, name, count, unit, about) type *name;
     USI_CONTACT_SCRATCH_FIELDS(CONTACT_SCRATCH)
 #undef CONTACT_SCRATCH

@@ -30,9 +30,7 @@ void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
     }
 }
 
-bool usi_factor(us_dyn *d, const double *diag, const double *damp) {
-    return usi_factor_of(d, (usi_span){0, d->model->n_node}, diag, damp);
-}
+bool usi_factor(us_dyn *d, const double *diag, const double *damp) { return usi_factor_of(d, (usi_span){0, d->model->n_node}, diag, damp); }
 
 bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *damp) {
     const us_model *m = d->model;

@@ -72,7 +72,7 @@ struct us_dyn {
     int32_t n_run;       // how many of run are in use; one over everything unless the caller leaves trees out
     int32_t first, end;  // the nodes that the sweeps work on now
     bool ignores_rows;   // loops and couplings are none of the forward dynamics' business in this step
-    usi_link world;  // the world as a parent: its own axes, at rest, accelerating upwards against gravity
+    usi_link world;      // the world as a parent: its own axes, at rest, accelerating upwards against gravity
     us_allocator allocator;
     void *block;
     size_t block_size;

@@ -57,7 +57,9 @@ static inline usi_v4 usi_v4_columns(usi_v4 a, usi_v4 b, usi_v4 c, const double x
 }
 
 // The same of a vector's components.
-static inline usi_v4 usi_v4_columns_of(usi_v4 a, usi_v4 b, usi_v4 c, us_vec3 x) { return a * usi_v4_all(x.x) + b * usi_v4_all(x.y) + c * usi_v4_all(x.z); }
+static inline usi_v4 usi_v4_columns_of(usi_v4 a, usi_v4 b, usi_v4 c, us_vec3 x) {
+    return a * usi_v4_all(x.x) + b * usi_v4_all(x.y) + c * usi_v4_all(x.z);
+}
 
 static inline usi_v4 usi_v4_abs(usi_v4 a) { return (usi_v4)((usi_v4i)a & 0x7fffffffffffffffll); }
 

@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "math/v4.h"
 #include "spec/geometry.h"
-#include "understudy/interaction.h"
 #include "understudy/geom.h"
+#include "understudy/interaction.h"
 #include "understudy/model.h"
 
 typedef enum usi_node_kind {
@@ -107,10 +107,10 @@ typedef struct usi_loop {
 
 // A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its numbers.
 typedef struct usi_geom {
-    us_geom geom;   // its hulls, meshes and fields belong to the model
-    us_pose X_NG;   // in its node's frame (in the world when node is -1)
-    double reach;   // m, radius of the sphere around the shape's box centre; infinite for a half space
-    double margin;  // m
+    us_geom geom;              // its hulls, meshes and fields belong to the model
+    us_pose X_NG;              // in its node's frame (in the world when node is -1)
+    double reach;              // m, radius of the sphere around the shape's box centre; infinite for a half space
+    double margin;             // m
     int32_t node, tree, body;  // -1: the world
     int32_t shape;             // of the spec
     int32_t material;
@@ -185,9 +185,9 @@ struct us_model {
     double total_mass;       // kg, of all that moves
     usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion;
-    int32_t max_contact;     // contact points that the state has room for
-    int32_t solver;          // usi_solver
-    usi_assets assets;       // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
+    int32_t max_contact;                // contact points that the state has room for
+    int32_t solver;                     // usi_solver
+    usi_assets assets;                  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
     const us_interaction *interaction;  // models of contact: the built-in ones, then those that were registered
     const usi_pair_row *pair_row;       // one per row of the spec's table
     const us_material_def *material;    // n_material, with their properties; 0 is "default"

@@ -83,7 +83,7 @@ static bool in_range(double x, double low, double high) { return x >= low && x <
 us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
     if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return US_ERR_ARG;
     const double most = 1e15;
-    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,   v->normal_static,  v->rotational,    v->assumed_mass,
+    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,       v->normal_static,  v->rotational,    v->assumed_mass,
                                v->reference_speed, v->stiffness,        v->damping_ratio, v->torsion_radius, v->rolling_length};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;

@@ -62,9 +62,10 @@ static us_status collide(us_sim *s) {
     if (!s->contacts) return US_OK;
     us_status status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
     if (status == US_ERR_LIMIT) {
-        return us_error_set(&s->error, status, NULL, "give the world a larger max-contact",
-                            "tick %lld, stage collide: %d contacts or near pairs, and room for %d contact points", (long long)s->now.tick[0],
-                            s->contacts->error_count, s->contacts->max_contact);
+        const usi_contacts *c = s->contacts;
+        return us_error_set(&s->error, status, NULL, "give the world a larger max-contact", "tick %lld, stage collide: %d %s, and room for %d",
+                            (long long)s->now.tick[0], c->error_count, c->is_pair_error ? "pairs of shapes are near each other" : "contact points",
+                            c->is_pair_error ? c->max_pair : c->max_contact);
     }
     if (status) return usi_diverged(s, "collide", NULL);
     usi_find_islands(s->contacts);
@@ -85,7 +86,15 @@ static us_status solve_contact(us_sim *s, const us_command *c) {
                            .stuck = s->now.stuck,
                            .out_q = s->end_q,
                            .out_v = s->end_v};
-    return usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push) ? US_OK : usi_diverged(s, "contact", NULL);
+    if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
+    for (int32_t i = 0; i < s->contacts->n_island; i++) {
+        int32_t model = s->contacts->island[i].refused - 1;
+        if (model < 0) continue;
+        return us_error_set(&s->error, US_ERR_VALUE, NULL, "check the model's parameters in its <pair>, and what it answers",
+                            "tick %lld, stage contact: the interaction model \"%s\" gave no usable law", (long long)s->now.tick[0],
+                            s->model->interaction[model].name);
+    }
+    return usi_diverged(s, "contact", NULL);
 }
 
 // Whether some loop or coupling is left to the integrator: those of touched trees are rows of the contact solve. Trees that one holds together are
@@ -114,8 +123,10 @@ static void choose_runs(us_sim *s, const us_command *c) {
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
         if (usi_is_touched(s, t) || (by_momentum && tree->is_free_body && !usi_pushes_root(tree, c))) continue;
-        if (d->n_run > 0 && d->run[d->n_run - 1].end == tree->first) d->run[d->n_run - 1].end = tree->end;
-        else d->run[d->n_run++] = (usi_span){tree->first, tree->end};
+        if (d->n_run > 0 && d->run[d->n_run - 1].end == tree->first)
+            d->run[d->n_run - 1].end = tree->end;
+        else
+            d->run[d->n_run++] = (usi_span){tree->first, tree->end};
     }
 }
 

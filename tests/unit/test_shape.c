@@ -225,7 +225,8 @@ static void check_looks_into_parts(void **state) {
     part.X_GP = us_pose_identity(), both.kind = US_GEOM_INTERSECTION;
     assert_int_equal(us_geom_check(&both, NULL), US_OK);
     part.geom.kind = US_GEOM_HALF_SPACE, expect_refusal(both, US_ERR_VALUE, "no end");
-    us_geom_part apart[2] = {{{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()}, {{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()}};
+    us_geom_part apart[2] = {{{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()},
+                             {{.kind = US_GEOM_SPHERE, .radius = 1}, us_pose_identity()}};
     us_geom lens = {.kind = US_GEOM_INTERSECTION, .parts = apart, .n_part = 2};
     apart[1].X_GP.p = us_vec3_make(1.9, 0, 0), assert_int_equal(us_geom_check(&lens, NULL), US_OK);
     // Their boxes meet, they do not.
