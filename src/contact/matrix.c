@@ -104,11 +104,12 @@ static void add_block(double *W, const usi_block *k, const double *G) {
     usi_v4 m0 = k->m[0], m1 = k->m[1], m2 = k->m[2], d0 = k->d[0], d1 = k->d[1], d2 = k->d[2];
     usi_v4 a0 = m0 * G[0] + m1 * G[1] + m2 * G[2], a1 = m0 * G[3] + m1 * G[4] + m2 * G[5], a2 = m0 * G[6] + m1 * G[7] + m2 * G[8];
     usi_v4 b0 = d0 * G[0] + d1 * G[1] + d2 * G[2], b1 = d0 * G[3] + d1 * G[4] + d2 * G[5], b2 = d0 * G[6] + d1 * G[7] + d2 * G[8];
+    const double *m = (const double *)k->m, *d = (const double *)k->d;
     for (int i = 0; i < 3; i++) {
         usi_v4 *row = (usi_v4 *)(W + 16 * i);  // angular rows: (w | v) halves
-        usi_v4 x = usi_v4_all(((const double *)&m0)[i]), y = usi_v4_all(((const double *)&m1)[i]), z = usi_v4_all(((const double *)&m2)[i]);
+        usi_v4 x = usi_v4_all(m[i]), y = usi_v4_all(m[4 + i]), z = usi_v4_all(m[8 + i]);
         row[0] += a0 * x + a1 * y + a2 * z, row[1] += b0 * x + b1 * y + b2 * z;
-        x = usi_v4_all(((const double *)&d0)[i]), y = usi_v4_all(((const double *)&d1)[i]), z = usi_v4_all(((const double *)&d2)[i]);
+        x = usi_v4_all(d[i]), y = usi_v4_all(d[4 + i]), z = usi_v4_all(d[8 + i]);
         row[2] += a0 * x + a1 * y + a2 * z, row[3] += b0 * x + b1 * y + b2 * z;
     }
 }

@@ -351,10 +351,9 @@ static bool solve_lagged(usi_problem *p) {
     for (int i = 0; i < MOST_LAGGED; i++) {
         if (error <= TOLERANCE) {
             if (++renewals > MOST_RENEWALS || i > MOST_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS) return true;
-            error = balance(p);
-            if (error <= TOLERANCE) return true;
+            if (balance(p) <= TOLERANCE) return true;
         } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
-            error = balance(p);
+            balance(p);
         }
         if (!find_step(p)) return false;
         move(p, 1);

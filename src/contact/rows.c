@@ -241,7 +241,7 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
-    pair_now pair = {.touch = -1};
+    pair_now pair = {.touch = -1, .A = c->carrier, .B = c->carrier, .pair = m->pair};
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) continue;
         s->refused = 1 + pair.pair->model;
