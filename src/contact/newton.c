@@ -6,7 +6,7 @@
 //
 // is solved to 1e-6 of the impulses in it. Every block adds J^T G J to the matrix; G is the slope of its law.
 //
-// With exact friction the slope is not symmetric and there is no potential; full steps, halved where that helps, converge in a few
+// With exact friction the slope is not symmetric and there is no potential; full steps, taken back where they overshoot, converge in a few
 // iterations from the last step's velocities, nearly always. Where they do not, the friction radius is lagged: it is renewed after the
 // first two iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the
 // slope always ends lower. When that has converged and the radii are not yet those of the solution, they are renewed once more.
@@ -20,7 +20,7 @@ static const double TOLERANCE = 1e-6;
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-4;
-enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_HALVES = 2, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
+enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_BAD = 10, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
 
 static double coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
     double phi = -k->offset, u = 0;
@@ -190,7 +190,7 @@ static double slope_at(usi_problem *p, double alpha) {
     for (int32_t i = 0; i < p->s->n_block; i++) {
         double u[3], g[3];
         for (int j = 0; j < 3; j++) u[j] = p->u[3 * i + j] + alpha * p->du[3 * i + j];
-        usi_law_impulse(&p->block[i], u, false, g);
+        usi_law_impulse(&p->block[i], u, p->is_exact, g);
         for (int j = 0; j < 3; j++) sum -= g[j] * p->du[3 * i + j];
     }
     for (int32_t k = 0; k < p->n_unit; k++) {
@@ -305,25 +305,28 @@ static bool find_step(usi_problem *p) {
     return true;
 }
 
-// Full steps; one that makes the balance worse is halved, and when that does not help the exact problem is left at the better end of the step.
+// Full steps. One that makes the balance worse has mostly thrown a sliding contact over to the other side: it is taken back to where the residual along the
+// step changes its sign, as if there were a potential.
 static bool solve_exact(usi_problem *p) {
     p->is_exact = true;
     double error = balance(p);
+    int bad = 0;
     for (int i = 0; i < MOST_EXACT; i++) {
         if (error <= TOLERANCE) return true;
-        if (!find_step(p)) return false;
-        double alpha = 1, last = error;
+        if (bad > MOST_BAD || !find_step(p)) return false;
+        double last = error;
         move(p, 1);
         error = balance(p);
         // The first step may be the fall onto contacts that the last velocities did not touch: the balance looks worse then, and the next step lands.
-        if (i == 0 && error < 4 * last) continue;
-        for (int k = 0; k < MOST_HALVES && !(error < last); k++) {
-            take_step(p);
-            move(p, -0.5 * alpha);
-            alpha *= 0.5;
-            error = balance(p);
-        }
-        if (!(error < last)) return false;
+        if (error < last || (i == 0 && error < 4 * last)) continue;
+        bad++;
+        double slope = 0;
+        for (int32_t k = 0; k < p->n_var; k++) slope += p->x[k] * p->kept[k];
+        if (!(p->slope < 0 && slope > 0)) continue;
+        take_step(p);
+        prepare_line(p);
+        move(p, search_back(p, p->slope, slope));
+        error = balance(p);
     }
     return error <= TOLERANCE;
 }
