@@ -114,15 +114,19 @@ static void add_block(double *W, const usi_block *k, const double *G) {
     }
 }
 
-// W is kept as halves: row i of the angular part at 16 i, of the linear part at 16 i + 8; each (w 4 lanes | v 4 lanes).
+// W is kept as halves: row i of the angular part at 16 i, of the linear part at 16 i + 8; each (w 4 lanes | v 4 lanes). The spare lanes are 0: what they add
+// to the columns behind changes nothing.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+static inline void add_lanes(double *to, usi_v4 x) { *(loose *)to += (loose)x; }
+
 static void put_block(double *to, const double *W, double sign) {
+    usi_v4 s = usi_v4_all(sign);
     for (int i = 0; i < 3; i++) {
-        const double *angular = W + 16 * i, *linear = angular + 8;
-        double *top = to + 8 * i, *bottom = to + 8 * (3 + i);
-        for (int j = 0; j < 3; j++) {
-            top[j] += sign * angular[j], top[3 + j] += sign * angular[4 + j];
-            bottom[j] += sign * linear[j], bottom[3 + j] += sign * linear[4 + j];
-        }
+        const usi_v4 *row = (const usi_v4 *)(W + 16 * i);
+        add_lanes(to + 8 * i, s * row[0]);
+        add_lanes(to + 8 * i + 3, s * row[1]);
+        add_lanes(to + 8 * (3 + i), s * row[2]);
+        add_lanes(to + 8 * (3 + i) + 3, s * row[3]);
     }
 }
 

@@ -31,8 +31,8 @@ static us_vec3 place(const built *b, int32_t i) {
     return p;
 }
 
-static held grasp(int32_t n, double force, double friction, double stiffness, bool as_hulls, double seconds) {
-    built b = build_sim(scene_grasp(n, friction, stiffness, as_hulls));
+static held grasp(int32_t n, double force, double friction, double stiffness, bool as_meshes, double seconds) {
+    built b = build_sim(scene_grasp(n, friction, stiffness, as_meshes));
     us_vec3 start[16] = {{0, 0, 0}};
     held out = {0, 0, 0};
     for (int tick = 1; tick <= (int)(10 * seconds + 0.5) && out.dropped == 0; tick++) {
@@ -49,8 +49,8 @@ static held grasp(int32_t n, double force, double friction, double stiffness, bo
     return out;
 }
 
-static void check_holds(int32_t n, double force, double friction, double stiffness, bool as_hulls, double seconds) {
-    held x = grasp(n, force, friction, stiffness, as_hulls, seconds);
+static void check_holds(int32_t n, double force, double friction, double stiffness, bool as_meshes, double seconds) {
+    held x = grasp(n, force, friction, stiffness, as_meshes, seconds);
     printf("    N = %d, %.0f N, mu %g: drift %.2e m from 1 s to %.0f s, sag %.2e m%s\n", n, force, friction, x.drift, seconds, x.sag,
            x.dropped > 0 ? ", DROPPED" : "");
     assert_true(x.dropped == 0);
@@ -103,7 +103,7 @@ static void a_row_of_eleven_slips_below_the_least_friction(void **state) {
     assert_true(holds.dropped == 0 && holds.drift < 1e-9);
 }
 
-static void cubes_of_points_are_held_as_boxes_are(void **state) {
+static void cubes_of_triangles_are_held_as_boxes_are(void **state) {
     (void)state;
     check_holds(1, 100, 1, 0, true, 10);
     check_holds(5, 100, 1, 0, true, 20);
@@ -149,7 +149,7 @@ int main(void) {
         cmocka_unit_test(a_cube_slips_when_friction_cannot_carry_half_of_it),
         cmocka_unit_test(a_hundred_newton_per_cube_hold_every_row),
         cmocka_unit_test(a_row_of_eleven_slips_below_the_least_friction),
-        cmocka_unit_test(cubes_of_points_are_held_as_boxes_are),
+        cmocka_unit_test(cubes_of_triangles_are_held_as_boxes_are),
         cmocka_unit_test(a_shaken_row_comes_to_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

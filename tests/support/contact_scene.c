@@ -65,14 +65,20 @@ void scene_add_ball(us_spec *spec, int32_t link, double radius, us_vec3 p) {
     add_shape(spec, &shape);
 }
 
-void scene_add_hull(us_spec *spec, int32_t link, us_vec3 size, us_vec3 p) {
-    us_shape_def shape = us_shape_def_default(US_SHAPE_CONVEX);
+void scene_add_mesh(us_spec *spec, int32_t link, us_vec3 size, us_vec3 p) {
+    // Two triangles per face, counter-clockwise from outside; corner bits are x, y, z.
+    static const int32_t triangles[12][3] = {{0, 2, 3}, {0, 3, 1}, {4, 5, 7}, {4, 7, 6}, {0, 1, 5}, {0, 5, 4},
+                                             {2, 6, 7}, {2, 7, 3}, {0, 4, 6}, {0, 6, 2}, {1, 3, 7}, {1, 7, 5}};
+    us_shape_def shape = us_shape_def_default(US_SHAPE_MESH);
     us_vec3 corner[8];
     for (int i = 0; i < 8; i++)
         corner[i] = us_vec3_make(i & 1 ? size.x / 2 : -size.x / 2, i & 2 ? size.y / 2 : -size.y / 2, i & 4 ? size.z / 2 : -size.z / 2);
     shape.link = link;
     shape.points = corner;
-    shape.n_point = 8;
+    shape.n_point = shape.n_vertex = 8;
+    shape.triangles = triangles[0];
+    shape.n_triangle = 12;
+    shape.is_closed = true;
     shape.X_BG.p = p;
     add_shape(spec, &shape);
 }
@@ -106,11 +112,11 @@ int32_t scene_ball(us_spec *spec, const char *name, double mass, double radius, 
     return link;
 }
 
-us_spec *scene_grasp(int32_t n, double friction, double stiffness, bool as_hulls) {
+us_spec *scene_grasp(int32_t n, double friction, double stiffness, bool as_meshes) {
     us_pair_def pair = scene_pair(friction);
     pair.values.stiffness = stiffness;
     us_spec *spec = scene_spec_pair(us_vec3_make(0, 0, -9.81), 1e-3, &pair);
-    void (*add)(us_spec *, int32_t, us_vec3, us_vec3) = as_hulls ? scene_add_hull : scene_add_box;
+    void (*add)(us_spec *, int32_t, us_vec3, us_vec3) = as_meshes ? scene_add_mesh : scene_add_box;
     const us_vec3 zero = {0, 0, 0}, x = {1, 0, 0}, finger = {0.05, 0.15, 0.15}, cube = {0.1, 0.1, 0.1};
     static const char *const names[2][2] = {{"left", "left_slide"}, {"right", "right_slide"}};
     for (int i = 0; i < 2; i++) {

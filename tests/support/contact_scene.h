@@ -23,8 +23,8 @@ us_vec3 scene_ball_moments(double mass, double radius);
 // Adds a shape to a link at p, not turned; the box with full lengths.
 void scene_add_box(us_spec *spec, int32_t link, us_vec3 size, us_vec3 p);
 void scene_add_ball(us_spec *spec, int32_t link, double radius, us_vec3 p);
-// The same box as a convex polyhedron of eight points.
-void scene_add_hull(us_spec *spec, int32_t link, us_vec3 size, us_vec3 p);
+// The same box as a mesh of twelve triangles, which a moving link has as their hull.
+void scene_add_mesh(us_spec *spec, int32_t link, us_vec3 size, us_vec3 p);
 
 // A body that floats, with the velocity v of its origin and angular velocity w, both in the world.
 typedef struct scene_start {
@@ -39,7 +39,7 @@ int32_t scene_ball(us_spec *spec, const char *name, double mass, double radius, 
 
 // Two fingers (links 0 and 1: 1 kg, 0.05 x 0.15 x 0.15, prismatic along x, velocities 0 and 1) that touch a row of n cubes (links 2 ..: 1 kg,
 // side 0.1) at height 1, without ground.
-us_spec *scene_grasp(int32_t n, double friction, double stiffness, bool as_hulls);
+us_spec *scene_grasp(int32_t n, double friction, double stiffness, bool as_meshes);
 
 us_vec3 scene_position(const built *b, int32_t link);
 us_vec3 scene_velocity(built *b, int32_t link);   // of its origin
