@@ -114,8 +114,8 @@ static void add_block(double *W, const usi_block *k, const double *G) {
     }
 }
 
-// W is kept as halves: row i of the angular part at 16 i, of the linear part at 16 i + 8; each (w 4 lanes | v 4 lanes). The spare lanes are 0: what they add
-// to the columns behind changes nothing.
+// W is kept as halves: row i of the angular part at 16 i, of the linear part at 16 i + 8; each (w 4 lanes | v 4 lanes). The spare lanes are 0: what
+// they add to the columns behind changes nothing.
 typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
 static inline void add_lanes(double *to, usi_v4 x) { *(loose *)to += (loose)x; }
 

@@ -305,8 +305,8 @@ static bool find_step(usi_problem *p) {
     return true;
 }
 
-// Full steps. One that makes the balance worse has mostly thrown a sliding contact over to the other side: it is taken back to where the residual along the
-// step changes its sign, as if there were a potential.
+// Full steps. One that makes the balance worse has mostly thrown a sliding contact over to the other side: it is taken back to where the residual
+// along the step changes its sign, as if there were a potential.
 static bool solve_exact(usi_problem *p) {
     p->is_exact = true;
     double error = balance(p);
