@@ -169,11 +169,8 @@ static us_status find_near(usi_contacts *c) {
 
 // ---------------------------------------------------------------- points
 
-static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) { return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p)); }
-static inline usi_v4 to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
-
 static us_pose relative(const usi_carrier *A, const usi_carrier *B) {
-    us_pose X = {us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), to_local(A, B->p - A->p)};
+    us_pose X = {us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
     return X;
 }
 
@@ -197,8 +194,8 @@ static void reuse_points(usi_contacts *c, const usi_contact_state *now, const us
         const usi_anchor *a = &now->anchor[old->first + i];
         usi_point_now *p = next_point(c);
         if (!p) return;
-        p->n = to_world(A, a->normal);
-        p->p_A = A->p + to_world(A, a->p_A), p->p_B = B->p + to_world(B, a->p_B);
+        p->n = usi_to_world(A, a->normal);
+        p->p_A = A->p + usi_to_world(A, a->p_A), p->p_B = B->p + usi_to_world(B, a->p_B);
         p->p = 0.5 * (p->p_A + p->p_B);
         p->gap = usi_v4_dot(p->n, p->p_A - p->p_B) - margin;
         p->feature = a->feature;
@@ -221,7 +218,7 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     double reach = SAME_POINT + 2 * (c->grow[t->geom_a] + c->grow[t->geom_b]);
     for (int32_t i = t->first; i < t->first + t->n; i++) {
         if (c->point[i].old >= 0) continue;
-        us_vec3 p = to_local(A, c->point[i].p_A - A->p);
+        us_vec3 p = usi_to_local(A, c->point[i].p_A - A->p);
         double least = reach * reach;
         int32_t best = -1;
         for (int32_t j = 0; j < old->n; j++) {
@@ -260,7 +257,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
 // How far a shape reaches along a direction (of the world) from its node's origin.
 static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 d) {
     const usi_geom *g = &c->model->geom[geom];
-    us_vec3 local = to_local(k, d), in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
+    us_vec3 local = usi_to_local(k, d), in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
     return us_vec3_dot(in_G, us_geom_support(&g->geom, in_G)) + us_vec3_dot(local, g->X_NG.p);
 }
 
@@ -268,7 +265,7 @@ static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier
 static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
     if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
-    usi_v4 d = to_world(A, direction_A);
+    usi_v4 d = usi_to_world(A, direction_A);
     double between = usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
     // The nanometre is for rounding: what is dropped here would have had no point.
     return between > c->grow[t->geom_a] + c->grow[t->geom_b] + 1e-9;
@@ -282,7 +279,7 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     us_gap gap;
     if (!has_support(ga) || !has_support(gb) || us_geom_distance(&ga->geom, geom_pose(ga, A), &gb->geom, geom_pose(gb, B), &gap))
         return us_vec3_make(0, 0, 0);
-    return to_local(A, usi_v4_from(gap.normal));
+    return usi_to_local(A, usi_v4_from(gap.normal));
 }
 
 // Sorted like the pairs: by the lesser shape, then the greater one.

@@ -378,7 +378,6 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push) {
     next->n_touch[0] = c->n_touch, next->n_anchor[0] = c->n_point;
     if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
-    for (int32_t i = 0; i < c->n_touch; i++) next->touch[i].first = c->touch_now[i].first;
     solve_context x = {c, now, next, push};
     usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);
     bool ok = true;

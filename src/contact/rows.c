@@ -40,9 +40,6 @@ static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
     *s = usi_v4_cross(n, *t);
 }
 
-static inline usi_v4 to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
-static inline us_vec3 to_local(const usi_carrier *k, usi_v4 p) { return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p)); }
-
 static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
 
 static double reduced(double a, double b) { return isinf(a) ? b : isinf(b) ? a : a * b / (a + b); }
@@ -131,7 +128,7 @@ static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, c
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against each other: where edges cross it
 // follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
 static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
-    usi_v4 a = p->p_A - A->p - to_world(A, old->p_A), b = p->p_B - B->p - to_world(B, old->p_B), moved = a - b;
+    usi_v4 a = p->p_A - A->p - usi_to_world(A, old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     return fmin(usi_v4_dot(a, a), usi_v4_dot(b, b)) < ROLLED * ROLLED + 4 * usi_v4_dot(moved, moved);
 }
@@ -186,9 +183,9 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         usi_v4 ut = u - p->n * usi_v4_all(un);
         if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) k->mu = law->kinetic_friction;
         // A row that has become stiffer is stretched less by the same force.
-        usi_v4 xi = to_world(A, old->xi), g = to_world(A, old->g);
+        usi_v4 xi = usi_to_world(A, old->xi), g = usi_to_world(A, old->g);
         if (!old->is_sliding) {
-            usi_v4 measured = (A->p - B->p) + to_world(A, old->hold) - to_world(B, old->p_B), arc = measured - xi;
+            usi_v4 measured = (A->p - B->p) + usi_to_world(A, old->hold) - usi_to_world(B, old->p_B), arc = measured - xi;
             arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
             if (usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, A, B)) xi += arc;
         }
@@ -197,7 +194,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         k->b[1] = pull * usi_v4_dot(xi, k->d[1]), k->b[2] = pull * usi_v4_dot(xi, k->d[2]);
         for (int j = 0; j < 3; j++) k->g[j] = usi_v4_dot(g, k->d[j]);
         if (k->g[0] < 0) k->g[0] = 0;
-        turn = to_world(A, old->turn);
+        turn = usi_to_world(A, old->turn);
     }
     k->radius = k->mu * k->g[0];
     if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, turn);
@@ -272,7 +269,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
             double sum = h * stiffness + damping;
             usi_v4 turn = usi_v4_zero();
             for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all((damping * k->b[j] * sum / stiffness - k->g[j]) / sum);
-            a->turn = to_local(A, turn);
+            a->turn = usi_to_local(A, turn);
             continue;
         }
         double sum = 1 / (h * a->stiffness + a->damping), stretch = a->damping / a->stiffness;
@@ -287,13 +284,13 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
         }
-        a->xi = to_local(A, xi);
+        a->xi = usi_to_local(A, xi);
         // Where the ends are now: the step brings them apart by h u.
-        a->hold = to_local(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
-        a->g = to_local(A, g);
-        a->normal = to_local(A, p->n);
-        a->p_A = to_local(A, p->p_A - A->p);
-        a->p_B = to_local(B, p->p_B - B->p);
+        a->hold = usi_to_local(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        a->g = usi_to_local(A, g);
+        a->normal = usi_to_local(A, p->n);
+        a->p_A = usi_to_local(A, p->p_A - A->p);
+        a->p_B = usi_to_local(B, p->p_B - B->p);
         a->feature = p->feature;
         a->is_sliding = is_sliding;
     }

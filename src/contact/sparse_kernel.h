@@ -252,7 +252,8 @@ static inline bool usi_factor6(double *D, double *inv) {
     USI_SCALE6(0)
     USI_SCALE6(1)
     USI_SCALE6(2)
-    USI_SCALE6(3) USI_SCALE6(4)
+    USI_SCALE6(3)
+    USI_SCALE6(4)
 #undef USI_SCALE6
         usi_store6(D, &t);
     return ok;

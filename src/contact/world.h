@@ -62,6 +62,12 @@ typedef struct usi_carrier {
     int32_t first_geom, end_geom;
 } usi_carrier;
 
+// Vectors between the world's axes and a link's.
+static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) {
+    return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p));
+}
+static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
+
 // A contact point of this step.
 typedef struct usi_point_now {
     usi_v4 p, n;      // m, in the world: half way between the surfaces; from B to A
@@ -145,7 +151,7 @@ typedef struct usi_contacts {
     usi_arena fixed;  // what is made once
     void *block_memory;
     size_t block_size;
-    int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island, n_body, n_block;
+    int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
     int32_t max_contact, max_pair, max_block;
     bool has_joints;                           // some tree is not a free body
     bool is_fat_valid;                         // near holds the pairs of fat
