@@ -11,8 +11,12 @@
 static void print_help(const cli_command *command, const cli_option *options, int32_t n_option) {
     printf("%s: %s\n\nUsage: understudy %s", command->name, command->summary, command->name);
     if (command->operand) printf(command->needs_operand ? " %s" : " [%s]", command->operand);
+    for (int32_t i = 0; i < n_option; i++) {
+        if (options[i].kind == CLI_REST) printf(" [%s...]", options[i].name);
+    }
     printf(" [OPTIONS]\n\nOptions:\n");
     for (int32_t i = 0; i < n_option; i++) {
+        if (options[i].kind == CLI_REST) continue;
         char left[64];
         snprintf(left, sizeof left, "--%s%s%s", options[i].name, options[i].value ? " " : "", options[i].value ? options[i].value : "");
         printf("  %-23s %s%s\n", left, options[i].about, options[i].kind == CLI_LIST ? "; may be repeated" : "");
@@ -81,7 +85,9 @@ bool cli_parse_vector(const char *text, us_vec3 *out_vector) {
 static int fail_option(const cli_command *command, const cli_option *options, int32_t n_option, const char *name) {
     const char *names[64];
     int32_t n = 0;
-    for (; n < n_option && n < 63; n++) names[n] = options[n].name;
+    for (int32_t i = 0; i < n_option && n < 63; i++) {
+        if (options[i].kind != CLI_REST) names[n++] = options[i].name;
+    }
     names[n++] = "help";
     char remedy[160], element[64];
     const char *near = cli_nearest(name + strspn(name, "-"), names, n);
@@ -117,9 +123,10 @@ static int store(const cli_command *command, const cli_option *option, const cha
         *(int64_t *)option->target = x;
         break;
     }
-    case CLI_LIST: {
+    case CLI_LIST:
+    case CLI_REST: {
         cli_list *list = option->target;
-        if (list->n == CLI_LIST_MAX) return cli_fail(CLI_BAD_INPUT, element, remedy, "--%s is given more than %d times", option->name, CLI_LIST_MAX);
+        if (list->n == CLI_LIST_MAX) return cli_fail(CLI_BAD_INPUT, element, remedy, "%s is given more than %d times", option->name, CLI_LIST_MAX);
         list->item[list->n++] = value;
         break;
     }
@@ -129,7 +136,15 @@ static int store(const cli_command *command, const cli_option *option, const cha
 
 static const cli_option *find_option(const cli_option *options, int32_t n_option, const char *name, size_t length) {
     for (int32_t i = 0; i < n_option; i++) {
-        if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0) return &options[i];
+        if (options[i].kind != CLI_REST && strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0) return &options[i];
+    }
+    return NULL;
+}
+
+// Where a second operand and those after it go; NULL when a command takes one at most.
+static const cli_option *find_rest(const cli_option *options, int32_t n_option) {
+    for (int32_t i = 0; i < n_option; i++) {
+        if (options[i].kind == CLI_REST) return &options[i];
     }
     return NULL;
 }
@@ -146,6 +161,7 @@ int cli_parse(const cli_command *command, const cli_option *options, int32_t n_o
         }
     }
     const char *operand = NULL;
+    const cli_option *rest = find_rest(options, n_option);
     bool is_seen[64] = {false}, only_operands = false;
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
@@ -155,6 +171,11 @@ int cli_parse(const cli_command *command, const cli_option *options, int32_t n_o
         }
         if (only_operands || text[0] != '-' || text[1] == 0) {
             if (!command->operand) return cli_fail(CLI_BAD_INPUT, element, remedy, "takes no file, but \"%s\" is given", text);
+            if (operand && rest) {
+                int code = store(command, rest, text);
+                if (code != CLI_GO_ON) return code;
+                continue;
+            }
             if (operand)
                 return cli_fail(CLI_BAD_INPUT, element, remedy, "takes one %s, but \"%s\" and \"%s\" are given", command->operand, operand, text);
             operand = text;

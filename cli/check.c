@@ -367,6 +367,7 @@ static void print_text(const cli_load *load, const cli_world *world, const total
     putchar('\n');
     print_tree(spec);
     print_rest(spec);
+    cli_print_interfaces(spec, "");
     printf("in all\n  %d groups, %d links, %d joints, %d shapes, %d drives\n", (int)n.n_group, (int)n.n_link, (int)n.n_joint, (int)n.n_shape,
            (int)n.n_drive);
     printf("  %d positions (n_q), %d velocities (n_v), %d constraint rows", (int)sum->n.n_q, (int)sum->n.n_v, (int)sum->n.n_row);
@@ -604,6 +605,7 @@ static void print_json(const cli_load *load, const cli_world *world, const total
     cli_json_end(&json);
     json_shapes(&json, spec, n.n_shape);
     json_rest(&json, spec);
+    cli_json_interfaces(&json, spec);
     cli_json_integer(&json, "n_q", sum->n.n_q);
     cli_json_integer(&json, "n_v", sum->n.n_v);
     cli_json_integer(&json, "n_row", sum->n.n_row);

@@ -18,8 +18,9 @@
 // What the program returns to the shell.
 enum {
     CLI_OK = 0,
+    CLI_FOUND = 1,         // doctor: something is wrong
     CLI_BAD_INPUT = 2,     // a file, an option or a value that cannot be used
-    CLI_RUN_FAILED = 3,    // the motion diverged or a constraint could not be kept
+    CLI_RUN_FAILED = 3,    // the motion diverged or a constraint could not be kept; nobody answers; a replay that goes another way
     CLI_CANNOT_WRITE = 4,  // a file or standard output could not be written
 };
 
@@ -31,6 +32,7 @@ typedef enum cli_kind {
     CLI_NUMBER,   // double *; finite
     CLI_INTEGER,  // int64_t *
     CLI_LIST,     // cli_list *; may be given more than once
+    CLI_REST,     // cli_list *; what follows the operand; `name` is how the help calls it
 } cli_kind;
 
 enum { CLI_LIST_MAX = 64 };
@@ -151,8 +153,14 @@ void cli_json_numbers(cli_json *json, const char *key, const double *x, size_t n
 void cli_json_vector(cli_json *json, const char *key, us_vec3 a);
 void cli_json_error(cli_json *json, const char *key, const us_error *err, int32_t n_times);
 
+// ---- robots on the network (interface.c) ----
+
+void cli_print_interfaces(const us_spec *spec, const char *before);  // `before` stands before the first line; nothing where there is no robot
+void cli_json_interfaces(cli_json *json, const us_spec *spec);       // "clock_rate" and "network" of the object that is open
+
 // ---- the sub-commands ----
 
 extern const cli_command cli_command_run, cli_command_check, cli_command_info, cli_command_eval, cli_command_bench;
+extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record, cli_command_replay, cli_command_doctor;
 
 #endif

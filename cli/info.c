@@ -71,6 +71,7 @@ static void print_text(const cli_load *load, const cli_world *world) {
     }
     printf("\nmaterials: index, name\n");
     for (int32_t i = 0; i < n.n_material; i++) printf("  %3d %s\n", (int)i, us_model_material_name(model, (us_material){i}));
+    cli_print_interfaces(world->spec, "\n");
     printf("\nfields: block, name, type, count, bytes, unit, meaning\n");
     for (int32_t i = 0; i < n_field(world); i++) {
         us_field_info f = get_field(world, i);
@@ -172,6 +173,7 @@ static void print_json(const cli_load *load, const cli_world *world) {
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)us_sim_hash(world->sim));
     cli_json_text(&json, "state_hash", hash);
     json_tables(&json, world, &n);
+    cli_json_interfaces(&json, world->spec);
     cli_json_end(&json);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "network.h"
 #include "run.h"
 
 typedef struct run_options {
@@ -16,8 +17,8 @@ typedef struct run_options {
     int64_t every;
     double csv_rate;
     int64_t seed;
-    const char *restore, *save;
-    bool is_quiet, show_hash, is_headless;
+    const char *restore, *save, *record;
+    bool is_quiet, show_hash, is_headless, is_offline;
 } run_options;
 
 static const int64_t NOT_GIVEN = INT64_MIN;
@@ -219,11 +220,12 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
 // ---- the loop ----
 
 // Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit code.
-static int step_until(us_sim *sim, int64_t goal, recordings *all, cli_pace *pace, cli_status *status) {
+static int step_until(us_sim *sim, us_proxy *proxy, int64_t goal, recordings *all, cli_pace *pace, cli_status *status) {
     // A paced run is looked at while it runs: its files should not lag far behind.
     const int64_t show_every_ns = 100000000, flush_every_ns = 1000000000;
     int64_t flushed_ns = cli_now_ns(), tick = us_sim_get_tick(sim);
     if (!record(all, sim, tick)) return CLI_CANNOT_WRITE;
+    us_proxy_publish(proxy, sim);
     int64_t due_tick = next_due(all);
     int code = CLI_GO_ON;
     while (code == CLI_GO_ON && pace->n_done < goal && !stop_requested) {
@@ -234,7 +236,10 @@ static int step_until(us_sim *sim, int64_t goal, recordings *all, cli_pace *pace
             // To the next row without looking left or right.
             int64_t run = n - done < due_tick - tick ? n - done : due_tick - tick;
             int64_t i = 0;
-            while (i < run && us_sim_step(sim, NULL) == US_OK) i++;
+            while (i < run && us_sim_step(sim, NULL) == US_OK) {
+                us_proxy_publish(proxy, sim);
+                i++;
+            }
             tick += i;
             done += i;
             if (i < run) {
@@ -260,7 +265,7 @@ static int step_until(us_sim *sim, int64_t goal, recordings *all, cli_pace *pace
     return code;
 }
 
-static void print_start(const run_options *options, const cli_world *world, double rate, double goal) {
+static void print_start(const run_options *options, const cli_world *world, const cli_network *network, double rate, double goal) {
     us_model_counts n = us_model_get_counts(world->model);
     char pace[32] = "as fast as possible", length[48] = "until Ctrl-C";
     if (rate == 1) {
@@ -271,9 +276,13 @@ static void print_start(const run_options *options, const cli_world *world, doub
     if (isfinite(goal)) snprintf(length, sizeof length, "for %g s", goal);
     fprintf(stderr, "%s: %d degrees of freedom, %d constraint rows, %s at %g s, %s, %s\n", options->load.file, (int)n.n_v, (int)n.n_row,
             us_integrator_name(us_model_get_integrator(world->model)), us_model_get_step(world->model), pace, length);
+    if (network->bus) {
+        fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n", (int)us_proxy_n_robot(network->proxy),
+                us_proxy_n_robot(network->proxy) == 1 ? "" : "s", us_bus_vendor(network->bus), (int)us_bus_domain(network->bus));
+    }
 }
 
-static int run_world(const run_options *options, double rate, cli_world *world) {
+static int run_world(const run_options *options, double rate, cli_world *world, cli_network *network) {
     double step = us_model_get_step(world->model);
     int code = options->restore ? restore(world->sim, options->restore) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
@@ -285,6 +294,8 @@ static int run_world(const run_options *options, double rate, cli_world *world) 
     catch_signals();
     recordings all = {0};
     code = open_recordings(&all, options, world->spec, world->sim);
+    if (code == CLI_GO_ON && options->record) code = cli_network_record(network, world, &options->load, options->record);
+    if (code == CLI_GO_ON && !options->is_offline) code = cli_network_connect(network);
     // Where a recording goes to standard output, nothing else may.
     FILE *out = stdout;
     for (int32_t i = 0; i < all.n; i++) out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
@@ -292,10 +303,10 @@ static int run_world(const run_options *options, double rate, cli_world *world) 
     cli_pace pace = {0};
     if (code == CLI_GO_ON) {
         bool is_live = !options->is_quiet && cli_is_terminal(stderr);
-        if (is_live) print_start(options, world, rate, span);
+        if (is_live) print_start(options, world, network, rate, span);
         cli_status_start(&status, world->sim, is_live, isfinite(span) ? span : 0);
         cli_pace_start(&pace, rate, step);
-        code = step_until(world->sim, goal, &all, &pace, &status);
+        code = step_until(world->sim, network->proxy, goal, &all, &pace, &status);
         cli_status_clear(&status);
         if (!options->is_quiet) cli_status_summary(&status, world->sim, &pace, out);
         if (options->show_hash) fprintf(out, "hash %016llx\n", (unsigned long long)us_sim_hash(world->sim));
@@ -319,6 +330,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"values", CLI_TEXT, &o.values, "A,B,C", "write these values instead, for example elbow.q,tool.z,energy"},
         {"every", CLI_INTEGER, &o.every, "N", "a row every N steps (1)"},
         {"csv-rate", CLI_NUMBER, &o.csv_rate, "HZ", "a row HZ times per simulated second"},
+        {"record", CLI_TEXT, &o.record, "FILE", "write every sample and command, and the state's hash at every tick, to this MCAP file"},
+        {"offline", CLI_FLAG, &o.is_offline, NULL, "keep the robots off the network"},
         {"save", CLI_TEXT, &o.save, "SNAP", "write the state at the end to this file"},
         {"restore", CLI_TEXT, &o.restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
@@ -338,11 +351,14 @@ static int run(const cli_command *command, int argc, char **argv) {
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
     if (code == CLI_GO_ON) code = cli_compile(&world);
-    if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
+    cli_network network = {0};
+    if (code == CLI_GO_ON) code = cli_network_create(&network, &world);
     if (code == CLI_GO_ON) {
         cli_print_warnings(stderr, world.spec);
-        code = run_world(&o, rate, &world);
+        code = run_world(&o, rate, &world, &network);
     }
+    int closing = cli_network_close(&network, o.is_quiet, stderr);
+    if (code == CLI_OK && closing != CLI_GO_ON) code = closing;
     cli_world_fini(&world);
     return code;
 }

@@ -14,10 +14,33 @@ extern "C" {
 
 typedef struct us_sim us_sim;
 
+// A part takes part in every step: at the tick boundary it may look at the world and change the drives' commands. Its state lies inside the sim's,
+// where it is saved, hashed and restored with the rest; what it does must follow from that, from the world and from inputs that are recorded.
+enum { US_PART_VERSION = 1 };
+
+// What a part may write in a step. Drives as in us_command; they stay until the next change.
+typedef struct us_part_view {
+    void *state;  // state_size bytes, aligned to 64; the last tick's at entry
+    double *drive_position, *drive_velocity, *drive_torque, *drive_share;
+} us_part_view;
+
+typedef struct us_part {
+    int32_t version;  // US_PART_VERSION
+    const char *name;
+    size_t state_size;
+    void *context;                                           // must outlive the sim
+    void (*start)(void *context, us_sim *sim, void *state);  // at create and reset; the state is all 0 before. May be NULL
+    // Before the step from the sim's tick to the next. A status other than US_OK fails the step, which leaves the last tick whole. A number that is
+    // not finite in the drives' commands is refused.
+    us_status (*before)(void *context, us_sim *sim, us_part_view *view, us_error *err);
+} us_part;
+
 typedef struct us_sim_def {
     us_allocator allocator;
     bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
     int32_t n_thread;     // threads that share the islands of a step, the caller included; default 1. The result is the same for any number
+    int32_t n_part;
+    const us_part *parts;  // in the order in which they run; copied
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);
@@ -36,6 +59,7 @@ typedef struct us_command {
     const double *drive_position;  // n_drive
     const double *drive_velocity;  // n_drive
     const double *drive_torque;    // n_drive
+    const double *drive_share;     // n_drive: how much of its torque limit a drive has left, 0 .. 1; 0: it gives no torque; at the start 1
 } us_command;
 
 // Exactly one tick. `command` may be NULL.
@@ -46,11 +70,12 @@ US_API const us_error *us_sim_view_error(const us_sim *sim);
 US_API const us_model *us_sim_view_model(const us_sim *sim);
 US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
-US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);  // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);      // V_WB, world axes, at the link's origin. Cost: all kinematics
-US_API const double *us_sim_view_q(const us_sim *sim);            // n_q
-US_API const double *us_sim_view_v(const us_sim *sim);            // n_v
-US_API const double *us_sim_view_torque(const us_sim *sim);       // n_drive: what each drive gave in the last step (state)
+US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);       // X_WB; NaN for a bad index. Cost: the path to the root
+US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);           // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API const double *us_sim_view_q(const us_sim *sim);                 // n_q
+US_API const double *us_sim_view_v(const us_sim *sim);                 // n_v
+US_API const double *us_sim_view_torque(const us_sim *sim);            // n_drive: what each drive gave in the last step (state)
+US_API const void *us_sim_view_part(const us_sim *sim, int32_t part);  // its state after the last step; NULL for a bad index
 US_API us_status us_sim_set_state(us_sim *sim, const double *q,
                                   const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
 // One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs together with it are forgotten.

@@ -20,8 +20,9 @@ static joint_row element_row(const us_model *m, const usi_push *in, int32_t elem
     double torque =
         e->drive < 0 ? -e->kd * v + e->kp * (in->stuck[element] - q - h * v)
                      : in->drive_torque[e->drive] + e->kd * (in->drive_velocity[e->drive] - v) + e->kp * (in->drive_position[e->drive] - q - h * v);
-    bool is_low = torque<e->low, is_high = torque> e->high;
-    torque = is_low ? e->low : is_high ? e->high : torque;
+    double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_share[e->drive]);
+    bool is_low = torque<-most, is_high = torque> most;
+    torque = is_low ? -most : is_high ? most : torque;
     if (out_torque) *out_torque = torque;
     return (joint_row){h * torque, is_low || is_high ? 0 : h * (e->kd + h * e->kp)};
 }

@@ -255,7 +255,7 @@ static inline bool usi_factor6(double *D, double *inv) {
     USI_SCALE6(3)
     USI_SCALE6(4)
 #undef USI_SCALE6
-        usi_store6(D, &t);
+    usi_store6(D, &t);
     return ok;
 }
 

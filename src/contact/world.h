@@ -106,7 +106,7 @@ typedef struct usi_push {
     const double *q, *v;      // state at the start
     const double *torque;     // n_v or NULL
     const us_wrench *wrench;  // n_body or NULL
-    const double *drive_position, *drive_velocity, *drive_torque;
+    const double *drive_position, *drive_velocity, *drive_torque, *drive_share;
     double *drive_effort;   // out
     const double *stuck;    // n_element: where friction holds a joint
     double *out_q, *out_v;  // next state: written for touched trees

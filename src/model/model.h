@@ -84,6 +84,12 @@ typedef struct usi_element {
     int32_t reserved;
 } usi_element;
 
+// The bound that a drive has when it has a share of its strength (0 .. 1) left. One without a bound has all or nothing.
+static inline double usi_drive_bound(double bound, double share) {
+    if (share >= 1) return bound;
+    return share > 0 ? (isfinite(bound) ? share * bound : bound) : 0;
+}
+
 // A joint's limits: a stiff spring and damper on either side that only pushes. An infinite limit is none.
 typedef struct usi_stop {
     double kp, kd, lower, upper;

@@ -130,6 +130,7 @@ static us_status carry_drives(move *x) {
         if (k < 0) continue;
         const usi_drive *a = &m->drive[i], *b = &o->drive[k];
         to->drive_effort[i] = from->drive_effort[k];
+        to->drive_share[i] = from->drive_share[k];
         if (a->position != b->position || a->velocity != b->velocity || a->torque != b->torque) continue;
         to->drive_position[i] = from->drive_position[k];
         to->drive_velocity[i] = from->drive_velocity[k];
@@ -281,7 +282,10 @@ static us_status close_loops(us_sim *s, us_error *err) {
 
 us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!sim || !model) return us_error_set(err, US_ERR_ARG, NULL, "pass a sim and a model", "us_sim_replace: an argument is NULL");
-    us_sim_def def = {sim->allocator, sim->enable_profile, usi_pool_n_thread(sim->pool)};
+    us_sim_def def = {.allocator = sim->allocator, .enable_profile = sim->enable_profile, .n_thread = usi_pool_n_thread(sim->pool)};
+    if (sim->n_part > 0)
+        return us_error_set(err, US_ERR_ARG, NULL, "end the parts first, and begin them anew on the new model",
+                            "us_sim_replace: the sim has parts, which know the old model");
     us_sim *fresh = NULL;
     us_status status = us_sim_create(model, &def, &fresh, err);
     if (status) return status;

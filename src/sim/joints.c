@@ -23,7 +23,10 @@ static double linear_torque(const us_sim *s, const usi_element *e, const usi_sch
     return e->kp == 0 ? torque : torque + e->kp * (s->next.drive_position[e->drive] - q[e->q] - scheme->lead * v[e->v]);
 }
 
-static int bound_of(const usi_element *e, double torque) { return torque < e->low ? -1 : torque > e->high ? 1 : 0; }
+// What an element gives at most, upwards; downwards it is the same.
+static double most(const us_sim *s, const usi_element *e) { return e->drive < 0 ? e->high : usi_drive_bound(e->high, s->next.drive_share[e->drive]); }
+
+static int bound_of(double high, double torque) { return torque < -high ? -1 : torque > high ? 1 : 0; }
 
 // What a unit of acceleration takes from a spring and a damper; theta weighs the damper.
 static double slope(double kp, double kd, const usi_scheme *scheme, double theta) { return kp * scheme->spring + kd * theta * scheme->span; }
@@ -73,7 +76,7 @@ static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const 
         s->bound[k] = 0, s->torque[k] = 0;
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         s->torque[k] = linear_torque(s, e, scheme, q, v);
-        s->bound[k] = (int8_t)bound_of(e, s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
+        s->bound[k] = (int8_t)bound_of(most(s, e), s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
     }
     for (int32_t k = 0; k < m->n_stop; k++)
         s->side[k] = usi_is_touched(s, m->node[m->stop[k].v].tree) ? 0 : (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
@@ -99,7 +102,7 @@ static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
         if (s->bound[k] != 0) {
-            d->tau[e->v] += s->bound[k] < 0 ? e->low : e->high;
+            d->tau[e->v] += s->bound[k] * most(s, e);
             continue;
         }
         d->tau[e->v] += s->torque[k];
@@ -125,12 +128,13 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         double theta = theta_of(d, e->v, s->bound[k] ? scheme->span * e->kd : 0);
         double torque = s->torque[k] - slope(e->kp, e->kd, scheme, theta) * a[e->v];
-        int bound = bound_of(e, torque);
+        double high = most(s, e);
+        int bound = bound_of(high, torque);
         // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed otherwise.
         if (bound == -s->bound[k]) bound = 0;
         changed = changed || bound != s->bound[k];
         s->bound[k] = (int8_t)bound;
-        if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
+        if (e->drive >= 0) s->next.drive_effort[e->drive] = bound ? bound * high : torque;
     }
     for (int32_t k = 0; k < m->n_stop; k++) {
         const usi_stop *p = &m->stop[k];
@@ -185,10 +189,11 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
         double torque = s->torque[k] = linear_torque(s, e, &here, q, v);
-        int bound = bound_of(e, torque);
+        double high = most(s, e);
+        int bound = bound_of(high, torque);
         s->bound[k] = (int8_t)bound;
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
-        if (e->drive >= 0) s->next.drive_effort[e->drive] = bound < 0 ? e->low : bound > 0 ? e->high : torque;
+        if (e->drive >= 0) s->next.drive_effort[e->drive] = bound ? bound * high : torque;
     }
     for (int32_t k = 0; k < m->n_stop; k++) {
         const usi_stop *p = &m->stop[k];

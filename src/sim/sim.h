@@ -17,8 +17,10 @@
     X(double, drive_position, n_drive, "rad, m", "commanded position")                                                       \
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                                   \
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                                           \
+    X(double, drive_share, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")                              \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")                                \
-    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")
+    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")                                 \
+    X(uint8_t, part, n_part_byte, "", "what parts keep: us_part")
 
 typedef struct usi_state {
     void *block;
@@ -60,6 +62,9 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
+    us_part *part;  // n_part
+    int32_t n_part;
+    size_t n_part_byte;
     bool enable_profile;
     us_profile profile;
     us_error error;
@@ -74,7 +79,7 @@ static inline void usi_let_all_run(us_sim *s) {
     usi_run_all(s->dyn);
 }
 
-int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size);
+int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap, size_t *out_size);
 
 // How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that `spring` times its
 // stiffness joins the inertia; a damper at v + theta span a.
@@ -118,6 +123,13 @@ void usi_stick_here(us_sim *s);
 void usi_drag_stuck(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
+
+// Lets the parts change next's commands and states.
+us_status usi_run_parts(us_sim *s);
+// Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.
+us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err);
+// Their states at the start.
+void usi_start_parts(us_sim *s);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.
 us_status usi_diverged(us_sim *s, const char *stage, const char *remedy);

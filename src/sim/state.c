@@ -4,11 +4,11 @@
 #include "sim/sim.h"
 
 us_sim_def us_sim_def_default(void) {
-    us_sim_def d = {us_allocator_default(), false, 1};
+    us_sim_def d = {.allocator = us_allocator_default(), .n_thread = 1};
     return d;
 }
 
-int32_t usi_state_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
+int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
     const size_t n_element = (size_t)m->n_element;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material;
@@ -33,7 +33,7 @@ enum { MAX_FIELDS = 120 };
 
 static bool make_state(us_sim *s, usi_state *state) {
     usi_field f[MAX_FIELDS];
-    usi_state_fields(s->model, f, MAX_FIELDS, &s->state_size);
+    usi_state_fields(s->model, s->n_part_byte, f, MAX_FIELDS, &s->state_size);
     state->block = usi_alloc(&s->allocator, s->state_size, USI_ALIGN);
     if (!state->block) return false;
     memset(state->block, 0, s->state_size);
@@ -68,6 +68,7 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_position[i] = m->drive[i].position;
         s->now.drive_velocity[i] = m->drive[i].velocity;
         s->now.drive_torque[i] = m->drive[i].torque;
+        s->now.drive_share[i] = 1;
     }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++) s->now.contact.pair[i] = m->pair[i].values;
     usi_let_all_run(s);
@@ -84,6 +85,7 @@ static us_status start(us_sim *s, us_error *err) {
     }
     if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
+    usi_start_parts(s);
     return US_OK;
 }
 
@@ -99,11 +101,12 @@ us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **o
         s->enable_profile = d.enable_profile;
         status = us_dyn_create(model, &d.allocator, &s->dyn);
     }
+    if (!status) status = usi_take_parts(s, &d, err);
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
     if (!status && model->n_geom > 0) status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
     if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s))) status = US_ERR_MEMORY;
     if (status) {
-        us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
+        if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
     } else {
         us_sim_poison(s);
         status = start(s, err);
@@ -125,6 +128,7 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
+    usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_part));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
 }
 
@@ -152,7 +156,7 @@ static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 
 // The fields of the state, with as many elements as are in use: what lies beyond the last contact means nothing.
 static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
-    int32_t n = usi_state_fields(s->model, f, MAX_FIELDS, NULL);
+    int32_t n = usi_state_fields(s->model, s->n_part_byte, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
         // By name: arrays without elements share their place with the next one.
         if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)n_touch;
@@ -229,7 +233,7 @@ uint64_t us_sim_hash(const us_sim *s) {
 // ---------------------------------------------------------------- fields
 
 static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) {
-    int32_t n = usi_state_fields(s->model, out, MAX_FIELDS, NULL), total = n;
+    int32_t n = usi_state_fields(s->model, s->n_part_byte, out, MAX_FIELDS, NULL), total = n;
     for (int32_t i = 0; i < n; i++) blocks[i] = "state";
     total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);
     total += usi_dyn_fields(s->model, out + total, MAX_FIELDS, NULL);

@@ -26,7 +26,8 @@ void usi_carry_over(us_sim *s) {
     int32_t n_pair = s->model->n_material * s->model->n_material;
     if (n_pair > 0) memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
-    // The four drive arrays stand one behind the other.
+    if (s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
+    // The drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
         memcpy(s->next.drive_position, s->now.drive_position,
                (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
@@ -43,17 +44,18 @@ static us_status take_command(us_sim *s, const us_command *c) {
     const size_t bytes = (size_t)m->n_drive * sizeof(double);
     usi_carry_over(s);
     if (!c) return US_OK;
-    const double *const vectors[] = {c->torque, c->drive_position, c->drive_velocity, c->drive_torque, (const double *)c->wrench};
-    const int32_t sizes[] = {m->n_node, m->n_drive, m->n_drive, m->n_drive, 6 * m->n_body};
-    static const char *const names[] = {"torque", "drive_position", "drive_velocity", "drive_torque", "wrench"};
-    for (int k = 0; k < 5; k++) {
+    const double *const vectors[] = {c->torque, c->drive_position, c->drive_velocity, c->drive_torque, c->drive_share, (const double *)c->wrench};
+    const int32_t sizes[] = {m->n_node, m->n_drive, m->n_drive, m->n_drive, m->n_drive, 6 * m->n_body};
+    static const char *const names[] = {"torque", "drive_position", "drive_velocity", "drive_torque", "drive_share", "wrench"};
+    for (int k = 0; k < 6; k++) {
         for (int32_t i = 0; vectors[k] && i < sizes[k]; i++) {
-            if (!isfinite(vectors[k][i])) return refuse(s, names[k], k == 4 ? i / 6 : i);
+            if (!isfinite(vectors[k][i])) return refuse(s, names[k], k == 5 ? i / 6 : i);
         }
     }
     if (c->drive_position) memcpy(s->next.drive_position, c->drive_position, bytes);
     if (c->drive_velocity) memcpy(s->next.drive_velocity, c->drive_velocity, bytes);
     if (c->drive_torque) memcpy(s->next.drive_torque, c->drive_torque, bytes);
+    if (c->drive_share) memcpy(s->next.drive_share, c->drive_share, bytes);
     return US_OK;
 }
 
@@ -82,6 +84,7 @@ static us_status solve_contact(us_sim *s, const us_command *c) {
                            .drive_position = s->next.drive_position,
                            .drive_velocity = s->next.drive_velocity,
                            .drive_torque = s->next.drive_torque,
+                           .drive_share = s->next.drive_share,
                            .drive_effort = s->next.drive_effort,
                            .stuck = s->now.stuck,
                            .out_q = s->end_q,
@@ -217,7 +220,10 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     for (int stage = 0; stage < US_STAGE_COUNT && !status; stage++) {
         if (s->enable_profile) t[stage] = seconds_now();
         switch ((us_stage)stage) {
-        case US_STAGE_COMMAND: status = take_command(s, command); break;
+        case US_STAGE_COMMAND:
+            status = take_command(s, command);
+            if (!status) status = usi_run_parts(s);
+            break;
         case US_STAGE_COLLIDE: status = collide(s); break;
         case US_STAGE_CONTACT: status = solve_contact(s, command); break;
         case US_STAGE_DYNAMICS:

@@ -24,6 +24,8 @@ static us_status copy_lists(const us_spec *from, us_spec *to) {
     for (int32_t i = 0; i < from->n_pair && !status; i++) status = us_spec_add_pair(to, &from->pair[i], NULL);
     for (int32_t i = 0; i < from->n_exclude && !status; i++) status = us_spec_add_exclude(to, &from->exclude[i], NULL);
     for (int32_t i = 0; i < from->n_warning && !status; i++) status = us_spec_add_warning(to, &from->warning[i]);
+    for (int32_t i = 0; i < from->n_network && !status; i++) status = usi_network_put(to, &from->network[i]);
+    to->clock_rate = from->clock_rate;
     return status;
 }
 
@@ -162,6 +164,47 @@ static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
     return true;
 }
 
+// A robot on the network goes with its group. It loses the wheels and motors whose drives go: what is left still has an interface.
+static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
+    if (is_gone(p->group, s->n_group, d->group)) return false;
+    // The spec's own copies, which may be changed.
+    us_wheel_def *wheels = (us_wheel_def *)d->wheels;
+    us_motor_def *motors = (us_motor_def *)d->motors;
+    int32_t n_wheel = 0, n_motor = 0;
+    for (int32_t i = 0; i < d->n_wheel; i++) {
+        us_wheel_def w = wheels[i];
+        if (is_gone(p->drive, s->n_drive, w.drive)) continue;
+        w.drive = moved(p->drive, s->n_drive, w.drive);
+        w.steer = moved(p->drive, s->n_drive, w.steer);
+        wheels[n_wheel++] = w;
+    }
+    for (int32_t i = 0; i < d->n_motor; i++) {
+        us_motor_def m = motors[i];
+        if (is_gone(p->drive, s->n_drive, m.drive)) continue;
+        m.drive = moved(p->drive, s->n_drive, m.drive);
+        motors[n_motor++] = m;
+    }
+    d->n_wheel = n_wheel, d->n_motor = n_motor;
+    if (n_wheel == 0) d->locomotion = US_LOCOMOTION_NONE;
+    d->group = moved(p->group, s->n_group, d->group);
+    return true;
+}
+
+// Without the link that odometry tells of, it tells of the root again.
+static void name_bases(us_spec *s) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < s->n_network; i++) {
+        us_network_def *d = &s->network[i];
+        if (us_spec_find_link(s, d->base_frame) < 0) {
+            int32_t root = usi_group_root(s, d->group);
+            if (root < 0) continue;
+            d->base_frame = s->link[root].name;
+        }
+        s->network[n++] = *d;
+    }
+    s->n_network = n;
+}
+
 // Closes the gaps. Nothing here can fail. What is found by name goes first, while the names are still there.
 static void carry_out(us_spec *s, const plan *p) {
 #define CLOSE_GAPS(list)                                                   \
@@ -178,6 +221,7 @@ static void carry_out(us_spec *s, const plan *p) {
     CLOSE_GAPS(loop)
     CLOSE_GAPS(exclude)
     CLOSE_GAPS(shape)
+    CLOSE_GAPS(network)
     CLOSE_GAPS(drive)
 #undef CLOSE_GAPS
     int32_t n_joint = 0, n_link = 0, n_group = 0;
@@ -199,6 +243,7 @@ static void carry_out(us_spec *s, const plan *p) {
         if (p->group[i] >= 0) s->group[n_group++] = s->group[i];
     }
     s->n_joint = n_joint, s->n_link = n_link, s->n_group = n_group;
+    name_bases(s);
 }
 
 static void finish(us_spec *s, plan *p) {

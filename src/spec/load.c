@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "spec/scene.h"
+#include "understudy/network.h"
 
 us_load_def us_load_def_default(void) {
     us_load_def def = {.allocator = us_allocator_default(), .base = US_BASE_FIXED};
@@ -44,7 +45,14 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
         return usi_fail(r, US_ERR_NAME, root, "set parameters of scenes only", "a robot file has no parameter \"%.60s\" to set",
                         r->def->parameters[0] ? r->def->parameters[0] : "");
     }
-    return usi_urdf_read(r, doc, "", us_pose_identity(), r->def->base, NULL);
+    us_status status = usi_urdf_read(r, doc, "", us_pose_identity(), r->def->base, NULL);
+    if (status) return status;
+    // Alone in its world, it speaks without a namespace.
+    us_network_def network = us_network_def_default();
+    network.group = 0;
+    network.file = usi_xml_file(root);
+    network.line = usi_xml_line(root);
+    return usi_scene_added(r, root, us_spec_set_network(r->spec, &network));
 }
 
 // `text` NULL: from the file `path`.

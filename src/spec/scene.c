@@ -1,6 +1,7 @@
 // Reading a scene: the order in which its parts are understood.
 //
-//   expand     includes are taken in, ${...} is replaced             scene_expand.c
+//   expand     includes are taken in, repeats are written out,
+//              ${...} is replaced                                    scene_expand.c
 //   validate   the whole against the schema                          scene_schema.c
 //   plug-ins   models of contact                                     scene_plugin.c
 //   materials  and how they touch                                    scene_surface.c
@@ -10,10 +11,13 @@
 //   changes    of the robots' joints, start velocities of bases
 //   relations  drives, couplings, loops, links that never collide    scene_relation.c
 //   records    what to write                                         scene_relation.c
+//   network    how each robot appears on it                          scene_network.c
 #include "spec/scene.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "understudy/network.h"
 
 // ---- World ----
 
@@ -58,6 +62,18 @@ static us_status read_world(usi_reader *r, const xmlNode *node, us_world_def *w)
     return US_OK;
 }
 
+// How often the clock is sent: after the step is known, with which it is compared.
+static us_status read_clock_rate(usi_reader *r, const xmlNode *root, int32_t deepest) {
+    double rate = us_spec_get_clock_rate(r->spec);
+    us_status status = US_OK;
+    for (int32_t depth = deepest; depth >= 0; depth--) {
+        for (const xmlNode *n = usi_xml_child(root, "world"); n && !status; n = usi_xml_next(n, "world")) {
+            if (usi_xml_depth(n) == depth) status = usi_scene_clock_rate(r, n, &rate);
+        }
+    }
+    return status ? status : usi_scene_added(r, root, us_spec_set_clock_rate(r->spec, rate));
+}
+
 // The outermost file has the last word: included settings come first.
 static us_status read_worlds(usi_reader *r, const xmlNode *root) {
     us_world_def w = us_world_def_default();
@@ -80,7 +96,8 @@ static us_status read_worlds(usi_reader *r, const xmlNode *root) {
             before = n;
         }
     }
-    return usi_scene_added(r, root, us_spec_set_world(r->spec, &w));
+    us_status status = usi_scene_added(r, root, us_spec_set_world(r->spec, &w));
+    return status ? status : read_clock_rate(r, root, deepest);
 }
 
 // Shapes of the world itself: they stand still.
@@ -228,7 +245,7 @@ static us_status check_group_names(usi_reader *r, usi_scene_group *copy, int n) 
     return US_OK;
 }
 
-static us_status read_groups(usi_reader *r, const xmlNode *root) {
+static us_status read_groups(usi_reader *r, const xmlNode *root, const usi_scene_group **out_groups, int *out_n) {
     int n = 0, k = 0;
     for (const xmlNode *c = usi_xml_child(root, NULL); c; c = usi_xml_next(c, NULL)) n += is_group(c);
     usi_scene_group *groups = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups), *sorted = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups);
@@ -254,6 +271,8 @@ static us_status read_groups(usi_reader *r, const xmlNode *root) {
         if (!status) status = read_base_state(r, &groups[i]);
     }
     for (int i = 0; i < n && !status; i++) status = usi_scene_relations(r, &groups[i]);
+    *out_groups = groups;
+    *out_n = n;
     return status;
 }
 
@@ -286,9 +305,14 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = usi_scene_pairs(r, root);
     if (!status) status = read_worlds(r, root);
     if (!status) status = read_ground(r, root);
-    if (!status) status = read_groups(r, root);
+    const usi_scene_group *groups = NULL;
+    int n_group = 0;
+    if (!status) status = read_groups(r, root, &groups, &n_group);
     usi_scene_group outside = {.node = root, .name = "", .index = -1, .X_WG = us_pose_identity()};
     if (!status) status = usi_scene_relations(r, &outside);
     for (const xmlNode *n = usi_xml_child(root, "record"); n && !status; n = usi_xml_next(n, "record")) status = usi_scene_record(r, n);
+    for (int i = 0; i < n_group && !status; i++) {
+        if (usi_xml_is(groups[i].node, "robot")) status = usi_scene_network(r, &groups[i]);
+    }
     return status;
 }

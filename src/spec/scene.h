@@ -7,17 +7,22 @@
 // ---- scene_value.c: numbers with units ----
 
 // X(code, what, units): the quantities that have units. The units are listed as users may write them.
-#define USI_DIMENSION_LIST(X)                     \
-    X(USI_PLAIN, "a plain number", "")            \
-    X(USI_LENGTH, "a length", "m mm cm km in ft") \
-    X(USI_ANGLE, "an angle", "rad deg")           \
-    X(USI_TIME, "a time", "s ms us min")          \
-    X(USI_MASS, "a mass", "kg g t")               \
-    X(USI_FORCE, "a force", "N kN")               \
-    X(USI_TORQUE, "a torque", "Nm kNm")           \
-    X(USI_FREQUENCY, "a frequency", "Hz kHz")     \
-    X(USI_SPEED, "a speed", "m/s mm/s km/h")      \
-    X(USI_SPIN, "an angular speed", "rad/s deg/s rpm")
+#define USI_DIMENSION_LIST(X)                          \
+    X(USI_PLAIN, "a plain number", "")                 \
+    X(USI_LENGTH, "a length", "m mm cm km in ft")      \
+    X(USI_ANGLE, "an angle", "rad deg")                \
+    X(USI_TIME, "a time", "s ms us min")               \
+    X(USI_MASS, "a mass", "kg g t")                    \
+    X(USI_FORCE, "a force", "N kN")                    \
+    X(USI_TORQUE, "a torque", "Nm kNm")                \
+    X(USI_FREQUENCY, "a frequency", "Hz kHz")          \
+    X(USI_SPEED, "a speed", "m/s mm/s km/h")           \
+    X(USI_SPIN, "an angular speed", "rad/s deg/s rpm") \
+    X(USI_ACCELERATION, "an acceleration", "m/s^2")    \
+    X(USI_ENERGY, "an energy", "J kJ Wh kWh")          \
+    X(USI_POWER, "a power", "W kW")                    \
+    X(USI_VOLTAGE, "a voltage", "V mV kV")             \
+    X(USI_DATA_RATE, "a data rate", "B/s kB/s MB/s")
 
 typedef enum usi_dimension {
 #define USI_DIMENSION_ENUM(code, what, units) code,
@@ -34,7 +39,7 @@ usi_look usi_look_at(const xmlNode *node);
 // The element that has the attribute, or NULL.
 const xmlNode *usi_look_find(const usi_look *look, const char *name);
 
-enum { USI_LIST_LIMIT = 8 };  // numbers in one attribute
+enum { USI_LIST_LIMIT = 64 };  // numbers in one attribute
 
 // Reads up to `most` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI). *out_count is 0 when
 // the attribute is absent; more numbers than `most` are an error.
@@ -63,9 +68,10 @@ us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, u
 // The same for a text that stands by itself, without ${}.
 us_status usi_expression_plain(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
 
-// ---- scene_expand.c: includes and parameters ----
+// ---- scene_expand.c: includes, repeats and parameters ----
 
-// Takes in the included files, then replaces ${...} in all attributes but those of <parameter>. Afterwards there is no <include>.
+// Takes in the included files, writes out what is repeated, then replaces ${...} in all attributes but those of <parameter>. Afterwards there is no
+// <include> and no <repeat>.
 us_status usi_scene_expand(usi_reader *r, xmlDoc *doc);
 
 // ---- scene_schema.c: validation ----
@@ -120,6 +126,10 @@ us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group);
 us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group);  // drives, couplings, loops
 us_status usi_scene_record(usi_reader *r, const xmlNode *node);
 us_status usi_scene_plugins(usi_reader *r, const xmlNode *root);  // scene_plugin.c
+
+// scene_network.c: all that a robot says about its network, after all drives; the rate of the clock, an attribute of <world>, after its step.
+us_status usi_scene_network(usi_reader *r, const usi_scene_group *group);
+us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out);
 
 usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);  // of a position; USI_PLAIN for quaternions
 usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);   // of a velocity

@@ -1,6 +1,6 @@
-// Before a scene is read: included files are taken in, and ${...} is replaced.
+// Before a scene is read: included files are taken in, <repeat> is written out, and ${...} is replaced.
 //
-// Both happen in the tree, not in the text, so that every element keeps the file and line in which it was written. Included
+// All this happens in the tree, not in the text, so that every element keeps the file and line in which it was written. Included
 // elements carry their file with them (usi_source). Parameters are looked up when they are used, so that they may be defined
 // in any order; of several definitions that in the outermost file wins, and the caller's (--set) over all.
 #include <limits.h>
@@ -15,6 +15,8 @@ enum {
     INCLUDE_LIMIT = 1000,  // files in all: 16 levels of files that each include two others would be 65536
     PARAMETER_DEPTH = 32,  // parameters that use parameters
     VALUE_LIMIT = 4096,    // bytes of an attribute after substitution
+    REPEAT_LIMIT = 10000,  // copies by one <repeat>
+    COPY_LIMIT = 1000000,  // nodes in all that they consist of
 };
 
 typedef struct parameter {
@@ -30,6 +32,7 @@ typedef struct expansion {
     parameter *parameters;
     int32_t n_parameter, cap_parameter;
     int32_t n_include;
+    int64_t n_copy;                        // nodes made by <repeat>
     const char *stack[INCLUDE_DEPTH + 1];  // canonical names of the files being read
     const xmlNode *place;                  // where the substitution at hand stands
     int depth;                             // of parameters being looked up
@@ -231,6 +234,83 @@ static us_status substitute_tree(expansion *e, xmlNode *root) {
     return US_OK;
 }
 
+// ---- Repeats ----
+
+static us_status check_repeat(expansion *e, xmlNode *node, int32_t *out_start, int32_t *out_count) {
+    usi_reader *r = e->r;
+    for (const xmlAttr *a = node->properties; a; a = a->next) {
+        const char *name = (const char *)a->name;
+        if (strcmp(name, "name") == 0 || strcmp(name, "count") == 0 || strcmp(name, "start") == 0) continue;
+        return usi_fail(r, US_ERR_SCHEMA, node, "allowed: name count start", "<repeat> has no attribute \"%.60s\"", name);
+    }
+    const char *name = usi_xml_attr(node, "name");
+    if (!name) return usi_fail(r, US_ERR_SCHEMA, node, "write <repeat name=\"i\" count=\"10\">", "<repeat> lacks the attribute \"name\"");
+    if (!is_parameter_name(name) || strcmp(name, "pi") == 0 || strcmp(name, "deg") == 0 || strlen(name) > 100 || find_parameter(e, name)) {
+        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit, and no name of a <parameter>",
+                        "the count cannot be called \"%.60s\"", name);
+    }
+    us_status status = usi_xml_int(r, node, "count", true, out_count);
+    if (!status) status = usi_xml_int(r, node, "start", false, out_start);
+    if (status) return status;
+    if (*out_count < 1 || *out_count > REPEAT_LIMIT) {
+        return usi_fail(r, US_ERR_VALUE, node, "write a count from 1 to 10000", "count: %d copies cannot be made", (int)*out_count);
+    }
+    if (*out_start < -1000000 || *out_start > 1000000) {
+        return usi_fail(r, US_ERR_VALUE, node, "write a start between -1000000 and 1000000", "start: %d is too far from 0", (int)*out_start);
+    }
+    for (xmlNode *n = next_in_tree(node, node); n; n = next_in_tree(n, node)) {
+        if (n->parent == node && (usi_xml_is(n, "parameter") || usi_xml_is(n, "include") || usi_xml_is(n, "repeat") || usi_xml_is(n, "world"))) {
+            return usi_fail(r, US_ERR_SCHEMA, n, "put it outside", "<%.60s> is not allowed in <repeat>", (const char *)n->name);
+        }
+        e->n_copy += *out_count;
+    }
+    if (e->n_copy <= COPY_LIMIT) return US_OK;
+    return usi_fail(r, US_ERR_LIMIT, node, "repeat less often, or less of it", "the copies would be more than %d nodes", COPY_LIMIT);
+}
+
+// Puts the copies of everything inside in front of the <repeat>, each with the value of its count.
+static us_status repeat(expansion *e, xmlNode *node) {
+    usi_reader *r = e->r;
+    int32_t start = 0, count = 0;
+    us_status status = substitute_attributes(e, node);
+    if (!status) status = check_repeat(e, node, &start, &count);
+    if (status) return status;
+    if (usi_grow(&r->def->allocator, (void **)&e->parameters, e->n_parameter, &e->cap_parameter, sizeof *e->parameters)) return usi_fail_memory(r);
+    int32_t index = e->n_parameter++;
+    for (int32_t i = 0; i < count && !status; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", (int)(start + i));
+        e->parameters[index] = (parameter){.name = usi_xml_attr(node, "name"), .text = text, .node = node};
+        // What other parameters make of the count changes with it.
+        for (int32_t k = 0; k < e->n_parameter; k++) e->parameters[k].value = NULL;
+        for (xmlNode *child = node->children; child && !status; child = child->next) {
+            if (child->type != XML_ELEMENT_NODE) continue;
+            xmlNode *copy = xmlCopyNode(child, 1);
+            if (!copy) return usi_fail_memory(r);
+            copy->_private = node->_private;
+            xmlAddPrevSibling(node, copy);
+            for (xmlNode *n = copy; n && !status; n = next_in_tree(n, copy)) {
+                if (n->type == XML_ELEMENT_NODE) status = substitute_attributes(e, n);
+            }
+        }
+    }
+    e->n_parameter--;
+    for (int32_t k = 0; k < e->n_parameter; k++) e->parameters[k].value = NULL;
+    return status;
+}
+
+static us_status repeat_all(expansion *e, xmlNode *root) {
+    for (xmlNode *n = root->children, *next; n; n = next) {
+        next = n->next;
+        if (!usi_xml_is(n, "repeat")) continue;
+        us_status status = repeat(e, n);
+        if (status) return status;
+        xmlUnlinkNode(n);
+        xmlFreeNode(n);
+    }
+    return US_OK;
+}
+
 // ---- Includes ----
 
 // Scene files have no namespaces; a reference to a schema on the root (xsi:...) is what editors put there.
@@ -370,6 +450,7 @@ us_status usi_scene_expand(usi_reader *r, xmlDoc *doc) {
     e.stack[0] = canonical(r, doc->URL ? (const char *)doc->URL : "");
     status = e.stack[0] ? take_in(&e, root, 0) : usi_fail_memory(r);
     if (!status) status = check_given(&e);
+    if (!status) status = repeat_all(&e, root);
     if (!status) status = substitute_tree(&e, root);
     // A parameter that nobody uses may still be wrong: it is looked up all the same.
     for (int32_t i = 0; i < e.n_parameter && !status; i++) {

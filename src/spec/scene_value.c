@@ -25,12 +25,16 @@ static const struct {
     usi_dimension dimension;
     double in_si;
 } units_known[] = {
-    {"m", USI_LENGTH, 1},          {"mm", USI_LENGTH, 1e-3},   {"cm", USI_LENGTH, 1e-2},     {"km", USI_LENGTH, 1e3},      {"in", USI_LENGTH, 0.0254},
-    {"ft", USI_LENGTH, 0.3048},    {"rad", USI_ANGLE, 1},      {"deg", USI_ANGLE, PI / 180}, {"s", USI_TIME, 1},           {"ms", USI_TIME, 1e-3},
-    {"us", USI_TIME, 1e-6},        {"min", USI_TIME, 60},      {"kg", USI_MASS, 1},          {"g", USI_MASS, 1e-3},        {"t", USI_MASS, 1e3},
-    {"N", USI_FORCE, 1},           {"kN", USI_FORCE, 1e3},     {"Nm", USI_TORQUE, 1},        {"kNm", USI_TORQUE, 1e3},     {"Hz", USI_FREQUENCY, 1},
-    {"kHz", USI_FREQUENCY, 1e3},   {"m/s", USI_SPEED, 1},      {"mm/s", USI_SPEED, 1e-3},    {"km/h", USI_SPEED, 1 / 3.6}, {"rad/s", USI_SPIN, 1},
-    {"deg/s", USI_SPIN, PI / 180}, {"rpm", USI_SPIN, PI / 30},
+    {"m", USI_LENGTH, 1},        {"mm", USI_LENGTH, 1e-3},      {"cm", USI_LENGTH, 1e-2},     {"km", USI_LENGTH, 1e3},
+    {"in", USI_LENGTH, 0.0254},  {"ft", USI_LENGTH, 0.3048},    {"rad", USI_ANGLE, 1},        {"deg", USI_ANGLE, PI / 180},
+    {"s", USI_TIME, 1},          {"ms", USI_TIME, 1e-3},        {"us", USI_TIME, 1e-6},       {"min", USI_TIME, 60},
+    {"kg", USI_MASS, 1},         {"g", USI_MASS, 1e-3},         {"t", USI_MASS, 1e3},         {"N", USI_FORCE, 1},
+    {"kN", USI_FORCE, 1e3},      {"Nm", USI_TORQUE, 1},         {"kNm", USI_TORQUE, 1e3},     {"Hz", USI_FREQUENCY, 1},
+    {"kHz", USI_FREQUENCY, 1e3}, {"m/s", USI_SPEED, 1},         {"mm/s", USI_SPEED, 1e-3},    {"km/h", USI_SPEED, 1 / 3.6},
+    {"rad/s", USI_SPIN, 1},      {"deg/s", USI_SPIN, PI / 180}, {"rpm", USI_SPIN, PI / 30},   {"m/s^2", USI_ACCELERATION, 1},
+    {"J", USI_ENERGY, 1},        {"kJ", USI_ENERGY, 1e3},       {"Wh", USI_ENERGY, 3600},     {"kWh", USI_ENERGY, 3.6e6},
+    {"W", USI_POWER, 1},         {"kW", USI_POWER, 1e3},        {"V", USI_VOLTAGE, 1},        {"mV", USI_VOLTAGE, 1e-3},
+    {"kV", USI_VOLTAGE, 1e3},    {"B/s", USI_DATA_RATE, 1},     {"kB/s", USI_DATA_RATE, 1e3}, {"MB/s", USI_DATA_RATE, 1e6},
 };
 enum { N_UNIT = sizeof units_known / sizeof units_known[0], NO_UNIT = -1, BAD_UNIT = -2 };
 
@@ -109,7 +113,8 @@ static us_status fail_unit(usi_reader *r, const xmlNode *node, const char *name,
         return usi_fail(r, US_ERR_VALUE, node, "separate numbers by blanks: 1 2 3", "%s: the numbers are separated by \"%c\"", name, m->unit_text[0]);
     }
     return usi_fail(r, US_ERR_VALUE, node,
-                    "known units: m mm cm km in ft, rad deg, s ms us min, kg g t, N kN, Nm kNm, Hz kHz, m/s mm/s km/h, rad/s deg/s rpm",
+                    "known units: m mm cm km in ft, rad deg, s ms us min, kg g t, N kN, Nm kNm, Hz kHz, m/s mm/s km/h, rad/s deg/s rpm, m/s^2, "
+                    "J kJ Wh kWh, W kW, V mV kV, B/s kB/s MB/s",
                     "%s: \"%.*s\" is neither a number nor a known unit", name, clip(m->unit_length), m->unit_text);
 }
 

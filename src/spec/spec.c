@@ -96,6 +96,7 @@ us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec) {
     memset(spec, 0, sizeof *spec);
     usi_arena_init(&spec->texts, &a);
     spec->world = us_world_def_default();
+    spec->clock_rate = 200;
     *out_spec = spec;
     return US_OK;
 }
@@ -106,6 +107,7 @@ void us_spec_destroy(us_spec *spec) {
 #define FREE_LIST(type, list) usi_release(&a, spec->list, (size_t)spec->cap_##list * sizeof(type), _Alignof(max_align_t));
     USI_SPEC_LISTS(FREE_LIST)
     FREE_LIST(us_interaction, interaction)
+    FREE_LIST(us_network_def, network)
 #undef FREE_LIST
     usi_arena_fini(&spec->texts);
     usi_release(&a, spec, sizeof *spec, _Alignof(us_spec));

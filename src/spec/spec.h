@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "understudy/interaction.h"
+#include "understudy/network.h"
 #include "understudy/spec.h"
 
 // X(type, list): each list is a growing array `list` with n_list elements and room for cap_list.
@@ -30,10 +31,31 @@ struct us_spec {
     int32_t n_##list, cap_##list;
     USI_SPEC_LISTS(SPEC_LIST)
     SPEC_LIST(us_interaction, interaction)  // models of contact that were registered; their names are copies
+    SPEC_LIST(us_network_def, network)      // at most one for each group
 #undef SPEC_LIST
+    double clock_rate;  // Hz
 };
 
 // A copy of properties and all their texts in an arena. False without memory.
 bool usi_properties_keep(usi_arena *arena, const us_property **properties, int32_t n);
+
+// ---- network.c ----
+
+enum {
+    USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
+    USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
+};
+
+bool usi_is_ros_name(const char *text, bool allows_slash);
+// The nearest name that usi_is_ros_name allows; "" of "".
+void usi_ros_name_make(const char *text, char *out, size_t cap);
+bool usi_is_frame_prefix(const char *text);
+bool usi_is_motor_name(const char *text);
+// Whether a robot with so many wheels, n_steer of them steered, can move in this way (not US_LOCOMOTION_NONE).
+bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
+// The link of a group that hangs on no other link of it, or -1.
+int32_t usi_group_root(const us_spec *spec, int32_t group);
+// Copies a definition that was checked before.
+us_status usi_network_put(us_spec *spec, const us_network_def *def);
 
 #endif

@@ -156,7 +156,7 @@ static void nothing_is_allocated_after_create(void **state) {
             assert_int_equal(us_sim_create(m, &def, &sim, NULL), US_OK);
             assert_int_equal(us_dyn_create(m, &t.allocator, &d), US_OK);
             memset(&b, 0, sizeof b);
-            us_command c = {b.torque, b.wrench, b.target, b.target, b.target};
+            us_command c = {b.torque, b.wrench, b.target, b.target, b.target, NULL};
             int64_t before = t.n_alloc, live = t.n_live;
             long heap = n_heap;
             us_status status = US_OK;

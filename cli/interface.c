@@ -1,0 +1,137 @@
+// How robots appear on the network, for `check` and `info`: as text and as JSON.
+#include <string.h>
+
+#include "cli.h"
+#include "understudy/network.h"
+
+static const char *drive_name(const us_spec *spec, int32_t drive) {
+    const us_drive_def *d = us_spec_view_drive(spec, drive);
+    return d && d->name ? d->name : "?";
+}
+
+static bool is_perfect(const us_link_model *l) { return l->delay == 0 && l->jitter == 0 && l->loss == 0 && l->bandwidth == 0 && l->n_outage == 0; }
+
+static void print_link(const char *name, const us_link_model *l) {
+    if (is_perfect(l)) return;
+    printf("    %s: delay %.6g s, jitter %.6g s, loss %.6g", name, l->delay, l->jitter, l->loss);
+    if (l->bandwidth > 0) printf(", %.6g bytes/s", l->bandwidth);
+    for (int32_t i = 0; i < l->n_outage; i++) printf("%s%.6g to %.6g s", i == 0 ? ", none from " : " and ", l->outages[2 * i], l->outages[2 * i + 1]);
+    putchar('\n');
+}
+
+static void print_topics(const us_network_def *d) {
+    printf("    sends");
+    const char *comma = "";
+    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+        if (d->rate[i] == 0 || (i == US_TOPIC_BATTERY_STATE && d->battery_capacity == 0)) continue;
+        bool is_once = i == US_TOPIC_TF_STATIC || i == US_TOPIC_ROBOT_DESCRIPTION;
+        printf("%s %s", comma, us_topic_kind_name((us_topic_kind)i));
+        if (!is_once) printf(" %.6g Hz", d->rate[i]);
+        comma = ",";
+    }
+    printf("%s\n", comma[0] ? "" : " nothing");
+}
+
+static void print_wheels(const us_network_def *d) {
+    if (d->locomotion == US_LOCOMOTION_NONE) return;
+    printf("    moves on %d wheels, %s", (int)d->n_wheel, us_locomotion_name(d->locomotion));
+    if (d->max_speed > 0) printf(", at most %.6g m/s", d->max_speed);
+    if (d->max_turn > 0) printf(", at most %.6g rad/s", d->max_turn);
+    if (d->max_acceleration > 0) printf(", accelerates with %.6g m/s^2", d->max_acceleration);
+    putchar('\n');
+}
+
+void cli_print_interfaces(const us_spec *spec, const char *before) {
+    bool has_title = false;
+    for (int32_t g = 0; g < us_spec_get_counts(spec).n_group; g++) {
+        const us_network_def *d = us_spec_view_network(spec, g);
+        if (!d) continue;
+        if (!has_title) printf("%snetwork, clock at %.6g Hz\n", before, us_spec_get_clock_rate(spec));
+        has_title = true;
+        printf("  %s", us_spec_view_group(spec, g)->name);
+        if (d->is_off) {
+            printf(" is off\n");
+            continue;
+        }
+        printf(" as /%s, node %s, frames %s..., base %s, ", d->namespace_, d->node, d->frame_prefix, d->base_frame);
+        if (d->timeout > 0) {
+            printf("stops after %.6g s without a command\n", d->timeout);
+        } else {
+            printf("keeps its last command\n");
+        }
+        print_topics(d);
+        print_link("uplink", &d->uplink);
+        print_link("downlink", &d->downlink);
+        print_wheels(d);
+        if (d->battery_capacity > 0)
+            printf("    battery %.6g Wh, %.6g V, %.6g W idle\n", d->battery_capacity / 3600, d->battery_voltage, d->battery_idle);
+        if (d->motor_port > 0) printf("    motors on port %d:", (int)d->motor_port);
+        for (int32_t i = 0; i < d->n_motor; i++) printf("%s %s %s", i > 0 ? "," : "", d->motors[i].name, drive_name(spec, d->motors[i].drive));
+        if (d->motor_port > 0) putchar('\n');
+    }
+}
+
+static void json_link(cli_json *json, const char *key, const us_link_model *l) {
+    cli_json_begin_short(json, key, '{');
+    cli_json_number(json, "delay", l->delay);
+    cli_json_number(json, "jitter", l->jitter);
+    cli_json_number(json, "loss", l->loss);
+    cli_json_number(json, "bandwidth", l->bandwidth);
+    cli_json_numbers(json, "outages", l->outages, 2 * (size_t)l->n_outage);
+    cli_json_end(json);
+}
+
+static void json_wheels(cli_json *json, const us_spec *spec, const us_network_def *d) {
+    cli_json_begin(json, "wheels", '[');
+    for (int32_t i = 0; i < d->n_wheel; i++) {
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "drive", drive_name(spec, d->wheels[i].drive));
+        cli_json_text(json, "steer", d->wheels[i].steer < 0 ? NULL : drive_name(spec, d->wheels[i].steer));
+        cli_json_number(json, "radius", d->wheels[i].radius);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+    cli_json_begin(json, "motors", '[');
+    for (int32_t i = 0; i < d->n_motor; i++) {
+        cli_json_begin_short(json, NULL, '{');
+        cli_json_text(json, "name", d->motors[i].name);
+        cli_json_text(json, "drive", drive_name(spec, d->motors[i].drive));
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}
+
+void cli_json_interfaces(cli_json *json, const us_spec *spec) {
+    cli_json_number(json, "clock_rate", us_spec_get_clock_rate(spec));
+    cli_json_begin(json, "network", '[');
+    for (int32_t g = 0; g < us_spec_get_counts(spec).n_group; g++) {
+        const us_network_def *d = us_spec_view_network(spec, g);
+        if (!d) continue;
+        cli_json_begin(json, NULL, '{');
+        cli_json_text(json, "robot", us_spec_view_group(spec, g)->name);
+        cli_json_bool(json, "enabled", !d->is_off);
+        cli_json_text(json, "namespace", d->namespace_);
+        cli_json_text(json, "frame_prefix", d->frame_prefix);
+        cli_json_text(json, "node", d->node);
+        cli_json_text(json, "base", d->base_frame);
+        cli_json_number(json, "timeout", d->timeout);
+        cli_json_begin_short(json, "rates", '{');
+        for (int i = 0; i < US_TOPIC_COUNT; i++) cli_json_number(json, us_topic_kind_name((us_topic_kind)i), d->rate[i]);
+        cli_json_end(json);
+        json_link(json, "uplink", &d->uplink);
+        json_link(json, "downlink", &d->downlink);
+        cli_json_text(json, "locomotion", us_locomotion_name(d->locomotion));
+        cli_json_number(json, "max_speed", d->max_speed);
+        cli_json_number(json, "max_turn", d->max_turn);
+        cli_json_number(json, "max_acceleration", d->max_acceleration);
+        cli_json_number(json, "track_scale", d->track_scale);
+        cli_json_number(json, "battery_capacity", d->battery_capacity);
+        cli_json_number(json, "battery_idle", d->battery_idle);
+        cli_json_number(json, "battery_voltage", d->battery_voltage);
+        cli_json_integer(json, "motor_port", d->motor_port);
+        cli_json_number(json, "motor_rate", d->motor_rate);
+        json_wheels(json, spec, d);
+        cli_json_end(json);
+    }
+    cli_json_end(json);
+}

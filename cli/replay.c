@@ -1,0 +1,363 @@
+// understudy replay: says on the network again what was recorded, or runs a recording again and proves that it is the same.
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bus.h"
+#include "understudy/proxy.h"
+#include "understudy/record.h"
+
+typedef struct replay_options {
+    const char *path, *scene, *rate, *topics;
+    cli_load load;  // what shall differ from the recorded run: set, path, base
+    bool is_verify, is_quiet;
+} replay_options;
+
+// ---- onto the network ----
+
+typedef struct player {
+    const replay_options *options;
+    us_recording *recording;
+    us_recording_info info;
+    cli_bus bus;
+    int32_t n_writer;
+    us_writer **writers;  // by channel; NULL: left out
+    int64_t n_sent, n_dropped;
+} player;
+
+static int parse_rate(const char *text, double *out_rate) {
+    char *end = NULL;
+    if (!text || strcmp(text, "real") == 0) {
+        *out_rate = 1;
+    } else if (strcmp(text, "max") == 0) {
+        *out_rate = INFINITY;
+    } else {
+        *out_rate = strtod(text, &end);
+        if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
+            return cli_fail(CLI_BAD_INPUT, "understudy replay", "write --rate real, --rate max, or a number above 0 such as --rate 2",
+                            "--rate: \"%s\" is no pace", text);
+        }
+    }
+    return CLI_GO_ON;
+}
+
+// True when the list "A,B" names the topic, or there is no list.
+static bool is_wanted(const char *list, const char *topic) {
+    if (!list) return true;
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ",");
+        const char *name = topic + (at[0] == '/' ? 0 : 1);
+        if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
+        at += n + (at[n] ? 1 : 0);
+    }
+    return false;
+}
+
+static int fail_topics(const player *p) {
+    const char **names = cli_allocate((size_t)p->info.n_channel, sizeof *names);
+    char remedy[384] = "the recording has no topics that can be played", wanted[CLI_NAME_MAX];
+    for (int32_t i = 0; i < p->info.n_channel; i++) names[i] = us_recording_get_channel(p->recording, i).topic;
+    snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(p->options->topics ? p->options->topics : "", ","),
+             p->options->topics ? p->options->topics : "");
+    const char *near = cli_nearest(wanted, names, p->info.n_channel);
+    if (near) snprintf(remedy, sizeof remedy, "did you mean %.200s?", near);
+    free(names);
+    if (!p->options->topics)
+        return cli_fail(CLI_BAD_INPUT, p->options->path, "record again, with a robot on the network", "nothing in it can be played");
+    return cli_fail(CLI_BAD_INPUT, p->options->path, remedy, "it has none of the topics \"%s\"", p->options->topics);
+}
+
+static int add_writers(player *p, int32_t node) {
+    p->writers = cli_allocate((size_t)p->info.n_channel, sizeof *p->writers);
+    for (int32_t i = 0; i < p->info.n_channel; i++) {
+        us_channel_info channel = us_recording_get_channel(p->recording, i);
+        // What the simulation keeps for itself is not said on the network.
+        if (strncmp(channel.topic, "/understudy/", 12) == 0 || channel.topic[0] != '/' || !is_wanted(p->options->topics, channel.topic)) continue;
+        const us_message_type *type = strcmp(channel.encoding, "cdr") == 0 ? us_message_find(channel.type) : NULL;
+        if (!type) {
+            cli_warn("play it with ros2 bag, which has its definition", "%s is left out: its type %s (%s) is not known here", channel.topic,
+                     channel.type, channel.encoding);
+            continue;
+        }
+        us_topic_def def = {.topic = channel.topic, .type = type, .qos = us_qos_for_topic(channel.topic, type), .node = node};
+        us_error err = {0};
+        if (us_bus_add_writer(p->bus.bus, &def, &p->writers[i], &err)) {
+            cli_print_error(&err);
+            return CLI_RUN_FAILED;
+        }
+        p->n_writer++;
+    }
+    return p->n_writer > 0 ? CLI_GO_ON : fail_topics(p);
+}
+
+static bool has_writer(const player *p, const char *dds_topic) {
+    for (int32_t i = 0; i < p->info.n_channel; i++) {
+        if (p->writers[i] && strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0) return true;
+    }
+    return false;
+}
+
+// Gives those who listen already the time to find us, and tells of others who write the same.
+static void meet_others(player *p) {
+    cli_bus_settle(&p->bus, 1);
+    int32_t n_heard = 0;
+    double until = cli_clock() + 1;
+    for (int32_t i = 0; i < p->bus.n_endpoint; i++) n_heard += !p->bus.endpoints[i].is_writer && has_writer(p, p->bus.endpoints[i].topic);
+    for (int32_t n_match = 0; n_match < n_heard && cli_clock() < until && !cli_is_stopped(); cli_pause(0.01)) {
+        n_match = 0;
+        for (int32_t i = 0; i < p->info.n_channel; i++) n_match += us_writer_n_match(p->writers[i]);
+    }
+    int32_t n_other = 0;
+    const us_endpoint *other = NULL;
+    for (int32_t i = 0; i < p->bus.n_endpoint; i++) {
+        const us_endpoint *e = &p->bus.endpoints[i];
+        if (!e->is_writer || !cli_is_ros_topic(e->topic) || !has_writer(p, e->topic)) continue;
+        n_other++;
+        if (!other) other = e;
+    }
+    if (other)
+        cli_warn("stop the other program, or play on another ROS_DOMAIN_ID", "%s writes %s too%s: listeners hear both",
+                 other->node[0] ? other->node : "another program", other->topic + 2, n_other > 1 ? ", and more of these topics are written" : "");
+}
+
+static int play(player *p, double rate) {
+    us_error err = {0};
+    us_timeline timeline;
+    us_timeline_step step;
+    if (us_timeline_init(&timeline, p->recording, rate, -1)) return cli_fail(CLI_RUN_FAILED, p->options->path, NULL, "cannot be played at this rate");
+    bool is_live = !p->options->is_quiet && cli_is_terminal(stderr);
+    double span = (double)(p->info.last_time - p->info.first_time), shown = -INFINITY;
+    int code = CLI_GO_ON;
+    while (!cli_is_stopped()) {
+        double now = cli_clock();
+        if (us_timeline_next(&timeline, (int64_t)(1e9 * now), &step, &err)) {
+            // What stands before the damage was played.
+            cli_print_error(&err);
+            code = CLI_BAD_INPUT;
+            break;
+        }
+        if (step.what == US_TIMELINE_END) break;
+        if (step.what == US_TIMELINE_DUE) {
+            us_writer *writer = p->writers[step.message.channel];
+            if (writer) {
+                bool is_sent = us_writer_write(writer, step.message.bytes, step.message.length, 0) == US_OK;
+                p->n_sent += is_sent;
+                p->n_dropped += !is_sent;
+            }
+        }
+        if (is_live && now - shown > 0.1) {
+            char bar[48];
+            shown = now;
+            double at = (double)(us_timeline_get_time(&timeline, (int64_t)(1e9 * now)) - p->info.first_time);
+            cli_bar(span > 0 ? at / span : 1, bar, sizeof bar);
+            cli_line_show("%s  %.1f of %.1f s, %" PRId64 " messages", bar, 1e-9 * at, 1e-9 * span, p->n_sent);
+        }
+        if (step.what == US_TIMELINE_WAIT) cli_pause(step.wait < 50000000 ? 1e-9 * (double)step.wait : 0.05);
+    }
+    if (is_live) cli_line_clear();
+    return code;
+}
+
+static int replay(const replay_options *o, us_recording *recording) {
+    double rate = 1;
+    int code = parse_rate(o->rate, &rate);
+    if (code != CLI_GO_ON) return code;
+    player p = {.options = o, .recording = recording, .info = us_recording_get_info(recording)};
+    int32_t node = -1;
+    code = cli_bus_open(&p.bus, false);
+    if (code == CLI_GO_ON) code = cli_bus_add_node(&p.bus, "replay", &node);
+    if (code == CLI_GO_ON) code = add_writers(&p, node);
+    if (code == CLI_GO_ON) {
+        meet_others(&p);
+        double begin = cli_clock();
+        code = play(&p, rate);
+        double seconds = cli_clock() - begin;
+        cli_pause(0.2);  // what a listener missed is sent to it again, as long as the writers are there
+        if (!o->is_quiet) {
+            printf("played %" PRId64 " messages of %d topics in %.2f s", p.n_sent, (int)p.n_writer, seconds);
+            if (p.n_dropped > 0) printf("; %" PRId64 " dropped", p.n_dropped);
+            putchar('\n');
+        }
+    }
+    cli_bus_close(&p.bus);
+    free(p.writers);
+    return code == CLI_GO_ON ? CLI_OK : code;
+}
+
+// ---- the proof ----
+
+// Lines of a text into a list; `text` is cut, and must stay.
+static void split_lines(char *text, cli_list *list) {
+    for (char *rest = text, *line; rest && (line = strsep(&rest, "\n")) != NULL;) {
+        if (line[0] && list->n < CLI_LIST_MAX) list->item[list->n++] = line;
+    }
+}
+
+static bool is_set_again(const cli_list *given, const char *assignment) {
+    size_t n = strcspn(assignment, "=") + 1;
+    for (int32_t i = 0; i < given->n; i++) {
+        if (strncmp(given->item[i], assignment, n) == 0) return true;
+    }
+    return false;
+}
+
+// The recorded settings, and over them those of the command line. `text` holds what the list points to.
+static void merge(const cli_list *given, char *text, bool is_parameter, cli_list *out) {
+    cli_list recorded = {0};
+    split_lines(text, &recorded);
+    for (int32_t i = 0; i < recorded.n; i++) {
+        if (!is_parameter || !is_set_again(given, recorded.item[i])) out->item[out->n++] = recorded.item[i];
+    }
+    for (int32_t i = 0; i < given->n && out->n < CLI_LIST_MAX; i++) out->item[out->n++] = given->item[i];
+}
+
+static const char *metadata(us_recording *recording, const char *key) {
+    const char *value = us_recording_find_metadata(recording, "understudy", key);
+    return value ? value : "";
+}
+
+static int set_seed(us_spec *spec, const char *text) {
+    us_world_def def = *us_spec_view_world(spec);
+    uint64_t seed = strtoull(text, NULL, 10);
+    if (!text[0] || seed == def.seed) return CLI_GO_ON;
+    // The view's texts belong to the spec: hand over a copy.
+    char *name = def.name ? strdup(def.name) : NULL;
+    def.name = name;
+    def.seed = seed;
+    us_status status = us_spec_set_world(spec, &def);
+    free(name);
+    return status == US_OK ? CLI_GO_ON : cli_fail(CLI_RUN_FAILED, "understudy replay", NULL, "the seed cannot be set: %s", us_status_text(status));
+}
+
+// Why the model is another one: in the scene's own text, or in what it draws upon.
+static int fail_model(const replay_options *o, us_recording *recording, const char *scene, const char *hash) {
+    size_t n_recorded = 0, n_now = 0;
+    const char *recorded = us_recording_find_attachment(recording, "scene", &n_recorded);
+    char *now = NULL, remedy[384];
+    int32_t line = 0;  // the first that differs
+    if (recorded && cli_read_file(scene, &now, &n_now) == CLI_GO_ON) {
+        size_t i = 0, least = n_recorded < n_now ? n_recorded : n_now;
+        line = 1;
+        for (; i < least && recorded[i] == now[i]; i++) line += now[i] == '\n';
+        if (i == n_recorded && i == n_now) line = 0;
+    }
+    free(now);
+    const char *version = metadata(recording, "version");
+    if (line > 0) {
+        snprintf(remedy, sizeof remedy, "take the file as it was: it is inside the recording (attachment \"scene\"), or name it with --scene");
+        return cli_fail(CLI_BAD_INPUT, o->path, remedy, "%s is not what was recorded: it differs from line %d on, and its model is %s instead of %s",
+                        scene, (int)line, hash, metadata(recording, "model"));
+    }
+    snprintf(remedy, sizeof remedy, "use the recorded parameters, the same robot files and meshes, and the program that recorded");
+    return cli_fail(
+        CLI_BAD_INPUT, o->path, remedy,
+        "the scene file is as recorded, but its model is %s instead of %s: parameters (--set), files that it names, or the program differ "
+        "(recorded by version %s, this is %s)",
+        hash, metadata(recording, "model"), version[0] ? version : "?", us_version());
+}
+
+typedef struct proof {
+    bool is_live;
+    double shown;
+} proof;
+
+static void show_progress(void *context, double share) {
+    proof *p = context;
+    double now = cli_clock();
+    char bar[48];
+    if (!p->is_live || now - p->shown < 0.1) return;
+    p->shown = now;
+    cli_bar(share, bar, sizeof bar);
+    cli_line_show("%s  running it again", bar);
+}
+
+static int compare(const replay_options *o, us_recording *recording, cli_world *world) {
+    proof p = {.is_live = !o->is_quiet && cli_is_terminal(stderr), .shown = -INFINITY};
+    us_verify_result result = {0};
+    us_error err = {0};
+    us_status status = us_proxy_verify(world->spec, world->model, recording, show_progress, &p, &result, &err);
+    if (p.is_live) cli_line_clear();
+    if (!status) {
+        us_recording_info info = us_recording_get_info(recording);
+        printf("same: %" PRId64 " ticks, %" PRId64 " commands%s\n", result.n_tick, result.n_command,
+               info.is_complete ? "" : "; the recording has no end: it was cut off, and is the same up to there");
+        return CLI_OK;
+    }
+    if (result.bad_tick >= 0)
+        printf("different: tick %" PRId64 " is the first of %" PRId64 " that did not come out the same\n", result.bad_tick, result.n_tick);
+    cli_print_error(&err);
+    return status == US_ERR_SYNTAX || status == US_ERR_NAME || status == US_ERR_SNAPSHOT ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
+static int verify(const replay_options *o, us_recording *recording) {
+    if (!metadata(recording, "model")[0] || !metadata(recording, "scene")[0])
+        return cli_fail(CLI_BAD_INPUT, o->path, "verify a file that \"understudy run SCENE --record FILE\" made",
+                        "does not say which scene it was made with");
+    char *parameters = strdup(metadata(recording, "parameters")), *search = strdup(metadata(recording, "search"));
+    const char *base = metadata(recording, "base");
+    cli_load load = {.file = o->scene ? o->scene : metadata(recording, "scene"), .base = o->load.base ? o->load.base : base[0] ? base : NULL};
+    merge(&o->load.set, parameters, true, &load.set);
+    merge(&o->load.path, search, false, &load.path);
+    cli_world world;
+    int code = cli_load_spec(&load, US_BASE_FIXED, &world);
+    if (code != CLI_GO_ON && !o->scene)
+        fprintf(stderr, "  this is the scene that %s was made with; where it is somewhere else now, name it with --scene\n", o->path);
+    if (code == CLI_GO_ON) code = set_seed(world.spec, metadata(recording, "seed"));
+    if (code == CLI_GO_ON) code = cli_compile(&world);
+    if (code == CLI_GO_ON) {
+        char hash[32];
+        snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(world.model));
+        code = strcmp(hash, metadata(recording, "model")) == 0 ? compare(o, recording, &world) : fail_model(o, recording, load.file, hash);
+    }
+    cli_world_fini(&world);
+    free(parameters);
+    free(search);
+    return code;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    replay_options o = {0};
+    const cli_option table[] = {
+        {"rate", CLI_TEXT, &o.rate, "real|max|N", "pace: as recorded, as fast as possible, N times as fast (real)"},
+        {"topics", CLI_TEXT, &o.topics, "A,B", "only these topics"},
+        {"verify", CLI_FLAG, &o.is_verify, NULL, "run the recorded scene again and compare the state's hash at every tick"},
+        {"scene", CLI_TEXT, &o.scene, "FILE", "with --verify: where the scene is now"},
+        {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
+        CLI_LOAD_OPTIONS(o.load),
+    };
+    int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.path);
+    if (code != CLI_GO_ON) return code;
+    const char *element = "understudy replay";
+    if (o.is_verify && (o.rate || o.topics))
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --verify, or the others",
+                        "--verify says nothing on the network: --rate and --topics mean nothing");
+    if (!o.is_verify && (o.scene || o.load.set.n || o.load.path.n || o.load.base))
+        return cli_fail(CLI_BAD_INPUT, element, "add --verify", "--scene, --set, --path and --base say what is run again, but nothing is");
+    us_error err = {0};
+    us_recording *recording = NULL;
+    if (us_recording_open(o.path, NULL, &recording, &err)) {
+        cli_print_error(&err);
+        return CLI_BAD_INPUT;
+    }
+    cli_catch_stop(NULL);
+    if (!us_recording_get_info(recording).is_complete) cli_warn(NULL, "%s has no end: whoever wrote it was stopped; what is there is used", o.path);
+    code = o.is_verify ? verify(&o, recording) : replay(&o, recording);
+    us_recording_close(recording);
+    return code;
+}
+
+const cli_command cli_command_replay = {
+    .name = "replay",
+    .operand = "FILE",
+    .needs_operand = true,
+    .summary = "say a recording on the network again, or prove that it repeats",
+    .about = "Topics are written as by ROS convention, /clock too; what the simulation keeps for itself (/understudy/...) is left out.\n"
+             "With --verify nothing is said: the scene is run again from the recorded start with the recorded commands, and the first tick that\n"
+             "differs is named, with exit code 3.\n"
+             "\n"
+             "Examples:\n"
+             "  understudy replay drive.mcap --rate 2\n"
+             "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && understudy replay run.mcap --verify\n",
+    .run = run,
+};

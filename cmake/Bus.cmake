@@ -1,0 +1,74 @@
+# The second DDS vendor, Fast DDS, where it is installed: a library of its own in C++, loaded when somebody asks for it; and for the tests a program that
+# speaks every message through the code that Fast DDS's own compiler makes of idl/*.idl.
+option(US_FASTDDS "Build the plug-in for Fast DDS when it is installed" ON)
+
+include(GNUInstallDirs)
+# Where src/bus/plugin.c looks, seen from the program's directory.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/bus/plugin.c PROPERTIES COMPILE_DEFINITIONS US_PLUGIN_DIR="../${CMAKE_INSTALL_LIBDIR}/understudy/")
+
+find_path(US_FASTDDS_INCLUDE fastdds/dds/domain/DomainParticipant.hpp)
+find_library(US_FASTRTPS_LIBRARY fastrtps)
+find_library(US_FASTCDR_LIBRARY fastcdr)
+find_program(US_FASTDDSGEN fastddsgen)
+include(CheckLanguage)
+check_language(CXX)
+
+# C++ that is not instrumented tells the sanitizers nothing: those builds go without.
+if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBRARY AND CMAKE_CXX_COMPILER AND NOT US_SANITIZE)
+  get_property(us_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT "CXX" IN_LIST us_languages)
+    enable_language(CXX)
+  endif()
+  set(us_cxx_options -Wall -Wextra -Wpedantic -Werror -Wshadow)
+
+  file(GLOB us_fastdds_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/plugins/fastdds/*.cpp)
+  add_library(understudy_fastdds MODULE ${us_fastdds_sources})
+  set_target_properties(understudy_fastdds PROPERTIES OUTPUT_NAME understudy-fastdds LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins
+    CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(understudy_fastdds PRIVATE ${us_cxx_options})
+  target_include_directories(understudy_fastdds PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(understudy_fastdds SYSTEM PRIVATE ${US_FASTDDS_INCLUDE})
+  target_link_libraries(understudy_fastdds PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY})
+  install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
+
+  # What the tests need is built with them.
+  if(TARGET e2e_test_bus_fastdds)
+    add_dependencies(e2e_test_bus_fastdds understudy_fastdds)
+  endif()
+  if(TARGET e2e_test_bus_fastdds AND US_PEERS AND US_FASTDDSGEN)
+    set(us_peer_dir ${CMAKE_BINARY_DIR}/generated/fastdds)
+    file(MAKE_DIRECTORY ${us_peer_dir})
+    file(GLOB us_peer_idl CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/idl/*.idl)
+    set(us_peer_generated)
+    set(us_peer_list "")
+    set(us_peer_includes "")
+    foreach(idl ${us_peer_idl})
+      get_filename_component(package ${idl} NAME_WE)
+      list(APPEND us_peer_generated ${us_peer_dir}/${package}.cxx ${us_peer_dir}/${package}PubSubTypes.cxx)
+      string(APPEND us_peer_includes "#include \"${package}PubSubTypes.h\"\n")
+      # Every struct of the IDL is a topic type.
+      file(STRINGS ${idl} structs REGEX "^ *struct ")
+      foreach(line ${structs})
+        string(REGEX REPLACE "^ *struct +([A-Za-z0-9_]+).*" "\\1" name "${line}")
+        string(APPEND us_peer_list "MESSAGE(${package}, ${name})\n")
+      endforeach()
+    endforeach()
+    file(CONFIGURE OUTPUT ${us_peer_dir}/peer_includes.h CONTENT "${us_peer_includes}" @ONLY)
+    file(CONFIGURE OUTPUT ${us_peer_dir}/peer_list.h CONTENT "${us_peer_list}" @ONLY)
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${us_peer_idl})
+    add_custom_command(OUTPUT ${us_peer_generated}
+      COMMAND ${US_FASTDDSGEN} -replace -cs -d ${us_peer_dir} -I ${CMAKE_SOURCE_DIR}/idl ${us_peer_idl} > ${us_peer_dir}/fastddsgen.log
+      DEPENDS ${us_peer_idl} COMMENT "fastddsgen" VERBATIM)
+    add_executable(fastdds_peer ${CMAKE_SOURCE_DIR}/tests/e2e/fastdds_peer.cpp ${us_peer_generated})
+    # Speed does not matter here, the time to compile does; code that is not ours may warn as it likes.
+    set_target_properties(fastdds_peer PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/e2e
+      CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/tests/e2e/fastdds_peer.cpp PROPERTIES COMPILE_OPTIONS "${us_cxx_options}" SKIP_UNITY_BUILD_INCLUSION ON)
+    target_compile_options(fastdds_peer PRIVATE -O0 -g0)
+    target_include_directories(fastdds_peer SYSTEM PRIVATE ${us_peer_dir} ${US_FASTDDS_INCLUDE})
+    target_link_libraries(fastdds_peer PRIVATE ${US_FASTRTPS_LIBRARY} ${US_FASTCDR_LIBRARY} pthread)
+    add_dependencies(e2e_test_bus_fastdds fastdds_peer)
+  endif()
+elseif(US_FASTDDS AND NOT US_SANITIZE)
+  message(STATUS "Fast DDS (libfastrtps-dev) or a C++ compiler is not installed: its plug-in is not built")
+endif()

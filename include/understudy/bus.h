@@ -1,0 +1,129 @@
+// The network of a robot: topics of DDS, spoken the way ROS 2 speaks it, through a thin layer over the vendor.
+//
+// Samples cross this interface as CDR bytes (understudy/wire.h makes and reads them). A bus is one DDS participant. All functions may be called
+// from any thread. Writing never blocks longer than a moment: a reader that does not keep up loses its own old samples.
+// Names are ROS names ("/k10/odom", type "nav_msgs/msg/Odometry"); the bus makes "rt/k10/odom" and "nav_msgs::msg::dds_::Odometry_" of them.
+#ifndef UNDERSTUDY_BUS_H
+#define UNDERSTUDY_BUS_H
+
+#include "understudy/base.h"
+#include "understudy/wire.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct us_bus us_bus;
+
+// How far others are looked for.
+typedef enum us_bus_range {
+    US_BUS_LOCALHOST,  // this machine, loopback only: the default
+    US_BUS_SUBNET,     // multicast on the network
+    US_BUS_OFF,        // nobody
+} us_bus_range;
+
+typedef struct us_bus_def {
+    us_allocator allocator;
+    const char *vendor;  // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so, loaded when asked for)
+    int32_t domain;      // 0 .. 232
+    us_bus_range range;
+    int32_t n_peer;
+    const char *const *peers;  // addresses to look at beside that
+    const char *enclave;       // default "/"
+    bool use_humble_gid;       // ros_discovery_info with 24-byte ids, as before ROS 2 Iron; default false
+    bool hide_from_graph;      // announce no node: a bare DDS program
+} us_bus_def;
+
+// Defaults: cyclone, domain 0, loopback only.
+US_API us_bus_def us_bus_def_default(void);
+// Takes ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST, SUBNET, OFF, SYSTEM_DEFAULT), ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION
+// (rmw_cyclonedds_cpp, rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def. Texts it makes stand in `text` (cap bytes).
+// CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the variable and what it may be.
+US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err);
+
+US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);
+US_API void us_bus_close(us_bus *bus);  // and all that belongs to it; NULL is allowed. No callback runs afterwards
+US_API const char *us_bus_vendor(const us_bus *bus);
+US_API int32_t us_bus_domain(const us_bus *bus);
+
+typedef struct us_qos {
+    bool is_reliable;
+    bool is_transient_local;  // late readers get the last `depth` samples
+    int32_t depth;            // keep-last; 0: keep all
+} us_qos;
+
+// By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are transient-local with depth 1, tf has depth 100,
+// clock depth 1, the others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every writer.
+US_API us_qos us_qos_for_topic(const char *topic, const us_message_type *type);
+US_API us_qos us_qos_sensor(void);  // best effort, volatile, depth 5
+
+// A name in the ROS graph. Endpoints belong to a node; -1 stands for none.
+US_API us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node, us_error *err);
+
+typedef struct us_sample {
+    const void *bytes;  // CDR with header; borrowed for the call
+    size_t length;
+    int64_t source_time;  // ns, as the writer stamped it
+    uint8_t writer[16];   // the writer's id
+} us_sample;
+
+// Runs on a thread of the vendor: keep it short, never call the bus from it.
+typedef void us_sample_function(void *context, const us_sample *sample);
+
+typedef struct us_topic_def {
+    const char *topic;  // ROS name, absolute
+    const us_message_type *type;
+    us_qos qos;
+    int32_t node;  // us_bus_add_node, or -1
+} us_topic_def;
+
+typedef struct us_writer us_writer;
+typedef struct us_reader us_reader;
+
+US_API us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err);
+// `on_sample` may be NULL: then samples wait (as many as the QoS keeps) for us_reader_take.
+US_API us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample, void *context, us_reader **out_reader,
+                                   us_error *err);
+US_API void us_writer_remove(us_writer *writer);
+US_API void us_reader_remove(us_reader *reader);
+
+// Sends a sample; `source_time` in ns (0: now). US_ERR_SYNTAX for bytes that are not of the writer's type, US_ERR_LIMIT when it had to be dropped.
+US_API us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, int64_t source_time);
+US_API int32_t us_writer_n_match(us_writer *writer);  // readers that it reaches now
+US_API int32_t us_reader_n_match(us_reader *reader);
+// The next waiting sample into buf. *out_length 0: none waits. US_ERR_LIMIT: it does not fit, *out_length says what it needs, and it stays.
+// `out_sample` may be NULL; its bytes are buf.
+US_API us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample);
+// Waits until a sample waits in any reader without callback, or the timeout (s) is over. True when one waits.
+US_API bool us_bus_wait(us_bus *bus, double timeout);
+
+// What is on the network: one entry per endpoint of anybody, this bus included, in the order of their ids.
+typedef struct us_endpoint {
+    bool is_writer;
+    bool is_own;
+    uint8_t id[16];
+    uint8_t participant[16];
+    char topic[256];  // as DDS has it: "rt/k10/odom"
+    char type[256];   // as DDS has it
+    char hash[80];    // "RIHS01_...", or ""
+    char node[256];   // "/k10/driver" as ros_discovery_info says, or ""
+    us_qos qos;
+    bool is_xcdr1;  // plain CDR can be exchanged
+} us_endpoint;
+// Fills at most cap entries; *out_n is how many there are.
+US_API us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n);
+
+typedef struct us_participant {
+    uint8_t id[16];
+    bool is_own;
+    char host[64];    // where it says it runs, "" when it does not
+    char vendor[32];  // "cyclone", "fastdds", or the vendor id in hex
+    char enclave[64];
+    int32_t n_node;
+} us_participant;
+US_API us_status us_bus_list_participants(us_bus *bus, us_participant *out, int32_t cap, int32_t *out_n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+// How a robot of the scene appears on the network: part of the spec.
+//
+// Every <robot> of a scene has a ROS 2 interface; <network>, <locomotion>, <battery> and <motors> inside it say more, and
+// <network enabled="false"/> hides it.
+#ifndef UNDERSTUDY_NETWORK_H
+#define UNDERSTUDY_NETWORK_H
+
+#include "understudy/spec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// X(code, name, default rate in Hz). Rate 0: off; for topics that are sent once or on change: any rate above 0 is on.
+#define US_TOPIC_LIST(X)                                  \
+    X(US_TOPIC_JOINT_STATES, "joint_states", 50)          \
+    X(US_TOPIC_ODOM, "odom", 50)                          \
+    X(US_TOPIC_TF, "tf", 50)                              \
+    X(US_TOPIC_TF_STATIC, "tf_static", 1)                 \
+    X(US_TOPIC_IMU, "imu/data", 100)                      \
+    X(US_TOPIC_ROBOT_DESCRIPTION, "robot_description", 1) \
+    X(US_TOPIC_BATTERY_STATE, "battery_state", 1)         \
+    X(US_TOPIC_DIAGNOSTICS, "diagnostics", 1)             \
+    X(US_TOPIC_TRUTH, "truth", 50)                        \
+    X(US_TOPIC_MOTOR_STATUS, "motor_group/status", 25)    \
+    X(US_TOPIC_LOCOMOTOR_STATUS, "locomotor/status", 25)  \
+    X(US_TOPIC_POSE_STATUS, "pose_estimator/status", 25)  \
+    X(US_TOPIC_NAVIGATOR_STATUS, "navigator/status", 5)
+
+typedef enum us_topic_kind {
+#define US_TOPIC_ENUM(code, name, rate) code,
+    US_TOPIC_LIST(US_TOPIC_ENUM)
+#undef US_TOPIC_ENUM
+        US_TOPIC_COUNT
+} us_topic_kind;
+
+US_API const char *us_topic_kind_name(us_topic_kind kind);  // "?" outside the list
+
+typedef enum us_locomotion {
+    US_LOCOMOTION_NONE,
+    US_LOCOMOTION_SKID,       // wheels that only drive; it turns by different speeds left and right
+    US_LOCOMOTION_ACKERMANN,  // some wheels steer, one turning centre on the line of those that do not
+    US_LOCOMOTION_ALL_WHEEL,  // every wheel steers: any turning centre, also sideways
+    US_LOCOMOTION_COUNT
+} us_locomotion;
+
+US_API const char *us_locomotion_name(us_locomotion kind);  // "none", "skid", "ackermann", "all-wheel"; "?" outside
+
+typedef struct us_wheel_def {
+    int32_t drive;  // of the spec: the drive of the rolling joint; its command is a velocity
+    int32_t steer;  // the drive of the steering joint, its command is an angle; -1: it does not steer
+    double radius;  // m
+} us_wheel_def;
+
+// One direction of the radio link, in simulated time. All 0: a perfect link.
+typedef struct us_link_model {
+    double delay;      // s
+    double jitter;     // s: a further delay, uniform in [0, jitter]; samples of one topic keep their order
+    double loss;       // probability that a sample is lost
+    double bandwidth;  // bytes/s; 0: no limit
+    int32_t n_outage;
+    const double *outages;  // s: start and end of each window, in order; nothing passes; what was under way is lost
+} us_link_model;
+
+typedef struct us_motor_def {
+    char name[5];   // four characters
+    int32_t drive;  // of the spec
+} us_motor_def;
+
+typedef struct us_network_def {
+    int32_t group;  // the robot
+    bool is_off;
+    const char *namespace_;    // default: the robot's name; "" for none. Topics are /NAMESPACE/NAME; clock, tf, tf_static and diagnostics are global
+    const char *frame_prefix;  // before every frame id; default "NAME/", "" for a lone robot file
+    const char *node;          // default "driver"
+    const char *base_frame;    // full name of the link whose motion odometry tells; default: the root link
+    double rate[US_TOPIC_COUNT];  // Hz; at most one sample a step is sent, whatever the rate
+    double timeout;               // s: a motion command older than this stops the robot; 0: never; default 0.5
+    us_locomotion locomotion;
+    int32_t n_wheel;
+    const us_wheel_def *wheels;                              // of a file: as the kind needs them; an edit may have taken some away
+    double max_speed, max_turn;                              // m/s, rad/s: commands beyond are refused; 0: no limit
+    double max_acceleration;                                 // m/s^2 with which cmd_vel is followed; 0: at once
+    double track_scale;                                      // skid: the track that counts in turning, over the real one; default 1
+    us_link_model uplink, downlink;                          // towards the robot, away from it
+    double battery_capacity, battery_idle, battery_voltage;  // J, W, V; capacity 0: no battery_state
+    int32_t motor_port;                                      // TCP and UDP port of the ASCII motor protocol; 0: none
+    int32_t n_motor;
+    const us_motor_def *motors;
+    double motor_rate;  // Hz: how often MSTA may be sent for a motor that moves; default 25
+    const char *file;   // where it was written; NULL when built by calls
+    int32_t line;
+} us_network_def;
+
+// namespace_, frame_prefix and base_frame are NULL: us_spec_set_network fills them in.
+US_API us_network_def us_network_def_default(void);
+// Replaces the group's definition if it has one; the links and drives that it names are there already. Texts and arrays are copied. Errors:
+// US_ERR_ARG for bad indices and a base that is no link of the group, US_ERR_VALUE for numbers out of range, wheels that do not fit the kind of
+// locomotion and a port that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too many outages (32).
+US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
+// What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
+US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);
+// Settings of the whole world's network: rate of /clock in Hz (default 200; 0: off).
+US_API us_status us_spec_set_clock_rate(us_spec *spec, double rate);
+US_API double us_spec_get_clock_rate(const us_spec *spec);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

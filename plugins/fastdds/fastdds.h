@@ -1,0 +1,122 @@
+// The vendor Fast DDS inside: what its files share.
+#ifndef UNDERSTUDY_FASTDDS_H
+#define UNDERSTUDY_FASTDDS_H
+
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/domain/DomainParticipantListener.hpp>
+#include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/Publisher.hpp>
+#include <fastdds/dds/subscriber/DataReader.hpp>
+#include <fastdds/dds/subscriber/DataReaderListener.hpp>
+#include <fastdds/dds/subscriber/SampleInfo.hpp>
+#include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/Topic.hpp>
+#include <fastdds/dds/topic/TopicDataType.hpp>
+#include <fastdds/dds/topic/TypeSupport.hpp>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bus/vendor.h"
+
+namespace understudy {
+
+namespace fast = eprosima::fastdds::dds;
+namespace rtps = eprosima::fastrtps::rtps;
+
+using Id = std::array<uint8_t, 16>;
+using Bytes = std::vector<uint8_t>;
+
+Id to_id(const rtps::GUID_t &guid);
+// Fills *err, which may be NULL: the library's own function is not at hand in a plug-in.
+us_status set_error(us_error *err, us_status code, const std::string &message, const char *remedy);
+
+// What a writer is given to send.
+struct Outgoing {
+    const void *bytes;
+    size_t length;
+};
+
+// A type of which only the name is known: no key, bytes pass as they are. Written from an Outgoing, read into a Bytes.
+class ByteType : public fast::TopicDataType {
+public:
+    explicit ByteType(const char *name);
+    bool serialize(void *data, rtps::SerializedPayload_t *payload) override;
+    bool deserialize(rtps::SerializedPayload_t *payload, void *data) override;
+    std::function<uint32_t()> getSerializedSizeProvider(void *data) override;
+    void *createData() override;
+    void deleteData(void *data) override;
+    bool getKey(void *data, rtps::InstanceHandle_t *handle, bool force_md5) override;
+};
+
+struct Peer {
+    std::string user_data, host;
+};
+
+// What discovery told, by id: own things are put in by hand, for Fast DDS does not announce a participant to itself.
+class Network : public fast::DomainParticipantListener {
+public:
+    void on_participant_discovery(fast::DomainParticipant *participant, rtps::ParticipantDiscoveryInfo &&info) override;
+    void on_publisher_discovery(fast::DomainParticipant *participant, rtps::WriterDiscoveryInfo &&info) override;
+    void on_subscriber_discovery(fast::DomainParticipant *participant, rtps::ReaderDiscoveryInfo &&info) override;
+
+    void add(const us_endpoint &endpoint);
+    void remove(const Id &endpoint);
+    void add(const Id &participant, const Peer &peer);
+
+    void list(usi_visit_endpoint *visit, void *context);
+    void list(usi_visit_peer *visit, void *context);
+
+private:
+    std::mutex lock;
+    std::map<Id, us_endpoint> endpoints;
+    std::map<Id, Peer> peers;
+};
+
+struct SharedTopic {
+    fast::Topic *topic;
+    int n_use;
+};
+
+}  // namespace understudy
+
+struct usi_vendor_participant {
+    understudy::Network network;
+    eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
+    eprosima::fastdds::dds::Publisher *publisher = nullptr;
+    eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
+    std::atomic<bool> has_deaf_reader{false};  // one that did not acknowledge in time
+    std::mutex lock;                           // of the topics
+    std::map<std::string, eprosima::fastdds::dds::TypeSupport> types;
+    std::map<std::string, understudy::SharedTopic> topics;
+};
+
+struct usi_vendor_endpoint : public eprosima::fastdds::dds::DataReaderListener {
+    usi_vendor_participant *owner = nullptr;
+    understudy::Id id{};
+    std::string topic;
+    bool is_reliable = false;
+    eprosima::fastdds::dds::DataWriter *writer = nullptr;
+    eprosima::fastdds::dds::DataReader *reader = nullptr;
+
+    us_sample_function *on_sample = nullptr;
+    void (*on_data)(void *context) = nullptr;
+    void *context = nullptr;
+    // Held while a callback runs. Once is_closed is set under it, no further one does.
+    std::mutex callback_lock;
+    bool is_closed = false;
+    // Of what was taken from Fast DDS and not yet by the caller. Never held together with the other lock: callbacks come with
+    // a lock of the reader held, and taking a sample asks for that same lock.
+    std::mutex take_lock;
+    bool has_waiting = false;
+    understudy::Bytes waiting;
+    eprosima::fastdds::dds::SampleInfo waiting_info;
+
+    void on_data_available(eprosima::fastdds::dds::DataReader *from) override;
+};
+
+#endif

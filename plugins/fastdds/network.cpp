@@ -1,0 +1,134 @@
+// What Fast DDS discovers, kept by id.
+#include <fastdds/rtps/builtin/data/ParticipantProxyData.h>
+#include <fastdds/rtps/builtin/data/ReaderProxyData.h>
+#include <fastdds/rtps/builtin/data/WriterProxyData.h>
+#include <fastdds/rtps/participant/ParticipantDiscoveryInfo.h>
+#include <fastdds/rtps/reader/ReaderDiscoveryInfo.h>
+#include <fastdds/rtps/writer/WriterDiscoveryInfo.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "fastdds.h"
+
+namespace understudy {
+
+static void copy_text(char *to, size_t cap, const std::string &from) {
+    const size_t n = std::min(cap - 1, from.size());
+    std::memcpy(to, from.data(), n);
+    to[n] = 0;
+}
+
+// The value behind "typehash=" in an endpoint's user data.
+static void read_hash(const Bytes &user_data, char *to, size_t cap) {
+    static const std::string key = "typehash=";
+    const std::string text(user_data.begin(), user_data.end());
+    const size_t at = text.find(key);
+    if (at == std::string::npos) return;
+    const std::string value = text.substr(at + key.size(), text.find(';', at) - at - key.size());
+    if (value.size() < cap) copy_text(to, cap, value);
+}
+
+// Readers and writers are described by classes of their own with members of the same names.
+template <class Proxy> static us_endpoint describe(const Proxy &proxy, bool is_writer) {
+    us_endpoint e;
+    std::memset(&e, 0, sizeof e);
+    e.is_writer = is_writer;
+    const Id id = to_id(proxy.guid());
+    const Id participant = to_id(rtps::GUID_t(proxy.guid().guidPrefix, rtps::c_EntityId_RTPSParticipant));
+    std::copy(id.begin(), id.end(), e.id);
+    std::copy(participant.begin(), participant.end(), e.participant);
+    copy_text(e.topic, sizeof e.topic, proxy.topicName().to_string());
+    copy_text(e.type, sizeof e.type, proxy.typeName().to_string());
+    read_hash(proxy.m_qos.m_userData.getValue(), e.hash, sizeof e.hash);
+    e.qos.is_reliable = proxy.m_qos.m_reliability.kind == fast::RELIABLE_RELIABILITY_QOS;
+    e.qos.is_transient_local = proxy.m_qos.m_durability.kind >= fast::TRANSIENT_LOCAL_DURABILITY_QOS;
+    e.qos.depth = 1;  // is not announced
+    return e;
+}
+
+static bool has_xcdr1(const std::vector<fast::DataRepresentationId_t> &values) {
+    return values.empty() || std::find(values.begin(), values.end(), fast::XCDR_DATA_REPRESENTATION) != values.end();
+}
+
+void Network::on_participant_discovery(fast::DomainParticipant * /*participant*/, rtps::ParticipantDiscoveryInfo &&info) {
+    const Id id = to_id(info.info.m_guid);
+    const bool is_here = info.status == rtps::ParticipantDiscoveryInfo::DISCOVERED_PARTICIPANT ||
+                         info.status == rtps::ParticipantDiscoveryInfo::CHANGED_QOS_PARTICIPANT;
+    if (is_here) {
+        Peer peer;
+        const auto &data = info.info.m_userData;
+        peer.user_data.assign(data.begin(), data.end());
+        for (const auto &property : info.info.m_properties) {
+            if (property.first() == "__Hostname") peer.host = property.second();
+        }
+        add(id, peer);
+        return;
+    }
+    const std::lock_guard<std::mutex> guard(lock);
+    peers.erase(id);
+    for (auto at = endpoints.begin(); at != endpoints.end();) {
+        at = std::memcmp(at->second.participant, id.data(), id.size()) == 0 ? endpoints.erase(at) : std::next(at);
+    }
+}
+
+void Network::on_publisher_discovery(fast::DomainParticipant * /*participant*/, rtps::WriterDiscoveryInfo &&info) {
+    us_endpoint e = describe(info.info, true);
+    e.is_xcdr1 = has_xcdr1(info.info.m_qos.representation.m_value);
+    if (info.status == rtps::WriterDiscoveryInfo::DISCOVERED_WRITER || info.status == rtps::WriterDiscoveryInfo::CHANGED_QOS_WRITER) {
+        add(e);
+    } else {
+        remove(to_id(info.info.guid()));
+    }
+}
+
+void Network::on_subscriber_discovery(fast::DomainParticipant * /*participant*/, rtps::ReaderDiscoveryInfo &&info) {
+    us_endpoint e = describe(info.info, false);
+    e.is_xcdr1 = has_xcdr1(info.info.m_qos.representation.m_value);
+    if (info.status == rtps::ReaderDiscoveryInfo::DISCOVERED_READER || info.status == rtps::ReaderDiscoveryInfo::CHANGED_QOS_READER) {
+        add(e);
+    } else {
+        remove(to_id(info.info.guid()));
+    }
+}
+
+void Network::add(const us_endpoint &endpoint) {
+    Id id;
+    std::copy(endpoint.id, endpoint.id + id.size(), id.begin());
+    const std::lock_guard<std::mutex> guard(lock);
+    endpoints[id] = endpoint;
+}
+
+void Network::remove(const Id &endpoint) {
+    const std::lock_guard<std::mutex> guard(lock);
+    endpoints.erase(endpoint);
+}
+
+void Network::add(const Id &participant, const Peer &peer) {
+    const std::lock_guard<std::mutex> guard(lock);
+    peers[participant] = peer;
+}
+
+// What is visited is a copy: the visitor may take as long as it likes.
+void Network::list(usi_visit_endpoint *visit, void *context) {
+    std::unique_lock<std::mutex> guard(lock);
+    const auto copy = endpoints;
+    guard.unlock();
+    for (const auto &entry : copy) visit(context, &entry.second);
+}
+
+void Network::list(usi_visit_peer *visit, void *context) {
+    std::unique_lock<std::mutex> guard(lock);
+    const auto copy = peers;
+    guard.unlock();
+    for (const auto &entry : copy) {
+        usi_vendor_peer peer{};
+        std::copy(entry.first.begin(), entry.first.end(), peer.id);
+        peer.user_data = entry.second.user_data.data();
+        peer.n_user_data = entry.second.user_data.size();
+        peer.host = entry.second.host.c_str();
+        visit(context, &peer);
+    }
+}
+
+}  // namespace understudy

@@ -1,0 +1,419 @@
+// The vendor Fast DDS: a participant, readers and writers of bytes, as a library of its own.
+//
+// The names of the functions and what they promise stand in src/bus/vendor.h. No exception leaves this file, and nothing is printed.
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/dds/log/Log.hpp>
+#include <fastdds/rtps/common/WriteParams.h>
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
+#include <netdb.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "fastdds.h"
+
+using namespace understudy;
+using eprosima::fastrtps::types::ReturnCode_t;
+
+namespace {
+
+// As many programs on one machine are found by each other as with Cyclone DDS.
+constexpr uint32_t max_participant = 101;
+constexpr uint32_t buffer_size = 4 << 20;  // bytes of a socket's buffers; the system gives what it allows
+constexpr int32_t max_history = 100000;
+// A write that has to wait longer gives up.
+const eprosima::fastrtps::Duration_t max_blocking(0, 1000000);
+const eprosima::fastrtps::Duration_t linger(0, 200000000);
+const eprosima::fastrtps::Duration_t heartbeat(0, 100000000);
+
+std::string hostname() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+// ---- the participant ----------------------------------------------------------------------------------------------------
+
+// The IPv4 address of a peer, which may be a name. Names that nobody knows are left out: the peer may come to exist later, but not for us.
+void add_peer(rtps::LocatorList_t &list, const char *peer) {
+    rtps::Locator_t locator;
+    locator.kind = LOCATOR_KIND_UDPv4;
+    addrinfo hints{};
+    hints.ai_family = AF_INET;
+    addrinfo *found = nullptr;
+    if (getaddrinfo(peer, nullptr, &hints, &found) != 0 || !found) return;
+    const auto *address = reinterpret_cast<const sockaddr_in *>(found->ai_addr);
+    const auto *bytes = reinterpret_cast<const unsigned char *>(&address->sin_addr);
+    rtps::IPLocator::setIPv4(locator, bytes[0], bytes[1], bytes[2], bytes[3]);
+    freeaddrinfo(found);
+    list.push_back(locator);  // port 0 stands for those of all participants of the domain
+}
+
+fast::DomainParticipantQos make_participant_qos(const usi_vendor_open &def) {
+    fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;
+    qos.name("understudy");
+    const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
+    qos.user_data().setValue(user_data);
+    qos.properties().properties().emplace_back("__Hostname", hostname(), true);
+
+    auto &wire = qos.wire_protocol();
+    // What others announce may be longer than the first guess.
+    wire.builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+    wire.builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+    auto transport = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
+    transport->maxInitialPeersRange = max_participant;
+    transport->non_blocking_send = false;
+    transport->sendBufferSize = buffer_size;
+    transport->receiveBufferSize = buffer_size;
+    if (def.range != US_BUS_SUBNET) {
+        transport->interfaceWhiteList.emplace_back("127.0.0.1");
+        // One unicast address, chosen here, also means: no multicast.
+        rtps::Locator_t self;
+        self.kind = LOCATOR_KIND_UDPv4;
+        rtps::IPLocator::setIPv4(self, 127, 0, 0, 1);
+        wire.builtin.metatrafficUnicastLocatorList.push_back(self);
+    }
+    if (def.range == US_BUS_OFF) {
+        wire.builtin.discovery_config.ignoreParticipantFlags = static_cast<rtps::ParticipantFilteringFlags_t>(
+            rtps::FILTER_DIFFERENT_HOST | rtps::FILTER_DIFFERENT_PROCESS | rtps::FILTER_SAME_PROCESS);
+    } else {
+        if (def.range == US_BUS_LOCALHOST) add_peer(wire.builtin.initialPeersList, "127.0.0.1");
+        for (int32_t i = 0; i < def.n_peer; i++) add_peer(wire.builtin.initialPeersList, def.peers[i]);
+        if (def.range == US_BUS_SUBNET && def.n_peer > 0) {
+            // A list of peers replaces the multicast group: it has to be named again.
+            rtps::Locator_t group;
+            group.kind = LOCATOR_KIND_UDPv4;
+            rtps::IPLocator::setIPv4(group, 239, 255, 0, 1);
+            group.port = static_cast<uint32_t>(7400 + 250 * def.domain);
+            wire.builtin.initialPeersList.push_back(group);
+        }
+    }
+    qos.transport().use_builtin_transports = false;
+    qos.transport().user_transports.push_back(transport);
+    return qos;
+}
+
+void vendor_close(usi_vendor_participant *p) {
+    if (p->participant) {
+        p->participant->set_listener(nullptr);
+        p->participant->delete_contained_entities();
+        fast::DomainParticipantFactory::get_instance()->delete_participant(p->participant);
+    }
+    delete p;
+}
+
+us_status open_participant(const usi_vendor_open &def, usi_vendor_participant *p, us_error *err) {
+    fast::Log::ClearConsumers();
+    auto *factory = fast::DomainParticipantFactory::get_instance();
+    p->participant = factory->create_participant(static_cast<uint32_t>(def.domain), make_participant_qos(def), &p->network, fast::StatusMask::none());
+    if (!p->participant) {
+        return set_error(err, US_ERR_IO, "Fast DDS cannot join domain " + std::to_string(def.domain),
+                         "Look at the network interfaces of this machine and at FASTRTPS_DEFAULT_PROFILES_FILE if it is set.");
+    }
+    p->publisher = p->participant->create_publisher(fast::PUBLISHER_QOS_DEFAULT);
+    p->subscriber = p->participant->create_subscriber(fast::SUBSCRIBER_QOS_DEFAULT);
+    if (!p->publisher || !p->subscriber) return set_error(err, US_ERR_MEMORY, "Fast DDS cannot make a publisher and a subscriber", nullptr);
+    p->network.add(to_id(p->participant->guid()), Peer{def.user_data, hostname()});
+    return US_OK;
+}
+
+us_status vendor_open(const usi_vendor_open *def, usi_vendor_participant **out, us_error *err) {
+    try {
+        auto *p = new usi_vendor_participant();
+        const us_status status = open_participant(*def, p, err);
+        if (status) {
+            vendor_close(p);
+            return status;
+        }
+        *out = p;
+        return US_OK;
+    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+}
+
+void vendor_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) {
+    const Id id = to_id(p->participant->guid());
+    std::memcpy(out_id, id.data(), id.size());
+}
+
+// ---- endpoints ----------------------------------------------------------------------------------------------------------
+
+// Fast DDS wants one object per name of a type and of a topic, so they are shared and counted.
+fast::Topic *use_topic(usi_vendor_participant *p, const usi_vendor_endpoint_def &def, us_error *err) {
+    const std::lock_guard<std::mutex> guard(p->lock);
+    const auto found = p->topics.find(def.topic);
+    if (found != p->topics.end()) {
+        if (found->second.topic->get_type_name() != def.type) {
+            set_error(err, US_ERR_NAME, std::string("Fast DDS allows one type per topic, and ") + def.topic + " has " + found->second.topic->get_type_name(),
+                      "Use another topic for the other type, another bus, or the vendor cyclone.");
+            return nullptr;
+        }
+        found->second.n_use++;
+        return found->second.topic;
+    }
+    auto type = p->types.find(def.type);
+    if (type == p->types.end()) {
+        fast::TypeSupport support(new ByteType(def.type));
+        if (support.register_type(p->participant) != ReturnCode_t::RETCODE_OK) {
+            set_error(err, US_ERR_NAME, std::string("Fast DDS refuses the type ") + def.type, nullptr);
+            return nullptr;
+        }
+        type = p->types.emplace(def.type, support).first;
+    }
+    fast::Topic *topic = p->participant->create_topic(def.topic, def.type, fast::TOPIC_QOS_DEFAULT);
+    if (!topic) {
+        set_error(err, US_ERR_NAME, std::string("Fast DDS refuses the topic ") + def.topic, nullptr);
+        return nullptr;
+    }
+    p->topics[def.topic] = SharedTopic{topic, 1};
+    return topic;
+}
+
+void leave_topic(usi_vendor_participant *p, const std::string &name) {
+    const std::lock_guard<std::mutex> guard(p->lock);
+    const auto found = p->topics.find(name);
+    if (found == p->topics.end() || --found->second.n_use > 0) return;
+    p->participant->delete_topic(found->second.topic);
+    p->topics.erase(found);
+}
+
+// The policies that readers and writers have in common.
+template <class Qos> void set_qos(Qos &qos, const usi_vendor_endpoint_def &def) {
+    qos.reliability().kind = def.qos.is_reliable ? fast::RELIABLE_RELIABILITY_QOS : fast::BEST_EFFORT_RELIABILITY_QOS;
+    qos.reliability().max_blocking_time = max_blocking;
+    qos.durability().kind = def.qos.is_transient_local ? fast::TRANSIENT_LOCAL_DURABILITY_QOS : fast::VOLATILE_DURABILITY_QOS;
+    qos.history().kind = def.qos.depth > 0 ? fast::KEEP_LAST_HISTORY_QOS : fast::KEEP_ALL_HISTORY_QOS;
+    qos.history().depth = def.qos.depth > 0 ? def.qos.depth : 1;
+    // There is one instance. A history that keeps all still needs an end: without one Fast DDS refuses to write at all.
+    const int32_t limit = std::max(def.qos.depth, max_history);
+    qos.resource_limits().max_instances = 1;
+    qos.resource_limits().max_samples = limit;
+    qos.resource_limits().max_samples_per_instance = limit;
+    qos.resource_limits().allocated_samples = 10;
+    qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
+    qos.data_sharing().off();
+    const Bytes user_data(def.user_data, def.user_data + std::strlen(def.user_data));
+    qos.user_data().setValue(user_data);
+}
+
+void announce_own(usi_vendor_endpoint *e, const usi_vendor_endpoint_def &def) {
+    us_endpoint own;
+    std::memset(&own, 0, sizeof own);
+    own.is_writer = e->writer != nullptr;
+    const Id participant = to_id(e->owner->participant->guid());
+    std::memcpy(own.id, e->id.data(), e->id.size());
+    std::memcpy(own.participant, participant.data(), participant.size());
+    std::strncpy(own.topic, def.topic, sizeof own.topic - 1);
+    std::strncpy(own.type, def.type, sizeof own.type - 1);
+    const std::string data = def.user_data;
+    if (data.rfind("typehash=", 0) == 0) std::strncpy(own.hash, data.substr(9, data.find(';') - 9).c_str(), sizeof own.hash - 1);
+    own.qos = def.qos;
+    own.is_xcdr1 = true;
+    e->owner->network.add(own);
+}
+
+us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def &def, bool is_writer, usi_vendor_endpoint **out, us_error *err) {
+    fast::Topic *topic = use_topic(p, def, err);
+    if (!topic) return US_ERR_NAME;
+    auto e = std::make_unique<usi_vendor_endpoint>();
+    e->owner = p;
+    e->topic = def.topic;
+    e->is_reliable = def.qos.is_reliable;
+    e->on_sample = def.on_sample;
+    e->on_data = def.on_data;
+    e->context = def.context;
+    if (is_writer) {
+        fast::DataWriterQos qos = fast::DATAWRITER_QOS_DEFAULT;
+        set_qos(qos, def);
+        qos.representation().m_value = {fast::XCDR_DATA_REPRESENTATION};
+        qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
+        qos.publish_mode().kind = fast::SYNCHRONOUS_PUBLISH_MODE;
+        qos.reliable_writer_qos().times.heartbeatPeriod = heartbeat;
+        e->writer = p->publisher->create_datawriter(topic, qos);
+    } else {
+        fast::DataReaderQos qos = fast::DATAREADER_QOS_DEFAULT;
+        set_qos(qos, def);
+        qos.type_consistency().representation.m_value = {fast::XCDR_DATA_REPRESENTATION};
+        e->reader = p->subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available());
+    }
+    if (!e->writer && !e->reader) {
+        leave_topic(p, def.topic);
+        return set_error(err, US_ERR_IO, std::string("Fast DDS cannot make an endpoint of ") + def.topic, nullptr);
+    }
+    e->id = to_id(is_writer ? e->writer->guid() : e->reader->guid());
+    announce_own(e.get(), def);
+    *out = e.release();
+    return US_OK;
+}
+
+us_status vendor_add_writer(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out, us_error *err) {
+    try {
+        return add_endpoint(p, *def, true, out, err);
+    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+}
+
+us_status vendor_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out, us_error *err) {
+    try {
+        return add_endpoint(p, *def, false, out, err);
+    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+}
+
+void vendor_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { std::memcpy(out_id, e->id.data(), e->id.size()); }
+
+void vendor_remove(usi_vendor_endpoint *e) {
+    {
+        const std::lock_guard<std::mutex> guard(e->callback_lock);
+        e->is_closed = true;
+    }
+    usi_vendor_participant *p = e->owner;
+    p->network.remove(e->id);
+    if (e->writer) {
+        // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
+        if (e->is_reliable && !p->has_deaf_reader) p->has_deaf_reader = e->writer->wait_for_acknowledgments(linger) != ReturnCode_t::RETCODE_OK;
+        // Fast DDS empties the history while its timer may look for holes in it, and then finds no end: nothing must be left.
+        e->writer->clear_history(nullptr);
+        p->publisher->delete_datawriter(e->writer);
+    }
+    if (e->reader) {
+        e->reader->set_listener(nullptr);
+        p->subscriber->delete_datareader(e->reader);
+    }
+    leave_topic(p, e->topic);
+    delete e;
+}
+
+// ---- samples ------------------------------------------------------------------------------------------------------------
+
+us_status vendor_write(usi_vendor_endpoint *e, const void *bytes, size_t length, int64_t source_time) {
+    try {
+        Outgoing data{bytes, length};
+        rtps::WriteParams params;
+        if (source_time) {
+            rtps::Time_t stamp;
+            stamp.from_ns(source_time);
+            params.source_timestamp(stamp);
+        }
+        return e->writer->write(&data, params) ? US_OK : US_ERR_LIMIT;
+    } catch (const std::exception &) { return US_ERR_MEMORY; }
+}
+
+us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
+    us_sample sample{};
+    sample.bytes = bytes.data();
+    sample.length = bytes.size();
+    sample.source_time = info.source_timestamp.to_ns();
+    const Id id = to_id(info.sample_identity.writer_guid());
+    std::memcpy(sample.writer, id.data(), id.size());
+    return sample;
+}
+
+// Makes the next sample wait in *e, whose take_lock is held. False when there is none.
+bool fetch(usi_vendor_endpoint *e) {
+    while (!e->has_waiting) {
+        if (e->reader->take_next_sample(&e->waiting, &e->waiting_info) != ReturnCode_t::RETCODE_OK) return false;
+        e->has_waiting = e->waiting_info.valid_data;
+    }
+    return true;
+}
+
+us_status vendor_take(usi_vendor_endpoint *e, void *buf, size_t cap, size_t *out_length, us_sample *out_sample) {
+    *out_length = 0;
+    try {
+        const std::lock_guard<std::mutex> guard(e->take_lock);
+        if (!fetch(e)) return US_OK;
+        us_sample sample = make_sample(e->waiting, e->waiting_info);
+        *out_length = sample.length;
+        if (sample.length > cap) return US_ERR_LIMIT;
+        std::memcpy(buf, sample.bytes, sample.length);
+        sample.bytes = buf;
+        if (out_sample) *out_sample = sample;
+        e->has_waiting = false;
+        return US_OK;
+    } catch (const std::exception &) { return US_ERR_MEMORY; }
+}
+
+bool vendor_has_sample(usi_vendor_endpoint *e) {
+    try {
+        const std::lock_guard<std::mutex> guard(e->take_lock);
+        return fetch(e);
+    } catch (const std::exception &) { return false; }
+}
+
+int32_t vendor_n_match(usi_vendor_endpoint *e) {
+    if (e->writer) {
+        fast::PublicationMatchedStatus status;
+        return e->writer->get_publication_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count : 0;
+    }
+    fast::SubscriptionMatchedStatus status;
+    return e->reader->get_subscription_matched_status(status) == ReturnCode_t::RETCODE_OK ? status.current_count : 0;
+}
+
+// ---- the network --------------------------------------------------------------------------------------------------------
+
+us_status vendor_list(usi_vendor_participant *p, usi_visit_endpoint *visit, void *context) {
+    try {
+        p->network.list(visit, context);
+        return US_OK;
+    } catch (const std::exception &) { return US_ERR_MEMORY; }
+}
+
+us_status vendor_list_participants(usi_vendor_participant *p, usi_visit_peer *visit, void *context) {
+    try {
+        p->network.list(visit, context);
+        return US_OK;
+    } catch (const std::exception &) { return US_ERR_MEMORY; }
+}
+
+}  // namespace
+
+namespace understudy {
+
+Id to_id(const rtps::GUID_t &guid) {
+    Id id;
+    std::memcpy(id.data(), guid.guidPrefix.value, 12);
+    std::memcpy(id.data() + 12, guid.entityId.value, 4);
+    return id;
+}
+
+us_status set_error(us_error *err, us_status code, const std::string &message, const char *remedy) {
+    if (!err) return code;
+    std::memset(err, 0, sizeof *err);
+    err->code = code;
+    std::strncpy(err->message, message.c_str(), sizeof err->message - 1);
+    if (remedy) std::strncpy(err->remedy, remedy, sizeof err->remedy - 1);
+    return code;
+}
+
+}  // namespace understudy
+
+void usi_vendor_endpoint::on_data_available(fast::DataReader *from) {
+    const std::lock_guard<std::mutex> guard(callback_lock);
+    if (is_closed) return;
+    if (!on_sample) {
+        on_data(context);
+        return;
+    }
+    try {
+        // The memory of one sample serves for all.
+        while (from->take_next_sample(&waiting, &waiting_info) == ReturnCode_t::RETCODE_OK) {
+            if (!waiting_info.valid_data) continue;
+            const us_sample sample = make_sample(waiting, waiting_info);
+            on_sample(context, &sample);
+        }
+    } catch (const std::exception &) {
+        // No memory for it: the sample is lost, as it would be in a full history.
+    }
+}
+
+extern "C" __attribute__((visibility("default"))) const usi_vendor *usi_vendor_table();
+
+extern "C" const usi_vendor *usi_vendor_table() {
+    static const usi_vendor table = {
+        USI_VENDOR_ABI, sizeof(usi_vendor), "fastdds",    vendor_open, vendor_close,      vendor_get_id,  vendor_add_writer, vendor_add_reader, vendor_get_endpoint_id,
+        vendor_remove,  vendor_write,       vendor_take,  vendor_has_sample, vendor_n_match, vendor_list, vendor_list_participants,
+    };
+    return &table;
+}

@@ -1,0 +1,497 @@
+// The bus: one participant, its nodes, writers and readers, the same for every vendor.
+#include "bus/bus.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "wire/cdr.h"
+
+enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
+
+static const char graph_topic[] = "ros_discovery_info";
+static const char graph_type[] = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+static const char graph_hash[] = "typehash=RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e;";
+
+// ---- open and close -----------------------------------------------------------------------------------------------------
+
+static us_status check_def(const us_bus_def *def, us_error *err) {
+    if (!def->allocator.alloc || !def->allocator.release) {
+        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_bus_def_default().", "a bus needs an allocator");
+    }
+    if (def->domain < 0 || def->domain > MAX_DOMAIN) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "there is no domain %d", def->domain);
+    }
+    if ((unsigned)def->range > (unsigned)US_BUS_OFF)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown range of discovery %d", (int)def->range);
+    if (def->n_peer < 0 || def->n_peer > MAX_PEER || (def->n_peer > 0 && !def->peers)) {
+        return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.", "%d peers cannot be looked at", def->n_peer);
+    }
+    for (int32_t i = 0; i < def->n_peer; i++) {
+        const char *peer = def->peers[i];
+        // Names and addresses only: the text goes into a vendor's settings.
+        if (!peer || !peer[0] || strlen(peer) > 255 ||
+            strspn(peer, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_[]") != strlen(peer)) {
+            return us_error_set(err, US_ERR_VALUE, NULL, "Write addresses like 192.168.0.7 or names like rover.local.",
+                                "\"%.100s\" is no address of a peer", peer ? peer : "");
+        }
+    }
+    if (def->enclave && (strlen(def->enclave) > MAX_ENCLAVE || strpbrk(def->enclave, ";="))) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "Write a short name like / or /rover.", "\"%.100s\" is no enclave", def->enclave);
+    }
+    return US_OK;
+}
+
+static void hear_graph(void *context, const us_sample *sample) {
+    us_bus *bus = context;
+    // Own messages come back too; what they say is known better.
+    if (sample->length >= 4 + USI_ID_LENGTH && !memcmp((const uint8_t *)sample->bytes + 4, bus->id, USI_ID_LENGTH)) return;
+    usi_graph_take(&bus->graph, sample->bytes, sample->length);
+}
+
+// Says on ros_discovery_info what there is now. The bus is locked. A vendor that cannot send it leaves our endpoints without a node's name
+// and working: that is no reason to fail.
+static void tell_graph(us_bus *bus) {
+    if (!bus->graph_writer) return;
+    size_t length = usi_graph_encode(bus, NULL);
+    if (length > bus->cap_graph_bytes) {
+        size_t cap = 2 * length;
+        void *bytes = usi_alloc(&bus->allocator, cap, _Alignof(max_align_t));
+        if (!bytes) return;
+        usi_release(&bus->allocator, bus->graph_bytes, bus->cap_graph_bytes, _Alignof(max_align_t));
+        bus->graph_bytes = bytes;
+        bus->cap_graph_bytes = cap;
+    }
+    usi_graph_encode(bus, bus->graph_bytes);
+    bus->vendor->write(bus->graph_writer, bus->graph_bytes, length, 0);
+}
+
+static us_status join_graph(us_bus *bus, us_error *err) {
+    usi_vendor_endpoint_def def = {
+        .topic = graph_topic,
+        .type = graph_type,
+        .user_data = bus->use_humble_gid ? "" : graph_hash,
+        .qos = {.is_reliable = true, .is_transient_local = true, .depth = 1},
+    };
+    if (!bus->hide_from_graph) {
+        us_status status = bus->vendor->add_writer(bus->participant, &def, &bus->graph_writer, err);
+        if (status) return status;
+    }
+    // All participants write the same instance: a short history would lose what one says to what the next one says.
+    def.qos.depth = 0;
+    def.on_sample = hear_graph;
+    def.context = bus;
+    return bus->vendor->add_reader(bus->participant, &def, &bus->graph_reader, err);
+}
+
+static us_status init_wait(us_bus *bus) {
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes)) return US_ERR_MEMORY;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int failed = pthread_cond_init(&bus->wait_cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return failed ? US_ERR_MEMORY : US_OK;
+}
+
+us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
+    if (!def || !out_bus) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_open needs a definition and a place for the bus");
+    *out_bus = NULL;
+    us_status status = check_def(def, err);
+    if (status) return status;
+    const usi_vendor *vendor = usi_cyclone_vendor();
+    const char *name = def->vendor && def->vendor[0] ? def->vendor : "cyclone";
+    if (strcmp(name, "cyclone") != 0) {
+        if (strcmp(name, "fastdds") != 0) {
+            return us_error_set(err, US_ERR_NAME, NULL, "Write \"cyclone\" or \"fastdds\".", "there is no DDS vendor \"%.60s\"", name);
+        }
+        if ((status = usi_vendor_load(name, &vendor, err))) return status;
+    }
+
+    us_bus *bus = usi_alloc(&def->allocator, sizeof *bus, _Alignof(us_bus));
+    if (!bus) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a bus");
+    memset(bus, 0, sizeof *bus);
+    bus->allocator = def->allocator;
+    bus->vendor = vendor;
+    bus->domain = def->domain;
+    bus->use_humble_gid = def->use_humble_gid;
+    bus->hide_from_graph = def->hide_from_graph;
+    pthread_mutex_init(&bus->lock, NULL);
+    pthread_mutex_init(&bus->wait_lock, NULL);
+    if ((status = init_wait(bus)) || (status = usi_graph_init(&bus->graph, &bus->allocator))) {
+        usi_release(&def->allocator, bus, sizeof *bus, _Alignof(us_bus));
+        return us_error_set(err, status, NULL, NULL, "no memory for a bus");
+    }
+    char user_data[MAX_ENCLAVE + 16];
+    snprintf(user_data, sizeof user_data, "enclave=%s;", def->enclave ? def->enclave : "/");
+    usi_vendor_open open = {
+        .allocator = def->allocator, .domain = def->domain, .range = def->range, .n_peer = def->n_peer, .peers = def->peers, .user_data = user_data};
+    if (!(status = vendor->open(&open, &bus->participant, err))) {
+        vendor->get_id(bus->participant, bus->id);
+        status = join_graph(bus, err);
+    }
+    if (status) {
+        us_bus_close(bus);
+        return status;
+    }
+    *out_bus = bus;
+    return US_OK;
+}
+
+static void release_writer(us_writer *writer) {
+    us_bus *bus = writer->bus;
+    bus->vendor->remove(writer->endpoint);
+    usi_release(&bus->allocator, writer, sizeof *writer, _Alignof(us_writer));
+}
+
+static void release_reader(us_reader *reader) {
+    us_bus *bus = reader->bus;
+    bus->vendor->remove(reader->endpoint);
+    usi_release(&bus->allocator, reader, sizeof *reader, _Alignof(us_reader));
+}
+
+void us_bus_close(us_bus *bus) {
+    if (!bus) return;
+    us_reader *readers = bus->readers;
+    us_writer *writers = bus->writers;
+    bus->readers = NULL;
+    bus->writers = NULL;
+    bus->n_node = 0;
+    tell_graph(bus);  // first the names go, then what they stood for
+    for (us_reader *next; readers; readers = next) {
+        next = readers->next;
+        release_reader(readers);
+    }
+    for (us_writer *next; writers; writers = next) {
+        next = writers->next;
+        release_writer(writers);
+    }
+    if (bus->graph_reader) bus->vendor->remove(bus->graph_reader);
+    if (bus->graph_writer) bus->vendor->remove(bus->graph_writer);
+    if (bus->participant) bus->vendor->close(bus->participant);
+    usi_graph_fini(&bus->graph);
+    usi_release(&bus->allocator, bus->graph_bytes, bus->cap_graph_bytes, _Alignof(max_align_t));
+    usi_release(&bus->allocator, bus->nodes, (size_t)bus->cap_node * sizeof *bus->nodes, _Alignof(max_align_t));
+    pthread_cond_destroy(&bus->wait_cond);
+    pthread_mutex_destroy(&bus->wait_lock);
+    pthread_mutex_destroy(&bus->lock);
+    us_allocator allocator = bus->allocator;
+    usi_release(&allocator, bus, sizeof *bus, _Alignof(us_bus));
+}
+
+const char *us_bus_vendor(const us_bus *bus) { return bus ? bus->vendor->name : ""; }
+int32_t us_bus_domain(const us_bus *bus) { return bus ? bus->domain : -1; }
+
+// ---- nodes, writers, readers --------------------------------------------------------------------------------------------
+
+us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node, us_error *err) {
+    if (!bus || !out_node) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_node needs a bus and a place for the node");
+    usi_node node;
+    us_status status = usi_node_check(namespace_, name, &node, err);
+    if (status) return status;
+    pthread_mutex_lock(&bus->lock);
+    for (int32_t i = 0; i < bus->n_node && !status; i++) {
+        if (!memcmp(&bus->nodes[i], &node, sizeof node)) {
+            status = us_error_set(err, US_ERR_NAME, NULL, "Give each node a name of its own.", "there is already a node %s in %s", node.name,
+                                  node.namespace_);
+        }
+    }
+    void *nodes = bus->nodes;
+    if (!status && (status = usi_grow(&bus->allocator, &nodes, bus->n_node, &bus->cap_node, sizeof node))) {
+        us_error_set(err, status, NULL, NULL, "no memory for a node");
+    }
+    if (!status) {
+        bus->nodes = nodes;
+        bus->nodes[bus->n_node] = node;
+        *out_node = bus->n_node++;
+        tell_graph(bus);
+    }
+    pthread_mutex_unlock(&bus->lock);
+    return status;
+}
+
+// The definition of an endpoint in the vendor's words. `topic` and `user_data` get its texts.
+static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_NAME_LENGTH], char user_data[USI_NAME_LENGTH],
+                           usi_vendor_endpoint_def *out, us_error *err) {
+    if (!bus || !def) return us_error_set(err, US_ERR_ARG, NULL, NULL, "an endpoint needs a bus and a definition");
+    if (!def->type) {
+        return us_error_set(err, US_ERR_ARG, NULL, "us_message_find gives the type of a name, or NULL when it is unknown.",
+                            "topic %.200s has no type", def->topic ? def->topic : "");
+    }
+    us_status status = usi_topic_to_dds(def->topic, topic, err);
+    if (status) return status;
+    if (def->qos.depth < 0)
+        return us_error_set(err, US_ERR_VALUE, NULL, "0 keeps all.", "topic %.200s cannot keep %d samples", def->topic, def->qos.depth);
+    pthread_mutex_lock(&bus->lock);
+    bool has_node = def->node >= -1 && def->node < bus->n_node;
+    pthread_mutex_unlock(&bus->lock);
+    if (!has_node) return us_error_set(err, US_ERR_ARG, NULL, "us_bus_add_node gives nodes; -1 is none.", "there is no node %d", def->node);
+    const char *hash = us_message_hash(def->type);
+    user_data[0] = 0;
+    if (hash && hash[0]) snprintf(user_data, USI_NAME_LENGTH, "typehash=%s;", hash);
+    *out = (usi_vendor_endpoint_def){.topic = topic, .type = us_message_dds_name(def->type), .user_data = user_data, .qos = def->qos};
+    return US_OK;
+}
+
+us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err) {
+    if (!out_writer) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_writer needs a place for the writer");
+    *out_writer = NULL;
+    char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
+    usi_vendor_endpoint_def vendor_def;
+    us_status status = translate(bus, def, topic, user_data, &vendor_def, err);
+    if (status) return status;
+    us_writer *writer = usi_alloc(&bus->allocator, sizeof *writer, _Alignof(us_writer));
+    if (!writer) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a writer");
+    *writer = (us_writer){.bus = bus, .type = def->type, .node = def->node};
+    if ((status = bus->vendor->add_writer(bus->participant, &vendor_def, &writer->endpoint, err))) {
+        usi_release(&bus->allocator, writer, sizeof *writer, _Alignof(us_writer));
+        return status;
+    }
+    bus->vendor->get_endpoint_id(writer->endpoint, writer->id);
+    pthread_mutex_lock(&bus->lock);
+    us_writer **last = &bus->writers;
+    while (*last) last = &(*last)->next;
+    *last = writer;
+    tell_graph(bus);
+    pthread_mutex_unlock(&bus->lock);
+    *out_writer = writer;
+    return US_OK;
+}
+
+// A sample waits in a reader that has no callback: whoever sleeps in us_bus_wait looks.
+static void stir(void *context) {
+    us_reader *reader = context;
+    us_bus *bus = reader->bus;
+    pthread_mutex_lock(&bus->wait_lock);
+    atomic_store(&reader->is_stirred, true);
+    bus->n_stir++;
+    pthread_cond_broadcast(&bus->wait_cond);
+    pthread_mutex_unlock(&bus->wait_lock);
+}
+
+us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample, void *context, us_reader **out_reader,
+                            us_error *err) {
+    if (!out_reader) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_reader needs a place for the reader");
+    *out_reader = NULL;
+    char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
+    usi_vendor_endpoint_def vendor_def;
+    us_status status = translate(bus, def, topic, user_data, &vendor_def, err);
+    if (status) return status;
+    us_reader *reader = usi_alloc(&bus->allocator, sizeof *reader, _Alignof(us_reader));
+    if (!reader) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a reader");
+    *reader = (us_reader){.bus = bus, .node = def->node, .has_callback = on_sample != NULL};
+    vendor_def.on_sample = on_sample;
+    vendor_def.on_data = stir;
+    vendor_def.context = on_sample ? context : reader;
+    if ((status = bus->vendor->add_reader(bus->participant, &vendor_def, &reader->endpoint, err))) {
+        usi_release(&bus->allocator, reader, sizeof *reader, _Alignof(us_reader));
+        return status;
+    }
+    bus->vendor->get_endpoint_id(reader->endpoint, reader->id);
+    pthread_mutex_lock(&bus->lock);
+    us_reader **last = &bus->readers;
+    while (*last) last = &(*last)->next;
+    *last = reader;
+    tell_graph(bus);
+    pthread_mutex_unlock(&bus->lock);
+    *out_reader = reader;
+    return US_OK;
+}
+
+void us_writer_remove(us_writer *writer) {
+    if (!writer) return;
+    us_bus *bus = writer->bus;
+    pthread_mutex_lock(&bus->lock);
+    us_writer **at = &bus->writers;
+    while (*at && *at != writer) at = &(*at)->next;
+    if (*at) *at = writer->next;
+    tell_graph(bus);
+    pthread_mutex_unlock(&bus->lock);
+    release_writer(writer);
+}
+
+void us_reader_remove(us_reader *reader) {
+    if (!reader) return;
+    us_bus *bus = reader->bus;
+    pthread_mutex_lock(&bus->lock);
+    us_reader **at = &bus->readers;
+    while (*at && *at != reader) at = &(*at)->next;
+    if (*at) *at = reader->next;
+    tell_graph(bus);
+    pthread_mutex_unlock(&bus->lock);
+    release_reader(reader);
+}
+
+// ---- samples ------------------------------------------------------------------------------------------------------------
+
+// Whether the bytes are a message of the type: a walk over them without keeping anything.
+static bool is_message(const us_message_type *type, const void *bytes, size_t length) {
+    usi_cdr cdr;
+    if (usi_cdr_open(&cdr, type, bytes, length, NULL)) return false;
+    for (int32_t i = 0; i < type->n_field; i++) {
+        if (!usi_cdr_skip_field(&cdr, &type->fields[i])) return false;
+    }
+    return usi_cdr_end(&cdr);
+}
+
+us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, int64_t source_time) {
+    if (!writer || !bytes) return US_ERR_ARG;
+    if (!is_message(writer->type, bytes, length)) return US_ERR_SYNTAX;
+    return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
+}
+
+int32_t us_writer_n_match(us_writer *writer) { return writer ? writer->bus->vendor->n_match(writer->endpoint) : 0; }
+int32_t us_reader_n_match(us_reader *reader) { return reader ? reader->bus->vendor->n_match(reader->endpoint) : 0; }
+
+us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample) {
+    if (!reader || !out_length || (!buf && cap) || reader->has_callback) return US_ERR_ARG;
+    return reader->bus->vendor->take(reader->endpoint, buf, cap, out_length, out_sample);
+}
+
+// Whether a sample waits in a reader that stirred since it was last found empty. The flag goes down before the reader is looked at: what
+// comes in between raises it again.
+static bool look(us_bus *bus) {
+    bool has = false;
+    pthread_mutex_lock(&bus->lock);
+    for (us_reader *r = bus->readers; r && !has; r = r->next) {
+        if (r->has_callback || !atomic_exchange(&r->is_stirred, false)) continue;
+        has = bus->vendor->has_sample(r->endpoint);
+        if (has) atomic_store(&r->is_stirred, true);
+    }
+    pthread_mutex_unlock(&bus->lock);
+    return has;
+}
+
+bool us_bus_wait(us_bus *bus, double timeout) {
+    if (!bus) return false;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    double whole = timeout > 0 && timeout < 1e9 ? floor(timeout) : timeout > 0 ? 1e9 : 0;
+    int64_t ns = until.tv_nsec + (timeout > 0 && timeout < 1e9 ? (int64_t)((timeout - whole) * 1e9) : 0);
+    until.tv_sec += (time_t)whole + (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    for (;;) {
+        pthread_mutex_lock(&bus->wait_lock);
+        uint64_t seen = bus->n_stir;
+        pthread_mutex_unlock(&bus->wait_lock);
+        if (look(bus)) return true;
+        // Whatever came since `seen` was read ends the sleep at once.
+        int failed = 0;
+        pthread_mutex_lock(&bus->wait_lock);
+        while (bus->n_stir == seen && !failed) failed = pthread_cond_timedwait(&bus->wait_cond, &bus->wait_lock, &until);
+        bool is_over = bus->n_stir == seen;
+        pthread_mutex_unlock(&bus->wait_lock);
+        if (is_over) return false;
+    }
+}
+
+// ---- the network --------------------------------------------------------------------------------------------------------
+
+typedef struct listing {
+    us_bus *bus;
+    int32_t n, cap;
+    us_endpoint *endpoints;
+    us_participant *participants;
+    us_status status;
+} listing;
+
+static void collect_endpoint(void *context, const us_endpoint *endpoint) {
+    listing *list = context;
+    void *array = list->endpoints;
+    if (list->status || (list->status = usi_grow(&list->bus->allocator, &array, list->n, &list->cap, sizeof *endpoint))) return;
+    list->endpoints = array;
+    list->endpoints[list->n++] = *endpoint;
+}
+
+static int compare_endpoints(const void *a, const void *b) {
+    return memcmp(((const us_endpoint *)a)->id, ((const us_endpoint *)b)->id, USI_ID_LENGTH);
+}
+
+static void find_own_node(us_bus *bus, us_endpoint *e) {
+    int32_t node = -1;
+    pthread_mutex_lock(&bus->lock);
+    for (const us_writer *w = bus->writers; w; w = w->next) {
+        if (!memcmp(w->id, e->id, USI_ID_LENGTH)) node = w->node;
+    }
+    for (const us_reader *r = bus->readers; r; r = r->next) {
+        if (!memcmp(r->id, e->id, USI_ID_LENGTH)) node = r->node;
+    }
+    if (node >= 0) usi_node_full_name(&bus->nodes[node], e->node);
+    pthread_mutex_unlock(&bus->lock);
+}
+
+us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n) {
+    if (!bus || !out_n || cap < 0 || (cap && !out)) return US_ERR_ARG;
+    listing list = {.bus = bus};
+    us_status status = bus->vendor->list(bus->participant, collect_endpoint, &list);
+    if (!status) status = list.status;
+    if (!status) {
+        if (list.n) qsort(list.endpoints, (size_t)list.n, sizeof *list.endpoints, compare_endpoints);
+        for (int32_t i = 0; i < list.n && i < cap; i++) {
+            out[i] = list.endpoints[i];
+            out[i].is_own = !memcmp(out[i].participant, bus->id, USI_ID_LENGTH);
+            if (out[i].is_own) {
+                find_own_node(bus, &out[i]);
+            } else {
+                usi_graph_find_node(&bus->graph, out[i].participant, out[i].id, out[i].node);
+            }
+        }
+        *out_n = list.n;
+    }
+    usi_release(&bus->allocator, list.endpoints, (size_t)list.cap * sizeof *list.endpoints, _Alignof(max_align_t));
+    return status;
+}
+
+// Vendors begin the ids of their participants with the number that the standard gave them.
+static void name_vendor(us_participant *p) {
+    if (p->id[0] == 0x01 && p->id[1] == 0x10) {
+        snprintf(p->vendor, sizeof p->vendor, "cyclone");
+    } else if (p->id[0] == 0x01 && p->id[1] == 0x0f) {
+        snprintf(p->vendor, sizeof p->vendor, "fastdds");
+    } else {
+        snprintf(p->vendor, sizeof p->vendor, "%02x%02x", p->id[0], p->id[1]);
+    }
+}
+
+static void collect_participant(void *context, const usi_vendor_peer *peer) {
+    listing *list = context;
+    us_bus *bus = list->bus;
+    us_participant p = {0};
+    memcpy(p.id, peer->id, USI_ID_LENGTH);
+    p.is_own = !memcmp(p.id, bus->id, USI_ID_LENGTH);
+    snprintf(p.host, sizeof p.host, "%s", peer->host);
+    usi_user_data_get(peer->user_data, peer->n_user_data, "enclave", p.enclave, sizeof p.enclave);
+    name_vendor(&p);
+    if (p.is_own) {
+        pthread_mutex_lock(&bus->lock);
+        p.n_node = bus->n_node;
+        pthread_mutex_unlock(&bus->lock);
+    } else {
+        p.n_node = usi_graph_count_nodes(&bus->graph, p.id);
+    }
+    void *array = list->participants;
+    if (list->status || (list->status = usi_grow(&bus->allocator, &array, list->n, &list->cap, sizeof p))) return;
+    list->participants = array;
+    list->participants[list->n++] = p;
+}
+
+static int compare_participants(const void *a, const void *b) {
+    return memcmp(((const us_participant *)a)->id, ((const us_participant *)b)->id, USI_ID_LENGTH);
+}
+
+us_status us_bus_list_participants(us_bus *bus, us_participant *out, int32_t cap, int32_t *out_n) {
+    if (!bus || !out_n || cap < 0 || (cap && !out)) return US_ERR_ARG;
+    listing list = {.bus = bus};
+    us_status status = bus->vendor->list_participants(bus->participant, collect_participant, &list);
+    if (!status) status = list.status;
+    if (!status) {
+        if (list.n) qsort(list.participants, (size_t)list.n, sizeof *list.participants, compare_participants);
+        for (int32_t i = 0; i < list.n && i < cap; i++) out[i] = list.participants[i];
+        *out_n = list.n;
+    }
+    usi_release(&bus->allocator, list.participants, (size_t)list.cap * sizeof *list.participants, _Alignof(max_align_t));
+    return status;
+}

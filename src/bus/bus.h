@@ -1,0 +1,109 @@
+// The bus inside: who has joined, what it says and hears, and the ROS graph.
+//
+// Three locks, never held together but in this order: `lock` (what this bus has: nodes, writers, readers), `graph.lock` (what others said of
+// themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of the vendor take the last two only, so they never wait for somebody who
+// waits for the vendor. Writing takes none.
+#ifndef USI_BUS_BUS_H
+#define USI_BUS_BUS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bus/vendor.h"
+
+enum { USI_GID_LENGTH = 16, USI_GID_LENGTH_HUMBLE = 24, USI_ID_LENGTH = 16, USI_NAME_LENGTH = 256 };
+
+typedef struct usi_node {
+    char namespace_[USI_NAME_LENGTH];
+    char name[USI_NAME_LENGTH];
+} usi_node;
+
+// What another participant said on ros_discovery_info: the nodes it has and which endpoints are theirs.
+typedef struct usi_graph_endpoint {
+    uint8_t id[USI_ID_LENGTH];
+    int32_t node;
+} usi_graph_endpoint;
+
+typedef struct usi_graph_entry {
+    uint8_t participant[USI_ID_LENGTH];
+    uint64_t age;  // of the last message: the oldest entry makes room
+    int32_t n_node, n_endpoint;
+    usi_node *nodes;
+    usi_graph_endpoint *endpoints;
+} usi_graph_entry;
+
+typedef struct usi_graph {
+    us_allocator allocator;
+    pthread_mutex_t lock;
+    uint64_t n_message;
+    int32_t n_entry, cap_entry;
+    usi_graph_entry *entries;
+} usi_graph;
+
+struct us_writer {
+    us_bus *bus;
+    us_writer *next;
+    usi_vendor_endpoint *endpoint;
+    const us_message_type *type;
+    int32_t node;
+    uint8_t id[USI_ID_LENGTH];
+};
+
+struct us_reader {
+    us_bus *bus;
+    us_reader *next;
+    usi_vendor_endpoint *endpoint;
+    int32_t node;
+    bool has_callback;
+    _Atomic bool is_stirred;  // something came since somebody last looked
+    uint8_t id[USI_ID_LENGTH];
+};
+
+struct us_bus {
+    us_allocator allocator;
+    const usi_vendor *vendor;
+    usi_vendor_participant *participant;
+    uint8_t id[USI_ID_LENGTH];
+    int32_t domain;
+    bool use_humble_gid, hide_from_graph;
+
+    pthread_mutex_t lock;
+    int32_t n_node, cap_node;
+    usi_node *nodes;
+    us_writer *writers;  // in the order of their making
+    us_reader *readers;
+    usi_vendor_endpoint *graph_writer, *graph_reader;
+    void *graph_bytes;  // the last message that went out is made in here
+    size_t cap_graph_bytes;
+
+    usi_graph graph;
+
+    pthread_mutex_t wait_lock;
+    pthread_cond_t wait_cond;
+    uint64_t n_stir;  // samples that came for readers without callback
+};
+
+// Loads libunderstudy-NAME.so and takes its table.
+us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_error *err);
+
+// ---- names (names.c) ----
+// "rt/k10/odom" of "/k10/odom". DDS names that begin with rt/, rq/ or rr/ stay as they are.
+us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_error *err);
+us_status usi_node_check(const char *namespace_, const char *name, usi_node *out_node, us_error *err);
+// The value of "key=value;" in user data into out; "" when there is none or it is too long.
+void usi_user_data_get(const char *bytes, size_t length, const char *key, char *out, size_t cap);
+
+// ---- the graph (graph.c) ----
+us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator);
+void usi_graph_fini(usi_graph *graph);
+// Takes what a participant says of itself: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes. Bytes that are neither are left out.
+us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length);
+void usi_node_full_name(const usi_node *node, char out[USI_NAME_LENGTH]);
+// "/k10/driver", or "" when nobody said whose the endpoint is.
+void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH], const uint8_t endpoint[USI_ID_LENGTH],
+                         char out[USI_NAME_LENGTH]);
+int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH]);
+// The bus's own message into buf (NULL: only its length). The bus is locked by the caller.
+size_t usi_graph_encode(const us_bus *bus, void *buf);
+
+#endif

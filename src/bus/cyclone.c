@@ -1,0 +1,393 @@
+// The vendor Cyclone DDS: a domain, a participant, readers and writers of bytes.
+//
+// Each bus has a Cyclone domain of its own, with its own sockets, threads and settings. Cyclone knows a domain by a number, once per process;
+// a second bus on the same network domain gets another number inside and the same one outside (ExternalDomainId). So buses of one process
+// meet over the loopback like buses of two, and closing one never touches the other.
+//
+// Samples come on Cyclone's receiving thread, through the listener of the reader: no thread is woken between the socket and the callback.
+// The rules for callbacks follow from that: short, and never a call to the bus (a write that blocks there would wait for the
+// acknowledgement that the same thread has to receive).
+//
+// A writer keeps the last samples and overwrites; nobody may hold it up. Cyclone by itself stops a writer that has more than some
+// hundred kilobytes unacknowledged, whoever it is that does not acknowledge: that limit is raised here beyond all that a history holds.
+#include "bus/cyclone.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum {
+    MAX_CONFIG = 16384,
+    MAX_TAKE = 32,        // samples per look into a reader's history
+    INNER_DOMAIN = 1000,  // numbers of further domains of this process; the network's end at 232
+    MAX_INNER_DOMAIN = 1256,
+};
+// A write that has to wait longer than this gives up: a tenth of a millisecond-step's slack at worst, once.
+#define MAX_BLOCKING DDS_MSECS(1)
+
+// ---- messages of Cyclone ------------------------------------------------------------------------------------------------
+// Cyclone has one log for the process and prints it on stderr unless told otherwise; a library does not print. The last line is kept, because
+// only there Cyclone says what is wrong with its settings.
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char log_line[400];
+
+static void keep_log(void *context, const dds_log_data_t *data) {
+    (void)context;
+    pthread_mutex_lock(&log_lock);
+    size_t n = data->size < sizeof log_line - 1 ? data->size : sizeof log_line - 1;
+    memcpy(log_line, data->message, n);
+    while (n > 0 && (log_line[n - 1] == '\n' || log_line[n - 1] == ' ')) n--;
+    log_line[n] = 0;
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void clear_log(void) {
+    dds_set_log_sink(keep_log, NULL);
+    pthread_mutex_lock(&log_lock);
+    log_line[0] = 0;
+    pthread_mutex_unlock(&log_lock);
+}
+
+static us_status fail(us_error *err, dds_return_t code, const char *remedy, const char *what) {
+    char line[sizeof log_line];
+    pthread_mutex_lock(&log_lock);
+    memcpy(line, log_line, sizeof line);
+    pthread_mutex_unlock(&log_lock);
+    us_status status = code == DDS_RETCODE_OUT_OF_RESOURCES ? US_ERR_MEMORY : US_ERR_IO;
+    return us_error_set(err, status, NULL, remedy, "%s: %s%s%s", what, dds_strretcode(code), line[0] ? ": " : "", line);
+}
+
+// ---- settings -----------------------------------------------------------------------------------------------------------
+
+typedef struct text {
+    char *bytes;
+    size_t length, cap;
+} text;
+
+US_PRINTF(2, 3) static void add(text *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    size_t room = t->length < t->cap ? t->cap - t->length : 0;
+    int n = vsnprintf(room ? t->bytes + t->length : NULL, room, format, args);
+    va_end(args);
+    if (n > 0) t->length += (size_t)n;
+}
+
+// Cyclone's settings for a range. `tag` separates a bus that wants nobody from all others.
+static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, char *buf, size_t cap) {
+    text t = {buf, 0, cap};
+    bool is_local = def->range != US_BUS_SUBNET;
+    add(&t, "<CycloneDDS><Domain Id=\"any\"><General>");
+    if (is_local) {
+        add(&t, "<Interfaces><NetworkInterface name=\"lo\"/></Interfaces><AllowMulticast>false</AllowMulticast>");
+        // On the loopback nothing is gained by cutting samples into what an Ethernet frame holds.
+        add(&t, "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>");
+    }
+    add(&t, "</General><Internal><SocketReceiveBufferSize max=\"10MB\"/><SocketSendBufferSize max=\"4MB\"/>"
+            "<Watermarks><WhcHigh>512MB</WhcHigh><WhcHighInit>512MB</WhcHighInit><WhcAdaptive>false</WhcAdaptive></Watermarks></Internal>");
+    add(&t, "<Discovery>");
+    if (outer_domain >= 0) add(&t, "<ExternalDomainId>%d</ExternalDomainId>", outer_domain);
+    if (def->range == US_BUS_OFF) {
+        // The address of the definition tells buses of one process apart.
+        add(&t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>", (long)getpid(), (uintptr_t)def);
+    } else {
+        if (is_local || def->n_peer > 0) {
+            add(&t, "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</MaxAutoParticipantIndex><Peers>");
+            if (is_local) add(&t, "<Peer Address=\"127.0.0.1\"/>");
+            for (int32_t i = 0; i < def->n_peer; i++) add(&t, "<Peer Address=\"%s\"/>", def->peers[i]);
+            add(&t, "</Peers>");
+        }
+    }
+    add(&t, "</Discovery></Domain></CycloneDDS>");
+    // What the user says counts last.
+    const char *uri = getenv("CYCLONEDDS_URI");
+    if (uri && uri[0]) add(&t, ",%s", uri);
+    return t.length < cap ? US_OK : US_ERR_LIMIT;
+}
+
+// ---- the participant ----------------------------------------------------------------------------------------------------
+
+static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dds_entity_t *out_domain, us_error *err) {
+    char config[MAX_CONFIG];
+    int32_t number = def->domain;
+    for (int32_t outer = -1; number < MAX_INNER_DOMAIN; number = outer < 0 ? INNER_DOMAIN : number + 1, outer = def->domain) {
+        if (make_config(def, outer, config, sizeof config)) {
+            return us_error_set(err, US_ERR_LIMIT, NULL, "Put the settings into a file and name that in CYCLONEDDS_URI, or list fewer peers.",
+                                "the settings for Cyclone DDS are longer than %d bytes", MAX_CONFIG);
+        }
+        dds_entity_t domain = dds_create_domain((dds_domainid_t)number, config);
+        if (domain > 0) {
+            *out_domain = domain;
+            *out_number = number;
+            return US_OK;
+        }
+        if (domain != DDS_RETCODE_PRECONDITION_NOT_MET) {
+            return fail(err, domain, "Look at CYCLONEDDS_URI if it is set; otherwise at the network interfaces of this machine (understudy doctor).",
+                        "Cyclone DDS cannot join the network");
+        }
+    }
+    return us_error_set(err, US_ERR_LIMIT, NULL, "Close some of them.", "more than %d buses in one process", MAX_INNER_DOMAIN - INNER_DOMAIN);
+}
+
+static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant **out_participant, us_error *err) {
+    usi_vendor_participant *p = usi_alloc(&def->allocator, sizeof *p, _Alignof(usi_vendor_participant));
+    if (!p) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a bus");
+    *p = (usi_vendor_participant){.allocator = def->allocator};
+    clear_log();
+    int32_t number = 0;
+    us_status status = open_domain(def, &number, &p->domain, err);
+    if (status) goto failed;
+
+    dds_qos_t *qos = dds_create_qos();
+    if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
+    p->participant = dds_create_participant((dds_domainid_t)number, qos, NULL);
+    dds_delete_qos(qos);
+    if (p->participant < 0) {
+        status = fail(err, p->participant, "Each process takes a port of the domain: is some program started again and again?",
+                      "Cyclone DDS cannot make a participant");
+        dds_delete(p->domain);
+        goto failed;
+    }
+    dds_guid_t id;
+    if (dds_get_guid(p->participant, &id) == DDS_RETCODE_OK) memcpy(p->id, id.v, sizeof p->id);
+    *out_participant = p;
+    return US_OK;
+failed:
+    usi_release(&def->allocator, p, sizeof *p, _Alignof(usi_vendor_participant));
+    return status;
+}
+
+static void cyclone_close(usi_vendor_participant *p) {
+    dds_delete(p->participant);
+    dds_delete(p->domain);
+    us_allocator allocator = p->allocator;
+    usi_release(&allocator, p, sizeof *p, _Alignof(usi_vendor_participant));
+}
+
+static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) { memcpy(out_id, p->id, sizeof p->id); }
+
+// ---- endpoints ----------------------------------------------------------------------------------------------------------
+
+static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
+    dds_qos_t *qos = dds_create_qos();
+    dds_history_kind_t history = def->qos.depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
+    int32_t depth = def->qos.depth > 0 ? def->qos.depth : 1;
+    dds_qset_reliability(qos, def->qos.is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, MAX_BLOCKING);
+    dds_qset_durability(qos, def->qos.is_transient_local ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
+    dds_qset_history(qos, history, depth);
+    dds_qset_data_representation(qos, 1, (const dds_data_representation_id_t[]){DDS_DATA_REPRESENTATION_XCDR1});
+    dds_qset_ignorelocal(qos, DDS_IGNORELOCAL_NONE);
+    if (is_writer) {
+        dds_qset_writer_data_lifecycle(qos, false);
+        if (def->qos.is_transient_local) {
+            dds_qset_durability_service(qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+        }
+    }
+    if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
+    return qos;
+}
+
+// The id of the writer behind a local number. Looking it up costs an allocation and a copy of its QoS: so it is remembered.
+static void find_writer(usi_vendor_endpoint *reader, dds_instance_handle_t handle, uint8_t out_id[16]) {
+    uint32_t n = reader->n_known < USI_WRITER_MEMORY ? reader->n_known : USI_WRITER_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        if (reader->known[i].handle == handle) {
+            memcpy(out_id, reader->known[i].id, 16);
+            return;
+        }
+    }
+    memset(out_id, 0, 16);
+    dds_builtintopic_endpoint_t *writer = dds_get_matched_publication_data(reader->entity, handle);
+    if (!writer) return;  // it is gone already
+    memcpy(out_id, writer->key.v, 16);
+    dds_builtintopic_free_endpoint(writer);
+    usi_known_writer *place = &reader->known[reader->n_known++ % USI_WRITER_MEMORY];
+    place->handle = handle;
+    memcpy(place->id, out_id, 16);
+}
+
+static us_sample sample_of(usi_vendor_endpoint *reader, const struct ddsi_serdata *data, const dds_sample_info_t *info) {
+    us_sample sample = {.source_time = info->source_timestamp};
+    sample.bytes = usi_cyclone_view(data, &sample.length);
+    find_writer(reader, info->publication_handle, sample.writer);
+    return sample;
+}
+
+// Cyclone calls the listener of one reader from one thread at a time.
+static void on_data_available(dds_entity_t entity, void *context) {
+    usi_vendor_endpoint *reader = context;
+    if (!reader->on_sample) {
+        reader->on_data(reader->context);
+        return;
+    }
+    struct ddsi_serdata *data[MAX_TAKE];
+    dds_sample_info_t info[MAX_TAKE];
+    for (int n = MAX_TAKE; n == MAX_TAKE;) {
+        n = dds_takecdr(entity, data, MAX_TAKE, info, DDS_ANY_STATE);
+        for (int i = 0; i < n; i++) {
+            if (info[i].valid_data) {
+                us_sample sample = sample_of(reader, data[i], &info[i]);
+                reader->on_sample(reader->context, &sample);
+            }
+            ddsi_serdata_unref(data[i]);
+        }
+    }
+}
+
+static void release_endpoint(usi_vendor_endpoint *e) {
+    us_allocator allocator = e->allocator;
+    pthread_mutex_destroy(&e->lock);
+    usi_release(&allocator, e, sizeof *e, _Alignof(usi_vendor_endpoint));
+}
+
+static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, bool is_writer, usi_vendor_endpoint **out_endpoint,
+                              us_error *err) {
+    usi_vendor_endpoint *e = usi_alloc(&p->allocator, sizeof *e, _Alignof(usi_vendor_endpoint));
+    if (!e) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for an endpoint of %s", def->topic);
+    *e = (usi_vendor_endpoint){
+        .allocator = p->allocator, .is_writer = is_writer, .on_sample = def->on_sample, .on_data = def->on_data, .context = def->context};
+    pthread_mutex_init(&e->lock, NULL);
+    clear_log();
+    struct ddsi_sertype *type = usi_cyclone_type(def->type);
+    if (!type) {
+        release_endpoint(e);
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the type of %s", def->topic);
+    }
+    // On success Cyclone owns the type, and may have put an equal one in its place.
+    e->topic = dds_create_topic_sertype(p->participant, def->topic, &type, NULL, NULL, NULL);
+    if (e->topic < 0) {
+        us_status status = fail(err, e->topic, "Topic names have letters, digits, _ and /.", "Cyclone DDS refuses the topic");
+        ddsi_sertype_unref(type);
+        release_endpoint(e);
+        return status;
+    }
+    e->type = type;
+    dds_qos_t *qos = make_qos(def, is_writer);
+    if (is_writer) {
+        e->entity = dds_create_writer(p->participant, e->topic, qos, NULL);
+    } else {
+        // The listener goes in with the reader, so that no sample comes before it.
+        dds_listener_t *listener = dds_create_listener(e);
+        dds_lset_data_available(listener, on_data_available);
+        e->entity = dds_create_reader(p->participant, e->topic, qos, listener);
+        dds_delete_listener(listener);
+    }
+    dds_delete_qos(qos);
+    if (e->entity < 0) {
+        us_status status = fail(err, e->entity, NULL, is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
+        dds_delete(e->topic);
+        release_endpoint(e);
+        return status;
+    }
+    dds_guid_t id;
+    if (dds_get_guid(e->entity, &id) == DDS_RETCODE_OK) memcpy(e->id, id.v, sizeof e->id);
+    *out_endpoint = e;
+    return US_OK;
+}
+
+static us_status cyclone_add_writer(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
+                                    us_error *err) {
+    return add_endpoint(p, def, true, out_endpoint, err);
+}
+
+static us_status cyclone_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
+                                    us_error *err) {
+    return add_endpoint(p, def, false, out_endpoint, err);
+}
+
+static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { memcpy(out_id, e->id, sizeof e->id); }
+
+static void cyclone_remove(usi_vendor_endpoint *e) {
+    if (!e->is_writer) dds_set_listener(e->entity, NULL);  // returns when no callback is under way
+    dds_delete(e->entity);
+    dds_delete(e->topic);
+    if (e->waiting) ddsi_serdata_unref(e->waiting);
+    release_endpoint(e);
+}
+
+// ---- samples ------------------------------------------------------------------------------------------------------------
+
+static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time) {
+    struct ddsi_serdata *data = usi_cyclone_sample(writer->type, bytes, length);
+    if (!data) return US_ERR_MEMORY;
+    data->statusinfo = 0;
+    data->timestamp.v = source_time ? source_time : dds_time();
+    dds_return_t code = dds_forwardcdr(writer->entity, data);  // takes the sample, whatever it answers
+    if (code == DDS_RETCODE_OK) return US_OK;
+    return code == DDS_RETCODE_OUT_OF_RESOURCES ? US_ERR_MEMORY : US_ERR_LIMIT;
+}
+
+// Makes the next sample wait in *reader, which is locked. False when there is none.
+static bool fetch(usi_vendor_endpoint *reader) {
+    while (!reader->waiting) {
+        struct ddsi_serdata *data = NULL;
+        if (dds_takecdr(reader->entity, &data, 1, &reader->waiting_info, DDS_ANY_STATE) != 1) return false;
+        if (reader->waiting_info.valid_data) {
+            reader->waiting = data;
+        } else {
+            ddsi_serdata_unref(data);
+        }
+    }
+    return true;
+}
+
+static us_status cyclone_take(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample) {
+    us_status status = US_OK;
+    *out_length = 0;
+    pthread_mutex_lock(&reader->lock);
+    if (fetch(reader)) {
+        us_sample sample = sample_of(reader, reader->waiting, &reader->waiting_info);
+        *out_length = sample.length;
+        if (sample.length > cap) {
+            status = US_ERR_LIMIT;
+        } else {
+            memcpy(buf, sample.bytes, sample.length);
+            sample.bytes = buf;
+            if (out_sample) *out_sample = sample;
+            ddsi_serdata_unref(reader->waiting);
+            reader->waiting = NULL;
+        }
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return status;
+}
+
+static bool cyclone_has_sample(usi_vendor_endpoint *reader) {
+    pthread_mutex_lock(&reader->lock);
+    bool has = fetch(reader);
+    pthread_mutex_unlock(&reader->lock);
+    return has;
+}
+
+static int32_t cyclone_n_match(usi_vendor_endpoint *e) {
+    dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, NULL, 0) : dds_get_matched_publications(e->entity, NULL, 0);
+    return n > 0 ? n : 0;
+}
+
+const usi_vendor *usi_cyclone_vendor(void) {
+    static const usi_vendor vendor = {
+        .abi = USI_VENDOR_ABI,
+        .size = sizeof vendor,
+        .name = "cyclone",
+        .open = cyclone_open,
+        .close = cyclone_close,
+        .get_id = cyclone_get_id,
+        .add_writer = cyclone_add_writer,
+        .add_reader = cyclone_add_reader,
+        .get_endpoint_id = cyclone_get_endpoint_id,
+        .remove = cyclone_remove,
+        .write = cyclone_write,
+        .take = cyclone_take,
+        .has_sample = cyclone_has_sample,
+        .n_match = cyclone_n_match,
+        .list = usi_cyclone_list,
+        .list_participants = usi_cyclone_list_participants,
+    };
+    return &vendor;
+}

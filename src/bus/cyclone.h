@@ -1,0 +1,58 @@
+// Cyclone DDS inside: samples as opaque bytes.
+#ifndef USI_BUS_CYCLONE_H
+#define USI_BUS_CYCLONE_H
+
+#include <pthread.h>
+
+#include "bus/vendor.h"
+
+// Cyclone's own headers say asm, which strict C17 leaves to the program.
+#define asm __asm__
+#include <dds/dds.h>
+#include <dds/ddsi/ddsi_serdata.h>
+#include <dds/ddsi/ddsi_sertype.h>
+#undef asm
+
+enum { USI_WRITER_MEMORY = 16 };
+
+// A type of which Cyclone knows the name alone: no key, plain CDR, bytes pass as they are. NULL when there is no memory.
+struct ddsi_sertype *usi_cyclone_type(const char *name);
+
+// A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there is no memory.
+struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length);
+const void *usi_cyclone_view(const struct ddsi_serdata *sample, size_t *out_length);
+
+struct usi_vendor_participant {
+    us_allocator allocator;
+    dds_entity_t domain, participant;
+    uint8_t id[16];
+};
+
+// A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by its id.
+typedef struct usi_known_writer {
+    dds_instance_handle_t handle;
+    uint8_t id[16];
+} usi_known_writer;
+
+struct usi_vendor_endpoint {
+    us_allocator allocator;
+    dds_entity_t entity, topic;
+    bool is_writer;
+    uint8_t id[16];
+    struct ddsi_sertype *type;  // held by the entity
+
+    // Readers.
+    us_sample_function *on_sample;
+    void (*on_data)(void *context);
+    void *context;
+    pthread_mutex_t lock;          // of what follows, for readers without callback
+    struct ddsi_serdata *waiting;  // taken from Cyclone, not yet by the caller
+    dds_sample_info_t waiting_info;
+    usi_known_writer known[USI_WRITER_MEMORY];
+    uint32_t n_known;  // ever put in; the place is its remainder
+};
+
+us_status usi_cyclone_list(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
+us_status usi_cyclone_list_participants(usi_vendor_participant *participant, usi_visit_peer *visit, void *context);
+
+#endif

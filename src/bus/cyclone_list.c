@@ -1,0 +1,133 @@
+// What Cyclone DDS knows of the network: its built-in topics, read afresh for each question.
+//
+// A reader of a built-in topic gets all that exists at the moment it is made. So a list is a snapshot, nothing is kept between two of them,
+// and a bus that is never asked pays nothing.
+#include <string.h>
+
+#include "bus/cyclone.h"
+
+enum { MAX_READ = 64 };
+
+static void copy_text(char *to, size_t cap, const char *from) {
+    size_t n = from ? strlen(from) : 0;
+    if (n >= cap) n = cap - 1;
+    if (n) memcpy(to, from, n);
+    to[n] = 0;
+}
+
+// The hash of the type as the endpoint's user data has it.
+static void read_hash(const dds_qos_t *qos, char *out, size_t cap) {
+    static const char key[] = "typehash=";
+    void *bytes = NULL;
+    size_t n = 0;
+    out[0] = 0;
+    if (!dds_qget_userdata(qos, &bytes, &n) || !bytes) return;
+    const char *text = bytes;
+    const char *found = memmem(text, n, key, sizeof key - 1);
+    if (found) {
+        found += sizeof key - 1;
+        const char *end = memchr(found, ';', (size_t)(text + n - found));
+        size_t length = (size_t)((end ? end : text + n) - found);
+        if (length < cap) {
+            memcpy(out, found, length);
+            out[length] = 0;
+        }
+    }
+    dds_free(bytes);
+}
+
+static us_qos read_qos(const dds_qos_t *qos) {
+    us_qos out = {.depth = 1};
+    dds_reliability_kind_t reliability = DDS_RELIABILITY_BEST_EFFORT;
+    dds_durability_kind_t durability = DDS_DURABILITY_VOLATILE;
+    dds_history_kind_t history = DDS_HISTORY_KEEP_LAST;
+    if (dds_qget_reliability(qos, &reliability, NULL)) out.is_reliable = reliability == DDS_RELIABILITY_RELIABLE;
+    if (dds_qget_durability(qos, &durability)) out.is_transient_local = durability >= DDS_DURABILITY_TRANSIENT_LOCAL;
+    if (dds_qget_history(qos, &history, &out.depth) && history == DDS_HISTORY_KEEP_ALL) out.depth = 0;
+    return out;
+}
+
+// Plain CDR is also what an endpoint speaks that says nothing.
+static bool speaks_xcdr1(const dds_qos_t *qos) {
+    uint32_t n = 0;
+    dds_data_representation_id_t *values = NULL;
+    if (!dds_qget_data_representation(qos, &n, &values)) return true;
+    bool speaks = n == 0;
+    for (uint32_t i = 0; i < n; i++) speaks = speaks || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
+    dds_free(values);
+    return speaks;
+}
+
+static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writer, usi_visit_endpoint *visit, void *context) {
+    // The readers of these very questions are endpoints too, of this process alone.
+    if (!strncmp(from->topic_name, "DCPS", 4)) return;
+    us_endpoint to = {.is_writer = is_writer};
+    memcpy(to.id, from->key.v, sizeof to.id);
+    memcpy(to.participant, from->participant_key.v, sizeof to.participant);
+    copy_text(to.topic, sizeof to.topic, from->topic_name);
+    copy_text(to.type, sizeof to.type, from->type_name);
+    read_hash(from->qos, to.hash, sizeof to.hash);
+    to.qos = read_qos(from->qos);
+    to.is_xcdr1 = speaks_xcdr1(from->qos);
+    visit(context, &to);
+}
+
+static void visit_participant(const dds_builtintopic_participant_t *from, usi_visit_peer *visit, void *context) {
+    usi_vendor_peer to = {.host = ""};
+    memcpy(to.id, from->key.v, sizeof to.id);
+    void *bytes = NULL;
+    char *host = NULL;
+    if (dds_qget_userdata(from->qos, &bytes, &to.n_user_data) && bytes) {
+        to.user_data = bytes;
+    } else {
+        to.n_user_data = 0;
+    }
+    if (dds_qget_prop(from->qos, "__Hostname", &host) && host) to.host = host;
+    visit(context, &to);
+    dds_free(bytes);
+    dds_free(host);
+}
+
+typedef struct question {
+    dds_entity_t topic;
+    bool is_writer;
+    usi_visit_endpoint *visit_endpoint;
+    usi_visit_peer *visit_peer;
+    void *context;
+} question;
+
+static us_status ask(usi_vendor_participant *p, const question *q) {
+    dds_entity_t reader = dds_create_reader(p->participant, q->topic, NULL, NULL);
+    if (reader < 0) return US_ERR_IO;
+    void *samples[MAX_READ] = {NULL};
+    dds_sample_info_t info[MAX_READ];
+    for (;;) {
+        dds_return_t n = dds_take(reader, samples, info, MAX_READ, MAX_READ);
+        if (n <= 0) break;
+        for (dds_return_t i = 0; i < n; i++) {
+            if (!info[i].valid_data || info[i].instance_state != DDS_ALIVE_INSTANCE_STATE) continue;
+            if (q->visit_endpoint) {
+                visit_endpoint(samples[i], q->is_writer, q->visit_endpoint, q->context);
+            } else {
+                visit_participant(samples[i], q->visit_peer, q->context);
+            }
+        }
+        dds_return_loan(reader, samples, n);
+    }
+    dds_delete(reader);
+    return US_OK;
+}
+
+us_status usi_cyclone_list(usi_vendor_participant *p, usi_visit_endpoint *visit, void *context) {
+    question q = {.topic = DDS_BUILTIN_TOPIC_DCPSPUBLICATION, .is_writer = true, .visit_endpoint = visit, .context = context};
+    us_status status = ask(p, &q);
+    if (status) return status;
+    q.topic = DDS_BUILTIN_TOPIC_DCPSSUBSCRIPTION;
+    q.is_writer = false;
+    return ask(p, &q);
+}
+
+us_status usi_cyclone_list_participants(usi_vendor_participant *p, usi_visit_peer *visit, void *context) {
+    question q = {.topic = DDS_BUILTIN_TOPIC_DCPSPARTICIPANT, .visit_peer = visit, .context = context};
+    return ask(p, &q);
+}

@@ -1,0 +1,25 @@
+// Qualities of service by ROS convention.
+#include <string.h>
+
+#include "bus/bus.h"
+
+us_qos us_qos_for_topic(const char *topic, const us_message_type *type) {
+    (void)type;
+    static const struct {
+        const char *name;
+        us_qos qos;
+    } known[] = {
+        {"tf", {.is_reliable = true, .depth = 100}},
+        {"tf_static", {.is_reliable = true, .is_transient_local = true, .depth = 1}},
+        {"robot_description", {.is_reliable = true, .is_transient_local = true, .depth = 1}},
+        {"clock", {.is_reliable = true, .depth = 1}},
+    };
+    const char *last = topic ? strrchr(topic, '/') : NULL;
+    last = last ? last + 1 : topic ? topic : "";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (!strcmp(last, known[i].name)) return known[i].qos;
+    }
+    return (us_qos){.is_reliable = true, .depth = 10};
+}
+
+us_qos us_qos_sensor(void) { return (us_qos){.depth = 5}; }

@@ -1,0 +1,91 @@
+// What the bus asks of a DDS vendor: one constant table of functions.
+//
+// A vendor knows DDS and nothing of ROS: topics and types have their DDS names, samples are CDR bytes, user data is a text. Names, nodes, the
+// graph and all conventions are made once, above this line. The table of Cyclone DDS is linked in; that of Fast DDS comes from a library
+// of its own, written in C++, which takes nothing from ours but this header (no symbol of the library is used there, so it loads into
+// any program). It begins with `abi` and `size`: a library built against another layout is refused.
+//
+// All functions may be called from any thread, but an endpoint is removed by one thread while no other uses it.
+#ifndef USI_BUS_VENDOR_H
+#define USI_BUS_VENDOR_H
+
+#include "understudy/bus.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// "USv" and the number of the layout below.
+#define USI_VENDOR_ABI 0x55537601u
+// The function that a vendor's library exports; it returns its table.
+#define USI_VENDOR_SYMBOL "usi_vendor_table"
+
+typedef struct usi_vendor_participant usi_vendor_participant;
+typedef struct usi_vendor_endpoint usi_vendor_endpoint;
+
+typedef struct usi_vendor_open {
+    us_allocator allocator;
+    int32_t domain;
+    us_bus_range range;
+    int32_t n_peer;
+    const char *const *peers;
+    const char *user_data;
+} usi_vendor_open;
+
+typedef struct usi_vendor_endpoint_def {
+    const char *topic;      // "rt/k10/odom"
+    const char *type;       // "nav_msgs::msg::dds_::Odometry_"
+    const char *user_data;  // "typehash=RIHS01_...;", or ""
+    us_qos qos;
+    // For readers: on_sample gets each sample as it comes. Without it samples wait for `take`, and on_data says that one came.
+    us_sample_function *on_sample;
+    void (*on_data)(void *context);
+    void *context;
+} usi_vendor_endpoint_def;
+
+// One participant of the network, as discovery tells.
+typedef struct usi_vendor_peer {
+    uint8_t id[16];
+    const char *user_data;  // not always ended by 0: see its length
+    size_t n_user_data;
+    const char *host;  // "" when it does not say
+} usi_vendor_peer;
+
+typedef void usi_visit_endpoint(void *context, const us_endpoint *endpoint);
+typedef void usi_visit_peer(void *context, const usi_vendor_peer *peer);
+
+typedef struct usi_vendor {
+    uint32_t abi, size;
+    const char *name;
+
+    us_status (*open)(const usi_vendor_open *def, usi_vendor_participant **out_participant, us_error *err);
+    // After it no callback runs. Endpoints that are left are removed too.
+    void (*close)(usi_vendor_participant *participant);
+    void (*get_id)(const usi_vendor_participant *participant, uint8_t out_id[16]);
+
+    us_status (*add_writer)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
+                            us_error *err);
+    us_status (*add_reader)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
+                            us_error *err);
+    void (*get_endpoint_id)(const usi_vendor_endpoint *endpoint, uint8_t out_id[16]);
+    void (*remove)(usi_vendor_endpoint *endpoint);  // waits for a callback that is under way
+
+    us_status (*write)(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time);
+    us_status (*take)(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample);
+    bool (*has_sample)(usi_vendor_endpoint *reader);
+    int32_t (*n_match)(usi_vendor_endpoint *endpoint);
+
+    // Everything that discovery knows now, own things included, in any order. `node` and `is_own` of an endpoint are left to the caller.
+    us_status (*list)(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
+    us_status (*list_participants)(usi_vendor_participant *participant, usi_visit_peer *visit, void *context);
+} usi_vendor;
+
+typedef const usi_vendor *usi_vendor_function(void);
+
+// The table of Cyclone DDS.
+const usi_vendor *usi_cyclone_vendor(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

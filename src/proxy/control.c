@@ -1,0 +1,245 @@
+// One tick of a robot's firmware: timeouts, the way from body velocity to wheels, profiles and trajectories, odometry, battery.
+#include <math.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+// m/s^2 and rad/s^2 with which a rover comes to rest where the scene sets no limit.
+static const double DECELERATION = 0.5;
+
+static double clamp(double x, double most) { return x > most ? most : x < -most ? -most : x; }
+
+// ---------------------------------------------------------------- odometry
+
+static void read_wheels(const usi_robot *r, const us_sim *sim, double *out_q, double *out_v, double *out_steer) {
+    const double *q = us_sim_view_q(sim), *v = us_sim_view_v(sim);
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
+        const usi_robot_joint *wheel = &r->joint[r->wheel_joint[i]];
+        out_q[i] = q[wheel->q];
+        out_v[i] = v[wheel->v];
+        out_steer[i] = r->steer_joint[i] >= 0 ? q[r->joint[r->steer_joint[i]].q] : 0;
+    }
+}
+
+// By the encoders: how far each wheel turned since the last tick, and where it points.
+static void count_wheels(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer) {
+    const double step = r->proxy->step;
+    double turned[USI_MAX_WHEEL], body[3];
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
+        turned[i] = (q[i] - s->wheel_q[i]) / step;
+        s->wheel_q[i] = q[i];
+    }
+    usi_loco_to_body(&r->locomotion, turned, steer, body);
+    usi_odometry_move(s->odom, body, step);
+    memcpy(s->odom_v, body, sizeof body);
+    if (s->motion == USI_MOTION_ARC) s->done += hypot(body[0], body[1]) * step;
+    if (s->motion == USI_MOTION_TURN) s->done += fabs(body[2]) * step;
+}
+
+// ---------------------------------------------------------------- what the body shall do
+
+// A distance to go from rest to rest: the speed from which it can still stop.
+static double approach(double speed, double left, double deceleration) { return fmin(speed, sqrt(2 * deceleration * fmax(left, 0))); }
+
+static void drive_far(const usi_robot *r, usi_robot_state *s) {
+    double a = r->network->max_acceleration > 0 ? r->network->max_acceleration : DECELERATION, left = s->goal - s->done;
+    // Within what one tick at creeping speed does there is nothing left to do.
+    if (left <= 1e-4) {
+        s->motion = USI_MOTION_STOP;
+        memset(s->want, 0, sizeof s->want);
+        s->locomotor.state = 2;
+        return;
+    }
+    double most = fabs(s->motion == USI_MOTION_ARC ? s->want[0] : s->want[2]);
+    double scale = most > 0 ? fmax(approach(s->speed, left, a), 0.01) / most : 0;
+    for (int i = 0; i < 3; i++) s->want[i] *= scale;
+}
+
+static void navigate(const usi_robot *r, usi_robot_state *s) {
+    const us_network_def *n = r->network;
+    double pose[3];
+    usi_odometry_compose(s->pose_offset, s->odom, pose);
+    while (s->next_route < s->n_route && hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]) <= s->tolerance)
+        s->next_route++;
+    if (s->next_route == s->n_route) {
+        s->motion = USI_MOTION_STOP;
+        memset(s->want, 0, sizeof s->want);
+        s->navigator.state = 2;
+        return;
+    }
+    const double *goal = s->route[s->next_route];
+    usi_pursue(pose, goal[0], goal[1], s->speed, n->max_turn > 0 ? n->max_turn : 0.5, n->max_acceleration > 0 ? n->max_acceleration : DECELERATION,
+               r->locomotion.kind != USI_LOCOMOTION_ACKERMANN, s->want);
+}
+
+void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    memset(s->want, 0, sizeof s->want);
+    s->motion = USI_MOTION_STOP;
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        bool is_wheel = false;
+        for (int32_t i = 0; i < r->locomotion.n_wheel; i++)
+            is_wheel = is_wheel || r->joint[r->wheel_joint[i]].drive == k || (r->steer_joint[i] >= 0 && r->joint[r->steer_joint[i]].drive == k);
+        if (is_wheel) {
+            d[k].mode = USI_DRIVE_KEEP;
+        } else if (d[k].mode != USI_DRIVE_KEEP) {
+            // Holds where it is; what has no gains lets go.
+            d[k].mode = r->drive[k].kind == USI_DRIVE_BY_TORQUE ? USI_DRIVE_TORQUE : USI_DRIVE_POSITION;
+            d[k].value = r->drive[k].kind == USI_DRIVE_BY_TORQUE ? 0 : us_sim_view_q(sim)[r->joint[r->drive[k].joint].q];
+        }
+    }
+}
+
+// A stream of commands that has ended means that nobody is in control.
+static void watch(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int64_t tick) {
+    if (r->network->timeout <= 0) return;
+    int64_t patience = (int64_t)ceil(r->network->timeout / r->proxy->step);
+    if (s->motion == USI_MOTION_TWIST && tick - s->motion_tick > patience) {
+        usi_robot_stop(r, sim, s);
+        if (s->locomotor.state == 1) s->locomotor.state = 3;
+        s->n_timeout++;
+    }
+    if (s->motion != USI_MOTION_JOINTS) return;
+    usi_drive_state *d = usi_drives_of(r, s);
+    bool is_late = false;
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        // Positions and profiles end by themselves; a velocity or a torque goes on for ever.
+        if ((d[k].mode != USI_DRIVE_VELOCITY || d[k].value == 0) && (d[k].mode != USI_DRIVE_TORQUE || d[k].value == 0)) continue;
+        if (tick - d[k].tick <= patience || d[k].is_lasting) continue;
+        bool is_torque = r->drive[k].kind == USI_DRIVE_BY_TORQUE;
+        d[k].mode = is_torque ? USI_DRIVE_TORQUE : USI_DRIVE_VELOCITY;
+        d[k].value = 0;
+        is_late = true;
+    }
+    s->n_timeout += is_late;
+}
+
+// Wheels and steering for the body velocity, reached with the acceleration that is allowed.
+static void roll(const usi_robot *r, usi_robot_state *s, const double *steer, us_part_view *view) {
+    const double step = r->proxy->step, a = r->network->max_acceleration;
+    for (int i = 0; i < 3; i++) {
+        // Turning has the same limit at a metre's distance.
+        s->now[i] = a > 0 ? s->now[i] + clamp(s->want[i] - s->now[i], a * step) : s->want[i];
+    }
+    usi_loco_command c;
+    usi_loco_to_wheels(&r->locomotion, s->now, steer, s->steer, &c);
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
+        int32_t wheel = r->joint[r->wheel_joint[i]].drive;
+        if (d[wheel].mode == USI_DRIVE_KEEP) view->drive_velocity[r->drive[wheel].index] = c.speed[i];
+        if (r->steer_joint[i] < 0) continue;
+        int32_t turn = r->joint[r->steer_joint[i]].drive;
+        s->steer[i] = c.steer[i];
+        if (d[turn].mode == USI_DRIVE_KEEP) view->drive_position[r->drive[turn].index] = c.steer[i];
+    }
+}
+
+// ---------------------------------------------------------------- drives
+
+// Position and velocity of a trajectory at time t. Straight lines between points without velocities, cubics between those with them.
+static void follow(const usi_robot *r, usi_robot_state *s, int32_t drive, double t, double start, double *out_q, double *out_v) {
+    const double *times = usi_times_of(r, s), *q = usi_positions_of(r, s) + drive * USI_TRAJECTORY_POINTS;
+    const double *v = usi_velocities_of(r, s) + drive * USI_TRAJECTORY_POINTS;
+    int32_t n = s->n_trajectory, i = 0;
+    while (i < n && times[i] <= t) i++;
+    if (i == n) {
+        *out_q = q[n - 1];
+        *out_v = 0;
+        return;
+    }
+    double t0 = i > 0 ? times[i - 1] : 0, q0 = i > 0 ? q[i - 1] : start, v0 = i > 0 ? v[i - 1] : 0, span = times[i] - t0, x = (t - t0) / span;
+    if (!isfinite(v[i]) || !isfinite(v0)) {
+        *out_v = (q[i] - q0) / span;
+        *out_q = q0 + x * (q[i] - q0);
+        return;
+    }
+    double a = v0 * span, b = v[i] * span, d = q[i] - q0;
+    *out_q = q0 + x * (a + x * (3 * d - 2 * a - b + x * (a + b - 2 * d)));
+    *out_v = (a + x * (2 * (3 * d - 2 * a - b) + x * 3 * (a + b - 2 * d))) / span;
+}
+
+// A drive with a position gain takes position and velocity; one with a velocity gain alone gets there by its velocity.
+static void go_to(const usi_robot *r, const us_sim *sim, int32_t drive, double q, double v, us_part_view *view) {
+    const usi_robot_drive *d = &r->drive[drive];
+    const usi_robot_joint *j = &r->joint[d->joint];
+    view->drive_torque[d->index] = 0;
+    if (d->kind == USI_DRIVE_BY_POSITION) {
+        view->drive_position[d->index] = q;
+        view->drive_velocity[d->index] = v;
+        return;
+    }
+    double most = j->most_speed > 0 ? j->most_speed : INFINITY;
+    view->drive_velocity[d->index] = clamp(v + d->rate * (q - us_sim_view_q(sim)[j->q]), most);
+}
+
+static void run_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int64_t tick, us_part_view *view) {
+    usi_drive_state *all = usi_drives_of(r, s);
+    const double step = r->proxy->step;
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        usi_drive_state *d = &all[k];
+        const usi_robot_drive *drive = &r->drive[k];
+        double q, v, elapsed = (double)(tick - d->tick + 1) * step;
+        switch ((usi_drive_mode)d->mode) {
+        case USI_DRIVE_VELOCITY:
+            view->drive_torque[drive->index] = 0;
+            view->drive_velocity[drive->index] = d->value;
+            // A position gain would pull back: its goal goes along.
+            if (drive->kind == USI_DRIVE_BY_POSITION)
+                view->drive_position[drive->index] = us_sim_view_q(sim)[r->joint[drive->joint].q] + d->value * step;
+            break;
+        case USI_DRIVE_POSITION: go_to(r, sim, k, d->value, 0, view); break;
+        case USI_DRIVE_PROFILE: {
+            usi_trapezoid_point at = usi_trapezoid_at(&d->profile, elapsed);
+            go_to(r, sim, k, at.position, at.velocity, view);
+            break;
+        }
+        case USI_DRIVE_TORQUE:
+            view->drive_torque[drive->index] = d->value;
+            // Gains would fight it: their goals are where the joint is.
+            view->drive_position[drive->index] = us_sim_view_q(sim)[r->joint[drive->joint].q];
+            view->drive_velocity[drive->index] = us_sim_view_v(sim)[r->joint[drive->joint].v];
+            break;
+        case USI_DRIVE_TRAJECTORY:
+            follow(r, s, k, (double)(tick - s->trajectory_tick + 1) * step, d->value, &q, &v);
+            go_to(r, sim, k, q, v, view);
+            break;
+        default: break;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- battery
+
+// Motors take the power they give, and give nothing back.
+static double power_of(const usi_robot *r, const us_sim *sim) {
+    const double *v = us_sim_view_v(sim), *torque = us_sim_view_torque(sim);
+    double power = r->network->battery_idle;
+    for (int32_t k = 0; k < r->n_drive; k++) power += fmax(0, torque[r->drive[k].index] * v[r->joint[r->drive[k].joint].v]);
+    return power;
+}
+
+// ---------------------------------------------------------------- all
+
+void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+    int64_t tick = us_sim_get_tick(sim);
+    double q[USI_MAX_WHEEL], v[USI_MAX_WHEEL], steer[USI_MAX_WHEEL];
+    if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
+    if (r->network->battery_capacity > 0) {
+        s->energy = fmin(s->energy + power_of(r, sim) * r->proxy->step, r->network->battery_capacity);
+    }
+    if (r->locomotion.n_wheel > 0) {
+        read_wheels(r, sim, q, v, steer);
+        count_wheels(r, s, q, steer);
+    }
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        d[k].v_before = us_sim_view_v(sim)[r->joint[r->drive[k].joint].v];
+        view->drive_share[r->drive[k].index] = d[k].is_off ? 0 : 1;
+    }
+    watch(r, sim, s, tick);
+    if (s->motion == USI_MOTION_SCENE) return;
+    if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) drive_far(r, s);
+    if (s->motion == USI_MOTION_NAVIGATE) navigate(r, s);
+    if (s->motion != USI_MOTION_JOINTS && r->locomotion.n_wheel > 0) roll(r, s, steer, view);
+    run_drives(r, sim, s, tick, view);
+}

@@ -1,0 +1,55 @@
+#include "proxy/mailbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static size_t padded(size_t length) { return (length + 7) / 8 * 8; }
+
+void usi_mailbox_init(usi_mailbox *box) {
+    memset(box, 0, sizeof *box);
+    pthread_mutex_init(&box->lock, NULL);
+}
+
+void usi_mailbox_fini(usi_mailbox *box) { pthread_mutex_destroy(&box->lock); }
+
+us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes, size_t length) {
+    size_t need = sizeof(usi_mail) + padded(length);
+    pthread_mutex_lock(&box->lock);
+    bool fits = length <= USI_MAIL_MAX && box->used + need <= USI_MAILBOX_SIZE;
+    if (fits) {
+        char *to = (char *)box->bytes + box->used;
+        memset(to, 0, need);
+        usi_mail mail = {.topic = topic, .length = (uint32_t)length};
+        snprintf(mail.source, sizeof mail.source, "%s", source);
+        memcpy(to, &mail, sizeof mail);
+        if (length > 0) memcpy(to + sizeof mail, bytes, length);
+        box->used += need;
+    } else {
+        box->n_dropped++;
+    }
+    pthread_mutex_unlock(&box->lock);
+    return fits ? US_OK : US_ERR_LIMIT;
+}
+
+size_t usi_mailbox_take(usi_mailbox *box, void *to) {
+    if (pthread_mutex_trylock(&box->lock) != 0) return 0;
+    size_t used = box->used;
+    if (used > 0) memcpy(to, box->bytes, used);
+    box->used = 0;
+    pthread_mutex_unlock(&box->lock);
+    return used;
+}
+
+const usi_mail *usi_mail_next(const void *mails, size_t used, size_t *at) {
+    if (*at >= used) return NULL;
+    const usi_mail *mail = (const usi_mail *)(const void *)((const char *)mails + *at);
+    *at += sizeof *mail + padded(mail->length);
+    return mail;
+}
+
+int64_t usi_mailbox_n_dropped(usi_mailbox *box) {
+    pthread_mutex_lock(&box->lock);
+    int64_t n = box->n_dropped;
+    pthread_mutex_unlock(&box->lock);
+    return n;
+}

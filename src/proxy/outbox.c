@@ -1,0 +1,123 @@
+// The thread that sends: takes encoded samples from a ring and writes them to the network, so that the step never does.
+//
+// One puts, one takes, no lock: `put` counts the bytes ever put, `taken` those ever taken, and each is written by one side only.
+//
+//     |......taken######put..........|      # waits to be sent
+//
+// An item that would reach over the end begins at the start again; what is left before the end is skipped.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+enum { RING_SIZE = 8 << 20 };
+
+typedef struct item {
+    us_writer *writer;  // NULL: skip to the start of the ring
+    int64_t time;
+    uint64_t length;
+} item;
+
+struct usi_outbox {
+    us_allocator allocator;
+    pthread_t thread;
+    sem_t bell;
+    char *ring;
+    _Atomic uint64_t put, taken;
+    _Atomic bool is_closing;
+    _Atomic int64_t n_unsent;
+};
+
+static uint64_t size_of(uint64_t length) { return sizeof(item) + (length + 15) / 16 * 16; }
+
+static void send_all(usi_outbox *box) {
+    uint64_t taken = atomic_load_explicit(&box->taken, memory_order_relaxed);
+    while (taken != atomic_load_explicit(&box->put, memory_order_acquire)) {
+        uint64_t at = taken % RING_SIZE;
+        item head;
+        memcpy(&head, box->ring + at, sizeof head);
+        if (head.writer) {
+            // A sample that cannot be written is lost for one topic at one time: the next follows.
+            if (us_writer_write(head.writer, box->ring + at + sizeof head, head.length, head.time)) atomic_fetch_add(&box->n_unsent, 1);
+            taken += size_of(head.length);
+        } else {
+            taken += RING_SIZE - at;
+        }
+        atomic_store_explicit(&box->taken, taken, memory_order_release);
+    }
+}
+
+static void *run(void *context) {
+    usi_outbox *box = context;
+    while (!atomic_load(&box->is_closing)) {
+        while (sem_wait(&box->bell) != 0 && errno == EINTR) {
+        }
+        send_all(box);
+    }
+    send_all(box);
+    return NULL;
+}
+
+us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out) {
+    usi_outbox *box = usi_alloc(allocator, sizeof *box, _Alignof(usi_outbox));
+    if (!box) return US_ERR_MEMORY;
+    memset(box, 0, sizeof *box);
+    box->allocator = *allocator;
+    box->ring = usi_alloc(allocator, RING_SIZE, 64);
+    if (!box->ring) {
+        usi_release(allocator, box, sizeof *box, _Alignof(usi_outbox));
+        return US_ERR_MEMORY;
+    }
+    memset(box->ring, 0, RING_SIZE);
+    sem_init(&box->bell, 0, 0);
+    if (pthread_create(&box->thread, NULL, run, box) != 0) {
+        sem_destroy(&box->bell);
+        usi_release(allocator, box->ring, RING_SIZE, 64);
+        usi_release(allocator, box, sizeof *box, _Alignof(usi_outbox));
+        return US_ERR_LIMIT;
+    }
+    *out = box;
+    return US_OK;
+}
+
+void usi_outbox_destroy(usi_outbox *box) {
+    if (!box) return;
+    atomic_store(&box->is_closing, true);
+    sem_post(&box->bell);
+    pthread_join(box->thread, NULL);
+    sem_destroy(&box->bell);
+    us_allocator a = box->allocator;
+    usi_release(&a, box->ring, RING_SIZE, 64);
+    usi_release(&a, box, sizeof *box, _Alignof(usi_outbox));
+}
+
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time) {
+    uint64_t put = atomic_load_explicit(&box->put, memory_order_relaxed), taken = atomic_load_explicit(&box->taken, memory_order_acquire);
+    uint64_t at = put % RING_SIZE, need = size_of(length), skip = at + need > RING_SIZE ? RING_SIZE - at : 0;
+    if (need > RING_SIZE / 2 || put + skip + need - taken > RING_SIZE) {
+        atomic_fetch_add(&box->n_unsent, 1);
+        return false;
+    }
+    if (skip > 0) {
+        item none = {0};
+        memcpy(box->ring + at, &none, sizeof none);
+        put += skip;
+        at = 0;
+    }
+    item head = {writer, time, length};
+    memcpy(box->ring + at, &head, sizeof head);
+    memcpy(box->ring + at + sizeof head, bytes, length);
+    atomic_store_explicit(&box->put, put + need, memory_order_release);
+    return true;
+}
+
+void usi_outbox_ring(usi_outbox *box) {
+    int value = 0;
+    // One ring that was not heard yet is enough.
+    if (sem_getvalue(&box->bell, &value) != 0 || value == 0) sem_post(&box->bell);
+}
+
+int64_t usi_outbox_n_unsent(usi_outbox *box) { return atomic_load(&box->n_unsent); }

@@ -1,0 +1,422 @@
+// A proxy's life: robots on a bus, commands in, samples out.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+// A JointTrajectory of 128 points for 30 joints, or a route, with room to spare.
+static const size_t DECODED_SIZE = 512 * 1024, MESSAGE_SIZE = 256 * 1024, BYTES_SIZE = 1024 * 1024;
+
+us_proxy_def us_proxy_def_default(void) {
+    return (us_proxy_def){.allocator = us_allocator_default(), .enable_motor_servers = true, .motor_address = "127.0.0.1"};
+}
+
+// ---------------------------------------------------------------- names
+
+// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's own.
+static void topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
+    if (r->network->namespace_[0]) {
+        snprintf(out, cap, "/%s/%s", r->network->namespace_, name);
+    } else {
+        snprintf(out, cap, "/%s", name);
+    }
+}
+
+static void sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap) {
+    if (topic == US_TOPIC_TF || topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_DIAGNOSTICS) {
+        snprintf(out, cap, "/%s", us_topic_kind_name(topic));
+    } else if (topic == US_TOPIC_TRUTH) {
+        snprintf(out, cap, "/understudy/truth/%s", r->network->namespace_[0] ? r->network->namespace_ : "robot");
+        size_t n = strlen(out);
+        snprintf(out + n, cap - n, "/odom");
+    } else {
+        topic_name(r, us_topic_kind_name(topic), out, cap);
+    }
+}
+
+static const us_message_type *sample_type(us_topic_kind topic) {
+    switch (topic) {
+    case US_TOPIC_JOINT_STATES: return usi_type_joint_state;
+    case US_TOPIC_ODOM:
+    case US_TOPIC_TRUTH: return usi_type_odometry;
+    case US_TOPIC_TF:
+    case US_TOPIC_TF_STATIC: return usi_type_tf_message;
+    case US_TOPIC_IMU: return usi_type_imu;
+    case US_TOPIC_ROBOT_DESCRIPTION: return usi_type_string;
+    case US_TOPIC_BATTERY_STATE: return usi_type_battery_state;
+    case US_TOPIC_DIAGNOSTICS: return usi_type_diagnostic_array;
+    case US_TOPIC_MOTOR_STATUS: return usi_type_motor_group_status;
+    case US_TOPIC_LOCOMOTOR_STATUS: return usi_type_locomotor_status;
+    case US_TOPIC_POSE_STATUS: return usi_type_pose_estimator_status;
+    case US_TOPIC_NAVIGATOR_STATUS: return usi_type_navigator_status;
+    default: return NULL;
+    }
+}
+
+// Whether a robot has anything to tell on a topic.
+static bool has_topic(const usi_robot *r, us_topic_kind topic) {
+    if (r->network->rate[topic] <= 0) return false;
+    bool has_wheels = r->locomotion.n_wheel > 0;
+    switch (topic) {
+    case US_TOPIC_JOINT_STATES: return r->n_joint > 0;
+    case US_TOPIC_ODOM:
+    case US_TOPIC_LOCOMOTOR_STATUS:
+    case US_TOPIC_POSE_STATUS:
+    case US_TOPIC_NAVIGATOR_STATUS: return has_wheels;
+    case US_TOPIC_TF: return has_wheels || r->n_frame > r->n_fixed_frame;
+    case US_TOPIC_TF_STATIC: return r->n_fixed_frame > 0;
+    case US_TOPIC_IMU:
+    case US_TOPIC_TRUTH: return r->root.i >= 0;
+    case US_TOPIC_ROBOT_DESCRIPTION: return r->description != NULL;
+    case US_TOPIC_BATTERY_STATE: return r->network->battery_capacity > 0;
+    case US_TOPIC_MOTOR_STATUS: return r->n_drive > 0;
+    default: return true;
+    }
+}
+
+static bool has_command(const usi_robot *r, int32_t topic) {
+    bool has_wheels = r->locomotion.n_wheel > 0;
+    switch ((usi_command_topic)topic) {
+    case USI_COMMAND_TWIST:
+    case USI_COMMAND_TWIST_STAMPED:
+    case USI_COMMAND_LOCOMOTOR:
+    case USI_COMMAND_POSE:
+    case USI_COMMAND_NAVIGATOR: return has_wheels;
+    case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
+    default: return r->n_drive > 0;
+    }
+}
+
+// ---------------------------------------------------------------- create and destroy
+
+us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def, us_proxy **out_proxy, us_error *err) {
+    if (!spec || !model || !out_proxy)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model and a place for the proxy", "us_proxy_create: an argument is NULL");
+    us_proxy_def d = def ? *def : us_proxy_def_default();
+    us_proxy *p = usi_alloc(&d.allocator, sizeof *p, _Alignof(us_proxy));
+    if (!p) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    memset(p, 0, sizeof *p);
+    p->allocator = d.allocator;
+    p->def = d;
+    p->spec = spec;
+    p->model = model;
+    p->step = us_model_get_step(model);
+    p->seed = us_spec_view_world(spec)->seed;
+    p->clock_rate = us_spec_get_clock_rate(spec);
+    p->tick_channel = p->clock_channel = -1;
+    p->last_tick = -1;
+    usi_arena_init(&p->arena, &p->allocator);
+    p->n_decoded = DECODED_SIZE;
+    p->n_message = MESSAGE_SIZE;
+    p->n_byte = BYTES_SIZE;
+    p->mails = usi_arena_alloc(&p->arena, USI_MAILBOX_SIZE, 64);
+    p->decoded = usi_arena_alloc(&p->arena, DECODED_SIZE, 64);
+    p->message = usi_arena_alloc(&p->arena, MESSAGE_SIZE, 64);
+    p->bytes = usi_arena_alloc(&p->arena, BYTES_SIZE, 64);
+    us_status status = p->mails && p->decoded && p->message && p->bytes
+                           ? usi_robots_make(p, err)
+                           : us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (status) {
+        us_proxy_destroy(p);
+        return status;
+    }
+    *out_proxy = p;
+    return US_OK;
+}
+
+void us_proxy_destroy(us_proxy *p) {
+    if (!p) return;
+    // First nothing comes in any more, then all that waits goes out, then the writers go.
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_motor_server_destroy(p->robot[i].motors);
+        for (int k = 0; k < USI_COMMAND_COUNT; k++) {
+            if (p->robot[i].reader[k]) us_reader_remove(p->robot[i].reader[k]);
+        }
+    }
+    usi_outbox_destroy(p->outbox);
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        for (int k = 0; k < US_TOPIC_COUNT; k++) {
+            if (p->robot[i].writer[k]) us_writer_remove(p->robot[i].writer[k]);
+        }
+        if (p->robot[i].mailbox) {
+            usi_mailbox_fini(p->robot[i].mailbox);
+            usi_release(&p->allocator, p->robot[i].mailbox, sizeof(usi_mailbox), _Alignof(usi_mailbox));
+        }
+    }
+    if (p->clock) us_writer_remove(p->clock);
+    us_allocator a = p->allocator;
+    usi_arena_fini(&p->arena);
+    usi_release(&a, p, sizeof *p, _Alignof(us_proxy));
+}
+
+// ---------------------------------------------------------------- the part
+
+static usi_robot_state *state_of(const usi_robot *r, void *state) { return (usi_robot_state *)(void *)((char *)state + r->state_at); }
+
+static const usi_robot_state *view_state(const usi_robot *r, const us_sim *sim) {
+    const char *state = us_sim_view_part(sim, 0);
+    return state ? (const usi_robot_state *)(const void *)(state + r->state_at) : NULL;
+}
+
+static void start(void *context, us_sim *sim, void *state) {
+    us_proxy *p = context;
+    p->last_tick = -1;
+    for (int32_t i = 0; i < p->n_robot; i++) usi_robot_start(&p->robot[i], sim, state_of(&p->robot[i], state));
+}
+
+// The client of the motor protocol gets its answer.
+static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason reason) {
+    int client = 0;
+    if (mail->topic != USI_COMMAND_MOTOR_TEXT || !r->motors || sscanf(mail->source, "motor:%d", &client) != 1) return;
+    // The text lies in the message: after the header a String is a length and its characters.
+    const char *text = (const char *)usi_mail_bytes(mail) + 8;
+    size_t length = strnlen(text, mail->length - 8);
+    if (reason == USI_MOTOR_GOOD) {
+        usi_motor_server_ack(r->motors, client, text, length);
+    } else {
+        usi_motor_server_refuse(r->motors, client, text, length, reason);
+    }
+}
+
+static void take(const usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
+    answer(r, mail, usi_robot_command(r, sim, s, mail->topic, usi_mail_bytes(mail), mail->length));
+}
+
+static void record_command(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
+    if (!p->recorder || r->command_channel < 0) return;
+    char topic[300], kind[360];
+    topic_name(r, usi_command_name(mail->topic), topic, sizeof topic);
+    // Twist and TwistStamped come on one topic: the type tells them apart.
+    snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(usi_command_type(mail->topic)));
+    us_msg_command_record m = {.tick = tick, .source = (char *)(uintptr_t)mail->source, .topic = kind};
+    m.data._buffer = (uint8_t *)(uintptr_t)usi_mail_bytes(mail);
+    m.data._length = m.data._maximum = mail->length;
+    usi_proxy_send(p, NULL, r->command_channel, usi_type_command_record, &m, usi_time_of(p, tick));
+}
+
+static us_status before(void *context, us_sim *sim, us_part_view *view, us_error *err) {
+    us_proxy *p = context;
+    (void)err;
+    int64_t tick = us_sim_get_tick(sim), now = usi_time_of(p, tick);
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        usi_robot_state *s = state_of(r, view->state);
+        const us_link_model *link = &r->network->uplink;
+        bool is_perfect = usi_link_is_perfect(link);
+        usi_link_queue queue = {&s->uplink, (char *)s + r->uplink_at, USI_UPLINK_SIZE};
+        size_t used = usi_mailbox_take(r->mailbox, p->mails), at = 0;
+        for (const usi_mail *mail; (mail = usi_mail_next(p->mails, used, &at));) {
+            record_command(p, r, mail, tick);
+            if (is_perfect) {
+                take(r, sim, s, mail);
+            } else {
+                usi_link_send(link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail, sizeof *mail + mail->length);
+            }
+        }
+        for (const usi_link_item *item; !is_perfect && (item = usi_link_first(&queue, now));) {
+            take(r, sim, s, (const usi_mail *)(const void *)(item + 1));
+            usi_link_drop_first(&queue);
+        }
+        usi_robot_control(r, sim, s, view);
+    }
+    return US_OK;
+}
+
+us_part us_proxy_get_part(us_proxy *p) {
+    return (us_part){.version = US_PART_VERSION, .name = "proxy", .state_size = p->state_size, .context = p, .start = start, .before = before};
+}
+
+// ---------------------------------------------------------------- the outside
+
+// Which robot and command a reader's samples are.
+typedef struct inlet {
+    usi_robot *r;
+    int32_t topic;
+} inlet;
+
+static void on_sample(void *context, const us_sample *sample) {
+    const inlet *in = context;
+    char source[USI_SOURCE_MAX];
+    for (int i = 0; i < 16; i++) snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+    usi_mailbox_put(in->r->mailbox, in->topic, source, sample->bytes, sample->length);
+}
+
+static void on_motor(void *context, int32_t client, const usi_motor_command *command, const char *text, size_t length) {
+    usi_robot *r = context;
+    (void)command;
+    char line[USI_MOTOR_TEXT + 1], source[USI_SOURCE_MAX];
+    uint8_t bytes[USI_MOTOR_TEXT + 32];
+    size_t n = 0;
+    snprintf(line, sizeof line, "%.*s", (int)length, text);
+    snprintf(source, sizeof source, "motor:%d", (int)client);
+    us_msg_string m = {line};
+    if (us_message_encode(usi_type_string, &m, bytes, sizeof bytes, &n) || usi_mailbox_put(r->mailbox, USI_COMMAND_MOTOR_TEXT, source, bytes, n)) {
+        usi_motor_server_refuse(r->motors, client, text, length, USI_MOTOR_BUSY);
+    }
+}
+
+static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
+    if (!p->def.enable_motor_servers || r->network->motor_port == 0) return US_OK;
+    usi_motor_server_def def = usi_motor_server_def_default();
+    def.allocator = p->allocator;
+    if (p->def.motor_address) def.address = p->def.motor_address;
+    def.port = r->network->motor_port;
+    def.n_motor = r->network->n_motor;
+    def.motors = r->network->motors;
+    def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
+    def.on_command = on_motor;
+    def.context = r;
+    return usi_motor_server_create(&def, &r->motors, err);
+}
+
+static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
+    int32_t node = -1;
+    char namespace_[300], topic[300];
+    snprintf(namespace_, sizeof namespace_, "/%s", r->network->namespace_);
+    us_status status = us_bus_add_node(p->bus, namespace_, r->network->node, &node, err);
+    for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
+        if (!has_topic(r, (us_topic_kind)i)) continue;
+        sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
+        us_topic_def def = {topic, sample_type((us_topic_kind)i), us_qos_for_topic(topic, sample_type((us_topic_kind)i)), node};
+        status = us_bus_add_writer(p->bus, &def, &r->writer[i], err);
+    }
+    inlet *inlets = usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *inlets, _Alignof(inlet));
+    if (!inlets && !status) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    for (int i = 0; i < USI_COMMAND_COUNT && !status; i++) {
+        if (!has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
+        inlets[i] = (inlet){r, i};
+        topic_name(r, usi_command_name(i), topic, sizeof topic);
+        us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
+        status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[i], &r->reader[i], err);
+    }
+    return status ? status : connect_motors(p, r, err);
+}
+
+us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
+    if (!p || !bus || p->bus)
+        return us_error_set(err, US_ERR_ARG, NULL, "connect a proxy once, to a bus that is open",
+                            "us_proxy_connect: wrong argument, or connected already");
+    p->bus = bus;
+    us_status status = usi_outbox_create(&p->allocator, &p->outbox);
+    if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
+    if (p->clock_rate > 0) {
+        us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
+        status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
+        if (!status) status = us_bus_add_writer(bus, &def, &p->clock, err);
+    }
+    for (int32_t i = 0; i < p->n_robot && !status; i++) status = connect_robot(p, &p->robot[i], err);
+    return status;
+}
+
+us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
+    p->recorder = recorder;
+    if (!recorder) return US_OK;
+    char topic[300];
+    p->tick_channel = us_recorder_add_channel(recorder, "/understudy/ticks", usi_type_tick_hash, err);
+    p->clock_channel = us_recorder_add_channel(recorder, "/clock", usi_type_clock, err);
+    bool is_good = p->tick_channel >= 0 && p->clock_channel >= 0;
+    for (int32_t i = 0; i < p->n_robot && is_good; i++) {
+        usi_robot *r = &p->robot[i];
+        r->command_channel = us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
+        is_good = r->command_channel >= 0;
+        for (int k = 0; k < US_TOPIC_COUNT && is_good; k++) {
+            if (!has_topic(r, (us_topic_kind)k)) continue;
+            sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
+            r->channel[k] = us_recorder_add_channel(recorder, topic, sample_type((us_topic_kind)k), err);
+            is_good = r->channel[k] >= 0;
+        }
+    }
+    return is_good ? US_OK : US_ERR_IO;
+}
+
+// To the clients of the motor protocol.
+static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+    const usi_drive_state *drives = (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
+    for (int32_t k = 0; k < r->network->n_motor; k++) {
+        for (int32_t d = 0; d < r->n_drive; d++) {
+            if (r->drive[d].index != r->network->motors[k].drive) continue;
+            const usi_robot_joint *j = &r->joint[r->drive[d].joint];
+            double v = us_sim_view_v(sim)[j->v];
+            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v, us_sim_view_q(sim)[j->q]);
+        }
+    }
+}
+
+void us_proxy_publish(us_proxy *p, us_sim *sim) {
+    int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;
+    bool is_first = p->last_tick < 0;
+    p->last_tick = tick;
+    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) {
+        us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
+        if (p->clock || p->recorder) usi_proxy_send(p, p->clock, p->clock_channel, usi_type_clock, &m, time);
+    }
+    for (int32_t i = 0; i < p->n_robot && (p->outbox || p->recorder); i++) {
+        usi_robot *r = &p->robot[i];
+        const usi_robot_state *s = view_state(r, sim);
+        if (s) usi_robot_publish(p, r, sim, s, is_first);
+        if (s && r->motors && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
+    }
+    if (p->recorder) {
+        us_msg_tick_hash m = {tick, us_sim_hash(sim)};
+        usi_proxy_send(p, NULL, p->tick_channel, usi_type_tick_hash, &m, time);
+    }
+    if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);
+}
+
+// ---------------------------------------------------------------- by name
+
+int32_t us_proxy_n_robot(const us_proxy *p) { return p ? p->n_robot : 0; }
+
+const char *us_proxy_robot_name(const us_proxy *p, int32_t robot) { return p && robot >= 0 && robot < p->n_robot ? p->robot[robot].name : NULL; }
+
+int32_t us_proxy_find_robot(const us_proxy *p, const char *name) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        if (strcmp(p->robot[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, const us_message_type **out_type) {
+    if (!p || robot < 0 || robot >= p->n_robot || i < 0) return NULL;
+    const usi_robot *r = &p->robot[robot];
+    for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
+        if (!has_command(r, k) || i-- > 0) continue;
+        char *name = p->robot[robot].topic_text;
+        topic_name(r, usi_command_name(k), name, sizeof p->robot[robot].topic_text);
+        if (out_type) *out_type = usi_command_type(k);
+        return name;
+    }
+    return NULL;
+}
+
+us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length) {
+    char name[300];
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
+            if (usi_command_type(k) != type || !has_command(&p->robot[i], k)) continue;
+            topic_name(&p->robot[i], usi_command_name(k), name, sizeof name);
+            if (strcmp(name, topic) == 0) return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
+        }
+    }
+    return US_ERR_NAME;
+}
+
+us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
+    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->outbox ? usi_outbox_n_unsent(p->outbox) : 0};
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_robot_state *s = view_state(&p->robot[i], sim);
+        c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);
+        if (!s) continue;
+        c.n_command += s->n_command;
+        c.n_refused += s->n_refused;
+        c.n_timeout += s->n_timeout;
+    }
+    return c;
+}
+
+void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {
+    const usi_robot_state *s = robot >= 0 && robot < p->n_robot ? view_state(&p->robot[robot], sim) : NULL;
+    snprintf(buf, cap, "%s", s ? s->refusal : "");
+}

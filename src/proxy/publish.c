@@ -1,0 +1,395 @@
+// What a robot tells: state to messages, messages to bytes, bytes on their way.
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+bool usi_is_due(double rate, double step, int64_t tick) {
+    if (rate <= 0) return false;
+    // The small term forgives rounding: at 50 Hz and 1 ms it is every 20th tick exactly.
+    return floor((double)tick * step * rate + 1e-6) != floor((double)(tick - 1) * step * rate + 1e-6);
+}
+
+int64_t usi_time_of(const us_proxy *p, int64_t tick) {
+    // In two parts, so that a step of whole nanoseconds loses nothing in days.
+    double ns = p->step * 1e9, whole = nearbyint(ns);
+    return fabs(ns - whole) < 1e-6 ? tick * (int64_t)whole : (int64_t)llround((double)tick * ns);
+}
+
+static us_msg_time stamp_of(int64_t time) { return (us_msg_time){(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}; }
+
+// ---------------------------------------------------------------- memory of one message
+
+typedef struct pen {
+    us_proxy *p;
+    usi_robot *r;
+    const us_sim *sim;
+    const usi_robot_state *s;
+    int64_t time;
+    size_t used;
+} pen;
+
+static void *take(pen *w, size_t n, size_t each) {
+    size_t bytes = (n * each + 15) / 16 * 16;
+    if (w->used + bytes > w->p->n_message) return NULL;
+    void *memory = (char *)w->p->message + w->used;
+    w->used += bytes;
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+// Makes a sequence of n elements; of none when there is no room.
+#define TAKE(w, sequence, n)                                                               \
+    do {                                                                                   \
+        (sequence)._buffer = take(w, (size_t)(n), sizeof *(sequence)._buffer);             \
+        (sequence)._length = (sequence)._maximum = (sequence)._buffer ? (uint32_t)(n) : 0; \
+    } while (0)
+
+// The structs of the IDL compiler have texts that may be written; encoding only reads them.
+static char *text(const char *constant) { return (char *)(uintptr_t)constant; }
+
+static void head(pen *w, us_msg_header *header, const char *frame) {
+    header->stamp = stamp_of(w->time);
+    header->frame_id = text(frame);
+}
+
+// ---------------------------------------------------------------- sending
+
+static void encode_and_send(us_proxy *p, us_writer *writer, int32_t channel, usi_robot *r, int32_t topic, const us_message_type *type,
+                            const void *message, int64_t time) {
+    size_t length = 0;
+    if (us_message_encode(type, message, p->bytes, p->n_byte, &length)) return;
+    if (r && !usi_link_is_perfect(&r->network->downlink)) {
+        // What arrives, and when, is what is sent and recorded.
+        usi_link_send(&r->network->downlink, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, time, topic, p->bytes, length);
+        return;
+    }
+    p->n_sample++;
+    if (p->recorder && channel >= 0) us_recorder_write(p->recorder, channel, time, time, p->bytes, length);
+    if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time);
+}
+
+void usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type, const void *message, int64_t time) {
+    encode_and_send(p, writer, channel, NULL, -1, type, message, time);
+}
+
+static void send_topic(pen *w, us_topic_kind topic, const us_message_type *type, const void *message) {
+    bool is_radio = topic != US_TOPIC_TRUTH;
+    encode_and_send(w->p, w->r->writer[topic], w->r->channel[topic], is_radio ? w->r : NULL, (int32_t)topic, type, message, w->time);
+}
+
+// What the downlink lets arrive now.
+static void send_arrived(us_proxy *p, usi_robot *r, int64_t time) {
+    const usi_link_item *item;
+    while (r->downlink.cap > 0 && (item = usi_link_first(&r->downlink, time))) {
+        p->n_sample++;
+        int32_t channel = r->channel[item->topic];
+        if (p->recorder && channel >= 0) us_recorder_write(p->recorder, channel, time, item->due, item + 1, item->length);
+        if (r->writer[item->topic]) usi_outbox_put(p->outbox, r->writer[item->topic], item + 1, item->length, time);
+        usi_link_drop_first(&r->downlink);
+    }
+}
+
+// ---------------------------------------------------------------- parts of messages
+
+static us_msg_quaternion quaternion_of(us_quat q) { return (us_msg_quaternion){q.x, q.y, q.z, q.w}; }
+
+static us_msg_quaternion quaternion_of_yaw(double angle) { return (us_msg_quaternion){0, 0, sin(0.5 * angle), cos(0.5 * angle)}; }
+
+static us_msg_pose pose_of(us_pose X) { return (us_msg_pose){{X.p.x, X.p.y, X.p.z}, quaternion_of(X.q)}; }
+
+static us_msg_pose pose_of_plane(const double x[3]) { return (us_msg_pose){{x[0], x[1], 0}, quaternion_of_yaw(x[2])}; }
+
+static us_msg_transform_stamped transform_of(pen *w, const char *parent, const char *child, us_pose X) {
+    us_msg_transform_stamped t = {0};
+    head(w, &t.header, parent);
+    t.child_frame_id = text(child);
+    t.transform.translation = (us_msg_vector3){X.p.x, X.p.y, X.p.z};
+    t.transform.rotation = quaternion_of(X.q);
+    return t;
+}
+
+// ---------------------------------------------------------------- messages
+
+static void tell_joint_states(pen *w) {
+    const usi_robot *r = w->r;
+    us_msg_joint_state m = {0};
+    head(w, &m.header, "");
+    TAKE(w, m.name, r->n_joint);
+    TAKE(w, m.position, r->n_joint);
+    TAKE(w, m.velocity, r->n_joint);
+    TAKE(w, m.effort, r->n_joint);
+    if (r->n_joint > 0 && m.effort._length == 0) return;
+    const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
+    for (int32_t i = 0; i < r->n_joint; i++) {
+        const usi_robot_joint *j = &r->joint[i];
+        m.name._buffer[i] = text(j->name);
+        m.position._buffer[i] = q[j->q];
+        m.velocity._buffer[i] = v[j->v];
+        m.effort._buffer[i] = j->drive >= 0 ? torque[r->drive[j->drive].index] : 0;
+    }
+    send_topic(w, US_TOPIC_JOINT_STATES, usi_type_joint_state, &m);
+}
+
+// Variances of wheel odometry: what a rover on wheels that slip a little can promise, and no promise about what it does not measure.
+static void odometry_covariance(double *pose, double *twist) {
+    static const double known = 1e-3, unknown = 1e6;
+    for (int i = 0; i < 6; i++) {
+        bool is_known = i < 2 || i == 5;
+        pose[7 * i] = is_known ? known : unknown;
+        twist[7 * i] = is_known ? known : unknown;
+    }
+}
+
+static void tell_odom(pen *w) {
+    const usi_robot *r = w->r;
+    if (r->locomotion.n_wheel == 0) return;
+    us_msg_odometry m = {0};
+    head(w, &m.header, r->odom_frame);
+    m.child_frame_id = text(r->base_frame);
+    m.pose.pose = pose_of_plane(w->s->odom);
+    m.twist.twist.linear.x = w->s->odom_v[0];
+    m.twist.twist.linear.y = w->s->odom_v[1];
+    m.twist.twist.angular.z = w->s->odom_v[2];
+    odometry_covariance(m.pose.covariance, m.twist.covariance);
+    send_topic(w, US_TOPIC_ODOM, usi_type_odometry, &m);
+}
+
+// Where it really is: on a name of its own, for those who test.
+static void tell_truth(pen *w) {
+    const usi_robot *r = w->r;
+    if (r->root.i < 0) return;
+    us_msg_odometry m = {0};
+    head(w, &m.header, "world");
+    m.child_frame_id = text(r->root_frame);
+    m.pose.pose = pose_of(us_sim_get_pose(w->sim, r->root));
+    if (r->floating.i >= 0) {
+        const double *v = us_sim_view_v(w->sim) + r->base_v;
+        m.twist.twist.angular = (us_msg_vector3){v[0], v[1], v[2]};
+        m.twist.twist.linear = (us_msg_vector3){v[3], v[4], v[5]};
+    }
+    send_topic(w, US_TOPIC_TRUTH, usi_type_odometry, &m);
+}
+
+static void tell_frames(pen *w, bool is_fixed) {
+    const usi_robot *r = w->r;
+    int32_t n = is_fixed ? r->n_fixed_frame : r->n_frame - r->n_fixed_frame + (r->locomotion.n_wheel > 0);
+    if (n == 0) return;
+    us_msg_tf_message m = {0};
+    TAKE(w, m.transforms, n);
+    if (m.transforms._length == 0) return;
+    int32_t k = 0;
+    if (!is_fixed && r->locomotion.n_wheel > 0) {
+        us_pose X = us_pose_identity();
+        X.p = us_vec3_make(w->s->odom[0], w->s->odom[1], 0);
+        X.q = (us_quat){cos(0.5 * w->s->odom[2]), 0, 0, sin(0.5 * w->s->odom[2])};
+        // A frame has one parent: where the base hangs on another link, that one's root is told.
+        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->base)), us_sim_get_pose(w->sim, r->root)));
+        m.transforms._buffer[k++] = transform_of(w, r->odom_frame, r->root_frame, X);
+    }
+    for (int32_t i = 0; i < r->n_frame; i++) {
+        const usi_robot_frame *f = &r->frame[i];
+        if (f->is_fixed != is_fixed) continue;
+        us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)), us_sim_get_pose(w->sim, f->child_body));
+        m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, X_PC);
+    }
+    send_topic(w, is_fixed ? US_TOPIC_TF_STATIC : US_TOPIC_TF, usi_type_tf_message, &m);
+}
+
+// At the root's origin: what an accelerometer feels is motion less gravity, so that it reads +g upwards at rest.
+static void tell_imu(pen *w) {
+    const usi_robot *r = w->r;
+    us_msg_imu m = {0};
+    if (r->root.i < 0) return;
+    head(w, &m.header, r->root_frame);
+    us_pose X_WB = us_sim_get_pose(w->sim, r->root);
+    us_vec3 up_B = us_quat_rotate(us_quat_conj(X_WB.q), us_vec3_scale(-1, us_model_get_gravity(w->p->model)));
+    m.orientation = quaternion_of(X_WB.q);
+    m.linear_acceleration = (us_msg_vector3){up_B.x, up_B.y, up_B.z};
+    if (r->floating.i >= 0) {
+        // Velocities are in the body's axes, which turn: a = dv/dt + w x v.
+        const double *v = us_sim_view_v(w->sim) + r->base_v, *b = w->s->base_v;
+        const double h = w->p->step;
+        m.angular_velocity = (us_msg_vector3){v[0], v[1], v[2]};
+        m.linear_acceleration.x += (v[3] - b[3]) / h + v[1] * v[5] - v[2] * v[4];
+        m.linear_acceleration.y += (v[4] - b[4]) / h + v[2] * v[3] - v[0] * v[5];
+        m.linear_acceleration.z += (v[5] - b[5]) / h + v[0] * v[4] - v[1] * v[3];
+    }
+    send_topic(w, US_TOPIC_IMU, usi_type_imu, &m);
+}
+
+static void tell_battery(pen *w) {
+    const us_network_def *n = w->r->network;
+    if (n->battery_capacity <= 0) return;
+    double left = 1 - w->s->energy / n->battery_capacity;
+    us_msg_battery_state m = {0};
+    head(w, &m.header, w->r->base_frame);
+    // A pack's voltage falls by about an eighth from full to empty.
+    double voltage = n->battery_voltage * (0.9375 + 0.125 * left);
+    m.voltage = (float)voltage;
+    m.temperature = NAN;
+    m.current = NAN;
+    m.capacity = (float)(n->battery_capacity / 3600 / n->battery_voltage);
+    m.design_capacity = m.capacity;
+    m.charge = (float)((double)m.capacity * left);
+    m.percentage = (float)left;
+    m.power_supply_status = 2;  // discharging
+    m.present = true;
+    m.location = text("");
+    m.serial_number = text("");
+    send_topic(w, US_TOPIC_BATTERY_STATE, usi_type_battery_state, &m);
+}
+
+static void tell_description(pen *w) {
+    if (!w->r->description) return;
+    us_msg_string m = {text(w->r->description)};
+    send_topic(w, US_TOPIC_ROBOT_DESCRIPTION, usi_type_string, &m);
+}
+
+static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap, const char *format, ...) US_PRINTF(5, 6);
+static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buf, cap, format, args);
+    va_end(args);
+    status->values._buffer[status->values._length++] = (us_msg_key_value){text(key), buf};
+}
+
+static void tell_diagnostics(pen *w) {
+    const usi_robot_state *s = w->s;
+    const usi_robot *r = w->r;
+    const double step = w->p->step;
+    enum { N_VALUE = 10, TEXT = 200 };
+    us_msg_diagnostic_array m = {0};
+    us_msg_diagnostic_status status = {0};
+    us_msg_key_value values[N_VALUE];
+    char buf[N_VALUE][TEXT], name[128];
+    // A refusal is a matter for the operator for ten seconds.
+    double age = s->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - s->refused_tick) * step;
+    int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);
+    bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
+    snprintf(name, sizeof name, "%s: commands", r->name[0] ? r->name : "robot");
+    status.level = is_empty ? 2 : age < 10 || n_dropped > 0 ? 1 : 0;
+    status.name = name;
+    status.message = is_empty        ? text("the battery is empty")
+                     : age < 10      ? text(s->refusal)
+                     : n_dropped > 0 ? text("commands came too fast and were dropped")
+                                     : text("ok");
+    status.hardware_id = text(r->name);
+    status.values._buffer = values;
+    static const char *const motions[] = {"as the scene says", "stopped", "body velocity", "arc", "turn", "navigating", "joints"};
+    add_value(&status, "motion", buf[0], TEXT, "%s", motions[s->motion]);
+    add_value(&status, "taken", buf[1], TEXT, "%lld", (long long)s->n_command);
+    add_value(&status, "refused", buf[2], TEXT, "%lld", (long long)s->n_refused);
+    add_value(&status, "last refusal", buf[3], TEXT, "%s", s->refusal);
+    add_value(&status, "dropped", buf[4], TEXT, "%lld", (long long)n_dropped);
+    add_value(&status, "safe stops", buf[5], TEXT, "%lld", (long long)s->n_timeout);
+    add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
+    add_value(&status, "downlink lost", buf[7], TEXT, "%lld", (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
+    add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0));
+    head(w, &m.header, "");
+    m.status._buffer = &status;
+    m.status._length = m.status._maximum = 1;
+    send_topic(w, US_TOPIC_DIAGNOSTICS, usi_type_diagnostic_array, &m);
+}
+
+// ---------------------------------------------------------------- rover services
+
+static void tell_motors(pen *w) {
+    const usi_robot *r = w->r;
+    if (r->n_drive == 0) return;
+    us_msg_motor_group_status m = {0};
+    head(w, &m.header, r->base_frame);
+    TAKE(w, m.motors, r->n_drive);
+    if (m.motors._length == 0) return;
+    m.sequence = w->s->motors.sequence;
+    m.result = w->s->motors.state == 4;
+    m.message = text(w->s->motors.message);
+    const usi_drive_state *d = (const usi_drive_state *)(const void *)((const char *)w->s + r->drives_at);
+    const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        const usi_robot_joint *j = &r->joint[r->drive[k].joint];
+        m.motors._buffer[k] = (us_msg_motor_state){.name = text(j->name),
+                                                   .position = q[j->q],
+                                                   .velocity = v[j->v],
+                                                   .acceleration = (v[j->v] - d[k].v_before) / w->p->step,
+                                                   .torque = torque[r->drive[k].index],
+                                                   .powered = !d[k].is_off,
+                                                   .fault = text("")};
+    }
+    send_topic(w, US_TOPIC_MOTOR_STATUS, usi_type_motor_group_status, &m);
+}
+
+static void tell_locomotor(pen *w) {
+    const usi_robot_state *s = w->s;
+    if (w->r->locomotion.n_wheel == 0) return;
+    us_msg_locomotor_status m = {.sequence = s->locomotor.sequence,
+                                 .state = s->locomotor.state,
+                                 .message = text(s->locomotor.message),
+                                 .speed = s->odom_v[0],
+                                 .side_speed = s->odom_v[1],
+                                 .turn_rate = s->odom_v[2],
+                                 .distance = s->done};
+    head(w, &m.header, w->r->base_frame);
+    send_topic(w, US_TOPIC_LOCOMOTOR_STATUS, usi_type_locomotor_status, &m);
+}
+
+static void tell_pose(pen *w) {
+    const usi_robot_state *s = w->s;
+    if (w->r->locomotion.n_wheel == 0) return;
+    us_msg_pose_estimator_status m = {
+        .sequence = s->pose.sequence, .state = s->pose.state == 4 ? 1 : s->pose.state, .message = text(s->pose.message)};
+    double pose[3];
+    usi_odometry_compose(s->pose_offset, s->odom, pose);
+    head(w, &m.header, "map");
+    m.pose.pose = pose_of_plane(pose);
+    m.twist.twist.linear.x = s->odom_v[0];
+    m.twist.twist.linear.y = s->odom_v[1];
+    m.twist.twist.angular.z = s->odom_v[2];
+    odometry_covariance(m.pose.covariance, m.twist.covariance);
+    send_topic(w, US_TOPIC_POSE_STATUS, usi_type_pose_estimator_status, &m);
+}
+
+static void tell_navigator(pen *w) {
+    const usi_robot_state *s = w->s;
+    if (w->r->locomotion.n_wheel == 0) return;
+    us_msg_navigator_status m = {
+        .sequence = s->navigator.sequence, .state = s->navigator.state, .message = text(s->navigator.message), .waypoint = (uint32_t)s->next_route};
+    double pose[3];
+    usi_odometry_compose(s->pose_offset, s->odom, pose);
+    if (s->next_route < s->n_route) m.distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
+    head(w, &m.header, "map");
+    send_topic(w, US_TOPIC_NAVIGATOR_STATUS, usi_type_navigator_status, &m);
+}
+
+// ---------------------------------------------------------------- all
+
+void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
+    int64_t tick = us_sim_get_tick(sim);
+    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, tick)};
+    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+        // What is told once comes first of all.
+        bool is_once = i == US_TOPIC_TF_STATIC || i == US_TOPIC_ROBOT_DESCRIPTION;
+        if (is_once ? !is_first || r->network->rate[i] <= 0 : !usi_is_due(r->network->rate[i], p->step, tick)) continue;
+        w.used = 0;
+        switch ((us_topic_kind)i) {
+        case US_TOPIC_JOINT_STATES: tell_joint_states(&w); break;
+        case US_TOPIC_ODOM: tell_odom(&w); break;
+        case US_TOPIC_TF: tell_frames(&w, false); break;
+        case US_TOPIC_TF_STATIC: tell_frames(&w, true); break;
+        case US_TOPIC_IMU: tell_imu(&w); break;
+        case US_TOPIC_ROBOT_DESCRIPTION: tell_description(&w); break;
+        case US_TOPIC_BATTERY_STATE: tell_battery(&w); break;
+        case US_TOPIC_DIAGNOSTICS: tell_diagnostics(&w); break;
+        case US_TOPIC_TRUTH: tell_truth(&w); break;
+        case US_TOPIC_MOTOR_STATUS: tell_motors(&w); break;
+        case US_TOPIC_LOCOMOTOR_STATUS: tell_locomotor(&w); break;
+        case US_TOPIC_POSE_STATUS: tell_pose(&w); break;
+        case US_TOPIC_NAVIGATOR_STATUS: tell_navigator(&w); break;
+        default: break;
+        }
+    }
+    send_arrived(p, r, w.time);
+}

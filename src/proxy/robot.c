@@ -1,0 +1,284 @@
+// From the spec to robots: which joints, drives, wheels and frames each has, and where its state stands.
+#include "proxy/robot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *usi_command_name(int32_t topic) {
+#define USI_COMMAND_NAME(code, name, type) name,
+    static const char *const names[] = {USI_COMMAND_LIST(USI_COMMAND_NAME)};
+#undef USI_COMMAND_NAME
+    return topic >= 0 && topic < USI_COMMAND_COUNT ? names[topic] : NULL;
+}
+
+const us_message_type *usi_command_type(int32_t topic) {
+    switch ((usi_command_topic)topic) {
+#define USI_COMMAND_CASE(code, name, type) \
+    case code: return type;
+        USI_COMMAND_LIST(USI_COMMAND_CASE)
+#undef USI_COMMAND_CASE
+    default: return NULL;
+    }
+}
+
+// ---------------------------------------------------------------- texts
+
+static const char *join(us_proxy *p, const char *a, const char *b) {
+    size_t n = strlen(a) + strlen(b) + 1;
+    char *text = usi_arena_alloc(&p->arena, n, 1);
+    if (text) snprintf(text, n, "%s%s", a, b);
+    return text;
+}
+
+// "k10/left_rocker" to "left_rocker".
+static const char *without_group(const char *name, const char *group) {
+    size_t n = strlen(group);
+    return n > 0 && strncmp(name, group, n) == 0 && name[n] == '/' ? name + n + 1 : name;
+}
+
+// The whole file when it is a URDF; NULL when it cannot be read or is none.
+static const char *read_description(us_proxy *p, const char *path) {
+    if (!path) return NULL;
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    const char *found = NULL;
+    long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    char *text = length > 0 && length < 16 << 20 ? usi_arena_alloc(&p->arena, (size_t)length + 1, 1) : NULL;
+    if (text && fseek(file, 0, SEEK_SET) == 0 && fread(text, 1, (size_t)length, file) == (size_t)length) {
+        text[length] = 0;
+        // A scene has its robots inside: only a file that is a robot describes one.
+        if (strstr(text, "<robot") && !strstr(text, "<scene")) found = text;
+    }
+    fclose(file);
+    return found;
+}
+
+// ---------------------------------------------------------------- joints and drives
+
+static bool has_one_coordinate(us_joint_type type) { return us_joint_type_n_v(type) == 1 && us_joint_type_n_q(type) == 1; }
+
+// How fast a velocity drive closes the way to a position: as fast as the drive itself settles would ring, a fifth of 1/step and at most 10/s does
+// not.
+static double position_rate(double step) { return fmin(10, 0.2 / step); }
+
+static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
+    us_spec_counts n = us_spec_get_counts(p->spec);
+    r->joint = usi_arena_alloc(&p->arena, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
+    r->drive = usi_arena_alloc(&p->arena, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
+    if (!r->joint || !r->drive) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < n.n_joint; i++) {
+        const us_joint_def *j = us_spec_view_joint(p->spec, i);
+        if (j->group != group) continue;
+        us_joint_info info = us_model_get_joint(p->model, (us_joint){i});
+        if (j->parent == US_WORLD && r->root.i < 0) {
+            r->root = info.child;
+            if (j->type == US_JOINT_FLOATING) r->floating.i = i, r->base_q = info.first_q, r->base_v = info.first_v;
+        }
+        if (!has_one_coordinate(j->type)) continue;
+        usi_robot_joint *out = &r->joint[r->n_joint++];
+        *out = (usi_robot_joint){.name = without_group(j->name, r->name),
+                                 .q = info.first_q,
+                                 .v = info.first_v,
+                                 .drive = -1,
+                                 .lower = -INFINITY,
+                                 .upper = INFINITY,
+                                 .most_speed = j->velocity};
+        if (j->has_limits && j->type != US_JOINT_CONTINUOUS) out->lower = j->lower, out->upper = j->upper;
+        for (int32_t k = 0; k < n.n_drive; k++) {
+            const us_drive_def *d = us_spec_view_drive(p->spec, k);
+            if (d->joint != i) continue;
+            out->drive = r->n_drive;
+            r->drive[r->n_drive++] = (usi_robot_drive){.index = k,
+                                                       .joint = r->n_joint - 1,
+                                                       .kind = d->kp > 0   ? USI_DRIVE_BY_POSITION
+                                                               : d->kd > 0 ? USI_DRIVE_BY_VELOCITY
+                                                                           : USI_DRIVE_BY_TORQUE,
+                                                       .rate = position_rate(p->step)};
+            break;
+        }
+    }
+    for (int32_t i = 0; i < r->network->n_motor; i++) {
+        for (int32_t k = 0; k < r->n_drive; k++) {
+            if (r->drive[k].index == r->network->motors[i].drive) memcpy(r->drive[k].motor, r->network->motors[i].name, sizeof r->drive[k].motor);
+        }
+    }
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- frames
+
+static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
+    us_spec_counts n = us_spec_get_counts(p->spec);
+    r->frame = usi_arena_alloc(&p->arena, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
+    if (!r->frame) return US_ERR_MEMORY;
+    const char *prefix = r->network->frame_prefix;
+    for (int32_t i = 0; i < n.n_joint; i++) {
+        const us_joint_def *j = us_spec_view_joint(p->spec, i);
+        if (j->group != group || j->parent == US_WORLD) continue;
+        usi_robot_frame *f = &r->frame[r->n_frame];
+        f->parent_body.i = j->parent;
+        f->child_body.i = j->child;
+        f->parent = join(p, prefix, without_group(us_spec_view_link(p->spec, j->parent)->name, r->name));
+        f->child = join(p, prefix, without_group(us_spec_view_link(p->spec, j->child)->name, r->name));
+        f->is_fixed = j->type == US_JOINT_FIXED;
+        if (!f->parent || !f->child) return US_ERR_MEMORY;
+        r->n_frame++;
+        r->n_fixed_frame += f->is_fixed;
+    }
+    r->base.i = us_spec_find_link(p->spec, r->network->base_frame);
+    const char *base = without_group(r->network->base_frame, r->name);
+    const char *root = r->root.i >= 0 ? without_group(us_spec_view_link(p->spec, r->root.i)->name, r->name) : base;
+    r->base_frame = join(p, prefix, base);
+    r->root_frame = join(p, prefix, root);
+    r->odom_frame = join(p, prefix, "odom");
+    return r->base_frame && r->root_frame && r->odom_frame ? US_OK : US_ERR_MEMORY;
+}
+
+// ---------------------------------------------------------------- wheels
+
+static int32_t joint_of_drive(const usi_robot *r, int32_t drive) {
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        if (r->drive[k].index == drive) return r->drive[k].joint;
+    }
+    return -1;
+}
+
+// Where the wheels stand and which way they turn follows from the start pose of the mechanism at q = 0 of its own joints: the rolling axis points to
+// the left (+y) for a joint that rolls forward with a positive velocity, the steering axis points up.
+static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_error *err) {
+    const us_network_def *n = r->network;
+    if (n->locomotion == US_LOCOMOTION_NONE) return US_OK;
+    char element[128];
+    snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
+    us_place place = {n->file, n->line, 0, element};
+    if (n->n_wheel > USI_MAX_WHEEL)
+        return us_error_set(err, US_ERR_LIMIT, &place, "name at most 16 wheels", "locomotion with %d wheels", (int)n->n_wheel);
+    usi_locomotion *l = &r->locomotion;
+    l->kind = n->locomotion == US_LOCOMOTION_SKID        ? USI_LOCOMOTION_SKID
+              : n->locomotion == US_LOCOMOTION_ACKERMANN ? USI_LOCOMOTION_ACKERMANN
+                                                         : USI_LOCOMOTION_ALL_WHEEL;
+    l->track_scale = n->track_scale;
+    l->slow_down = 10;  // it waits for wheels that are off by more than 26 degrees: rolling them would drag the rover aside
+    us_pose X_BW = us_pose_inverse(X_WB[r->base.i]);
+    for (int32_t i = 0; i < n->n_wheel; i++) {
+        const us_wheel_def *w = &n->wheels[i];
+        usi_loco_wheel *out = &l->wheel[i];
+        r->wheel_joint[i] = joint_of_drive(r, w->drive);
+        r->steer_joint[i] = w->steer >= 0 ? joint_of_drive(r, w->steer) : -1;
+        if (r->wheel_joint[i] < 0 || (w->steer >= 0 && r->steer_joint[i] < 0))
+            return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot", "wheel %d has a drive of another robot",
+                                (int)i);
+        const us_joint_def *roll = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->drive)->joint);
+        const us_joint_def *turn = w->steer >= 0 ? us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->steer)->joint) : NULL;
+        us_pose X_BF = us_pose_mul(us_pose_mul(X_BW, X_WB[roll->parent]), roll->X_PF);
+        us_vec3 axis = us_quat_rotate(X_BF.q, roll->axis);
+        *out = (usi_loco_wheel){.x = X_BF.p.x, .y = X_BF.p.y, .radius = w->radius, .sign = axis.y < 0 ? -1 : 1, .steer_sign = 1};
+        if (turn) {
+            us_pose X_BS = us_pose_mul(us_pose_mul(X_BW, X_WB[turn->parent]), turn->X_PF);
+            out->is_steered = true;
+            out->x = X_BS.p.x, out->y = X_BS.p.y;
+            out->steer_sign = us_quat_rotate(X_BS.q, turn->axis).z < 0 ? -1 : 1;
+            double lower = turn->has_limits ? turn->lower : -INFINITY, upper = turn->has_limits ? turn->upper : INFINITY;
+            out->steer_lower = out->steer_sign > 0 ? lower : -upper;
+            out->steer_upper = out->steer_sign > 0 ? upper : -lower;
+        }
+    }
+    l->n_wheel = n->n_wheel;
+    return US_OK;
+}
+
+// Poses of all links with every joint at 0: the joints' frames alone, parents first.
+static us_status zero_poses(us_proxy *p, us_pose **out) {
+    us_spec_counts n = us_spec_get_counts(p->spec);
+    us_pose *X = usi_arena_alloc(&p->arena, ((size_t)n.n_link + 1) * sizeof *X, _Alignof(us_pose));
+    bool *known = usi_arena_alloc(&p->arena, (size_t)n.n_link + 1, 1);
+    if (!X || !known) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < n.n_link; i++) X[i] = us_pose_identity(), known[i] = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t i = 0; i < n.n_joint; i++) {
+            const us_joint_def *j = us_spec_view_joint(p->spec, i);
+            if (known[j->child] || (j->parent != US_WORLD && !known[j->parent])) continue;
+            X[j->child] = j->parent == US_WORLD ? j->X_PF : us_pose_mul(X[j->parent], j->X_PF);
+            known[j->child] = changed = true;
+        }
+    }
+    *out = X;
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- state
+
+static size_t align_up(size_t n) { return (n + 63) / 64 * 64; }
+
+static void lay_out(usi_robot *r, size_t at) {
+    size_t n = (size_t)r->n_drive, size = align_up(sizeof(usi_robot_state));
+    r->state_at = at;
+    r->drives_at = size, size = align_up(size + n * sizeof(usi_drive_state));
+    r->times_at = size, size = align_up(size + (n ? USI_TRAJECTORY_POINTS : 0) * sizeof(double));
+    r->positions_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
+    r->velocities_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
+    r->uplink_at = size, size = align_up(size + (usi_link_is_perfect(&r->network->uplink) ? 0 : USI_UPLINK_SIZE));
+    r->state_size = size;
+}
+
+void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    s->motion = USI_MOTION_SCENE;
+    s->motion_tick = s->refused_tick = -1;
+    const double *q = us_sim_view_q(sim);
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
+        s->wheel_q[i] = q[r->joint[r->wheel_joint[i]].q];
+        if (r->steer_joint[i] >= 0) s->steer[i] = q[r->joint[r->steer_joint[i]].q];
+    }
+    if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
+}
+
+// ---------------------------------------------------------------- all
+
+static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, us_error *err) {
+    const us_group_def *g = us_spec_view_group(p->spec, group);
+    r->proxy = p;
+    r->index = (int32_t)(r - p->robot);
+    r->name = g->name;
+    r->network = us_spec_view_network(p->spec, group);
+    r->root.i = r->floating.i = -1;
+    for (int i = 0; i < US_TOPIC_COUNT; i++) r->channel[i] = -1;
+    r->command_channel = -1;
+    r->description = read_description(p, g->file);
+    us_status status = make_joints(p, r, group);
+    if (!status) status = make_frames(p, r, group);
+    if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
+    if (status) return status;
+    r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));
+    if (!r->mailbox) return US_ERR_MEMORY;
+    usi_mailbox_init(r->mailbox);
+    r->downlink.head = &r->downlink_head;
+    if (!usi_link_is_perfect(&r->network->downlink)) {
+        r->downlink.cap = USI_UPLINK_SIZE * 16;
+        r->downlink.bytes = usi_arena_alloc(&p->arena, r->downlink.cap, 8);
+        if (!r->downlink.bytes) return US_ERR_MEMORY;
+    }
+    lay_out(r, p->state_size);
+    p->state_size += r->state_size;
+    return US_OK;
+}
+
+us_status usi_robots_make(us_proxy *p, us_error *err) {
+    int32_t n_group = us_spec_get_counts(p->spec).n_group;
+    us_pose *X_WB = NULL;
+    us_status status = zero_poses(p, &X_WB);
+    p->robot = usi_arena_alloc(&p->arena, ((size_t)n_group + 1) * sizeof *p->robot, _Alignof(usi_robot));
+    if (!p->robot) status = US_ERR_MEMORY;
+    for (int32_t i = 0; i < n_group && !status; i++) {
+        const us_network_def *network = us_spec_view_network(p->spec, i);
+        if (!network || network->is_off) continue;
+        usi_robot *r = &p->robot[p->n_robot];
+        memset(r, 0, sizeof *r);
+        p->n_robot++;
+        status = make_robot(p, r, i, X_WB, err);
+    }
+    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
+    return status;
+}

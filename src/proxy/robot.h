@@ -1,0 +1,226 @@
+// A robot of the proxy: what never changes about it, and what its firmware remembers, which is part of the world's state.
+#ifndef USI_PROXY_ROBOT_H
+#define USI_PROXY_ROBOT_H
+
+#include "bus/motor_server.h"
+#include "kincontrol/locomotion.h"
+#include "kincontrol/odometry.h"
+#include "kincontrol/trapezoid.h"
+#include "proxy/link.h"
+#include "proxy/mailbox.h"
+#include "understudy/proxy.h"
+#include "wire/messages.h"
+
+// What a robot listens to. X(code, name under the robot's namespace, type)
+#define USI_COMMAND_LIST(X)                                                        \
+    X(USI_COMMAND_TWIST, "cmd_vel", usi_type_twist)                                \
+    X(USI_COMMAND_TWIST_STAMPED, "cmd_vel", usi_type_twist_stamped)                \
+    X(USI_COMMAND_TRAJECTORY, "joint_trajectory", usi_type_joint_trajectory)       \
+    X(USI_COMMAND_JOINTS, "joint_commands", usi_type_float64_multi_array)          \
+    X(USI_COMMAND_MOTORS, "motor_group/command", usi_type_motor_group_command)     \
+    X(USI_COMMAND_LOCOMOTOR, "locomotor/command", usi_type_locomotor_command)      \
+    X(USI_COMMAND_POSE, "pose_estimator/command", usi_type_pose_estimator_command) \
+    X(USI_COMMAND_NAVIGATOR, "navigator/command", usi_type_navigator_command)      \
+    X(USI_COMMAND_MOTOR_TEXT, "motors", usi_type_string)
+
+typedef enum usi_command_topic {
+#define USI_COMMAND_ENUM(code, name, type) code,
+    USI_COMMAND_LIST(USI_COMMAND_ENUM)
+#undef USI_COMMAND_ENUM
+        USI_COMMAND_COUNT
+} usi_command_topic;
+
+const char *usi_command_name(int32_t topic);
+const us_message_type *usi_command_type(int32_t topic);
+
+enum {
+    USI_TRAJECTORY_POINTS = 128,
+    USI_ROUTE_POINTS = 64,
+    USI_REFUSAL_MAX = 160,
+    USI_UPLINK_SIZE = 64 * 1024,
+    USI_MAX_WHEEL = 16,
+};
+
+// ---------------------------------------------------------------- what never changes
+
+typedef enum usi_drive_kind { USI_DRIVE_BY_POSITION, USI_DRIVE_BY_VELOCITY, USI_DRIVE_BY_TORQUE } usi_drive_kind;
+
+// A joint with one coordinate.
+typedef struct usi_robot_joint {
+    const char *name;     // without the robot's
+    int32_t q, v;         // in the sim's vectors
+    int32_t drive;        // of the robot; -1: none
+    double lower, upper;  // infinite: none
+    double most_speed;    // 0: not known
+} usi_robot_joint;
+
+typedef struct usi_robot_drive {
+    int32_t index;  // of the sim
+    int32_t joint;  // of the robot
+    usi_drive_kind kind;
+    double rate;    // 1/s: how fast a velocity drive goes to a position
+    char motor[5];  // name in the ASCII protocol; "" for none
+} usi_robot_drive;
+
+// A transform to tell: child in parent.
+typedef struct usi_robot_frame {
+    const char *parent, *child;  // frame ids, with the prefix
+    us_body parent_body, child_body;
+    bool is_fixed;
+} usi_robot_frame;
+
+typedef struct usi_robot {
+    us_proxy *proxy;
+    int32_t index;
+    const char *name;
+    const us_network_def *network;  // with defaults filled in
+    us_body root, base;             // the root, and the link that odometry speaks of
+    us_joint floating;              // of the root; -1: it stands on the world
+    int32_t base_q, base_v;         // of that joint
+    const char *base_frame, *root_frame, *odom_frame;
+    const char *description;  // the URDF; NULL: there is none
+    usi_robot_joint *joint;
+    usi_robot_drive *drive;
+    usi_robot_frame *frame;
+    int32_t n_joint, n_drive, n_frame, n_fixed_frame;
+    usi_locomotion locomotion;                                       // n_wheel 0: none
+    int32_t wheel_joint[USI_MAX_WHEEL], steer_joint[USI_MAX_WHEEL];  // of the robot
+    // Where its state stands in the part's, and how large the parts of that are.
+    size_t state_at, state_size, drives_at, times_at, positions_at, velocities_at, uplink_at;
+    // The outside.
+    usi_mailbox *mailbox;
+    us_writer *writer[US_TOPIC_COUNT];
+    us_reader *reader[USI_COMMAND_COUNT];
+    int32_t channel[US_TOPIC_COUNT], command_channel;
+    usi_motor_server *motors;
+    char topic_text[300];  // us_proxy_command_topic
+    usi_link_head downlink_head;
+    usi_link_queue downlink;
+} usi_robot;
+
+// ---------------------------------------------------------------- what it remembers
+
+typedef enum usi_motion {
+    USI_MOTION_SCENE,     // as the scene says: no command came yet
+    USI_MOTION_STOP,      // stands: told so, or safe stop
+    USI_MOTION_TWIST,     // follows a body velocity that must be renewed
+    USI_MOTION_ARC,       // drives a distance
+    USI_MOTION_TURN,      // turns by an angle
+    USI_MOTION_NAVIGATE,  // drives along points
+    USI_MOTION_JOINTS,    // each drive for itself
+} usi_motion;
+
+typedef enum usi_drive_mode {
+    USI_DRIVE_KEEP,  // the command stays as it is
+    USI_DRIVE_VELOCITY,
+    USI_DRIVE_POSITION,
+    USI_DRIVE_PROFILE,
+    USI_DRIVE_TORQUE,
+    USI_DRIVE_TRAJECTORY,
+} usi_drive_mode;
+
+typedef struct usi_drive_state {
+    int64_t tick;  // when the command came
+    double value;
+    usi_trapezoid profile;
+    int32_t mode;                  // usi_drive_mode
+    int32_t is_off;                // it has no power
+    int32_t is_lasting, reserved;  // a velocity that need not be renewed
+    double v_before;               // rad/s, for the acceleration in telemetry
+} usi_drive_state;
+
+// Of the services: number of the last command, how it fares, and why it was refused.
+typedef struct usi_service_state {
+    uint32_t sequence;
+    uint8_t state;  // 0 idle, 1 moving, 2 done, 3 stopped, 4 refused
+    char message[USI_REFUSAL_MAX - 5];
+} usi_service_state;
+
+typedef struct usi_robot_state {
+    int64_t motion_tick;  // of the last motion command
+    int64_t n_command, n_refused, n_timeout, refused_tick;
+    double want[3], now[3];     // body velocity wanted, and as far as the acceleration let it come: vx, vy, wz
+    double odom[3], odom_v[3];  // wheel odometry: x, y, angle; vx, vy, wz
+    double pose_offset[3];      // the pose estimator's frame
+    double base_v[6];           // of the floating joint in the tick before
+    double goal, done, speed;   // of an arc or a turn: m or rad to do and done, m/s or rad/s
+    double route[USI_ROUTE_POINTS][2], tolerance;
+    double wheel_q[USI_MAX_WHEEL];  // rad, in the tick before
+    double steer[USI_MAX_WHEEL];    // rad, last commanded
+    double energy;                  // J taken from the battery
+    int64_t trajectory_tick;
+    int32_t motion;  // usi_motion
+    int32_t n_route, next_route;
+    int32_t n_trajectory;
+    usi_service_state motors, locomotor, pose, navigator;
+    char refusal[USI_REFUSAL_MAX];
+    usi_link_head uplink;
+} usi_robot_state;
+
+// The arrays behind it.
+static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) { return (usi_drive_state *)(void *)((char *)s + r->drives_at); }
+static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->times_at); }
+static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->positions_at); }
+static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->velocities_at); }
+
+// ---------------------------------------------------------------- the proxy
+
+struct us_proxy {
+    us_allocator allocator;
+    us_proxy_def def;
+    const us_spec *spec;
+    const us_model *model;
+    usi_arena arena;
+    double step;
+    uint64_t seed;
+    int32_t n_robot;
+    usi_robot *robot;
+    size_t state_size;
+    void *mails;    // USI_MAILBOX_SIZE: what was taken out of a mailbox
+    void *decoded;  // of one message
+    size_t n_decoded;
+    void *message;  // a message under construction: its arrays
+    char *bytes;    // and encoded
+    size_t n_message, n_byte;
+    us_bus *bus;
+    struct usi_outbox *outbox;
+    us_recorder *recorder;
+    int32_t tick_channel, clock_channel;
+    us_writer *clock;
+    double clock_rate;
+    int64_t last_tick;  // published; -1: none
+    int64_t n_sample;
+};
+
+// robot.c: makes the robots of a spec. Errors name the robot.
+us_status usi_robots_make(us_proxy *p, us_error *err);
+void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
+
+// command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of the motor protocol.
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length);
+
+// control.c: one tick of the firmware.
+void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
+// Stops all motion: wheels to 0, other drives hold where they are.
+void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
+
+// publish.c: the samples of a robot that are due.
+void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first);
+// A sample on its way: recorded, and sent to the writer. The robot's may be delayed on the downlink (topic >= 0).
+void usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type, const void *message, int64_t time);
+
+// Whether a sample with this rate (Hz) is due at a tick.
+bool usi_is_due(double rate, double step, int64_t tick);
+int64_t usi_time_of(const us_proxy *p, int64_t tick);  // ns
+
+// ---------------------------------------------------------------- what is sent (outbox.c)
+
+typedef struct usi_outbox usi_outbox;
+us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out);
+void usi_outbox_destroy(usi_outbox *box);  // sends what waits first
+// False when there is no room: the sample is counted as unsent.
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time);
+void usi_outbox_ring(usi_outbox *box);  // wakes the sender
+int64_t usi_outbox_n_unsent(usi_outbox *box);
+
+#endif

@@ -1,0 +1,109 @@
+// Runs a recording again and holds every tick against what was recorded.
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+// A recorded command back into the mailbox it came from: its topic reads "/k10/cmd_vel geometry_msgs/msg/Twist".
+static us_status post(us_proxy *p, const us_msg_command_record *m, us_error *err) {
+    char topic[300] = "", type[128] = "";
+    const us_message_type *t = NULL;
+    us_status status = US_ERR_NAME;
+    if (sscanf(m->topic, "%299s %127s", topic, type) == 2 && (t = us_message_find(type)))
+        status = us_proxy_post(p, topic, t, m->source, m->data._buffer, m->data._length);
+    if (!status) return US_OK;
+    return us_error_set(err, status, NULL, "use the scene that was recorded", "tick %lld: no robot takes the recorded command \"%.100s\"",
+                        (long long)m->tick, m->topic);
+}
+
+typedef struct run {
+    us_proxy *p;
+    us_sim *sim;
+    us_recording *recording;
+    us_verify_result result;
+} run;
+
+// The next message of commands and ticks: *out_type NULL at the end.
+static us_status next(run *r, const us_message_type **out_type, const void **out_message, us_error *err) {
+    us_recorded message;
+    bool has = false;
+    *out_type = NULL;
+    for (;;) {
+        us_status status = us_recording_next(r->recording, &message, &has, err);
+        if (status || !has) return status;
+        const char *topic = us_recording_get_channel(r->recording, message.channel).topic;
+        bool is_command = strcmp(topic, "/understudy/commands") == 0;
+        if (!is_command && strcmp(topic, "/understudy/ticks") != 0) continue;
+        const us_message_type *type = is_command ? usi_type_command_record : usi_type_tick_hash;
+        status = us_message_decode(type, message.bytes, message.length, r->p->message, r->p->n_message, out_message, err);
+        if (!status) *out_type = type;
+        return status;
+    }
+}
+
+static us_status step_to(run *r, const us_msg_tick_hash *m, us_error *err) {
+    while (us_sim_get_tick(r->sim) < m->tick) {
+        us_status status = us_sim_step(r->sim, NULL);
+        if (status) {
+            if (err) *err = *us_sim_view_error(r->sim);
+            return status;
+        }
+        r->result.n_tick++;
+    }
+    if (us_sim_get_tick(r->sim) == m->tick && us_sim_hash(r->sim) == m->hash) return US_OK;
+    r->result.bad_tick = m->tick;
+    return us_error_set(err, US_ERR_DIVERGED, NULL,
+                        "use the same build, scene, parameters and seed; if they are the same, the simulation is not repeatable: report it",
+                        "tick %lld: the state's hash is %016llx, and %016llx was recorded", (long long)m->tick,
+                        (unsigned long long)us_sim_hash(r->sim), (unsigned long long)m->hash);
+}
+
+static us_status run_again(run *r, void (*progress)(void *context, double share), void *context, us_error *err) {
+    us_recording_info info = us_recording_get_info(r->recording);
+    size_t length = 0;
+    const void *start = us_recording_find_attachment(r->recording, "state", &length);
+    if (!start) return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made", "the recording has no start state");
+    if (us_sim_restore(r->sim, start, length))
+        return us_error_set(err, US_ERR_SNAPSHOT, NULL, "use the scene, parameters and build of the recording",
+                            "the recorded start state belongs to another model");
+    r->result.first_tick = us_sim_get_tick(r->sim);
+    us_status status = us_recording_rewind(r->recording);
+    for (int64_t n = 0; !status; n++) {
+        const us_message_type *type;
+        const void *m;
+        status = next(r, &type, &m, err);
+        if (status || !type) break;
+        if (type == usi_type_command_record) {
+            status = post(r->p, m, err);
+            r->result.n_command++;
+        } else {
+            status = step_to(r, m, err);
+        }
+        double span = (double)(info.last_time - info.first_time);
+        if (progress && n % 1000 == 0 && span > 0) progress(context, (us_sim_get_time(r->sim) * 1e9 - (double)info.first_time) / span);
+    }
+    if (!status && r->result.n_tick == 0)
+        return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made", "the recording has no ticks");
+    return status;
+}
+
+us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording, void (*progress)(void *context, double share),
+                          void *context, us_verify_result *out_result, us_error *err) {
+    if (!spec || !model || !recording || !out_result)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model, a recording and a place for the result",
+                            "us_proxy_verify: an argument is NULL");
+    run r = {.recording = recording, .result.bad_tick = -1};
+    us_status status = us_proxy_create(spec, model, NULL, &r.p, err);
+    if (!status) {
+        us_part part = us_proxy_get_part(r.p);
+        us_sim_def def = us_sim_def_default();
+        def.n_part = 1;
+        def.parts = &part;
+        status = us_sim_create(model, &def, &r.sim, err);
+    }
+    if (!status) status = run_again(&r, progress, context, err);
+    us_sim_destroy(r.sim);
+    us_proxy_destroy(r.p);
+    *out_result = r.result;
+    return status;
+}

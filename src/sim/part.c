@@ -1,0 +1,56 @@
+// Parts: what others add to a step, with their states in the state block.
+#include <math.h>
+#include <string.h>
+
+#include "sim/sim.h"
+
+// Where a part's state begins among the bytes of all parts.
+static size_t place_of(const us_sim *s, int32_t part) {
+    size_t at = 0;
+    for (int32_t i = 0; i < part; i++) at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+    return at;
+}
+
+us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err) {
+    if (def->n_part <= 0) return US_OK;
+    for (int32_t i = 0; i < def->n_part; i++) {
+        const us_part *p = &def->parts[i];
+        if (p->version != US_PART_VERSION || !p->before) {
+            return us_error_set(err, US_ERR_ARG, NULL, "set version to US_PART_VERSION and give it a function `before`",
+                                "part %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
+        }
+    }
+    size_t bytes = (size_t)def->n_part * sizeof *s->part;
+    s->part = usi_alloc(&s->allocator, bytes, _Alignof(us_part));
+    if (!s->part) return US_ERR_MEMORY;
+    memcpy(s->part, def->parts, bytes);
+    s->n_part = def->n_part;
+    s->n_part_byte = place_of(s, s->n_part);
+    return US_OK;
+}
+
+void usi_start_parts(us_sim *s) {
+    for (int32_t i = 0; i < s->n_part; i++) {
+        if (s->part[i].start) s->part[i].start(s->part[i].context, s, s->now.part + place_of(s, i));
+    }
+}
+
+us_status usi_run_parts(us_sim *s) {
+    if (s->n_part == 0) return US_OK;
+    size_t at = 0;
+    for (int32_t i = 0; i < s->n_part; i++) {
+        us_part_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity, s->next.drive_torque, s->next.drive_share};
+        us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
+        if (status) return status;
+        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+    }
+    for (int32_t i = 0; i < s->model->n_drive; i++) {
+        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] + s->next.drive_share[i];
+        if (isfinite(sum)) continue;
+        return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the part computes from its inputs",
+                            "tick %lld: a part gave drive %d a command that is not finite", (long long)s->now.tick[0], (int)i);
+    }
+    return US_OK;
+}
+
+const void *us_sim_view_part(const us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }

@@ -1,0 +1,263 @@
+// How a robot appears on the network: the definitions that the spec keeps, one for each robot at most.
+//
+// A definition names drives and a link of its robot, so it is set after them. What it leaves open (the namespace, the prefix of the frames, the
+// base) is filled in when it is set: whoever looks at it finds every text there.
+#include "understudy/network.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/spec.h"
+
+const char *us_topic_kind_name(us_topic_kind kind) {
+#define TOPIC_NAME(code, name, rate) name,
+    static const char *const names[] = {US_TOPIC_LIST(TOPIC_NAME)};
+#undef TOPIC_NAME
+    return (unsigned)kind < (unsigned)US_TOPIC_COUNT ? names[kind] : "?";
+}
+
+const char *us_locomotion_name(us_locomotion kind) {
+    static const char *const names[] = {"none", "skid", "ackermann", "all-wheel"};
+    return (unsigned)kind < (unsigned)US_LOCOMOTION_COUNT ? names[kind] : "?";
+}
+
+us_network_def us_network_def_default(void) {
+    us_network_def d = {.group = -1, .node = "driver", .timeout = 0.5, .track_scale = 1, .battery_voltage = 24, .motor_rate = 25};
+#define TOPIC_RATE(code, name, hertz) d.rate[code] = (hertz);
+    US_TOPIC_LIST(TOPIC_RATE)
+#undef TOPIC_RATE
+    return d;
+}
+
+// ---------------------------------------------------------------- names
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Tokens of letters, digits and _, none beginning with a digit.
+bool usi_is_ros_name(const char *text, bool allows_slash) {
+    if (strlen(text) > USI_NETWORK_NAME_LIMIT) return false;
+    bool is_start = true;
+    for (; *text; text++) {
+        if (*text == '/' && allows_slash && !is_start) {
+            is_start = true;
+            continue;
+        }
+        if (!is_letter(*text) && (is_start || !is_digit(*text))) return false;
+        is_start = false;
+    }
+    return !is_start;
+}
+
+void usi_ros_name_make(const char *text, char *out, size_t cap) {
+    size_t n = 0;
+    if (is_digit(text[0]) && n + 1 < cap) out[n++] = '_';
+    for (; *text && n + 1 < cap && n < USI_NETWORK_NAME_LIMIT; text++) out[n++] = is_letter(*text) || is_digit(*text) ? *text : '_';
+    out[n] = 0;
+}
+
+bool usi_is_frame_prefix(const char *text) {
+    if (text[0] == '/' || strlen(text) > USI_NETWORK_NAME_LIMIT) return false;
+    for (; *text; text++) {
+        if (*text <= ' ' || *text > '~') return false;
+    }
+    return true;
+}
+
+bool usi_is_motor_name(const char *text) {
+    if (strlen(text) != 4) return false;
+    for (; *text; text++) {
+        if (*text <= ' ' || *text > '~' || *text == ';' || *text == ',') return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------- checks
+
+static bool is_at_least_0(double x) { return isfinite(x) && x >= 0; }
+
+static bool is_good_link(const us_link_model *l) {
+    if (!is_at_least_0(l->delay) || !is_at_least_0(l->jitter) || !is_at_least_0(l->loss) || l->loss > 1 || !is_at_least_0(l->bandwidth)) return false;
+    for (int32_t i = 0; i < 2 * l->n_outage; i++) {
+        if (!is_at_least_0(l->outages[i]) || (i > 0 && l->outages[i] <= l->outages[i - 1])) return false;
+    }
+    return true;
+}
+
+static us_status check_arrays(const us_network_def *d) {
+    if (d->n_wheel < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
+    if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
+    if ((d->n_wheel && !d->wheels) || (d->n_motor && !d->motors)) return US_ERR_ARG;
+    if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages)) return US_ERR_ARG;
+    return US_OK;
+}
+
+static us_status check_numbers(const us_network_def *d) {
+    const double rest[] = {d->timeout,          d->max_speed,    d->max_turn,        d->max_acceleration,
+                           d->battery_capacity, d->battery_idle, d->battery_voltage, d->motor_rate};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        if (!is_at_least_0(rest[i])) return US_ERR_VALUE;
+    }
+    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+        if (!is_at_least_0(d->rate[i])) return US_ERR_VALUE;
+    }
+    if (d->battery_capacity > 0 && d->battery_voltage == 0) return US_ERR_VALUE;
+    if (!isfinite(d->track_scale) || d->track_scale <= 0) return US_ERR_VALUE;
+    if (d->motor_port < 0 || d->motor_port > 65535) return US_ERR_VALUE;
+    return is_good_link(&d->uplink) && is_good_link(&d->downlink) ? US_OK : US_ERR_VALUE;
+}
+
+// The wheels of each kind of locomotion; see us_locomotion.
+static us_status check_wheels(const us_spec *spec, const us_network_def *d) {
+    if ((unsigned)d->locomotion >= (unsigned)US_LOCOMOTION_COUNT) return US_ERR_ARG;
+    int32_t n_steer = 0;
+    for (int32_t i = 0; i < d->n_wheel; i++) {
+        const us_wheel_def *w = &d->wheels[i];
+        if (!us_spec_view_drive(spec, w->drive) || (w->steer != -1 && !us_spec_view_drive(spec, w->steer))) return US_ERR_ARG;
+        if (!isfinite(w->radius) || w->radius <= 0) return US_ERR_VALUE;
+        n_steer += w->steer >= 0;
+    }
+    if (d->locomotion == US_LOCOMOTION_NONE) return d->n_wheel == 0 ? US_OK : US_ERR_VALUE;
+    return usi_wheels_fit(d->locomotion, d->n_wheel, n_steer) ? US_OK : US_ERR_VALUE;
+}
+
+bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer) {
+    if (kind == US_LOCOMOTION_SKID) return n_wheel >= 2 && n_steer == 0;
+    if (kind == US_LOCOMOTION_ACKERMANN) return n_steer >= 1 && n_steer < n_wheel;
+    return n_wheel >= 2 && n_steer == n_wheel;
+}
+
+static us_status check_motors(const us_spec *spec, const us_network_def *d) {
+    for (int32_t i = 0; i < d->n_motor; i++) {
+        const us_motor_def *m = &d->motors[i];
+        if (!us_spec_view_drive(spec, m->drive)) return US_ERR_ARG;
+        if (!memchr(m->name, 0, sizeof m->name) || !usi_is_motor_name(m->name)) return US_ERR_NAME;
+        for (int32_t k = 0; k < i; k++) {
+            if (strcmp(d->motors[k].name, m->name) == 0) return US_ERR_NAME;
+        }
+    }
+    return US_OK;
+}
+
+// Names and ports that are taken already.
+static us_status check_others(const us_spec *spec, const us_network_def *d) {
+    for (int32_t i = 0; i < spec->n_network && !d->is_off; i++) {
+        const us_network_def *other = &spec->network[i];
+        if (other->group == d->group || other->is_off) continue;
+        if (strcmp(other->namespace_, d->namespace_) == 0) return US_ERR_NAME;
+        if (d->motor_port && other->motor_port == d->motor_port) return US_ERR_VALUE;
+    }
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- keeping
+
+int32_t usi_group_root(const us_spec *spec, int32_t group) {
+    for (int32_t i = 0; i < spec->n_link; i++) {
+        if (spec->link[i].group != group) continue;
+        bool is_root = true;
+        for (int32_t j = 0; j < spec->n_joint && is_root; j++) {
+            const us_joint_def *joint = &spec->joint[j];
+            const us_link_def *parent = us_spec_view_link(spec, joint->parent);
+            if (joint->child == i && parent && parent->group == group) is_root = false;
+        }
+        if (is_root) return i;
+    }
+    return -1;
+}
+
+// The texts that were left open, for a moment: us_spec_set_network copies them.
+typedef struct open_texts {
+    char namespace_[USI_NETWORK_NAME_LIMIT + 2];
+    char frame_prefix[USI_NETWORK_NAME_LIMIT + 2];
+} open_texts;
+
+static us_status fill_in(const us_spec *spec, us_network_def *d, open_texts *texts) {
+    const char *name = spec->group[d->group].name ? spec->group[d->group].name : "";
+    if (!d->namespace_) {
+        usi_ros_name_make(name, texts->namespace_, sizeof texts->namespace_);
+        d->namespace_ = texts->namespace_;
+    } else if (d->namespace_[0] && !usi_is_ros_name(d->namespace_, true)) {
+        return US_ERR_NAME;
+    }
+    if (!d->frame_prefix) {
+        snprintf(texts->frame_prefix, sizeof texts->frame_prefix, "%.*s%s", USI_NETWORK_NAME_LIMIT, name, name[0] ? "/" : "");
+        d->frame_prefix = texts->frame_prefix;
+    } else if (!usi_is_frame_prefix(d->frame_prefix)) {
+        return US_ERR_NAME;
+    }
+    if (!d->node) d->node = "driver";
+    if (!usi_is_ros_name(d->node, false)) return US_ERR_NAME;
+    int32_t base = d->base_frame ? us_spec_find_link(spec, d->base_frame) : usi_group_root(spec, d->group);
+    if (base < 0 || spec->link[base].group != d->group) return US_ERR_ARG;
+    d->base_frame = spec->link[base].name;
+    return US_OK;
+}
+
+static bool keep_text(usi_arena *arena, const char **text) {
+    bool ok = true;
+    *text = usi_arena_text(arena, *text, &ok);
+    return ok;
+}
+
+// A copy of n things of `each` bytes; NULL for none. False without memory.
+static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t each, void **out) {
+    *out = n > 0 ? usi_arena_alloc(arena, (size_t)n * each, _Alignof(max_align_t)) : NULL;
+    if (*out) memcpy(*out, from, (size_t)n * each);
+    return n == 0 || *out;
+}
+
+static bool keep_network(usi_arena *arena, us_network_def *d) {
+    void *wheels = NULL, *motors = NULL, *up = NULL, *down = NULL;
+    bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) && keep_text(arena, &d->node) &&
+              keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
+    ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
+    ok = ok && keep_array(arena, d->motors, d->n_motor, sizeof *d->motors, &motors);
+    ok = ok && keep_array(arena, d->uplink.outages, 2 * d->uplink.n_outage, sizeof(double), &up);
+    ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
+    d->wheels = wheels, d->motors = motors;
+    d->uplink.outages = up, d->downlink.outages = down;
+    return ok;
+}
+
+us_status usi_network_put(us_spec *spec, const us_network_def *def) {
+    us_network_def copy = *def;
+    us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->network, spec->n_network, &spec->cap_network, sizeof copy);
+    if (status) return status;
+    if (!keep_network(&spec->texts, &copy)) return US_ERR_MEMORY;
+    int32_t i = 0;
+    while (i < spec->n_network && spec->network[i].group != copy.group) i++;
+    spec->network[i] = copy;
+    if (i == spec->n_network) spec->n_network++;
+    return US_OK;
+}
+
+us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
+    if (!spec || !def || !us_spec_view_group(spec, def->group)) return US_ERR_ARG;
+    us_network_def d = *def;
+    open_texts texts;
+    us_status status = check_arrays(&d);
+    if (!status) status = check_numbers(&d);
+    if (!status) status = check_wheels(spec, &d);
+    if (!status) status = check_motors(spec, &d);
+    if (!status) status = fill_in(spec, &d, &texts);
+    if (!status) status = check_others(spec, &d);
+    return status ? status : usi_network_put(spec, &d);
+}
+
+const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group) {
+    for (int32_t i = 0; spec && i < spec->n_network; i++) {
+        if (spec->network[i].group == group) return &spec->network[i];
+    }
+    return NULL;
+}
+
+us_status us_spec_set_clock_rate(us_spec *spec, double rate) {
+    if (!spec) return US_ERR_ARG;
+    if (!is_at_least_0(rate)) return US_ERR_VALUE;
+    spec->clock_rate = rate;
+    return US_OK;
+}
+
+double us_spec_get_clock_rate(const us_spec *spec) { return spec ? spec->clock_rate : NAN; }
