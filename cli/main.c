@@ -3,7 +3,10 @@
 
 #include "cli.h"
 
-static const cli_command *const commands[] = {&cli_command_run, &cli_command_check, &cli_command_info, &cli_command_eval, &cli_command_bench};
+static const cli_command *const commands[] = {
+    &cli_command_run,  &cli_command_check, &cli_command_info,   &cli_command_eval,   &cli_command_bench,  &cli_command_topics,
+    &cli_command_echo, &cli_command_drive, &cli_command_record, &cli_command_replay, &cli_command_doctor,
+};
 
 enum { N_COMMAND = sizeof commands / sizeof commands[0] };
 
@@ -16,11 +19,12 @@ static void print_help(FILE *out) {
           "  --help     this text; after a command, the text about it\n"
           "  --version  the version of program and library\n"
           "\n"
-          "Exit codes: 0 well, 2 bad input or usage, 3 the run failed, 4 cannot write.\n"
+          "Exit codes: 0 well, 1 the doctor found something, 2 bad input or usage, 3 the run failed, 4 cannot write.\n"
           "NO_COLOR in the environment turns colours off.\n"
           "\n"
           "Begin with: understudy check scenes/default.xml\n"
-          "            understudy run scenes/default.xml\n",
+          "            understudy run scenes/default.xml\n"
+          "and in another terminal: understudy topics\n",
           out);
 }
 

@@ -54,17 +54,16 @@ static bool is_wanted(const char *list, const char *topic) {
     return false;
 }
 
+// The recorded topic that the first of the list is nearest to.
 static int fail_topics(const player *p) {
-    const char **names = cli_allocate((size_t)p->info.n_channel, sizeof *names);
-    char remedy[384] = "the recording has no topics that can be played", wanted[CLI_NAME_MAX];
-    for (int32_t i = 0; i < p->info.n_channel; i++) names[i] = us_recording_get_channel(p->recording, i).topic;
-    snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(p->options->topics ? p->options->topics : "", ","),
-             p->options->topics ? p->options->topics : "");
-    const char *near = cli_nearest(wanted, names, p->info.n_channel);
-    if (near) snprintf(remedy, sizeof remedy, "did you mean %.200s?", near);
-    free(names);
     if (!p->options->topics)
         return cli_fail(CLI_BAD_INPUT, p->options->path, "record again, with a robot on the network", "nothing in it can be played");
+    char remedy[384] = "name topics that the recording has", wanted[CLI_NAME_MAX];
+    snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(p->options->topics, ","), p->options->topics);
+    for (int32_t i = 0; i < p->info.n_channel; i++) {
+        const char *topic = us_recording_get_channel(p->recording, i).topic;
+        if (cli_nearest(wanted, &topic, 1)) snprintf(remedy, sizeof remedy, "did you mean %.200s?", topic);
+    }
     return cli_fail(CLI_BAD_INPUT, p->options->path, remedy, "it has none of the topics \"%s\"", p->options->topics);
 }
 

@@ -29,6 +29,8 @@ enum {
 };
 // A write that has to wait longer than this gives up: a tenth of a millisecond-step's slack at worst, once.
 #define MAX_BLOCKING DDS_MSECS(1)
+// How long the removal of a writer waits for readers to acknowledge.
+#define LINGER DDS_MSECS(200)
 
 // ---- messages of Cyclone ------------------------------------------------------------------------------------------------
 // Cyclone has one log for the process and prints it on stderr unless told otherwise; a library does not print. The last line is kept, because
@@ -89,7 +91,8 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, c
         // On the loopback nothing is gained by cutting samples into what an Ethernet frame holds.
         add(&t, "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>");
     }
-    add(&t, "</General><Internal><SocketReceiveBufferSize max=\"10MB\"/><SocketSendBufferSize max=\"4MB\"/>"
+    add(&t, "</General><Internal><SocketReceiveBufferSize max=\"10MB\"/><SocketSendBufferSize "
+            "max=\"4MB\"/><WriterLingerDuration>0s</WriterLingerDuration>"
             "<Watermarks><WhcHigh>512MB</WhcHigh><WhcHighInit>512MB</WhcHighInit><WhcAdaptive>false</WhcAdaptive></Watermarks></Internal>");
     add(&t, "<Discovery>");
     if (outer_domain >= 0) add(&t, "<ExternalDomainId>%d</ExternalDomainId>", outer_domain);
@@ -251,7 +254,14 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     usi_vendor_endpoint *e = usi_alloc(&p->allocator, sizeof *e, _Alignof(usi_vendor_endpoint));
     if (!e) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for an endpoint of %s", def->topic);
     *e = (usi_vendor_endpoint){
-        .allocator = p->allocator, .is_writer = is_writer, .on_sample = def->on_sample, .on_data = def->on_data, .context = def->context};
+        .allocator = p->allocator,
+        .owner = p,
+        .is_writer = is_writer,
+        .is_reliable = def->qos.is_reliable,
+        .on_sample = def->on_sample,
+        .on_data = def->on_data,
+        .context = def->context,
+    };
     pthread_mutex_init(&e->lock, NULL);
     clear_log();
     struct ddsi_sertype *type = usi_cyclone_type(def->type);
@@ -304,7 +314,12 @@ static us_status cyclone_add_reader(usi_vendor_participant *p, const usi_vendor_
 static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { memcpy(out_id, e->id, sizeof e->id); }
 
 static void cyclone_remove(usi_vendor_endpoint *e) {
-    if (!e->is_writer) dds_set_listener(e->entity, NULL);  // returns when no callback is under way
+    if (!e->is_writer) {
+        dds_set_listener(e->entity, NULL);  // returns when no callback is under way
+    } else if (e->is_reliable && !atomic_load(&e->owner->has_deaf_reader)) {
+        // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
+        if (dds_wait_for_acks(e->entity, LINGER) == DDS_RETCODE_TIMEOUT) atomic_store(&e->owner->has_deaf_reader, true);
+    }
     dds_delete(e->entity);
     dds_delete(e->topic);
     if (e->waiting) ddsi_serdata_unref(e->waiting);

@@ -3,6 +3,7 @@
 #define USI_BUS_CYCLONE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "bus/vendor.h"
 
@@ -26,6 +27,7 @@ struct usi_vendor_participant {
     us_allocator allocator;
     dds_entity_t domain, participant;
     uint8_t id[16];
+    _Atomic bool has_deaf_reader;  // one that did not acknowledge in time
 };
 
 // A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by its id.
@@ -37,7 +39,8 @@ typedef struct usi_known_writer {
 struct usi_vendor_endpoint {
     us_allocator allocator;
     dds_entity_t entity, topic;
-    bool is_writer;
+    usi_vendor_participant *owner;
+    bool is_writer, is_reliable;
     uint8_t id[16];
     struct ddsi_sertype *type;  // held by the entity
 

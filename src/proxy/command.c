@@ -34,7 +34,10 @@ static void begin_motion(inbox *in, usi_motion motion) {
     if (s->locomotor.state == 1) s->locomotor.state = 3;
     if (s->navigator.state == 1) s->navigator.state = 3;
     // Body motion begins from rest or from the last body motion.
-    if (s->motion == USI_MOTION_SCENE || s->motion == USI_MOTION_JOINTS) memcpy(s->now, s->odom_v, sizeof s->now);
+    if (s->motion == USI_MOTION_SCENE || s->motion == USI_MOTION_JOINTS) {
+        memcpy(s->now, s->odom_v, sizeof s->now);
+        memcpy(s->wheel_goal, s->wheel_q, sizeof s->wheel_goal);
+    }
     if (motion != USI_MOTION_JOINTS) {
         usi_drive_state *d = usi_drives_of(in->r, s);
         for (int32_t i = 0; i < in->r->locomotion.n_wheel; i++) {

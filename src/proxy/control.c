@@ -7,6 +7,9 @@
 // m/s^2 and rad/s^2 with which a rover comes to rest where the scene sets no limit.
 static const double DECELERATION = 0.5;
 
+// rad that a wheel may be behind or ahead of where its speed should have brought it: more is not made up for.
+static const double WHEEL_SLACK = 0.2;
+
 static double clamp(double x, double most) { return x > most ? most : x < -most ? -most : x; }
 
 // ---------------------------------------------------------------- odometry
@@ -115,7 +118,7 @@ static void watch(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int
 }
 
 // Wheels and steering for the body velocity, reached with the acceleration that is allowed.
-static void roll(const usi_robot *r, usi_robot_state *s, const double *steer, us_part_view *view) {
+static void roll(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer, us_part_view *view) {
     const double step = r->proxy->step, a = r->network->max_acceleration;
     for (int i = 0; i < 3; i++) {
         // Turning has the same limit at a metre's distance.
@@ -126,7 +129,11 @@ static void roll(const usi_robot *r, usi_robot_state *s, const double *steer, us
     usi_drive_state *d = usi_drives_of(r, s);
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
         int32_t wheel = r->joint[r->wheel_joint[i]].drive;
-        if (d[wheel].mode == USI_DRIVE_KEEP) view->drive_velocity[r->drive[wheel].index] = c.speed[i];
+        // The drive gives way to a load; what is lost is made up for, so that a rover that stands on a slope stays there. A wheel that is held
+        // fast must not store up turns.
+        double behind = clamp(s->wheel_goal[i] + c.speed[i] * step - q[i], WHEEL_SLACK);
+        s->wheel_goal[i] = q[i] + behind;
+        if (d[wheel].mode == USI_DRIVE_KEEP) view->drive_velocity[r->drive[wheel].index] = c.speed[i] + r->drive[wheel].rate * behind;
         if (r->steer_joint[i] < 0) continue;
         int32_t turn = r->joint[r->steer_joint[i]].drive;
         s->steer[i] = c.steer[i];
@@ -240,6 +247,6 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
     if (s->motion == USI_MOTION_SCENE) return;
     if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) drive_far(r, s);
     if (s->motion == USI_MOTION_NAVIGATE) navigate(r, s);
-    if (s->motion != USI_MOTION_JOINTS && r->locomotion.n_wheel > 0) roll(r, s, steer, view);
+    if (s->motion != USI_MOTION_JOINTS && r->locomotion.n_wheel > 0) roll(r, s, q, steer, view);
     run_drives(r, sim, s, tick, view);
 }

@@ -145,9 +145,10 @@ typedef struct usi_robot_state {
     double base_v[6];           // of the floating joint in the tick before
     double goal, done, speed;   // of an arc or a turn: m or rad to do and done, m/s or rad/s
     double route[USI_ROUTE_POINTS][2], tolerance;
-    double wheel_q[USI_MAX_WHEEL];  // rad, in the tick before
-    double steer[USI_MAX_WHEEL];    // rad, last commanded
-    double energy;                  // J taken from the battery
+    double wheel_q[USI_MAX_WHEEL];     // rad, in the tick before
+    double wheel_goal[USI_MAX_WHEEL];  // rad: where a wheel should be by now
+    double steer[USI_MAX_WHEEL];       // rad, last commanded
+    double energy;                     // J taken from the battery
     int64_t trajectory_tick;
     int32_t motion;  // usi_motion
     int32_t n_route, next_route;

@@ -39,7 +39,8 @@ static double driving;  // s: when the first command was sent
 
 static int listen_and_drive(void **state) {
     (void)state;
-    net_write_k10("k10.xml", "");
+    // With patience: a test that is not let run for a while is no operator who has gone.
+    net_write_k10("k10.xml", "<network timeout='10 s'/>");
     early = net_open("cyclone");
     for (int i = 0; i < N_TOPIC; i++) ear[i] = net_listen(early, topics[i].topic, topics[i].type);
     description = net_listen(early, "/k10/robot_description", usi_type_string);
