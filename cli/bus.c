@@ -110,7 +110,7 @@ void cli_bus_settle(cli_bus *bus, double most) {
         if (cli_bus_look(bus)) last = cli_clock();
         now = cli_clock();
         // Who hears nobody yet may just be too early.
-        bool is_quiet = bus->n_participant > 0 && now - last >= quiet;
+        bool is_quiet = bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet;
         if (is_quiet || now >= until || cli_is_stopped()) return;
         cli_pause(0.02);
     }

@@ -16,13 +16,18 @@ typedef struct replay_options {
 
 // ---- onto the network ----
 
+// What a channel is said through; writer NULL: it is left out.
+typedef struct outlet {
+    us_writer *writer;
+} outlet;
+
 typedef struct player {
     const replay_options *options;
     us_recording *recording;
     us_recording_info info;
     cli_bus bus;
     int32_t n_writer;
-    us_writer **writers;  // by channel; NULL: left out
+    outlet *outlets;  // by channel
     int64_t n_sent, n_dropped;
 } player;
 
@@ -68,7 +73,7 @@ static int fail_topics(const player *p) {
 }
 
 static int add_writers(player *p, int32_t node) {
-    p->writers = cli_allocate((size_t)p->info.n_channel, sizeof *p->writers);
+    p->outlets = cli_allocate((size_t)p->info.n_channel, sizeof *p->outlets);
     for (int32_t i = 0; i < p->info.n_channel; i++) {
         us_channel_info channel = us_recording_get_channel(p->recording, i);
         // What the simulation keeps for itself is not said on the network.
@@ -80,8 +85,10 @@ static int add_writers(player *p, int32_t node) {
             continue;
         }
         us_topic_def def = {.topic = channel.topic, .type = type, .qos = us_qos_for_topic(channel.topic, type), .node = node};
+        // Keeps what a listener has not taken yet, so that a fast replay waits for it instead of running away.
+        if (!def.qos.is_transient_local) def.qos.depth = 0;
         us_error err = {0};
-        if (us_bus_add_writer(p->bus.bus, &def, &p->writers[i], &err)) {
+        if (us_bus_add_writer(p->bus.bus, &def, &p->outlets[i].writer, &err)) {
             cli_print_error(&err);
             return CLI_RUN_FAILED;
         }
@@ -92,7 +99,7 @@ static int add_writers(player *p, int32_t node) {
 
 static bool has_writer(const player *p, const char *dds_topic) {
     for (int32_t i = 0; i < p->info.n_channel; i++) {
-        if (p->writers[i] && strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0) return true;
+        if (p->outlets[i].writer && strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0) return true;
     }
     return false;
 }
@@ -105,7 +112,7 @@ static void meet_others(player *p) {
     for (int32_t i = 0; i < p->bus.n_endpoint; i++) n_heard += !p->bus.endpoints[i].is_writer && has_writer(p, p->bus.endpoints[i].topic);
     for (int32_t n_match = 0; n_match < n_heard && cli_clock() < until && !cli_is_stopped(); cli_pause(0.01)) {
         n_match = 0;
-        for (int32_t i = 0; i < p->info.n_channel; i++) n_match += us_writer_n_match(p->writers[i]);
+        for (int32_t i = 0; i < p->info.n_channel; i++) n_match += us_writer_n_match(p->outlets[i].writer);
     }
     int32_t n_other = 0;
     const us_endpoint *other = NULL;
@@ -138,7 +145,7 @@ static int play(player *p, double rate) {
         }
         if (step.what == US_TIMELINE_END) break;
         if (step.what == US_TIMELINE_DUE) {
-            us_writer *writer = p->writers[step.message.channel];
+            us_writer *writer = p->outlets[step.message.channel].writer;
             if (writer) {
                 bool is_sent = us_writer_write(writer, step.message.bytes, step.message.length, 0) == US_OK;
                 p->n_sent += is_sent;
@@ -180,7 +187,7 @@ static int replay(const replay_options *o, us_recording *recording) {
         }
     }
     cli_bus_close(&p.bus);
-    free(p.writers);
+    free(p.outlets);
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 

@@ -23,8 +23,8 @@ typedef enum us_bus_range {
 } us_bus_range;
 
 typedef struct us_bus_def {
-    us_allocator allocator;
-    const char *vendor;  // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so, loaded when asked for)
+    us_allocator allocator;  // used from several threads
+    const char *vendor;      // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so, loaded when asked for)
     int32_t domain;      // 0 .. 232
     us_bus_range range;
     int32_t n_peer;
@@ -67,11 +67,11 @@ typedef struct us_sample {
     uint8_t writer[16];   // the writer's id
 } us_sample;
 
-// Runs on a thread of the vendor: keep it short, never call the bus from it.
+// Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it short, never call the bus from it.
 typedef void us_sample_function(void *context, const us_sample *sample);
 
 typedef struct us_topic_def {
-    const char *topic;  // ROS name, absolute
+    const char *topic;  // ROS name, absolute; or a DDS name that begins with rt/, rq/ or rr/
     const us_message_type *type;
     us_qos qos;
     int32_t node;  // us_bus_add_node, or -1

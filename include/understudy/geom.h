@@ -100,6 +100,14 @@ US_API us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_
 US_API us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy, const us_allocator *allocator,
                                         us_height_field **out_field, us_error *err);
 US_API void us_height_field_destroy(us_height_field *field);  // NULL is allowed
+// A height field over any shape but a half space, on n_x * n_y samples from one side of the shape's box to the other, along z of the shape's frame G;
+// *out_X_GF is where its middle lies. Overhangs are filled; where there is no shape, the height is that of its lowest point.
+//   is_bound false  the upper side, sampled by rays from above: exact at the samples
+//   is_bound true   a volume that holds the shape: nowhere lower than it, by more than 1e-6 of its height
+// *out_error (may be NULL): the greatest difference in height, m, at the samples and in the middle of every triangle; at a wall, the wall's height.
+// Cost: 0.1 to 10 us per sample by rays, up to a hundred distances per cell for a volume. US_ERR_VALUE: a shape without end or without width.
+US_API us_status us_height_field_create_from(const us_geom *geom, int32_t n_x, int32_t n_y, bool is_bound, const us_allocator *allocator,
+                                             us_height_field **out_field, us_pose *out_X_GF, double *out_error, us_error *err);
 
 typedef struct us_aabb {
     us_vec3 min, max;
@@ -114,9 +122,11 @@ US_API us_vec3 us_geom_support(const us_geom *geom, us_vec3 direction_G);
 // shapes without volume; NaN for a half space, a height field, and an open or swept mesh.
 US_API us_inertia us_geom_unit_inertia(const us_geom *geom);
 
-// Distance between two shapes, or depth where they overlap.
+// Distance between two shapes, or depth where they overlap. Between convex shapes, intersections and half spaces the depth is the length of the
+// shortest move that frees them, along the normal. In unions it is that of the deepest part; in meshes and height fields the longest of the ways
+// off single triangles and of balls of the shape out of the solid (docs/geometry.md): never more than the shortest move that frees them.
 typedef struct us_gap {
-    double distance;   // m; negative: the length by which they must be moved apart along the normal
+    double distance;   // m; negative: minus the depth
     us_vec3 p_A, p_B;  // in W: the nearest points, or the deepest ones
     us_vec3 normal;    // in W: unit, from B to A
 } us_gap;

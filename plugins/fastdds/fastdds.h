@@ -43,7 +43,7 @@ struct Outgoing {
 
 // A type of which only the name is known: no key, bytes pass as they are. Written from an Outgoing, read into a Bytes.
 class ByteType : public fast::TopicDataType {
-public:
+  public:
     explicit ByteType(const char *name);
     bool serialize(void *data, rtps::SerializedPayload_t *payload) override;
     bool deserialize(rtps::SerializedPayload_t *payload, void *data) override;
@@ -59,7 +59,7 @@ struct Peer {
 
 // What discovery told, by id: own things are put in by hand, for Fast DDS does not announce a participant to itself.
 class Network : public fast::DomainParticipantListener {
-public:
+  public:
     void on_participant_discovery(fast::DomainParticipant *participant, rtps::ParticipantDiscoveryInfo &&info) override;
     void on_publisher_discovery(fast::DomainParticipant *participant, rtps::WriterDiscoveryInfo &&info) override;
     void on_subscriber_discovery(fast::DomainParticipant *participant, rtps::ReaderDiscoveryInfo &&info) override;
@@ -71,7 +71,7 @@ public:
     void list(usi_visit_endpoint *visit, void *context);
     void list(usi_visit_peer *visit, void *context);
 
-private:
+  private:
     std::mutex lock;
     std::map<Id, us_endpoint> endpoints;
     std::map<Id, Peer> peers;

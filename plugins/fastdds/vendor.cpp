@@ -27,7 +27,7 @@ constexpr uint32_t buffer_size = 4 << 20;  // bytes of a socket's buffers; the s
 constexpr int32_t max_history = 100000;
 // A write that has to wait longer gives up.
 const eprosima::fastrtps::Duration_t max_blocking(0, 1000000);
-const eprosima::fastrtps::Duration_t linger(0, 200000000);
+const eprosima::fastrtps::Duration_t linger(1, 0);
 const eprosima::fastrtps::Duration_t heartbeat(0, 100000000);
 
 std::string hostname() {
@@ -78,8 +78,8 @@ fast::DomainParticipantQos make_participant_qos(const usi_vendor_open &def) {
         wire.builtin.metatrafficUnicastLocatorList.push_back(self);
     }
     if (def.range == US_BUS_OFF) {
-        wire.builtin.discovery_config.ignoreParticipantFlags = static_cast<rtps::ParticipantFilteringFlags_t>(
-            rtps::FILTER_DIFFERENT_HOST | rtps::FILTER_DIFFERENT_PROCESS | rtps::FILTER_SAME_PROCESS);
+        wire.builtin.discovery_config.ignoreParticipantFlags =
+            static_cast<rtps::ParticipantFilteringFlags_t>(rtps::FILTER_DIFFERENT_HOST | rtps::FILTER_DIFFERENT_PROCESS | rtps::FILTER_SAME_PROCESS);
     } else {
         if (def.range == US_BUS_LOCALHOST) add_peer(wire.builtin.initialPeersList, "127.0.0.1");
         for (int32_t i = 0; i < def.n_peer; i++) add_peer(wire.builtin.initialPeersList, def.peers[i]);
@@ -131,7 +131,9 @@ us_status vendor_open(const usi_vendor_open *def, usi_vendor_participant **out, 
         }
         *out = p;
         return US_OK;
-    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+    } catch (const std::exception &e) {
+        return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr);
+    }
 }
 
 void vendor_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) {
@@ -147,7 +149,8 @@ fast::Topic *use_topic(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     const auto found = p->topics.find(def.topic);
     if (found != p->topics.end()) {
         if (found->second.topic->get_type_name() != def.type) {
-            set_error(err, US_ERR_NAME, std::string("Fast DDS allows one type per topic, and ") + def.topic + " has " + found->second.topic->get_type_name(),
+            set_error(err, US_ERR_NAME,
+                      std::string("Fast DDS allows one type per topic, and ") + def.topic + " has " + found->second.topic->get_type_name(),
                       "Use another topic for the other type, another bus, or the vendor cyclone.");
             return nullptr;
         }
@@ -252,13 +255,17 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
 us_status vendor_add_writer(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out, us_error *err) {
     try {
         return add_endpoint(p, *def, true, out, err);
-    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+    } catch (const std::exception &e) {
+        return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr);
+    }
 }
 
 us_status vendor_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out, us_error *err) {
     try {
         return add_endpoint(p, *def, false, out, err);
-    } catch (const std::exception &e) { return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr); }
+    } catch (const std::exception &e) {
+        return set_error(err, US_ERR_MEMORY, std::string("Fast DDS: ") + e.what(), nullptr);
+    }
 }
 
 void vendor_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { std::memcpy(out_id, e->id.data(), e->id.size()); }
@@ -297,7 +304,9 @@ us_status vendor_write(usi_vendor_endpoint *e, const void *bytes, size_t length,
             params.source_timestamp(stamp);
         }
         return e->writer->write(&data, params) ? US_OK : US_ERR_LIMIT;
-    } catch (const std::exception &) { return US_ERR_MEMORY; }
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
 }
 
 us_sample make_sample(const Bytes &bytes, const fast::SampleInfo &info) {
@@ -332,14 +341,18 @@ us_status vendor_take(usi_vendor_endpoint *e, void *buf, size_t cap, size_t *out
         if (out_sample) *out_sample = sample;
         e->has_waiting = false;
         return US_OK;
-    } catch (const std::exception &) { return US_ERR_MEMORY; }
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
 }
 
 bool vendor_has_sample(usi_vendor_endpoint *e) {
     try {
         const std::lock_guard<std::mutex> guard(e->take_lock);
         return fetch(e);
-    } catch (const std::exception &) { return false; }
+    } catch (const std::exception &) {
+        return false;
+    }
 }
 
 int32_t vendor_n_match(usi_vendor_endpoint *e) {
@@ -357,14 +370,18 @@ us_status vendor_list(usi_vendor_participant *p, usi_visit_endpoint *visit, void
     try {
         p->network.list(visit, context);
         return US_OK;
-    } catch (const std::exception &) { return US_ERR_MEMORY; }
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
 }
 
 us_status vendor_list_participants(usi_vendor_participant *p, usi_visit_peer *visit, void *context) {
     try {
         p->network.list(visit, context);
         return US_OK;
-    } catch (const std::exception &) { return US_ERR_MEMORY; }
+    } catch (const std::exception &) {
+        return US_ERR_MEMORY;
+    }
 }
 
 }  // namespace
@@ -412,8 +429,9 @@ extern "C" __attribute__((visibility("default"))) const usi_vendor *usi_vendor_t
 
 extern "C" const usi_vendor *usi_vendor_table() {
     static const usi_vendor table = {
-        USI_VENDOR_ABI, sizeof(usi_vendor), "fastdds",    vendor_open, vendor_close,      vendor_get_id,  vendor_add_writer, vendor_add_reader, vendor_get_endpoint_id,
-        vendor_remove,  vendor_write,       vendor_take,  vendor_has_sample, vendor_n_match, vendor_list, vendor_list_participants,
+        USI_VENDOR_ABI,    sizeof(usi_vendor),       "fastdds",     vendor_open,  vendor_close, vendor_get_id,     vendor_add_writer,
+        vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_write, vendor_take,  vendor_has_sample, vendor_n_match,
+        vendor_list,       vendor_list_participants,
     };
     return &table;
 }

@@ -27,10 +27,10 @@ enum {
     INNER_DOMAIN = 1000,  // numbers of further domains of this process; the network's end at 232
     MAX_INNER_DOMAIN = 1256,
 };
-// A write that has to wait longer than this gives up: a tenth of a millisecond-step's slack at worst, once.
+// A write that has to wait longer than this gives up.
 #define MAX_BLOCKING DDS_MSECS(1)
 // How long the removal of a writer waits for readers to acknowledge.
-#define LINGER DDS_MSECS(200)
+#define LINGER DDS_SECS(1)
 
 // ---- messages of Cyclone ------------------------------------------------------------------------------------------------
 // Cyclone has one log for the process and prints it on stderr unless told otherwise; a library does not print. The last line is kept, because
@@ -81,9 +81,9 @@ US_PRINTF(2, 3) static void add(text *t, const char *format, ...) {
     if (n > 0) t->length += (size_t)n;
 }
 
-// Cyclone's settings for a range. `tag` separates a bus that wants nobody from all others.
-static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, char *buf, size_t cap) {
-    text t = {buf, 0, cap};
+// Cyclone's settings for a range. A tag separates a bus that wants nobody from all others.
+static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, text *out) {
+    text t = *out;
     bool is_local = def->range != US_BUS_SUBNET;
     add(&t, "<CycloneDDS><Domain Id=\"any\"><General>");
     if (is_local) {
@@ -111,7 +111,8 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, c
     // What the user says counts last.
     const char *uri = getenv("CYCLONEDDS_URI");
     if (uri && uri[0]) add(&t, ",%s", uri);
-    return t.length < cap ? US_OK : US_ERR_LIMIT;
+    *out = t;
+    return t.length < t.cap ? US_OK : US_ERR_LIMIT;
 }
 
 // ---- the participant ----------------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dd
     char config[MAX_CONFIG];
     int32_t number = def->domain;
     for (int32_t outer = -1; number < MAX_INNER_DOMAIN; number = outer < 0 ? INNER_DOMAIN : number + 1, outer = def->domain) {
-        if (make_config(def, outer, config, sizeof config)) {
+        if (make_config(def, outer, &(text){.bytes = config, .cap = sizeof config})) {
             return us_error_set(err, US_ERR_LIMIT, NULL, "Put the settings into a file and name that in CYCLONEDDS_URI, or list fewer peers.",
                                 "the settings for Cyclone DDS are longer than %d bytes", MAX_CONFIG);
         }

@@ -21,7 +21,7 @@ struct ddsi_sertype *usi_cyclone_type(const char *name);
 
 // A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there is no memory.
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length);
-const void *usi_cyclone_view(const struct ddsi_serdata *sample, size_t *out_length);
+const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length);
 
 struct usi_vendor_participant {
     us_allocator allocator;

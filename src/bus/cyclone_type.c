@@ -51,9 +51,9 @@ struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const v
     return &s->head;
 }
 
-const void *usi_cyclone_view(const struct ddsi_serdata *d, size_t *out_length) {
-    *out_length = as_sample(d)->length;
-    return as_sample(d)->bytes;
+const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length) {
+    *out_length = as_sample(data)->length;
+    return as_sample(data)->bytes;
 }
 
 // ---- samples ------------------------------------------------------------------------------------------------------------

@@ -322,23 +322,24 @@ static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
     usi_pair pair = *of;
     usi_meet meet_A, meet_B;
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
-    if (!usi_meet_init(&meet_B, pair.B)) return none;
-    pair.meet_B = &meet_B;
+    us_vec3 up = us_vec3_make(0, 0, 1);
+    if (!pair.meet_B) {
+        if (!usi_meet_init(&meet_B, pair.B) || isnan(usi_meet_support(&meet_B, up).x)) return none;
+        pair.meet_B = &meet_B;
+    }
     // Curved parts only: flat ones are exact. 3e-7: three times what a farthest point may be outside.
-    pair.noise = meet_B.n_part > 0 ? 3e-7 : 0;
+    pair.noise = pair.meet_B->n_part > 0 ? 3e-7 : 0;
     if (pair.A->kind == US_GEOM_INTERSECTION) {
-        if (!usi_meet_init(&meet_A, pair.A)) return none;
+        if (!usi_meet_init(&meet_A, pair.A) || isnan(usi_meet_support(&meet_A, up).x)) return none;
         pair.meet_A = &meet_A;
         if (meet_A.n_part > 0) pair.noise = 3e-7;
     }
-    us_vec3 up = us_vec3_make(0, 0, 1);
-    if (isnan(usi_meet_support(&meet_B, up).x) || (pair.meet_A && isnan(usi_meet_support(&meet_A, up).x))) return none;
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 
 // Cores only. Everything is computed from A's origin, so that shapes far from W's origin lose nothing.
-static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
+static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, usi_meet *meet_B) {
     if (B->kind <= US_GEOM_CAPSULE) {
         us_vec3 e = A->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WA.q, us_vec3_make(0, 0, A->size[0])) : us_vec3_make(0, 0, 0);
         us_vec3 f = B->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WB.q, us_vec3_make(0, 0, B->size[0])) : us_vec3_make(0, 0, 0);
@@ -350,13 +351,16 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
                      .B = B,
                      .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
                      .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
-                     .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1))};
+                     .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
+                     .meet_B = meet_B};
     if (B->kind == US_GEOM_INTERSECTION) return meeting_gap(&pair, X_WA);
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 
-us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
-    if (usi_is_swapped(A, X_WA, B, X_WB)) return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA), B->radius, A->radius));
-    return usi_gap_swept(core_gap(A, X_WA, B, X_WB), A->radius, B->radius);
+us_gap usi_convex_gap_met(const us_geom *A, us_pose X_WA, usi_meet *meet_A, const us_geom *B, us_pose X_WB) {
+    if (usi_is_swapped(A, X_WA, B, X_WB)) return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA, meet_A), B->radius, A->radius));
+    return usi_gap_swept(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
 }
+
+us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) { return usi_convex_gap_met(A, X_WA, NULL, B, X_WB); }

@@ -43,6 +43,9 @@ static inline us_gap usi_gap_turned(us_gap g) {
     us_gap t = {g.distance, g.p_B, g.p_A, us_vec3_scale(-1, g.normal)};
     return t;
 }
+// usi_convex_gap (geom.h) of an intersection A whose farthest points were asked for before: what was found is used, and more is kept. B is of
+// another kind. meet_A NULL: A is any convex shape.
+us_gap usi_convex_gap_met(const us_geom *A, us_pose X_WA, usi_meet *meet_A, const us_geom *B, us_pose X_WB);
 // Takes the radii off the distance and moves the points to the swept surfaces.
 static inline us_gap usi_gap_swept(us_gap g, double r_A, double r_B) {
     g.distance -= r_A + r_B;

@@ -13,125 +13,139 @@
 // Each cut about halves the angle that is left open, and the error goes as its square: a dozen cuts are enough for 1e-7. The planes
 // stay for the next direction, so that the search for a distance pays for them once.
 //
-// The program is solved by taking the planes one after another (Seidel 1991): as long as x is behind the next plane nothing changes; otherwise
-// the new x lies in that plane, and is found by the same method in two unknowns, and there on a line.
+// The program is solved by the dual simplex method: three planes meet in a corner x, and d is a sum of their normals with weights of 0 or more, so
+// that nothing behind these three is farther along d. The plane that x is farthest beyond takes the place of one of them, the one whose weight
+// runs out first; the new corner is less far along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
 #include "geom/meet.h"
 
 #include <float.h>
-#include <string.h>
 
 // Scaled lengths: what counts as behind a plane; as empty; and how far outside a curved part the answer may be.
-static const double behind = 1e-13, empty = 1e-9, enough = 1e-7;
-enum { MAX_CUTS = 64 };
-// Beyond all points of the box, which is at most 1 to each side.
-static const double far = 4;
+static const double behind = 1e-12, empty = 1e-9, enough = 1e-7;
+// Of a direction's parts beside its largest, which is 1.
+static const double least_weight = 1e-12;
+// 10 to 30 exchanges are usual.
+enum { MAX_CUTS = 64, MAX_STEPS = 400 };
 
 // ---- Linear programs ----
-
-typedef struct row {
-    double a, b, c;  // a x + b y <= c
-} row;
-
-// The farthest point along (u, v) on the border of rows[i], behind rows 0 .. i - 1.
-static bool solve_line(const row *rows, int i, double u, double v, double *x, double *y) {
-    double a = rows[i].a, b = rows[i].b, length2 = a * a + b * b;
-    if (length2 < 1e-24) return rows[i].c > -empty;
-    double length = sqrt(length2), px = a * rows[i].c / length2, py = b * rows[i].c / length2, dx = -b / length, dy = a / length;
-    double low = -2 * far, high = 2 * far;
-    for (int j = 0; j < i; j++) {
-        double speed = rows[j].a * dx + rows[j].b * dy, room = rows[j].c - rows[j].a * px - rows[j].b * py;
-        if (fabs(speed) < 1e-14) {
-            if (room < -empty) return false;
-        } else if (speed > 0) {
-            high = room < high * speed ? room / speed : high;
-        } else {
-            low = room < low * speed ? room / speed : low;
-        }
-    }
-    double t = 0.5 * (low + high), slope = u * dx + v * dy;
-    if (low < high && slope != 0) t = slope > 0 ? high : low;
-    *x = px + t * dx, *y = py + t * dy;
-    return low - high < empty;
-}
-
-static bool solve_plane(const row *rows, int n, double u, double v, double *x, double *y) {
-    *x = copysign(far, u), *y = copysign(far, v);
-    for (int i = 0; i < n; i++)
-        if (rows[i].a * *x + rows[i].b * *y > rows[i].c + behind && !solve_line(rows, i, u, v, x, y)) return false;
-    return true;
-}
-
-static us_vec3 perpendicular(us_vec3 n) {
-    us_vec3 axis = fabs(n.x) < 0.6 ? us_vec3_make(1, 0, 0) : us_vec3_make(0, 1, 0), u = us_vec3_cross(n, axis);
-    return us_vec3_scale(1 / us_vec3_norm(u), u);
-}
 
 static us_vec3 box_side(int k) {
     double sign = k % 2 ? -1 : 1;
     return us_vec3_make(k / 2 == 0 ? sign : 0, k / 2 == 1 ? sign : 0, k / 2 == 2 ? sign : 0);
 }
 
-// The planes in the order in which they are looked at: those that face d first. The answer then is found early, and the rest only agree.
-typedef struct order {
-    int n, at[USI_MEET_PLANES];
-} order;
+// Three planes that meet in x. d = sum of weight * normal.
+typedef struct corner {
+    us_vec3 normal[3], across[3];  // across: the vector that is 1 along its own normal and 0 along the others
+    double offset[3], weight[3];
+    us_vec3 d, x;
+} corner;
 
-static void order_by(const usi_meet *m, us_vec3 d, order *o) {
-    double length = us_vec3_norm(d);
-    o->n = 0;
-    for (int pass = 0; pass < 3; pass++) {
-        double low = (pass == 0 ? 0.9 : pass == 1 ? 0.4 : -2) * length, high = (pass == 0 ? 2 : pass == 1 ? 0.9 : 0.4) * length;
-        for (int i = 0; i < m->n_plane; i++) {
-            double facing = us_vec3_dot(m->normal[i], d);
-            if (facing >= low && facing < high) o->at[o->n++] = i;
-        }
-    }
+static us_vec3 sum3(double a, us_vec3 u, double b, us_vec3 v, double c, us_vec3 w) {
+    return us_vec3_make(a * u.x + b * v.x + c * w.x, a * u.y + b * v.y + c * w.y, a * u.z + b * v.z + c * w.z);
 }
 
-// The farthest point along d in one plane, behind the first n_before of the others and in the box.
-static bool solve_in(const usi_meet *m, const order *o, int n_before, int plane, us_vec3 d, us_vec3 *out) {
-    us_vec3 n = m->normal[plane], u = perpendicular(n), v = us_vec3_cross(n, u), p = us_vec3_scale(m->offset[plane], n);
-    row rows[USI_MEET_PLANES + 6];
-    int n_row = 0;
-    for (int k = 0; k < n_before + 6; k++) {
-        // The box comes last: it seldom has a say.
-        int side = k - n_before, at = side < 0 ? o->at[k] : 0;
-        if (side < 0 && at == plane) continue;
-        us_vec3 normal = side < 0 ? m->normal[at] : box_side(side);
-        double offset = side < 0 ? m->offset[at] : m->half[side / 2];
-        rows[n_row++] = (row){us_vec3_dot(normal, u), us_vec3_dot(normal, v), offset - us_vec3_dot(normal, p)};
+static void find_corner(corner *c) {
+    const us_vec3 *n = c->normal;
+    us_vec3 yz = us_vec3_cross(n[1], n[2]), zx = us_vec3_cross(n[2], n[0]), xy = us_vec3_cross(n[0], n[1]);
+    double scale = 1 / us_vec3_dot(n[0], yz);
+    c->across[0] = us_vec3_scale(scale, yz), c->across[1] = us_vec3_scale(scale, zx), c->across[2] = us_vec3_scale(scale, xy);
+    c->x = sum3(c->offset[0], c->across[0], c->offset[1], c->across[1], c->offset[2], c->across[2]);
+    // Planes at small angles: once more, with what rounding left.
+    double rest[3];
+    for (int k = 0; k < 3; k++) {
+        rest[k] = c->offset[k] - us_vec3_dot(n[k], c->x);
+        double weight = us_vec3_dot(c->d, c->across[k]);
+        c->weight[k] = weight > 0 ? weight : 0;
     }
-    double x, y;
-    if (!solve_plane(rows, n_row, us_vec3_dot(d, u), us_vec3_dot(d, v), &x, &y)) return false;
-    *out = us_vec3_add(p, us_vec3_add(us_vec3_scale(x, u), us_vec3_scale(y, v)));
+    c->x = us_vec3_add(c->x, sum3(rest[0], c->across[0], rest[1], c->across[1], rest[2], c->across[2]));
+}
+
+// A corner of the box. No weight is 0, so that each exchange gains something.
+static corner first_corner(const usi_meet *m, us_vec3 d) {
+    const double part[3] = {d.x, d.y, d.z};
+    corner c = {.d = d};
+    double w[3];
+    for (int k = 0; k < 3; k++) {
+        double sign = part[k] < 0 ? -1 : 1;
+        c.normal[k] = us_vec3_make(k == 0 ? sign : 0, k == 1 ? sign : 0, k == 2 ? sign : 0);
+        c.offset[k] = m->half[k];
+        w[k] = sign * fmax(fabs(part[k]), least_weight);
+    }
+    c.d = us_vec3_make(w[0], w[1], w[2]);
+    find_corner(&c);
+    return c;
+}
+
+// Puts a plane that x is beyond in the place of one of the three. False: nothing is behind all four.
+static bool exchange(corner *c, us_vec3 normal, double offset) {
+    int out = -1;
+    double least = INFINITY;
+    for (int k = 0; k < 3; k++) {
+        double share = us_vec3_dot(normal, c->across[k]);
+        if (share > 1e-10 && c->weight[k] < least * share) out = k, least = c->weight[k] / share;
+    }
+    if (out < 0) return false;
+    c->normal[out] = normal;
+    c->offset[out] = offset;
+    find_corner(c);
     return true;
 }
 
-static bool solve(const usi_meet *m, const order *o, us_vec3 d, us_vec3 *x) {
-    *x = us_vec3_make(copysign(m->half[0], d.x), copysign(m->half[1], d.y), copysign(m->half[2], d.z));
-    for (int k = 0; k < o->n; k++) {
-        int i = o->at[k];
-        if (us_vec3_dot(m->normal[i], *x) > m->offset[i] + behind && !solve_in(m, o, k, i, d, x)) return false;
+// The plane that x is farthest beyond, -1 for none; looks at four planes at once.
+static int find_worst(const usi_meet *m, us_vec3 x, double *out_beyond) {
+    usi_v4 px = usi_v4_all(x.x), py = usi_v4_all(x.y), pz = usi_v4_all(x.z), most = usi_v4_all(behind);
+    usi_v4i worst = {-1, -1, -1, -1};
+    for (int i = 0; i < (m->n_plane + 3) / 4; i++) {
+        usi_v4 beyond = m->normal_x[i] * px + m->normal_y[i] * py + m->normal_z[i] * pz - m->offset[i];
+        usi_v4i is_more = beyond > most, index = {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3};
+        most = (usi_v4)((is_more & (usi_v4i)beyond) | (~is_more & (usi_v4i)most));
+        worst = (is_more & index) | (~is_more & worst);
     }
+    int lane = 0;
+    for (int k = 1; k < 4; k++)
+        if (most[k] > most[lane]) lane = k;
+    *out_beyond = most[lane];
+    return (int)worst[lane];
+}
+
+// From any corner to one behind all planes.
+static bool solve(const usi_meet *m, corner *c) {
+    for (int step = 0; step < MAX_STEPS; step++) {
+        double beyond;
+        int i = find_worst(m, c->x, &beyond);
+        if (i < 0) return true;
+        us_vec3 normal = us_vec3_make(m->normal_x[i / 4][i % 4], m->normal_y[i / 4][i % 4], m->normal_z[i / 4][i % 4]);
+        if (!exchange(c, normal, m->offset[i / 4][i % 4])) return beyond < empty;
+    }
+    // Round and round among planes that all but coincide: x is beyond none by more than rounding.
     return true;
 }
 
 // ---- Planes ----
 
-// normal . x <= offset, in the intersection's frame and in metres. Flat ones stay; of the others the oldest makes room.
+// normal . x <= offset, in units of the size from the centre.
+static void put_plane(usi_meet *m, int at, us_vec3 normal, double offset) {
+    int i = at / 4, k = at % 4;
+    if (k == 0 && at >= m->n_plane) {
+        // The other lanes of a new group are planes that nothing is beyond.
+        m->normal_x[i] = m->normal_y[i] = m->normal_z[i] = usi_v4_zero();
+        m->offset[i] = usi_v4_all(DBL_MAX);
+    }
+    m->normal_x[i][k] = normal.x, m->normal_y[i][k] = normal.y, m->normal_z[i][k] = normal.z, m->offset[i][k] = offset;
+}
+
+// The same in the intersection's frame and in metres. Flat ones stay; of the others the oldest makes room.
 static bool add_plane(usi_meet *m, us_vec3 normal, double offset, bool is_flat) {
     int at = m->n_plane;
-    if (is_flat) {
-        if (at == USI_MEET_FLAT) return false;
-        m->n_flat = ++m->n_plane;
-    } else if (at < USI_MEET_PLANES) {
-        m->n_plane++;
-    } else {
+    if (is_flat && at == USI_MEET_FLAT) return false;
+    if (at == USI_MEET_PLANES) {
         at = m->n_flat + m->next;
-        m->next = (m->next + 1) % (USI_MEET_PLANES - m->n_flat);
+        if (++m->next == USI_MEET_PLANES - m->n_flat) m->next = 0;
     }
-    m->normal[at] = normal;
-    m->offset[at] = (offset - us_vec3_dot(normal, m->centre)) / m->size;
+    put_plane(m, at, normal, (offset - us_vec3_dot(normal, m->centre)) / m->size);
+    if (at == m->n_plane) m->n_plane++;
+    if (is_flat) m->n_flat = m->n_plane;
     return true;
 }
 
@@ -201,6 +215,10 @@ bool usi_meet_init(usi_meet *m, const us_geom *g) {
     m->centre = us_vec3_scale(0.5, us_vec3_add(box.min, box.max));
     m->size = size > 0 ? size : 1;
     m->half[0] = 0.5 * side.x / m->size, m->half[1] = 0.5 * side.y / m->size, m->half[2] = 0.5 * side.z / m->size;
+    for (int k = 0; k < 6; k++) {
+        put_plane(m, k, box_side(k), m->half[k / 2]);
+        m->n_plane = m->n_flat = k + 1;
+    }
     return add_parts(m, g, us_pose_identity(), 0);
 }
 
@@ -212,49 +230,69 @@ typedef struct touch {
     double offset, beyond;
 } touch;
 
-// The plane that cuts x (in metres, from the intersection's origin) off where it is outside a part. beyond 0: it is inside.
-static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x) {
+// The point of a core nearest to x, both in the part's frame, of kinds where that is one line. False: of another kind.
+static bool nearest_on_core(const us_geom *g, us_vec3 x, us_vec3 *out) {
+    double across = sqrt(x.x * x.x + x.y * x.y), radius = 0, half = 0;
+    switch (g->kind) {
+    case US_GEOM_SPHERE: break;
+    case US_GEOM_CAPSULE: half = g->size[0]; break;
+    case US_GEOM_DISC: radius = g->size[0]; break;
+    case US_GEOM_CYLINDER: radius = g->size[0], half = g->size[1]; break;
+    default: return false;
+    }
+    double shrink = across > radius ? radius / across : 1;
+    *out = us_vec3_make(shrink * x.x, shrink * x.y, x.z > half ? half : x.z < -half ? -half : x.z);
+    return true;
+}
+
+// The way from a part's core to x (in metres, from the intersection's origin): its length, and its direction where it is not 0.
+static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_normal) {
+    us_vec3 q;
+    us_vec3 p = us_vec3_sub(x, part->X_GP.p);
+    const double *m = part->R_GP.m;
+    us_vec3 x_P = us_vec3_make(m[0] * p.x + m[3] * p.y + m[6] * p.z, m[1] * p.x + m[4] * p.y + m[7] * p.z, m[2] * p.x + m[5] * p.y + m[8] * p.z);
+    if (nearest_on_core(part->geom, x_P, &q)) {
+        us_vec3 way = us_vec3_sub(x_P, q);
+        double length = us_vec3_norm(way);
+        if (length > 0) *out_normal = us_mat3_mul_vec(&part->R_GP, us_vec3_scale(1 / length, way));
+        return length;
+    }
     static const us_geom point = {.kind = US_GEOM_SPHERE};
-    usi_pair pair = {.A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_sub(part->X_GP.p, x), .up = {0, 0, 1}};
+    usi_pair pair = {.A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_scale(-1, p), .up = {0, 0, 1}};
     usi_core_gap gap;
+    if (!usi_gjk(&pair, pair.p_AB, &gap)) return 0;
+    *out_normal = gap.normal;
+    return gap.distance;
+}
+
+// The plane that cuts x off where it is outside a part. beyond 0: it is inside.
+static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x) {
     touch t = {{0, 0, 0}, 0, 0};
-    if (!usi_gjk(&pair, pair.p_AB, &gap) || gap.distance <= part->radius + enough * m->size) return t;
-    us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), gap.normal);
-    t.normal = gap.normal;
-    t.offset = us_vec3_dot(gap.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;
+    if (way_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
+    us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), t.normal);
+    t.offset = us_vec3_dot(t.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;
     // A flat core with x in its plane, or rounding: nothing would be cut off.
-    double beyond = us_vec3_dot(gap.normal, x) - t.offset;
+    double beyond = us_vec3_dot(t.normal, x) - t.offset;
     t.beyond = beyond > 0.1 * enough * m->size ? beyond : 0;
     return t;
 }
 
 us_vec3 usi_meet_support(usi_meet *m, us_vec3 d) {
-    us_vec3 x = us_vec3_make(0, 0, 0), scaled;
+    us_vec3 x = us_vec3_make(0, 0, 0);
     double largest = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
     if (largest > DBL_MIN) d = us_vec3_scale(1 / largest, d);
-    order o;
-    int plane = -1;
+    corner c = first_corner(m, d);
     for (int cuts = 0; cuts < MAX_CUTS; cuts++) {
-        // One plane more: the new answer is in it. Where an old one had to go for it, from the beginning.
-        bool is_solved = plane >= 0 && solve_in(m, &o, o.n, plane, d, &scaled);
-        if (plane < 0) {
-            order_by(m, d, &o);
-            is_solved = solve(m, &o, d, &scaled);
-        }
-        if (!is_solved) return us_vec3_make(NAN, NAN, NAN);
-        x = us_vec3_add(m->centre, us_vec3_scale(m->size, scaled));
+        if (!solve(m, &c)) return us_vec3_make(NAN, NAN, NAN);
+        x = us_vec3_add(m->centre, us_vec3_scale(m->size, c.x));
         touch worst = {{0, 0, 0}, 0, 0};
         for (int i = 0; i < m->n_part; i++) {
             touch t = touch_part(m, &m->part[i], x);
             if (t.beyond > worst.beyond) worst = t;
         }
         if (!(worst.beyond > 0)) break;
-        plane = m->n_plane < USI_MEET_PLANES ? m->n_plane : -1;
+        // The newest is the one that x is beyond: the next corner is in it. The planes that the corner stands on may go, it keeps them itself.
         add_plane(m, worst.normal, worst.offset, false);
-        if (plane < 0) continue;
-        // To the front: it faces d as nearly as any.
-        memmove(o.at + 1, o.at, (size_t)o.n * sizeof *o.at);
-        o.at[0] = plane, o.n++;
     }
     return x;
 }

@@ -3,11 +3,12 @@
 #define USI_GEOM_MEET_H
 
 #include "geom/gjk.h"
+#include "math/v4.h"
 
 enum {
-    USI_MEET_PARTS = 16,   // parts with curved sides, or too many flat ones
-    USI_MEET_FLAT = 64,    // planes of parts with flat sides
-    USI_MEET_PLANES = 96,  // these, and planes that touch curved sides
+    USI_MEET_PARTS = 16,    // parts with curved sides, or too many flat ones
+    USI_MEET_FLAT = 70,     // planes of parts with flat sides, and the six of the box
+    USI_MEET_PLANES = 128,  // these, and planes that touch curved sides
 };
 
 // One part in the frame of the intersection.
@@ -22,11 +23,11 @@ typedef struct usi_meet_part {
 struct usi_meet {
     us_vec3 centre;
     double size;
-    double half[3];  // the box that holds it all
+    double half[3];  // of the box that holds it all
     int n_part, n_flat, n_plane, next;
     usi_meet_part part[USI_MEET_PARTS];
-    us_vec3 normal[USI_MEET_PLANES];  // normal . x <= offset
-    double offset[USI_MEET_PLANES];
+    // normal . x <= offset, four planes side by side; the box first.
+    usi_v4 normal_x[USI_MEET_PLANES / 4], normal_y[USI_MEET_PLANES / 4], normal_z[USI_MEET_PLANES / 4], offset[USI_MEET_PLANES / 4];
 };
 
 // False: it is not bounded by its parts' boxes, or has too many parts.

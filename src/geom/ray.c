@@ -4,7 +4,7 @@
 // the shape's own frame, over the whole line; where the ray starts and ends is looked at last. Spans make the rest short:
 //
 //   planes, slabs       cut a span shorter
-//   intersection        the common part of the parts' spans
+//   intersection        the common part of the parts' spans; where it is swept, walked into from there as below
 //   swept shapes        a convex shape that is a union of convex pieces has the span from the first `in` to the last `out` of
 //                       the pieces. A swept polyhedron is the polyhedron, a prism on each face, and a capsule along each edge:
 //
@@ -24,6 +24,7 @@
 //
 // Spans of surfaces without volume (a box of no height, a triangle) have in = out, and are hit from both sides.
 #include "geom/ray.h"
+#include "geom/meet.h"
 // ---------------------------------------------------------------- spans
 
 static usi_span meet(usi_span a, usi_span b) {
@@ -374,6 +375,40 @@ static usi_line line_in(us_pose X, usi_line l) {
     return (usi_line){us_quat_rotate(back, us_vec3_sub(l.o, X.p)), us_quat_rotate(back, l.d)};
 }
 
+// Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`, but the distance of the core is
+// searched for (meet.c), to 1e-7 of the size. Infinity: nowhere.
+static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, double t, double end, double radius, double sign,
+                              us_vec3 *out_normal) {
+    const us_geom point = {.kind = US_GEOM_SPHERE};
+    double enough = 1e-7 * (meet->size + radius);
+    for (int step = 0; step < 100 && sign * (end - t) >= 0; step++) {
+        us_pose X = {{1, 0, 0, 0}, usi_line_at(l, t)};
+        us_gap gap = usi_convex_gap_met(core, us_pose_identity(), meet, &point, X);
+        double f = gap.distance - radius, slope = -sign * us_vec3_dot(gap.normal, l.d);
+        *out_normal = us_vec3_scale(-1, gap.normal);
+        if (f <= enough) return t;
+        if (!(slope < 0)) break;
+        t -= sign * f / slope;
+    }
+    return INFINITY;
+}
+
+// `sharp` is the span of the parts' swept sides, whose common edges stay sharp: a swept intersection is inside that, rounded.
+static usi_span span_swept_meet(const us_geom *geom, usi_line l, double radius, usi_span sharp) {
+    usi_meet meet;
+    us_geom core = *geom;
+    core.radius = 0;
+    if (!isfinite(sharp.in) || !isfinite(sharp.out)) return sharp;
+    if (!usi_meet_init(&meet, &core) || isnan(usi_meet_support(&meet, l.d).x)) return usi_span_none(l);
+    usi_span s = sharp;
+    us_vec3 unused;
+    s.in = advance_to_meet(&core, &meet, l, sharp.in, sharp.out, radius, 1, &s.normal);
+    if (s.in == INFINITY) return usi_span_none(l);
+    s.out = advance_to_meet(&core, &meet, l, sharp.out, s.in, radius, -1, &unused);
+    if (s.out == INFINITY) s.out = s.in;
+    return s;
+}
+
 // The span of anything convex, parts of an intersection included. `more` is added to every radius.
 static usi_span span_of(const us_geom *geom, usi_line l, double more) {
     if (geom->kind == US_GEOM_HALF_SPACE) {
@@ -382,7 +417,6 @@ static usi_span span_of(const us_geom *geom, usi_line l, double more) {
         return s;
     }
     if (geom->kind == US_GEOM_INTERSECTION) {
-        // Each part is swept, then cut: where parts meet at an edge, that edge stays sharp.
         usi_span s = geom->n_part > 0 ? usi_span_all(l) : usi_span_none(l);
         for (int32_t i = 0; i < geom->n_part && !usi_span_is_empty(s); i++) {
             const us_geom_part *part = &geom->parts[i];
@@ -390,7 +424,8 @@ static usi_span span_of(const us_geom *geom, usi_line l, double more) {
             p.normal = us_quat_rotate(part->X_GP.q, p.normal);
             s = meet(s, p);
         }
-        return usi_span_is_empty(s) ? usi_span_none(l) : s;
+        if (usi_span_is_empty(s)) return usi_span_none(l);
+        return geom->radius + more > 0 ? span_swept_meet(geom, l, geom->radius + more, s) : s;
     }
     us_geom g = *geom;
     g.radius += more;

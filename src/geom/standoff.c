@@ -17,6 +17,8 @@
 // Inside the hull, a hollow with a narrow mouth or none may be deeper than the surface shows (a bottle). Such hollows are looked for on a lattice.
 #include "geom/standoff.h"
 
+#include "geom/surface.h"
+
 #include <float.h>
 
 enum {
@@ -26,25 +28,6 @@ enum {
 };
 
 // ---- The nearest point of a mesh ----
-
-// The point of a triangle nearest to p: over the face where p's foot lies in it, else on one of the sides.
-static us_vec3 nearest_on_triangle(us_vec3 p, const us_vec3 corner[3]) {
-    us_vec3 e = us_vec3_sub(corner[1], corner[0]), f = us_vec3_sub(corner[2], corner[0]), r = us_vec3_sub(p, corner[0]), n = us_vec3_cross(e, f);
-    double nn = us_vec3_dot(n, n);
-    if (nn > 0) {
-        double v = us_vec3_dot(us_vec3_cross(r, f), n) / nn, w = us_vec3_dot(us_vec3_cross(e, r), n) / nn;
-        if (v >= 0 && w >= 0 && v + w <= 1) return us_vec3_add(corner[0], us_vec3_add(us_vec3_scale(v, e), us_vec3_scale(w, f)));
-    }
-    us_vec3 best = corner[0];
-    double least = DBL_MAX;
-    for (int k = 0; k < 3; k++) {
-        us_vec3 a = corner[k], side = us_vec3_sub(corner[(k + 1) % 3], a), to = us_vec3_sub(p, a);
-        double length2 = us_vec3_dot(side, side), t = length2 > 0 ? us_vec3_dot(to, side) / length2 : 0;
-        us_vec3 q = us_vec3_add(a, us_vec3_scale(t < 0 ? 0 : t > 1 ? 1 : t, side)), d = us_vec3_sub(p, q);
-        if (us_vec3_dot(d, d) < least) least = us_vec3_dot(d, d), best = q;
-    }
-    return best;
-}
 
 static void corners_of(const us_mesh *mesh, int32_t triangle, us_vec3 out[3]) {
     for (int k = 0; k < 3; k++) out[k] = mesh->vertex[mesh->triangle[triangle][k]];
@@ -72,7 +55,7 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
         for (int32_t i = node->first; i < node->first + node->count; i++) {
             us_vec3 corner[3];
             corners_of(mesh, mesh->order[i], corner);
-            us_vec3 q = nearest_on_triangle(p, corner), d = us_vec3_sub(p, q);
+            us_vec3 q = usi_nearest_on_triangle(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
             if (us_vec3_dot(d, d) < least) least = us_vec3_dot(d, d), best.q = q, best.triangle = mesh->order[i];
         }
         if (node->count > 0) continue;
@@ -110,7 +93,7 @@ static double look(const tile *t, const us_mesh *mesh, double enough, usi_stando
     for (int k = 0; k < 3; k++) {
         us_vec3 p = t->corner[k];
         radius = fmax(radius, us_vec3_norm(us_vec3_sub(p, c)));
-        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, nearest_on_triangle(p, T))));
+        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, usi_nearest_on_triangle(p, T[0], T[1], T[2]))));
     }
     double bound = fmin(flat, near.distance + radius);
     if (bound <= enough) return bound;

@@ -29,8 +29,31 @@ static bool refuse(inbox *in, const char *format, ...) {
 
 static int64_t tick_now(const inbox *in) { return us_sim_get_tick(in->sim); }
 
+// A drive that is told something for itself ends the motion of the body. Wheels that the command does not name go on turning as they did, until
+// the body velocity would have timed out; those of a way with an end stand.
+static void leave_body_motion(inbox *in) {
+    const usi_robot *r = in->r;
+    usi_robot_state *s = in->s;
+    usi_drive_state *d = usi_drives_of(r, s);
+    usi_loco_command c;
+    double steer[USI_MAX_WHEEL];
+    const double *q = us_sim_view_q(in->sim);
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) steer[i] = r->steer_joint[i] >= 0 ? q[r->joint[r->steer_joint[i]].q] : 0;
+    usi_loco_to_wheels(&r->locomotion, s->now, steer, s->steer, &c);
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
+        usi_drive_state *wheel = &d[r->joint[r->wheel_joint[i]].drive];
+        if (wheel->mode != USI_DRIVE_KEEP) continue;
+        wheel->mode = USI_DRIVE_VELOCITY;
+        wheel->value = s->motion == USI_MOTION_TWIST ? c.speed[i] : 0;
+        wheel->is_lasting = 0;
+        wheel->tick = s->motion_tick;
+    }
+}
+
 static void begin_motion(inbox *in, usi_motion motion) {
     usi_robot_state *s = in->s;
+    bool has_body_motion = s->motion != USI_MOTION_SCENE && s->motion != USI_MOTION_JOINTS;
+    if (motion == USI_MOTION_JOINTS && has_body_motion && in->r->locomotion.n_wheel > 0) leave_body_motion(in);
     if (s->locomotor.state == 1) s->locomotor.state = 3;
     if (s->navigator.state == 1) s->navigator.state = 3;
     // Body motion begins from rest or from the last body motion.

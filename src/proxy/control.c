@@ -102,7 +102,7 @@ static void watch(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int
         if (s->locomotor.state == 1) s->locomotor.state = 3;
         s->n_timeout++;
     }
-    if (s->motion != USI_MOTION_JOINTS) return;
+    // Drives that were told something for themselves, also while the body moves.
     usi_drive_state *d = usi_drives_of(r, s);
     bool is_late = false;
     for (int32_t k = 0; k < r->n_drive; k++) {

@@ -89,8 +89,8 @@ template <class Qos> void set_qos(Qos &qos) {
     qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
 
-std::unique_ptr<Echo> make_echo(fast::DomainParticipant *participant, fast::Publisher *publisher, fast::Subscriber *subscriber, fast::TopicDataType *raw,
-                                const std::string &name, const std::string &type_name) {
+std::unique_ptr<Echo> make_echo(fast::DomainParticipant *participant, fast::Publisher *publisher, fast::Subscriber *subscriber,
+                                fast::TopicDataType *raw, const std::string &name, const std::string &type_name) {
     auto echo = std::make_unique<Echo>();
     raw->setName(type_name.c_str());
     echo->type = fast::TypeSupport(raw);

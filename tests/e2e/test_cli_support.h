@@ -117,10 +117,11 @@ __attribute__((format(printf, 2, 3))) static inline outcome run_into(const char 
 }
 
 // A run that must succeed; its messages are shown when it does not.
-#define assert_code(result, expected)                                                     \
-    do {                                                                                  \
-        if ((result).code != (expected)) print_error("%s%s", (result).out, (result).err); \
-        assert_int_equal((result).code, (expected));                                      \
+#define assert_code(result, expected)                                               \
+    do {                                                                            \
+        outcome asked_ = (result); /* often a run: once only */                     \
+        if (asked_.code != (expected)) print_error("%s%s", asked_.out, asked_.err); \
+        assert_int_equal(asked_.code, (expected));                                  \
     } while (0)
 
 #define assert_has(text, part)                                                          \

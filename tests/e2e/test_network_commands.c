@@ -227,6 +227,21 @@ static void a_motor_command_is_answered_by_its_number(void **state) {
     us_writer_remove(writer);
 }
 
+static void a_command_to_one_motor_does_not_leave_the_wheels_rolling(void **state) {
+    (void)state;
+    us_writer *body = net_speak(p, "/k10/cmd_vel", usi_type_twist);
+    us_writer *writer = net_speak(p, "/k10/motor_group/command", usi_type_motor_group_command);
+    drive_until(body, usi_type_twist, &(us_msg_twist){.linear.x = 0.3}, 0.3);
+    us_msg_motor_profile profile = {.name = usi_text("front_right_steer"), .mode = 2, .value = 0};
+    us_msg_motor_group_command m = {.header.frame_id = usi_text(""), .sequence = 43, .motors = {._length = 1, ._maximum = 1, ._buffer = &profile}};
+    net_say(writer, usi_type_motor_group_command, &m);
+    NET_WAIT(net_number(p, motors, -1, "sequence") == 43);
+    // Nobody renews the body velocity.
+    wait_for_rest();
+    us_writer_remove(body);
+    us_writer_remove(writer);
+}
+
 static void an_arc_is_driven_to_its_end(void **state) {
     (void)state;
     us_writer *writer = net_speak(p, "/k10/locomotor/command", usi_type_locomotor_command);
@@ -278,6 +293,7 @@ int main(void) {
         cmocka_unit_test(joint_commands_turn_each_drive),
         cmocka_unit_test(a_joint_trajectory_ends_at_its_last_point),
         cmocka_unit_test(a_motor_command_is_answered_by_its_number),
+        cmocka_unit_test(a_command_to_one_motor_does_not_leave_the_wheels_rolling),
         cmocka_unit_test(an_arc_is_driven_to_its_end),
         cmocka_unit_test(the_navigator_drives_to_a_point_of_the_map),
     };

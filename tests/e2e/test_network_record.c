@@ -88,7 +88,7 @@ static void a_recording_that_was_ended_is_whole_and_runs_again_to_the_same_bits(
     assert_int_equal(result.n_tick, n_tick - 1);
     assert_int_equal(result.n_command, n_command);
 
-    // Firmware with another timeout does the same until a command would have timed out; one with half the acceleration goes another way at once.
+    // Firmware that is less patient does the same until it would have stopped between two commands: the first tick that differs is named.
     net_write_k10("other.xml", "<network timeout='0.02 s'/>");
     assert_int_equal(verify(recording, "other.xml", &result, &err), US_ERR_DIVERGED);
     assert_true(result.bad_tick > 20);

@@ -72,6 +72,7 @@ void net_write_k10(const char *path, const char *inside) {
 // ---------------------------------------------------------------- the program
 
 static pid_t running;
+static const char *rmw;
 static const char *const OUTPUT = "run.out";
 
 static void kill_running(void) {
@@ -86,6 +87,8 @@ int net_teardown(void **state) {
     kill_running();
     return 0;
 }
+
+void net_set_rmw(const char *name) { rmw = name; }
 
 void net_run(const char *format, ...) {
     enum { MAX_ARGUMENT = 40 };
@@ -113,6 +116,7 @@ void net_run(const char *format, ...) {
     setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
     unsetenv("ROS_STATIC_PEERS");
     unsetenv("RMW_IMPLEMENTATION");
+    if (rmw) setenv("RMW_IMPLEMENTATION", rmw, 1);
     unsetenv("ROS_LOCALHOST_ONLY");
     unsetenv("CYCLONEDDS_URI");
     int out = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0666), in = open("/dev/null", O_RDONLY);
@@ -161,18 +165,18 @@ int net_free_port(void) {
 
 // ---------------------------------------------------------------- the peer
 
-typedef struct ear {
+typedef struct listener {
     net_peer *p;
     const us_message_type *type;
     us_reader *reader;
     net_heard *heard;
     int64_t n, cap;
-} ear;
+} listener;
 
 struct net_peer {
     us_bus *bus;
     pthread_mutex_t lock;
-    ear ears[NET_EARS];  // the first is that of /clock
+    listener ears[NET_EARS];  // the first is that of /clock
     int32_t n_ear;
     int64_t n_heard;
     double clock;
@@ -195,7 +199,7 @@ static double seconds(const us_message_type *type, const void *bytes, size_t len
 
 // Runs on a thread of the vendor.
 static void hear(void *context, const us_sample *sample) {
-    ear *e = context;
+    listener *e = context;
     net_peer *p = e->p;
     pthread_mutex_lock(&p->lock);
     if (e->n == e->cap) {
@@ -259,8 +263,8 @@ void net_wait_until(net_peer *p, double time) { NET_WAIT(net_time(p) >= time); }
 int32_t net_listen(net_peer *p, const char *topic, const us_message_type *type) {
     us_error err = {0};
     assert_true(p->n_ear < NET_EARS);
-    ear *e = &p->ears[p->n_ear++];
-    *e = (ear){.p = p, .type = type};
+    listener *e = &p->ears[p->n_ear++];
+    *e = (listener){.p = p, .type = type};
     us_qos qos = us_qos_for_topic(topic, type);
     // All is kept: a late look misses nothing.
     qos.depth = 0;
@@ -268,53 +272,53 @@ int32_t net_listen(net_peer *p, const char *topic, const us_message_type *type) 
     return p->n_ear - 1;
 }
 
-void net_wait_match(net_peer *p, int32_t i) { NET_WAIT(us_reader_n_match(p->ears[i].reader) > 0); }
+void net_wait_match(net_peer *p, int32_t ear) { NET_WAIT(us_reader_n_match(p->ears[ear].reader) > 0); }
 
-int64_t net_count(net_peer *p, int32_t i) {
+int64_t net_count(net_peer *p, int32_t ear) {
     pthread_mutex_lock(&p->lock);
-    int64_t n = p->ears[i].n;
+    int64_t n = p->ears[ear].n;
     pthread_mutex_unlock(&p->lock);
     return n;
 }
 
-net_heard net_get(net_peer *p, int32_t i, int64_t k) {
+net_heard net_get(net_peer *p, int32_t ear, int64_t i) {
     pthread_mutex_lock(&p->lock);
-    int64_t n = p->ears[i].n, at = k < 0 ? n + k : k;
-    net_heard heard = at >= 0 && at < n ? p->ears[i].heard[at] : (net_heard){0};
+    int64_t n = p->ears[ear].n, at = i < 0 ? n + i : i;
+    net_heard heard = at >= 0 && at < n ? p->ears[ear].heard[at] : (net_heard){0};
     pthread_mutex_unlock(&p->lock);
     assert_non_null(heard.bytes);
     return heard;
 }
 
-double net_number(net_peer *p, int32_t i, int64_t k, const char *path) {
-    net_heard heard = net_get(p, i, k);
-    return us_message_get_number(p->ears[i].type, heard.bytes, heard.length, path);
+double net_number(net_peer *p, int32_t ear, int64_t i, const char *path) {
+    net_heard heard = net_get(p, ear, i);
+    return us_message_get_number(p->ears[ear].type, heard.bytes, heard.length, path);
 }
 
-double net_stamp(net_peer *p, int32_t i, int64_t k) {
-    net_heard heard = net_get(p, i, k);
-    const us_message_type *type = p->ears[i].type;
+double net_stamp(net_peer *p, int32_t ear, int64_t i) {
+    net_heard heard = net_get(p, ear, i);
+    const us_message_type *type = p->ears[ear].type;
     const char *path = type == usi_type_clock ? "clock" : type == usi_type_tf_message ? "transforms[0].header.stamp" : "header.stamp";
     return seconds(type, heard.bytes, heard.length, path);
 }
 
-const void *net_decode(net_peer *p, int32_t i, int64_t k) {
+const void *net_decode(net_peer *p, int32_t ear, int64_t i) {
     static _Alignas(16) uint8_t memory[1 << 18];
-    net_heard heard = net_get(p, i, k);
+    net_heard heard = net_get(p, ear, i);
     const void *message = NULL;
     us_error err = {0};
-    expect_ok(us_message_decode(p->ears[i].type, heard.bytes, heard.length, memory, sizeof memory, &message, &err), &err);
+    expect_ok(us_message_decode(p->ears[ear].type, heard.bytes, heard.length, memory, sizeof memory, &message, &err), &err);
     return message;
 }
 
-int64_t net_wait_after(net_peer *p, int32_t i, double time) {
+int64_t net_wait_after(net_peer *p, int32_t ear, double time) {
     int64_t from = 0;
     double until = net_clock() + NET_PATIENCE;
     for (;;) {
-        for (int64_t n = net_count(p, i); from < n; from++) {
-            if (net_stamp(p, i, from) > time) return from;
+        for (int64_t n = net_count(p, ear); from < n; from++) {
+            if (net_stamp(p, ear, from) > time) return from;
         }
-        if (net_clock() > until) net_fail("waited for", us_message_name(p->ears[i].type));
+        if (net_clock() > until) net_fail("waited for", us_message_name(p->ears[ear].type));
         net_nap();
     }
 }

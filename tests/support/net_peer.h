@@ -47,6 +47,8 @@ void net_write_text(const char *path, const char *format, ...) __attribute__((fo
 // The whole file, to be freed.
 char *net_read_text(const char *path);
 
+// The RMW_IMPLEMENTATION of programs that are started from now on; NULL: none.
+void net_set_rmw(const char *name);
 // Starts `understudy run ARGUMENTS` (separated by single blanks). One at a time: one that is left over from a failed test is ended first.
 void net_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Sends a signal (0: none) and waits for the end. The exit code, or 128 + the signal.

@@ -10,14 +10,10 @@
 #ifndef TEST_PAIRS_H
 #define TEST_PAIRS_H
 
+#include "instrumented.h"
 #include "understudy/geom.h"
 
-// Under sanitizers everything is about ten times as slow.
-#if defined(__SANITIZE_ADDRESS__)
-#define PAIRS_POSES(n) ((n) / 20)
-#else
-#define PAIRS_POSES(n) (n)
-#endif
+#define PAIRS_POSES(n) (IS_INSTRUMENTED ? (n) / 20 : (n))
 
 typedef struct pairs_shape {
     us_geom geom;
@@ -49,10 +45,13 @@ double pairs_best_separation(const us_geom *A, us_pose X_WA, const us_geom *B, u
 // Checks, as cmocka assertions; all print the pair's kinds and the pose's number when they fail.
 // Distance against the reference, exchange of A and B, what a small motion changes, contact points. Convex kinds and intersections.
 void pairs_check_convex(us_geom_kind a, us_geom_kind b, int n_pose);
-// One test for each pair of a kind in [first, last] with itself and the convex kinds after it (or with all of them, for intersections).
+// One test for each pair of a kind in [first, last] with itself and the convex kinds after it, intersections left out.
 int pairs_run(us_geom_kind first, us_geom_kind last, int n_pose);
+// One test for each pair of a kind with those in [first, last] that are convex, or intersections.
+int pairs_run_with(us_geom_kind a, us_geom_kind first, us_geom_kind last, int n_pose);
 void pairs_check_exchange(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, const us_gap *g);
-void pairs_check_motion(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, const us_gap *g, double size, uint64_t stream, double noise);
+// Moved by u and turned by an angle, no distance changes by more than |u| + angle * size, and the noise, relative to the sizes.
+void pairs_check_motion(const pairs_shape *A, us_pose X_WA, const pairs_shape *B, us_pose X_WB, const us_gap *g, uint64_t stream, double noise);
 // Contact points agree with the distance.
 void pairs_check_contact(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, const us_gap *g, double size);
 // Poses of shapes of kind a (A) and b (B).
@@ -60,8 +59,10 @@ typedef void pairs_check_pose(const pairs_shape *A, us_pose X_WA, const pairs_sh
 void pairs_for_poses(us_geom_kind a, us_geom_kind b, int n_pose, pairs_check_pose *check);
 us_gap pairs_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);  // checked to be numbers, with a unit normal
 bool pairs_is_convex(us_geom_kind kind);                                           // intersections included
-// A convex shape (A) or a surface against a surface (B), against all triangles.
+// A convex shape (A) or a surface against a surface (B), against all triangles and all balls. See pairs_surface.c.
 pairs_check_pose pairs_check_surface, pairs_check_surfaces;
+// Anything (A) against a union (B): its distance from the nearest part, each by itself.
+pairs_check_pose pairs_check_union;
 // Where a failing check stands: set before checks.
 void pairs_at(us_geom_kind a, us_geom_kind b, uint64_t pose);
 // A failed condition prints what it is, with two numbers.

@@ -7,14 +7,10 @@
 
 #include <cmocka.h>
 
+#include "instrumented.h"
 #include "understudy/geom.h"
 
-// Sanitizers make everything some ten times slower.
-#if defined(__SANITIZE_ADDRESS__)
-enum { MANY = 200 };
-#else
-enum { MANY = 2000 };
-#endif
+enum { MANY = IS_INSTRUMENTED ? 200 : 2000 };
 
 static const double PI = 3.14159265358979323846;
 // Roundings of numbers of size 1 through some ten operations.

@@ -9,18 +9,9 @@
 #include <cmocka.h>
 
 #include "geom/geom.h"
+#include "instrumented.h"
 
-// Instrumented code is some twenty times slower.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_INSTRUMENTED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(IS_INSTRUMENTED)
-enum { POSES = 100 };
-#else
-enum { POSES = 1500 };
-#endif
+enum { POSES = IS_INSTRUMENTED ? 100 : 1500 };
 
 // Sizes of a few metres and some twenty roundings.
 static const double TINY = 1e-13;

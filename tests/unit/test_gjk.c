@@ -14,18 +14,9 @@
 #include <cmocka.h>
 
 #include "geom/geom.h"
+#include "instrumented.h"
 
-// Instrumented code is some twenty times slower.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_INSTRUMENTED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(IS_INSTRUMENTED)
-enum { POSES = 300 };
-#else
-enum { POSES = 10000 };
-#endif
+enum { POSES = IS_INSTRUMENTED ? 300 : 10000 };
 enum { KINDS = US_GEOM_CONVEX + 1, PROBES = 12, SEARCH_EVERY = 200 };
 
 static us_hull *hull;

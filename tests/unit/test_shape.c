@@ -12,12 +12,9 @@
 
 #include "build.h"
 #include "geom/geom.h"
+#include "instrumented.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { GRID = 30, ROUNDS = 20 };
-#else
-enum { GRID = 80, ROUNDS = 200 };
-#endif
+enum { GRID = IS_INSTRUMENTED ? 30 : 80, ROUNDS = IS_INSTRUMENTED ? 20 : 200 };
 // A jittered grid of N^3 cells errs only in the cells that the surface cuts, some 6 N^2 of them, each by a random half cell: about
 // sqrt(6) N / 2 cells of N^3. Three times that for what is not a cube.
 static const double grid_error = 4.0 / ((double)GRID * GRID);
