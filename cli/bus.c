@@ -51,6 +51,13 @@ static int compare(const void *left, const void *right) {
     return order ? order : memcmp(a->id, b->id, sizeof a->id);
 }
 
+// Names come from strangers: what is no plain character must reach neither the terminal nor JSON.
+static void make_printable(char *text) {
+    for (; *text; text++) {
+        if (*text < 0x20 || *text > 0x7e) *text = '?';
+    }
+}
+
 // Between asking how many there are and getting them there may be more: asks again then.
 static void list_endpoints(cli_bus *bus) {
     int32_t n = 0, cap = 0;
@@ -63,7 +70,12 @@ static void list_endpoints(cli_bus *bus) {
     } while (n > cap);
     int32_t kept = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (!list[i].is_own) list[kept++] = list[i];
+        if (list[i].is_own) continue;
+        make_printable(list[i].topic);
+        make_printable(list[i].type);
+        make_printable(list[i].node);
+        make_printable(list[i].hash);
+        list[kept++] = list[i];
     }
     qsort(list, (size_t)kept, sizeof *list, compare);
     free(bus->endpoints);
@@ -82,7 +94,11 @@ static void list_participants(cli_bus *bus) {
     } while (n > cap);
     int32_t kept = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (!list[i].is_own) list[kept++] = list[i];
+        if (list[i].is_own) continue;
+        make_printable(list[i].host);
+        make_printable(list[i].vendor);
+        make_printable(list[i].enclave);
+        list[kept++] = list[i];
     }
     free(bus->participants);
     bus->participants = list;

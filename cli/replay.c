@@ -145,7 +145,8 @@ static int play(player *p, double rate) {
         }
         if (step.what == US_TIMELINE_END) break;
         if (step.what == US_TIMELINE_DUE) {
-            us_writer *writer = p->outlets[step.message.channel].writer;
+            // A file may define channels that its index does not tell of: they have no writer.
+            us_writer *writer = step.message.channel < p->info.n_channel ? p->outlets[step.message.channel].writer : NULL;
             if (writer) {
                 bool is_sent = us_writer_write(writer, step.message.bytes, step.message.length, 0) == US_OK;
                 p->n_sent += is_sent;

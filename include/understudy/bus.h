@@ -25,7 +25,7 @@ typedef enum us_bus_range {
 typedef struct us_bus_def {
     us_allocator allocator;  // used from several threads
     const char *vendor;      // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so, loaded when asked for)
-    int32_t domain;      // 0 .. 232
+    int32_t domain;          // 0 .. 232
     us_bus_range range;
     int32_t n_peer;
     const char *const *peers;  // addresses to look at beside that

@@ -74,7 +74,11 @@ static void find_frames(usi_contacts *c, const double *q, const double *v) {
 // Rounding may leave the argument below 0.
 static inline usi_v4 lanes_sqrt(usi_v4 a) { return (usi_v4){sqrt(fmax(a[0], 0)), sqrt(fmax(a[1], 0)), sqrt(fmax(a[2], 0)), 0}; }
 
-static us_pose geom_pose(const usi_geom *g, const usi_carrier *k) { return us_pose_mul(k->X_WN, g->X_NG); }
+static us_pose geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+    const usi_geom *g = &c->model->geom[geom];
+    if (!c->is_plain[geom]) return us_pose_mul(k->X_WN, g->X_NG);
+    return (us_pose){k->X_WN.q, usi_v4_vec3(k->p + usi_to_world(k, g->X_NG.p))};
+}
 
 // Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for the others.
 static bool half_box(const us_geom *g, usi_v4 X, usi_v4 Y, usi_v4 Z, usi_v4 *out) {
@@ -94,31 +98,47 @@ static bool half_box(const us_geom *g, usi_v4 X, usi_v4 Y, usi_v4 Z, usi_v4 *out
     return true;
 }
 
-static us_aabb box_of(const usi_geom *g, const usi_carrier *k, bool is_plain, double grow) {
-    usi_v4 e, centre, X = k->X, Y = k->Y, Z = k->Z;
-    if (!is_plain) {
+// A box by its least and its greatest corner.
+typedef struct corners {
+    usi_v4 least, greatest;
+} corners;
+
+static corners box_of(const usi_contacts *c, int32_t geom, const usi_carrier *k, double grow) {
+    const usi_geom *g = &c->model->geom[geom];
+    usi_v4 e, centre, X = k->X, Y = k->Y, Z = k->Z, more = usi_v4_all(grow);
+    if (!c->is_plain[geom]) {
         us_mat3 R = us_quat_matrix(g->X_NG.q);
         const double x[3] = {R.m[0], R.m[3], R.m[6]}, y[3] = {R.m[1], R.m[4], R.m[7]}, z[3] = {R.m[2], R.m[5], R.m[8]};
         X = usi_v4_columns(k->X, k->Y, k->Z, x), Y = usi_v4_columns(k->X, k->Y, k->Z, y), Z = usi_v4_columns(k->X, k->Y, k->Z, z);
     }
     if (!half_box(&g->geom, X, Y, Z, &e)) {
-        us_aabb b = us_geom_box(&g->geom, geom_pose(g, k));
-        us_vec3 s = us_vec3_make(grow, grow, grow);
-        return (us_aabb){us_vec3_sub(b.min, s), us_vec3_add(b.max, s)};
+        us_aabb b = us_geom_box(&g->geom, geom_pose(c, geom, k));
+        return (corners){usi_v4_from(b.min) - more, usi_v4_from(b.max) + more};
     }
-    centre = k->p + usi_v4_columns_of(k->X, k->Y, k->Z, g->X_NG.p);
-    e += usi_v4_all(grow);
-    return (us_aabb){usi_v4_vec3(centre - e), usi_v4_vec3(centre + e)};
+    centre = k->p + usi_to_world(k, g->X_NG.p);
+    e += more;
+    return (corners){centre - e, centre + e};
 }
 
+// As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the greatest in lanes 1 to 3 of its last four.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+_Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
+static inline corners corners_of(const us_aabb *b) {
+    usi_v4 last = *(const loose *)&b->min.z;
+    return (corners){*(const loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
+}
+static inline bool any_of_three(usi_v4i a) {
+#ifdef __AVX__
+    return _mm256_movemask_pd((__m256d)a) & 7;
+#else
+    return (a[0] | a[1] | a[2]) != 0;
+#endif
+}
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
-    return a->min.x <= b->max.x && b->min.x <= a->max.x && a->min.y <= b->max.y && b->min.y <= a->max.y && a->min.z <= b->max.z &&
-           b->min.z <= a->max.z;
+    corners A = corners_of(a), B = corners_of(b);
+    return !any_of_three((A.least > B.greatest) | (B.least > A.greatest));
 }
-static inline bool is_inside(const us_aabb *a, const us_aabb *b) {
-    return a->min.x >= b->min.x && a->max.x <= b->max.x && a->min.y >= b->min.y && a->max.y <= b->max.y && a->min.z >= b->min.z &&
-           a->max.z <= b->max.z;
-}
+static inline bool is_inside(corners a, corners b) { return !any_of_three((a.least < b.least) | (a.greatest > b.greatest)); }
 
 static void find_boxes(usi_contacts *c) {
     const us_model *m = c->model;
@@ -128,8 +148,9 @@ static void find_boxes(usi_contacts *c) {
         double speed = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->v, k->v)), spin = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->w, k->w));
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
             c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : h * (speed + spin * c->far[g]));
-            c->box[g] = box_of(&m->geom[g], k, c->is_plain[g], c->grow[g]);
-            c->is_fat_valid = c->is_fat_valid && is_inside(&c->box[g], &c->fat[g].box);
+            corners box = box_of(c, g, k, c->grow[g]);
+            c->is_fat_valid = c->is_fat_valid && is_inside(box, corners_of(&c->fat[g].box));
+            c->box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
         }
     }
 }
@@ -238,7 +259,8 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_manifold f;
     f.n = 0;
-    if (us_geom_contact(&ga->geom, geom_pose(ga, A), &gb->geom, geom_pose(gb, B), c->grow[t->geom_a] + c->grow[t->geom_b], &f)) return;
+    if (us_geom_contact(&ga->geom, geom_pose(c, t->geom_a, A), &gb->geom, geom_pose(c, t->geom_b, B), c->grow[t->geom_a] + c->grow[t->geom_b], &f))
+        return;
     for (int32_t i = 0; i < f.n; i++) {
         usi_point_now *p = next_point(c);
         if (!p) return;
@@ -254,11 +276,16 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
     if (old && t->n > 0) match_points(c, now, old, t, A);
 }
 
-// How far a shape reaches along a direction (of the world) from its node's origin.
+// How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
 static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 d) {
     const usi_geom *g = &c->model->geom[geom];
+    const double *size = g->geom.size;
+    if (c->is_plain[geom] && g->geom.kind == US_GEOM_CAPSULE)
+        return fabs(usi_v4_dot(k->Z, d)) * size[0] + g->geom.radius + usi_v4_dot(usi_to_world(k, g->X_NG.p), d);
     us_vec3 local = usi_to_local(k, d), in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
-    return us_vec3_dot(in_G, us_geom_support(&g->geom, in_G)) + us_vec3_dot(local, g->X_NG.p);
+    double reach = g->geom.kind == US_GEOM_BOX ? fabs(in_G.x) * size[0] + fabs(in_G.y) * size[1] + fabs(in_G.z) * size[2] + g->geom.radius
+                                               : us_vec3_dot(in_G, us_geom_support(&g->geom, in_G));
+    return reach + us_vec3_dot(local, g->X_NG.p);
 }
 
 // Whether the direction in which the pair was last seen apart still shows them so: much cheaper than finding it anew.
@@ -277,7 +304,7 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_gap gap;
-    if (!has_support(ga) || !has_support(gb) || us_geom_distance(&ga->geom, geom_pose(ga, A), &gb->geom, geom_pose(gb, B), &gap))
+    if (!has_support(ga) || !has_support(gb) || us_geom_distance(&ga->geom, geom_pose(c, t->geom_a, A), &gb->geom, geom_pose(c, t->geom_b, B), &gap))
         return us_vec3_make(0, 0, 0);
     return usi_to_local(A, usi_v4_from(gap.normal));
 }

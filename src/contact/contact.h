@@ -35,6 +35,7 @@ typedef struct usi_block {
     double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
     double g[3];     // N s, impulse; at entry that of the last step (0 when new)
     double radius;   // N s, lagged friction radius: set and used by the solvers
+    double rebound;  // USI_POINT: restitution of an impact, then (impact.c) minus the normal velocity that it asks for, m/s; 0: no impact
     int32_t law;
     int32_t n;      // rows in use: 1 .. 3
     int32_t a, b_;  // bodies of the island (index into its body array); -1: the world
@@ -59,10 +60,10 @@ size_t usi_gauss_seidel_bytes(int32_t n_body, int32_t n_block);
 int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32_t n_block, int32_t min_sweep, int32_t max_sweep, double tol,
                          void *work);
 
-// Rigid contact as a linear complementarity problem on dense rows. `A` (n x n, n = 3 n_point, row major) is the Delassus matrix of points with rows
+// Rigid contact as a complementarity problem on dense rows. `A` (n x n, n = 3 n_point, row major) is the Delassus matrix of points with rows
 // (normal, tangent, tangent); `b` the rows' velocities without impulses plus their offsets; u = A g + b; 0 <= gn, un >= 0, gn un = 0; friction
-// opposes sliding within mu gn (direct: a pyramid of eight edges; iterative: the circle). The results go to g. `work` has usi_rigid_work(n_point)
-// doubles. Direct: Lemke's pivoting; returns false on a ray or after too many pivots (g is then unchanged). Iterative: projected Gauss-Seidel from g.
+// opposes sliding within the circle mu gn. The results go to g; both start from it. `work` has usi_rigid_work(n_point) doubles. Direct: block
+// pivoting; false when it ends at no solution (g is then unchanged). Iterative: projected Gauss-Seidel.
 size_t usi_rigid_work(int32_t n_point);
 bool usi_rigid_direct(int32_t n_point, const double *A, const double *b, const double *mu, double *g, double *work);
 int32_t usi_rigid_iterative(int32_t n_point, const double *A, const double *b, const double *mu, double *g, int32_t max_sweep, double tol);

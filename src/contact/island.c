@@ -235,6 +235,12 @@ static void join(int32_t *root, int32_t a, int32_t b) {
 
 static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->geom[geom].tree; }
 
+// The tree by which a touch belongs to an island.
+static int32_t touched_tree(const usi_contacts *c, const usi_touch *t) {
+    int32_t a = tree_of(c, t->geom_a);
+    return a >= 0 ? a : tree_of(c, t->geom_b);
+}
+
 static void join_trees(usi_contacts *c) {
     const us_model *m = c->model;
     for (int32_t t = 0; t < m->n_tree; t++) c->root[t] = t, c->tree[t].island = -1;
@@ -250,10 +256,7 @@ static void join_trees(usi_contacts *c) {
         if (a >= 0 && b >= 0) join(c->root, a, b);
     }
     // -2 marks the roots of islands that something touches.
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
-        c->tree[find_root(c->root, a >= 0 ? a : b)].island = -2;
-    }
+    for (int32_t i = 0; i < c->n_touch; i++) c->tree[find_root(c->root, touched_tree(c, &c->touch_now[i]))].island = -2;
 }
 
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
@@ -273,6 +276,9 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     return USI_ISLAND_BRANCH;
 }
 
+// Copied whole: gcc clears a structure of this size much slower.
+static const usi_island NO_ISLAND = {.least_mass = INFINITY};
+
 void usi_find_islands(usi_contacts *c) {
     const us_model *m = c->model;
     double g = us_vec3_norm(m->gravity);
@@ -282,7 +288,7 @@ void usi_find_islands(usi_contacts *c) {
         int32_t root = find_root(c->root, t);
         if (root == t && c->tree[t].island == -2) {
             c->tree[t].island = c->n_island;
-            c->island[c->n_island++] = (usi_island){.least_mass = INFINITY};
+            c->island[c->n_island++] = NO_ISLAND;
         }
         c->tree[t].island = c->tree[root].island;
         if (c->tree[t].island < 0) continue;
@@ -291,13 +297,9 @@ void usi_find_islands(usi_contacts *c) {
         s->n_tree++;
         s->n_body += c->carrier_start[t + 1] - c->carrier_start[t];
         s->load += mass * g;
-        s->least_mass = fmin(s->least_mass, mass), s->most_mass = fmax(s->most_mass, mass);
+        s->least_mass = mass < s->least_mass ? mass : s->least_mass, s->most_mass = mass > s->most_mass ? mass : s->most_mass;
     }
-    for (int32_t i = 0; i < c->n_point; i++) {
-        const usi_touch *t = &c->touch_now[c->point[i].touch];
-        int32_t a = tree_of(c, t->geom_a), b = tree_of(c, t->geom_b);
-        c->island[c->tree[a >= 0 ? a : b].island].n_point++;
-    }
+    for (int32_t i = 0; i < c->n_touch; i++) c->island[c->tree[touched_tree(c, &c->touch_now[i])].island].n_point += c->touch_now[i].n;
     // A loop's rows are two blocks at most.
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t island = c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
@@ -319,11 +321,12 @@ void usi_find_islands(usi_contacts *c) {
             c->carrier[k].body = s->n_body++;
         }
     }
-    for (int32_t i = 0; i < c->n_point; i++) {
-        const usi_touch *t = &c->touch_now[c->point[i].touch];
-        int32_t a = tree_of(c, t->geom_a), b = tree_of(c, t->geom_b);
-        usi_island *s = &c->island[c->tree[a >= 0 ? a : b].island];
-        c->order[s->first_point + s->n_point++] = i;
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        const usi_touch *t = &c->touch_now[i];
+        usi_island *s = &c->island[c->tree[touched_tree(c, t)].island];
+        int32_t *order = c->order + s->first_point + s->n_point;
+        for (int32_t k = 0; k < t->n; k++) order[k] = t->first + k;
+        s->n_point += t->n;
     }
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
@@ -346,7 +349,7 @@ typedef struct solve_context {
 
 static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
     usi_free_start(c, s, push);
-    s->n_iteration =
+    s->n_iteration +=
         usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
     const usi_free *body = &c->body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
@@ -359,6 +362,14 @@ static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t 
     usi_free_finish(c, s, push);
 }
 
+static void solve_rows(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+    switch ((usi_island_kind)s->kind) {
+    case USI_ISLAND_SWEEPS: sweep(c, s, push, thread); break;
+    case USI_ISLAND_RIGID: usi_rigid_island(c, s, push, thread); break;
+    default: usi_newton(c, s, push, thread); break;
+    }
+}
+
 static void solve_one(void *context, int32_t i, int32_t thread) {
     solve_context *x = context;
     usi_contacts *c = x->c;
@@ -367,11 +378,9 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
         s->failed = true;
         return;
     }
-    switch ((usi_island_kind)s->kind) {
-    case USI_ISLAND_SWEEPS: sweep(c, s, x->push, thread); break;
-    case USI_ISLAND_RIGID: usi_rigid_island(c, s, x->push, thread); break;
-    default: usi_newton(c, s, x->push, thread); break;
-    }
+    if (s->n_impact > 0) usi_impact_start(c, s, x->push);
+    do solve_rows(c, s, x->push, thread);
+    while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     usi_keep_rows(c, s, x->next);
 }
 

@@ -67,7 +67,7 @@ static void add_branch(const usi_problem *p, const side *a, const double *G, dou
     }
 }
 
-static bool solve_branch(usi_problem *p) {
+static bool factor_branch(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
     int32_t t = c->members[p->s->first_tree];
@@ -85,60 +85,69 @@ static bool solve_branch(usi_problem *p) {
         side a = side_of(p, k, k->a >= 0 ? k->a : k->b_, p->columns);
         add_branch(p, &a, G, slides ? c->column : NULL);
     }
-    for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i], c->step_v[i] = -p->x[i - span.first];
-    if (slides) {
-        if (!usi_branch_factor(m, span, c->diag, c->dyn->row, c->column)) return false;
-        usi_branch_solve(m, span, c->dyn->row, c->column, c->step_v);
-    } else {
-        if (!usi_factor_of(c->dyn, span, c->diag, NULL)) return false;
+    for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
+    p->is_slanted = slides;
+    return slides ? usi_branch_factor(m, span, c->diag, c->dyn->row, c->column) : usi_factor_of(c->dyn, span, c->diag, NULL);
+}
+
+static void solve_branch(usi_problem *p) {
+    usi_contacts *c = p->c;
+    const usi_tree *tree = usi_unit_tree(p, 0);
+    usi_span span = {tree->first, tree->end};
+    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->x[i - span.first];
+    if (p->is_slanted)
+        usi_branch_solve(c->model, span, c->dyn->row, c->column, c->step_v);
+    else
         usi_solve_of(c->dyn, span, c->step_v);
-    }
     memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
-    return true;
 }
 
 // ---------------------------------------------------------------- blocks
 
-// W = J^T G J of one block between free bodies: 6 x 6, stride 8.
-static void add_block(double *W, const usi_block *k, const double *G) {
-    usi_v4 m0 = k->m[0], m1 = k->m[1], m2 = k->m[2], d0 = k->d[0], d1 = k->d[1], d2 = k->d[2];
-    usi_v4 a0 = m0 * G[0] + m1 * G[1] + m2 * G[2], a1 = m0 * G[3] + m1 * G[4] + m2 * G[5], a2 = m0 * G[6] + m1 * G[7] + m2 * G[8];
-    usi_v4 b0 = d0 * G[0] + d1 * G[1] + d2 * G[2], b1 = d0 * G[3] + d1 * G[4] + d2 * G[5], b2 = d0 * G[6] + d1 * G[7] + d2 * G[8];
+// A row of a free body's matrix: six numbers (w | v) in two vectors, as the sparse matrix keeps them.
+typedef struct six {
+    usi_v4 a, b;
+} six;
+
+static inline six pack(usi_v4 w, usi_v4 v) {
+    return (six){__builtin_shufflevector(w, v, 0, 1, 2, 4), __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
+}
+
+// W += J^T G J of one block between free bodies.
+static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
+    const six J0 = pack(k->m[0], k->d[0]), J1 = pack(k->m[1], k->d[1]), J2 = pack(k->m[2], k->d[2]);
+    six A[3];
+    for (int i = 0; i < 3; i++) {
+        usi_v4 x = usi_v4_all(G[3 * i]), y = usi_v4_all(G[3 * i + 1]), z = usi_v4_all(G[3 * i + 2]);
+        A[i] = (six){J0.a * x + J1.a * y + J2.a * z, J0.b * x + J1.b * y + J2.b * z};
+    }
     const double *m = (const double *)k->m, *d = (const double *)k->d;
-    for (int i = 0; i < 3; i++) {
-        usi_v4 *row = (usi_v4 *)(W + 16 * i);  // angular rows: (w | v) halves
-        usi_v4 x = usi_v4_all(m[i]), y = usi_v4_all(m[4 + i]), z = usi_v4_all(m[8 + i]);
-        row[0] += a0 * x + a1 * y + a2 * z, row[1] += b0 * x + b1 * y + b2 * z;
-        x = usi_v4_all(d[i]), y = usi_v4_all(d[4 + i]), z = usi_v4_all(d[8 + i]);
-        row[2] += a0 * x + a1 * y + a2 * z, row[3] += b0 * x + b1 * y + b2 * z;
+    for (int i = 0; i < 6; i++) {
+        const double *J = i < 3 ? m + i : d + i - 3;
+        usi_v4 x = usi_v4_all(J[0]), y = usi_v4_all(J[4]), z = usi_v4_all(J[8]);
+        W->a[i] += A[0].a * x + A[1].a * y + A[2].a * z;
+        W->b[i] += A[0].b * x + A[1].b * y + A[2].b * z;
     }
 }
 
-// W is kept as halves: row i of the angular part at 16 i, of the linear part at 16 i + 8; each (w 4 lanes | v 4 lanes). The spare lanes are 0: what
-// they add to the columns behind changes nothing.
-typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
-static inline void add_lanes(double *to, usi_v4 x) { *(loose *)to += (loose)x; }
-
-static void put_block(double *to, const double *W, double sign) {
-    usi_v4 s = usi_v4_all(sign);
-    for (int i = 0; i < 3; i++) {
-        const usi_v4 *row = (const usi_v4 *)(W + 16 * i);
-        add_lanes(to + 8 * i, s * row[0]);
-        add_lanes(to + 8 * i + 3, s * row[1]);
-        add_lanes(to + 8 * (3 + i), s * row[2]);
-        add_lanes(to + 8 * (3 + i) + 3, s * row[3]);
-    }
+static inline void add_six(double *to, const usi_six *W) {
+    for (int i = 0; i < 6; i++) usi_store(to + 8 * i, usi_load(to + 8 * i) + W->a[i]), usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) + W->b[i]);
+}
+static inline void take_six(double *to, const usi_six *W) {
+    for (int i = 0; i < 6; i++) usi_store(to + 8 * i, usi_load(to + 8 * i) - W->a[i]), usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) - W->b[i]);
 }
 
-static void put_inertia(double *to, const usi_free *b) {
-    double h[3] = {b->h[0], b->h[1], b->h[2]}, mass = b->h[3];
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) to[8 * i + j] = b->J[j][i];
-        to[8 * (3 + i) + 3 + i] = mass;
-    }
-    // n from v: h x; f from w: -h x.
-    to[8 * 0 + 4] = -h[2], to[8 * 0 + 5] = h[1], to[8 * 1 + 3] = h[2], to[8 * 1 + 5] = -h[0], to[8 * 2 + 3] = -h[1], to[8 * 2 + 4] = h[0];
-    to[8 * 3 + 1] = h[2], to[8 * 3 + 2] = -h[1], to[8 * 4 + 0] = -h[2], to[8 * 4 + 2] = h[0], to[8 * 5 + 0] = h[1], to[8 * 5 + 1] = -h[0];
+// The mass matrix of a free body. J is symmetric: its columns are its rows. n from v: h x; f from w: -h x.
+static inline usi_six inertia(const usi_free *b) {
+    const double x = b->h[0], y = b->h[1], z = b->h[2], mass = b->h[3];
+    usi_six D;
+    D.a[0] = b->J[0], D.b[0] = (usi_v4){-z, y, 0, 0};
+    D.a[1] = b->J[1] + (usi_v4){0, 0, 0, z}, D.b[1] = (usi_v4){0, -x, 0, 0};
+    D.a[2] = b->J[2] + (usi_v4){0, 0, 0, -y}, D.b[2] = (usi_v4){x, 0, 0, 0};
+    D.a[3] = (usi_v4){0, z, -y, mass}, D.b[3] = usi_v4_zero();
+    D.a[4] = (usi_v4){-z, 0, x, 0}, D.b[4] = (usi_v4){mass, 0, 0, 0};
+    D.a[5] = (usi_v4){y, -x, 0, 0}, D.b[5] = (usi_v4){0, mass, 0, 0};
+    return D;
 }
 
 static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t) {
@@ -183,97 +192,104 @@ static void add_sides(usi_problem *p, int32_t i) {
     add_product(ba, stride_a, &b, fb, &a, fa, G, -1);
 }
 
-static bool solve_blocks(usi_problem *p) {
+static bool factor_blocks(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    usi_sparse_clear(p->sparse);
+    if (!p->is_clear) usi_sparse_clear(p->sparse);
+    p->is_clear = false;
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
-        if (usi_unit_is_free(p, i))
-            put_inertia(to, &p->body[c->carrier[c->carrier_start[t]].body]);
-        else
+        if (usi_unit_is_free(p, i)) {
+            usi_six D = inertia(&p->body[c->carrier[c->carrier_start[t]].body]);
+            usi_store6(to, &D);
+        } else {
             put_tree(p, to, usi_sparse_stride(p->sparse, i), t);
+        }
     }
-    for (int32_t i = 0; i < p->s->n_block;) {
-        const usi_block *k = &p->block[i];
-        int32_t ua = k->a < 0 ? -1 : c->tree[usi_body_carrier(p, k->a)->tree].variable,
-                ub = k->b_ < 0 ? -1 : c->tree[usi_body_carrier(p, k->b_)->tree].variable;
-        if ((ua >= 0 && !usi_unit_is_free(p, ua)) || (ub >= 0 && !usi_unit_is_free(p, ub))) {
-            add_sides(p, i++);
+    for (const usi_run *r = p->run, *end = r + p->n_run; r < end; r++) {
+        if (!r->is_free) {
+            for (int32_t i = r->first; i < r->end; i++) add_sides(p, i);
             continue;
         }
         // All blocks of a pair of free bodies make one matrix.
-        _Alignas(32) double W[48] = {0};
+        usi_six W = {0};
         bool any = false;
-        for (int32_t a = k->a, b = k->b_; i < p->s->n_block && p->block[i].a == a && p->block[i].b_ == b; i++) {
+        for (int32_t i = r->first; i < r->end; i++) {
             const double *G = p->G + 9 * i;
             if (G[0] == 0 && G[4] == 0 && G[8] == 0) continue;
-            add_block(W, &p->block[i], G);
+            add_block(&W, &p->block[i], G);
             any = true;
         }
         if (!any) continue;
-        if (ua >= 0) put_block(usi_sparse_block(p->sparse, ua, ua), W, 1);
-        if (ub >= 0) put_block(usi_sparse_block(p->sparse, ub, ub), W, 1);
-        if (ua < 0 || ub < 0) continue;
-        put_block(usi_sparse_block(p->sparse, ua, ub), W, -1);
-        put_block(usi_sparse_block(p->sparse, ub, ua), W, -1);
+        if (r->aa) add_six(r->aa, &W);
+        if (r->bb) add_six(r->bb, &W);
+        if (r->ab) take_six(r->ab, &W), take_six(r->ba, &W);
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         if (usi_coupling_in(p, &m->coupling[k])) add_coupling(p, &m->coupling[k]);
     }
+    return usi_sparse_factor(p->sparse);
+}
+
+static void solve_blocks(usi_problem *p) {
     for (int32_t i = 0; i < p->n_var; i++) p->x[i] = -p->x[i];
-    if (!usi_sparse_factor(p->sparse)) return false;
     usi_sparse_solve(p->sparse, p->x);
-    for (int32_t i = 0; i < p->n_unit; i++) {
+    for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
-        memcpy(c->step_v + tree->first, p->x + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
+        memcpy(p->c->step_v + tree->first, p->x + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
     }
-    return true;
 }
 
 // One free body and the world.
-static bool solve_lone(usi_problem *p) {
-    _Alignas(32) double W[48] = {0}, D[48] = {0}, inv[8], y[8];
+static bool factor_lone(usi_problem *p) {
+    usi_six W = inertia(&p->body[0]);
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const double *G = p->G + 9 * i;
-        if (G[0] != 0 || G[4] != 0 || G[8] != 0) add_block(W, &p->block[i], G);
+        if (G[0] != 0 || G[4] != 0 || G[8] != 0) add_block(&W, &p->block[i], G);
     }
-    put_inertia(D, &p->body[0]);
-    put_block(D, W, 1);
-    for (int i = 0; i < 6; i++) y[i] = -p->x[i];
-    y[6] = y[7] = 0;
-    if (!usi_factor6(D, inv)) return false;
-    usi_forward6(D, y);
-    usi_backward6(D, inv, y);
-    for (int i = 0; i < 6; i++) p->x[i] = y[i];
-    return true;
+    usi_store6(p->lone, &W);
+    return usi_factor6(p->lone, p->lone + 48);
 }
 
-// Which pairs of units meet, each once.
-static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], uint8_t *seen) {
+static void solve_lone(usi_problem *p) {
+    _Alignas(32) double y[8] = {-p->x[0], -p->x[1], -p->x[2], -p->x[3], -p->x[4], -p->x[5], 0, 0};
+    usi_forward6(p->lone, y);
+    usi_backward6(p->lone, p->lone + 48, y);
+    memcpy(p->x, y, 6 * sizeof *y);
+}
+
+// Blocks by the units that they act on.
+static void find_runs(usi_problem *p) {
+    const usi_contacts *c = p->c;
+    p->n_run = 0;
+    for (int32_t i = 0; i < p->s->n_block;) {
+        const usi_block *k = &p->block[i];
+        usi_run *r = &p->run[p->n_run++];
+        *r = (usi_run){.first = i, .a = -1, .b = -1};
+        if (k->a >= 0) r->a = c->tree[usi_body_carrier(p, k->a)->tree].variable;
+        if (k->b_ >= 0) r->b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
+        r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
+        while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_) i++;
+        r->end = i;
+    }
+}
+
+// Which pairs of units meet. Some may come more than once.
+static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
-    int32_t n = 0, n_unit = p->n_unit;
-    memset(seen, 0, (size_t)n_unit * (size_t)n_unit);
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        const usi_block *k = &p->block[i];
-        if (k->a < 0 || k->b_ < 0) continue;
-        int32_t a = c->tree[usi_body_carrier(p, k->a)->tree].variable, b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
-        if (a == b || seen[a * n_unit + b]) continue;
-        seen[a * n_unit + b] = seen[b * n_unit + a] = 1;
-        pair[n][0] = a, pair[n][1] = b, n++;
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n_run && n < most; i++) {
+        if (p->run[i].a >= 0 && p->run[i].b >= 0) pair[n][0] = p->run[i].a, pair[n][1] = p->run[i].b, n++;
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
         if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = 0; i < row->n_term; i++) {
-            for (int32_t j = 0; j < i; j++) {
-                int32_t a = c->tree[m->node[row->v[i]].tree].variable, b = c->tree[m->node[row->v[j]].tree].variable;
-                if (a == b || seen[a * n_unit + b]) continue;
-                seen[a * n_unit + b] = seen[b * n_unit + a] = 1;
-                pair[n][0] = a, pair[n][1] = b, n++;
+            for (int32_t j = 0; j < i && n < most; j++) {
+                pair[n][0] = c->tree[m->node[row->v[i]].tree].variable, pair[n][1] = c->tree[m->node[row->v[j]].tree].variable, n++;
             }
         }
     }
@@ -282,17 +298,37 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], uint8_t *seen) {
 
 // The matrix's structure: made when the first step is asked for, which a body at rest never does.
 static bool make_sparse(usi_problem *p) {
-    size_t n_unit = (size_t)p->n_unit;
-    int32_t(*pair)[2] = usi_take(&p->at, ((size_t)p->s->n_block + n_unit * 8) * sizeof *pair);
-    uint8_t *seen = usi_take(&p->at, n_unit * n_unit);
+    const us_model *m = p->c->model;
+    size_t most = (size_t)p->s->n_block;
+    for (int32_t k = 0; k < m->n_coupling; k++) most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
+    p->run = usi_take(&p->at, (size_t)p->s->n_block * sizeof *p->run);
+    int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
     if (p->at > p->end) return false;
-    int32_t n_pair = find_pairs(p, pair, seen);
+    find_runs(p);
+    int32_t n_pair = find_pairs(p, pair, (int32_t)most);
     p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
-    return p->sparse != NULL;
+    if (!p->sparse) return false;
+    p->is_clear = true;
+    for (usi_run *r = p->run, *end = r + p->n_run; r < end; r++) {
+        if (!r->is_free) continue;
+        if (r->a >= 0) r->aa = usi_sparse_block(p->sparse, r->a, r->a);
+        if (r->b >= 0) r->bb = usi_sparse_block(p->sparse, r->b, r->b);
+        if (r->a >= 0 && r->b >= 0) r->ab = usi_sparse_block(p->sparse, r->a, r->b), r->ba = usi_sparse_block(p->sparse, r->b, r->a);
+    }
+    return true;
 }
 
 bool usi_newton_matrix(usi_problem *p) {
-    if (p->s->kind == USI_ISLAND_BRANCH) return solve_branch(p);
-    if (p->n_unit == 1 && usi_unit_is_free(p, 0) && p->s->n_body == 1) return solve_lone(p);
-    return (p->sparse || make_sparse(p)) && solve_blocks(p);
+    if (p->s->kind == USI_ISLAND_BRANCH) return factor_branch(p);
+    if (usi_is_lone(p)) return factor_lone(p);
+    return (p->sparse || make_sparse(p)) && factor_blocks(p);
+}
+
+void usi_newton_step(usi_problem *p) {
+    if (p->s->kind == USI_ISLAND_BRANCH)
+        solve_branch(p);
+    else if (usi_is_lone(p))
+        solve_lone(p);
+    else
+        solve_blocks(p);
 }

@@ -6,21 +6,41 @@
 //
 // is solved to 1e-6 of the impulses in it. Every block adds J^T G J to the matrix; G is the slope of its law.
 //
-// With exact friction the slope is not symmetric and there is no potential; full steps, taken back where they overshoot, converge in a few
-// iterations from the last step's velocities, nearly always. Where they do not, the friction radius is lagged: it is renewed after the
-// first two iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the
-// slope always ends lower. When that has converged and the radii are not yet those of the solution, they are renewed once more.
+// Things at rest need no iteration at all: the last step's velocities balance. Where they do not, the acceleration goes on as it was more often than
+// not, and a start that much ahead has most contacts sticking, sliding and apart as they will be; the better of the two starts is taken.
+//
+// With exact friction the slope is not symmetric and there is no potential, but full steps nearly always converge in a few iterations. What they do
+// not see is the end of sliding: along the way that a point slides its friction is constant, so that a step that stops it goes beyond,
+//
+//     friction       ____            slope seen at (1): 0, the step goes to (2), where it slides the other way, then back to (1) and so on.
+//                   /  (1)           A point that has turned round is therefore held in the next step, as if its limit were far away (3);
+//              ____/(3)              if the limit is not, the law says so there.
+//              (2)     velocity
+//
+// Other steps that make it worse are taken back. Where all that does not converge, the friction radius is lagged: it is renewed after the first two
+// iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the slope always ends lower. When
+// that has converged and the radii are not yet those of the solution, they are renewed once more.
 #include <string.h>
 
 #include "contact/law.h"
 #include "contact/newton.h"
 
 static const double TOLERANCE = 1e-6;
+// A free body that stands still on the world is balanced better. Kept velocities that balance only to the tolerance would keep it from ever coming
+// to rest: it would go to and fro by picometres, its impulses off by as much as the tolerance. Once it has come to rest, rounding leaves less
+// than this, and it needs no more iterations. (In a heap that takes too long: each step of the last creeping would cost an iteration.)
+static const double TOLERANCE_AT_REST = 1e-12;
+// Slower than this, m/s and rad/s, is standing still.
+static const double REST_SPEED = 1e-7;
+// A balance worse than this is not mended by one iteration: it pays to look for a better start.
+static const double FAR = 0.1;
 // What is accepted when the iterations run out.
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-4;
-enum { MOST_EXACT = 20, MOST_LAGGED = 120, MOST_BAD = 10, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
+// The last factors serve again when they are expected to leave this part of the tolerance.
+static const double REUSE = 0.1;
+enum { MOST_EXACT = 20, MOST_HELD = 6, MOST_LAGGED = 120, MOST_BAD = 10, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
 
 static double coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
     double phi = -k->offset, u = 0;
@@ -61,6 +81,9 @@ static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
 
 // ---------------------------------------------------------------- the balance
 
+// Of a free body's six numbers the vectors (w, and the first of v) and v: what is written a lane too far is written again by the next unit.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+
 // Twists of all bodies about O from the iterate (or, with `is_step`, from the Newton step).
 static void spread(usi_problem *p, bool is_step) {
     const usi_contacts *c = p->c;
@@ -84,14 +107,19 @@ static void spread(usi_problem *p, bool is_step) {
     }
 }
 
-static void row_velocities(const usi_problem *p) {
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        const usi_block *k = &p->block[i];
-        usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
-        if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
-        for (int j = 0; j < 3; j++) p->u[3 * i + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
-    }
+// The sums over the lanes of three vectors.
+static inline void sums(usi_v4 x, usi_v4 y, usi_v4 z, double out[3]) {
+    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
+    usi_v4 zz = z + __builtin_shufflevector(z, z, 1, 0, 3, 2);
+    xy += usi_v4_swap_halves(xy), zz += usi_v4_swap_halves(zz);
+    out[0] = xy[0], out[1] = xy[1], out[2] = zz[0];
+}
+
+static inline void row_velocity(const usi_problem *p, const usi_block *k, double u[3]) {
+    usi_v4 w = usi_v4_zero(), v = w;
+    if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
+    if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
+    sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v, u);
 }
 
 // Momentum of a free body at twist (w, v) about O.
@@ -101,39 +129,65 @@ static inline void momentum(const usi_free *b, usi_v4 w, usi_v4 v, usi_v4 *n, us
     *f = mass * v - usi_v4_cross(h, w);
 }
 
+// Friction as if there were no limit.
+static void hold_block(const usi_block *k, const double u[3], double g[3], double G[9]) {
+    for (int j = 1; j < 3; j++) {
+        g[j] = -(u[j] + k->b[j]) * k->K[1] - k->viscous * u[j];
+        G[3 * j] = G[3 * j + 1] = G[3 * j + 2] = 0;
+        G[4 * j] = k->K[1] + k->viscous;
+    }
+}
+
+// Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns the sum of the points' squares.
+static double push_blocks(usi_problem *p) {
+    double impulses = 0;
+    for (int32_t b = 0; b < 2 * p->s->n_body; b++) p->force[b] = usi_v4_zero();
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        usi_block *k = &p->block[i];
+        double u[3], g[3], *G = p->G + 9 * i;
+        row_velocity(p, k, u);
+        for (int j = 0; j < 3; j++) p->u[3 * i + j] = u[j];
+        if (p->is_exact && k->law == USI_TURN) k->radius = p->block[i - 1].g[0];
+        usi_law_slope(k, u, p->is_exact, g, G);
+        if (p->holds && p->hold[i]) hold_block(k, u, g, G);
+        for (int j = 0; j < 3; j++) k->g[j] = g[j];
+        usi_v4 g0 = usi_v4_all(g[0]), g1 = usi_v4_all(g[1]), g2 = usi_v4_all(g[2]);
+        usi_v4 n = k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f = k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
+        if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
+        if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
+        if (k->law == USI_POINT) impulses += g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
+    }
+    return impulses;
+}
+
+// The residual of a free body, (n, f), to x; its square over the inertia, spread over the lanes.
+static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
+    const usi_free *body = &p->body[b];
+    usi_v4 n, f, inv_mass = usi_v4_all(((const double *)&body->c)[3]);
+    momentum(body, body->w, body->v, &n, &f);
+    n -= body->pw + p->force[2 * b], f -= body->pv + p->force[2 * b + 1];
+    *(loose *)x = n, *(loose *)(x + 3) = f;
+    usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
+    usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) + body->inv_I[2] * usi_v4_lane2(at);
+    return f * f * inv_mass + at * turn;
+}
+
 // Impulses at the iterate, their slopes, and the residual in p->x. Returns the residual's norm over that of the impulses.
 static double balance(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    const double hg = m->step * us_vec3_norm(m->gravity);
-    double scale = 0, error = 0, impulses = 0;
-    spread(p, false);
-    row_velocities(p);
-    for (int32_t b = 0; b < 2 * p->s->n_body; b++) p->force[b] = usi_v4_zero();
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        usi_block *k = &p->block[i];
-        if (p->is_exact && k->law == USI_TURN) k->radius = p->block[i - 1].g[0];
-        usi_law_slope(k, p->u + 3 * i, p->is_exact, k->g, p->G + 9 * i);
-        usi_v4 g0 = usi_v4_all(k->g[0]), g1 = usi_v4_all(k->g[1]), g2 = usi_v4_all(k->g[2]);
-        usi_v4 n = k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f = k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
-        if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
-        if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
-        if (k->law == USI_POINT) impulses += k->g[0] * k->g[0] + k->g[1] * k->g[1] + k->g[2] * k->g[2];
+    if (!p->is_free) spread(p, false);
+    double impulses = push_blocks(p), scale = p->weight + impulses / p->s->most_mass;
+    usi_v4 squares = usi_v4_zero();
+    if (p->is_free) {
+        for (int32_t i = 0; i < p->n_unit; i++) squares += free_residual(p, i, p->x + 6 * i);
+        return scale > 0 ? sqrt(usi_v4_sum(squares) / scale) : sqrt(usi_v4_sum(squares));
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
         double *x = p->x + p->unit_start[i];
-        scale += hg * hg * c->tree_mass[t];
         if (usi_unit_is_free(p, i)) {
-            int32_t b = c->carrier[c->carrier_start[t]].body;
-            const usi_free *body = &p->body[b];
-            usi_v4 n, f;
-            momentum(body, body->w, body->v, &n, &f);
-            n -= body->pw + p->force[2 * b], f -= body->pv + p->force[2 * b + 1];
-            for (int j = 0; j < 3; j++) x[j] = n[j], x[3 + j] = f[j];
-            usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
-            usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) + body->inv_I[2] * usi_v4_lane2(at);
-            error += usi_v4_dot(f, f) * ((const double *)&body->c)[3] + usi_v4_dot(at, turn);
+            squares += free_residual(p, c->carrier[c->carrier_start[t]].body, x);
             continue;
         }
         usi_span span = {m->tree[t].first, m->tree[t].end};
@@ -168,6 +222,7 @@ static double balance(usi_problem *p) {
             p->x[p->unit_start[c->tree[t].variable] + row->v[i] - m->tree[t].first] -= row->factor[i] * g;
         }
     }
+    double error = usi_v4_sum(squares);
     for (int32_t i = 0; i < p->n_unit; i++) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
@@ -176,7 +231,6 @@ static double balance(usi_problem *p) {
             error += x[j - tree->first] * x[j - tree->first] / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
         }
     }
-    scale += impulses / p->s->most_mass;
     return scale > 0 ? sqrt(error / scale) : sqrt(error);
 }
 
@@ -293,11 +347,12 @@ static void take_step(usi_problem *p) {
     }
 }
 
-// The Newton step, from the residual in p->x; the slope of the potential at its start goes to p->slope.
-static bool find_step(usi_problem *p) {
+// The Newton step, from the residual in p->x, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
+static bool find_step(usi_problem *p, bool is_anew) {
     p->s->n_iteration++;
+    if (is_anew && !usi_newton_matrix(p)) return false;
     memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
-    if (!usi_newton_matrix(p)) return false;
+    usi_newton_step(p);
     double slope = 0;
     for (int32_t i = 0; i < p->n_var; i++) slope += p->kept[i] * p->x[i];
     memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
@@ -305,18 +360,84 @@ static bool find_step(usi_problem *p) {
     return true;
 }
 
-// Full steps. One that makes the balance worse has mostly thrown a sliding contact over to the other side: it is taken back to where the residual
-// along the step changes its sign, as if there were a potential.
+// Where the iteration starts: the velocities of the last step, or, ahead of them, those with as much change again as in the last step.
+static void set_start(usi_problem *p, bool is_ahead) {
+    usi_contacts *c = p->c;
+    const double h = is_ahead ? c->model->step : 0;
+    p->has_moved = is_ahead;
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        int32_t t = c->members[p->s->first_tree + i], first = c->model->tree[t].first;
+        const double *a = p->push->a + first;
+        if (!usi_unit_is_free(p, i)) {
+            for (int32_t j = first; j < c->model->tree[t].end; j++) c->vel[j] = p->push->v[j] + h * p->push->a[j];
+            continue;
+        }
+        const usi_carrier *k = &c->carrier[c->carrier_start[t]];
+        usi_free *b = &p->body[k->body];
+        usi_v4 w = k->w, v = k->v;
+        // The state has the velocity in the body's axes, which have turned since.
+        if (is_ahead) v += h * (usi_v4_columns(k->X, k->Y, k->Z, a + 3) + usi_v4_cross(w, v)), w += h * usi_v4_columns(k->X, k->Y, k->Z, a);
+        b->w = w, b->v = v - usi_v4_cross(w, k->p - p->s->O);
+    }
+}
+
+// Of the two starts the one with the better balance. `error` is that of the last step's velocities.
+static double choose_start(usi_problem *p, double error) {
+    set_start(p, true);
+    double ahead = balance(p);
+    if (ahead < error) return ahead;
+    set_start(p, false);
+    return balance(p);
+}
+
+// Whether the last step's velocities are the answer.
+static bool is_answer(const usi_problem *p, double error) {
+    if (error > TOLERANCE || error <= TOLERANCE_AT_REST || !usi_is_lone(p)) return error <= TOLERANCE;
+    const double *v = p->push->v + usi_unit_tree(p, 0)->first;
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + v[4] * v[4] + v[5] * v[5] > REST_SPEED * REST_SPEED;
+}
+
+// Marks the points that now slide another way than `before` (velocities of the rows), by more than a right angle; false when there are none.
+static bool find_turned(usi_problem *p, const double *before) {
+    bool any = false;
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        const usi_block *k = &p->block[i];
+        const double *u = p->u + 3 * i, *o = before + 3 * i, *G = p->G + 9 * i;
+        p->hold[i] = k->law == USI_POINT && (G[3] != 0 || G[6] != 0) && (u[1] + k->b[1]) * (o[1] + k->b[1]) + (u[2] + k->b[2]) * (o[2] + k->b[2]) < 0;
+        any = any || p->hold[i];
+    }
+    return any;
+}
+
+// The residual and the slopes with the marked points held.
+static void balance_held(usi_problem *p) {
+    p->holds = true;
+    balance(p);
+    p->holds = false;
+}
+
+// Full steps. After one that has thrown sliding points over to the other side these are held in the next. Any other that makes the balance worse
+// is taken back to where the residual along the step changes its sign, as if there were a potential.
 static bool solve_exact(usi_problem *p) {
     p->is_exact = true;
     double error = balance(p);
-    int bad = 0;
+    if (error > FAR) error = choose_start(p, error);
+    int bad = 0, n_held = 0;
+    bool is_anew = true;
     for (int i = 0; i < MOST_EXACT; i++) {
-        if (error <= TOLERANCE) return true;
-        if (bad > MOST_BAD || !find_step(p)) return false;
+        if (i == 0 ? is_answer(p, error) : error <= TOLERANCE) return true;
+        if (bad > MOST_BAD || !find_step(p, is_anew)) return false;
         double last = error;
+        memcpy(p->du, p->u, 3 * (size_t)p->s->n_block * sizeof(double));
         move(p, 1);
         error = balance(p);
+        // From errors e0 to e1 by Newton's method the same factors go on to about e1 e1 / e0.
+        is_anew = !(error * error < REUSE * TOLERANCE * last);
+        if (is_anew && n_held < MOST_HELD && find_turned(p, p->du)) {
+            n_held++;
+            balance_held(p);
+            continue;
+        }
         // The first step may be the fall onto contacts that the last velocities did not touch: the balance looks worse then, and the next step lands.
         if (error < last || (i == 0 && error < 4 * last)) continue;
         bad++;
@@ -358,7 +479,7 @@ static bool solve_lagged(usi_problem *p) {
         } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
             balance(p);
         }
-        if (!find_step(p)) return false;
+        if (!find_step(p, true)) return false;
         move(p, 1);
         error = balance(p);
         double slope = 0;
@@ -375,15 +496,13 @@ static bool solve_lagged(usi_problem *p) {
 
 // Whether nothing touches when the bodies go on as they are. Free bodies only.
 static bool goes_free(usi_problem *p) {
+    if (!p->is_free) return false;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0)) return false;
     }
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        if (!usi_unit_is_free(p, i)) return false;
-    }
     for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
-    row_velocities(p);
     for (int32_t i = 0; i < p->s->n_block; i++) {
+        row_velocity(p, &p->block[i], p->u + 3 * i);
         if (p->block[i].law == USI_POINT && p->u[3 * i] + p->block[i].b[0] < 0) return false;
     }
     for (int32_t i = 0; i < p->s->n_block; i++) p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
@@ -399,17 +518,24 @@ static bool set_up(usi_problem *p, int32_t thread) {
     p->unit_start = usi_take(&at, (n_unit + 1) * sizeof(int32_t));
     p->size = usi_take(&at, n_unit * sizeof(int32_t));
     p->n_var = 0;
+    p->is_free = true;
+    double mass = 0, hg = c->model->step * us_vec3_norm(c->model->gravity);
     for (int32_t i = 0; i < s->n_tree; i++) {
         int32_t t = c->members[s->first_tree + i];
         c->tree[t].variable = i;
         p->unit_start[i] = p->n_var;
         p->size[i] = c->model->tree[t].end - c->model->tree[t].first;
         p->n_var += p->size[i];
+        p->is_free = p->is_free && c->model->tree[t].is_free_body;
+        mass += c->tree_mass[t];
     }
+    p->weight = hg * hg * mass;
     p->unit_start[s->n_tree] = p->n_var;
-    p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
+    p->x = usi_take(&at, (size_t)(p->n_var + 1) * sizeof(double));
     p->kept = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->G = usi_take(&at, 9 * n_block * sizeof(double));
+    p->hold = usi_take(&at, n_block * sizeof *p->hold);
+    p->lone = usi_take(&at, 56 * sizeof(double));
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->columns = usi_take(&at, 6 * (size_t)(c->model->n_node + 24) * sizeof(double));
@@ -430,11 +556,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
         if (!usi_unit_is_free(&p, i)) usi_tree_start(c, push, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
-        for (int32_t b = 0; b < s->n_body; b++) {
-            const usi_carrier *k = usi_body_carrier(&p, b);
-            usi_v4 r = k->p - s->O;
-            p.body[b].w = k->w, p.body[b].v = k->v - usi_v4_cross(k->w, r);
-        }
+        set_start(&p, false);
         if (!solve_exact(&p)) {
             s->is_lagged = true;
             // From where that got to, with the radii of its impulses.

@@ -4,17 +4,32 @@
 
 #include "contact/world.h"
 
+// Blocks one after another between the same two bodies: where their products go in the matrix.
+typedef struct usi_run {
+    int32_t first, end;
+    int32_t a, b;               // units; -1: the world
+    bool is_free;               // no tree on either side
+    double *aa, *bb, *ab, *ba;  // NULL: none
+} usi_run;
+
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
     const usi_push *push;
     bool has_moved;  // the iterate is not where the step starts
     bool is_exact;   // friction of the iterate's own normal impulses, otherwise of the lagged radii
+    bool is_free;    // all units are free bodies: unit i is body i
+    double weight;   // N s, squared over mass: what gravity gives in a step
     int32_t n_unit, n_var;
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double *x;                // n_var: residual, then Newton step
+    double *lone;     // of a free body by itself: the matrix, by columns, and the inverse pivots
+    bool is_clear;    // the sparse matrix is all zero
+    bool is_slanted;  // the tree's matrix is not symmetric
+    usi_run *run;
+    int32_t n_run;
+    double *x;                // n_var, and room for one more: residual, then Newton step
     double *kept;             // n_var: the Newton step while trial points are looked at
     double *G;                // 9 per block
     usi_v4 *force;            // per body: impulse about O, two vectors
@@ -26,11 +41,14 @@ typedef struct usi_problem {
     usi_free *body;
     usi_block *block;
     double *u, *du;
+    uint8_t *hold;  // per block: taken as sticking, whatever its limit
+    bool holds;     // some are
 } usi_problem;
 
 static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
     return p->c->model->tree[p->c->members[p->s->first_tree + unit]].is_free_body;
 }
+static inline bool usi_is_lone(const usi_problem *p) { return p->is_free && p->n_unit == 1; }
 static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) { return &p->c->model->tree[p->c->members[p->s->first_tree + unit]]; }
 static inline const usi_carrier *usi_body_carrier(const usi_problem *p, int32_t body) {
     return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]];
@@ -51,8 +69,9 @@ static inline void *usi_take(char **at, size_t bytes) {
     return memory;
 }
 
-// matrix.c: from the residual in p->x and the slopes in p->G to the Newton step, in p->x (and step_v of the trees). False when a pivot is 0 or there
-// is no room for the matrix.
+// matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for the matrix.
 bool usi_newton_matrix(usi_problem *p);
+// With the last factors from the residual in p->x to the Newton step, in p->x (and step_v of the trees).
+void usi_newton_step(usi_problem *p);
 
 #endif

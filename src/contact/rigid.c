@@ -1,19 +1,25 @@
 // Rigid contact: velocities at the end of the step such that nothing penetrates and friction opposes sliding.
 //
-// Direct. With the friction circle replaced by a pyramid of eight edges d_k the problem is a linear complementarity problem in
-// (gn, beta_1..8, lambda) per point, after Stewart and Trinkle (1996) and Anitescu and Potra (1997):
+//     u = A g + b        A: Delassus matrix, b: velocities without impulses, plus offsets
 //
-//     un    = n . u                       >= 0   _|_   gn     >= 0
-//     sigma = d_k . u + lambda            >= 0   _|_   beta_k >= 0        (lambda: the sliding speed)
-//     zeta  = mu gn - sum beta_k          >= 0   _|_   lambda >= 0
+//     off      gn = 0,             un >= 0
+//     stick    u  = 0              |gt| <= mu gn
+//     slip     un = 0,             gt = -mu gn ut / |ut|
 //
-// w = q + M z. M is copositive, so that Lemke's method ends with a solution: z0 times a vector of ones is added until w >= 0, and
-// z0 is driven out by pivots, each entering the complement of what left before. The dictionary x_basic = q + T x_nonbasic is kept dense and
-// in place. Ties are broken lexicographically (the row that would leave first if the k-th entry of q grew by epsilon^k), so that it cannot cycle.
+// Direct. Each point is in one of the three states; with the states known the impulses follow from a system of equations. Points whose answer
+// contradicts their state are pivoted into the state that it points at, all at once (block principal pivoting), until none does:
 //
-// Contacts are often redundant: a table on four legs. A then is singular and the impulses are not unique. A small compliance on the
-// diagonal picks the even ones; the finished solution is corrected with the exact matrix, through the inverse that the dictionary
-// holds, so that the compliance leaves no trace in the velocities.
+//     tau_n = gn - rho un,   tau_t = gt - rho ut          off where tau_n <= 0, stick where |tau_t| <= mu tau_n, slip elsewhere
+//
+// The slip direction is part of the system: gt = mu tau_n tau_t / |tau_t| in its linear form (Alart and Curnier 1991), so that a solution
+// is reached quadratically on the true circle, without edges. A solve from the states of the last step takes one or two factorisations.
+//
+// Contacts are often redundant: a table on four legs. A then is singular and the impulses are not unique. So a compliance eps is put on the
+// diagonal, which picks the even impulses, and taken out again by the proximal method: (A + eps) g' + b - eps g = u is solved again from the
+// last g until g' = g. What is left of eps shrinks a thousandfold each time.
+//
+// Pivoting all at once may run in a circle. Then it begins again with soft contact, eps = 1, where any start will do, and goes on from there to hard
+// contact, by steps that the states can follow; at last with another rho, by which it meets other states on its way.
 //
 // Iterative. Point after point gets its exact answer (local.h) on the true circle, until nothing changes.
 #include <string.h>
@@ -21,260 +27,265 @@
 #include "contact/contact.h"
 #include "contact/local.h"
 
-enum { EDGES = 8, PER_POINT = 2 + EDGES };
+static const double COMPLIANCE = 1e-6;  // of the mean diagonal: well above rounding through a singular matrix, soon taken out again
+static const double MOST_FRICTION = 1e8;
+// Residual of the equations in units of the greatest velocity: what rounding leaves of 64 points.
+static const double CONVERGED = 1e-13;
+// The proximal method ends here, in the same units; where it is slow, at the second; and with the third when it has had all its rounds.
+static const double SETTLED = 1e-15, GOOD = 1e-9, FAIR = 1e-7;
+static const double MOST_STRIDE = 32;
+// Of the third attempt.
+static const double OTHER_RHO = 0.2;
+enum { MOST_HALVES = 5, MOST_PIVOTS = 30, MOST_PROXIMAL = 20, MOST_LATER_PIVOTS = 20, MOST_LEVELS = 80 };
 
-static const double COMPLIANCE = 1e-9;  // of the mean diagonal: above rounding through a singular matrix, below what impulses need
-static const double LEAST_PIVOT = 1e-12;
-static const double TIE = 1e-12;
-static const double H = 0.70710678118654752440;
+typedef enum point_state { OFF, STICK, SLIP } point_state;
 
-// Unit vectors of normal and edges in a point's rows.
-static const double DIRECTION[1 + EDGES][3] = {{1, 0, 0},  {0, 1, 0},   {0, H, H},  {0, 0, 1}, {0, -H, H},
-                                               {0, -1, 0}, {0, -H, -H}, {0, 0, -1}, {0, H, -H}};
-
-// Variables are numbered: w_k is k, z_k is n + k, z0 is 2n.
-typedef struct lemke {
-    size_t n, stride;     // rows; doubles from row to row: z's or w's, then z0
-    double *T;            // n x (n + 1)
-    double *q, *x, *old;  // basic values; the same while they are corrected
-    double *rest;
-    int32_t *basic;     // variable of each row
-    int32_t *nonbasic;  // variable of each column
-    int32_t *where;     // row of a basic variable, -1 - column of another
-    int32_t *first;     // n_point + 1: first variable of each point
-    int32_t *point;     // of each variable
-} lemke;
+typedef struct circle {
+    int32_t n_point;
+    size_t wide;               // rows: three per point
+    const double *A, *b, *mu;  // as given
+    double a_scale, b_scale;   // unit sizes: the mean diagonal and the largest velocity are 1
+    double compliance;         // on the diagonal
+    double rho;                // of the trial, over the inverse diagonal
+    double *M;                 // matrix of the points that touch
+    double *g, *w, *shift;     // wide: impulses; velocities; proximal offset
+    double *F, *kept;          // right-hand side; impulses to go back to
+    int32_t *row;              // wide: rows in use
+    point_state *state;        // n_point
+} circle;
 
 size_t usi_rigid_work(int32_t n_point) {
-    size_t n = PER_POINT * (size_t)n_point;
-    size_t n_int = n + (n + 1) + (2 * n + 1) + ((size_t)n_point + 1) + n;
-    return n * (n + 1) + 4 * n + (n_int + 1) / 2;
+    size_t n = (size_t)n_point, wide = 3 * n;
+    return wide * wide + 5 * wide + (wide + n + 1) / 2;
 }
 
-static lemke layout(int32_t n_point, const double *mu, double *work) {
-    lemke s = {.T = work};
-    size_t most = PER_POINT * (size_t)n_point;
-    s.q = work + most * (most + 1);
-    s.x = s.q + most, s.old = s.x + most, s.rest = s.old + most;
-    s.basic = (int32_t *)(s.rest + most);
-    s.nonbasic = s.basic + most;
-    s.where = s.nonbasic + most + 1;
-    s.first = s.where + 2 * most + 1;
-    s.point = s.first + n_point + 1;
-    s.first[0] = 0;
-    for (int32_t p = 0; p < n_point; p++) {
-        s.first[p + 1] = s.first[p] + (mu[p] > 0 ? PER_POINT : 1);
-        for (int32_t i = s.first[p]; i < s.first[p + 1]; i++) s.point[i] = p;
-    }
-    s.n = (size_t)s.first[n_point];
-    s.stride = s.n + 1;
+static circle layout(int32_t n_point, const double *A, const double *b, const double *mu, double *work) {
+    size_t wide = 3 * (size_t)n_point;
+    circle s = {.n_point = n_point, .wide = wide, .A = A, .b = b, .mu = mu, .M = work, .rho = 1};
+    s.g = work + wide * wide;
+    s.w = s.g + wide, s.shift = s.w + wide, s.F = s.shift + wide;
+    s.kept = s.F + wide;
+    s.row = (int32_t *)(s.kept + wide);
+    s.state = (point_state *)(s.row + wide);
     return s;
 }
 
-// The dictionary at the start: w = q + M z + z0.
-static void fill(lemke *s, int32_t n_point, const double *A, const double *b, const double *mu, double a_scale, double b_scale) {
-    const size_t n = s->n, wide = 3 * (size_t)n_point;
-    for (size_t i = 0; i < n; i++) {
-        size_t p = (size_t)s->point[i], li = i - (size_t)s->first[p];
-        double *row = s->T + i * s->stride;
-        for (size_t j = 0; j < n; j++) {
-            size_t o = (size_t)s->point[j], lj = j - (size_t)s->first[o];
-            if (li <= EDGES && lj <= EDGES) {
-                const double *di = DIRECTION[li], *dj = DIRECTION[lj];
-                double sum = 0;
-                for (size_t r = 0; r < 3; r++) {
-                    for (size_t c = 0; c < 3; c++) {
-                        double entry = A[(3 * p + r) * wide + 3 * o + c] * a_scale + (p == o && r == c ? COMPLIANCE : 0);
-                        sum += di[r] * entry * dj[c];
-                    }
-                }
-                row[j] = sum;
-            } else if (p != o || li == lj) {
-                row[j] = 0;
-            } else if (li > EDGES) {
-                row[j] = lj == 0 ? mu[p] : -1;
-            } else {
-                row[j] = li == 0 ? 0 : 1;
-            }
-        }
-        row[n] = 1;
-        s->q[i] = 0;
-        for (size_t r = 0; r < 3 && li <= EDGES; r++) s->q[i] += DIRECTION[li][r] * b[3 * p + r] * b_scale;
-        s->basic[i] = (int32_t)i;
-        s->nonbasic[i] = (int32_t)(n + i);
-        s->where[i] = (int32_t)i;
-        s->where[n + i] = -1 - (int32_t)i;
-    }
-    s->nonbasic[n] = (int32_t)(2 * n);
-    s->where[2 * n] = -1 - (int32_t)n;
-}
+static double entry(const circle *s, size_t i, size_t j) { return s->A[i * s->wide + j] * s->a_scale + (i == j ? s->compliance : 0); }
 
-static void pivot(lemke *s, size_t r, size_t c) {
-    double *row = s->T + r * s->stride, inverse = 1 / row[c];
-    for (size_t j = 0; j <= s->n; j++) row[j] *= -inverse;
-    s->q[r] *= -inverse;
-    row[c] = inverse;
-    for (size_t i = 0; i < s->n; i++) {
-        double *other = s->T + i * s->stride, factor = other[c];
-        if (i == r || factor == 0) continue;
-        other[c] = 0;
-        for (size_t j = 0; j <= s->n; j++) other[j] += factor * row[j];
-        s->q[i] += factor * s->q[r];
-    }
-    int32_t leaving = s->basic[r], entering = s->nonbasic[c];
-    s->basic[r] = entering, s->nonbasic[c] = leaving;
-    s->where[entering] = (int32_t)r, s->where[leaving] = -1 - (int32_t)c;
-}
-
-// How the basic value of row i grows with q_k of the start: an entry of the inverse basis.
-static double inverse_entry(const lemke *s, size_t i, size_t k) {
-    int32_t at = s->where[k];
-    return at >= 0 ? (double)((size_t)at == i) : -s->T[i * s->stride + (size_t)(-1 - at)];
-}
-
-// Whether row i leaves before row j when column c enters and their ratios are the same.
-static bool leaves_first(const lemke *s, size_t i, size_t j, size_t c) {
-    double pi = -s->T[i * s->stride + c], pj = -s->T[j * s->stride + c];
-    for (size_t k = 0; k < s->n; k++) {
-        double difference = inverse_entry(s, i, k) * pj - inverse_entry(s, j, k) * pi;
-        if (fabs(difference) > TIE * pi * pj) return difference < 0;
-    }
-    return false;
-}
-
-// The row that leaves when column c enters; n: none does.
-static size_t ratio_test(const lemke *s, size_t c) {
-    size_t best = s->n;
-    double least = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        double p = -s->T[i * s->stride + c];
-        if (!(p > LEAST_PIVOT)) continue;
-        double ratio = (s->q[i] > 0 ? s->q[i] : 0) / p, slack = TIE * (1 + fabs(least));
-        bool is_z0 = s->basic[i] == (int32_t)(2 * s->n);
-        if (best == s->n || ratio < least - slack) {
-            best = i, least = ratio;
-        } else if (ratio <= least + slack && s->basic[best] != (int32_t)(2 * s->n) && (is_z0 || leaves_first(s, i, best, c))) {
-            best = i, least = ratio < least ? ratio : least;
-        }
-    }
-    return best;
-}
-
-static bool run(lemke *s) {
-    const size_t n = s->n;
-    size_t row = 0;
-    for (size_t i = 1; i < n; i++) {
-        if (s->q[i] <= s->q[row]) row = i;
-    }
-    if (s->q[row] >= 0) return true;
-    size_t column = n;
-    for (size_t count = 0; count < 20 * n + 200; count++) {
-        int32_t leaving = s->basic[row];
-        pivot(s, row, column);
-        if (leaving == (int32_t)(2 * n)) return true;
-        int32_t entering = leaving < (int32_t)n ? leaving + (int32_t)n : leaving - (int32_t)n;
-        column = (size_t)(-1 - s->where[entering]);
-        row = ratio_test(s, column);
-        if (row == n) return false;  // a ray
-    }
-    return false;
-}
-
-// Impulses of the rows from the basic values x.
-static void impulses(const lemke *s, int32_t n_point, const double *x, double *g) {
-    memset(g, 0, 3 * (size_t)n_point * sizeof *g);
-    for (size_t k = 0; k < s->n; k++) {
-        int32_t at = s->where[s->n + k];
-        size_t p = (size_t)s->point[k], l = k - (size_t)s->first[p];
-        if (at < 0 || l > EDGES || x[at] <= 0) continue;
-        for (size_t r = 0; r < 3; r++) g[3 * p + r] += x[at] * DIRECTION[l][r];
+// w = (A + eps) g + b - eps (the g before).
+static void velocities(circle *s) {
+    for (size_t i = 0; i < s->wide; i++) {
+        const double *row = s->A + i * s->wide;
+        double sum = 0;
+        for (size_t j = 0; j < s->wide; j++) sum += row[j] * s->g[j];
+        s->w[i] = sum * s->a_scale + s->compliance * s->g[i] + s->b[i] * s->b_scale - s->shift[i];
     }
 }
 
-static double value(const lemke *s, size_t variable, const double *x) { return s->where[variable] >= 0 ? x[s->where[variable]] : 0; }
+// Where a point's impulse and velocity lead it.
+typedef struct trial {
+    double n, t1, t2, length;  // tau
+    double rho_n, rho_t;
+    double limit;  // mu tau_n
+} trial;
 
-// What is missing in w = q + M z with the exact matrix, row by row; returns the largest.
-static double missing(const lemke *s, int32_t n_point, const double *A, const double *b, const double *mu, double a_scale, double b_scale) {
-    const size_t n = s->n, wide = 3 * (size_t)n_point;
+static trial try_point(const circle *s, size_t p) {
+    const double *g = s->g + 3 * p, *w = s->w + 3 * p;
+    double d1 = entry(s, 3 * p + 1, 3 * p + 1), d2 = entry(s, 3 * p + 2, 3 * p + 2);
+    trial t = {.rho_n = s->rho / entry(s, 3 * p, 3 * p), .rho_t = s->rho / (d1 > d2 ? d1 : d2)};
+    double mu = s->mu[p] < MOST_FRICTION ? s->mu[p] : MOST_FRICTION;
+    t.n = g[0] - t.rho_n * w[0], t.t1 = g[1] - t.rho_t * w[1], t.t2 = g[2] - t.rho_t * w[2];
+    t.length = sqrt(t.t1 * t.t1 + t.t2 * t.t2);
+    t.limit = mu * t.n;
+    return t;
+}
+
+static point_state state_of(const trial *t) { return !(t->n > 0) ? OFF : t->length <= t->limit ? STICK : SLIP; }
+
+// New states from impulses and velocities; returns the greatest residual of their equations.
+static double pivot_states(circle *s) {
     double most = 0;
-    for (int32_t point = 0; point < n_point; point++) {
-        size_t p = (size_t)point, first = (size_t)s->first[p], n_own = (size_t)s->first[p + 1] - first;
-        double u[3];
-        for (size_t r = 0; r < 3; r++) {
-            u[r] = b[3 * p + r] * b_scale;
-            for (size_t k = 0; k < n; k++) {
-                size_t o = (size_t)s->point[k], l = k - (size_t)s->first[o];
-                double z = value(s, n + k, s->x);
-                if (l > EDGES || z == 0) continue;
-                const double *entry = A + (3 * p + r) * wide + 3 * o, *d = DIRECTION[l];
-                u[r] += a_scale * z * (entry[0] * d[0] + entry[1] * d[1] + entry[2] * d[2]);
-            }
+    for (size_t p = 0; p < (size_t)s->n_point; p++) {
+        trial t = try_point(s, p);
+        s->state[p] = state_of(&t);
+        double to[3] = {0, 0, 0};
+        const double *g = s->g + 3 * p;
+        if (s->state[p] != OFF) {
+            double ratio = s->state[p] == STICK ? 1 : t.limit / t.length;
+            to[0] = t.n, to[1] = ratio * t.t1, to[2] = ratio * t.t2;
         }
-        double lambda = n_own > 1 ? value(s, n + first + 1 + EDGES, s->x) : 0, cone = mu[p] * value(s, n + first, s->x);
-        for (size_t l = 0; l < n_own; l++) {
-            double w = 0;
-            if (l <= EDGES) {
-                w = DIRECTION[l][0] * u[0] + DIRECTION[l][1] * u[1] + DIRECTION[l][2] * u[2] + (l > 0 ? lambda : 0);
-                if (l > 0) cone -= value(s, n + first + l, s->x);
-            } else {
-                w = cone;
-            }
-            s->rest[first + l] = w - value(s, first + l, s->x);
-            most = fmax(most, fabs(s->rest[first + l]));
-        }
+        // In units of velocity.
+        most = fmax(most, fabs(g[0] - to[0]) / t.rho_n);
+        most = fmax(most, fmax(fabs(g[1] - to[1]), fabs(g[2] - to[2])) / t.rho_t);
     }
     return most;
 }
 
-// Corrects the basic values until they fulfil the equations without the compliance; keeps what was best.
-static void correct(lemke *s, int32_t n_point, const double *A, const double *b, const double *mu, double a_scale, double b_scale) {
-    const size_t n = s->n;
-    memcpy(s->x, s->q, n * sizeof *s->x);
-    double error = missing(s, n_point, A, b, mu, a_scale, b_scale);
-    for (int round = 0; round < 4 && error > 0; round++) {
-        memcpy(s->old, s->x, n * sizeof *s->x);
-        bool is_sound = true;
-        for (size_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (size_t k = 0; k < n; k++) {
-                if (s->rest[k] != 0) sum += inverse_entry(s, i, k) * s->rest[k];
-            }
-            s->x[i] += sum;
-            is_sound &= s->x[i] > -1e-8;  // false for NaN too
-        }
-        double now = is_sound ? missing(s, n_point, A, b, mu, a_scale, b_scale) : error;
-        if (!(now < error)) {
-            memcpy(s->x, s->old, n * sizeof *s->x);
-            return;
-        }
-        error = now;
+// The system of the points that touch, for the change of their impulses. Returns the number of rows.
+static size_t make_system(circle *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->wide; i++) {
+        if (s->state[i / 3] == OFF)
+            s->g[i] = 0;
+        else
+            s->row[n++] = (int32_t)i;
     }
+    velocities(s);
+    for (size_t k = 0; k < n; k += 3) {
+        size_t i = (size_t)s->row[k], p = i / 3;
+        double *row[3] = {s->M + k * n, s->M + (k + 1) * n, s->M + (k + 2) * n};
+        for (size_t j = 0; j < n; j++) {
+            size_t c = (size_t)s->row[j];
+            for (size_t r = 0; r < 3; r++) row[r][j] = entry(s, i + r, c);
+        }
+        for (size_t r = 0; r < 3; r++) s->F[k + r] = -s->w[i + r];
+        if (s->state[p] == STICK) continue;
+        // gt - mu tau_n e = 0 with e = tau_t / |tau_t|, which turns with tau_t.
+        trial t = try_point(s, p);
+        const double *g = s->g + i;
+        double mu = s->mu[p] < MOST_FRICTION ? s->mu[p] : MOST_FRICTION, e1 = t.length > 0 ? t.t1 / t.length : 1,
+               e2 = t.length > 0 ? t.t2 / t.length : 0;
+        double ratio = t.length > 0 ? fmax(t.limit, 0) / t.length : 0, P11 = ratio * e2 * e2, P12 = -ratio * e1 * e2, P22 = ratio * e1 * e1;
+        for (size_t j = 0; j < n; j++) {
+            double a0 = row[0][j], a1 = row[1][j], a2 = row[2][j];
+            // d tau = dg - rho dw.
+            double tau_n = -t.rho_n * a0 + (j == k), tau_1 = -t.rho_t * a1 + (j == k + 1), tau_2 = -t.rho_t * a2 + (j == k + 2);
+            row[1][j] = (j == k + 1) - mu * e1 * tau_n - (P11 * tau_1 + P12 * tau_2);
+            row[2][j] = (j == k + 2) - mu * e2 * tau_n - (P12 * tau_1 + P22 * tau_2);
+        }
+        s->F[k + 1] = t.limit * e1 - g[1], s->F[k + 2] = t.limit * e2 - g[2];
+    }
+    return n;
+}
+
+// LU with partial pivoting, in place; the solution goes to F. False when a pivot is 0 or not a number.
+static bool solve(double *M, double *F, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        size_t best = k;
+        for (size_t i = k + 1; i < n; i++) {
+            if (fabs(M[i * n + k]) > fabs(M[best * n + k])) best = i;
+        }
+        if (!(fabs(M[best * n + k]) > 0)) return false;
+        if (best != k) {
+            for (size_t j = k; j < n; j++) {
+                double x = M[k * n + j];
+                M[k * n + j] = M[best * n + j], M[best * n + j] = x;
+            }
+            double x = F[k];
+            F[k] = F[best], F[best] = x;
+        }
+        const double *top = M + k * n, inverse = 1 / top[k];
+        for (size_t i = k + 1; i < n; i++) {
+            double *row = M + i * n, factor = row[k] * inverse;
+            if (factor == 0) continue;
+            for (size_t j = k + 1; j < n; j++) row[j] -= factor * top[j];
+            F[i] -= factor * F[k];
+        }
+    }
+    for (size_t k = n; k-- > 0;) {
+        double sum = F[k];
+        for (size_t j = k + 1; j < n; j++) sum -= M[k * n + j] * F[j];
+        F[k] = sum / M[k * n + k];
+    }
+    return true;
+}
+
+// Goes on by a part of the step in F; returns the residual there.
+static double step_to(circle *s, size_t n, double part) {
+    for (size_t k = 0; k < n; k++) s->g[s->row[k]] += part * s->F[k];
+    velocities(s);
+    return pivot_states(s);
+}
+
+// Pivots until the states agree with the impulses. A step that leaves more than it found is shortened, or the states would swing to and fro.
+static bool pivot_all(circle *s, int most) {
+    velocities(s);
+    double error = pivot_states(s);
+    for (int i = 0; i < most && !(error < CONVERGED); i++) {
+        size_t n = make_system(s);
+        if (!solve(s->M, s->F, n)) return false;
+        double last = error, taken = 0, best = 1, least = INFINITY;
+        for (int half = 0; half < MOST_HALVES; half++) {
+            double length = 1.0 / (1 << half);
+            error = step_to(s, n, length - taken), taken = length;
+            if (error < least) least = error, best = length;
+            if (error < last || (i & 3) != 3) break;
+        }
+        if (best != taken) error = step_to(s, n, best - taken);
+        if (!(error < 1e30)) return false;
+    }
+    return error < CONVERGED;
+}
+
+// From a start in s->g to the solution without compliance.
+static bool solve_circle(circle *s) {
+    s->compliance = COMPLIANCE;
+    memset(s->shift, 0, s->wide * sizeof *s->shift);
+    if (!pivot_all(s, MOST_PIVOTS)) return false;
+    // Where points that hold the same body ask for speeds that differ by less than eps, their impulses move by the same small amount in each round
+    // until one of them lets go: longer and longer steps get there.
+    double last = INFINITY, stride = 1;
+    for (int i = 0; i < MOST_PROXIMAL; i++) {
+        double change = 0;
+        for (size_t k = 0; k < s->wide; k++) change = fmax(change, fabs(s->compliance * s->g[k] - s->shift[k]));
+        bool is_slow = change > 0.5 * last && change <= last;
+        if (change < SETTLED || (is_slow && change < GOOD)) return true;
+        stride = is_slow ? fmin(2 * stride, MOST_STRIDE) : 1;
+        for (size_t k = 0; k < s->wide; k++) s->shift[k] += stride * (s->compliance * s->g[k] - s->shift[k]);
+        last = change;
+        if (!pivot_all(s, MOST_LATER_PIVOTS)) return false;
+    }
+    return last < FAIR;
+}
+
+// From soft contact to hard: with the compliance of the bodies themselves the points hardly see each other, and any start will do; what they find is
+// the start for less of it. Where a step is too long for the states to follow, it is taken back and half as long (in powers).
+static bool harden(circle *s) {
+    memset(s->shift, 0, s->wide * sizeof *s->shift);
+    memset(s->g, 0, s->wide * sizeof *s->g);
+    double ratio = 0.25, done = 1 / ratio;
+    for (int i = 0; i < MOST_LEVELS && ratio < 0.9; i++) {
+        memcpy(s->kept, s->g, s->wide * sizeof *s->g);
+        s->compliance = fmax(COMPLIANCE, done * ratio);
+        if (pivot_all(s, MOST_LATER_PIVOTS)) {
+            if (s->compliance <= COMPLIANCE) return true;
+            done = s->compliance, ratio = fmax(0.25, ratio * ratio);
+        } else {
+            memcpy(s->g, s->kept, s->wide * sizeof *s->g);
+            ratio = sqrt(ratio);
+        }
+    }
+    return false;
 }
 
 bool usi_rigid_direct(int32_t n_point, const double *A, const double *b, const double *mu, double *g, double *work) {
-    const size_t wide = 3 * (size_t)n_point;
+    circle s = layout(n_point, A, b, mu, work);
     double trace = 0, largest = 0;
-    for (size_t i = 0; i < wide; i++) {
-        trace += A[i * wide + i];
+    for (size_t i = 0; i < s.wide; i++) {
+        double diagonal = A[i * s.wide + i];
+        if (!(diagonal >= 0)) return false;
+        trace += diagonal;
         largest = fmax(largest, fabs(b[i]));
     }
     if (!(largest > 0) || !(trace > 0)) {
         // Nothing moves, or nothing can.
-        if (largest == 0) memset(g, 0, wide * sizeof *g);
+        if (largest == 0) memset(g, 0, s.wide * sizeof *g);
         return largest == 0;
     }
-    // Unit sizes: the mean diagonal and the largest velocity are 1.
-    double a_scale = (double)wide / trace, b_scale = 1 / largest;
-    lemke s = layout(n_point, mu, work);
-    fill(&s, n_point, A, b, mu, a_scale, b_scale);
-    if (!run(&s)) return false;
-    correct(&s, n_point, A, b, mu, a_scale, b_scale);
-    for (size_t i = 0; i < s.n; i++) {
-        if (!isfinite(s.x[i])) return false;
+    s.a_scale = (double)s.wide / trace, s.b_scale = 1 / largest;
+    double g_scale = s.a_scale * largest;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (attempt == 0) {
+            for (size_t i = 0; i < s.wide; i++) s.g[i] = g[i] / g_scale;
+        } else {
+            s.rho = attempt == 1 ? 1 : OTHER_RHO;
+            if (!harden(&s)) continue;
+        }
+        if (!solve_circle(&s)) continue;
+        for (size_t i = 0; i < s.wide; i++) g[i] = s.g[i] * g_scale;
+        return true;
     }
-    impulses(&s, n_point, s.x, g);
-    for (size_t i = 0; i < wide; i++) g[i] *= a_scale * largest;
-    return true;
+    return false;
 }
 
 // ---------------------------------------------------------------- iterative

@@ -372,8 +372,7 @@ static void add_impulses(problem *p) {
     }
 }
 
-// Whether the pivots ended at a solution: where many points hold the same body they may pass over nearly dependent rows, and what comes out
-// is far off. Between the pyramid's edges friction is cos(pi/8) of what it is along them.
+// Whether the direct solver's answer is one, checked with the matrix as it is.
 static bool is_solution(const problem *p) {
     const int32_t wide = 3 * p->n_point;
     double size = 1;
@@ -381,13 +380,13 @@ static bool is_solution(const problem *p) {
     const double small = SOLUTION_TOLERANCE * size;
     for (int32_t k = 0; k < p->n_point; k++) {
         double u[3];
-        const double *g = p->g + 3 * k, *row = p->A + 3 * k * wide, limit = p->mu[k] * g[0], least = 0.92 * limit;
+        const double *g = p->g + 3 * k, *row = p->A + 3 * k * wide, limit = p->mu[k] * g[0];
         for (int j = 0; j < 3; j++) u[j] = p->b[3 * k + j] + product(row + j * wide, p->g, wide);
         // Impulses count by the speed that they give to the point.
-        double weight = row[0], slip = sqrt(u[1] * u[1] + u[2] * u[2]), friction = sqrt(g[1] * g[1] + g[2] * g[2]);
+        double weight = row[3 * k], slip = sqrt(u[1] * u[1] + u[2] * u[2]), friction = sqrt(g[1] * g[1] + g[2] * g[2]);
         if (!(u[0] >= -small && g[0] * weight >= -small && (u[0] <= small || g[0] * weight <= small))) return false;
         if (!((friction - limit) * weight <= small)) return false;
-        if (slip > small && (least * slip + g[1] * u[1] + g[2] * u[2]) * weight > small * slip) return false;
+        if (slip > small && (limit * slip + g[1] * u[1] + g[2] * u[2]) * weight > small * slip) return false;
     }
     return true;
 }
@@ -395,6 +394,7 @@ static bool is_solution(const problem *p) {
 static void solve_points(problem *p) {
     bool is_direct = p->c->model->solver == USI_SOLVER_RIGID_DIRECT && p->n_point <= MOST_DIRECT;
     if (p->n_point == 0 || (is_direct && usi_rigid_direct(p->n_point, p->A, p->b, p->mu, p->g, p->work) && is_solution(p))) return;
+    p->s->is_lagged = p->s->is_lagged || is_direct;
     for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++) p->g[i] = p->c->block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
     p->s->n_iteration += usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MOST_SWEEPS, SWEEP_TOLERANCE);
 }

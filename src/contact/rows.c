@@ -17,8 +17,8 @@
 
 // Restitution acts on impacts faster than this, m/s: slower ones are contact at rest.
 static const double IMPACT_SPEED = 0.02;
-// How much stiffer the row of an impact is than that of contact at rest.
-static const double IMPACT_STIFFNESS = 1000;
+// The row of an impact is so much stiffer than the bodies are heavy: a millionth of the speed is lost in it.
+static const double IMPACT_STIFFNESS = 1e6;
 // How fast an overlap is pushed apart at most, m/s.
 static const double MOST_PUSH = 1;
 // A contact that slides sticks again below this speed, m/s.
@@ -66,6 +66,8 @@ typedef struct pair_now {
     double R0, K0, R1, K1;  // compliance and stiffness of the rows
     double pull;            // 1/s, b over stretch of the tangential rows
     bool is_compliant;      // the built-in model: only the force changes from point to point
+    double fall;            // m, what weight adds to the way of a step
+    int32_t n_impact;       // points of the island so far that restitution acts on
 } pair_now;
 
 static void set_rows(pair_now *n, double h) {
@@ -123,6 +125,11 @@ static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, c
         k->R[i] = 1 / k->K[i > 0];
     }
     k->radius = point->g[0];
+    // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
+    double torsion = law->torsion * point->g[0], rolling = law->rolling * point->g[0], g[3];
+    for (int i = 0; i < 3; i++) g[i] = -k->b[i] * k->K[i > 0];
+    double length = sqrt(g[1] * g[1] + g[2] * g[2]), share = length > rolling ? rolling / length : 1;
+    k->g[0] = fmax(-torsion, fmin(torsion, g[0])), k->g[1] = share * g[1], k->g[2] = share * g[2];
 }
 
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against each other: where edges cross it
@@ -131,6 +138,14 @@ static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_car
     usi_v4 a = p->p_A - A->p - usi_to_world(A, old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     return fmin(usi_v4_dot(a, a), usi_v4_dot(b, b)) < ROLLED * ROLLED + 4 * usi_v4_dot(moved, moved);
+}
+
+// An impact is over within the step: its rows give next to nothing, and it has no anchor.
+static void make_impact(usi_block *k, double restitution, double stiffness) {
+    for (int j = 0; j < 2; j++) k->K[j] = fmax(k->K[j], stiffness);
+    k->R[0] = 1 / k->K[0], k->R[1] = k->R[2] = 1 / k->K[1];
+    k->b[1] = k->b[2] = 0;
+    k->rebound = restitution;
 }
 
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now, usi_contact_state *next, pair_now *n,
@@ -167,11 +182,6 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     // Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
     if (n->is_compliant && n->seen.values->stiffness == 0 && k->b[0] < -MOST_PUSH) k->b[0] = -MOST_PUSH;
     if (s->kind == USI_ISLAND_RIGID && p->gap < 0) k->b[0] = RIGID_SHARE * p->gap / h;
-    if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= 0) {
-        k->b[0] = law->restitution * un;
-        k->R[0] /= IMPACT_STIFFNESS;
-        k->K[0] *= IMPACT_STIFFNESS;
-    }
     k->viscous = h * law->viscous;
     kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
@@ -197,6 +207,12 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         turn = usi_to_world(A, old->turn);
     }
     k->radius = k->mu * k->g[0];
+    k->rebound = 0;
+    // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of weight gives.
+    if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= n->fall) {
+        make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
+        n->n_impact++;
+    }
     if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, turn);
     return true;
 }
@@ -238,7 +254,7 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
-    pair_now pair = {.touch = -1, .A = c->carrier, .B = c->carrier, .pair = m->pair};
+    pair_now pair = {.touch = -1, .A = c->carrier, .B = c->carrier, .pair = m->pair, .fall = m->step * m->step * us_vec3_norm(m->gravity)};
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) continue;
         s->refused = 1 + pair.pair->model;
@@ -250,6 +266,7 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], carrier, &at);
     }
     s->n_block = (int32_t)(at - &c->block[s->first_block]);
+    s->n_impact = pair.n_impact;
     return true;
 }
 
@@ -280,7 +297,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
             // The damper of sliding is not part of the spring.
             double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2], limit = k->mu * k->g[0];
             double x1 = stretch * k->b[1] - g1 * sum, x2 = stretch * k->b[2] - g2 * sum;
-            xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
+            // What rebounds lets go of its anchor.
+            if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
         }

@@ -89,8 +89,12 @@ typedef struct usi_island {
     usi_v4 O;      // m
     int32_t kind;  // usi_island_kind
     int32_t n_iteration;
-    bool failed, is_lagged;  // could not be solved; needed the lagged friction
-    int32_t refused;         // 1 + the interaction model that gave no usable law; 0: none
+    bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in place of the direct rigid solver
+    int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
+    int32_t n_impact;         // points with restitution
+    int32_t round;            // of impact.c
+    double share, low, high;  // of the restitution: that of the rows; between which two the right one lies
+    double low_work, high_work;
 } usi_island;
 
 typedef enum usi_island_kind { USI_ISLAND_BRANCH, USI_ISLAND_BLOCKS, USI_ISLAND_SWEEPS, USI_ISLAND_RIGID } usi_island_kind;
@@ -104,6 +108,7 @@ typedef struct usi_tree_now {
 // Inputs of a step's solve that come from outside.
 typedef struct usi_push {
     const double *q, *v;      // state at the start
+    const double *a;          // mean acceleration of the last step
     const double *torque;     // n_v or NULL
     const us_wrench *wrench;  // n_body or NULL
     const double *drive_position, *drive_velocity, *drive_torque, *drive_share;
@@ -198,6 +203,10 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
 // branch.c: LU factors of a tree's matrix that is not symmetric, without fill, and the solution with them. False when a pivot is 0.
 bool usi_branch_factor(const us_model *m, usi_span span, const double *diag, double *rows, double *columns);
 void usi_branch_solve(const us_model *m, usi_span span, const double *rows, const double *columns, double *x);
+// impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
+// energy, the rows being changed so that the next solve creates less.
+void usi_impact_start(usi_contacts *c, usi_island *s, const usi_push *push);
+bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.

@@ -157,6 +157,27 @@ static us_status check_values(usi_build *b, const us_pair_def *p) {
     return US_OK;
 }
 
+// Parameters of the model spring-damper: its exponent, and nothing else. Models of plug-ins know their own.
+static us_status check_spring_damper(usi_build *b, const us_pair_def *p) {
+    char message[200];
+    for (int32_t i = 0; i < p->n_parameter; i++) {
+        const us_property *x = &p->parameters[i];
+        if (strcmp(x->key, "exponent") != 0) {
+            snprintf(message, sizeof message, "the model spring-damper has no parameter \"%.80s\"; known: exponent", x->key);
+            return fail_pair(b, p, US_ERR_NAME, "leave it out, or write <number key=\"exponent\" value=\"1.5\"/>", message);
+        }
+        if (x->type == US_PROPERTY_STRING) {
+            snprintf(message, sizeof message, "its exponent is the text \"%.80s\"", x->text);
+            return fail_pair(b, p, US_ERR_VALUE, "write it as a number: <number key=\"exponent\" value=\"1.5\"/>", message);
+        }
+        double n = x->type == US_PROPERTY_INTEGER ? (double)x->integer : x->number;
+        if (n >= USI_LEAST_EXPONENT && n <= USI_MOST_EXPONENT) continue;
+        snprintf(message, sizeof message, "its exponent is %g", n);
+        return fail_pair(b, p, US_ERR_VALUE, "write a number from 1 (flat faces) to 4; a sphere on a plane has 1.5", message);
+    }
+    return US_OK;
+}
+
 static bool is_named(const char *text) { return text && text[0]; }
 
 // A row while the table is filled.
@@ -187,6 +208,8 @@ static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p,
         snprintf(message, sizeof message, "there is no interaction model \"%.80s\"; known: %s", name, known);
         return fail_pair(b, p, US_ERR_NAME, "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>", message);
     }
+    if (model == USI_MODEL_SPRING_DAMPER) status = check_spring_damper(b, p);
+    if (status) return status;
     const char *wanted = b->spec->world.fidelity;
     bool fits = !is_named(p->fidelity) || (wanted && strcmp(p->fidelity, wanted) == 0);
     *out = (row){found[0], found[1], model, fits ? 2 * ((found[0] >= 0) + (found[1] >= 0)) + is_named(p->fidelity) : -1};

@@ -139,6 +139,7 @@ typedef struct usi_pair_row {
 
 // The interaction models that are there without being registered: their `touch` is NULL.
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
+enum { USI_LEAST_EXPONENT = 1, USI_MOST_EXPONENT = 4 };  // of the model spring-damper
 
 // Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and loops are among them.
 typedef struct usi_exclusion {

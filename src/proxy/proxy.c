@@ -190,8 +190,8 @@ static void record_command(us_proxy *p, const usi_robot *r, const usi_mail *mail
     topic_name(r, usi_command_name(mail->topic), topic, sizeof topic);
     // Twist and TwistStamped come on one topic: the type tells them apart.
     snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(usi_command_type(mail->topic)));
-    us_msg_command_record m = {.tick = tick, .source = (char *)(uintptr_t)mail->source, .topic = kind};
-    m.data._buffer = (uint8_t *)(uintptr_t)usi_mail_bytes(mail);
+    us_msg_command_record m = {.tick = tick, .source = usi_text(mail->source), .topic = kind};
+    m.data._buffer = (uint8_t *)usi_text(usi_mail_bytes(mail));
     m.data._length = m.data._maximum = mail->length;
     usi_proxy_send(p, NULL, r->command_channel, usi_type_command_record, &m, usi_time_of(p, tick));
 }
@@ -286,6 +286,8 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     if (!inlets && !status) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     for (int i = 0; i < USI_COMMAND_COUNT && !status; i++) {
         if (!has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
+        // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
+        if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
         inlets[i] = (inlet){r, i};
         topic_name(r, usi_command_name(i), topic, sizeof topic);
         us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};

@@ -48,7 +48,7 @@ static void *take(pen *w, size_t n, size_t each) {
     } while (0)
 
 // The structs of the IDL compiler have texts that may be written; encoding only reads them.
-static char *text(const char *constant) { return (char *)(uintptr_t)constant; }
+static char *text(const char *constant) { return usi_text(constant); }
 
 static void head(pen *w, us_msg_header *header, const char *frame) {
     header->stamp = stamp_of(w->time);

@@ -88,7 +88,8 @@ us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;
     }
-    if (!in_range(v->restitution, 0, 1)) return US_ERR_VALUE;
+    if (!in_range(v->restitution, 0, 1) || v->kinetic_friction > v->static_friction) return US_ERR_VALUE;
+    if (!(v->assumed_mass > 0) || !(v->reference_speed > 0)) return US_ERR_VALUE;
     int32_t n = s->model->n_material;
     s->now.contact.pair[a.i * n + b.i] = s->now.contact.pair[b.i * n + a.i] = *v;
     return US_OK;

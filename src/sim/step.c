@@ -79,6 +79,7 @@ static us_status solve_contact(us_sim *s, const us_command *c) {
     if (!s->contacts) return US_OK;
     const usi_push push = {.q = s->now.q,
                            .v = s->now.v,
+                           .a = s->now.a,
                            .torque = c ? c->torque : NULL,
                            .wrench = c ? c->wrench : NULL,
                            .drive_position = s->next.drive_position,

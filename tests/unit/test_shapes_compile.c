@@ -648,6 +648,38 @@ static void a_row_that_cannot_be_is_an_error(void **state) {
     }
 }
 
+static void the_exponent_of_a_spring_damper_is_checked_before_anything_touches(void **state) {
+    (void)state;
+    const struct {
+        us_property parameter;
+        us_status code;
+        const char *message, *remedy;
+    } bad[] = {
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 0.99}, US_ERR_VALUE, "its exponent is 0.99", "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 4.01}, US_ERR_VALUE, "its exponent is 4.01", "to 4"},
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = NAN}, US_ERR_VALUE, "its exponent is nan", "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_INTEGER, .integer = 0}, US_ERR_VALUE, "its exponent is 0", "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_STRING, .text = "1.5"}, US_ERR_VALUE, "its exponent is the text \"1.5\"", "<number"},
+        {{.key = "power", .type = US_PROPERTY_NUMBER, .number = 2}, US_ERR_NAME, "spring-damper has no parameter \"power\"", "exponent"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        us_spec *spec = new_spec();
+        us_pair_def p = us_pair_def_default();
+        p.model = "spring-damper", p.parameters = &bad[i].parameter, p.n_parameter = 1;
+        assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
+        fails(spec, bad[i].code, bad[i].message, bad[i].remedy);
+    }
+    for (int64_t n = 1; n <= 4; n++) {
+        us_spec *spec = new_spec();
+        us_property exponent = {.key = "exponent", .type = US_PROPERTY_INTEGER, .integer = n};
+        us_pair_def p = us_pair_def_default();
+        p.model = "spring-damper", p.parameters = &exponent, p.n_parameter = 1;
+        assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
+        us_model_destroy(compile(spec));
+        us_spec_destroy(spec);
+    }
+}
+
 static void the_solver_is_chosen_by_name(void **state) {
     (void)state;
     static const char *const names[] = {NULL, "newton", "gauss-seidel", "rigid-direct", "rigid-iterative", "simplex"};
@@ -782,6 +814,7 @@ int main(void) {
         cmocka_unit_test(the_most_particular_row_wins),
         cmocka_unit_test(a_row_names_its_model_and_brings_its_parameters),
         cmocka_unit_test(a_row_that_cannot_be_is_an_error),
+        cmocka_unit_test(the_exponent_of_a_spring_damper_is_checked_before_anything_touches),
         cmocka_unit_test(the_solver_is_chosen_by_name),
         cmocka_unit_test(the_hash_sees_every_number_of_shapes_and_materials_and_no_pointer),
         cmocka_unit_test(memory_that_ends_anywhere_leaves_nothing_behind),
