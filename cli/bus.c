@@ -119,6 +119,23 @@ bool cli_bus_look(cli_bus *bus) {
     return is_new;
 }
 
+// True while a program that tells its nodes has not been heard: its endpoints have no names yet.
+static bool is_name_missing(const cli_bus *bus) {
+    for (int32_t i = 0; i < bus->n_endpoint; i++) {
+        const us_endpoint *e = &bus->endpoints[i];
+        if (!e->is_writer || strcmp(e->topic, "ros_discovery_info") != 0) continue;
+        bool has_name = false, has_topic = false;
+        for (int32_t k = 0; k < bus->n_endpoint && !has_name; k++) {
+            const us_endpoint *own = &bus->endpoints[k];
+            if (memcmp(own->participant, e->participant, sizeof e->participant) != 0) continue;
+            has_name = own->node[0] != 0;
+            has_topic = has_topic || cli_is_ros_topic(own->topic);
+        }
+        if (has_topic && !has_name) return true;
+    }
+    return false;
+}
+
 void cli_bus_settle(cli_bus *bus, double most) {
     const double quiet = 0.3;
     double now = cli_clock(), until = now + most, last = now;
@@ -126,7 +143,7 @@ void cli_bus_settle(cli_bus *bus, double most) {
         if (cli_bus_look(bus)) last = cli_clock();
         now = cli_clock();
         // Who hears nobody yet may just be too early.
-        bool is_quiet = bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet;
+        bool is_quiet = bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet && !is_name_missing(bus);
         if (is_quiet || now >= until || cli_is_stopped()) return;
         cli_pause(0.02);
     }

@@ -32,9 +32,11 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
 
   # What the tests need is built with them.
-  if(TARGET e2e_test_bus_fastdds)
-    add_dependencies(e2e_test_bus_fastdds understudy_fastdds)
-  endif()
+  foreach(test bus_fastdds network_topics network_commands network_graph)
+    if(TARGET e2e_test_${test})
+      add_dependencies(e2e_test_${test} understudy_fastdds)
+    endif()
+  endforeach()
   if(TARGET e2e_test_bus_fastdds AND US_PEERS AND US_FASTDDSGEN)
     set(us_peer_dir ${CMAKE_BINARY_DIR}/generated/fastdds)
     file(MAKE_DIRECTORY ${us_peer_dir})

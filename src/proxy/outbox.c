@@ -107,7 +107,8 @@ bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_
         put += skip;
         at = 0;
     }
-    item head = {writer, time, length};
+    // To the bus a time of 0 stands for now.
+    item head = {writer, time > 0 ? time : 1, length};
     memcpy(box->ring + at, &head, sizeof head);
     memcpy(box->ring + at + sizeof head, bytes, length);
     atomic_store_explicit(&box->put, put + need, memory_order_release);

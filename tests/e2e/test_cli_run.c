@@ -202,7 +202,7 @@ static void bad_snapshots_are_refused(void **state) {
     outcome b = run("run pendulum.xml --time 1 --restore none.snap");
     assert_int_equal(b.code, 2);
     assert_code(run("run pendulum.xml --time 0 --save start.snap"), 0);
-    outcome c = run("run %s/scenes/default.xml --time 1 --restore start.snap", US_SOURCE_DIR);
+    outcome c = run("run %s/scenes/default.xml --time 1 --restore start.snap --offline", US_SOURCE_DIR);
     assert_int_equal(c.code, 2);
     assert_has(c.err, "start.snap");
 }

@@ -63,7 +63,7 @@ static double tilt(const double *row, int c) {
 
 static void it_drives_over_the_rocks_of_the_default_scene_without_tipping(void **state) {
     (void)state;
-    outcome a = run("run %s/scenes/default.xml --time %g --rate max --quiet --csv - --csv-rate 10 --values "
+    outcome a = run("run %s/scenes/default.xml --time %g --rate max --offline --quiet --csv - --csv-rate 10 --values "
                     "k10/base.x,k10/base.y,k10/base.z,k10/base.qw,k10/base.qx,k10/base.qy,k10/left_rocker.q,closure",
                     US_SOURCE_DIR, SECONDS);
     assert_code(a, 0);
@@ -92,7 +92,7 @@ static void it_runs_the_same_twice(void **state) {
     (void)state;
     char *first = NULL;
     for (int i = 0; i < 2; i++) {
-        outcome a = run("run %s/scenes/default.xml --time 1 --rate max --hash --quiet", US_SOURCE_DIR);
+        outcome a = run("run %s/scenes/default.xml --time 1 --rate max --hash --offline --quiet", US_SOURCE_DIR);
         assert_code(a, 0);
         assert_true(strlen(a.out) >= 16);
         if (i == 0)
