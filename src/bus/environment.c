@@ -76,6 +76,15 @@ static us_status read_vendor(us_bus_def *def, us_error *err) {
                   "Set it to rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or unset it: others do not speak DDS with us.");
 }
 
+// Before Iron the ids in ros_discovery_info were longer.
+static void read_release(us_bus_def *def) {
+    static const char *const old[] = {"foxy", "galactic", "humble"};
+    const char *value = get("ROS_DISTRO");
+    for (size_t i = 0; value && i < sizeof old / sizeof old[0]; i++) {
+        if (strcmp(value, old[i]) == 0) def->use_humble_gid = true;
+    }
+}
+
 static us_status read_localhost(us_bus_def *def, us_error *err) {
     const char *value = get("ROS_LOCALHOST_ONLY");
     if (!value || !strcmp(value, "0")) return US_OK;
@@ -129,6 +138,7 @@ us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, u
     if (!status) status = read_peers(&read, text, cap, err);
     if (!status) status = read_localhost(&read, err);
     if (!status) status = read_vendor(&read, err);
+    read_release(&read);
     if (!status) *def = read;
     return status;
 }

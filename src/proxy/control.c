@@ -238,10 +238,12 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
         read_wheels(r, sim, q, v, steer);
         count_wheels(r, s, q, steer);
     }
+    // Nothing moves by an empty battery.
+    bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
     usi_drive_state *d = usi_drives_of(r, s);
     for (int32_t k = 0; k < r->n_drive; k++) {
         d[k].v_before = us_sim_view_v(sim)[r->joint[r->drive[k].joint].v];
-        view->drive_share[r->drive[k].index] = d[k].is_off ? 0 : 1;
+        view->drive_share[r->drive[k].index] = d[k].is_off || is_empty ? 0 : 1;
     }
     watch(r, sim, s, tick);
     if (s->motion == USI_MOTION_SCENE) return;

@@ -2,7 +2,7 @@
 #include "test_bus_support.h"
 
 static const char *const names[] = {"ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "ROS_LOCALHOST_ONLY",
-                                    "CYCLONEDDS_URI"};
+                                    "CYCLONEDDS_URI", "ROS_DISTRO"};
 enum { N_NAME = sizeof names / sizeof names[0] };
 
 static int clear_environment(void **state) {
@@ -58,6 +58,22 @@ static void good_values_are_taken(void **state) {
         assert_int_equal(def.domain, cases[i].domain);
         assert_int_equal(def.range, cases[i].range);
         assert_string_equal(def.vendor, cases[i].vendor);
+    }
+}
+
+static void the_release_of_ros_decides_how_long_ids_are(void **state) {
+    (void)state;
+    static const struct {
+        const char *value;
+        bool is_old;
+    } cases[] = {{"humble", true}, {"foxy", true}, {"iron", false}, {"jazzy", false}, {"something", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        us_bus_def def;
+        us_error err = {0};
+        char text[256];
+        setenv("ROS_DISTRO", cases[i].value, 1);
+        expect_ok(read_environment(&def, text, sizeof text, &err), &err);
+        assert_int_equal(def.use_humble_gid, cases[i].is_old);
     }
 }
 
@@ -176,6 +192,7 @@ static void bad_settings_of_cyclone_are_told(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(nothing_set_means_this_machine_and_domain_0, clear_environment),
     cmocka_unit_test_setup(good_values_are_taken, clear_environment),
+cmocka_unit_test_setup(the_release_of_ros_decides_how_long_ids_are, clear_environment),
     cmocka_unit_test_setup(bad_values_are_named_with_what_they_may_be, clear_environment),
     cmocka_unit_test_setup(peers_are_split_and_localhost_only_drops_them, clear_environment),
     cmocka_unit_test_setup(peers_that_are_listed_are_found, clear_environment),

@@ -297,6 +297,20 @@ static void the_navigator_goes_along_its_points(void **state) {
     proxy_world_fini(&w);
 }
 
+static void an_empty_battery_leaves_the_drives_without_torque(void **state) {
+    (void)state;
+    proxy_world w;
+    // One second of its idle load.
+    proxy_world_init(&w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
+                         "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400'/><battery capacity='40 J' idle='40 W' voltage='24 V'/>"
+                         "</robot></scene>");
+    proxy_world_step(&w, 500);
+    assert_true(us_sim_view_torque(w.sim)[1] != 0);
+    proxy_world_step(&w, 600);
+    assert_true(us_sim_view_torque(w.sim)[1] == 0);
+    proxy_world_fini(&w);
+}
+
 static void before_the_first_command_the_scene_rules(void **state) {
     (void)state;
     proxy_world w;
@@ -320,6 +334,7 @@ int main(void) {
         cmocka_unit_test(motors_by_name_follow_profiles_and_lose_their_power),
         cmocka_unit_test(the_locomotor_drives_a_distance_and_turns_by_an_angle),
         cmocka_unit_test(the_navigator_goes_along_its_points),
+        cmocka_unit_test(an_empty_battery_leaves_the_drives_without_torque),
         cmocka_unit_test(before_the_first_command_the_scene_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
