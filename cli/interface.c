@@ -60,6 +60,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
             printf("keeps its last command\n");
         }
         print_topics(d);
+        if (d->has_services) printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
         print_link("uplink", &d->uplink);
         print_link("downlink", &d->downlink);
         print_wheels(d);
@@ -115,6 +116,7 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_text(json, "node", d->node);
         cli_json_text(json, "base", d->base_frame);
         cli_json_number(json, "timeout", d->timeout);
+        cli_json_bool(json, "services", d->has_services);
         cli_json_begin_short(json, "rates", '{');
         for (int i = 0; i < US_TOPIC_COUNT; i++) cli_json_number(json, us_topic_kind_name((us_topic_kind)i), d->rate[i]);
         cli_json_end(json);

@@ -32,7 +32,7 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
   install(TARGETS understudy_fastdds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/understudy)
 
   # What the tests need is built with them.
-  foreach(test bus_fastdds network_topics network_commands network_graph)
+  foreach(test bus_fastdds network_topics network_commands network_graph network_services)
     if(TARGET e2e_test_${test})
       add_dependencies(e2e_test_${test} understudy_fastdds)
     endif()
@@ -48,11 +48,16 @@ if(US_FASTDDS AND US_FASTDDS_INCLUDE AND US_FASTRTPS_LIBRARY AND US_FASTCDR_LIBR
       get_filename_component(package ${idl} NAME_WE)
       list(APPEND us_peer_generated ${us_peer_dir}/${package}.cxx ${us_peer_dir}/${package}PubSubTypes.cxx)
       string(APPEND us_peer_includes "#include \"${package}PubSubTypes.h\"\n")
-      # Every struct of the IDL is a topic type.
+      # Every struct of the IDL is a topic type; its modules are the package, and msg or srv.
+      file(STRINGS ${idl} modules REGEX "^module ")
+      list(GET modules 0 module)
+      string(REGEX REPLACE "^module +([a-z0-9_]+).*" "\\1" module "${module}")
+      list(GET modules 1 kind)
+      string(REGEX REPLACE "^module +([a-z0-9_]+).*" "\\1" kind "${kind}")
       file(STRINGS ${idl} structs REGEX "^ *struct ")
       foreach(line ${structs})
         string(REGEX REPLACE "^ *struct +([A-Za-z0-9_]+).*" "\\1" name "${line}")
-        string(APPEND us_peer_list "MESSAGE(${package}, ${name})\n")
+        string(APPEND us_peer_list "MESSAGE(${module}, ${kind}, ${name})\n")
       endforeach()
     endforeach()
     file(CONFIGURE OUTPUT ${us_peer_dir}/peer_includes.h CONTENT "${us_peer_includes}" @ONLY)

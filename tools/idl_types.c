@@ -5,7 +5,7 @@
 //
 // It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
-//     module NAME { ... };                 three deep: package, msg, dds_
+//     module NAME { ... };                 three deep: package, msg or srv, dds_
 //     @final struct NAME_ { MEMBERS };
 //     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE, N>, or a struct read before
 #include <ctype.h>
@@ -47,6 +47,7 @@ typedef struct field {
 
 typedef struct type {
     char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
+    bool is_service;                         // half of a service, in module srv: NAME_Request or NAME_Response
     char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
     char c_name[2 * MAX_NAME + 16];          // as idlc calls it
     char snake[MAX_NAME + 8];                // "joint_state"
@@ -253,11 +254,11 @@ static void read_field(lexer *l, type *t) {
     t->n_field++;
 }
 
-// JointState: joint_state; TFMessage: tf_message; PointCloud2: point_cloud2.
+// JointState: joint_state; TFMessage: tf_message; PointCloud2: point_cloud2; MotorGroup_Request: motor_group_request.
 static void make_snake(const char *name, char *out) {
     for (const char *c = name; *c; c++) {
         bool is_upper = isupper((unsigned char)*c) != 0;
-        if (c > name && is_upper && (!isupper((unsigned char)c[-1]) || islower((unsigned char)c[1]))) *out++ = '_';
+        if (c > name && is_upper && c[-1] != '_' && (!isupper((unsigned char)c[-1]) || islower((unsigned char)c[1]))) *out++ = '_';
         *out++ = (char)tolower((unsigned char)*c);
     }
     *out = 0;
@@ -272,19 +273,22 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     expect(l, "@");
     expect(l, "final");
     expect(l, "struct");
-    if (n_module != 3 || strcmp(modules[1], "msg") != 0 || strcmp(modules[2], "dds_") != 0) fail(l, "a struct stands in module PACKAGE::msg::dds_");
+    bool is_service = n_module == 3 && strcmp(modules[1], "srv") == 0;
+    if (n_module != 3 || (!is_service && strcmp(modules[1], "msg") != 0) || strcmp(modules[2], "dds_") != 0)
+        fail(l, "a struct stands in module PACKAGE::msg::dds_ or PACKAGE::srv::dds_");
     if (n_type == MAX_TYPE) fail(l, "too many types");
     type *t = &types[n_type];
     t->depth = 1;
+    t->is_service = is_service;
     copy_name(t->package, sizeof t->package, modules[0]);
     char name[MAX_NAME], snake[2 * MAX_NAME];
     read_name(l, name, sizeof name);
     size_t n = strlen(name);
     if (name[n - 1] != '_') die("%s:%d: the name of struct %s must end with _", l->file, l->line, name);
-    snprintf(t->c_name, sizeof t->c_name, "%s_msg_dds__%s", modules[0], name);
+    snprintf(t->c_name, sizeof t->c_name, "%s_%s_dds__%s", modules[0], modules[1], name);
     name[n - 1] = 0;
     copy_name(t->name, sizeof t->name, name);
-    snprintf(t->full, sizeof t->full, "%s/msg/%s", modules[0], name);
+    snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);
     make_snake(name, snake);
     if (snprintf(t->snake, sizeof t->snake, "%s%s", is_humble(t) ? "humble_" : "", snake) >= (int)sizeof t->snake)
         fail(l, "a shorter name is expected");
@@ -488,14 +492,15 @@ static void add_table(text *out) {
         const type *t = &types[i];
         bool is_inside[MAX_TYPE] = {false};
         mark_inner(i, is_inside);
-        // The layout of before Iron shares its name on the wire with today's, and is older than hashes.
+        // The layout of before Iron shares its name on the wire with today's, and is older than hashes. A service has one hash for all its parts,
+        // with an event that nobody sends: ROS 2 takes endpoints without.
         int n_package = (int)strlen(t->package) - (is_humble(t) ? 7 : 0);
         char hash[80] = "";
-        if (!is_humble(t)) make_hash(i, is_inside, hash, sizeof hash);
+        if (!is_humble(t) && !t->is_service) make_hash(i, is_inside, hash, sizeof hash);
         clear(&schema);
         add_schema(&schema, i, is_inside);
-        add(out, "    {.name = \"%s\",\n     .dds_name = \"%.*s::msg::dds_::%s_\",\n     .hash = \"%s\",\n     .schema =", t->full, n_package,
-            t->package, t->name, hash);
+        add(out, "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     .schema =", t->full, n_package,
+            t->package, t->is_service ? "srv" : "msg", t->name, hash);
         add_literal(out, schema.s ? schema.s : "");
         add(out, ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = _Alignof(%s),\n", t->snake,
             t->n_field, t->c_name, t->c_name);

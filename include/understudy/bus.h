@@ -36,9 +36,10 @@ typedef struct us_bus_def {
 
 // Defaults: cyclone, domain 0, loopback only.
 US_API us_bus_def us_bus_def_default(void);
-// Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST, SUBNET, OFF, SYSTEM_DEFAULT), ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION
-// (rmw_cyclonedds_cpp, rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def. Texts it makes stand in `text` (cap bytes).
-// CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the variable and what it may be.
+// Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST, SUBNET, OFF, SYSTEM_DEFAULT),
+// ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION (rmw_cyclonedds_cpp, rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def.
+// Texts it makes stand in `text` (cap bytes). CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the variable and
+// what it may be.
 US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err);
 
 US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);

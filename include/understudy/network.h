@@ -75,6 +75,7 @@ typedef struct us_network_def {
     const char *node;          // default "driver"
     const char *base_frame;    // full name of the link whose motion odometry tells; default: the root link
     double rate[US_TOPIC_COUNT];  // Hz; at most one sample a step is sent, whatever the rate
+    bool has_services;            // the rover services as requests and replies too, as rmw_cyclonedds has them; default false
     double timeout;               // s: a motion command older than this stops the robot; 0: never; default 0.5
     us_locomotion locomotion;
     int32_t n_wheel;

@@ -48,7 +48,8 @@ US_API void us_proxy_publish(us_proxy *proxy, us_sim *sim);
 US_API int32_t us_proxy_n_robot(const us_proxy *proxy);
 US_API const char *us_proxy_robot_name(const us_proxy *proxy, int32_t robot);  // NULL for a bad index
 US_API int32_t us_proxy_find_robot(const us_proxy *proxy, const char *name);   // -1 when there is none
-// The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type` may be NULL.
+// The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type` may be NULL. Requests (has_services of
+// us_network_def) stand under the name of their service.
 US_API const char *us_proxy_command_topic(const us_proxy *proxy, int32_t robot, int32_t i, const us_message_type **out_type);
 
 // A command as if it had come from the network. It enters at the next tick boundary. US_ERR_NAME for a topic and type that no robot listens to,

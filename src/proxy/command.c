@@ -417,39 +417,87 @@ static void answer(usi_service_state *service, uint32_t sequence, bool is_taken,
     if (!is_taken) snprintf(service->message, sizeof service->message, "%.150s", why);
 }
 
-usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length) {
+// Commands to the rover services, from a topic or in a request.
+static bool serve_motors(inbox *in, const us_msg_motor_group_command *m) {
+    bool is_taken = take_motors(in, m);
+    answer(&in->s->motors, m->sequence, is_taken, in->why);
+    return is_taken;
+}
+
+static bool serve_locomotor(inbox *in, const us_msg_locomotor_command *m) {
+    bool is_taken = take_locomotor(in, m);
+    answer(&in->s->locomotor, m->sequence, is_taken, in->why);
+    return is_taken;
+}
+
+static bool serve_pose(inbox *in, const us_msg_pose_estimator_command *m) {
+    bool is_taken = take_pose(in, m);
+    answer(&in->s->pose, m->sequence, is_taken, in->why);
+    return is_taken;
+}
+
+static bool serve_navigator(inbox *in, const us_msg_navigator_command *m) {
+    bool is_taken = take_navigator(in, m);
+    answer(&in->s->navigator, m->sequence, is_taken, in->why);
+    return is_taken;
+}
+
+// Every request begins with who asks and with which number.
+static void note_request(usi_reply *reply, int32_t topic, uint64_t guid, int64_t seq) {
+    reply->service = topic - USI_COMMAND_ASK;
+    reply->guid = guid;
+    reply->seq = seq;
+}
+
+static bool take_message(inbox *in, int32_t topic, const void *m, usi_reply *reply) {
+    switch ((usi_command_topic)topic) {
+    case USI_COMMAND_TWIST: return take_twist(in, m);
+    case USI_COMMAND_TWIST_STAMPED: return take_twist(in, &((const us_msg_twist_stamped *)m)->twist);
+    case USI_COMMAND_TRAJECTORY: return take_trajectory(in, m);
+    case USI_COMMAND_JOINTS: return take_joints(in, m);
+    case USI_COMMAND_MOTORS: return serve_motors(in, m);
+    case USI_COMMAND_LOCOMOTOR: return serve_locomotor(in, m);
+    case USI_COMMAND_POSE: return serve_pose(in, m);
+    case USI_COMMAND_NAVIGATOR: return serve_navigator(in, m);
+    case USI_COMMAND_MOTOR_TEXT: return take_motor_text(in, m);
+    case USI_COMMAND_ASK_MOTORS: {
+        const us_msg_motor_group_request *q = m;
+        note_request(reply, topic, q->guid, q->seq);
+        return serve_motors(in, &q->command);
+    }
+    case USI_COMMAND_ASK_LOCOMOTOR: {
+        const us_msg_locomotor_request *q = m;
+        note_request(reply, topic, q->guid, q->seq);
+        return serve_locomotor(in, &q->command);
+    }
+    case USI_COMMAND_ASK_POSE: {
+        const us_msg_pose_estimator_request *q = m;
+        note_request(reply, topic, q->guid, q->seq);
+        return serve_pose(in, &q->command);
+    }
+    case USI_COMMAND_ASK_NAVIGATOR: {
+        const us_msg_navigator_request *q = m;
+        note_request(reply, topic, q->guid, q->seq);
+        return serve_navigator(in, &q->command);
+    }
+    default: return false;
+    }
+}
+
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length,
+                                   usi_reply *out_reply) {
     inbox in = {.r = r, .sim = sim, .s = s};
     us_error err = {0};
     const void *m = NULL;
     bool is_taken = false;
+    *out_reply = (usi_reply){.service = -1};
     if (us_message_decode(usi_command_type(topic), bytes, length, r->proxy->decoded, r->proxy->n_decoded, &m, &err)) {
         refuse(&in, "%.140s", err.message);
     } else {
-        switch ((usi_command_topic)topic) {
-        case USI_COMMAND_TWIST: is_taken = take_twist(&in, m); break;
-        case USI_COMMAND_TWIST_STAMPED: is_taken = take_twist(&in, &((const us_msg_twist_stamped *)m)->twist); break;
-        case USI_COMMAND_TRAJECTORY: is_taken = take_trajectory(&in, m); break;
-        case USI_COMMAND_JOINTS: is_taken = take_joints(&in, m); break;
-        case USI_COMMAND_MOTORS:
-            is_taken = take_motors(&in, m);
-            answer(&s->motors, ((const us_msg_motor_group_command *)m)->sequence, is_taken, in.why);
-            break;
-        case USI_COMMAND_LOCOMOTOR:
-            is_taken = take_locomotor(&in, m);
-            answer(&s->locomotor, ((const us_msg_locomotor_command *)m)->sequence, is_taken, in.why);
-            break;
-        case USI_COMMAND_POSE:
-            is_taken = take_pose(&in, m);
-            answer(&s->pose, ((const us_msg_pose_estimator_command *)m)->sequence, is_taken, in.why);
-            break;
-        case USI_COMMAND_NAVIGATOR:
-            is_taken = take_navigator(&in, m);
-            answer(&s->navigator, ((const us_msg_navigator_command *)m)->sequence, is_taken, in.why);
-            break;
-        case USI_COMMAND_MOTOR_TEXT: is_taken = take_motor_text(&in, m); break;
-        default: break;
-        }
+        is_taken = take_message(&in, topic, m, out_reply);
     }
+    out_reply->is_accepted = is_taken;
+    if (!is_taken) memcpy(out_reply->message, in.why, sizeof in.why);
     s->n_command += is_taken;
     s->n_refused += !is_taken;
     if (is_taken) return USI_MOTOR_GOOD;

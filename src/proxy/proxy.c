@@ -76,6 +76,16 @@ static bool has_topic(const usi_robot *r, us_topic_kind topic) {
     }
 }
 
+static const us_message_type *reply_type(int32_t request) {
+    switch ((usi_command_topic)request) {
+    case USI_COMMAND_ASK_MOTORS: return usi_type_motor_group_response;
+    case USI_COMMAND_ASK_LOCOMOTOR: return usi_type_locomotor_response;
+    case USI_COMMAND_ASK_POSE: return usi_type_pose_estimator_response;
+    case USI_COMMAND_ASK_NAVIGATOR: return usi_type_navigator_response;
+    default: return NULL;
+    }
+}
+
 static bool has_command(const usi_robot *r, int32_t topic) {
     bool has_wheels = r->locomotion.n_wheel > 0;
     switch ((usi_command_topic)topic) {
@@ -85,6 +95,10 @@ static bool has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_POSE:
     case USI_COMMAND_NAVIGATOR: return has_wheels;
     case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
+    case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+    case USI_COMMAND_ASK_POSE:
+    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && has_wheels;
     default: return r->n_drive > 0;
     }
 }
@@ -137,7 +151,7 @@ void us_proxy_destroy(us_proxy *p) {
     }
     usi_outbox_destroy(p->outbox);
     for (int32_t i = 0; i < p->n_robot; i++) {
-        for (int k = 0; k < US_TOPIC_COUNT; k++) {
+        for (int k = 0; k < USI_OUTLET_COUNT; k++) {
             if (p->robot[i].writer[k]) us_writer_remove(p->robot[i].writer[k]);
         }
         if (p->robot[i].mailbox) {
@@ -180,8 +194,10 @@ static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason re
     }
 }
 
-static void take(const usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
-    answer(r, mail, usi_robot_command(r, sim, s, mail->topic, usi_mail_bytes(mail), mail->length));
+static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *mail) {
+    usi_reply reply;
+    answer(r, mail, usi_robot_command(r, sim, s, mail->topic, usi_mail_bytes(mail), mail->length, &reply));
+    usi_robot_reply(r->proxy, r, sim, s, &reply);
 }
 
 static void record_command(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
@@ -271,6 +287,42 @@ static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
     return usi_motor_server_create(&def, &r->motors, err);
 }
 
+static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
+    us_status status = US_OK;
+    char topic[300];
+    for (int i = 0; i < USI_COMMAND_ASK && !status; i++) {
+        if (!has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
+        // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
+        if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
+        inlets[i] = (inlet){r, i};
+        topic_name(r, usi_command_name(i), topic, sizeof topic);
+        us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
+        status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[i], &r->reader[i], err);
+    }
+    return status;
+}
+
+// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the way out: who finds the way in is
+// answered.
+static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
+    static const us_qos qos = {.is_reliable = true, .depth = 100};
+    us_status status = US_OK;
+    char name[300], topic[320];
+    for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
+        int ask = USI_COMMAND_ASK + i;
+        if (!has_command(r, ask)) continue;
+        inlets[ask] = (inlet){r, ask};
+        topic_name(r, usi_command_name(ask), name, sizeof name);
+        snprintf(topic, sizeof topic, "rr%sReply", name);
+        us_topic_def def = {topic, reply_type(ask), qos, node};
+        status = us_bus_add_writer(p->bus, &def, &r->writer[US_TOPIC_COUNT + i], err);
+        snprintf(topic, sizeof topic, "rq%sRequest", name);
+        def.type = usi_command_type(ask);
+        if (!status) status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[ask], &r->reader[ask], err);
+    }
+    return status;
+}
+
 static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     int32_t node = -1;
     char namespace_[300], topic[300];
@@ -284,20 +336,8 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     }
     inlet *inlets = usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *inlets, _Alignof(inlet));
     if (!inlets && !status) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
-    for (int i = 0; i < USI_COMMAND_COUNT && !status; i++) {
-        if (!has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
-        // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
-        if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
-        inlets[i] = (inlet){r, i};
-        topic_name(r, usi_command_name(i), topic, sizeof topic);
-        us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
-        status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[i], &r->reader[i], err);
-        // Fast DDS allows one type per topic: on that vendor cmd_vel is Twist.
-        if (status && i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) {
-            if (err) *err = (us_error){0};
-            status = US_OK;
-        }
-    }
+    if (!status) status = take_commands(p, r, node, inlets, err);
+    if (!status) status = offer_services(p, r, node, inlets, err);
     return status ? status : connect_motors(p, r, err);
 }
 

@@ -297,71 +297,113 @@ static void tell_diagnostics(pen *w) {
 
 // ---------------------------------------------------------------- rover services
 
-static void tell_motors(pen *w) {
+// Of each service: what its status says now. Those of robots without drives or wheels have nothing to say.
+
+static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     const usi_robot *r = w->r;
-    if (r->n_drive == 0) return;
-    us_msg_motor_group_status m = {0};
-    head(w, &m.header, r->base_frame);
-    TAKE(w, m.motors, r->n_drive);
-    if (m.motors._length == 0) return;
-    m.sequence = w->s->motors.sequence;
-    m.result = w->s->motors.state == 4;
-    m.message = text(w->s->motors.message);
+    memset(m, 0, sizeof *m);
+    head(w, &m->header, r->base_frame);
+    TAKE(w, m->motors, r->n_drive);
+    if (r->n_drive == 0 || m->motors._length == 0) return false;
+    m->sequence = w->s->motors.sequence;
+    m->result = w->s->motors.state == 4;
+    m->message = text(w->s->motors.message);
     const usi_drive_state *d = (const usi_drive_state *)(const void *)((const char *)w->s + r->drives_at);
     const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
     for (int32_t k = 0; k < r->n_drive; k++) {
         const usi_robot_joint *j = &r->joint[r->drive[k].joint];
-        m.motors._buffer[k] = (us_msg_motor_state){.name = text(j->name),
-                                                   .position = q[j->q],
-                                                   .velocity = v[j->v],
-                                                   .acceleration = (v[j->v] - d[k].v_before) / w->p->step,
-                                                   .torque = torque[r->drive[k].index],
-                                                   .powered = !d[k].is_off,
-                                                   .fault = text("")};
+        m->motors._buffer[k] = (us_msg_motor_state){.name = text(j->name),
+                                                    .position = q[j->q],
+                                                    .velocity = v[j->v],
+                                                    .acceleration = (v[j->v] - d[k].v_before) / w->p->step,
+                                                    .torque = torque[r->drive[k].index],
+                                                    .powered = !d[k].is_off,
+                                                    .fault = text("")};
     }
-    send_topic(w, US_TOPIC_MOTOR_STATUS, usi_type_motor_group_status, &m);
+    return true;
 }
 
-static void tell_locomotor(pen *w) {
+static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
     const usi_robot_state *s = w->s;
-    if (w->r->locomotion.n_wheel == 0) return;
-    us_msg_locomotor_status m = {.sequence = s->locomotor.sequence,
-                                 .state = s->locomotor.state,
-                                 .message = text(s->locomotor.message),
-                                 .speed = s->odom_v[0],
-                                 .side_speed = s->odom_v[1],
-                                 .turn_rate = s->odom_v[2],
-                                 .distance = s->done};
-    head(w, &m.header, w->r->base_frame);
-    send_topic(w, US_TOPIC_LOCOMOTOR_STATUS, usi_type_locomotor_status, &m);
+    *m = (us_msg_locomotor_status){.sequence = s->locomotor.sequence,
+                                   .state = s->locomotor.state,
+                                   .message = text(s->locomotor.message),
+                                   .speed = s->odom_v[0],
+                                   .side_speed = s->odom_v[1],
+                                   .turn_rate = s->odom_v[2],
+                                   .distance = s->done};
+    head(w, &m->header, w->r->base_frame);
+    return w->r->locomotion.n_wheel > 0;
 }
 
-static void tell_pose(pen *w) {
+static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
     const usi_robot_state *s = w->s;
-    if (w->r->locomotion.n_wheel == 0) return;
-    us_msg_pose_estimator_status m = {
+    *m = (us_msg_pose_estimator_status){
         .sequence = s->pose.sequence, .state = s->pose.state == 4 ? 1 : s->pose.state, .message = text(s->pose.message)};
     double pose[3];
     usi_odometry_compose(s->pose_offset, s->odom, pose);
-    head(w, &m.header, "map");
-    m.pose.pose = pose_of_plane(pose);
-    m.twist.twist.linear.x = s->odom_v[0];
-    m.twist.twist.linear.y = s->odom_v[1];
-    m.twist.twist.angular.z = s->odom_v[2];
-    odometry_covariance(m.pose.covariance, m.twist.covariance);
-    send_topic(w, US_TOPIC_POSE_STATUS, usi_type_pose_estimator_status, &m);
+    head(w, &m->header, "map");
+    m->pose.pose = pose_of_plane(pose);
+    m->twist.twist.linear.x = s->odom_v[0];
+    m->twist.twist.linear.y = s->odom_v[1];
+    m->twist.twist.angular.z = s->odom_v[2];
+    odometry_covariance(m->pose.covariance, m->twist.covariance);
+    return w->r->locomotion.n_wheel > 0;
 }
 
-static void tell_navigator(pen *w) {
+static bool make_navigator(pen *w, us_msg_navigator_status *m) {
     const usi_robot_state *s = w->s;
-    if (w->r->locomotion.n_wheel == 0) return;
-    us_msg_navigator_status m = {
+    *m = (us_msg_navigator_status){
         .sequence = s->navigator.sequence, .state = s->navigator.state, .message = text(s->navigator.message), .waypoint = (uint32_t)s->next_route};
     double pose[3];
     usi_odometry_compose(s->pose_offset, s->odom, pose);
-    if (s->next_route < s->n_route) m.distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
-    head(w, &m.header, "map");
-    send_topic(w, US_TOPIC_NAVIGATOR_STATUS, usi_type_navigator_status, &m);
+    if (s->next_route < s->n_route) m->distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
+    head(w, &m->header, "map");
+    return w->r->locomotion.n_wheel > 0;
+}
+
+static void tell_motors(pen *w) {
+    us_msg_motor_group_status m;
+    if (make_motors(w, &m)) send_topic(w, US_TOPIC_MOTOR_STATUS, usi_type_motor_group_status, &m);
+}
+
+static void tell_locomotor(pen *w) {
+    us_msg_locomotor_status m;
+    if (make_locomotor(w, &m)) send_topic(w, US_TOPIC_LOCOMOTOR_STATUS, usi_type_locomotor_status, &m);
+}
+
+static void tell_pose(pen *w) {
+    us_msg_pose_estimator_status m;
+    if (make_pose(w, &m)) send_topic(w, US_TOPIC_POSE_STATUS, usi_type_pose_estimator_status, &m);
+}
+
+static void tell_navigator(pen *w) {
+    us_msg_navigator_status m;
+    if (make_navigator(w, &m)) send_topic(w, US_TOPIC_NAVIGATOR_STATUS, usi_type_navigator_status, &m);
+}
+
+void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply) {
+    if (reply->service < 0 || !r->writer[US_TOPIC_COUNT + reply->service]) return;
+    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim))};
+    int32_t outlet = US_TOPIC_COUNT + reply->service;
+    char *message = text(reply->message);
+    us_msg_motor_group_response motors = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_locomotor_response locomotor = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_pose_estimator_response pose = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_navigator_response navigator = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    bool is_made = false;
+    const us_message_type *type = NULL;
+    const void *m = NULL;
+    switch ((usi_command_topic)(USI_COMMAND_ASK + reply->service)) {
+    case USI_COMMAND_ASK_MOTORS: type = usi_type_motor_group_response, m = &motors, is_made = make_motors(&w, &motors.status); break;
+    case USI_COMMAND_ASK_LOCOMOTOR: type = usi_type_locomotor_response, m = &locomotor, is_made = make_locomotor(&w, &locomotor.status); break;
+    case USI_COMMAND_ASK_POSE: type = usi_type_pose_estimator_response, m = &pose, is_made = make_pose(&w, &pose.status); break;
+    case USI_COMMAND_ASK_NAVIGATOR: type = usi_type_navigator_response, m = &navigator, is_made = make_navigator(&w, &navigator.status); break;
+    default: break;
+    }
+    if (!is_made) return;
+    encode_and_send(p, r->writer[outlet], -1, r, outlet, type, m, w.time);
+    usi_outbox_ring(p->outbox);
 }
 
 // ---------------------------------------------------------------- all

@@ -244,7 +244,7 @@ static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_p
     r->name = g->name;
     r->network = us_spec_view_network(p->spec, group);
     r->root.i = r->floating.i = -1;
-    for (int i = 0; i < US_TOPIC_COUNT; i++) r->channel[i] = -1;
+    for (int i = 0; i < USI_OUTLET_COUNT; i++) r->channel[i] = -1;
     r->command_channel = -1;
     r->description = read_description(p, g->file);
     us_status status = make_joints(p, r, group);

@@ -21,7 +21,11 @@
     X(USI_COMMAND_LOCOMOTOR, "locomotor/command", usi_type_locomotor_command)      \
     X(USI_COMMAND_POSE, "pose_estimator/command", usi_type_pose_estimator_command) \
     X(USI_COMMAND_NAVIGATOR, "navigator/command", usi_type_navigator_command)      \
-    X(USI_COMMAND_MOTOR_TEXT, "motors", usi_type_string)
+    X(USI_COMMAND_MOTOR_TEXT, "motors", usi_type_string)                           \
+    X(USI_COMMAND_ASK_MOTORS, "motor_group", usi_type_motor_group_request)         \
+    X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor", usi_type_locomotor_request)          \
+    X(USI_COMMAND_ASK_POSE, "pose_estimator", usi_type_pose_estimator_request)     \
+    X(USI_COMMAND_ASK_NAVIGATOR, "navigator", usi_type_navigator_request)
 
 typedef enum usi_command_topic {
 #define USI_COMMAND_ENUM(code, name, type) code,
@@ -29,6 +33,9 @@ typedef enum usi_command_topic {
 #undef USI_COMMAND_ENUM
         USI_COMMAND_COUNT
 } usi_command_topic;
+
+// The last four are requests, each answered by a reply. Their names are those of the services.
+enum { USI_COMMAND_ASK = USI_COMMAND_ASK_MOTORS, USI_SERVICE_COUNT = USI_COMMAND_COUNT - USI_COMMAND_ASK };
 
 const char *usi_command_name(int32_t topic);
 const us_message_type *usi_command_type(int32_t topic);
@@ -39,6 +46,7 @@ enum {
     USI_REFUSAL_MAX = 160,
     USI_UPLINK_SIZE = 64 * 1024,
     USI_MAX_WHEEL = 16,
+    USI_OUTLET_COUNT = US_TOPIC_COUNT + USI_SERVICE_COUNT,  // what it says: topics, then replies
 };
 
 // ---------------------------------------------------------------- what never changes
@@ -89,9 +97,9 @@ typedef struct usi_robot {
     size_t state_at, state_size, drives_at, times_at, positions_at, velocities_at, uplink_at;
     // The outside.
     usi_mailbox *mailbox;
-    us_writer *writer[US_TOPIC_COUNT];
+    us_writer *writer[USI_OUTLET_COUNT];
     us_reader *reader[USI_COMMAND_COUNT];
-    int32_t channel[US_TOPIC_COUNT], command_channel;
+    int32_t channel[USI_OUTLET_COUNT], command_channel;  // replies have none: statuses are recorded, and who asked is not there in a replay
     usi_motor_server *motors;
     char topic_text[300];  // us_proxy_command_topic
     usi_link_head downlink_head;
@@ -197,8 +205,19 @@ struct us_proxy {
 us_status usi_robots_make(us_proxy *p, us_error *err);
 void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
-// command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of the motor protocol.
-usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length);
+// What a request is answered, beside the status.
+typedef struct usi_reply {
+    int32_t service;  // counted from USI_COMMAND_ASK; -1: nobody asked
+    uint64_t guid;    // of the client, and the number of its request
+    int64_t seq;
+    bool is_accepted;
+    char message[USI_REFUSAL_MAX];
+} usi_reply;
+
+// command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of the motor protocol. A request
+// that cannot be read has no number and so no reply.
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length,
+                                   usi_reply *out_reply);
 
 // control.c: one tick of the firmware.
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
@@ -207,6 +226,8 @@ void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
 // publish.c: the samples of a robot that are due.
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first);
+// Answers a request with the status of now. Nothing without a network.
+void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply);
 // A sample on its way: recorded, and sent to the writer. The robot's may be delayed on the downlink (topic >= 0).
 void usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type, const void *message, int64_t time);
 

@@ -124,6 +124,7 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     bool is_enabled = true;
     usi_look look = usi_look_at(node);
     status = usi_xml_bool(r, node, "enabled", false, &is_enabled);
+    if (!status) status = usi_xml_bool(r, node, "services", false, &d->has_services);
     if (!status) status = usi_look_positive(r, &look, "timeout", USI_TIME, false, &d->timeout);
     if (!status) status = read_names(r, group, node, d);
     if (!status) status = read_topics(r, node, d);

@@ -10,7 +10,8 @@
 
 #include "proxy_world.h"
 
-static const char *const radio = "<network><uplink delay='30 ms' jitter='40 ms' loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
+static const char *const radio =
+    "<network services='true'><uplink delay='30 ms' jitter='40 ms' loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
 
 // Commands of many kinds at fixed ticks.
 static void command_at(proxy_world *w, int tick) {
@@ -23,6 +24,10 @@ static void command_at(proxy_world *w, int tick) {
     if (tick == 700) {
         us_msg_locomotor_command m = {.header.frame_id = TEXT(""), .sequence = 3, .mode = 2, .speed = 0.4, .distance = 0.2};
         proxy_world_post(w, "/k10/locomotor/command", usi_type_locomotor_command, &m);
+    }
+    if (tick % 300 == 95) {
+        us_msg_locomotor_request m = {.guid = 9, .seq = tick, .command = {.header.frame_id = usi_text(""), .sequence = 4, .mode = 1, .speed = 0.2}};
+        assert_int_equal(proxy_world_post(w, "/k10/locomotor", usi_type_locomotor_request, &m), US_OK);
     }
 }
 

@@ -130,18 +130,18 @@ int main(int n, char **arguments) {
     }
     std::vector<std::unique_ptr<Echo>> echoes;
     bool is_good = true;
-    const auto add = [&](fast::TopicDataType *type, std::string package, std::string name) {
+    const auto add = [&](fast::TopicDataType *type, std::string package, const std::string &kind, std::string name) {
         name.pop_back();  // the _ at the end
         const std::string topic = package + "_" + name;
         const std::string humble = "_humble";
         const bool is_humble = package.size() > humble.size() && package.compare(package.size() - humble.size(), humble.size(), humble) == 0;
         if (is_humble) package.resize(package.size() - humble.size());
         const Side &side = sides[is_humble];
-        auto echo = make_echo(side.participant, side.publisher, side.subscriber, type, topic, package + "::msg::dds_::" + name + "_");
+        auto echo = make_echo(side.participant, side.publisher, side.subscriber, type, topic, package + "::" + kind + "::dds_::" + name + "_");
         is_good = is_good && echo;
         if (echo) echoes.push_back(std::move(echo));
     };
-#define MESSAGE(package, name) add(new package::msg::dds_::name##PubSubType(), #package, #name);
+#define MESSAGE(package, kind, name) add(new package::kind::dds_::name##PubSubType(), #package, #kind, #name);
 #include "peer_list.h"
 #undef MESSAGE
     if (!is_good) return 1;

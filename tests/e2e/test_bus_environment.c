@@ -1,8 +1,8 @@
 // Where on the network a program belongs, as the environment of ROS 2 says it.
 #include "test_bus_support.h"
 
-static const char *const names[] = {"ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "ROS_LOCALHOST_ONLY",
-                                    "CYCLONEDDS_URI", "ROS_DISTRO"};
+static const char *const names[] = {
+    "ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "ROS_LOCALHOST_ONLY", "CYCLONEDDS_URI", "ROS_DISTRO"};
 enum { N_NAME = sizeof names / sizeof names[0] };
 
 static int clear_environment(void **state) {
@@ -192,7 +192,7 @@ static void bad_settings_of_cyclone_are_told(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(nothing_set_means_this_machine_and_domain_0, clear_environment),
     cmocka_unit_test_setup(good_values_are_taken, clear_environment),
-cmocka_unit_test_setup(the_release_of_ros_decides_how_long_ids_are, clear_environment),
+    cmocka_unit_test_setup(the_release_of_ros_decides_how_long_ids_are, clear_environment),
     cmocka_unit_test_setup(bad_values_are_named_with_what_they_may_be, clear_environment),
     cmocka_unit_test_setup(peers_are_split_and_localhost_only_drops_them, clear_environment),
     cmocka_unit_test_setup(peers_that_are_listed_are_found, clear_environment),

@@ -101,6 +101,22 @@ static void warnings_name_file_line_and_remedy(void **state) {
     assert_has(b.out, "(10 steps)");
 }
 
+static void check_says_whether_services_answer_requests(void **state) {
+    (void)state;
+    write_text("doubtful.urdf", doubtful_robot);
+    for (int is_on = 0; is_on < 2; is_on++) {
+        write_text("asked.xml", is_on ? "<scene version='1'><robot name='r' file='doubtful.urdf'><network services='true'/></robot></scene>"
+                                      : "<scene version='1'><robot name='r' file='doubtful.urdf'/></scene>");
+        outcome a = run("check asked.xml");
+        assert_code(a, 0);
+        assert_int_equal(strstr(a.out, "answers requests to its services") != NULL, is_on);
+        outcome b = run("check asked.xml --json");
+        cJSON *json = parse_json(b.out);
+        assert_int_equal(cJSON_IsTrue(member(cJSON_GetArrayItem(member(json, "network"), 0), "services")), is_on);
+        cJSON_Delete(json);
+    }
+}
+
 static void errors_name_file_and_line(void **state) {
     (void)state;
     write_text("broken.xml", "<scene version=\"1\">\n  <object name=\"o\">\n    <link nam=\"l\"/>\n  </object>\n</scene>\n");
@@ -213,6 +229,7 @@ int main(void) {
         cmocka_unit_test(check_takes_parameters),
         cmocka_unit_test(check_as_json_says_the_same),
         cmocka_unit_test(warnings_name_file_line_and_remedy),
+        cmocka_unit_test(check_says_whether_services_answer_requests),
         cmocka_unit_test(errors_name_file_and_line),
         cmocka_unit_test(base_may_float_or_be_fixed),
         cmocka_unit_test(every_shipped_scene_passes_check_and_info),

@@ -72,6 +72,7 @@ static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_defau
     assert_string_equal(d->node, "driver");
     assert_string_equal(d->base_frame, "cart/base");
     near(d->timeout, 0.5);
+    assert_false(d->has_services);
     assert_int_equal(d->locomotion, US_LOCOMOTION_NONE);
     assert_int_equal(d->n_wheel + d->n_motor + d->motor_port, 0);
     near(d->battery_capacity, 0);
@@ -108,7 +109,7 @@ static void the_rover_of_the_first_scene_is_read_as_it_is_written(void **state) 
 
 static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     (void)state;
-    us_spec *spec = load_cart("<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms'>"
+    us_spec *spec = load_cart("<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms' services='true'>"
                               "<topic name='odom' rate='20 Hz'/><topic name='imu/data' rate='0.4 kHz'/><topic name='tf' rate='0'/>"
                               "<uplink delay='1.3 s' jitter='100 ms' loss='0.02' bandwidth='1.5 kB/s' outages='10 20 50 60 s'/>"
                               "<downlink delay='2 s' outages='1 min 90 s'/></network>"
@@ -123,6 +124,7 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     assert_string_equal(d->node, "brain");
     assert_string_equal(d->base_frame, "cart/fork");
     near(d->timeout, 1.5);
+    assert_true(d->has_services);
     near(d->rate[US_TOPIC_ODOM], 20), near(d->rate[US_TOPIC_IMU], 400), near(d->rate[US_TOPIC_TF], 0), near(d->rate[US_TOPIC_TRUTH], 50);
     near(d->uplink.delay, 1.3), near(d->uplink.jitter, 0.1), near(d->uplink.loss, 0.02), near(d->uplink.bandwidth, 1500);
     assert_int_equal(d->uplink.n_outage, 2);

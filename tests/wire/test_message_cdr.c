@@ -63,6 +63,23 @@ static void a_message_without_members_is_one_byte(void **state) {
     decode(usi_type_empty, buf, 5);
 }
 
+// What rmw_cyclonedds puts before a request: the client's id and the number, then the members of the .srv.
+static void a_request_begins_with_the_16_bytes_of_its_client_and_number(void **state) {
+    (void)state;
+    us_msg_pose_estimator_request message = {.guid = 0x0807060504030201u, .seq = 0x1122334455667788, .command.header.frame_id = usi_text("m")};
+    message.command.sequence = 5, message.command.mode = 1;
+    message.command.pose.orientation.w = 1;
+    assert_bytes(buf, encode(usi_type_pose_estimator_request, &message, buf, BUF),
+                 "00010000 0102030405060708 8877665544332211 00000000 00000000 02000000 6d00 0000 05000000 01 000000 "
+                 "0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 000000000000f03f");
+    us_msg_navigator_response reply = {.guid = 1, .seq = 2, .accepted = true, .message = usi_text("")};
+    reply.status.header.frame_id = reply.status.message = usi_text("");
+    reply.status.distance = 1;
+    assert_bytes(buf, encode(usi_type_navigator_response, &reply, buf, BUF),
+                 "00010000 0100000000000000 0200000000000000 01 000000 01000000 00 000000 00000000 00000000 01000000 00 000000 00000000 "
+                 "00 000000 01000000 00 000000 00000000 000000000000f03f");
+}
+
 // ---- every type -------------------------------------------------------------------------------------------------------------
 
 // Runs `check` on n messages of each type.
@@ -291,6 +308,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_aligned_from_the_end_of_the_header),
         cmocka_unit_test(an_empty_sequence_is_its_count_alone),
         cmocka_unit_test(a_message_without_members_is_one_byte),
+        cmocka_unit_test(a_request_begins_with_the_16_bytes_of_its_client_and_number),
         cmocka_unit_test(every_type_comes_back_as_it_went),
         cmocka_unit_test(bytes_are_those_that_cyclone_writes_and_its_big_endian_is_read),
         cmocka_unit_test(too_little_room_is_refused_and_nothing_beyond_it_is_touched),
