@@ -300,11 +300,12 @@ static void the_navigator_goes_along_its_points(void **state) {
 static void an_empty_battery_leaves_the_drives_without_torque(void **state) {
     (void)state;
     proxy_world w;
-    // One second of its idle load.
-    proxy_world_init(&w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
-                         "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400' position='0.5'/><battery capacity='40 "
-                         "J' idle='40 W' voltage='24 V'/>"
-                         "</robot></scene>");
+    // One second of its idle load, against which the work of the motors is little.
+    proxy_world_init(&w,
+                     "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
+                     "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400' position='0.5'/><battery capacity='4 kJ' "
+                     "idle='4 kW' voltage='24 V'/>"
+                     "</robot></scene>");
     proxy_world_step(&w, 500);
     assert_true(us_sim_view_torque(w.sim)[1] != 0);
     proxy_world_step(&w, 600);
