@@ -411,10 +411,12 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     int64_t tick = us_sim_get_tick(sim);
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, tick)};
+    // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them over any period.
+    const int64_t phase = tick + 617 * (int64_t)r->index;
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
         // What is told once comes first of all.
         bool is_once = i == US_TOPIC_TF_STATIC || i == US_TOPIC_ROBOT_DESCRIPTION;
-        if (is_once ? !is_first || r->network->rate[i] <= 0 : !usi_is_due(r->network->rate[i], p->step, tick)) continue;
+        if (is_once ? !is_first || r->network->rate[i] <= 0 : !usi_is_due(r->network->rate[i], p->step, phase)) continue;
         w.used = 0;
         switch ((us_topic_kind)i) {
         case US_TOPIC_JOINT_STATES: tell_joint_states(&w); break;
