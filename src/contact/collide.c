@@ -330,7 +330,8 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         while (old < end && compare_key(old, pair) < 0) old++;
         const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
-        usi_touch t = {.geom_a = is_swapped ? pair->b : pair->a, .geom_b = is_swapped ? pair->a : pair->b, .first = c->n_point};
+        usi_touch t;
+        t.geom_a = is_swapped ? pair->b : pair->a, t.geom_b = is_swapped ? pair->a : pair->b, t.first = c->n_point, t.n = 0;
         const usi_carrier *A = &c->carrier[c->carrier_of[t.geom_a]], *B = &c->carrier[c->carrier_of[t.geom_b]];
         if (before) {
             t.X_AB = relative(A, B);

@@ -26,15 +26,17 @@ void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push) {
         if (!tree->is_free_body) continue;
         const usi_node *n = &m->node[tree->end - 1];
         const double *com = (const double *)&n->com, *I = (const double *)n->I, *inv = (const double *)c->inv_inertia[k->tree];
+        // Single lanes come from memory: out of a register they cost more.
+        const double *x = (const double *)&k->X, *y = (const double *)&k->Y, *z = (const double *)&k->Z;
         usi_v4 X = k->X, Y = k->Y, Z = k->Z, mass = usi_v4_all(com[3]);
         usi_v4 arm = usi_v4_columns(X, Y, Z, com), at = k->p + arm - s->O;
         // About the centre of mass, R I R^T, and its inverse.
         usi_v4 A = usi_v4_columns(X, Y, Z, I), B = usi_v4_columns(X, Y, Z, I + 4), C = usi_v4_columns(X, Y, Z, I + 8);
-        usi_v4 J0 = A * X[0] + B * Y[0] + C * Z[0], J1 = A * X[1] + B * Y[1] + C * Z[1], J2 = A * X[2] + B * Y[2] + C * Z[2];
+        usi_v4 J0 = A * x[0] + B * y[0] + C * z[0], J1 = A * x[1] + B * y[1] + C * z[1], J2 = A * x[2] + B * y[2] + C * z[2];
         A = usi_v4_columns(X, Y, Z, inv), B = usi_v4_columns(X, Y, Z, inv + 4), C = usi_v4_columns(X, Y, Z, inv + 8);
-        b->inv_I[0] = A * X[0] + B * Y[0] + C * Z[0];
-        b->inv_I[1] = A * X[1] + B * Y[1] + C * Z[1];
-        b->inv_I[2] = A * X[2] + B * Y[2] + C * Z[2];
+        b->inv_I[0] = A * x[0] + B * y[0] + C * z[0];
+        b->inv_I[1] = A * x[1] + B * y[1] + C * z[1];
+        b->inv_I[2] = A * x[2] + B * y[2] + C * z[2];
         usi_v4 w = k->w, angular = J0 * usi_v4_lane0(w) + J1 * usi_v4_lane1(w) + J2 * usi_v4_lane2(w);
         usi_v4 moment = gyroscopic(J0, J1, J2, w, angular, h), force = usi_v4_from(m->gravity) * mass;
         if (push->torque) {
@@ -44,11 +46,11 @@ void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push) {
             moment += usi_v4_columns(X, Y, Z, t) - usi_v4_cross(arm, f);
         }
         for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
-            const us_wrench *x = &push->wrench[c->body_of_tree[j]];
+            const us_wrench *given = &push->wrench[c->body_of_tree[j]];
             us_vec3 p = m->body[c->body_of_tree[j]].X_NB.p;
-            usi_v4 f = usi_v4_from(x->f);
+            usi_v4 f = usi_v4_from(given->f);
             force += f;
-            moment += usi_v4_from(x->n) + usi_v4_cross(usi_v4_columns_of(X, Y, Z, p) - arm, f);
+            moment += usi_v4_from(given->n) + usi_v4_cross(usi_v4_columns_of(X, Y, Z, p) - arm, f);
         }
         usi_v4 L = angular + moment * h;
         usi_v4 w_end = b->inv_I[0] * usi_v4_lane0(L) + b->inv_I[1] * usi_v4_lane1(L) + b->inv_I[2] * usi_v4_lane2(L);

@@ -128,6 +128,7 @@ static bool fill_fixed(usi_contacts *c) {
     }
     c->inv_inertia = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
     if (!c->inv_inertia) return false;
+    c->fall_speed = m->step * us_vec3_norm(m->gravity);
     for (int32_t k = 0; k < m->n_tree; k++) {
         if (m->tree[k].is_free_body)
             invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
@@ -235,12 +236,6 @@ static void join(int32_t *root, int32_t a, int32_t b) {
 
 static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->geom[geom].tree; }
 
-// The tree by which a touch belongs to an island.
-static int32_t touched_tree(const usi_contacts *c, const usi_touch *t) {
-    int32_t a = tree_of(c, t->geom_a);
-    return a >= 0 ? a : tree_of(c, t->geom_b);
-}
-
 static void join_trees(usi_contacts *c) {
     const us_model *m = c->model;
     for (int32_t t = 0; t < m->n_tree; t++) c->root[t] = t, c->tree[t].island = -1;
@@ -254,9 +249,10 @@ static void join_trees(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_touch; i++) {
         int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
         if (a >= 0 && b >= 0) join(c->root, a, b);
+        c->touch_tree[i] = a >= 0 ? a : b;
     }
     // -2 marks the roots of islands that something touches.
-    for (int32_t i = 0; i < c->n_touch; i++) c->tree[find_root(c->root, touched_tree(c, &c->touch_now[i]))].island = -2;
+    for (int32_t i = 0; i < c->n_touch; i++) c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
 }
 
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
@@ -276,8 +272,13 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     return USI_ISLAND_BRANCH;
 }
 
-// Copied whole: gcc clears a structure of this size much slower.
-static const usi_island NO_ISLAND = {.least_mass = INFINITY};
+// Member by member: what compilers make of a whole structure of this size is much slower.
+static void clear_island(usi_island *s) {
+    s->n_tree = s->n_body = s->n_block = s->n_point = s->n_iteration = s->refused = s->n_impact = s->round = 0;
+    s->load = s->most_mass = s->share = s->low = s->high = s->low_work = s->high_work = 0;
+    s->least_mass = INFINITY;
+    s->failed = s->is_lagged = false;
+}
 
 void usi_find_islands(usi_contacts *c) {
     const us_model *m = c->model;
@@ -288,7 +289,7 @@ void usi_find_islands(usi_contacts *c) {
         int32_t root = find_root(c->root, t);
         if (root == t && c->tree[t].island == -2) {
             c->tree[t].island = c->n_island;
-            c->island[c->n_island++] = NO_ISLAND;
+            clear_island(&c->island[c->n_island++]);
         }
         c->tree[t].island = c->tree[root].island;
         if (c->tree[t].island < 0) continue;
@@ -299,7 +300,7 @@ void usi_find_islands(usi_contacts *c) {
         s->load += mass * g;
         s->least_mass = mass < s->least_mass ? mass : s->least_mass, s->most_mass = mass > s->most_mass ? mass : s->most_mass;
     }
-    for (int32_t i = 0; i < c->n_touch; i++) c->island[c->tree[touched_tree(c, &c->touch_now[i])].island].n_point += c->touch_now[i].n;
+    for (int32_t i = 0; i < c->n_touch; i++) c->island[c->tree[c->touch_tree[i]].island].n_point += c->touch_now[i].n;
     // A loop's rows are two blocks at most.
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t island = c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
@@ -323,7 +324,7 @@ void usi_find_islands(usi_contacts *c) {
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
-        usi_island *s = &c->island[c->tree[touched_tree(c, t)].island];
+        usi_island *s = &c->island[c->tree[c->touch_tree[i]].island];
         int32_t *order = c->order + s->first_point + s->n_point;
         for (int32_t k = 0; k < t->n; k++) order[k] = t->first + k;
         s->n_point += t->n;

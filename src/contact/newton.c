@@ -107,19 +107,12 @@ static void spread(usi_problem *p, bool is_step) {
     }
 }
 
-// The sums over the lanes of three vectors.
-static inline void sums(usi_v4 x, usi_v4 y, usi_v4 z, double out[3]) {
-    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
-    usi_v4 zz = z + __builtin_shufflevector(z, z, 1, 0, 3, 2);
-    xy += usi_v4_swap_halves(xy), zz += usi_v4_swap_halves(zz);
-    out[0] = xy[0], out[1] = xy[1], out[2] = zz[0];
-}
-
 static inline void row_velocity(const usi_problem *p, const usi_block *k, double u[3]) {
     usi_v4 w = usi_v4_zero(), v = w;
     if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
     if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
-    sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v, u);
+    usi_v4 sums = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
+    u[0] = sums[0], u[1] = sums[1], u[2] = sums[2];
 }
 
 // Momentum of a free body at twist (w, v) about O.
@@ -347,16 +340,24 @@ static void take_step(usi_problem *p) {
     }
 }
 
+// a . b, four at a time: one after the other each sum would wait for the one before.
+static double dot(int32_t n, const double *a, const double *b) {
+    usi_v4 four = usi_v4_zero();
+    double rest = 0;
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) four += *(const loose *)(a + i) * *(const loose *)(b + i);
+    for (; i < n; i++) rest += a[i] * b[i];
+    return usi_v4_sum(four) + rest;
+}
+
 // The Newton step, from the residual in p->x, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
 static bool find_step(usi_problem *p, bool is_anew) {
     p->s->n_iteration++;
     if (is_anew && !usi_newton_matrix(p)) return false;
     memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
     usi_newton_step(p);
-    double slope = 0;
-    for (int32_t i = 0; i < p->n_var; i++) slope += p->kept[i] * p->x[i];
+    p->slope = dot(p->n_var, p->kept, p->x);
     memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
-    p->slope = slope;
     return true;
 }
 
@@ -441,8 +442,7 @@ static bool solve_exact(usi_problem *p) {
         // The first step may be the fall onto contacts that the last velocities did not touch: the balance looks worse then, and the next step lands.
         if (error < last || (i == 0 && error < 4 * last)) continue;
         bad++;
-        double slope = 0;
-        for (int32_t k = 0; k < p->n_var; k++) slope += p->x[k] * p->kept[k];
+        double slope = dot(p->n_var, p->x, p->kept);
         if (!(p->slope < 0 && slope > 0)) continue;
         take_step(p);
         prepare_line(p);
@@ -482,8 +482,7 @@ static bool solve_lagged(usi_problem *p) {
         if (!find_step(p, true)) return false;
         move(p, 1);
         error = balance(p);
-        double slope = 0;
-        for (int32_t k = 0; k < p->n_var; k++) slope += p->x[k] * p->kept[k];
+        double slope = dot(p->n_var, p->x, p->kept);
         if (slope <= -1e-3 * p->slope) continue;
         take_step(p);
         prepare_line(p);
@@ -509,9 +508,9 @@ static bool goes_free(usi_problem *p) {
     return true;
 }
 
-static bool set_up(usi_problem *p, int32_t thread) {
-    usi_contacts *c = p->c;
-    usi_island *s = p->s;
+// What begins at 0 is set one by one: most islands are over before clearing the whole structure would be.
+static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+    p->c = c, p->s = s, p->push = push, p->sparse = NULL, p->holds = false;
     char *at = c->work[thread], *end = at + c->work_size;
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
     p->n_unit = s->n_tree;
@@ -519,7 +518,7 @@ static bool set_up(usi_problem *p, int32_t thread) {
     p->size = usi_take(&at, n_unit * sizeof(int32_t));
     p->n_var = 0;
     p->is_free = true;
-    double mass = 0, hg = c->model->step * us_vec3_norm(c->model->gravity);
+    double mass = 0;
     for (int32_t i = 0; i < s->n_tree; i++) {
         int32_t t = c->members[s->first_tree + i];
         c->tree[t].variable = i;
@@ -529,7 +528,7 @@ static bool set_up(usi_problem *p, int32_t thread) {
         p->is_free = p->is_free && c->model->tree[t].is_free_body;
         mass += c->tree_mass[t];
     }
-    p->weight = hg * hg * mass;
+    p->weight = c->fall_speed * c->fall_speed * mass;
     p->unit_start[s->n_tree] = p->n_var;
     p->x = usi_take(&at, (size_t)(p->n_var + 1) * sizeof(double));
     p->kept = usi_take(&at, (size_t)p->n_var * sizeof(double));
@@ -546,8 +545,8 @@ static bool set_up(usi_problem *p, int32_t thread) {
 }
 
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
-    usi_problem p = {.c = c, .s = s, .push = push};
-    if (!set_up(&p, thread)) {
+    usi_problem p;
+    if (!set_up(&p, c, s, push, thread)) {
         s->failed = true;
         return;
     }

@@ -34,11 +34,14 @@ static const double ROLLED = 1e-4;
 static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
     // Along the axis that is least along n there is always something across it.
     double x = fabs(n[0]), y = fabs(n[1]), z = fabs(n[2]);
-    usi_v4 axis = x <= y && x <= z ? usi_v4_set(1, 0, 0) : y <= z ? usi_v4_set(0, 1, 0) : usi_v4_set(0, 0, 1);
-    usi_v4 a = axis - n * usi_v4_all(usi_v4_dot(n, axis));
-    *t = a * (1 / sqrt(usi_v4_dot(a, a)));
+    int i = x <= y && x <= z ? 0 : y <= z ? 1 : 2;
+    double along = n[i];
+    usi_v4 axis = {i == 0, i == 1, i == 2, 0};
+    *t = (axis - n * along) * (1 / sqrt(1 - along * along));
     *s = usi_v4_cross(n, *t);
 }
+
+static bool is_same(usi_v4 a, usi_v4 b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
 
 static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
 
@@ -60,6 +63,8 @@ static void soften(us_touch_law *law, double mass, double h, double normal_veloc
 typedef struct pair_now {
     int32_t touch;  // -1: none yet
     const usi_carrier *A, *B;
+    usi_v4 v, w;          // m/s at A's origin, rad/s: of A against B
+    usi_v4 normal, t, s;  // of the last point, and what is across it: points of a face have the same
     const usi_pair *pair;
     us_touch seen;
     us_touch_law law;
@@ -77,30 +82,36 @@ static void set_rows(pair_now *n, double h) {
     n->pull = n->law.tangent_stiffness * h * n->R1;
 }
 
-static bool start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
+static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
     const us_model *m = c->model;
     const usi_touch *t = &c->touch_now[p->touch];
     n->touch = p->touch;
-    n->A = &c->carrier[c->carrier_of[t->geom_a]], n->B = &c->carrier[c->carrier_of[t->geom_b]];
+    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    n->A = A, n->B = B;
+    n->v = A->v - B->v - usi_v4_cross(B->w, A->p - B->p), n->w = A->w - B->w;
     int32_t ma = m->geom[t->geom_a].material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
-    n->pair = &m->pair[entry];
-    n->seen = (us_touch){.step = m->step,
-                         .mass = reduced(mass_of(c, n->A), mass_of(c, n->B)),
-                         .load = s->load,
-                         .material_a = m->names + m->material_name[ma],
-                         .material_b = m->names + m->material_name[mb],
-                         .values = &next->pair[entry]};
-    if (n->pair->parameter >= 0) {
-        n->seen.parameters = m->pair_row[n->pair->parameter].parameters;
-        n->seen.n_parameter = m->pair_row[n->pair->parameter].n_parameter;
+    const usi_pair *pair = &m->pair[entry];
+    double mass = reduced(mass_of(c, A), mass_of(c, B));
+    // The built-in model says the same of the same materials and masses.
+    if (n->is_compliant && n->pair == pair && n->seen.mass == mass) return;
+    n->pair = pair;
+    n->is_compliant = pair->model == USI_MODEL_COMPLIANT;
+    us_touch *seen = &n->seen;
+    seen->step = m->step, seen->mass = mass, seen->load = s->load;
+    seen->gap = seen->normal_velocity = 0;
+    seen->values = &next->pair[entry];
+    if (n->is_compliant) {
+        us_touch_law law;
+        usi_touch_compliant(seen, &law);
+        n->law = law;
+        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, mass, m->step, 0);
+        set_rows(n, m->step);
+        return;
     }
-    n->is_compliant = n->pair->model == USI_MODEL_COMPLIANT;
-    if (!n->is_compliant) return true;
-    double memory[US_TOUCH_MEMORY] = {0};
-    if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law)) return false;
-    if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, m->step, 0);
-    set_rows(n, m->step);
-    return true;
+    seen->material_a = m->names + m->material_name[ma], seen->material_b = m->names + m->material_name[mb];
+    bool has_row = pair->parameter >= 0;
+    seen->parameters = has_row ? m->pair_row[pair->parameter].parameters : NULL;
+    seen->n_parameter = has_row ? m->pair_row[pair->parameter].n_parameter : 0;
 }
 
 // Damping of the turning rows: critical for a ball of the pair's mass and the smaller shape's size.
@@ -137,7 +148,8 @@ static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, c
 static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
     usi_v4 a = p->p_A - A->p - usi_to_world(A, old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
-    return fmin(usi_v4_dot(a, a), usi_v4_dot(b, b)) < ROLLED * ROLLED + 4 * usi_v4_dot(moved, moved);
+    usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
+    return fmin(squares[0], squares[1]) < ROLLED * ROLLED + 4 * squares[2];
 }
 
 // An impact is over within the step: its rows give next to nothing, and it has no anchor.
@@ -153,11 +165,11 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     const us_model *m = c->model;
     const double h = m->step;
     const usi_point_now *p = &c->point[i];
-    if (p->touch != n->touch && !start_pair(c, s, next, p, n)) return false;
+    if (p->touch != n->touch) start_pair(c, s, next, p, n);
     const usi_carrier *A = n->A, *B = n->B;
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : NULL;
     usi_anchor *kept = &next->anchor[i];
-    usi_v4 u = A->v + usi_v4_cross(A->w, p->p - A->p) - B->v - usi_v4_cross(B->w, p->p - B->p);
+    usi_v4 u = n->v + usi_v4_cross(n->w, p->p - A->p);
     double un = usi_v4_dot(u, p->n);
     for (int j = 0; j < US_TOUCH_MEMORY; j++) kept->memory[j] = old ? old->memory[j] : 0;
     if (n->is_compliant) {
@@ -175,7 +187,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     k->law = USI_POINT, k->n = 3, k->a = A->body, k->b_ = B->body, k->point = i, k->limit = 0;
     usi_v4 r = p->p - s->O;
     k->d[0] = p->n;
-    tangents(p->n, &k->d[1], &k->d[2]);
+    if (!is_same(p->n, n->normal)) n->normal = p->n, tangents(p->n, &n->t, &n->s);
+    k->d[1] = n->t, k->d[2] = n->s;
     for (int j = 0; j < 3; j++) k->m[j] = usi_v4_cross(r, k->d[j]);
     k->R[0] = n->R0, k->R[1] = k->R[2] = n->R1, k->K[0] = n->K0, k->K[1] = n->K1;
     k->b[0] = p->gap > 0 ? p->gap / h : -n->R0 * h * (law->force + law->damping * un);
@@ -187,7 +200,6 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     kept->turn = us_vec3_make(0, 0, 0);
     kept->reserved = 0;
     k->mu = law->static_friction;
-    usi_v4 turn = usi_v4_zero();
     k->b[1] = k->b[2] = k->g[0] = k->g[1] = k->g[2] = 0;
     if (old) {
         usi_v4 ut = u - p->n * usi_v4_all(un);
@@ -202,9 +214,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         double pull = n->pull;
         if (old->stiffness != law->tangent_stiffness) pull *= old->stiffness / law->tangent_stiffness;
         k->b[1] = pull * usi_v4_dot(xi, k->d[1]), k->b[2] = pull * usi_v4_dot(xi, k->d[2]);
-        for (int j = 0; j < 3; j++) k->g[j] = usi_v4_dot(g, k->d[j]);
-        if (k->g[0] < 0) k->g[0] = 0;
-        turn = usi_to_world(A, old->turn);
+        usi_v4 along = usi_three_sums(g * k->d[0], g * k->d[1], g * k->d[2]);
+        k->g[0] = along[0] < 0 ? 0 : along[0], k->g[1] = along[1], k->g[2] = along[2];
     }
     k->radius = k->mu * k->g[0];
     k->rebound = 0;
@@ -213,7 +224,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
-    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, turn);
+    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, old ? usi_to_world(A, old->turn) : usi_v4_zero());
     return true;
 }
 
@@ -254,7 +265,11 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
-    pair_now pair = {.touch = -1, .A = c->carrier, .B = c->carrier, .pair = m->pair, .fall = m->step * m->step * us_vec3_norm(m->gravity)};
+    // Cleared where it must be: as large as it is, clearing all of it would take longer than the first point.
+    pair_now pair;
+    pair.touch = -1, pair.A = pair.B = c->carrier, pair.pair = m->pair, pair.is_compliant = false, pair.fall = m->step * c->fall_speed,
+    pair.n_impact = 0;
+    pair.normal = usi_v4_all(NAN);
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) continue;
         s->refused = 1 + pair.pair->model;

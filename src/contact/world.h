@@ -62,10 +62,15 @@ typedef struct usi_carrier {
     int32_t first_geom, end_geom;
 } usi_carrier;
 
-// Vectors between the world's axes and a link's.
-static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) {
-    return us_vec3_make(usi_v4_dot(k->X, p), usi_v4_dot(k->Y, p), usi_v4_dot(k->Z, p));
+// The sums over the lanes of three vectors, in lanes 0 to 2; what lane 3 holds means nothing.
+static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
+    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
+    usi_v4 zz = z + __builtin_shufflevector(z, z, 1, 0, 3, 2);
+    return __builtin_shufflevector(xy, zz, 0, 1, 4, 5) + __builtin_shufflevector(xy, zz, 2, 3, 6, 7);
 }
+
+// Vectors between the world's axes and a link's.
+static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) { return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p)); }
 static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
 
 // A contact point of this step.
@@ -126,6 +131,7 @@ typedef struct usi_push {
     X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
     X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
     X(usi_touch, touch_now, max_contact, "", "pairs that touch in this step")                            \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, order, max_contact, "", "points sorted by island")                                        \
     X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                  \
@@ -165,6 +171,7 @@ typedef struct usi_contacts {
     int32_t *body_start, *body_of_tree;
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of mass, in node axes
     double *tree_mass;
+    double fall_speed;           // m/s, what gravity gives in a step
     usi_carrier *fixed_carrier;  // what of the carriers never changes
     int32_t *carrier_of;         // of each shape
     int32_t *carrier_start;      // n_tree + 1: carriers of each tree

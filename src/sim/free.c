@@ -16,24 +16,40 @@ static usi_v4 solve3(const usi_v4 J[3], usi_v4 b) {
     return usi_v4_set(usi_v4_dot(c12, b), usi_v4_dot(c20, b), usi_v4_dot(c01, b)) * (1 / det);
 }
 
-static us_vec3 body_rate(const usi_node *n, us_quat R, us_vec3 L) {
-    return usi_v4_vec3(solve3(n->I, usi_v4_from(us_quat_rotate(us_quat_conj(R), L))));
+// Columns of the inverse of the symmetric 3 x 3 matrix with columns J.
+static void invert3(const usi_v4 J[3], usi_v4 out[3]) {
+    usi_v4 c12 = usi_v4_cross(J[1], J[2]);
+    double inverse = 1 / usi_v4_dot(J[0], c12);
+    out[0] = c12 * inverse, out[1] = usi_v4_cross(J[2], J[0]) * inverse, out[2] = usi_v4_cross(J[0], J[1]) * inverse;
+}
+
+static us_vec3 body_rate(const usi_v4 inverse[3], us_quat R, us_vec3 L) {
+    return usi_v4_vec3(usi_v4_columns_of(inverse[0], inverse[1], inverse[2], us_quat_rotate(us_quat_conj(R), L)));
 }
 
 static us_vec3 times_inertia(const usi_node *n, us_vec3 w) { return usi_v4_vec3(n->I[0] * w.x + n->I[1] * w.y + n->I[2] * w.z); }
 
-static us_quat turned(us_quat R, us_vec3 theta) { return us_quat_normalize(us_quat_mul(R, us_quat_exp(theta))); }
+// R exp(theta). What turns by less than a tenth of a radian needs no functions: the series are exact to rounding.
+static us_quat turned(us_quat R, us_vec3 theta) {
+    double x = us_vec3_dot(theta, theta);
+    if (!(x < 0.01)) return us_quat_normalize(us_quat_mul(R, us_quat_exp(theta)));
+    double c = 1 - x * (1.0 / 8 - x * (1.0 / 384 - x * (1.0 / 46080 - x * (1.0 / 10321920))));
+    double s = 0.5 - x * (1.0 / 48 - x * (1.0 / 3840 - x * (1.0 / 645120 - x * (1.0 / 185794560))));
+    return us_quat_normalize(us_quat_mul(R, (us_quat){c, s * theta.x, s * theta.y, s * theta.z}));
+}
 
 // Rate of the rotation vector theta from R on, when the angular momentum is L.
-static us_vec3 turn_rate(const usi_node *n, us_quat R, us_vec3 theta, us_vec3 L) { return usi_turn_rate(theta, body_rate(n, turned(R, theta), L)); }
+static us_vec3 turn_rate(const usi_v4 inverse[3], us_quat R, us_vec3 theta, us_vec3 L) {
+    return usi_turn_rate(theta, body_rate(inverse, turned(R, theta), L));
+}
 
 // The turn within a step of length h during which the angular momentum goes from L0 to L1.
-static us_vec3 turn_of_step(const usi_node *n, us_quat R, double h, us_vec3 L0, us_vec3 L1) {
+static us_vec3 turn_of_step(const usi_v4 inverse[3], us_quat R, double h, us_vec3 L0, us_vec3 L1) {
     us_vec3 L_mid = us_vec3_scale(0.5, us_vec3_add(L0, L1));
-    us_vec3 a = turn_rate(n, R, us_vec3_make(0, 0, 0), L0);
-    us_vec3 b = turn_rate(n, R, us_vec3_scale(0.5 * h, a), L_mid);
-    us_vec3 c = turn_rate(n, R, us_vec3_scale(0.5 * h, b), L_mid);
-    us_vec3 d = turn_rate(n, R, us_vec3_scale(h, c), L1);
+    us_vec3 a = body_rate(inverse, R, L0);
+    us_vec3 b = turn_rate(inverse, R, us_vec3_scale(0.5 * h, a), L_mid);
+    us_vec3 c = turn_rate(inverse, R, us_vec3_scale(0.5 * h, b), L_mid);
+    us_vec3 d = turn_rate(inverse, R, us_vec3_scale(h, c), L1);
     return us_vec3_scale(h / 6, us_vec3_add(us_vec3_add(a, d), us_vec3_scale(2, us_vec3_add(b, c))));
 }
 
@@ -52,8 +68,10 @@ static void step_body(us_sim *s, int32_t first, const us_command *command, bool 
         moment = us_vec3_add(moment, us_vec3_add(us_quat_rotate(us_quat_conj(q_WF), command->wrench[b].n), us_vec3_cross(arm, f)));
     }
     us_vec3 L = us_quat_rotate(R, times_inertia(n, w)), L_end = us_vec3_add(L, us_vec3_scale(h, moment));
-    us_quat R_end = turned(R, turn_of_step(n, R, h, L, L_end));
-    us_vec3 w_end = body_rate(n, R_end, L_end);
+    usi_v4 inverse[3];
+    invert3(n->I, inverse);
+    us_quat R_end = turned(R, turn_of_step(inverse, R, h, L, L_end));
+    us_vec3 w_end = body_rate(inverse, R_end, L_end);
     us_vec3 p_com = us_vec3_add(us_vec3_make(q[4], q[5], q[6]), us_quat_rotate(R, c));
     us_vec3 v_com = us_quat_rotate(R, us_vec3_add(v_N, us_vec3_cross(w, c)));
     us_vec3 v_end = us_vec3_add(v_com, us_vec3_scale(h / mass, force));
