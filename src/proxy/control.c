@@ -14,12 +14,10 @@ static double clamp(double x, double most) { return x > most ? most : x < -most 
 
 // ---------------------------------------------------------------- odometry
 
-static void read_wheels(const usi_robot *r, const us_sim *sim, double *out_q, double *out_v, double *out_steer) {
-    const double *q = us_sim_view_q(sim), *v = us_sim_view_v(sim);
+static void read_wheels(const usi_robot *r, const us_sim *sim, double *out_q, double *out_steer) {
+    const double *q = us_sim_view_q(sim);
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        const usi_robot_joint *wheel = &r->joint[r->wheel_joint[i]];
-        out_q[i] = q[wheel->q];
-        out_v[i] = v[wheel->v];
+        out_q[i] = q[r->joint[r->wheel_joint[i]].q];
         out_steer[i] = r->steer_joint[i] >= 0 ? q[r->joint[r->steer_joint[i]].q] : 0;
     }
 }
@@ -229,13 +227,13 @@ static double power_of(const usi_robot *r, const us_sim *sim) {
 
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
     int64_t tick = us_sim_get_tick(sim);
-    double q[USI_MAX_WHEEL], v[USI_MAX_WHEEL], steer[USI_MAX_WHEEL];
+    double q[USI_MAX_WHEEL], steer[USI_MAX_WHEEL];
     if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
     if (r->network->battery_capacity > 0) {
         s->energy = fmin(s->energy + power_of(r, sim) * r->proxy->step, r->network->battery_capacity);
     }
     if (r->locomotion.n_wheel > 0) {
-        read_wheels(r, sim, q, v, steer);
+        read_wheels(r, sim, q, steer);
         count_wheels(r, s, q, steer);
     }
     // Nothing moves by an empty battery.

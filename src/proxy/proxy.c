@@ -380,7 +380,7 @@ us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
 
 // To the clients of the motor protocol.
 static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
-    const usi_drive_state *drives = (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
+    const usi_drive_state *drives = usi_view_drives(r, s);
     for (int32_t k = 0; k < r->network->n_motor; k++) {
         for (int32_t d = 0; d < r->n_drive; d++) {
             if (r->drive[d].index != r->network->motors[k].drive) continue;
@@ -451,7 +451,7 @@ us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *t
 }
 
 us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
-    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->outbox ? usi_outbox_n_unsent(p->outbox) : 0};
+    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->n_too_long + (p->outbox ? usi_outbox_n_unsent(p->outbox) : 0)};
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot_state *s = view_state(&p->robot[i], sim);
         c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);

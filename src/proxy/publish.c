@@ -60,7 +60,10 @@ static void head(pen *w, us_msg_header *header, const char *frame) {
 static void encode_and_send(us_proxy *p, us_writer *writer, int32_t channel, usi_robot *r, int32_t topic, const us_message_type *type,
                             const void *message, int64_t time) {
     size_t length = 0;
-    if (us_message_encode(type, message, p->bytes, p->n_byte, &length)) return;
+    if (us_message_encode(type, message, p->bytes, p->n_byte, &length)) {
+        p->n_too_long++;
+        return;
+    }
     if (r && !usi_link_is_perfect(&r->network->downlink)) {
         // What arrives, and when, is what is sent and recorded.
         usi_link_send(&r->network->downlink, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, time, topic, p->bytes, length);
@@ -288,7 +291,7 @@ static void tell_diagnostics(pen *w) {
     add_value(&status, "safe stops", buf[5], TEXT, "%lld", (long long)s->n_timeout);
     add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
     add_value(&status, "downlink lost", buf[7], TEXT, "%lld", (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
-    add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0));
+    add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
     head(w, &m.header, "");
     m.status._buffer = &status;
     m.status._length = m.status._maximum = 1;
@@ -308,7 +311,7 @@ static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     m->sequence = w->s->motors.sequence;
     m->result = w->s->motors.state == 4;
     m->message = text(w->s->motors.message);
-    const usi_drive_state *d = (const usi_drive_state *)(const void *)((const char *)w->s + r->drives_at);
+    const usi_drive_state *d = usi_view_drives(r, w->s);
     const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
     for (int32_t k = 0; k < r->n_drive; k++) {
         const usi_robot_joint *j = &r->joint[r->drive[k].joint];

@@ -168,6 +168,9 @@ typedef struct usi_robot_state {
 
 // The arrays behind it.
 static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) { return (usi_drive_state *)(void *)((char *)s + r->drives_at); }
+static inline const usi_drive_state *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
+    return (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
+}
 static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->times_at); }
 static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->positions_at); }
 static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->velocities_at); }
@@ -199,6 +202,7 @@ struct us_proxy {
     double clock_rate;
     int64_t last_tick;  // published; -1: none
     int64_t n_sample;
+    int64_t n_too_long;  // samples that did not fit into `bytes`
 };
 
 // robot.c: makes the robots of a spec. Errors name the robot.

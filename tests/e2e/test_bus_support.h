@@ -289,7 +289,9 @@ static inline int run_echo(const char *vendor, int32_t domain) {
         for (int32_t i = 0; i < n; i++) {
             for (size_t length; us_reader_take(readers[i], buf, sizeof buf, &length, NULL) == US_OK && length;) {
                 // Full: the reader of the echo has to catch up.
-                while (us_writer_write(writers[i], buf, length, 0) == US_ERR_LIMIT) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+                double until = clock_now() + 30;
+                while (us_writer_write(writers[i], buf, length, 0) == US_ERR_LIMIT && clock_now() < until)
+                    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             }
         }
     }

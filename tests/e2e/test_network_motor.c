@@ -103,14 +103,20 @@ static void lines_of_text_move_joints_that_the_network_shows(void **state) {
     assert_int_equal(net_end(SIGINT), 0);
 }
 
-static void a_port_that_somebody_has_ends_the_run_with_its_number(void **state) {
-    (void)state;
-    int port = write_scene();
+// Somebody else has the port. The socket.
+static int hold_port(int port) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_true(fd >= 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+static void a_port_that_somebody_has_ends_the_run_with_its_number(void **state) {
+    (void)state;
+    int port = write_scene();
+    int fd = hold_port(port);
     net_run("motors.xml --headless --quiet --time 1");
     int code = net_end(0);
     close(fd);
@@ -123,11 +129,7 @@ static void a_port_that_somebody_has_ends_the_run_with_its_number(void **state) 
 static void offline_opens_no_port(void **state) {
     (void)state;
     int port = write_scene();
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(listen(fd, 1), 0);
+    int fd = hold_port(port);
     net_run("motors.xml --headless --quiet --offline --time 0.1 --rate max");
     int code = net_end(0);
     close(fd);
