@@ -4,8 +4,6 @@
 //
 // Each part starts `understudy run` as a process of its own on a DDS domain of its own, and talks to it over the loopback.
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -19,21 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "understudy/bus.h"
 #include "wire/messages.h"
 
 static int domain;
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void nap(double seconds) {
-    struct timespec t = {(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
-    nanosleep(&t, NULL);
-}
 
 static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -54,23 +42,7 @@ static us_bus *open_bus(void) {
 
 // Starts the program; its summary goes to `out`.
 static pid_t start(const char *scene, const char *seconds, const char *out) {
-    pid_t pid = fork();
-    if (pid != 0) return pid;
-    char number[16];
-    snprintf(number, sizeof number, "%d", domain);
-    setenv("ROS_DOMAIN_ID", number, 1);
-    int file = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    dup2(file, 1);
-    dup2(file, 2);
-    execl(US_PROGRAM, "understudy", "run", scene, "--time", seconds, "--headless", (char *)NULL);
-    _exit(127);
-}
-
-static void print_file(const char *path) {
-    char line[1000];
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) printf("    %s", line);
-    if (file) fclose(file);
+    return bench_start_run(domain, out, (const char *const[]){scene, "--time", seconds, "--headless", NULL});
 }
 
 static void write_scene(const char *path, const char *network) {
@@ -88,7 +60,7 @@ static void write_scene(const char *path, const char *network) {
 
 // ---------------------------------------------------------------- the machine itself
 
-enum { MAX_CPU = 64, MAX_STALL = 1 << 16 };
+enum { MAX_STALL = 1 << 16 };
 
 // Times at which one processor ran nothing at all, not even a thread that goes before all others: the machine's own.
 typedef struct stalls {
@@ -108,11 +80,11 @@ static void *watch_stalls(void *context) {
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
     s->is_first = pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){.sched_priority = 90}) == 0;
     const int64_t period = 1000000;
-    int64_t due = now_ns() + period;
+    int64_t due = bench_now_ns() + period;
     while (!atomic_load(&s->ends)) {
         struct timespec at = {due / 1000000000, due % 1000000000};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-        int64_t now = now_ns();
+        int64_t now = bench_now_ns();
         if (now - due > period && s->n < MAX_STALL) {
             s->span[s->n][0] = due;
             s->span[s->n++][1] = now;
@@ -123,8 +95,7 @@ static void *watch_stalls(void *context) {
 }
 
 static int start_watches(stalls *all) {
-    int n = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (n > MAX_CPU) n = MAX_CPU;
+    int n = bench_n_cpu();
     for (int i = 0; i < n; i++) {
         all[i] = (stalls){.cpu = i, .span = malloc(MAX_STALL * sizeof *all[i].span)};
         pthread_create(&all[i].thread, NULL, watch_stalls, &all[i]);
@@ -150,24 +121,6 @@ static bool was_stalled(const stalls *all, int n, int64_t from, int64_t to) {
     return false;
 }
 
-// Keeps each processor from going idle with work that gives way to any other, so that it wakes and runs alike in all rounds.
-static pid_t keep_awake(int cpu) {
-    pid_t pid = fork();
-    if (pid != 0) return pid;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    sched_setaffinity(0, sizeof set, &set);
-    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
-    for (volatile uint64_t n = 0;; n = n + 1) {
-    }
-}
-
-static void end_process(pid_t pid) {
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-}
-
 // ---------------------------------------------------------------- latency
 
 typedef struct watcher {
@@ -182,7 +135,7 @@ static void on_joints(void *context, const us_sample *sample) {
     double v = us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "velocity[0]");
     atomic_store(&w->speed, v);
     double level = atomic_load(&w->level);
-    if (atomic_load(&w->seen) == 0 && (atomic_load(&w->is_rising) ? v > level : v < level)) atomic_store(&w->seen, now_ns());
+    if (atomic_load(&w->seen) == 0 && (atomic_load(&w->is_rising) ? v > level : v < level)) atomic_store(&w->seen, bench_now_ns());
 }
 
 static void latency(void) {
@@ -199,13 +152,13 @@ static void latency(void) {
     us_topic_def in = {"/cart/joint_states", usi_type_joint_state, us_qos_for_topic("/cart/joint_states", usi_type_joint_state), -1};
     us_topic_def out = {"/cart/cmd_vel", usi_type_twist, us_qos_for_topic("/cart/cmd_vel", usi_type_twist), -1};
     if (us_bus_add_reader(bus, &in, on_joints, &w, &reader, &err) || us_bus_add_writer(bus, &out, &writer, &err)) exit(1);
-    for (int i = 0; i < 500 && (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0); i++) nap(0.01);
-    nap(1);
+    for (int i = 0; i < 500 && (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0); i++) bench_nap(0.01);
+    bench_nap(1);
     int n = 0;
     for (int i = 0; i < N; i++) {
         bool is_rising = i % 2 == 0;
         // At odd times within the step.
-        nap(0.05 + 1e-3 * us_random_uniform(1, 1, (uint64_t)i));
+        bench_nap(0.05 + 1e-3 * us_random_uniform(1, 1, (uint64_t)i));
         double before = atomic_load(&w.speed);
         us_msg_twist m = {{is_rising ? 0.3 : 0, 0, 0}, {0, 0, 0}};
         uint8_t bytes[100];
@@ -214,9 +167,9 @@ static void latency(void) {
         atomic_store(&w.is_rising, is_rising);
         atomic_store(&w.level, before + (is_rising ? 1e-3 : -1e-3));
         atomic_store(&w.seen, 0);
-        int64_t t = now_ns();
+        int64_t t = bench_now_ns();
         us_writer_write(writer, bytes, length, 0);
-        for (int k = 0; k < 2000 && atomic_load(&w.seen) == 0; k++) nap(1e-4);
+        for (int k = 0; k < 2000 && atomic_load(&w.seen) == 0; k++) bench_nap(1e-4);
         if (atomic_load(&w.seen) > 0) delay[n++] = 1e-6 * (double)(atomic_load(&w.seen) - t);
     }
     kill(pid, SIGINT);
@@ -228,7 +181,7 @@ static void latency(void) {
                delay[n / 2], delay[n * 9 / 10], delay[n - 1]);
     else
         printf("latency   nothing moved\n");
-    print_file("latency.out");
+    bench_print_file("latency.out");
 }
 
 // ---------------------------------------------------------------- fleet
@@ -244,7 +197,7 @@ typedef struct ear {
 
 static void on_any(void *context, const us_sample *sample) {
     ear *e = context;
-    int64_t i = atomic_fetch_add(&e->n, 1), now = now_ns();
+    int64_t i = atomic_fetch_add(&e->n, 1), now = bench_now_ns();
     if (i < e->cap) e->arrivals[i] = (struct arrival){now, (double)(now - sample->source_time)};
 }
 
@@ -285,12 +238,12 @@ static void fleet(void) {
         }
     }
     pid_t pid = start(US_SOURCE_DIR "/scenes/fleet.xml", "25", "fleet.out");
-    stalls watches[MAX_CPU];
+    stalls watches[BENCH_MAX_CPU];
     int n_watch = start_watches(watches);
     // The first seconds belong to discovery.
-    nap(5);
+    bench_nap(5);
     int64_t from = atomic_load(&e.n);
-    nap(seconds - 5);
+    bench_nap(seconds - 5);
     int64_t to = atomic_load(&e.n);
     waitpid(pid, NULL, 0);
     end_watches(watches, n_watch);
@@ -322,7 +275,7 @@ static void fleet(void) {
     printf("          processors stood still %d times for more than 5 ms, at most %.2f%s; of the samples that no such time touched: worst %.2f ms, "
            "%lld above 20\n",
            n_stall, 1e-6 * stall, watches[0].is_first ? "" : " (watched without priority)", 1e-6 * worst, (long long)n_over_own);
-    print_file("fleet.out");
+    bench_print_file("fleet.out");
     free(e.arrivals);
 }
 
@@ -339,12 +292,12 @@ static pid_t stalled_reader(int slow_ms) {
     us_error err = {0};
     us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {true, false, 0}, -1};
     if (us_bus_add_reader(bus, &def, NULL, NULL, &reader, &err)) _exit(1);
-    for (int i = 0; i < 300 && us_reader_n_match(reader) == 0; i++) nap(0.01);
+    for (int i = 0; i < 300 && us_reader_n_match(reader) == 0; i++) bench_nap(0.01);
     if (slow_ms == 0) raise(SIGSTOP);
     for (;;) {
         char buf[4096];
         size_t length = 0;
-        nap(1e-3 * slow_ms);
+        bench_nap(1e-3 * slow_ms);
         us_reader_take(reader, buf, sizeof buf, &length, NULL);
     }
 }
@@ -362,42 +315,18 @@ static void *flood_port(void *context) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)f->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     unsigned char packet[8192];
     for (size_t i = 0; i < sizeof packet; i++) packet[i] = (unsigned char)us_random_bits(3, (uint64_t)f->port, i);
-    int64_t begin = now_ns(), sent = 0;
+    int64_t begin = bench_now_ns(), sent = 0;
     for (uint64_t n = 0; !atomic_load(&f->ends); n++) {
         memcpy(packet, n & 1 ? "RTPS" : "junk", 4);
         packet[4] = 2, packet[5] = 1;
         packet[20 + n % 60] = (unsigned char)n;
         size_t size = 200 + (size_t)(n * 977 % (sizeof packet - 200));
         if (sendto(s, packet, size, 0, (struct sockaddr *)&to, sizeof to) > 0) sent += (int64_t)size;
-        while ((double)sent > 50e6 * 1e-9 * (double)(now_ns() - begin) && !atomic_load(&f->ends)) nap(5e-4);
+        while ((double)sent > 50e6 * 1e-9 * (double)(bench_now_ns() - begin) && !atomic_load(&f->ends)) bench_nap(5e-4);
     }
     atomic_store(&f->bytes, sent);
     close(s);
     return NULL;
-}
-
-// Processor time that the simulation's thread has used so far, s: what others take from it does not count.
-static double used_by(pid_t pid) {
-    char path[64];
-    long long ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%lld", &ns) != 1) ns = 0;
-    if (file) fclose(file);
-    return 1e-9 * (double)ns;
-}
-
-// Wall time of a step as the program itself reports it: "step 12 us".
-static double step_time(const char *path) {
-    char line[1000];
-    double us = NAN;
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) {
-        const char *at = strstr(line, "step ");
-        if (at) us = atof(at + 5);
-    }
-    if (file) fclose(file);
-    return us;
 }
 
 typedef struct hostile_round {
@@ -445,10 +374,10 @@ static hostile_round run_hostile(int company) {
         floods[i].ends = false;
         pthread_create(&threads[i], NULL, flood_port, &floods[i]);
     }
-    nap(3);
-    double before = used_by(pid);
-    nap(5);
-    result.used = 1e6 * (used_by(pid) - before) / 5000;
+    bench_nap(3);
+    double before = bench_used_by(pid);
+    bench_nap(5);
+    result.used = 1e6 * (bench_used_by(pid) - before) / 5000;
     for (int i = 0; i < n_flood; i++) {
         atomic_store(&floods[i].ends, true);
         pthread_join(threads[i], NULL);
@@ -456,17 +385,12 @@ static hostile_round run_hostile(int company) {
             printf("          (garbage on port %d: only %.0f MB)\n", floods[i].port, 1e-6 * (double)floods[i].bytes);
     }
     waitpid(pid, NULL, 0);
-    for (int i = 0; i < n_bad; i++) end_process(bad[i]);
+    bench_end_processes(bad, n_bad);
     us_bus_close(bus);
     result.n_good = atomic_load(&c.n);
     result.n_lost = atomic_load(&c.n_lost);
-    result.step = step_time("hostile.out");
+    result.step = bench_step_time("hostile.out");
     return result;
-}
-
-static double median(double *values, int n) {
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return values[n / 2];
 }
 
 static void hostile(void) {
@@ -475,10 +399,8 @@ static void hostile(void) {
                                         "and 50 MB/s of garbage on each of six ports"};
     double used[3][N], step[3][N];
     int64_t n_good[3] = {0}, n_lost[3] = {0};
-    pid_t awake[MAX_CPU];
-    int n_cpu = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (n_cpu > MAX_CPU) n_cpu = MAX_CPU;
-    for (int i = 0; i < n_cpu; i++) awake[i] = keep_awake(i);
+    pid_t awake[BENCH_MAX_CPU];
+    int n_awake = bench_keep_awake(awake);
     for (int i = 0; i < N; i++) {
         for (int company = 0; company < 3; company++) {
             hostile_round r = run_hostile(company);
@@ -490,13 +412,13 @@ static void hostile(void) {
                    names[company], r.used, r.step, (long long)r.n_good, (long long)r.n_lost);
         }
     }
-    for (int i = 0; i < n_cpu; i++) end_process(awake[i]);
-    double base_used = median(used[0], N), base_step = median(step[0], N);
+    bench_end_processes(awake, n_awake);
+    double base_used = bench_median_of(used[0], N), base_step = bench_median_of(step[0], N);
     for (int company = 0; company < 3; company++) {
         printf("hostile   %-54s processor time per tick %.2f us (%.2f x), wall time of a step %.2f us (%.2f x), medians of %d; good reader got %lld, "
                "lost %lld\n",
-               names[company], median(used[company], N), median(used[company], N) / base_used, median(step[company], N),
-               median(step[company], N) / base_step, N, (long long)n_good[company], (long long)n_lost[company]);
+               names[company], bench_median_of(used[company], N), bench_median_of(used[company], N) / base_used, bench_median_of(step[company], N),
+               bench_median_of(step[company], N) / base_step, N, (long long)n_good[company], (long long)n_lost[company]);
     }
 }
 

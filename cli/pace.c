@@ -19,8 +19,10 @@
 static const double QUANTUM_NS = 1e6;
 // A lag beyond this moves the schedule.
 static const double SLIP_NS = 1e9;
-// A batch should last about this long: the stop flag and the status line are looked at in between.
+// A batch should last about this long: the stop flag, commands, page and status line are looked at in between.
 static const double BATCH_NS = 5e6;
+// Longest sleep, for the same reason.
+static const double LOOK_NS = 16e6;
 
 int64_t cli_now_ns(void) {
     struct timespec t;
@@ -37,6 +39,18 @@ void cli_pace_start(cli_pace *pace, double rate, double step) {
     }
 }
 
+void cli_pace_restart(cli_pace *pace, double rate, double step) {
+    cli_pace fresh;
+    cli_pace_start(&fresh, rate, step);
+    fresh.n_done = pace->n_done;
+    fresh.n_missed = pace->n_missed;
+    fresh.worst_late_ns = pace->worst_late_ns;
+    fresh.slipped_ns = pace->slipped_ns;
+    fresh.batch = pace->batch;
+    fresh.start_ns -= (double)pace->n_done * fresh.step_ns;
+    *pace = fresh;
+}
+
 // The time of step number k.
 static double time_of(const cli_pace *pace, int64_t k) { return pace->start_ns + (double)k * pace->step_ns; }
 
@@ -46,13 +60,15 @@ static void sleep_until(double when_ns) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
+void cli_pace_rest(void) { sleep_until((double)cli_now_ns() + LOOK_NS); }
+
 int64_t cli_pace_due(cli_pace *pace) {
     if (pace->rate <= 0) return pace->batch;
     double now = (double)cli_now_ns();
     double next = time_of(pace, pace->n_done + 1);
     if (now < next) {
         double n_ahead = ceil(QUANTUM_NS / pace->step_ns);
-        sleep_until(time_of(pace, pace->n_done + (n_ahead < 1 ? 1 : (int64_t)n_ahead)));
+        sleep_until(fmin(time_of(pace, pace->n_done + (n_ahead < 1 ? 1 : (int64_t)n_ahead)), now + LOOK_NS));
         now = (double)cli_now_ns();
         if (now < next) return 0;
     }

@@ -46,6 +46,13 @@ static char *reserve(cli_recorder *recorder, size_t n) {
 // The tick of row k is the first at or after k rows' worth of ticks; the small term forgives rounding in the quotient.
 static int64_t tick_of_row(const cli_recorder *recorder, int64_t row) { return (int64_t)ceil((double)row * recorder->ticks_per_row - 1e-6); }
 
+// Rows are counted from tick 0, also when a snapshot lets the run begin later: the same ticks are written either way.
+static void find_row(cli_recorder *recorder, int64_t tick) {
+    recorder->next_row = (int64_t)ceil((double)tick / recorder->ticks_per_row - 1e-6);
+    recorder->next_tick = tick_of_row(recorder, recorder->next_row);
+    recorder->last_tick = tick;
+}
+
 // ---- names ----
 
 // Quoted where CSV asks for it.
@@ -69,6 +76,7 @@ static void write_name(cli_recorder *recorder, const char *name) {
 
 static void add_column(cli_recorder *recorder, const char *name, int32_t value) {
     write_name(recorder, name);
+    recorder->name[recorder->n_column] = strdup(name);
     recorder->value[recorder->n_column++] = value;
 }
 
@@ -147,6 +155,7 @@ int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const
     us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
     recorder->buffer = cli_allocate(BUFFER_SIZE, 1);
     recorder->value = cli_allocate((size_t)(n.n_q + n.n_v + def->n_value + 2), sizeof *recorder->value);
+    recorder->name = cli_allocate((size_t)(n.n_q + n.n_v + def->n_value + 2), sizeof *recorder->name);
     add_column(recorder, "time", us_sim_find_value(sim, "time"));
     if (def->n_value == 0) {
         add_joints(recorder, sim, false);
@@ -159,11 +168,21 @@ int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const
     *reserve(recorder, 1) = '\n';
     recorder->n_byte++;
 
-    // Rows are counted from tick 0, also when a snapshot lets the run begin later: the same ticks are written either way.
-    int64_t tick = us_sim_get_tick(sim);
-    recorder->next_row = (int64_t)ceil((double)tick / recorder->ticks_per_row - 1e-6);
-    recorder->next_tick = tick_of_row(recorder, recorder->next_row);
+    find_row(recorder, us_sim_get_tick(sim));
     return CLI_GO_ON;
+}
+
+void cli_recorder_follow(cli_recorder *recorder, us_sim *sim) {
+    for (int32_t i = 0; i < recorder->n_column; i++) {
+        recorder->value[i] = recorder->name[i] ? us_sim_find_value(sim, recorder->name[i]) : -1;
+        if (recorder->value[i] >= 0 || recorder->is_warned) continue;
+        cli_warn(NULL, "%s: \"%s\" is not there any more; from t = %.9g s on what is gone is written as nan", recorder->path,
+                 recorder->name[i] ? recorder->name[i] : "?", us_sim_get_time(sim));
+        recorder->is_warned = true;
+    }
+    int64_t tick = us_sim_get_tick(sim);
+    // Within one stretch of time no row is written twice.
+    if (tick < recorder->last_tick || tick > recorder->next_tick) find_row(recorder, tick);
 }
 
 void cli_recorder_write(cli_recorder *recorder, us_sim *sim) {
@@ -174,6 +193,7 @@ void cli_recorder_write(cli_recorder *recorder, us_sim *sim) {
         recorder->n_byte += n + 1;
     }
     recorder->n_row++;
+    recorder->last_tick = us_sim_get_tick(sim);
     recorder->next_row++;
     recorder->next_tick = tick_of_row(recorder, recorder->next_row);
 }
@@ -186,10 +206,13 @@ int cli_recorder_fini(cli_recorder *recorder) {
         if (close(recorder->file) != 0 && recorder->failed == 0) recorder->failed = errno;
         if (recorder->failed != 0) code = fail_write(recorder, recorder->failed);
     }
+    for (int32_t i = 0; i < recorder->n_column && recorder->name; i++) free(recorder->name[i]);
+    free(recorder->name);
     free(recorder->buffer);
     free(recorder->value);
     recorder->buffer = NULL;
     recorder->value = NULL;
+    recorder->name = NULL;
     recorder->file = -1;
     return code;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bus.h"
-#include "understudy/proxy.h"
+#include "understudy/host.h"
 #include "understudy/record.h"
 
 typedef struct replay_options {
@@ -283,7 +283,7 @@ static int compare(const replay_options *o, us_recording *recording, cli_world *
     proof p = {.is_live = !o->is_quiet && cli_is_terminal(stderr), .shown = -INFINITY};
     us_verify_result result = {0};
     us_error err = {0};
-    us_status status = us_proxy_verify(world->spec, world->model, recording, show_progress, &p, &result, &err);
+    us_status status = us_host_verify(world->spec, recording, show_progress, &p, &result, &err);
     if (p.is_live) cli_line_clear();
     if (!status) {
         us_recording_info info = us_recording_get_info(recording);

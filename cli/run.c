@@ -16,8 +16,8 @@ typedef struct run_options {
     const char *csv, *values;
     int64_t every;
     double csv_rate;
-    int64_t seed;
-    const char *restore, *save, *record;
+    int64_t seed, port;
+    const char *restore, *save, *record, *address, *token;
     bool is_quiet, show_hash, is_headless, is_offline;
 } run_options;
 
@@ -68,6 +68,12 @@ static int check_options(const run_options *options) {
     if (has_every && options->every < 1) return cli_fail(CLI_BAD_INPUT, element, "write --every N with N at least 1", "--every is below 1");
     if (options->csv_rate <= 0)
         return cli_fail(CLI_BAD_INPUT, element, "write --csv-rate HZ above 0, for example --csv-rate 100", "--csv-rate is not above 0");
+    if (options->port != NOT_GIVEN && (options->port < 0 || options->port > 65535))
+        return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any", "--port: %lld is no port",
+                        (long long)options->port);
+    if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
+                        "--port, --address and --token are about the page, and --headless has none");
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
     if (has_every && has_rate) return cli_fail(CLI_BAD_INPUT, element, "give one of the two", "--every and --csv-rate both say how often to record");
@@ -219,54 +225,132 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
 
 // ---- the loop ----
 
-// Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit code.
-static int step_until(us_sim *sim, us_proxy *proxy, int64_t goal, recordings *all, cli_pace *pace, cli_status *status) {
-    // A paced run is looked at while it runs: its files should not lag far behind.
-    const int64_t show_every_ns = 100000000, flush_every_ns = 1000000000;
-    int64_t flushed_ns = cli_now_ns(), tick = us_sim_get_tick(sim);
-    if (!record(all, sim, tick)) return CLI_CANNOT_WRITE;
-    us_proxy_publish(proxy, sim);
-    int64_t due_tick = next_due(all);
+// Steps are looked at so often within a batch, so that one whose steps have become slow does not last for long.
+enum { LOOKS_PER_BATCH = 8 };
+static const int64_t BATCH_MOST_NS = 10000000, SHOW_EVERY_NS = 100000000, FLUSH_EVERY_NS = 1000000000;
+
+typedef struct loop {
+    us_host *host;
+    us_sim *sim;
+    recordings *all;
+    cli_pace *pace;
+    cli_status *status;
+    us_host_wish wish;
+    int64_t tick_before;  // the commands
+    int64_t due_tick;     // of the next row
+    us_host_pace shown;   // on the page
+    int64_t shown_ns, shown_done;
+    double shown_seconds;
+} loop;
+
+static int write_rows(loop *l) {
+    if (!record(l->all, l->sim, us_sim_get_tick(l->sim))) return CLI_CANNOT_WRITE;
+    l->due_tick = next_due(l->all);
+    return CLI_GO_ON;
+}
+
+// Does n steps, or as many as fit into a batch's time. *out_done is how many, *out_outside the time that was spent on rows.
+static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_t *out_outside) {
+    int64_t tick = us_sim_get_tick(l->sim), look = n / LOOKS_PER_BATCH + 1, done = 0;
     int code = CLI_GO_ON;
-    while (code == CLI_GO_ON && pace->n_done < goal && !stop_requested) {
-        int64_t n = cli_pace_due(pace);
-        if (n > goal - pace->n_done) n = goal - pace->n_done;
-        int64_t begin = cli_now_ns(), outside = 0, done = 0;
-        while (done < n && code == CLI_GO_ON) {
-            // To the next row without looking left or right.
-            int64_t run = n - done < due_tick - tick ? n - done : due_tick - tick;
-            int64_t i = 0;
-            while (i < run && us_sim_step(sim, NULL) == US_OK) {
-                us_proxy_publish(proxy, sim);
-                i++;
-            }
-            tick += i;
-            done += i;
-            if (i < run) {
-                cli_status_clear(status);
-                cli_print_error(us_sim_view_error(sim));
-                code = CLI_RUN_FAILED;
-            } else if (tick == due_tick) {
-                int64_t row = cli_now_ns();
-                if (!record(all, sim, tick)) code = CLI_CANNOT_WRITE;
-                due_tick = next_due(all);
-                outside += cli_now_ns() - row;
-            }
+    *out_outside = 0;
+    while (done < n && code == CLI_GO_ON) {
+        // To the next row, or the next look at the clock, without looking left or right.
+        int64_t run = n - done < look ? n - done : look, i = 0;
+        if (run > l->due_tick - tick) run = l->due_tick - tick;
+        us_error err;
+        while (i < run && us_host_step(l->host, &err) == US_OK) i++;
+        tick += i;
+        done += i;
+        if (i < run) {
+            cli_status_clear(l->status);
+            cli_print_error(&err);
+            code = CLI_RUN_FAILED;
+            break;
         }
+        int64_t now = cli_now_ns();
+        if (tick == l->due_tick) {
+            code = write_rows(l);
+            int64_t after = cli_now_ns();
+            *out_outside += after - now;
+            now = after;
+        }
+        if (now - begin > BATCH_MOST_NS) break;
+    }
+    *out_done = done;
+    return code;
+}
+
+// What a command has asked for: another pace, another world, another time.
+static int heed(loop *l) {
+    us_host_wish before = l->wish;
+    l->wish = us_host_get_wish(l->host);
+    if (l->wish.change == before.change) return CLI_GO_ON;
+    int64_t tick = us_sim_get_tick(l->sim);
+    bool has_jumped = tick != l->tick_before;
+    if (l->wish.rate != before.rate || l->wish.is_paused != before.is_paused || has_jumped)
+        cli_pace_restart(l->pace, l->wish.rate, us_model_get_step(us_sim_view_model(l->sim)));
+    for (int32_t i = 0; i < l->all->n; i++) cli_recorder_follow(&l->all->item[i], l->sim);
+    l->due_tick = next_due(l->all);
+    return l->due_tick == tick ? write_rows(l) : CLI_GO_ON;
+}
+
+// How it goes of late, for the page.
+static void show(loop *l, int64_t now) {
+    double wall = 1e-9 * (double)(now - l->shown_ns);
+    int64_t n = l->pace->n_done - l->shown_done;
+    if (wall > 0.25) {
+        l->shown.actual = (double)n * us_model_get_step(us_sim_view_model(l->sim)) / wall;
+        if (n > 0) l->shown.step_us = 1e6 * (l->status->step_seconds - l->shown_seconds) / (double)n;
+        l->shown_ns = now;
+        l->shown_done = l->pace->n_done;
+        l->shown_seconds = l->status->step_seconds;
+    }
+    l->shown.n_missed = l->pace->n_missed;
+    l->shown.worst_late = 1e-9 * l->pace->worst_late_ns;
+    us_host_show(l->host, &l->shown);
+    if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
+}
+
+// Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit code.
+static int step_until(loop *l, int64_t goal) {
+    us_host_turn(l->host);
+    l->wish = us_host_get_wish(l->host);
+    l->shown_ns = cli_now_ns();
+    int64_t flushed_ns = l->shown_ns;
+    int code = write_rows(l);
+    while (code == CLI_GO_ON && l->pace->n_done < goal && !stop_requested) {
+        l->tick_before = us_sim_get_tick(l->sim);
+        us_host_turn(l->host);
+        code = heed(l);
+        if (code != CLI_GO_ON) break;
+        bool is_paused = l->wish.is_paused;
+        int64_t n_asked = us_host_get_wish(l->host).n_step;
+        int64_t n = !is_paused ? cli_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
+        if (is_paused && n == 0) cli_pace_rest();
+        if (n > goal - l->pace->n_done) n = goal - l->pace->n_done;
+        int64_t begin = cli_now_ns(), outside = 0, done = 0;
+        if (n > 0) code = do_steps(l, n, begin, &done, &outside);
         int64_t end = cli_now_ns();
-        status->step_seconds += 1e-9 * (double)(end - begin - outside);
-        cli_pace_done(pace, done, begin, end);
-        if (end - status->last_ns >= show_every_ns) cli_status_show(status, sim, pace, end);
-        if (pace->rate > 0 && end - flushed_ns >= flush_every_ns) {
-            for (int32_t i = 0; i < all->n; i++) cli_recorder_flush(&all->item[i]);
+        l->status->step_seconds += 1e-9 * (double)(end - begin - outside);
+        if (is_paused) {
+            l->pace->n_done += done;  // no pace holds for them
+        } else {
+            cli_pace_done(l->pace, done, begin, end);
+        }
+        show(l, end);
+        // A paced run is looked at while it runs: its files should not lag far behind.
+        if (l->wish.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
+            for (int32_t i = 0; i < l->all->n; i++) cli_recorder_flush(&l->all->item[i]);
             flushed_ns = end;
         }
     }
     return code;
 }
 
-static void print_start(const run_options *options, const cli_world *world, const cli_network *network, double rate, double goal) {
-    us_model_counts n = us_model_get_counts(world->model);
+static void print_start(const run_options *options, const cli_network *network, double rate, double goal) {
+    const us_model *model = us_host_view_model(network->host);
+    us_model_counts n = us_model_get_counts(model);
     char pace[32] = "as fast as possible", length[48] = "until Ctrl-C";
     if (rate == 1) {
         snprintf(pace, sizeof pace, "real time");
@@ -275,54 +359,71 @@ static void print_start(const run_options *options, const cli_world *world, cons
     }
     if (isfinite(goal)) snprintf(length, sizeof length, "for %g s", goal);
     fprintf(stderr, "%s: %d degrees of freedom, %d constraint rows, %s at %g s, %s, %s\n", options->load.file, (int)n.n_v, (int)n.n_row,
-            us_integrator_name(us_model_get_integrator(world->model)), us_model_get_step(world->model), pace, length);
-    if (network->bus) {
-        fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n", (int)us_proxy_n_robot(network->proxy),
-                us_proxy_n_robot(network->proxy) == 1 ? "" : "s", us_bus_vendor(network->bus), (int)us_bus_domain(network->bus));
-    }
+            us_integrator_name(us_model_get_integrator(model)), us_model_get_step(model), pace, length);
+    if (!network->bus) return;
+    int32_t n_robot = us_proxy_n_robot(us_host_get_proxy(network->host));
+    fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n", (int)n_robot, n_robot == 1 ? "" : "s",
+            us_bus_vendor(network->bus), (int)us_bus_domain(network->bus));
 }
 
-static int run_world(const run_options *options, double rate, cli_world *world, cli_network *network) {
-    double step = us_model_get_step(world->model);
-    int code = options->restore ? restore(world->sim, options->restore) : CLI_GO_ON;
+static int serve(const run_options *options, cli_network *network, FILE *out) {
+    if (options->is_headless) return CLI_GO_ON;
+    us_page_def def = us_page_def_default();
+    // A port that was asked for is meant; the usual one is only a wish.
+    if (options->port != NOT_GIVEN) {
+        def.port = (int32_t)options->port;
+        def.search_free_port = false;
+    }
+    if (options->address) def.address = options->address;
+    def.token = options->token;
+    return cli_network_serve(network, &def, out);
+}
+
+static int run_world(const run_options *options, double rate, const us_spec *spec, cli_network *network) {
+    us_sim *sim = us_host_get_sim(network->host);
+    double step = us_model_get_step(us_sim_view_model(sim));
+    int code = options->restore ? restore(sim, options->restore) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
-    double duration = us_spec_view_world(world->spec)->duration;
+    double duration = us_spec_view_world(spec)->duration;
     double span = !isnan(options->time) ? options->time : duration > 0 ? duration : INFINITY;
     int64_t goal = span / step < 9e18 ? (int64_t)llround(span / step) : INT64_MAX;
 
     // From here on a signal ends the run, not the program: files that exist will be whole.
     catch_signals();
     recordings all = {0};
-    code = open_recordings(&all, options, world->spec, world->sim);
-    if (code == CLI_GO_ON && options->record) code = cli_network_record(network, world, &options->load, options->record);
+    code = open_recordings(&all, options, spec, sim);
+    if (code == CLI_GO_ON && options->record) code = cli_network_record(network, options->record);
     if (code == CLI_GO_ON && !options->is_offline) code = cli_network_connect(network);
     // Where a recording goes to standard output, nothing else may.
     FILE *out = stdout;
     for (int32_t i = 0; i < all.n; i++) out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
+    if (code == CLI_GO_ON) code = serve(options, network, stderr);
     cli_status status = {0};
     cli_pace pace = {0};
     if (code == CLI_GO_ON) {
-        bool is_live = !options->is_quiet && cli_is_terminal(stderr);
-        if (is_live) print_start(options, world, network, rate, span);
-        cli_status_start(&status, world->sim, is_live, isfinite(span) ? span : 0);
+        network->is_live = !options->is_quiet && cli_is_terminal(stderr);
+        if (network->is_live) print_start(options, network, rate, span);
+        cli_status_start(&status, sim, network->is_live, isfinite(span) ? span : 0);
         cli_pace_start(&pace, rate, step);
-        code = step_until(world->sim, network->proxy, goal, &all, &pace, &status);
+        loop l = {.host = network->host, .sim = sim, .all = &all, .pace = &pace, .status = &status};
+        code = step_until(&l, goal);
         cli_status_clear(&status);
-        if (!options->is_quiet) cli_status_summary(&status, world->sim, &pace, out);
-        if (options->show_hash) fprintf(out, "hash %016llx\n", (unsigned long long)us_sim_hash(world->sim));
+        network->is_live = false;
+        if (!options->is_quiet) cli_status_summary(&status, sim, &pace, out);
+        if (options->show_hash) fprintf(out, "hash %016llx\n", (unsigned long long)us_sim_hash(sim));
     }
     int closing = close_recordings(&all, options->is_quiet || code != CLI_GO_ON, out);
     if (code == CLI_GO_ON) code = closing;
     if (options->save && (code == CLI_GO_ON || code == CLI_RUN_FAILED)) {
         // Also after a failed step: the last whole tick is where to look for the reason.
-        int saving = save(world->sim, options->save);
+        int saving = save(sim, options->save);
         if (code == CLI_GO_ON) code = saving;
     }
     return code == CLI_GO_ON ? CLI_OK : code;
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    run_options o = {.time = NAN, .csv_rate = NAN, .every = NOT_GIVEN, .seed = NOT_GIVEN};
+    run_options o = {.time = NAN, .csv_rate = NAN, .every = NOT_GIVEN, .seed = NOT_GIVEN, .port = NOT_GIVEN};
     const cli_option table[] = {
         {"time", CLI_NUMBER, &o.time, "S", "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
         {"rate", CLI_TEXT, &o.rate, "real|max|N", "pace: real time, as fast as possible, N times real time (real)"},
@@ -337,7 +438,10 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
         {"seed", CLI_INTEGER, &o.seed, "N", "seed of every random number, instead of the scene's"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
-        {"headless", CLI_FLAG, &o.is_headless, NULL, "no viewer"},
+        {"headless", CLI_FLAG, &o.is_headless, NULL, "no page"},
+        {"port", CLI_INTEGER, &o.port, "N", "port of the page (8080, or the next that is free); 0: any"},
+        {"address", CLI_TEXT, &o.address, "A", "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
+        {"token", CLI_TEXT, &o.token, "T", "what a page on another address needs to control; made up when not given"},
         CLI_LOAD_OPTIONS(o.load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.load.file);
@@ -350,14 +454,13 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_world world;
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
-    if (code == CLI_GO_ON) code = cli_compile(&world);
-    cli_network network = {0};
-    if (code == CLI_GO_ON) code = cli_network_create(&network, &world);
+    cli_network network = {.is_quiet = o.is_quiet};
+    if (code == CLI_GO_ON) code = cli_network_create(&network, world.spec, &o.load, rate);
     if (code == CLI_GO_ON) {
         cli_print_warnings(stderr, world.spec);
-        code = run_world(&o, rate, &world, &network);
+        code = run_world(&o, rate, world.spec, &network);
     }
-    int closing = cli_network_close(&network, o.is_quiet, stderr);
+    int closing = cli_network_close(&network);
     if (code == CLI_OK && closing != CLI_GO_ON) code = closing;
     cli_world_fini(&world);
     return code;
@@ -368,7 +471,8 @@ const cli_command cli_command_run = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "run a scene or a robot file",
-    .about = "Without --time and without a duration in the scene it runs until Ctrl-C. Missed deadlines are counted and shown.\n"
+    .about = "Prints the address of its page: open it in a browser to see the world, to drive and to change it.\n"
+             "Without --time and without a duration in the scene it runs until Ctrl-C. Missed deadlines are counted and shown.\n"
              "Recordings that the scene asks for are written relative to the current directory. Numbers carry 17 digits.\n"
              "With --restore, --time counts from the restored state.\n"
              "\n"

@@ -13,10 +13,13 @@ typedef struct cli_recorder {
     char *buffer;
     size_t n_byte;
     int32_t n_column;
-    int32_t *value;        // ids of us_sim_find_value
+    int32_t *value;        // ids of us_sim_find_value; -1: it is gone, and written as nan
+    char **name;           // of the columns
+    bool is_warned;        // that one is gone
     double ticks_per_row;  // at least 1
     int64_t next_row;      // its number, counted from tick 0
     int64_t next_tick;     // when it is due
+    int64_t last_tick;     // of the last row, or where it began
     int64_t n_row;         // written so far
     int failed;            // errno of the first failed write; 0: none
 } cli_recorder;
@@ -34,6 +37,8 @@ typedef struct cli_recorder_def {
 int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const us_spec *spec, us_sim *sim);
 // Writes the row that is due at the sim's tick.
 void cli_recorder_write(cli_recorder *recorder, us_sim *sim);
+// The world is another one, or its time has jumped: finds the values again, and the row that is due next.
+void cli_recorder_follow(cli_recorder *recorder, us_sim *sim);
 void cli_recorder_flush(cli_recorder *recorder);
 // Flushes and closes. CLI_GO_ON, or CLI_CANNOT_WRITE with the error shown.
 int cli_recorder_fini(cli_recorder *recorder);
@@ -58,8 +63,12 @@ typedef struct cli_pace {
 } cli_pace;
 
 void cli_pace_start(cli_pace *pace, double rate, double step);
-// How many steps to do now. Sleeps when none is due; 0 when woken early (a signal).
+// From now on at this rate, without catching up what was not done; what was counted stays.
+void cli_pace_restart(cli_pace *pace, double rate, double step);
+// How many steps to do now. Sleeps when none is due, but not long: 0 when there is still none.
 int64_t cli_pace_due(cli_pace *pace);
+// While time stands still: sleeps until it is time to look for commands again, a signal ends it early.
+void cli_pace_rest(void);
 // Tells what was done between two times.
 void cli_pace_done(cli_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end_ns);
 
@@ -68,7 +77,6 @@ void cli_pace_done(cli_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end
 typedef struct cli_status {
     bool is_live;
     double goal;  // simulated seconds to run; 0: until stopped
-    double start_time;
     double start_energy;
     bool has_rows;
     int64_t last_ns;  // of the line on the screen

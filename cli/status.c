@@ -14,7 +14,6 @@ static double energy_of(us_sim *sim) {
 
 void cli_status_start(cli_status *status, us_sim *sim, bool is_live, double goal) {
     *status = (cli_status){.is_live = is_live, .goal = goal};
-    status->start_time = us_sim_get_time(sim);
     status->start_energy = energy_of(sim);
     status->has_rows = us_model_get_counts(us_sim_view_model(sim)).n_row > 0;
     status->start_ns = status->last_ns = cli_now_ns();
@@ -112,8 +111,9 @@ void cli_status_clear(const cli_status *status) {
 
 void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *pace, FILE *out) {
     double wall = 1e-9 * (double)(cli_now_ns() - status->start_ns);
-    double time = us_sim_get_time(sim), span = time - status->start_time, energy = energy_of(sim);
     int64_t n = pace->n_done;
+    // Time may have been set back on the way: what was run is what was stepped.
+    double time = us_sim_get_time(sim), span = (double)n * us_model_get_step(us_sim_view_model(sim)), energy = energy_of(sim);
     line text = {.n = 0};
     append(&text, "ran %.9g s (%lld steps) to t = %.9g s in %.3g s: %.3gx real time", span, (long long)n, time, wall, wall > 0 ? span / wall : 0);
     if (n > 0) {

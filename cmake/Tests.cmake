@@ -52,6 +52,23 @@ foreach(directory ${us_test_directories})
   endforeach()
 endforeach()
 
+# Every tests/browser/test_*.mjs is one CTest named browser/test_*, run by node with Debian's Chromium. The sanitizers see nothing of a browser.
+find_program(US_NODE node)
+find_program(US_CHROMIUM chromium)
+if(US_PAGE AND US_NODE AND US_CHROMIUM AND NOT US_SANITIZE)
+  file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/browser/test_*.mjs)
+  foreach(script ${scripts})
+    get_filename_component(name ${script} NAME_WE)
+    set(scratch ${CMAKE_BINARY_DIR}/tests/browser/${name}.scratch)
+    file(MAKE_DIRECTORY ${scratch})
+    add_test(NAME browser/${name} COMMAND ${US_NODE} ${script} WORKING_DIRECTORY ${scratch})
+    math(EXPR us_test_domain "(${us_test_domain} + 1) % 200")
+    # A picture drawn in software keeps both processors busy: one test at a time.
+    set_tests_properties(browser/${name} PROPERTIES LABELS browser TIMEOUT 300 RUN_SERIAL ON
+      ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain};US_SOURCE_DIR=${CMAKE_SOURCE_DIR};US_PROGRAM=$<TARGET_FILE:understudy_program>;US_CHROMIUM=${US_CHROMIUM}")
+  endforeach()
+endif()
+
 # The scripts take the source and the build directory as arguments, and find them and the program in the environment too.
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/project/*.sh)
 foreach(script ${scripts})

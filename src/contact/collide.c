@@ -9,8 +9,9 @@
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
-// A pair whose bodies have moved against each other by less than this since its points were found keeps the points.
-static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4;
+// A pair whose bodies have moved against each other by less than this since its points were found keeps the points. Where something round rolls,
+// points that stay behind push it on: a wheel of radius r with its points turned back by an angle a goes as down a slope of a / 2.
+static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4, SAME_TURN_ROUND = 1e-9;
 // A point without a partner of the same feature takes over from one this near, m; more where things move fast.
 static const double SAME_POINT = 2e-3;
 
@@ -195,11 +196,11 @@ static us_pose relative(const usi_carrier *A, const usi_carrier *B) {
     return X;
 }
 
-static bool is_same_place(const us_pose *a, const us_pose *b) {
+static bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
     us_vec3 d = us_vec3_sub(a->p, b->p);
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
     us_quat r = us_quat_mul(us_quat_conj(a->q), b->q);
-    return r.x * r.x + r.y * r.y + r.z * r.z <= 0.25 * SAME_TURN * SAME_TURN;
+    return r.x * r.x + r.y * r.y + r.z * r.z <= 0.25 * same_turn * same_turn;
 }
 
 static usi_point_now *next_point(usi_contacts *c) {
@@ -335,7 +336,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         const usi_carrier *A = &c->carrier[c->carrier_of[t.geom_a]], *B = &c->carrier[c->carrier_of[t.geom_b]];
         if (before) {
             t.X_AB = relative(A, B);
-            if (is_same_place(&before->X_AB, &t.X_AB)) {
+            if (is_same_place(&before->X_AB, &t.X_AB, m->geom[t.geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
                 t.X_AB = before->X_AB;
                 reuse_points(c, now, before, &t);
                 if (t.n > 0) c->touch_now[c->n_touch++] = t;

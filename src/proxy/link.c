@@ -58,3 +58,10 @@ void usi_link_drop_first(usi_link_queue *queue) {
     // What lies behind the last message is part of the state too.
     memset((char *)queue->bytes + h->used, 0, size);
 }
+
+void usi_link_clear(usi_link_queue *queue) {
+    usi_link_head *h = queue->head;
+    if (h->used > 0) memset(queue->bytes, 0, h->used);
+    h->used = 0;
+    h->busy_until = h->last_due = 0;
+}

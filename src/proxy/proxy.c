@@ -13,96 +13,6 @@ us_proxy_def us_proxy_def_default(void) {
     return (us_proxy_def){.allocator = us_allocator_default(), .enable_motor_servers = true, .motor_address = "127.0.0.1"};
 }
 
-// ---------------------------------------------------------------- names
-
-// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's own.
-static void topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
-    if (r->network->namespace_[0]) {
-        snprintf(out, cap, "/%s/%s", r->network->namespace_, name);
-    } else {
-        snprintf(out, cap, "/%s", name);
-    }
-}
-
-static void sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap) {
-    if (topic == US_TOPIC_TF || topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_DIAGNOSTICS) {
-        snprintf(out, cap, "/%s", us_topic_kind_name(topic));
-    } else if (topic == US_TOPIC_TRUTH) {
-        snprintf(out, cap, "/understudy/truth/%s", r->network->namespace_[0] ? r->network->namespace_ : "robot");
-        size_t n = strlen(out);
-        snprintf(out + n, cap - n, "/odom");
-    } else {
-        topic_name(r, us_topic_kind_name(topic), out, cap);
-    }
-}
-
-static const us_message_type *sample_type(us_topic_kind topic) {
-    switch (topic) {
-    case US_TOPIC_JOINT_STATES: return usi_type_joint_state;
-    case US_TOPIC_ODOM:
-    case US_TOPIC_TRUTH: return usi_type_odometry;
-    case US_TOPIC_TF:
-    case US_TOPIC_TF_STATIC: return usi_type_tf_message;
-    case US_TOPIC_IMU: return usi_type_imu;
-    case US_TOPIC_ROBOT_DESCRIPTION: return usi_type_string;
-    case US_TOPIC_BATTERY_STATE: return usi_type_battery_state;
-    case US_TOPIC_DIAGNOSTICS: return usi_type_diagnostic_array;
-    case US_TOPIC_MOTOR_STATUS: return usi_type_motor_group_status;
-    case US_TOPIC_LOCOMOTOR_STATUS: return usi_type_locomotor_status;
-    case US_TOPIC_POSE_STATUS: return usi_type_pose_estimator_status;
-    case US_TOPIC_NAVIGATOR_STATUS: return usi_type_navigator_status;
-    default: return NULL;
-    }
-}
-
-// Whether a robot has anything to tell on a topic.
-static bool has_topic(const usi_robot *r, us_topic_kind topic) {
-    if (r->network->rate[topic] <= 0) return false;
-    bool has_wheels = r->locomotion.n_wheel > 0;
-    switch (topic) {
-    case US_TOPIC_JOINT_STATES: return r->n_joint > 0;
-    case US_TOPIC_ODOM:
-    case US_TOPIC_LOCOMOTOR_STATUS:
-    case US_TOPIC_POSE_STATUS:
-    case US_TOPIC_NAVIGATOR_STATUS: return has_wheels;
-    case US_TOPIC_TF: return has_wheels || r->n_frame > r->n_fixed_frame;
-    case US_TOPIC_TF_STATIC: return r->n_fixed_frame > 0;
-    case US_TOPIC_IMU:
-    case US_TOPIC_TRUTH: return r->root.i >= 0;
-    case US_TOPIC_ROBOT_DESCRIPTION: return r->description != NULL;
-    case US_TOPIC_BATTERY_STATE: return r->network->battery_capacity > 0;
-    case US_TOPIC_MOTOR_STATUS: return r->n_drive > 0;
-    default: return true;
-    }
-}
-
-static const us_message_type *reply_type(int32_t request) {
-    switch ((usi_command_topic)request) {
-    case USI_COMMAND_ASK_MOTORS: return usi_type_motor_group_response;
-    case USI_COMMAND_ASK_LOCOMOTOR: return usi_type_locomotor_response;
-    case USI_COMMAND_ASK_POSE: return usi_type_pose_estimator_response;
-    case USI_COMMAND_ASK_NAVIGATOR: return usi_type_navigator_response;
-    default: return NULL;
-    }
-}
-
-static bool has_command(const usi_robot *r, int32_t topic) {
-    bool has_wheels = r->locomotion.n_wheel > 0;
-    switch ((usi_command_topic)topic) {
-    case USI_COMMAND_TWIST:
-    case USI_COMMAND_TWIST_STAMPED:
-    case USI_COMMAND_LOCOMOTOR:
-    case USI_COMMAND_POSE:
-    case USI_COMMAND_NAVIGATOR: return has_wheels;
-    case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
-    case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
-    case USI_COMMAND_ASK_LOCOMOTOR:
-    case USI_COMMAND_ASK_POSE:
-    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && has_wheels;
-    default: return r->n_drive > 0;
-    }
-}
-
 // ---------------------------------------------------------------- create and destroy
 
 us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def, us_proxy **out_proxy, us_error *err) {
@@ -119,9 +29,11 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     p->step = us_model_get_step(model);
     p->seed = us_spec_view_world(spec)->seed;
     p->clock_rate = us_spec_get_clock_rate(spec);
-    p->tick_channel = p->clock_channel = -1;
-    p->last_tick = -1;
+    p->tick_channel = p->clock_channel = p->command_channel = -1;
+    p->owes_all = true;
+    atomic_init(&p->owes_tap, false);
     usi_arena_init(&p->arena, &p->allocator);
+    usi_arena_init(&p->bound, &p->allocator);
     p->n_decoded = DECODED_SIZE;
     p->n_message = MESSAGE_SIZE;
     p->n_byte = BYTES_SIZE;
@@ -129,9 +41,11 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     p->decoded = usi_arena_alloc(&p->arena, DECODED_SIZE, 64);
     p->message = usi_arena_alloc(&p->arena, MESSAGE_SIZE, 64);
     p->bytes = usi_arena_alloc(&p->arena, BYTES_SIZE, 64);
-    us_status status = p->mails && p->decoded && p->message && p->bytes
-                           ? usi_robots_make(p, err)
-                           : us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    us_status status = p->mails && p->decoded && p->message && p->bytes ? US_OK : US_ERR_MEMORY;
+    if (!status) status = usi_robots_make(p, err);
+    if (!status) status = usi_robots_equip(p);
+    if (!status) status = usi_channels_make(p);
+    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (status) {
         us_proxy_destroy(p);
         return status;
@@ -161,6 +75,7 @@ void us_proxy_destroy(us_proxy *p) {
     }
     if (p->clock) us_writer_remove(p->clock);
     us_allocator a = p->allocator;
+    usi_arena_fini(&p->bound);
     usi_arena_fini(&p->arena);
     usi_release(&a, p, sizeof *p, _Alignof(us_proxy));
 }
@@ -169,15 +84,33 @@ void us_proxy_destroy(us_proxy *p) {
 
 static usi_robot_state *state_of(const usi_robot *r, void *state) { return (usi_robot_state *)(void *)((char *)state + r->state_at); }
 
-static const usi_robot_state *view_state(const usi_robot *r, const us_sim *sim) {
+const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim) {
     const char *state = us_sim_view_part(sim, 0);
     return state ? (const usi_robot_state *)(const void *)(state + r->state_at) : NULL;
 }
 
 static void start(void *context, us_sim *sim, void *state) {
     us_proxy *p = context;
-    p->last_tick = -1;
-    for (int32_t i = 0; i < p->n_robot; i++) usi_robot_start(&p->robot[i], sim, state_of(&p->robot[i], state));
+    // `before` says what is wrong with a sim of another model.
+    if (us_sim_view_model(sim) != p->model) return;
+    p->owes_all = true;
+    p->seen_tick = us_sim_get_tick(sim);
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        usi_link_clear(&r->downlink);
+        r->downlink_head = (usi_link_head){0};
+        usi_robot_start(r, sim, state_of(r, state));
+    }
+}
+
+// A tick that does not follow: somebody has restored another state. What was on its way from the robots belongs to a time that is no more, or that is
+// yet to come, and would wait for it; what is on its way to them is part of the state. A step that fails is tried again from the same tick.
+static void notice_jump(us_proxy *p, int64_t tick) {
+    bool is_next = tick == p->seen_tick || tick == p->seen_tick + 1;
+    p->seen_tick = tick;
+    if (is_next) return;
+    p->owes_all = true;
+    for (int32_t i = 0; i < p->n_robot; i++) usi_link_clear(&p->robot[i].downlink);
 }
 
 // The client of the motor protocol gets its answer.
@@ -200,22 +133,41 @@ static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *
     usi_robot_reply(r->proxy, r, sim, s, &reply);
 }
 
-static void record_command(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
-    if (!p->recorder || r->command_channel < 0) return;
-    char topic[300], kind[360];
-    topic_name(r, usi_command_name(mail->topic), topic, sizeof topic);
+static us_status record_command(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length,
+                                int64_t tick) {
+    char kind[400];
     // Twist and TwistStamped come on one topic: the type tells them apart.
-    snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(usi_command_type(mail->topic)));
-    us_msg_command_record m = {.tick = tick, .source = usi_text(mail->source), .topic = kind};
-    m.data._buffer = (uint8_t *)usi_text(usi_mail_bytes(mail));
-    m.data._length = m.data._maximum = mail->length;
-    usi_proxy_send(p, NULL, r->command_channel, usi_type_command_record, &m, usi_time_of(p, tick));
+    snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(type));
+    us_msg_command_record m = {.tick = tick, .source = usi_text(source), .topic = kind};
+    m.data._buffer = (uint8_t *)usi_text(bytes);
+    m.data._length = m.data._maximum = (uint32_t)length;
+    return usi_proxy_send(p, NULL, p->command_channel, -1, usi_type_command_record, &m, usi_time_of(p, tick));
+}
+
+// A mail has come out of its box.
+static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
+    int32_t channel = r->hears[mail->topic];
+    usi_channel_count(p, channel);
+    if (p->recorder && channel >= 0)
+        record_command(p, p->channel[channel].topic, p->channel[channel].type, mail->source, usi_mail_bytes(mail), mail->length, tick);
+}
+
+us_status us_proxy_note(us_proxy *p, const us_sim *sim, const char *source, const char *text) {
+    if (!p || !sim || !source || !text) return US_ERR_ARG;
+    if (!p->recorder) return US_OK;
+    us_msg_string m = {usi_text(text)};
+    size_t length = 0;
+    us_status status = us_message_encode(usi_type_string, &m, p->message, p->n_message, &length);
+    return status ? status : record_command(p, USI_WORLD_TOPIC, usi_type_string, source, p->message, length, us_sim_get_tick(sim));
 }
 
 static us_status before(void *context, us_sim *sim, us_part_view *view, us_error *err) {
     us_proxy *p = context;
-    (void)err;
+    if (us_sim_view_model(sim) != p->model)
+        return us_error_set(err, US_ERR_ARG, NULL, "make both of the same model, and replace it by us_proxy_replace",
+                            "the robots' network belongs to another model than the sim");
     int64_t tick = us_sim_get_tick(sim), now = usi_time_of(p, tick);
+    notice_jump(p, tick);
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         usi_robot_state *s = state_of(r, view->state);
@@ -224,7 +176,7 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
         usi_link_queue queue = {&s->uplink, (char *)s + r->uplink_at, USI_UPLINK_SIZE};
         size_t used = usi_mailbox_take(r->mailbox, p->mails), at = 0;
         for (const usi_mail *mail; (mail = usi_mail_next(p->mails, used, &at));) {
-            record_command(p, r, mail, tick);
+            receive(p, r, mail, tick);
             if (is_perfect) {
                 take(r, sim, s, mail);
             } else {
@@ -245,6 +197,16 @@ us_part us_proxy_get_part(us_proxy *p) {
 }
 
 // ---------------------------------------------------------------- the outside
+
+static const us_message_type *reply_type(int32_t request) {
+    switch ((usi_command_topic)request) {
+    case USI_COMMAND_ASK_MOTORS: return usi_type_motor_group_response;
+    case USI_COMMAND_ASK_LOCOMOTOR: return usi_type_locomotor_response;
+    case USI_COMMAND_ASK_POSE: return usi_type_pose_estimator_response;
+    case USI_COMMAND_ASK_NAVIGATOR: return usi_type_navigator_response;
+    default: return NULL;
+    }
+}
 
 // Which robot and command a reader's samples are.
 typedef struct inlet {
@@ -291,11 +253,11 @@ static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *i
     us_status status = US_OK;
     char topic[300];
     for (int i = 0; i < USI_COMMAND_ASK && !status; i++) {
-        if (!has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
+        if (!usi_has_command(r, i) || i == USI_COMMAND_MOTOR_TEXT) continue;
         // Fast DDS knows one type per topic: there cmd_vel is a Twist alone.
         if (i == USI_COMMAND_TWIST_STAMPED && strcmp(us_bus_vendor(p->bus), "fastdds") == 0) continue;
         inlets[i] = (inlet){r, i};
-        topic_name(r, usi_command_name(i), topic, sizeof topic);
+        usi_topic_name(r, usi_command_name(i), topic, sizeof topic);
         us_topic_def def = {topic, usi_command_type(i), us_qos_for_topic(topic, usi_command_type(i)), node};
         status = us_bus_add_reader(p->bus, &def, on_sample, &inlets[i], &r->reader[i], err);
     }
@@ -310,9 +272,9 @@ static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, inlet *
     char name[300], topic[320];
     for (int i = 0; i < USI_SERVICE_COUNT && !status; i++) {
         int ask = USI_COMMAND_ASK + i;
-        if (!has_command(r, ask)) continue;
+        if (!usi_has_command(r, ask)) continue;
         inlets[ask] = (inlet){r, ask};
-        topic_name(r, usi_command_name(ask), name, sizeof name);
+        usi_topic_name(r, usi_command_name(ask), name, sizeof name);
         snprintf(topic, sizeof topic, "rr%sReply", name);
         us_topic_def def = {topic, reply_type(ask), qos, node};
         status = us_bus_add_writer(p->bus, &def, &r->writer[US_TOPIC_COUNT + i], err);
@@ -329,9 +291,9 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     snprintf(namespace_, sizeof namespace_, "/%s", r->network->namespace_);
     us_status status = us_bus_add_node(p->bus, namespace_, r->network->node, &node, err);
     for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
-        if (!has_topic(r, (us_topic_kind)i)) continue;
-        sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
-        us_topic_def def = {topic, sample_type((us_topic_kind)i), us_qos_for_topic(topic, sample_type((us_topic_kind)i)), node};
+        if (!usi_has_topic(r, (us_topic_kind)i)) continue;
+        usi_sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
+        us_topic_def def = {topic, usi_sample_type((us_topic_kind)i), us_qos_for_topic(topic, usi_sample_type((us_topic_kind)i)), node};
         status = us_bus_add_writer(p->bus, &def, &r->writer[i], err);
     }
     inlet *inlets = usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *inlets, _Alignof(inlet));
@@ -360,18 +322,19 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
 us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
     p->recorder = recorder;
     if (!recorder) return US_OK;
+    // One that begins in the middle lacks what was told before.
+    p->owes_record = true;
     char topic[300];
     p->tick_channel = us_recorder_add_channel(recorder, "/understudy/ticks", usi_type_tick_hash, err);
     p->clock_channel = us_recorder_add_channel(recorder, "/clock", usi_type_clock, err);
-    bool is_good = p->tick_channel >= 0 && p->clock_channel >= 0;
+    p->command_channel = us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
+    bool is_good = p->tick_channel >= 0 && p->clock_channel >= 0 && p->command_channel >= 0;
     for (int32_t i = 0; i < p->n_robot && is_good; i++) {
         usi_robot *r = &p->robot[i];
-        r->command_channel = us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
-        is_good = r->command_channel >= 0;
         for (int k = 0; k < US_TOPIC_COUNT && is_good; k++) {
-            if (!has_topic(r, (us_topic_kind)k)) continue;
-            sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
-            r->channel[k] = us_recorder_add_channel(recorder, topic, sample_type((us_topic_kind)k), err);
+            if (!usi_has_topic(r, (us_topic_kind)k)) continue;
+            usi_sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
+            r->channel[k] = us_recorder_add_channel(recorder, topic, usi_sample_type((us_topic_kind)k), err);
             is_good = r->channel[k] >= 0;
         }
     }
@@ -391,79 +354,31 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
     }
 }
 
+static void tell_clock(us_proxy *p, int64_t time) {
+    us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
+    if (p->clock || p->recorder || p->tap) usi_proxy_send(p, p->clock, p->clock_channel, p->clock_says, usi_type_clock, &m, time);
+}
+
 void us_proxy_publish(us_proxy *p, us_sim *sim) {
+    if (us_sim_view_model(sim) != p->model) return;
     int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;
-    bool is_first = p->last_tick < 0;
-    p->last_tick = tick;
-    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) {
-        us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
-        if (p->clock || p->recorder) usi_proxy_send(p, p->clock, p->clock_channel, usi_type_clock, &m, time);
-    }
-    for (int32_t i = 0; i < p->n_robot && (p->outbox || p->recorder); i++) {
+    notice_jump(p, tick);
+    bool is_first = p->owes_all, is_heard = p->outbox || p->recorder || p->tap, owes_record = p->owes_record && !is_first;
+    p->owes_all = p->owes_record = false;
+    if (is_first || usi_is_due(p->clock_rate, p->step, tick)) tell_clock(p, time);
+    for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
-        const usi_robot_state *s = view_state(r, sim);
-        if (s) usi_robot_publish(p, r, sim, s, is_first);
-        if (s && r->motors && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
+        const usi_robot_state *s = usi_view_state(r, sim);
+        // What is told once leaves in any case: somebody may ask for it later.
+        if (!s || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
+        if (owes_record && p->recorder) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
+        usi_robot_publish(p, r, sim, s, is_first);
+        if (r->motors && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
     }
+    usi_proxy_tend(p, sim);
     if (p->recorder) {
         us_msg_tick_hash m = {tick, us_sim_hash(sim)};
-        usi_proxy_send(p, NULL, p->tick_channel, usi_type_tick_hash, &m, time);
+        usi_proxy_send(p, NULL, p->tick_channel, -1, usi_type_tick_hash, &m, time);
     }
     if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);
-}
-
-// ---------------------------------------------------------------- by name
-
-int32_t us_proxy_n_robot(const us_proxy *p) { return p ? p->n_robot : 0; }
-
-const char *us_proxy_robot_name(const us_proxy *p, int32_t robot) { return p && robot >= 0 && robot < p->n_robot ? p->robot[robot].name : NULL; }
-
-int32_t us_proxy_find_robot(const us_proxy *p, const char *name) {
-    for (int32_t i = 0; i < p->n_robot; i++) {
-        if (strcmp(p->robot[i].name, name) == 0) return i;
-    }
-    return -1;
-}
-
-const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, const us_message_type **out_type) {
-    if (!p || robot < 0 || robot >= p->n_robot || i < 0) return NULL;
-    const usi_robot *r = &p->robot[robot];
-    for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
-        if (!has_command(r, k) || i-- > 0) continue;
-        char *name = p->robot[robot].topic_text;
-        topic_name(r, usi_command_name(k), name, sizeof p->robot[robot].topic_text);
-        if (out_type) *out_type = usi_command_type(k);
-        return name;
-    }
-    return NULL;
-}
-
-us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length) {
-    char name[300];
-    for (int32_t i = 0; i < p->n_robot; i++) {
-        for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
-            if (usi_command_type(k) != type || !has_command(&p->robot[i], k)) continue;
-            topic_name(&p->robot[i], usi_command_name(k), name, sizeof name);
-            if (strcmp(name, topic) == 0) return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
-        }
-    }
-    return US_ERR_NAME;
-}
-
-us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
-    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->n_too_long + (p->outbox ? usi_outbox_n_unsent(p->outbox) : 0)};
-    for (int32_t i = 0; i < p->n_robot; i++) {
-        const usi_robot_state *s = view_state(&p->robot[i], sim);
-        c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);
-        if (!s) continue;
-        c.n_command += s->n_command;
-        c.n_refused += s->n_refused;
-        c.n_timeout += s->n_timeout;
-    }
-    return c;
-}
-
-void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {
-    const usi_robot_state *s = robot >= 0 && robot < p->n_robot ? view_state(&p->robot[robot], sim) : NULL;
-    snprintf(buf, cap, "%s", s ? s->refusal : "");
 }

@@ -29,6 +29,7 @@ typedef struct pen {
     const usi_robot_state *s;
     int64_t time;
     size_t used;
+    usi_sink sink;
 } pen;
 
 static void *take(pen *w, size_t n, size_t each) {
@@ -57,40 +58,62 @@ static void head(pen *w, us_msg_header *header, const char *frame) {
 
 // ---------------------------------------------------------------- sending
 
-static void encode_and_send(us_proxy *p, us_writer *writer, int32_t channel, usi_robot *r, int32_t topic, const us_message_type *type,
-                            const void *message, int64_t time) {
-    size_t length = 0;
-    if (us_message_encode(type, message, p->bytes, p->n_byte, &length)) {
-        p->n_too_long++;
-        return;
-    }
-    if (r && !usi_link_is_perfect(&r->network->downlink)) {
-        // What arrives, and when, is what is sent and recorded.
-        usi_link_send(&r->network->downlink, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, time, topic, p->bytes, length);
-        return;
-    }
-    p->n_sample++;
-    if (p->recorder && channel >= 0) us_recorder_write(p->recorder, channel, time, time, p->bytes, length);
-    if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time);
+static bool encode(us_proxy *p, const us_message_type *type, const void *message, size_t *out_length) {
+    if (!us_message_encode(type, message, p->bytes, p->n_byte, out_length)) return true;
+    p->n_too_long++;
+    return false;
 }
 
-void usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type, const void *message, int64_t time) {
-    encode_and_send(p, writer, channel, NULL, -1, type, message, time);
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says, const us_message_type *type, const void *message,
+                         int64_t time) {
+    size_t length = 0;
+    if (!encode(p, type, message, &length)) return US_ERR_LIMIT;
+    p->n_sample++;
+    us_status status = p->recorder && channel >= 0 ? us_recorder_write(p->recorder, channel, time, time, p->bytes, length) : US_OK;
+    if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time);
+    usi_channel_count(p, says);
+    usi_channel_tap(p, says, time, p->bytes, length);
+    return status;
+}
+
+// A sample of a robot that leaves at `due` and is there now.
+static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time, int64_t due) {
+    p->n_sample++;
+    if (p->recorder && r->channel[outlet] >= 0) us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
+    if (r->writer[outlet]) usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, time);
+    if (outlet >= US_TOPIC_COUNT) return;
+    r->has_told[outlet] = true;
+    usi_channel_count(p, r->says[outlet]);
+    usi_channel_tap(p, r->says[outlet], time, bytes, length);
+}
+
+static void send_outlet(pen *w, int32_t outlet, const us_message_type *type, const void *message) {
+    us_proxy *p = w->p;
+    usi_robot *r = w->r;
+    size_t length = 0;
+    if (!encode(p, type, message, &length)) return;
+    switch (w->sink) {
+    case USI_SINK_TAP: usi_channel_tap(p, r->says[outlet], w->time, p->bytes, length); return;
+    case USI_SINK_RECORDER: us_recorder_write(p->recorder, r->channel[outlet], w->time, w->time, p->bytes, length); return;
+    default: break;
+    }
+    if (outlet != US_TOPIC_TRUTH && !usi_link_is_perfect(&r->network->downlink)) {
+        // What arrives, and when, is what is sent and recorded.
+        usi_link_send(&r->network->downlink, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes, length);
+        return;
+    }
+    deliver(p, r, outlet, p->bytes, length, w->time, w->time);
 }
 
 static void send_topic(pen *w, us_topic_kind topic, const us_message_type *type, const void *message) {
-    bool is_radio = topic != US_TOPIC_TRUTH;
-    encode_and_send(w->p, w->r->writer[topic], w->r->channel[topic], is_radio ? w->r : NULL, (int32_t)topic, type, message, w->time);
+    send_outlet(w, (int32_t)topic, type, message);
 }
 
 // What the downlink lets arrive now.
 static void send_arrived(us_proxy *p, usi_robot *r, int64_t time) {
     const usi_link_item *item;
     while (r->downlink.cap > 0 && (item = usi_link_first(&r->downlink, time))) {
-        p->n_sample++;
-        int32_t channel = r->channel[item->topic];
-        if (p->recorder && channel >= 0) us_recorder_write(p->recorder, channel, time, item->due, item + 1, item->length);
-        if (r->writer[item->topic]) usi_outbox_put(p->outbox, r->writer[item->topic], item + 1, item->length, time);
+        deliver(p, r, item->topic, item + 1, item->length, time, item->due);
         usi_link_drop_first(&r->downlink);
     }
 }
@@ -405,11 +428,48 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
     default: break;
     }
     if (!is_made) return;
-    encode_and_send(p, r->writer[outlet], -1, r, outlet, type, m, w.time);
+    send_outlet(&w, outlet, type, m);
     usi_outbox_ring(p->outbox);
 }
 
 // ---------------------------------------------------------------- all
+
+// What is told once comes first of all, and again when somebody asks.
+static bool is_told_once(int32_t topic) { return topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_ROBOT_DESCRIPTION; }
+
+// Whether anybody gets a sample of this topic. A radio carries all or nothing, for each takes the others' time.
+static bool is_heard(const us_proxy *p, const usi_robot *r, int32_t topic) {
+    if (p->outbox || p->recorder) return true;
+    if (!p->tap || r->says[topic] < 0) return false;
+    return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) || !usi_link_is_perfect(&r->network->downlink);
+}
+
+static void tell(pen *w, us_topic_kind topic) {
+    w->used = 0;
+    switch (topic) {
+    case US_TOPIC_JOINT_STATES: tell_joint_states(w); break;
+    case US_TOPIC_ODOM: tell_odom(w); break;
+    case US_TOPIC_TF: tell_frames(w, false); break;
+    case US_TOPIC_TF_STATIC: tell_frames(w, true); break;
+    case US_TOPIC_IMU: tell_imu(w); break;
+    case US_TOPIC_ROBOT_DESCRIPTION: tell_description(w); break;
+    case US_TOPIC_BATTERY_STATE: tell_battery(w); break;
+    case US_TOPIC_DIAGNOSTICS: tell_diagnostics(w); break;
+    case US_TOPIC_TRUTH: tell_truth(w); break;
+    case US_TOPIC_MOTOR_STATUS: tell_motors(w); break;
+    case US_TOPIC_LOCOMOTOR_STATUS: tell_locomotor(w); break;
+    case US_TOPIC_POSE_STATUS: tell_pose(w); break;
+    case US_TOPIC_NAVIGATOR_STATUS: tell_navigator(w); break;
+    default: break;
+    }
+}
+
+void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink) {
+    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim)), .sink = sink};
+    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+        if (is_told_once(i) && r->has_told[i]) tell(&w, (us_topic_kind)i);
+    }
+}
 
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     int64_t tick = us_sim_get_tick(sim);
@@ -417,26 +477,8 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them over any period.
     const int64_t phase = tick + 617 * (int64_t)r->index;
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        // What is told once comes first of all.
-        bool is_once = i == US_TOPIC_TF_STATIC || i == US_TOPIC_ROBOT_DESCRIPTION;
-        if (is_once ? !is_first || r->network->rate[i] <= 0 : !usi_is_due(r->network->rate[i], p->step, phase)) continue;
-        w.used = 0;
-        switch ((us_topic_kind)i) {
-        case US_TOPIC_JOINT_STATES: tell_joint_states(&w); break;
-        case US_TOPIC_ODOM: tell_odom(&w); break;
-        case US_TOPIC_TF: tell_frames(&w, false); break;
-        case US_TOPIC_TF_STATIC: tell_frames(&w, true); break;
-        case US_TOPIC_IMU: tell_imu(&w); break;
-        case US_TOPIC_ROBOT_DESCRIPTION: tell_description(&w); break;
-        case US_TOPIC_BATTERY_STATE: tell_battery(&w); break;
-        case US_TOPIC_DIAGNOSTICS: tell_diagnostics(&w); break;
-        case US_TOPIC_TRUTH: tell_truth(&w); break;
-        case US_TOPIC_MOTOR_STATUS: tell_motors(&w); break;
-        case US_TOPIC_LOCOMOTOR_STATUS: tell_locomotor(&w); break;
-        case US_TOPIC_POSE_STATUS: tell_pose(&w); break;
-        case US_TOPIC_NAVIGATOR_STATUS: tell_navigator(&w); break;
-        default: break;
-        }
+        bool is_due = is_told_once(i) ? is_first && r->network->rate[i] > 0 : is_heard(p, r, i) && usi_is_due(r->network->rate[i], p->step, phase);
+        if (is_due) tell(&w, (us_topic_kind)i);
     }
     send_arrived(p, r, w.time);
 }

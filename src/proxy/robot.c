@@ -27,7 +27,7 @@ const us_message_type *usi_command_type(int32_t topic) {
 
 static const char *join(us_proxy *p, const char *a, const char *b) {
     size_t n = strlen(a) + strlen(b) + 1;
-    char *text = usi_arena_alloc(&p->arena, n, 1);
+    char *text = usi_arena_alloc(&p->bound, n, 1);
     if (text) snprintf(text, n, "%s%s", a, b);
     return text;
 }
@@ -65,8 +65,8 @@ static double position_rate(double step) { return fmin(10, 0.2 / step); }
 
 static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    r->joint = usi_arena_alloc(&p->arena, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
-    r->drive = usi_arena_alloc(&p->arena, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
+    r->joint = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
+    r->drive = usi_arena_alloc(&p->bound, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
     if (!r->joint || !r->drive) return US_ERR_MEMORY;
     for (int32_t i = 0; i < n.n_joint; i++) {
         const us_joint_def *j = us_spec_view_joint(p->spec, i);
@@ -111,7 +111,7 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
 
 static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    r->frame = usi_arena_alloc(&p->arena, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
+    r->frame = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
     if (!r->frame) return US_ERR_MEMORY;
     const char *prefix = r->network->frame_prefix;
     for (int32_t i = 0; i < n.n_joint; i++) {
@@ -122,6 +122,7 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
         f->child_body.i = j->child;
         f->parent = join(p, prefix, without_group(us_spec_view_link(p->spec, j->parent)->name, r->name));
         f->child = join(p, prefix, without_group(us_spec_view_link(p->spec, j->child)->name, r->name));
+        f->X_PF = j->X_PF;
         f->is_fixed = j->type == US_JOINT_FIXED;
         if (!f->parent || !f->child) return US_ERR_MEMORY;
         r->n_frame++;
@@ -192,8 +193,8 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
 // Poses of all links with every joint at 0: the joints' frames alone, parents first.
 static us_status zero_poses(us_proxy *p, us_pose **out) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    us_pose *X = usi_arena_alloc(&p->arena, ((size_t)n.n_link + 1) * sizeof *X, _Alignof(us_pose));
-    bool *known = usi_arena_alloc(&p->arena, (size_t)n.n_link + 1, 1);
+    us_pose *X = usi_arena_alloc(&p->bound, ((size_t)n.n_link + 1) * sizeof *X, _Alignof(us_pose));
+    bool *known = usi_arena_alloc(&p->bound, (size_t)n.n_link + 1, 1);
     if (!X || !known) return US_ERR_MEMORY;
     for (int32_t i = 0; i < n.n_link; i++) X[i] = us_pose_identity(), known[i] = false;
     for (bool changed = true; changed;) {
@@ -238,28 +239,15 @@ void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) 
 // ---------------------------------------------------------------- all
 
 static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, us_error *err) {
-    const us_group_def *g = us_spec_view_group(p->spec, group);
     r->proxy = p;
     r->index = (int32_t)(r - p->robot);
-    r->name = g->name;
+    r->name = us_spec_view_group(p->spec, group)->name;
     r->network = us_spec_view_network(p->spec, group);
     r->root.i = r->floating.i = -1;
-    for (int i = 0; i < USI_OUTLET_COUNT; i++) r->channel[i] = -1;
-    r->command_channel = -1;
-    r->description = read_description(p, g->file);
     us_status status = make_joints(p, r, group);
     if (!status) status = make_frames(p, r, group);
     if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
     if (status) return status;
-    r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));
-    if (!r->mailbox) return US_ERR_MEMORY;
-    usi_mailbox_init(r->mailbox);
-    r->downlink.head = &r->downlink_head;
-    if (!usi_link_is_perfect(&r->network->downlink)) {
-        r->downlink.cap = USI_UPLINK_SIZE * 16;
-        r->downlink.bytes = usi_arena_alloc(&p->arena, r->downlink.cap, 8);
-        if (!r->downlink.bytes) return US_ERR_MEMORY;
-    }
     lay_out(r, p->state_size);
     p->state_size += r->state_size;
     return US_OK;
@@ -281,4 +269,23 @@ us_status usi_robots_make(us_proxy *p, us_error *err) {
     }
     if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     return status;
+}
+
+us_status usi_robots_equip(us_proxy *p) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        bool is_good = true;
+        for (int k = 0; k < USI_OUTLET_COUNT; k++) r->channel[k] = -1;
+        r->description = read_description(p, us_spec_view_group(p->spec, r->network->group)->file);
+        r->name = usi_arena_text(&p->arena, r->name, &is_good);
+        r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));
+        if (r->mailbox) usi_mailbox_init(r->mailbox);
+        if (!is_good || !r->mailbox) return US_ERR_MEMORY;
+        r->downlink.head = &r->downlink_head;
+        if (usi_link_is_perfect(&r->network->downlink)) continue;
+        r->downlink.cap = USI_UPLINK_SIZE * 16;
+        r->downlink.bytes = usi_arena_alloc(&p->arena, r->downlink.cap, 8);
+        if (!r->downlink.bytes) return US_ERR_MEMORY;
+    }
+    return US_OK;
 }

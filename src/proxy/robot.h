@@ -2,12 +2,15 @@
 #ifndef USI_PROXY_ROBOT_H
 #define USI_PROXY_ROBOT_H
 
+#include <stdatomic.h>
+
 #include "bus/motor_server.h"
 #include "kincontrol/locomotion.h"
 #include "kincontrol/odometry.h"
 #include "kincontrol/trapezoid.h"
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
+#include "proxy/tap.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -74,19 +77,18 @@ typedef struct usi_robot_drive {
 typedef struct usi_robot_frame {
     const char *parent, *child;  // frame ids, with the prefix
     us_body parent_body, child_body;
+    us_pose X_PF;  // of the joint between them
     bool is_fixed;
 } usi_robot_frame;
 
+// First what follows from spec and model, and is found again when these are replaced; from `proxy` on what stays as long as the proxy, where threads
+// of the network look at it.
 typedef struct usi_robot {
-    us_proxy *proxy;
-    int32_t index;
-    const char *name;
     const us_network_def *network;  // with defaults filled in
     us_body root, base;             // the root, and the link that odometry speaks of
     us_joint floating;              // of the root; -1: it stands on the world
     int32_t base_q, base_v;         // of that joint
     const char *base_frame, *root_frame, *odom_frame;
-    const char *description;  // the URDF; NULL: there is none
     usi_robot_joint *joint;
     usi_robot_drive *drive;
     usi_robot_frame *frame;
@@ -96,12 +98,17 @@ typedef struct usi_robot {
     // Where its state stands in the part's, and how large the parts of that are.
     size_t state_at, state_size, drives_at, times_at, positions_at, velocities_at, uplink_at;
     // The outside.
+    us_proxy *proxy;
+    int32_t index;
+    const char *name;
+    const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
     us_writer *writer[USI_OUTLET_COUNT];
     us_reader *reader[USI_COMMAND_COUNT];
-    int32_t channel[USI_OUTLET_COUNT], command_channel;  // replies have none: statuses are recorded, and who asked is not there in a replay
+    int32_t channel[USI_OUTLET_COUNT];  // of the recorder; replies have none: statuses are recorded, and who asked is not there in a replay
+    int32_t says[US_TOPIC_COUNT], hears[USI_COMMAND_COUNT];  // channels of the proxy; -1: none
+    bool has_told[US_TOPIC_COUNT];                           // a sample has left, and has not been lost on the radio
     usi_motor_server *motors;
-    char topic_text[300];  // us_proxy_command_topic
     usi_link_head downlink_head;
     usi_link_queue downlink;
 } usi_robot;
@@ -177,12 +184,23 @@ static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) 
 
 // ---------------------------------------------------------------- the proxy
 
+// A topic with its type and direction: see tap.h.
+typedef struct usi_channel {
+    const char *topic;
+    const us_message_type *type;
+    bool is_out, is_latched, is_request;
+    int32_t robot;
+    _Atomic bool is_wanted;
+    _Atomic int64_t n_message;
+} usi_channel;
+
 struct us_proxy {
     us_allocator allocator;
     us_proxy_def def;
     const us_spec *spec;
     const us_model *model;
-    usi_arena arena;
+    usi_arena arena;  // of what stays
+    usi_arena bound;  // of what follows from spec and model
     double step;
     uint64_t seed;
     int32_t n_robot;
@@ -197,16 +215,25 @@ struct us_proxy {
     us_bus *bus;
     struct usi_outbox *outbox;
     us_recorder *recorder;
-    int32_t tick_channel, clock_channel;
+    int32_t tick_channel, clock_channel, command_channel;  // of the recorder
     us_writer *clock;
     double clock_rate;
-    int64_t last_tick;  // published; -1: none
+    usi_channel *channel;
+    int32_t n_channel, clock_says;
+    usi_tap_function *tap;
+    void *tap_context;
+    _Atomic bool owes_tap;  // the latched samples, once more
+    bool owes_record;       // the same to a recording that has just begun
+    bool owes_all;          // the same to everybody: the next publish is as the first one
+    int64_t seen_tick;      // at which the last step began or the last samples left: time goes on from here
     int64_t n_sample;
     int64_t n_too_long;  // samples that did not fit into `bytes`
 };
 
-// robot.c: makes the robots of a spec. Errors name the robot.
+// robot.c: makes the robots of a spec, as far as they follow from it. Errors name the robot.
 us_status usi_robots_make(us_proxy *p, us_error *err);
+// And what they have on the outside: names, mailboxes, links.
+us_status usi_robots_equip(us_proxy *p);
 void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
 // What a request is answered, beside the status.
@@ -228,12 +255,32 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
 // Stops all motion: wheels to 0, other drives hold where they are.
 void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
+// Commands to the world itself stand in recordings under this topic.
+#define USI_WORLD_TOPIC "/understudy/command"
+
+// channel.c: what a robot says and hears, by name. The channels are made with the robots.
+void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap);
+void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap);
+const us_message_type *usi_sample_type(us_topic_kind topic);
+bool usi_has_topic(const usi_robot *r, us_topic_kind topic);
+bool usi_has_command(const usi_robot *r, int32_t topic);
+us_status usi_channels_make(us_proxy *p);
+// Of a message that came or went, and of a sample that the tap may want; -1 is no channel.
+void usi_channel_count(us_proxy *p, int32_t channel);
+void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *bytes, size_t length);
+
 // publish.c: the samples of a robot that are due.
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first);
+// Those that are told once, again: to the tap, or to the recorder alone.
+typedef enum usi_sink { USI_SINK_ALL, USI_SINK_TAP, USI_SINK_RECORDER } usi_sink;
+void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink);
 // Answers a request with the status of now. Nothing without a network.
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply);
-// A sample on its way: recorded, and sent to the writer. The robot's may be delayed on the downlink (topic >= 0).
-void usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, const us_message_type *type, const void *message, int64_t time);
+// What is not a robot's: recorded, sent to the writer, which may be NULL, and said on a channel of the proxy, which may be -1.
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says, const us_message_type *type, const void *message,
+                         int64_t time);
+// A robot's state in the sim's; NULL when the sim has none.
+const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
 
 // Whether a sample with this rate (Hz) is due at a tick.
 bool usi_is_due(double rate, double step, int64_t tick);

@@ -9,6 +9,7 @@
 //     contact    what the points remember, by pair of shapes, when both are the same shape at the same place on the same link,
 //                and nothing between that link and the world was put elsewhere
 //     materials  values that were changed while running, by names, when both tables say the same
+//     parts      all that they remember, as it is: a part that knows indices of the model finds them anew before the next step
 //
 // The new world is made beside the old one, which is given up only when everything has gone well.
 #include <stdlib.h>
@@ -282,13 +283,16 @@ static us_status close_loops(us_sim *s, us_error *err) {
 
 us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!sim || !model) return us_error_set(err, US_ERR_ARG, NULL, "pass a sim and a model", "us_sim_replace: an argument is NULL");
-    us_sim_def def = {.allocator = sim->allocator, .enable_profile = sim->enable_profile, .n_thread = usi_pool_n_thread(sim->pool)};
-    if (sim->n_part > 0)
-        return us_error_set(err, US_ERR_ARG, NULL, "end the parts first, and begin them anew on the new model",
-                            "us_sim_replace: the sim has parts, which know the old model");
+    us_sim_def def = {.allocator = sim->allocator,
+                      .enable_profile = sim->enable_profile,
+                      .n_thread = usi_pool_n_thread(sim->pool),
+                      .n_part = sim->n_part,
+                      .parts = sim->part};
     us_sim *fresh = NULL;
-    us_status status = us_sim_create(model, &def, &fresh, err);
+    us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;
+    // Parts go on: they do not start again, and keep what they remember to the last bit.
+    if (sim->n_part_byte > 0) memcpy(fresh->now.part, sim->now.part, sim->n_part_byte);
     us_error why = {.code = US_OK};
     move x = {.from = sim, .to = fresh};
     usi_arena_init(&x.arena, &sim->allocator);

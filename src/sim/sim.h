@@ -70,6 +70,9 @@ struct us_sim {
     us_error error;
 };
 
+// us_sim_create without the start of the parts: their states are all 0.
+us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
+
 // Whether the contact solve moves this tree in the present step, rather than an integrator.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) { return s->contacts && s->contacts->tree[tree].island >= 0; }
 

@@ -85,13 +85,11 @@ static us_status start(us_sim *s, us_error *err) {
     }
     if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
-    usi_start_parts(s);
     return US_OK;
 }
 
-us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
-    if (!model || !out_sim) return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the sim", "us_sim_create: an argument is NULL");
-    us_sim_def d = def ? *def : us_sim_def_default();
+us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
+    us_sim_def d = *def;
     us_sim *s = usi_alloc(&d.allocator, sizeof *s, _Alignof(us_sim));
     us_status status = s ? US_OK : US_ERR_MEMORY;
     if (!status) {
@@ -119,6 +117,14 @@ us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **o
     return US_OK;
 }
 
+us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
+    if (!model || !out_sim) return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the sim", "us_sim_create: an argument is NULL");
+    us_sim_def d = def ? *def : us_sim_def_default();
+    us_status status = usi_sim_make(model, &d, out_sim, err);
+    if (!status) usi_start_parts(*out_sim);
+    return status;
+}
+
 void us_sim_destroy(us_sim *s) {
     if (!s) return;
     us_allocator a = s->allocator;
@@ -132,7 +138,11 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
 }
 
-us_status us_sim_reset(us_sim *s) { return s ? start(s, NULL) : US_ERR_ARG; }
+us_status us_sim_reset(us_sim *s) {
+    us_status status = s ? start(s, NULL) : US_ERR_ARG;
+    if (!status) usi_start_parts(s);
+    return status;
+}
 
 void us_sim_poison(us_sim *s) {
     if (!s) return;

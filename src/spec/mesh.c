@@ -1,6 +1,6 @@
 // Mesh files: where they are, and what is in them.
 //
-// Assimp reads the formats; what is asked of it is triangles and node transforms alone. Conventions:
+// Assimp reads the formats; what is asked of it here is triangles and node transforms alone. Conventions:
 //   STL, OBJ   have neither unit nor up-axis: taken as they are, in metres.
 //   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are turned to z-up, with a warning,
 //              because RViz and MoveIt ignore it. A file that states none is taken as it is, as every robot tool does
@@ -26,10 +26,11 @@
 #include "spec/spec.h"
 
 enum {
-    TRIANGLE_LIMIT = 5 * 1000 * 1000,  // of one mesh: some 0.7 GB while it is looked at
-    NODE_DEPTH = 128,                  // nesting of nodes inside a mesh file
-    HEAD_BYTES = 64 * 1024,            // of the file's beginning and end, looked at before Assimp
+    NODE_DEPTH = 128,        // nesting of nodes inside a mesh file
+    HEAD_BYTES = 64 * 1024,  // of the file's beginning and end, looked at before Assimp
 };
+// Where normals are made, edges sharper than this stay edges. A machined part has its chamfers at 45 degrees.
+static const float crease_deg = 35;
 static const long long file_limit = 2LL * 1024 * 1024 * 1024;
 
 // ---- Finding the file ----
@@ -151,7 +152,7 @@ typedef struct mesh_file {
     up_axis up;
 } mesh_file;
 
-static bool has_extension(const char *path, const char *extension) {
+bool usi_mesh_is(const char *path, const char *extension) {
     const char *dot = strrchr(path, '.');
     return dot && strcasecmp(dot + 1, extension) == 0;
 }
@@ -217,7 +218,7 @@ static us_status check_file(usi_reader *r, const xmlNode *node, mesh_file *mesh)
     }
     static const char *const known[] = {"stl", "obj", "dae", "gltf", "glb"};
     bool is_known = false;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) is_known |= has_extension(mesh->path, known[i]);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) is_known |= usi_mesh_is(mesh->path, known[i]);
     if (!is_known) return fail_mesh(r, node, mesh->path, "convert it to one of .stl .obj .dae .gltf .glb", "is of a format that is not read");
     char *buffer = usi_alloc(&r->def->allocator, HEAD_BYTES + 1, 1);
     if (!buffer) return usi_fail_memory(r);
@@ -225,31 +226,26 @@ static us_status check_file(usi_reader *r, const xmlNode *node, mesh_file *mesh)
     read_part(mesh, false, buffer);
     if (strncmp(buffer, "version https://git-lfs", 23) == 0) {
         status = fail_mesh(r, node, mesh->path, "fetch the mesh with: git lfs pull", "is a Git LFS pointer, not the mesh itself");
-    } else if (has_extension(mesh->path, "stl")) {
+    } else if (usi_mesh_is(mesh->path, "stl")) {
         status = check_stl(r, node, mesh, buffer);
-    } else if (has_extension(mesh->path, "dae")) {
+    } else if (usi_mesh_is(mesh->path, "dae")) {
         check_dae(mesh, buffer);
     }
-    if (has_extension(mesh->path, "gltf") || has_extension(mesh->path, "glb")) mesh->up = UP_Y;
+    if (usi_mesh_is(mesh->path, "gltf") || usi_mesh_is(mesh->path, "glb")) mesh->up = UP_Y;
     usi_release(&r->def->allocator, buffer, HEAD_BYTES + 1, 1);
     return status;
 }
 
 // ---- What Assimp read ----
 
-// A node's placement in the file: the upper three rows, row-major.
-typedef struct placement {
-    double m[12];
-} placement;
-
-static placement placement_of(const struct aiNode *node) {
+static usi_placement placement_of(const struct aiNode *node) {
     const struct aiMatrix4x4 *t = &node->mTransformation;
-    placement X = {{t->a1, t->a2, t->a3, t->a4, t->b1, t->b2, t->b3, t->b4, t->c1, t->c2, t->c3, t->c4}};
+    usi_placement X = {{t->a1, t->a2, t->a3, t->a4, t->b1, t->b2, t->b3, t->b4, t->c1, t->c2, t->c3, t->c4}};
     return X;
 }
 
-static placement placement_mul(const placement *A, const placement *B) {
-    placement C;
+static usi_placement placement_mul(const usi_placement *A, const usi_placement *B) {
+    usi_placement C;
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 4; j++) {
             const double *a = A->m + 4 * i, *b = B->m + j;
@@ -259,20 +255,45 @@ static placement placement_mul(const placement *A, const placement *B) {
     return C;
 }
 
-static placement placement_of_up(up_axis up) {
-    static const placement as_is = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}}, from_x = {{0, -1, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0}},
-                           from_y = {{1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0}};
+static usi_placement placement_of_up(up_axis up) {
+    static const usi_placement as_is = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}}, from_x = {{0, -1, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0}},
+                               from_y = {{1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0}};
     return up == UP_X ? from_x : up == UP_Y ? from_y : as_is;
 }
 
-typedef struct gather {
+// One walk over the nodes: the visitor, and why it ended early.
+typedef struct walk {
     const struct aiScene *scene;
+    usi_mesh_visit *visit;
+    void *context;
+    bool is_too_deep, is_over;
+} walk;
+
+static void walk_node(walk *w, const struct aiNode *node, const usi_placement *X_parent, int depth) {
+    if (depth > NODE_DEPTH) {
+        w->is_too_deep = true;
+        return;
+    }
+    usi_placement own = placement_of(node), X = placement_mul(X_parent, &own);
+    for (unsigned i = 0; i < node->mNumMeshes && !w->is_over; i++) w->is_over = !w->visit(w->context, w->scene->mMeshes[node->mMeshes[i]], &X);
+    for (unsigned i = 0; i < node->mNumChildren && !w->is_over; i++) walk_node(w, node->mChildren[i], &X, depth + 1);
+}
+
+bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context) {
+    walk w = {.scene = mesh->scene, .visit = visit, .context = context};
+    walk_node(&w, mesh->scene->mRootNode, &mesh->X, 0);
+    return !w.is_too_deep;
+}
+
+typedef struct gather {
     double *vertex;  // NULL while counting
     long long n_triangle;
-    bool is_too_deep, is_bad_index, is_not_finite;
+    bool is_bad_index, is_not_finite;
 } gather;
 
-static void gather_mesh(gather *g, const struct aiMesh *mesh, const placement *X) {
+// Counts the triangles of one mesh, or copies them.
+static bool gather_mesh(void *context, const struct aiMesh *mesh, const usi_placement *X) {
+    gather *g = context;
     for (unsigned f = 0; f < mesh->mNumFaces; f++) {
         const struct aiFace *face = &mesh->mFaces[f];
         if (face->mNumIndices != 3) continue;  // points and lines
@@ -285,25 +306,11 @@ static void gather_mesh(gather *g, const struct aiMesh *mesh, const placement *X
             } else {
                 g->is_bad_index = true;
             }
-            for (int row = 0; row < 3; row++) {
-                const double *m = X->m + 4 * row;
-                out[row] = m[0] * (double)v.x + m[1] * (double)v.y + m[2] * (double)v.z + m[3];
-                if (!(fabs(out[row]) <= 1e15)) g->is_not_finite = true;
-            }
+            if (!usi_placement_point(X, v.x, v.y, v.z, out)) g->is_not_finite = true;
         }
         g->n_triangle++;
     }
-}
-
-// Walks the nodes, counting triangles or copying them.
-static void gather_node(gather *g, const struct aiNode *node, const placement *X_parent, int depth) {
-    if (depth > NODE_DEPTH) {
-        g->is_too_deep = true;
-        return;
-    }
-    placement own = placement_of(node), X = placement_mul(X_parent, &own);
-    for (unsigned i = 0; i < node->mNumMeshes && g->n_triangle <= TRIANGLE_LIMIT; i++) gather_mesh(g, g->scene->mMeshes[node->mMeshes[i]], &X);
-    for (unsigned i = 0; i < node->mNumChildren && g->n_triangle <= TRIANGLE_LIMIT; i++) gather_node(g, node->mChildren[i], &X, depth + 1);
+    return g->n_triangle <= USI_TRIANGLE_LIMIT;
 }
 
 // The vertices and triangles of what collides, in memory of the reader. Triangles with two equal corners are left out.
@@ -341,16 +348,14 @@ static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) 
 }
 
 // Copies the triangles out of Assimp's scene, scaled, and fills the shape.
-static us_status take_scene(usi_reader *r, const xmlNode *node, const mesh_file *mesh, const struct aiScene *scene, us_shape_def *shape) {
-    placement up = placement_of_up(mesh->up), X = up;
-    for (int i = 0; i < 12; i++) X.m[i] *= shape->size[i / 4];
-    gather g = {.scene = scene};
-    gather_node(&g, scene->mRootNode, &X, 0);
-    if (g.is_too_deep || g.n_triangle > TRIANGLE_LIMIT) {
-        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)", "the mesh \"%.200s\" %s", mesh->path,
-                        g.is_too_deep ? "nests its nodes too deeply" : "has more than 5 million triangles");
+static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_scene *mesh, us_shape_def *shape) {
+    gather g = {0};
+    bool is_too_deep = !usi_mesh_walk(mesh, gather_mesh, &g);
+    if (is_too_deep || g.n_triangle > USI_TRIANGLE_LIMIT) {
+        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)", "the mesh \"%.200s\" %s", shape->mesh,
+                        is_too_deep ? "nests its nodes too deeply" : "has more than 5 million triangles");
     }
-    if (g.n_triangle == 0) return fail_mesh(r, node, mesh->path, "export faces, not only points, edges or curves", "has no triangles");
+    if (g.n_triangle == 0) return fail_mesh(r, node, shape->mesh, "export faces, not only points, edges or curves", "has no triangles");
     const us_allocator *a = &r->def->allocator;
     size_t n_corner = 3 * (size_t)g.n_triangle;
     usi_surface surface = {.n_triangle = (int32_t)g.n_triangle};
@@ -360,12 +365,12 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const mesh_file 
     if (!surface.vertex || !surface.corner) {
         status = usi_fail_memory(r);
     } else {
-        g = (gather){.scene = scene, .vertex = surface.vertex};
-        gather_node(&g, scene->mRootNode, &X, 0);
+        g = (gather){.vertex = surface.vertex};
+        usi_mesh_walk(mesh, gather_mesh, &g);
         if (g.is_bad_index)
-            status = fail_mesh(r, node, mesh->path, "write it again from the program that made it", "has a triangle whose vertex does not exist");
+            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it", "has a triangle whose vertex does not exist");
         else if (g.is_not_finite)
-            status = fail_mesh(r, node, mesh->path, "write it again from the program that made it", "has a vertex that is not finite");
+            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it", "has a vertex that is not finite");
         else
             status = look(r, &surface, shape);
     }
@@ -377,24 +382,43 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const mesh_file 
 // Assimp keeps its last error in a global, so that two threads must not be inside it at once.
 static pthread_mutex_t assimp_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static us_status read_mesh(usi_reader *r, const xmlNode *node, const mesh_file *mesh, us_shape_def *shape) {
+static us_status import_file(usi_reader *r, const xmlNode *node, const char *path, uint32_t steps, const struct aiScene **out) {
     struct aiPropertyStore *properties = aiCreatePropertyStore();
     if (!properties) return usi_fail_memory(r);
     aiSetImportPropertyInteger(properties, AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, 1);
-    const struct aiScene *scene = aiImportFileExWithProperties(mesh->path, aiProcess_Triangulate, NULL, properties);
-    us_status status;
-    if (!scene || !scene->mRootNode || scene->mFlags & AI_SCENE_FLAGS_INCOMPLETE) {
+    aiSetImportPropertyFloat(properties, AI_CONFIG_PP_GSN_MAX_SMOOTHING_ANGLE, crease_deg);
+    us_status status = US_OK;
+    *out = aiImportFileExWithProperties(path, aiProcess_Triangulate | steps, NULL, properties);
+    if (!*out || !(*out)->mRootNode || (*out)->mFlags & AI_SCENE_FLAGS_INCOMPLETE) {
         char why[256] = "cannot be read";
         const char *text = aiGetErrorString();
-        if (!scene && text && text[0]) snprintf(why, sizeof why, "cannot be read: %.200s", text);
+        if (!*out && text && text[0]) snprintf(why, sizeof why, "cannot be read: %.200s", text);
         why[strcspn(why, "\n")] = 0;
-        status = fail_mesh(r, node, mesh->path, "write it again from the program that made it; Blender opens most damaged files", why);
-    } else {
-        status = take_scene(r, node, mesh, scene, shape);
+        status = fail_mesh(r, node, path, "write it again from the program that made it; Blender opens most damaged files", why);
+        if (*out) aiReleaseImport(*out);
+        *out = NULL;
     }
-    if (scene) aiReleaseImport(scene);
     aiReleasePropertyStore(properties);
     return status;
+}
+
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps, usi_mesh_scene *out) {
+    mesh_file file = {.path = shape->mesh};
+    memset(out, 0, sizeof *out);
+    us_status status = check_file(r, node, &file);
+    if (status) return status;
+    pthread_mutex_lock(&assimp_lock);
+    status = import_file(r, node, file.path, steps, &out->scene);
+    pthread_mutex_unlock(&assimp_lock);
+    out->X = placement_of_up(file.up);
+    for (int i = 0; i < 12; i++) out->X.m[i] *= shape->size[i / 4];
+    out->turned_from = file.up == UP_X ? 'x' : file.up == UP_Y ? 'y' : 0;
+    return status;
+}
+
+void usi_mesh_close(usi_mesh_scene *mesh) {
+    if (mesh->scene) aiReleaseImport(mesh->scene);
+    mesh->scene = NULL;
 }
 
 bool usi_mesh_reuse(const us_shape_def *known, us_shape_def *shape) {
@@ -423,14 +447,11 @@ us_status usi_mesh_load(usi_reader *r, const xmlNode *node, us_shape_def *shape)
         if (shape->size[k] == 0)
             return usi_fail(r, US_ERR_VALUE, node, "write a scale other than 0 in each direction, for example 1 1 1", "the mesh has the scale 0");
     }
-    mesh_file mesh = {.path = shape->mesh};
-    us_status status = check_file(r, node, &mesh);
-    if (status) return status;
-    pthread_mutex_lock(&assimp_lock);
-    status = read_mesh(r, node, &mesh, shape);
-    pthread_mutex_unlock(&assimp_lock);
-    if (status || mesh.up == UP_AS_IS || !has_extension(mesh.path, "dae")) return status;
+    usi_mesh_scene mesh;
+    us_status status = usi_mesh_open(r, node, shape, 0, &mesh);
+    if (!status) status = take_scene(r, node, &mesh, shape);
+    usi_mesh_close(&mesh);
+    if (status || !mesh.turned_from || !usi_mesh_is(shape->mesh, "dae")) return status;
     return usi_warn(r, node, "where it looks wrong here and right in RViz, write <up_axis>Z_UP</up_axis> in the mesh file",
-                    "the mesh \"%.200s\" says that %s points up and was turned so that z does; RViz ignores this", mesh.path,
-                    mesh.up == UP_X ? "x" : "y");
+                    "the mesh \"%.200s\" says that %c points up and was turned so that z does; RViz ignores this", shape->mesh, mesh.turned_from);
 }

@@ -25,6 +25,47 @@ us_status usi_surface_weld(const us_allocator *a, usi_surface *surface);
 // False when it encloses (next to) nothing.
 bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out);
 
+// ---- mesh.c: what is in a mesh file ----
+
+enum { USI_TRIANGLE_LIMIT = 5 * 1000 * 1000 };  // of one mesh: some 0.7 GB while it is looked at
+
+// From a node of a mesh file to G: the upper three rows, row-major.
+typedef struct usi_placement {
+    double m[12];
+} usi_placement;
+
+// False when a number is out of any reasonable range or not finite.
+static inline bool usi_placement_point(const usi_placement *X, float x, float y, float z, double out[3]) {
+    bool is_good = true;
+    for (int row = 0; row < 3; row++) {
+        const double *m = X->m + 4 * row;
+        out[row] = m[0] * (double)x + m[1] * (double)y + m[2] * (double)z + m[3];
+        is_good &= out[row] <= 1e15 && out[row] >= -1e15;
+    }
+    return is_good;
+}
+
+// A mesh file as Assimp has read it. Every rule about unit, up-axis and scale is in X: it takes what the root node holds to G.
+struct aiScene;
+struct aiMesh;
+typedef struct usi_mesh_scene {
+    const struct aiScene *scene;
+    usi_placement X;
+    char turned_from;  // 'x' or 'y': the axis that the file says is up; 0: z, or it says nothing
+} usi_mesh_scene;
+
+// Reads shape->mesh at the scale shape->size. `steps`: what Assimp shall do beside cutting faces into triangles (aiProcess_...). Any thread.
+// Errors: US_ERR_MESH, US_ERR_LIMIT, US_ERR_MEMORY, at `node` (may be NULL).
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps, usi_mesh_scene *out);
+void usi_mesh_close(usi_mesh_scene *mesh);  // also after a failure
+
+// Visits each mesh of each node, with the node's placement, in the order of the file. A visit that returns false is the last one.
+// False when the nodes nest too deeply.
+typedef bool usi_mesh_visit(void *context, const struct aiMesh *mesh, const usi_placement *X);
+bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context);
+
+bool usi_mesh_is(const char *path, const char *extension);  // by the name's end, in any case
+
 // Fills `shape` from `known` when both are the same mesh at the same scale.
 bool usi_mesh_reuse(const us_shape_def *known, us_shape_def *shape);
 

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-void proxy_world_init(proxy_world *w, const char *scene) {
+void proxy_world_of(proxy_world *w, us_spec *spec) {
     us_error err = {0};
     memset(w, 0, sizeof *w);
-    us_status status = us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &w->spec, &err);
-    if (!status) status = us_model_compile(w->spec, NULL, &w->model, &err);
+    w->spec = spec;
+    us_status status = us_model_compile(w->spec, NULL, &w->model, &err);
     if (!status) status = us_proxy_create(w->spec, w->model, NULL, &w->proxy, &err);
     if (!status) {
         us_part part = us_proxy_get_part(w->proxy);
@@ -24,6 +24,15 @@ void proxy_world_init(proxy_world *w, const char *scene) {
     assert_int_equal(status, US_OK);
 }
 
+void proxy_world_init(proxy_world *w, const char *scene) {
+    us_error err = {0};
+    us_spec *spec = NULL;
+    us_status status = us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err);
+    if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);
+    assert_int_equal(status, US_OK);
+    proxy_world_of(w, spec);
+}
+
 void proxy_world_fini(proxy_world *w) {
     us_sim_destroy(w->sim);
     us_proxy_destroy(w->proxy);
@@ -31,12 +40,14 @@ void proxy_world_fini(proxy_world *w) {
     us_spec_destroy(w->spec);
 }
 
-void proxy_world_k10(proxy_world *w, const char *inside) {
+void proxy_world_k10(proxy_world *w, const char *inside) { proxy_world_k10_behind(w, "", inside); }
+
+void proxy_world_k10_behind(proxy_world *w, const char *objects, const char *inside) {
     char scene[8192];
     snprintf(
         scene, sizeof scene,
         "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
-        "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>"
+        "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>%s"
         "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'>"
         "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
         "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
@@ -49,7 +60,7 @@ void proxy_world_k10(proxy_world *w, const char *inside) {
         "radius='0.18 m'/>"
         "</locomotion><battery capacity='1 Wh' idle='40 W' voltage='48 V'/>"
         "<motors port='5010'><motor name='FLDR' joint='front_left_drive'/><motor name='FLST' joint='front_left_steer'/></motors>%s</robot></scene>",
-        inside);
+        objects, inside);
     proxy_world_init(w, scene);
 }
 

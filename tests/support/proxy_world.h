@@ -22,6 +22,10 @@ void proxy_world_init(proxy_world *w, const char *scene);
 void proxy_world_fini(proxy_world *w);
 // The K10 on flat ground; `inside` is put into its <robot>, for example a <network>.
 void proxy_world_k10(proxy_world *w, const char *inside);
+// The same with objects of the scene that stand before the robot, so that its joints are not the first ones.
+void proxy_world_k10_behind(proxy_world *w, const char *objects, const char *inside);
+// Sim and proxy of a spec, which is taken over.
+void proxy_world_of(proxy_world *w, us_spec *spec);
 // Encodes and posts. The status of us_proxy_post.
 us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_type *type, const void *message);
 us_status proxy_world_drive(proxy_world *w, double vx, double vy, double wz);

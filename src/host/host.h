@@ -1,0 +1,143 @@
+// Inside a host: the stage on which world commands act, and what belongs to the host alone.
+//
+// The stage is what a recording that is run again needs too: sim, robots and the world of now. Time, snapshots, recordings, page and network are the
+// host's. One thread turns, steps and shows; the queue of commands, the pointer to the world of now and the log are for any thread.
+#ifndef USI_HOST_HOST_H
+#define USI_HOST_HOST_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "host/command.h"
+#include "host/page.h"
+#include "host/world.h"
+#include "understudy/host.h"
+
+// ---------------------------------------------------------------- the stage (stage.c, edit.c)
+
+typedef struct usi_stage {
+    us_allocator allocator;
+    us_sim *sim;
+    us_proxy *proxy;
+    pthread_mutex_t lock;  // of the pointer `world`
+    usi_world *world;      // of now; one reference
+    uint32_t last_epoch;   // the greatest that was given
+} usi_stage;
+
+// Takes the world's reference over; makes the robots and the sim of it.
+us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world, const us_proxy_def *proxy, int32_t n_thread,
+                         us_error *err);
+void usi_stage_fini(usi_stage *stage);
+// Another world takes the stage: spec, model, robots and sim. On failure all is as before. It takes a reference of its own.
+us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err);
+// A command that changes the world: from `pair` to `joint` in the list of verbs. `text` is the command as it was written. A line about what came of
+// it goes into `reply` ("" when there is nothing to say). On failure nothing has changed.
+us_status usi_stage_apply(usi_stage *stage, const usi_command *command, const char *text, char *reply, size_t cap, us_error *err);
+
+// edit.c: what a command says about a spec alone.
+// A name of a command: an object, one of its links, or a shape of the world.
+typedef struct usi_target {
+    int32_t group, link, shape;  // -1: not that; of an object both the group and its root link
+    bool is_floating;            // the object is moved in the sim, not in the spec
+} usi_target;
+us_status usi_target_find(const us_spec *spec, const char *name, usi_target *out, us_error *err);
+// True when a command changes what the world is made of.
+bool usi_is_edit(const usi_command *command, const usi_target *target);
+us_status usi_spec_edit(us_spec *spec, const usi_command *command, us_error *err);
+// Where `move`, `raise` and `lower` put what is at X.
+us_pose usi_new_place(us_pose X, const usi_command *command);
+// All the lines of usi_world.edits in turn.
+us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err);
+
+// ---------------------------------------------------------------- the host
+
+enum { USI_HOST_QUEUE = 64, USI_HOST_SNAPSHOTS = 32, USI_HOST_SOURCE = 64, USI_HOST_REPLY = 1024, USI_HOST_ANSWERS = 8 };
+
+// A command that waits.
+typedef struct usi_host_mail {
+    char source[USI_HOST_SOURCE];
+    char text[USI_COMMAND_MAX + 1];
+    us_host_reply *reply;
+    void *context;
+    int64_t id;
+} usi_host_mail;
+
+typedef struct usi_snapshot {
+    char name[USI_NAME_MAX + 1];
+    usi_world *world;  // a reference
+    void *bytes;
+    size_t length;
+    double time;  // s, simulated
+} usi_snapshot;
+
+// What came of a command, for those who listen on the network.
+typedef struct usi_answer {
+    char source[USI_HOST_SOURCE];
+    char text[256];  // cut
+    bool is_ok;
+    char message[USI_HOST_REPLY];
+} usi_answer;
+
+typedef struct usi_topics usi_topics;
+
+struct us_host {
+    us_allocator allocator;
+    us_host_def def;  // its texts lie in `texts`
+    usi_arena texts;
+    usi_stage stage;
+    usi_world *first;  // as loaded; a reference
+    bool is_fresh;     // nothing was published since create, reset or restore
+    us_host_wish wish;
+    _Atomic double time;  // s, simulated; for the log
+
+    // Commands that wait: a ring.
+    pthread_mutex_t queue_lock;
+    usi_host_mail *queue;
+    int32_t first_mail, n_mail;
+    pthread_mutex_t reply_lock;  // recursive; held while a reply is called
+    usi_host_mail *now;          // the one being answered
+    usi_command *command;        // and what it says
+
+    int32_t n_snapshot;
+    usi_snapshot snapshot[USI_HOST_SNAPSHOTS];
+
+    us_recorder *recorder;  // NULL: nothing is recorded
+    char *record_path;      // of the file being written
+    char *record_base;      // as it was asked for, and which of its stretches of time this is
+    int32_t record_segment;
+    bool may_overwrite;
+    bool is_record_failed;  // it was told
+
+    usi_page *page;  // NULL: not served
+    usi_topics *topics;
+    int32_t n_answer;  // ever
+    usi_answer answer[USI_HOST_ANSWERS];
+};
+
+// A reference to the world of now, from any thread: usi_world_unref gives it back.
+usi_world *usi_host_take_world(us_host *host);
+
+// snapshot.c. On the stepping thread.
+us_status usi_host_snapshot(us_host *host, const char *name, char *reply, size_t cap, us_error *err);
+us_status usi_host_restore(us_host *host, const char *name, us_error *err);
+us_status usi_host_forget_snapshot(us_host *host, const char *name, us_error *err);
+us_status usi_host_reset(us_host *host, us_error *err);
+void usi_host_drop_snapshots(us_host *host);
+// In the order in which they were made.
+static inline int32_t usi_host_n_snapshot(const us_host *host) { return host->n_snapshot; }
+static inline const usi_snapshot *usi_host_view_snapshot(const us_host *host, int32_t i) { return &host->snapshot[i]; }
+
+// record.c
+us_status usi_host_record(us_host *host, const char *path, bool may_overwrite, us_error *err);
+us_status usi_host_record_end(us_host *host, us_error *err);
+// The time has jumped: the stretch of time that is recorded ends, and the next begins with the state of now.
+us_status usi_host_record_next(us_host *host, us_error *err);
+void usi_host_record_watch(us_host *host);  // tells once when the file can no longer be written
+
+// topics.c: /understudy/command and /understudy/status.
+us_status usi_topics_create(us_host *host, us_bus *bus, us_error *err);
+void usi_topics_destroy(us_host *host);
+void usi_topics_tell(us_host *host);   // something has changed
+void usi_topics_watch(us_host *host);  // once a second
+
+#endif

@@ -1,0 +1,168 @@
+// What the server tells the page in JSON.
+#include <string.h>
+
+#include "host/page_local.h"
+#include "proxy/tap.h"
+
+static usi_json begin(usi_bytes *out, const char *op) {
+    out->length = 0;
+    out->status = US_OK;
+    usi_json json;
+    usi_json_init(&json, out);
+    usi_json_begin(&json, NULL, '{');
+    usi_json_text(&json, "op", op);
+    return json;
+}
+
+static bool end(usi_json *json) {
+    usi_json_end(json, '}');
+    usi_json_fini(json);
+    return json->out->status == US_OK;
+}
+
+bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t epoch, bool may_control) {
+    usi_json j = begin(out, "hello");
+    usi_json_text(&j, "version", us_version());
+    usi_json_text(&j, "scene", scene);
+    usi_json_integer(&j, "epoch", epoch);
+    usi_json_bool(&j, "control", may_control);
+    usi_json_text(&j, "reason", may_control ? "" : "control needs the token: open the address that `understudy run` printed, with its ?token=");
+    return end(&j);
+}
+
+bool usi_text_epoch(usi_bytes *out, uint32_t epoch) {
+    usi_json j = begin(out, "epoch");
+    usi_json_integer(&j, "epoch", epoch);
+    return end(&j);
+}
+
+bool usi_text_reply(usi_bytes *out, int64_t id, bool is_ok, const char *text) {
+    usi_json j = begin(out, "reply");
+    usi_json_integer(&j, "id", id);
+    usi_json_bool(&j, "ok", is_ok);
+    usi_json_text(&j, "text", text);
+    return end(&j);
+}
+
+bool usi_text_error(usi_bytes *out, const char *text) {
+    usi_json j = begin(out, "error");
+    usi_json_text(&j, "text", text);
+    return end(&j);
+}
+
+bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status *s) {
+    usi_json j = begin(out, "status");
+    usi_json_number(&j, "time", s->time);
+    usi_json_integer(&j, "tick", s->tick);
+    usi_json_number(&j, "rate", s->wish.rate);
+    usi_json_number(&j, "actual", s->pace.actual);
+    usi_json_bool(&j, "paused", s->wish.is_paused);
+    usi_json_number(&j, "step_us", s->pace.step_us);
+    usi_json_integer(&j, "missed", s->pace.n_missed);
+    usi_json_number(&j, "worst_late_ms", 1000 * s->pace.worst_late);
+    usi_json_integer(&j, "clients", page->n_session);
+    if (s->is_recording) {
+        usi_json_begin(&j, "recording", '{');
+        usi_json_text(&j, "file", s->path);
+        usi_json_integer(&j, "messages", s->n_message);
+        usi_json_integer(&j, "bytes", s->n_byte);
+        usi_json_end(&j, '}');
+    } else {
+        usi_json_null(&j, "recording");
+    }
+    usi_json_begin(&j, "snapshots", '[');
+    for (int32_t i = 0; i < s->n_snapshot; i++) {
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "name", s->snapshot[i].name);
+        usi_json_number(&j, "time", s->snapshot[i].time);
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    usi_json_begin(&j, "robots", '[');
+    for (int32_t i = 0; i < s->n_robot; i++) {
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "name", page->robots[i].name);
+        usi_json_integer(&j, "commands", s->robot[i].n_command);
+        usi_json_integer(&j, "refused", s->robot[i].n_refused);
+        usi_json_text(&j, "refusal", s->robot[i].refusal);
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    usi_json_number(&j, "energy", s->energy);
+    return end(&j);
+}
+
+bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
+    usi_json j = begin(out, "pairs");
+    usi_json_begin(&j, "pairs", '[');
+    const us_model *model = picture->world->model;
+    for (int32_t i = 0; i < picture->pairs.n; i++) {
+        const usi_pair_row *row = &picture->pairs.row[i];
+        us_pair_values values = row->values;
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "a", us_model_material_name(model, (us_material){row->a}));
+        usi_json_text(&j, "b", us_model_material_name(model, (us_material){row->b}));
+        usi_json_begin(&j, "values", '{');
+        for (int32_t k = 0; usi_pair_field_name(k); k++) usi_json_number(&j, usi_pair_field_name(k), *usi_pair_field(&values, k));
+        usi_json_end(&j, '}');
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    return end(&j);
+}
+
+bool usi_text_log(usi_bytes *out, usi_page *page, uint64_t from, uint64_t *out_to) {
+    static const char *const levels[] = {"info", "warning", "error"};
+    usi_json j = begin(out, "log");
+    usi_json_begin(&j, "lines", '[');
+    pthread_mutex_lock(&page->lock);
+    uint64_t n = page->n_line;
+    if (from + USI_PAGE_LOG < n) from = n - USI_PAGE_LOG;
+    for (uint64_t i = from; i < n; i++) {
+        const usi_log_line *line = &page->line[i % USI_PAGE_LOG];
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "level", levels[line->level]);
+        usi_json_number(&j, "time", line->time);
+        usi_json_text(&j, "text", line->text);
+        usi_json_end(&j, '}');
+    }
+    pthread_mutex_unlock(&page->lock);
+    usi_json_end(&j, ']');
+    *out_to = n;
+    return end(&j);
+}
+
+bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed) {
+    const us_proxy *proxy = us_host_get_proxy(page->host);
+    usi_json j = begin(out, "topics");
+    usi_json_begin(&j, "topics", '[');
+    for (int32_t i = 0; i < page->n_topic; i++) {
+        usi_channel_info channel = usi_proxy_get_channel(proxy, i);
+        usi_topic_count *count = &page->topics[i];
+        // The number goes back when the world does.
+        int64_t n_new = channel.n_message > count->n_message ? channel.n_message - count->n_message : 0;
+        count->hz = elapsed > 0 ? (double)n_new / elapsed : 0;
+        count->n_message = channel.n_message;
+        if (!channel.topic || channel.is_request) continue;
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "name", channel.topic);
+        usi_json_text(&j, "type", us_message_name(channel.type));
+        usi_json_bool(&j, "out", channel.is_out);
+        usi_json_number(&j, "hz", count->hz);
+        usi_json_integer(&j, "count", channel.n_message);
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    return end(&j);
+}
+
+bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_picture *picture) {
+    usi_json j = begin(out, "watching");
+    usi_json_integer(&j, "generation", session->generation);
+    usi_json_begin(&j, "unknown", '[');
+    for (int32_t i = 0; i < session->n_slot; i++) {
+        if (!picture->is_known[session->slot[i]]) usi_json_text(&j, NULL, session->page->table.slot[session->slot[i]].name);
+    }
+    usi_json_end(&j, ']');
+    return end(&j);
+}

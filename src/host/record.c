@@ -1,0 +1,189 @@
+// Recordings of a host: each is one stretch of time that can be run again.
+//
+// A file begins with what is needed for that: which scene, how it was read, the edits since, and the state. Where time jumps (reset, restore) the
+// file ends and the next begins: drive.mcap, drive-2.mcap, drive-3.mcap.
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/host.h"
+
+// Larger scene files are not put into the recording: their path is.
+enum { MAX_SCENE = 64 << 20 };
+
+static char *copy_text(const us_allocator *a, const char *text) {
+    size_t n = strlen(text) + 1;
+    char *copy = usi_alloc(a, n, 1);
+    if (copy) memcpy(copy, text, n);
+    return copy;
+}
+
+static void release_text(const us_allocator *a, char *text) {
+    if (text) usi_release(a, text, strlen(text) + 1, 1);
+}
+
+// ---------------------------------------------------------------- what stands at the start
+
+static us_status attach_scene(const us_host *h, us_recorder *recorder) {
+    FILE *file = h->def.scene ? fopen(h->def.scene, "rb") : NULL;
+    if (!file) return US_OK;
+    us_status status = US_OK;
+    long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    if (length > 0 && length <= MAX_SCENE && fseek(file, 0, SEEK_SET) == 0) {
+        void *bytes = usi_alloc(&h->allocator, (size_t)length, 1);
+        if (bytes && fread(bytes, 1, (size_t)length, file) == (size_t)length)
+            status = us_recorder_attach(recorder, "scene", "application/xml", bytes, (size_t)length);
+        if (!bytes) status = US_ERR_MEMORY;
+        usi_release(&h->allocator, bytes, (size_t)length, 1);
+    }
+    fclose(file);
+    return status;
+}
+
+static us_status attach_state(const us_host *h, us_recorder *recorder) {
+    size_t size = 0, length = 0;
+    us_status status = us_sim_save(h->stage.sim, NULL, 0, &size);
+    void *state = status ? NULL : usi_alloc(&h->allocator, size, USI_ALIGN);
+    if (!status && !state) status = US_ERR_MEMORY;
+    if (!status) status = us_sim_save(h->stage.sim, state, size, &length);
+    if (!status) status = us_recorder_attach(recorder, "state", "application/octet-stream", state, length);
+    usi_release(&h->allocator, state, size, USI_ALIGN);
+    return status;
+}
+
+static us_status describe(const us_host *h, us_recorder *recorder) {
+    char path[PATH_MAX] = "", seed[32], hash[32];
+    if (h->def.scene && !realpath(h->def.scene, path)) snprintf(path, sizeof path, "%s", h->def.scene);
+    snprintf(seed, sizeof seed, "%" PRIu64, us_spec_view_world(h->first->spec)->seed);
+    snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(h->first->model));
+    // "model" is that of the scene as loaded; "edits" lead from there to the world of the state.
+    const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model", "edits"};
+    const char *const values[] = {
+        us_version(), path, h->def.base ? h->def.base : "", h->def.parameters ? h->def.parameters : "", h->def.search ? h->def.search : "",
+        seed,         hash, h->stage.world->edits};
+    us_status status = us_recorder_set_metadata(recorder, "understudy", sizeof keys / sizeof keys[0], keys, values);
+    if (!status) status = attach_state(h, recorder);
+    return status ? status : attach_scene(h, recorder);
+}
+
+// ---------------------------------------------------------------- begin and end
+
+static us_status open_file(us_host *h, const char *path, us_recorder **out, us_error *err) {
+    us_recorder_def def = us_recorder_def_default();
+    def.allocator = h->allocator;
+    def.path = path;
+    us_status status = us_recorder_open(&def, out, err);
+    if (status) return status;
+    status = describe(h, *out);
+    if (status) {
+        us_error_set(err, status, NULL, "name a file on a disk with space", "%.300s cannot be written: %s", path, us_status_text(status));
+        us_recorder_close(*out, NULL);
+        *out = NULL;
+    }
+    return status;
+}
+
+us_status usi_host_record_end(us_host *h, us_error *err) {
+    if (!h->recorder) return US_OK;
+    us_recorder_info info = us_recorder_get_info(h->recorder);
+    us_proxy_record(h->stage.proxy, NULL, NULL);
+    us_status status = us_recorder_close(h->recorder, err);
+    char line[PATH_MAX + 64];
+    snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages", h->record_path, (long long)info.n_message);
+    us_host_log(h, status ? 2 : 0, line);
+    release_text(&h->allocator, h->record_path);
+    release_text(&h->allocator, h->record_base);
+    h->recorder = NULL;
+    h->record_path = h->record_base = NULL;
+    h->is_record_failed = false;
+    return status;
+}
+
+static us_status fail_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the recording"); }
+
+// The new file first: when it cannot be made, the old one goes on.
+us_status usi_host_record(us_host *h, const char *path, bool may_overwrite, us_error *err) {
+    bool is_same = h->record_path && strcmp(h->record_path, path) == 0;
+    if (is_same || (!may_overwrite && access(path, F_OK) == 0))
+        return us_error_set(err, US_ERR_NAME, NULL, "choose another name", "%.300s is %s", path, is_same ? "being written" : "there already");
+    us_recorder *recorder = NULL;
+    char *own = copy_text(&h->allocator, path), *base = copy_text(&h->allocator, path);
+    us_status status = own && base ? open_file(h, path, &recorder, err) : fail_memory(err);
+    if (status) {
+        release_text(&h->allocator, own);
+        release_text(&h->allocator, base);
+        return status;
+    }
+    // That the old one could not be written to its end stands in the log.
+    usi_host_record_end(h, NULL);
+    h->recorder = recorder;
+    h->record_path = own;
+    h->record_base = base;
+    h->record_segment = 1;
+    h->may_overwrite = may_overwrite;
+    status = us_proxy_record(h->stage.proxy, recorder, err);
+    if (status) usi_host_record_end(h, NULL);
+    return status;
+}
+
+// "drive-2.mcap" of "drive.mcap".
+static char *segment_path(const us_host *h, int32_t segment) {
+    size_t n = strlen(h->record_base), size = n + 16;
+    bool has_end = n > 5 && strcmp(h->record_base + n - 5, ".mcap") == 0;
+    char *path = usi_alloc(&h->allocator, size, 1);
+    if (!path) return NULL;
+    snprintf(path, size, "%.*s-%d%s", (int)(has_end ? n - 5 : n), h->record_base, (int)segment, has_end ? ".mcap" : "");
+    // Its size is known by its length alone afterwards.
+    char *fit = copy_text(&h->allocator, path);
+    usi_release(&h->allocator, path, size, 1);
+    return fit;
+}
+
+us_status usi_host_record_next(us_host *h, us_error *err) {
+    if (!h->recorder) return US_OK;
+    char *base = copy_text(&h->allocator, h->record_base), *path = NULL;
+    int32_t segment = h->record_segment;
+    do {
+        release_text(&h->allocator, path);
+        path = base ? segment_path(h, ++segment) : NULL;
+    } while (path && !h->may_overwrite && access(path, F_OK) == 0 && segment < 1000000);
+    usi_host_record_end(h, NULL);
+    us_recorder *recorder = NULL;
+    us_status status = path ? open_file(h, path, &recorder, err) : fail_memory(err);
+    if (status) {
+        release_text(&h->allocator, base);
+        release_text(&h->allocator, path);
+        return status;
+    }
+    h->recorder = recorder;
+    h->record_path = path;
+    h->record_base = base;
+    h->record_segment = segment;
+    status = us_proxy_record(h->stage.proxy, recorder, err);
+    if (status) usi_host_record_end(h, NULL);
+    return status;
+}
+
+void usi_host_record_watch(us_host *h) {
+    if (!h->recorder || h->is_record_failed) return;
+    us_status failed = us_recorder_get_info(h->recorder).failed;
+    if (!failed) return;
+    h->is_record_failed = true;
+    char line[PATH_MAX + 128];
+    snprintf(line, sizeof line, "%s can no longer be written: %s; the rest of the run is not recorded", h->record_path, us_status_text(failed));
+    us_host_log(h, 2, line);
+}
+
+us_status us_host_record(us_host *h, const char *path, us_error *err) {
+    if (!h) return us_error_set(err, US_ERR_ARG, NULL, "pass a host", "us_host_record: an argument is NULL");
+    return path ? usi_host_record(h, path, true, err) : usi_host_record_end(h, err);
+}
+
+us_host_recording us_host_get_recording(const us_host *h) {
+    us_host_recording r = {.path = h->record_path};
+    if (h->recorder) r.info = us_recorder_get_info(h->recorder);
+    return r;
+}

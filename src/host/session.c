@@ -1,0 +1,481 @@
+// One client of the page: what it asks for, and what it is sent.
+//
+// Everything that a client must learn has a number of what it was told last, so that what its queue has no room for is told later and nothing is
+// lost; pictures alone are left out. A client whose queue is not empty gets none: it sees fewer, and each is the newest.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/page_local.h"
+#include "proxy/tap.h"
+#include "wire/messages.h"
+
+static const double MOVED = 1e-6;  // m, and in a quaternion: a hundredth of what a screen shows from a metre away
+static const double FIRST_HZ = 30;
+// Messages per second that a client may send, and how many at once. A page that drives by stick and moves a slider sends about 40.
+static const double MESSAGE_RATE = 200, MESSAGE_BURST = 400;
+enum { SMALL_BACKLOG = 65536 };  // bytes: with more than this waiting, a client gets nothing but answers
+
+// ---------------------------------------------------------------- sending
+
+static bool send_text(usi_session *s, const usi_bytes *text) { return usi_web_send(s->client, false, text->at, text->length); }
+
+// Simulated time, as of the picture that is being shown.
+static double shown_time(const usi_page *page) { return page->picture[page->front].time; }
+
+static void close_session(usi_session *s, const char *why) {
+    if (s->is_closing) return;
+    s->is_closing = true;
+    char line[200];
+    snprintf(line, sizeof line, "%s was sent away: %s", usi_web_client_name(s->client), why);
+    usi_page_note(s->page, 1, shown_time(s->page), line);
+    usi_web_close(s->client, why);
+}
+
+// An error that is no mistake of the protocol. One that there is no room for is dropped: the client does not read.
+static void tell_error(usi_session *s, const char *text) {
+    if (usi_text_error(&s->page->frame, text)) send_text(s, &s->page->frame);
+}
+
+static void count_mistake(usi_session *s, const us_error *err) {
+    char text[sizeof err->message + sizeof err->remedy + 8];
+    snprintf(text, sizeof text, err->remedy[0] ? "%s: %s" : "%s", err->message, err->remedy);
+    if (++s->n_error == 1) {
+        char line[sizeof text + 100];
+        snprintf(line, sizeof line, "%s said what is no message: %s", usi_web_client_name(s->client), text);
+        usi_page_note(s->page, 1, shown_time(s->page), line);
+    }
+    tell_error(s, text);
+    if (s->n_error > USI_PAGE_ERRORS) close_session(s, "too many mistakes");
+}
+
+// The answers that have come. False when the queue is full; the rest stays.
+static bool send_replies(usi_session *s) {
+    for (;;) {
+        usi_page_reply reply;
+        pthread_mutex_lock(&s->page->lock);
+        bool is_there = s->n_reply > 0;
+        if (is_there) reply = s->reply[0];
+        pthread_mutex_unlock(&s->page->lock);
+        if (!is_there) return true;
+        if (!usi_text_reply(&s->page->frame, reply.id, reply.is_ok, reply.text) || !send_text(s, &s->page->frame)) return false;
+        // Others are only added behind.
+        pthread_mutex_lock(&s->page->lock);
+        memmove(s->reply, s->reply + 1, (size_t)--s->n_reply * sizeof s->reply[0]);
+        pthread_mutex_unlock(&s->page->lock);
+    }
+}
+
+// An answer without a turn of the host. A client that has no room even for that is not worth keeping: an answer is never lost on one that stays.
+static void answer_now(usi_session *s, int64_t id, const char *text) {
+    if (!usi_text_reply(&s->page->frame, id, false, text) || !send_text(s, &s->page->frame)) close_session(s, "it does not read its answers");
+}
+
+void usi_session_reply(void *context, int64_t id, us_status status, const char *text) {
+    usi_session *s = context;
+    usi_page *page = s->page;
+    pthread_mutex_lock(&page->lock);
+    if (s->n_waiting > 0 && s->n_reply < USI_PAGE_REPLIES) {
+        usi_page_reply *reply = &s->reply[s->n_reply++];
+        s->n_waiting--;
+        reply->id = id;
+        reply->is_ok = status == US_OK;
+        snprintf(reply->text, sizeof reply->text, "%s", text && text[0] ? text : status ? us_status_text(status) : "");
+    }
+    pthread_mutex_unlock(&page->lock);
+    usi_web_wake(page->web);
+}
+
+// ---------------------------------------------------------------- pictures
+
+static bool has_moved(const float a[7], const float b[7]) {
+    for (int i = 0; i < 7; i++) {
+        if (!(fabs((double)a[i] - (double)b[i]) <= MOVED)) return true;
+    }
+    return false;
+}
+
+// Time stands still, and so does everything in the picture.
+static bool is_still(const usi_session *s, const usi_picture *p) {
+    if (s->is_full || s->is_dirty || s->tick != p->tick || s->jump != p->jump) return false;
+    for (int32_t i = 0; i < p->n_body; i++) {
+        if (has_moved(p->pose[i], s->sent[i])) return false;
+    }
+    return true;
+}
+
+static uint8_t *frame_of(usi_bytes *frame, size_t size) {
+    frame->length = 0;
+    frame->status = US_OK;
+    return usi_bytes_room(frame, size);
+}
+
+static usi_view_head head_of(const usi_picture *p, usi_view_kind kind, int32_t n) {
+    return (usi_view_head){.kind = kind, .epoch = p->world->epoch, .time = p->time, .tick = p->tick, .n = (uint32_t)n};
+}
+
+static bool send_poses(usi_session *s, const usi_picture *p) {
+    usi_bytes *frame = &s->page->frame;
+    uint8_t *begin = frame_of(frame, USI_VIEW_HEAD_SIZE + (size_t)p->n_body * USI_VIEW_POSE_SIZE), *at = begin;
+    if (!begin) return false;
+    at += USI_VIEW_HEAD_SIZE;
+    int32_t n = 0;
+    for (int32_t i = 0; i < p->n_body; i++) {
+        if (!s->is_full && !has_moved(p->pose[i], s->sent[i])) continue;
+        at = usi_view_put_pose(at, (uint32_t)i, p->pose[i]);
+        memcpy(s->sent[i], p->pose[i], sizeof s->sent[i]);
+        n++;
+    }
+    usi_view_head head = head_of(p, USI_VIEW_POSES, n);
+    head.flags = s->is_full ? USI_VIEW_FULL : 0;
+    usi_view_put_head(begin, &head);
+    // What was not sent was not seen: after a failure the next picture has all.
+    s->is_full = !usi_web_send(s->client, true, begin, (size_t)(at - begin));
+    return !s->is_full;
+}
+
+static bool send_values(usi_session *s, const usi_picture *p) {
+    uint8_t *begin = frame_of(&s->page->frame, USI_VIEW_HEAD_SIZE + (size_t)s->n_slot * USI_VIEW_VALUE_SIZE);
+    if (!begin) return false;
+    usi_view_head head = head_of(p, USI_VIEW_VALUES, s->n_slot);
+    head.epoch = s->generation;
+    uint8_t *at = usi_view_put_head(begin, &head);
+    for (int32_t i = 0; i < s->n_slot; i++) at = usi_view_put_value(at, p->value[s->slot[i]]);
+    return usi_web_send(s->client, true, begin, (size_t)(at - begin));
+}
+
+static bool send_contacts(usi_session *s, const usi_picture *p) {
+    usi_page *page = s->page;
+    if (page->contacts_made != p->number) {
+        uint8_t *at = frame_of(&page->contacts, USI_VIEW_HEAD_SIZE + (size_t)p->n_contact * USI_VIEW_CONTACT_SIZE);
+        if (!at) return false;
+        usi_view_head head = head_of(p, USI_VIEW_CONTACTS, p->n_contact);
+        at = usi_view_put_head(at, &head);
+        for (int32_t i = 0; i < p->n_contact; i++) at = usi_view_put_contact(at, &p->contact[i]);
+        page->contacts_made = p->number;
+    }
+    return usi_web_send(s->client, true, page->contacts.at, page->contacts.length);
+}
+
+static bool send_torques(usi_session *s, const usi_picture *p) {
+    usi_page *page = s->page;
+    if (page->torques_made != p->number) {
+        uint8_t *at = frame_of(&page->torques, USI_VIEW_HEAD_SIZE + (size_t)p->n_torque * USI_VIEW_TORQUE_SIZE);
+        if (!at) return false;
+        usi_view_head head = head_of(p, USI_VIEW_TORQUES, p->n_torque);
+        at = usi_view_put_head(at, &head);
+        for (int32_t i = 0; i < p->n_torque; i++) at = usi_view_put_torque(at, p->torque[i]);
+        page->torques_made = p->number;
+    }
+    return usi_web_send(s->client, true, page->torques.at, page->torques.length);
+}
+
+static bool can_see_values(const usi_session *s, const usi_picture *p) { return s->n_slot > 0 && p->watched >= s->needed; }
+
+static void send_picture(usi_session *s, const usi_picture *p, double now) {
+    if (s->hz <= 0 || p->number == s->picture || usi_web_backlog(s->client) > 0) return;
+    // Pictures come on the stepping thread's beat: one that is a little early is meant.
+    double period = 1 / s->hz, slack = fmin(period / 2, 0.008);
+    if (now + slack < s->due) return;
+    s->picture = p->number;
+    if (is_still(s, p)) return;
+    s->due = fmax(s->due + period, now);
+    if (!send_poses(s, p)) return;
+    s->tick = p->tick;
+    s->jump = p->jump;
+    bool is_whole = true;
+    if (can_see_values(s, p)) is_whole &= send_values(s, p);
+    if (s->enable_contacts && p->has_contacts) is_whole &= send_contacts(s, p);
+    if (s->enable_torques && p->has_torques) is_whole &= send_torques(s, p);
+    s->is_dirty =
+        !is_whole || (s->n_slot > 0 && !can_see_values(s, p)) || (s->enable_contacts && !p->has_contacts) || (s->enable_torques && !p->has_torques);
+}
+
+// ---------------------------------------------------------------- everything else
+
+static bool send_log(usi_session *s) {
+    pthread_mutex_lock(&s->page->lock);
+    bool is_new = s->page->n_line != s->log;
+    pthread_mutex_unlock(&s->page->lock);
+    uint64_t to = s->log;
+    if (!is_new) return true;
+    if (!usi_text_log(&s->page->frame, s->page, s->log, &to) || !send_text(s, &s->page->frame)) return false;
+    s->log = to;
+    return true;
+}
+
+// Another world: the client forgets all indices, and so do we.
+static bool send_epoch(usi_session *s, const usi_picture *p) {
+    if (p->n_body > s->cap_sent) {
+        const us_allocator *a = &s->page->allocator;
+        void *sent = usi_alloc(a, (size_t)p->n_body * sizeof *s->sent, _Alignof(float));
+        if (!sent) return false;
+        usi_release(a, s->sent, (size_t)s->cap_sent * sizeof *s->sent, _Alignof(float));
+        s->sent = sent;
+        s->cap_sent = p->n_body;
+        s->is_full = true;
+    }
+    if (s->epoch == p->world->epoch) return true;
+    if (!usi_text_epoch(&s->page->frame, p->world->epoch) || !send_text(s, &s->page->frame)) return false;
+    s->epoch = p->world->epoch;
+    s->is_full = true;
+    return true;
+}
+
+static bool send_status(usi_session *s, const usi_picture *p) {
+    usi_page *page = s->page;
+    if (s->status == p->status.version) return true;
+    if (page->status_made != p->status.version) {
+        if (!usi_text_status(&page->status_text, page, &p->status)) return false;
+        page->status_made = p->status.version;
+    }
+    if (!send_text(s, &page->status_text)) return false;
+    s->status = p->status.version;
+    return true;
+}
+
+static bool send_pairs(usi_session *s, const usi_picture *p) {
+    usi_page *page = s->page;
+    if (s->pairs == p->pairs.version) return true;
+    if (page->pairs_made != p->pairs.version) {
+        if (!usi_text_pairs(&page->pairs_text, p)) return false;
+        page->pairs_made = p->pairs.version;
+    }
+    if (!send_text(s, &page->pairs_text)) return false;
+    s->pairs = p->pairs.version;
+    return true;
+}
+
+// Once a second for all that want it; whoever asks in between has the last one.
+static bool send_topics(usi_session *s, double now) {
+    usi_page *page = s->page;
+    if (!s->enable_topics) return true;
+    if (page->topics_made == 0 || now >= page->topics_time + 1) {
+        if (!usi_text_topics(&page->topics_text, page, now - page->topics_time)) return false;
+        page->topics_time = now;
+        page->topics_made++;
+    }
+    if (s->topics == page->topics_made) return true;
+    if (!send_text(s, &page->topics_text)) return false;
+    s->topics = page->topics_made;
+    return true;
+}
+
+// Which of its names are none: told when they were looked up, and again in another epoch.
+static bool send_watching(usi_session *s, const usi_picture *p) {
+    if (p->watched < s->needed || (s->is_watching_told && s->watching_epoch == p->world->epoch)) return true;
+    if (!usi_text_watching(&s->page->frame, s, p) || !send_text(s, &s->page->frame)) return false;
+    s->is_watching_told = true;
+    s->watching_epoch = p->world->epoch;
+    return true;
+}
+
+static void serve(usi_session *s, const usi_picture *p, double now) {
+    if (s->is_closing || !send_replies(s) || usi_web_backlog(s->client) > SMALL_BACKLOG) return;
+    if (!send_log(s)) return;
+    // A picture from before it came may be of long ago, when somebody last looked.
+    if (!p || p->taken < s->opened) return;
+    if (!send_epoch(s, p) || !send_pairs(s, p) || !send_status(s, p) || !send_topics(s, now) || !send_watching(s, p)) return;
+    send_picture(s, p, now);
+}
+
+void usi_page_wake(usi_page *page) {
+    if (page->table.is_dirty) {
+        usi_watch *copy = usi_watch_table_copy(&page->table), *old = NULL;
+        if (copy) {
+            pthread_mutex_lock(&page->lock);
+            old = page->watch;
+            page->watch = copy;
+            atomic_store(&page->watch_generation, copy->generation);
+            pthread_mutex_unlock(&page->lock);
+            usi_watch_unref(old);
+        }
+    }
+    const usi_picture *picture = usi_page_picture(page);
+    double now = usi_page_clock();
+    for (usi_session *s = page->sessions; s; s = s->next) serve(s, picture, now);
+}
+
+void usi_session_drained(void *context, void *session) {
+    usi_page *page = context;
+    serve(session, usi_page_picture(page), usi_page_clock());
+}
+
+// ---------------------------------------------------------------- what it says
+
+// The stepping thread is told what all sessions want together.
+static void gather_wishes(usi_page *page) {
+    double hz = 0;
+    bool contacts = false, torques = false;
+    for (const usi_session *s = page->sessions; s; s = s->next) {
+        hz = fmax(hz, fmax(s->hz, USI_PAGE_STATUS_HZ));
+        contacts |= s->enable_contacts && s->hz > 0;
+        torques |= s->enable_torques && s->hz > 0;
+    }
+    atomic_store(&page->want_contacts, contacts);
+    atomic_store(&page->want_torques, torques);
+    atomic_store(&page->rate, (int32_t)ceil(hz));
+}
+
+static void take_view(usi_session *s, const usi_view_message *m) {
+    if (m->has & USI_VIEW_HAS_HZ) s->hz = m->hz;
+    if (m->has & USI_VIEW_HAS_CONTACTS) s->enable_contacts = m->enable_contacts;
+    if (m->has & USI_VIEW_HAS_TORQUES) s->enable_torques = m->enable_torques;
+    if (m->has & USI_VIEW_HAS_TOPICS) {
+        if (m->enable_topics && !s->enable_topics) s->topics = 0;
+        s->enable_topics = m->enable_topics;
+    }
+    s->due = fmin(s->due, usi_page_clock() + (s->hz > 0 ? 1 / s->hz : 0));
+    s->is_dirty = true;
+    gather_wishes(s->page);
+}
+
+static void take_watch(usi_session *s, const usi_view_message *m) {
+    usi_watch_table *table = &s->page->table;
+    int32_t slot[USI_VIEW_VALUE_COUNT];
+    uint64_t needed;
+    us_status status = usi_watch_table_take(table, m->n_value, m->values, slot, &needed);
+    if (status) {
+        tell_error(s, status == US_ERR_LIMIT ? "all clients together watch too many values: watch fewer" : us_status_text(status));
+        return;
+    }
+    usi_watch_table_drop(table, s->n_slot, s->slot);
+    if (m->n_value) memcpy(s->slot, slot, (size_t)m->n_value * sizeof slot[0]);
+    s->n_slot = m->n_value;
+    s->needed = needed;
+    s->generation = m->generation;
+    s->is_watching_told = false;
+    s->is_dirty = true;
+}
+
+static void take_command(usi_session *s, const usi_view_message *m) {
+    usi_page *page = s->page;
+    if (!usi_web_may_control(s->client)) {
+        answer_now(s, m->id, "this client may look but not control: open the address that `understudy run` printed, with its ?token=");
+        return;
+    }
+    // Room for the answer is kept before anything is asked.
+    pthread_mutex_lock(&page->lock);
+    bool has_room = s->n_waiting + s->n_reply < USI_PAGE_REPLIES;
+    if (has_room) s->n_waiting++;
+    pthread_mutex_unlock(&page->lock);
+    if (!has_room) {
+        answer_now(s, m->id, "too many of this client's commands wait: send the next one when one was answered");
+        return;
+    }
+    us_status status = us_host_post(page->host, usi_web_client_name(s->client), m->text, usi_session_reply, s, m->id);
+    if (!status) return;
+    pthread_mutex_lock(&page->lock);
+    s->n_waiting--;
+    pthread_mutex_unlock(&page->lock);
+    answer_now(s, m->id, status == US_ERR_LIMIT ? "too many commands wait, or this one is too long: try again" : us_status_text(status));
+}
+
+static void take_drive(usi_session *s, const usi_view_message *m) {
+    usi_page *page = s->page;
+    char text[USI_VIEW_NAME + 100];
+    if (!usi_web_may_control(s->client)) {
+        tell_error(s, "this client may look but not control: open the address that `understudy run` printed, with its ?token=");
+        return;
+    }
+    int32_t robot = 0;
+    while (robot < page->n_robot && strcmp(page->robots[robot].name, m->robot) != 0) robot++;
+    const char *topic = robot < page->n_robot ? page->robots[robot].topic : NULL;
+    if (!topic) {
+        snprintf(text, sizeof text, robot < page->n_robot ? "the robot \"%s\" has no cmd_vel" : "there is no robot \"%s\"", m->robot);
+        tell_error(s, text);
+        return;
+    }
+    us_msg_twist twist = {.linear = {.x = m->vx, .y = m->vy}, .angular = {.z = m->wz}};
+    uint8_t bytes[128];
+    size_t length = 0;
+    us_status status = us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length);
+    if (!status) status = us_proxy_post(us_host_get_proxy(page->host), topic, usi_type_twist, usi_web_client_name(s->client), bytes, length);
+    if (!status) return;
+    snprintf(text, sizeof text, "the robot \"%s\" cannot be driven now: %s", m->robot,
+             status == US_ERR_LIMIT ? "too many commands wait for it" : us_status_text(status));
+    tell_error(s, text);
+}
+
+// A client that says more than anybody could mean is told so, and in the end sent away.
+static bool is_allowed(usi_session *s) {
+    double now = usi_page_clock();
+    s->allowance = fmin(MESSAGE_BURST, s->allowance + MESSAGE_RATE * (now - s->allowed));
+    s->allowed = now;
+    if (s->allowance < 1) return false;
+    s->allowance -= 1;
+    return true;
+}
+
+void usi_session_message(void *context, void *session, bool is_binary, const void *bytes, size_t length) {
+    usi_page *page = context;
+    usi_session *s = session;
+    usi_view_message *m = &page->message;
+    us_error err = {0};
+    us_status status;
+    if (s->is_closing) return;
+    if (!is_allowed(s)) {
+        status = us_error_set(&err, US_ERR_LIMIT, NULL, "send fewer", "more than %.0f messages per second", MESSAGE_RATE);
+    } else if (is_binary) {
+        status = us_error_set(&err, US_ERR_SYNTAX, NULL, "send JSON as a text message", "binary messages mean nothing here");
+    } else {
+        status = usi_view_parse(bytes, length, m, &err);
+    }
+    if (status) {
+        count_mistake(s, &err);
+        return;
+    }
+    switch (m->op) {
+    case USI_VIEW_OP_VIEW: take_view(s, m); break;
+    case USI_VIEW_OP_WATCH: take_watch(s, m); break;
+    case USI_VIEW_OP_FULL: s->is_full = true; break;
+    case USI_VIEW_OP_COMMAND: take_command(s, m); break;
+    case USI_VIEW_OP_DRIVE: take_drive(s, m); break;
+    }
+}
+
+// ---------------------------------------------------------------- coming and going
+
+us_status usi_session_open(void *context, usi_web_client *client, void **out_session) {
+    usi_page *page = context;
+    usi_session *s = usi_alloc(&page->allocator, sizeof *s, _Alignof(usi_session));
+    if (!s) return US_ERR_MEMORY;
+    memset(s, 0, sizeof *s);
+    s->page = page;
+    s->client = client;
+    s->hz = FIRST_HZ;
+    s->is_full = true;
+    s->opened = s->allowed = s->due = usi_page_clock();
+    s->allowance = MESSAGE_BURST;
+    s->is_watching_told = true;  // it watches nothing, and knows
+    usi_world *world = usi_host_take_world(page->host);
+    s->epoch = s->watching_epoch = world->epoch;
+    usi_world_unref(world);
+    if (!usi_text_hello(&page->frame, page->scene, s->epoch, usi_web_may_control(client)) || !send_text(s, &page->frame)) {
+        usi_release(&page->allocator, s, sizeof *s, _Alignof(usi_session));
+        return US_ERR_MEMORY;
+    }
+    s->next = page->sessions;
+    page->sessions = s;
+    page->n_session++;
+    send_log(s);
+    gather_wishes(page);
+    *out_session = s;
+    return US_OK;
+}
+
+void usi_session_close(void *context, void *session) {
+    usi_page *page = context;
+    usi_session *s = session, **link = &page->sessions;
+    // Answers that are still on their way find nobody. Not under the lock: a reply that is being given takes it.
+    us_host_forget(page->host, s);
+    while (*link && *link != s) link = &(*link)->next;
+    if (*link) {
+        *link = s->next;
+        page->n_session--;
+    }
+    usi_watch_table_drop(&page->table, s->n_slot, s->slot);
+    gather_wishes(page);
+    usi_release(&page->allocator, s->sent, (size_t)s->cap_sent * sizeof *s->sent, _Alignof(float));
+    usi_release(&page->allocator, s, sizeof *s, _Alignof(usi_session));
+}

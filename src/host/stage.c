@@ -1,0 +1,199 @@
+// The stage: a sim with its robots, and world commands as they act on it.
+//
+// What the world is made of does not change while somebody uses it: an edit makes another world beside it, of a copy of the spec, and sim and robots
+// go on with that one. The old one ends when the last of its users lets go.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/host.h"
+#include "spec/spec.h"
+#include "spec/xml.h"
+
+// Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
+enum { MAX_EDITS = 1 << 20 };
+
+us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world, const us_proxy_def *proxy, int32_t n_thread,
+                         us_error *err) {
+    *stage = (usi_stage){.allocator = *allocator, .world = world, .last_epoch = world->epoch};
+    if (pthread_mutex_init(&stage->lock, NULL) != 0) {
+        usi_world_unref(world);
+        stage->world = NULL;
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs", "a lock cannot be made");
+    }
+    us_status status = us_proxy_create(world->spec, world->model, proxy, &stage->proxy, err);
+    if (!status) {
+        us_part part = us_proxy_get_part(stage->proxy);
+        us_sim_def def = us_sim_def_default();
+        def.allocator = *allocator;
+        def.n_thread = n_thread;
+        def.n_part = 1;
+        def.parts = &part;
+        status = us_sim_create(world->model, &def, &stage->sim, err);
+    }
+    if (status) usi_stage_fini(stage);
+    return status;
+}
+
+void usi_stage_fini(usi_stage *stage) {
+    if (!stage->world) return;
+    us_proxy_destroy(stage->proxy);
+    us_sim_destroy(stage->sim);
+    usi_world_unref(stage->world);
+    pthread_mutex_destroy(&stage->lock);
+    *stage = (usi_stage){0};
+}
+
+us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err) {
+    if (world == stage->world) return US_OK;
+    us_status status = us_proxy_replace(stage->proxy, stage->sim, world->spec, world->model, err);
+    if (status) return status;
+    usi_world *old = stage->world;
+    pthread_mutex_lock(&stage->lock);
+    stage->world = usi_world_ref(world);
+    pthread_mutex_unlock(&stage->lock);
+    usi_world_unref(old);
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- edits
+
+// The old lines and one more; NULL without memory.
+static char *append_line(const us_allocator *a, const char *edits, const char *line, size_t *out_size) {
+    *out_size = strlen(edits) + strlen(line) + 2;
+    char *out = usi_alloc(a, *out_size, 1);
+    if (out) snprintf(out, *out_size, "%s%s\n", edits, line);
+    return out;
+}
+
+static us_status edit(usi_stage *stage, const usi_command *c, const char *text, us_error *err) {
+    const usi_world *old = stage->world;
+    if (strlen(old->edits) + strlen(text) + 2 > MAX_EDITS)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "write the world as it is now into a scene, or begin anew: reset",
+                            "this world was edited too often: the edits are longer than %d bytes", MAX_EDITS);
+    us_spec *spec = NULL;
+    us_status status = us_spec_copy(old->spec, &spec);
+    if (status) return us_error_set(err, status, NULL, "free memory", "the world cannot be copied: %s", us_status_text(status));
+    status = usi_spec_edit(spec, c, err);
+    if (status) {
+        us_spec_destroy(spec);
+        return status;
+    }
+    size_t size = 0;
+    char *edits = append_line(&stage->allocator, old->edits, text, &size);
+    if (!edits) {
+        us_spec_destroy(spec);
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the edit");
+    }
+    usi_world *world = NULL;
+    status = usi_world_create(spec, &stage->allocator, stage->last_epoch + 1, edits, old->file, &world, err);
+    usi_release(&stage->allocator, edits, size, 1);
+    if (!status) status = usi_stage_set_world(stage, world, err);
+    if (!status) stage->last_epoch = world->epoch;
+    usi_world_unref(world);
+    return status;
+}
+
+// ---------------------------------------------------------------- what is state
+
+static us_status move_floating(usi_stage *stage, const usi_command *c, const usi_target *target, us_error *err) {
+    us_body body = {target->link};
+    us_status status = us_sim_move(stage->sim, body, usi_new_place(us_sim_get_pose(stage->sim, body), c));
+    if (!status) return US_OK;
+    return us_error_set(err, status, NULL, "name the object by its own name", "\"%.100s\" cannot be moved: %s", c->name, us_status_text(status));
+}
+
+static us_status find_material(const us_model *model, const char *name, us_material *out, us_error *err) {
+    *out = us_model_find_material(model, name);
+    if (out->i >= 0) return US_OK;
+    usi_guess guess = usi_guess_start(name);
+    char remedy[384] = "known:";
+    int32_t n = us_model_get_counts(model).n_material;
+    for (int32_t i = 0; i < n; i++) {
+        const char *have = us_model_material_name(model, (us_material){i});
+        size_t at = strlen(remedy);
+        usi_guess_offer(&guess, have);
+        if (at + strlen(have) + 3 < sizeof remedy) snprintf(remedy + at, sizeof remedy - at, "%s%s", i ? ", " : " ", have);
+    }
+    if (guess.best) snprintf(remedy, sizeof remedy, "did you mean \"%.200s\"?", guess.best);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no material \"%.100s\"", name);
+}
+
+// One friction alone moves the other out of its way: sliding never holds better than sticking.
+static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    us_material a, b;
+    const us_model *model = stage->world->model;
+    us_status status = find_material(model, c->name, &a, err);
+    if (!status) status = find_material(model, c->other, &b, err);
+    if (status) return status;
+    us_pair_values v;
+    status = us_sim_get_pair(stage->sim, a, b, &v);
+    bool has_static = false, has_kinetic = false;
+    for (int32_t i = 0; i < c->n_value; i++) {
+        double *field = usi_pair_field(&v, c->value[i].field);
+        has_static |= field == &v.static_friction;
+        has_kinetic |= field == &v.kinetic_friction;
+        *field = c->value[i].value;
+    }
+    if (v.kinetic_friction > v.static_friction) {
+        if (has_static && has_kinetic)
+            return us_error_set(err, US_ERR_VALUE, NULL, "write a kinetic friction of at most the static one",
+                                "kinetic-friction: %g is above the static friction %g", v.kinetic_friction, v.static_friction);
+        if (has_static) {
+            v.kinetic_friction = v.static_friction;
+            snprintf(reply, cap, "kinetic-friction goes down with it");
+        } else {
+            v.static_friction = v.kinetic_friction;
+            snprintf(reply, cap, "static-friction goes up with it");
+        }
+    }
+    if (!status) status = us_sim_set_pair(stage->sim, a, b, &v);
+    return status ? us_error_set(err, status, NULL, "write numbers as docs/world-commands.md has them", "the pair cannot be set: %s",
+                                 us_status_text(status))
+                  : US_OK;
+}
+
+static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err) {
+    const us_spec *spec = stage->world->spec;
+    int32_t joint = us_spec_find_joint(spec, c->name);
+    if (joint < 0) {
+        usi_guess guess = usi_guess_start(c->name);
+        char remedy[384];
+        for (int32_t i = 0; i < spec->n_joint; i++) {
+            if (us_joint_type_n_q(spec->joint[i].type) == 1) usi_guess_offer(&guess, spec->joint[i].name);
+        }
+        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "write OBJECT/JOINT; \"understudy info\" lists the joints",
+                 guess.best);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", c->name);
+    }
+    const us_joint_def *j = &spec->joint[joint];
+    if (us_joint_type_n_q(j->type) != 1)
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object" : "name a joint with one coordinate",
+                            "\"%.100s\" is a %s joint with %d coordinates", c->name, us_joint_type_name(j->type), (int)us_joint_type_n_q(j->type));
+    if (j->has_limits && !(c->number[0] >= j->lower && c->number[0] <= j->upper)) {
+        char remedy[120];
+        snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits", c->name, c->number[0]);
+    }
+    us_status status = us_sim_set_joint(stage->sim, (us_joint){joint}, &c->number[0], c->n_number > 1 ? &c->number[1] : NULL);
+    return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s", c->name, us_status_text(status)) : US_OK;
+}
+
+us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+    if (cap > 0) reply[0] = 0;
+    if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
+    if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
+    usi_target target = {-1, -1, -1, false};
+    us_status status = c->verb == USI_VERB_ADD ? US_OK : usi_target_find(stage->world->spec, c->name, &target, err);
+    if (status) return status;
+    if (!usi_is_edit(c, &target)) return move_floating(stage, c, &target, err);
+    status = edit(stage, c, text, err);
+    if (!status && c->verb == USI_VERB_ADD) {
+        char name[USI_NAME_MAX + 16];
+        snprintf(name, sizeof name, "%s/body", c->name);
+        us_inertia inertia = us_model_get_inertia(stage->world->model, us_model_find_body(stage->world->model, name));
+        snprintf(reply, cap, "%s: %.4g kg", c->name, inertia.mass);
+    }
+    return status;
+}

@@ -1,0 +1,155 @@
+// World commands on the network: /understudy/command in, /understudy/status out.
+//
+// The status is one line of JSON, kept for those who come late. It carries the last few answers, so that whoever asked finds theirs even when others
+// ask at the same moment. A thread of its own sends it: no listener holds up time.
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/host.h"
+#include "proxy/robot.h"
+#include "wire/messages.h"
+
+// Eight answers of at most 1.4 KiB, every byte of which may need six in JSON.
+enum { MAX_STATUS = 96 * 1024 };
+
+struct usi_topics {
+    us_reader *reader;
+    us_writer *writer;
+    usi_outbox *outbox;
+    int64_t told_ns;  // of the wall's clock
+    _Atomic int64_t n_lost;
+    int64_t n_lost_told;
+    char text[MAX_STATUS];
+    uint8_t bytes[MAX_STATUS + 64];
+};
+
+static int64_t clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// ---------------------------------------------------------------- in
+
+static void on_command(void *context, const us_sample *sample) {
+    us_host *h = context;
+    char source[2 * sizeof sample->writer + 1];
+    _Alignas(16) char memory[USI_COMMAND_MAX + 64];
+    const void *message = NULL;
+    for (size_t i = 0; i < sizeof sample->writer; i++) snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message, NULL) ||
+        us_host_post(h, source, ((const us_msg_string *)message)->data, NULL, NULL, 0))
+        atomic_fetch_add_explicit(&h->topics->n_lost, 1, memory_order_relaxed);
+}
+
+// ---------------------------------------------------------------- out
+
+typedef struct line {
+    char *text;
+    size_t n, cap;
+} line;
+
+US_PRINTF(2, 3) static void put(line *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(out->text + out->n, out->cap - out->n, format, args);
+    va_end(args);
+    if (n > 0) out->n += (size_t)n;
+    if (out->n >= out->cap) out->n = out->cap - 1;
+}
+
+// The text is clean: UTF-8 without control characters.
+static void put_text(line *out, const char *key, const char *text) {
+    put(out, "\"%s\":\"", key);
+    for (const char *s = text; *s; s++) put(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+    put(out, "\"");
+}
+
+static void put_answer(line *out, const usi_answer *a) {
+    put(out, "{");
+    put_text(out, "source", a->source);
+    put(out, ",");
+    put_text(out, "text", a->text);
+    put(out, ",\"ok\":%s,", a->is_ok ? "true" : "false");
+    put_text(out, "message", a->message);
+    put(out, "}");
+}
+
+static void write_status(us_host *h, line *out) {
+    double time = us_sim_get_time(h->stage.sim);
+    put(out, "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32 ",\"last\":", isfinite(time) ? time : 0,
+        us_sim_get_tick(h->stage.sim), h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
+    if (h->n_answer > 0) {
+        put_answer(out, &h->answer[(h->n_answer - 1) % USI_HOST_ANSWERS]);
+    } else {
+        put(out, "null");
+    }
+    put(out, ",\"answers\":[");
+    for (int32_t i = h->n_answer > USI_HOST_ANSWERS ? h->n_answer - USI_HOST_ANSWERS : 0, first = i; i < h->n_answer; i++) {
+        if (i > first) put(out, ",");
+        put_answer(out, &h->answer[i % USI_HOST_ANSWERS]);
+    }
+    put(out, "]}");
+}
+
+void usi_topics_tell(us_host *h) {
+    usi_topics *t = h->topics;
+    if (!t) return;
+    line out = {t->text, 0, sizeof t->text};
+    write_status(h, &out);
+    us_msg_string m = {t->text};
+    size_t length = 0;
+    if (us_message_encode(usi_type_string, &m, t->bytes, sizeof t->bytes, &length)) return;
+    usi_outbox_put(t->outbox, t->writer, t->bytes, length, 0);
+    usi_outbox_ring(t->outbox);
+    t->told_ns = clock_ns();
+}
+
+void usi_topics_watch(us_host *h) {
+    usi_topics *t = h->topics;
+    if (!t || clock_ns() - t->told_ns < 1000000000) return;
+    int64_t n_lost = atomic_load_explicit(&t->n_lost, memory_order_relaxed);
+    if (n_lost != t->n_lost_told) {
+        char text[160];
+        snprintf(text, sizeof text, "%" PRId64 " world commands from the network were lost: too many at once, too long, or no text",
+                 n_lost - t->n_lost_told);
+        us_host_log(h, 1, text);
+        t->n_lost_told = n_lost;
+    }
+    usi_topics_tell(h);
+}
+
+// ---------------------------------------------------------------- life
+
+us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
+    usi_topics *t = usi_alloc(&h->allocator, sizeof *t, _Alignof(usi_topics));
+    if (!t) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the topics of the world");
+    memset(t, 0, sizeof *t);
+    atomic_init(&t->n_lost, 0);
+    h->topics = t;
+    us_topic_def status_topic = {"/understudy/status", usi_type_string, {.is_reliable = true, .is_transient_local = true, .depth = 1}, -1};
+    us_topic_def command_topic = {"/understudy/command", usi_type_string, {.is_reliable = true, .depth = USI_HOST_QUEUE}, -1};
+    us_status status = usi_outbox_create(&h->allocator, &t->outbox);
+    if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
+    status = us_bus_add_node(bus, "/understudy", "world", &status_topic.node, err);
+    command_topic.node = status_topic.node;
+    // First the way out: who finds the way in is answered.
+    if (!status) status = us_bus_add_writer(bus, &status_topic, &t->writer, err);
+    if (!status) usi_topics_tell(h);
+    if (!status) status = us_bus_add_reader(bus, &command_topic, on_command, h, &t->reader, err);
+    return status;
+}
+
+void usi_topics_destroy(us_host *h) {
+    usi_topics *t = h->topics;
+    if (!t) return;
+    if (t->reader) us_reader_remove(t->reader);
+    if (t->outbox) usi_outbox_destroy(t->outbox);
+    if (t->writer) us_writer_remove(t->writer);
+    h->topics = NULL;
+    usi_release(&h->allocator, t, sizeof *t, _Alignof(usi_topics));
+}

@@ -1,0 +1,238 @@
+// What robots say and hear, by name: topics, types, and one channel for each.
+//
+// The names are made once and stay as long as the proxy: threads of the network and of the page look at them while the world is edited.
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/robot.h"
+
+// ---------------------------------------------------------------- names
+
+// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's own.
+void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
+    if (r->network->namespace_[0]) {
+        snprintf(out, cap, "/%s/%s", r->network->namespace_, name);
+    } else {
+        snprintf(out, cap, "/%s", name);
+    }
+}
+
+void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t cap) {
+    if (topic == US_TOPIC_TF || topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_DIAGNOSTICS) {
+        snprintf(out, cap, "/%s", us_topic_kind_name(topic));
+    } else if (topic == US_TOPIC_TRUTH) {
+        snprintf(out, cap, "/understudy/truth/%s", r->network->namespace_[0] ? r->network->namespace_ : "robot");
+        size_t n = strlen(out);
+        snprintf(out + n, cap - n, "/odom");
+    } else {
+        usi_topic_name(r, us_topic_kind_name(topic), out, cap);
+    }
+}
+
+const us_message_type *usi_sample_type(us_topic_kind topic) {
+    switch (topic) {
+    case US_TOPIC_JOINT_STATES: return usi_type_joint_state;
+    case US_TOPIC_ODOM:
+    case US_TOPIC_TRUTH: return usi_type_odometry;
+    case US_TOPIC_TF:
+    case US_TOPIC_TF_STATIC: return usi_type_tf_message;
+    case US_TOPIC_IMU: return usi_type_imu;
+    case US_TOPIC_ROBOT_DESCRIPTION: return usi_type_string;
+    case US_TOPIC_BATTERY_STATE: return usi_type_battery_state;
+    case US_TOPIC_DIAGNOSTICS: return usi_type_diagnostic_array;
+    case US_TOPIC_MOTOR_STATUS: return usi_type_motor_group_status;
+    case US_TOPIC_LOCOMOTOR_STATUS: return usi_type_locomotor_status;
+    case US_TOPIC_POSE_STATUS: return usi_type_pose_estimator_status;
+    case US_TOPIC_NAVIGATOR_STATUS: return usi_type_navigator_status;
+    default: return NULL;
+    }
+}
+
+// Whether a robot has anything to tell on a topic.
+bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
+    if (r->network->rate[topic] <= 0) return false;
+    bool has_wheels = r->locomotion.n_wheel > 0;
+    switch (topic) {
+    case US_TOPIC_JOINT_STATES: return r->n_joint > 0;
+    case US_TOPIC_ODOM:
+    case US_TOPIC_LOCOMOTOR_STATUS:
+    case US_TOPIC_POSE_STATUS:
+    case US_TOPIC_NAVIGATOR_STATUS: return has_wheels;
+    case US_TOPIC_TF: return has_wheels || r->n_frame > r->n_fixed_frame;
+    case US_TOPIC_TF_STATIC: return r->n_fixed_frame > 0;
+    case US_TOPIC_IMU:
+    case US_TOPIC_TRUTH: return r->root.i >= 0;
+    case US_TOPIC_ROBOT_DESCRIPTION: return r->description != NULL;
+    case US_TOPIC_BATTERY_STATE: return r->network->battery_capacity > 0;
+    case US_TOPIC_MOTOR_STATUS: return r->n_drive > 0;
+    default: return true;
+    }
+}
+
+bool usi_has_command(const usi_robot *r, int32_t topic) {
+    bool has_wheels = r->locomotion.n_wheel > 0;
+    switch ((usi_command_topic)topic) {
+    case USI_COMMAND_TWIST:
+    case USI_COMMAND_TWIST_STAMPED:
+    case USI_COMMAND_LOCOMOTOR:
+    case USI_COMMAND_POSE:
+    case USI_COMMAND_NAVIGATOR: return has_wheels;
+    case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
+    case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+    case USI_COMMAND_ASK_POSE:
+    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && has_wheels;
+    default: return r->n_drive > 0;
+    }
+}
+
+// ---------------------------------------------------------------- channels
+
+// Finds or adds one. -1 without memory.
+static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type *type, bool is_out, int32_t robot) {
+    for (int32_t i = 0; i < p->n_channel; i++) {
+        usi_channel *c = &p->channel[i];
+        if (c->is_out != is_out || c->type != type || strcmp(c->topic, topic) != 0) continue;
+        if (c->robot != robot) c->robot = -1;
+        return i;
+    }
+    bool is_good = true;
+    usi_channel *c = &p->channel[p->n_channel];
+    memset(c, 0, sizeof *c);
+    c->topic = usi_arena_text(&p->arena, topic, &is_good);
+    c->type = type;
+    c->is_out = is_out;
+    c->is_latched = is_out && us_qos_for_topic(topic, type).is_transient_local;
+    c->robot = robot;
+    atomic_init(&c->is_wanted, true);
+    atomic_init(&c->n_message, 0);
+    return is_good ? p->n_channel++ : -1;
+}
+
+us_status usi_channels_make(us_proxy *p) {
+    char topic[300];
+    size_t most = 1 + (size_t)p->n_robot * (US_TOPIC_COUNT + USI_COMMAND_COUNT);
+    p->channel = usi_arena_alloc(&p->arena, most * sizeof *p->channel, _Alignof(usi_channel));
+    if (!p->channel) return US_ERR_MEMORY;
+    p->clock_says = -1;
+    if (p->clock_rate > 0 && (p->clock_says = add_channel(p, "/clock", usi_type_clock, true, -1)) < 0) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        usi_robot *r = &p->robot[i];
+        for (int k = 0; k < US_TOPIC_COUNT; k++) {
+            r->says[k] = -1;
+            if (!usi_has_topic(r, (us_topic_kind)k)) continue;
+            usi_sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
+            if ((r->says[k] = add_channel(p, topic, usi_sample_type((us_topic_kind)k), true, i)) < 0) return US_ERR_MEMORY;
+        }
+        for (int k = 0; k < USI_COMMAND_COUNT; k++) {
+            r->hears[k] = -1;
+            if (!usi_has_command(r, k)) continue;
+            usi_topic_name(r, usi_command_name(k), topic, sizeof topic);
+            if ((r->hears[k] = add_channel(p, topic, usi_command_type(k), false, i)) < 0) return US_ERR_MEMORY;
+            p->channel[r->hears[k]].is_request = k >= USI_COMMAND_ASK;
+        }
+    }
+    return US_OK;
+}
+
+int32_t usi_proxy_n_channel(const us_proxy *p) { return p ? p->n_channel : 0; }
+
+usi_channel_info usi_proxy_get_channel(const us_proxy *p, int32_t i) {
+    if (!p || i < 0 || i >= p->n_channel) return (usi_channel_info){.robot = -1};
+    const usi_channel *c = &p->channel[i];
+    return (usi_channel_info){.topic = c->topic,
+                              .type = c->type,
+                              .is_out = c->is_out,
+                              .is_latched = c->is_latched,
+                              .is_request = c->is_request,
+                              .robot = c->robot,
+                              .n_message = atomic_load_explicit(&c->n_message, memory_order_relaxed)};
+}
+
+// One thread counts, any reads.
+void usi_channel_count(us_proxy *p, int32_t channel) {
+    if (channel < 0) return;
+    _Atomic int64_t *n = &p->channel[channel].n_message;
+    atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+// ---------------------------------------------------------------- the tap
+
+void usi_proxy_set_tap(us_proxy *p, usi_tap_function *sample, void *context) {
+    p->tap = sample;
+    p->tap_context = context;
+    for (int32_t i = 0; i < p->n_channel; i++) atomic_store(&p->channel[i].is_wanted, true);
+}
+
+void usi_proxy_want_channel(us_proxy *p, int32_t channel, bool is_wanted) {
+    if (channel >= 0 && channel < p->n_channel) atomic_store(&p->channel[channel].is_wanted, is_wanted);
+}
+
+void usi_proxy_resend_latched(us_proxy *p) { atomic_store(&p->owes_tap, true); }
+
+void usi_proxy_tend(us_proxy *p, us_sim *sim) {
+    if (!p->tap || !atomic_load_explicit(&p->owes_tap, memory_order_relaxed) || us_sim_view_model(sim) != p->model) return;
+    atomic_exchange(&p->owes_tap, false);
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_robot_state *s = usi_view_state(&p->robot[i], sim);
+        if (s) usi_robot_repeat(p, &p->robot[i], sim, s, USI_SINK_TAP);
+    }
+}
+
+void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *bytes, size_t length) {
+    if (p->tap && channel >= 0 && atomic_load_explicit(&p->channel[channel].is_wanted, memory_order_relaxed))
+        p->tap(p->tap_context, channel, time, bytes, length);
+}
+
+// ---------------------------------------------------------------- by name
+
+int32_t us_proxy_n_robot(const us_proxy *p) { return p ? p->n_robot : 0; }
+
+const char *us_proxy_robot_name(const us_proxy *p, int32_t robot) { return p && robot >= 0 && robot < p->n_robot ? p->robot[robot].name : NULL; }
+
+int32_t us_proxy_find_robot(const us_proxy *p, const char *name) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        if (strcmp(p->robot[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, const us_message_type **out_type) {
+    if (!p || robot < 0 || robot >= p->n_robot || i < 0) return NULL;
+    for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
+        int32_t channel = p->robot[robot].hears[k];
+        if (channel < 0 || i-- > 0) continue;
+        if (out_type) *out_type = usi_command_type(k);
+        return p->channel[channel].topic;
+    }
+    return NULL;
+}
+
+us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
+            int32_t channel = p->robot[i].hears[k];
+            if (usi_command_type(k) != type || channel < 0) continue;
+            if (strcmp(p->channel[channel].topic, topic) == 0) return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
+        }
+    }
+    return US_ERR_NAME;
+}
+
+us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
+    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->n_too_long + (p->outbox ? usi_outbox_n_unsent(p->outbox) : 0)};
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_robot_state *s = usi_view_state(&p->robot[i], sim);
+        c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);
+        if (!s) continue;
+        c.n_command += s->n_command;
+        c.n_refused += s->n_refused;
+        c.n_timeout += s->n_timeout;
+    }
+    return c;
+}
+
+void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {
+    const usi_robot_state *s = robot >= 0 && robot < p->n_robot ? usi_view_state(&p->robot[robot], sim) : NULL;
+    snprintf(buf, cap, "%s", s ? s->refusal : "");
+}

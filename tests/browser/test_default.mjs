@@ -1,0 +1,157 @@
+// The default scene in a browser: it appears soon and moves; it is driven by key and by touch; a plot shows the joint that moved; an object is added and
+// hit; a state is kept and gone back to.
+import { app, browse, check, distance, open, place, run, scene, test, until } from './support.mjs'
+
+const world = await run([scene('default.xml'), '--set', 'motor_port=0'])
+const browser = await browse()
+const page = await open(browser, world.url)
+const id = (name) => page.getByTestId(name)
+const show = async (name) => {
+  if (!(await id(`panel-${name}`).isVisible())) await id(`tab-${name}`).click()
+  await id(`panel-${name}`).waitFor({ state: 'visible' })
+}
+const base = () => place(page, 'k10/base')
+
+// Speed of the rover over half a second of simulated time, m/s.
+async function speed() {
+  const time = () => app(page, () => window.understudy.app.time)
+  const t0 = await time()
+  const p0 = await base()
+  await until(async () => (await time()) > t0 + 0.5, 'time goes on')
+  return distance(p0, await base()) / ((await time()) - t0)
+}
+
+await test(
+  [
+    ['the first picture is there', async () => {
+      console.log(`        first picture ${page.readyAfter.toFixed(0)} ms after opening`)
+      const world = await app(page, () => ({ robots: window.understudy.app.world.groups.filter((g) => g.robot).length, shapes: window.understudy.app.world.shapes.length }))
+      check(world.robots === 1 && world.shapes > 50, 'the world is not the default scene')
+      await page.screenshot({ path: 'default.png' })
+    }],
+    ['the rover drives its round by itself', async () => {
+      check((await speed()) > 0.2, 'it stands')
+    }],
+    ['it stops when told, and the drive panel moves it by key', async () => {
+      await show('drive')
+      await page.getByTestId('viewport').click({ position: { x: 300, y: 300 } })
+      await page.keyboard.press('KeyS')
+      await until(async () => (await speed()) < 0.02, 'it stops')
+      const p0 = await base()
+      await page.keyboard.down('KeyW')
+      await until(async () => distance(p0, await base()) > 0.3, 'it drives while the key is held')
+      await page.screenshot({ path: 'driven-by-key.png' })
+      await page.keyboard.up('KeyW')
+      await until(async () => (await speed()) < 0.02, 'it stops when the key is let go')
+    }],
+    ['a plot shows the joint that moved', async () => {
+      await show('scope')
+      await id('scope-add').fill('k10/front_left_drive.v')
+      await id('scope-add').press('Enter')
+      await page.getByTestId('viewport').click({ position: { x: 300, y: 200 } })
+      await page.keyboard.down('KeyW')
+      await until(async () => (await app(page, () => window.understudy.app.value('k10/front_left_drive.v'))) > 1, 'the wheel turns')
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      await page.keyboard.up('KeyW')
+      await until(async () => (await app(page, () => Math.abs(window.understudy.app.value('k10/front_left_drive.v')))) < 0.1, 'the wheel stands')
+      // The exported numbers are what is plotted.
+      const download = page.waitForEvent('download')
+      await id('scope-csv').click()
+      const path = await (await download).path()
+      const { readFileSync } = await import('node:fs')
+      const rows = readFileSync(path, 'utf8').trim().split('\n').slice(1).map((line) => line.split(',').map(Number))
+      check(rows.length > 20, `only ${rows.length} rows`)
+      check(Math.max(...rows.map((r) => r[1])) > 1, 'the curve does not rise')
+      check(rows.every((r, i) => i === 0 || r[0] > rows[i - 1][0]), 'times do not rise')
+      await page.screenshot({ path: 'scope.png' })
+    }],
+    ['an object is added in front of it and hit', async () => {
+      await show('objects')
+      const before = await app(page, () => window.understudy.app.world.epoch)
+      await id('add-kind').selectOption('box')
+      await id('add-name').fill('crate')
+      // Wider than the rover's track: a narrow one would pass below it.
+      await id('add-size-1').fill('1')
+      await id('add').click()
+      await until(() => app(page, (epoch) => window.understudy.app.world.epoch > epoch && window.understudy.app.world.groups.some((g) => g.name === 'crate'), before), 'the crate is in the world')
+      const name = await app(page, () => {
+        const w = window.understudy.app.world
+        return w.links[w.links.findIndex((l) => w.groups[l.group]?.name === 'crate')].name
+      })
+      // It falls, then lies.
+      let last = await place(page, name)
+      await until(async () => {
+        const now = await place(page, name)
+        const isStill = distance(now, last) < 1e-4
+        last = now
+        return isStill && now[2] < 5
+      }, 'the crate lies')
+      const lies = await place(page, name)
+      await page.screenshot({ path: 'added.png' })
+      await page.getByTestId('viewport').click({ position: { x: 300, y: 200 } })
+      await show('drive')
+      await page.keyboard.down('KeyW')
+      await until(async () => distance(lies, await place(page, name)) > 0.05, 'the rover pushes it', 30)
+      await page.keyboard.up('KeyW')
+      await page.screenshot({ path: 'hit.png' })
+    }],
+    ['a state is kept, and gone back to', async () => {
+      await show('time')
+      await id('pause').click()
+      await until(() => app(page, () => window.understudy.app.status?.paused), 'time stands')
+      const tick = await app(page, () => window.understudy.app.status.tick)
+      await id('snapshot-name').fill('here')
+      await id('snapshot-save').click()
+      await id('snapshot-here').waitFor({ state: 'visible' })
+      const kept = await base()
+      await id('pause').click()
+      await page.getByTestId('viewport').click({ position: { x: 300, y: 200 } })
+      await page.keyboard.down('KeyS')
+      await until(async () => distance(kept, await base()) > 0.3, 'it has gone elsewhere')
+      await page.keyboard.up('KeyS')
+      await id('pause').click()
+      await until(() => app(page, () => window.understudy.app.status?.paused), 'time stands again')
+      await id('restore-here').click()
+      await until(async () => distance(kept, await base()) < 1e-5, 'it is back')
+      await until(() => app(page, (t) => window.understudy.app.status.tick === t, tick), 'the tick is back')
+      await page.screenshot({ path: 'restored.png' })
+      await id('step-100').click()
+      await until(() => app(page, (t) => window.understudy.app.status.tick === t + 100, tick), 'a hundred ticks are done')
+      await id('pause').click()
+    }],
+    ['the console has no error', async () => {
+      check(page.faults.length === 0, page.faults.join('\n'))
+    }],
+    ['a phone drives it by touch', async () => {
+      const { devices } = (await import('node:module')).createRequire(`${process.env.US_NPM}/x.js`)('playwright-core')
+      const phone = await open(browser, world.url, { ...devices['Pixel 7'], defaultBrowserType: undefined })
+      await phone.getByTestId('tab-drive').tap()
+      const stick = phone.getByTestId('drive-stick')
+      await stick.waitFor({ state: 'visible' })
+      const box = await stick.boundingBox()
+      const x = box.x + box.width / 2
+      const y = box.y + box.height / 2
+      const at = (name) => place(phone, name)
+      const p0 = await at('k10/base')
+      const session = await phone.context().newCDPSession(phone)
+      const touch = (type, points) => session.send('Input.dispatchTouchEvent', { type, touchPoints: points })
+      await touch('touchStart', [{ x, y }])
+      await touch('touchMove', [{ x, y: y + 40 }])
+      await until(async () => distance(p0, await at('k10/base')) > 0.3, 'it drives backwards while the stick is held')
+      await phone.screenshot({ path: 'phone.png' })
+      await touch('touchEnd', [])
+      check(phone.faults.length === 0, phone.faults.join('\n'))
+      await phone.context().close()
+    }],
+    ['it goes on drawing', async () => {
+      await new Promise((resolve) => setTimeout(resolve, 3000))
+      const fps = await app(page, () => window.understudy.app.view.fps)
+      console.log(`        ${fps.toFixed(1)} frames/s`)
+      check(fps > 0, 'nothing is drawn')
+    }],
+  ],
+  async () => {
+    await browser.close()
+    await world.stop()
+  },
+)

@@ -1,0 +1,341 @@
+// All that stands and moves in the world, as three.js objects.
+//
+// Each body has an Object3D that follows it. Solids of one geometry are drawn together, as instances; meshes and height fields hang on
+// their body. A link without a visual shape shows those it collides with.
+import {
+  Box3,
+  Color,
+  Group,
+  InstancedMesh,
+  LineBasicMaterial,
+  LineSegments,
+  Matrix4,
+  Mesh,
+  MeshLambertMaterial,
+  MeshStandardMaterial,
+  Object3D,
+  Sphere,
+  Vector3,
+  WireframeGeometry,
+  type Intersection,
+  type Material,
+  type Raycaster,
+} from 'three'
+import type { ShapeInfo, World } from '../app'
+import type { Assets } from './assets'
+import { fieldGeometry, strideFor } from './field'
+import { HALF_SPACE_RADIUS, matrixOf, solidOf } from './shapes'
+import { bake, plainSurface } from './plain'
+import { groundSurface, surface, type SurfaceOptions } from './surfaces'
+
+interface Leaf {
+  body: number
+  shape: number
+  local: Matrix4 // X_BG with the scale
+  color: Color
+}
+type AddShape = (shape: ShapeInfo, index: number, X_BG: Matrix4, color: Color, opacity: number) => void
+
+interface Batch {
+  mesh: InstancedMesh
+  leaves: Leaf[]
+}
+
+// For what the scene gives no colour: quiet ones, by group.
+const PALETTE = [0x9aa7b4, 0x7f9bb3, 0xb39b7f, 0x8fae94, 0xa58fae, 0xb08f8f]
+
+const CROWD = 400 // shapes, from which on round ones are drawn with fewer triangles
+
+const GLOW = new Color(0x8fd0ff)
+
+export class Bodies {
+  readonly root = new Group()
+  readonly objects: Object3D[] = []
+  readonly ground: Object3D[] = [] // height fields and half-spaces
+  readonly boxes: Box3[] = [] // of each body's shapes in its own frame; empty for a body without
+  readonly shapeBoxes = new Map<number, Box3>() // of each shape that is drawn, in its own frame
+  readonly still = new Box3() // of what stands still, half-spaces apart
+  private readonly origin = new Object3D() // the world
+  private readonly batches: Batch[] = []
+  private readonly leavesOf: { batch: Batch; at: number }[][] = []
+  private readonly lit = new Map<Mesh, Material>()
+  private readonly made: { dispose(): void }[] = []
+  private isGone = false
+
+  constructor(
+    readonly world: World,
+    private readonly assets: Assets,
+    private readonly isPlain: boolean, // drawn with the cheapest materials
+    private readonly triangles: number,
+    private readonly changed: () => void,
+  ) {
+    this.root.name = 'bodies'
+    this.root.add(this.origin)
+    world.links.forEach((link) => {
+      const object = new Object3D()
+      object.name = link.name
+      this.objects.push(object)
+      this.boxes.push(new Box3())
+      this.leavesOf.push([])
+      this.root.add(object)
+    })
+    this.build()
+  }
+
+  body(index: number): Object3D {
+    return this.objects[index] ?? this.origin
+  }
+
+  // Which shapes are drawn as solids.
+  private shown(): Set<number> {
+    const hasVisual = new Set(this.world.shapes.filter((shape) => shape.visual).map((shape) => shape.link))
+    const shown = new Set<number>()
+    this.world.shapes.forEach((shape, i) => {
+      if (shape.visual || (shape.collision && !hasVisual.has(shape.link))) shown.add(i)
+    })
+    return shown
+  }
+
+  private build(): void {
+    const isCoarse = this.isPlain || this.world.shapes.length > CROWD
+    const solids = new Map<string, { geometry: Mesh['geometry']; opacity: number; leaves: Leaf[] }>()
+    const add: AddShape = (shape, index, X_BG, color, opacity) => {
+      if (shape.kind === 'union' || shape.kind === 'intersection') {
+        for (const part of shape.parts ?? []) {
+          const X = X_BG.clone().multiply(matrixOf(part.p, part.q))
+          if (shape.kind === 'union') add(part, index, X, part.rgba ? colorOf(part.rgba) : color, opacity)
+          else this.addWire(part, index, X, color, add)
+        }
+        return
+      }
+      if (shape.kind === 'mesh') {
+        this.addMesh(index, X_BG)
+        return
+      }
+      if (shape.kind === 'height-field') {
+        this.addField(index, X_BG, color, opacity)
+        return
+      }
+      const solid = solidOf(shape, isCoarse)
+      if (!solid) return
+      if (shape.kind === 'half-space') {
+        const mesh = new Mesh(solid.geometry, this.groundSurface({ color: color.getHex(), opacity }))
+        mesh.receiveShadow = true
+        this.place(mesh, index, X_BG)
+        this.ground.push(mesh)
+        return
+      }
+      solid.geometry.computeBoundingBox()
+      const local = X_BG.clone().scale(solid.scale)
+      const link = (this.world.shapes[index] as ShapeInfo).link // a part belongs to the link of the whole
+      this.grow(link, index, solid.geometry.boundingBox as Box3, local)
+      const key = `${solid.key}@${opacity}`
+      let entry = solids.get(key)
+      if (!entry) solids.set(key, (entry = { geometry: solid.geometry, opacity, leaves: [] }))
+      entry.leaves.push({ body: link, shape: index, local, color })
+    }
+    const shown = this.shown()
+    this.world.shapes.forEach((shape, i) => {
+      if (!shown.has(i)) return
+      const group = this.world.links[shape.link]?.group ?? -1
+      const color = shape.rgba ? colorOf(shape.rgba) : new Color(PALETTE[(group + 1) % PALETTE.length])
+      add(shape, i, matrixOf(shape.p, shape.q), color, shape.rgba?.[3] ?? 1)
+    })
+    for (const entry of solids.values()) this.addBatch(entry.geometry, entry.opacity, entry.leaves)
+  }
+
+  private addBatch(geometry: Mesh['geometry'], opacity: number, leaves: Leaf[]): void {
+    const material = this.isPlain ? plainSurface({ opacity }) : surface({ opacity })
+    const mesh = new InstancedMesh(geometry, material, leaves.length)
+    this.made.push(mesh, material)
+    // Its instances move about: neither culling nor picking may go by where they were at first.
+    mesh.frustumCulled = false
+    mesh.boundingSphere = new Sphere(new Vector3(), Infinity)
+    mesh.castShadow = opacity >= 0.5
+    mesh.receiveShadow = true
+    const batch = { mesh, leaves }
+    leaves.forEach((leaf, at) => {
+      mesh.setColorAt(at, leaf.color)
+      mesh.setMatrixAt(at, leaf.local)
+      if (leaf.body >= 0) this.leavesOf[leaf.body]?.push({ batch, at })
+    })
+    this.batches.push(batch)
+    this.root.add(mesh)
+  }
+
+  private groundSurface(options: SurfaceOptions, isBaked = false): Material {
+    return this.isPlain ? plainSurface(options, true, isBaked) : groundSurface(options)
+  }
+
+  private place(object: Object3D, index: number, X_BG: Matrix4): void {
+    object.applyMatrix4(X_BG)
+    object.traverse((node) => (node.userData.shape = index))
+    this.body((this.world.shapes[index] as ShapeInfo).link).add(object)
+  }
+
+  private addMesh(index: number, X_BG: Matrix4): void {
+    const shape = this.world.shapes[index] as ShapeInfo
+    if (shape.box) this.grow(shape.link, index, new Box3(new Vector3(...shape.box.min), new Vector3(...shape.box.max)), X_BG)
+    this.assets.mesh(this.world, index, (group, box) => {
+      if (this.isGone) return
+      if (!shape.box) this.grow(shape.link, index, box, X_BG)
+      group.traverse((node) => {
+        node.castShadow = true
+        node.receiveShadow = true
+      })
+      // The file's own frames stay as they are: this one stands above them.
+      const frame = new Group()
+      frame.add(group)
+      this.place(frame, index, X_BG)
+      this.changed()
+    })
+  }
+
+  private addField(index: number, X_BG: Matrix4, color: Color, opacity: number): void {
+    const shape = this.world.shapes[index] as ShapeInfo
+    const half = new Vector3((((shape.nx ?? 1) - 1) * shape.size[0]) / 2, (((shape.ny ?? 1) - 1) * shape.size[1]) / 2, 0)
+    this.grow(shape.link, index, new Box3(half.clone().negate(), half), X_BG)
+    this.assets.heights(this.world, index, (heights) => {
+      if (this.isGone) return
+      const rgb = color.getRGB({ r: 0, g: 0, b: 0 }, 'srgb')
+      const geometry = fieldGeometry(heights, strideFor(heights, this.triangles), [rgb.r, rgb.g, rgb.b])
+      const isBaked = this.isPlain && shape.link < 0
+      if (isBaked) bake(geometry, X_BG)
+      const mesh = new Mesh(geometry, this.groundSurface({ vertexColors: true, opacity, isDoubleSided: true }, isBaked))
+      mesh.receiveShadow = true
+      mesh.castShadow = !this.isPlain
+      this.made.push(geometry, mesh.material)
+      this.place(mesh, index, X_BG)
+      this.ground.push(mesh)
+      this.changed()
+    })
+  }
+
+  // One of the parts that an intersection is cut from: its edges, and a hint of its surface.
+  private addWire(part: ShapeInfo, index: number, X_BG: Matrix4, color: Color, add: AddShape): void {
+    const solid = solidOf(part)
+    if (solid) {
+      const geometry = new WireframeGeometry(solid.geometry)
+      const material = new LineBasicMaterial({ color, transparent: true, opacity: 0.25 })
+      const lines = new LineSegments(geometry, material)
+      lines.raycast = () => undefined
+      this.made.push(geometry, material)
+      this.place(lines, index, X_BG.clone().scale(solid.scale))
+    }
+    add(part, index, X_BG, color, 0.18)
+  }
+
+  private grow(link: number, index: number, box: Box3, X: Matrix4): void {
+    const moved = box.clone().applyMatrix4(X)
+    const { p, q } = this.world.shapes[index] as ShapeInfo
+    const own = box.clone().applyMatrix4(matrixOf(p, q).invert().multiply(X))
+    this.shapeBoxes.set(index, own.union(this.shapeBoxes.get(index) ?? own))
+    if (link < 0) this.still.union(moved)
+    else this.boxes[link]?.union(moved)
+  }
+
+  // Puts a body where `pose` (7 numbers at `at`) says.
+  move(body: number, pose: Float32Array, at: number): void {
+    const object = this.objects[body] as Object3D
+    object.position.set(pose[at] as number, pose[at + 1] as number, pose[at + 2] as number)
+    object.quaternion.set(pose[at + 4] as number, pose[at + 5] as number, pose[at + 6] as number, pose[at + 3] as number)
+    const leaves = this.leavesOf[body] as { batch: Batch; at: number }[]
+    if (leaves.length === 0) return
+    matrix.compose(object.position, object.quaternion, ONE)
+    for (const leaf of leaves) {
+      product.multiplyMatrices(matrix, (leaf.batch.leaves[leaf.at] as Leaf).local)
+      leaf.batch.mesh.setMatrixAt(leaf.at, product)
+      leaf.batch.mesh.instanceMatrix.needsUpdate = true
+    }
+  }
+
+  // Box in the world of a body as it stands now; of -1: of what stands still.
+  boxOf(body: number): Box3 {
+    const box = body < 0 ? this.still : this.boxes[body]
+    if (!box || box.isEmpty()) return new Box3()
+    if (body < 0) return box.clone()
+    const object = this.objects[body] as Object3D
+    return box.clone().applyMatrix4(matrix.compose(object.position, object.quaternion, ONE))
+  }
+
+  boxOfGroup(group: number): Box3 {
+    const box = new Box3()
+    this.world.links.forEach((link, i) => {
+      if (link.group === group) box.union(this.boxOf(i))
+    })
+    return box
+  }
+
+  boxOfAll(): Box3 {
+    const box = this.still.clone()
+    this.objects.forEach((_, i) => box.union(this.boxOf(i)))
+    return box
+  }
+
+  // Shapes for which `isLit` holds are shown brighter.
+  highlight(isLit: (shape: number) => boolean): void {
+    const color = new Color()
+    const faint = GLOW.clone().multiplyScalar(0.06)
+    for (const batch of this.batches) {
+      batch.leaves.forEach((leaf, at) => {
+        color.copy(leaf.color)
+        if (isLit(leaf.shape)) color.multiplyScalar(1.3).add(faint)
+        batch.mesh.setColorAt(at, color)
+      })
+      if (batch.mesh.instanceColor) batch.mesh.instanceColor.needsUpdate = true
+    }
+    for (const [mesh, material] of this.lit) {
+      ;(mesh.material as Material).dispose()
+      mesh.material = material
+    }
+    this.lit.clear()
+    this.root.traverse((node) => {
+      if (!(node instanceof Mesh) || node instanceof InstancedMesh || node.userData.shape === undefined) return
+      if (!isLit(node.userData.shape as number) || this.ground.includes(node)) return
+      const own = node.material as Material
+      if (!(own instanceof MeshStandardMaterial || own instanceof MeshLambertMaterial)) return
+      const glowing = own.clone()
+      glowing.emissive.copy(GLOW)
+      glowing.emissiveIntensity = 0.22
+      this.lit.set(node, own)
+      node.material = glowing
+    })
+  }
+
+  pick(ray: Raycaster): { point: Vector3; shape: number; link: number } | null {
+    const hits: Intersection[] = []
+    ray.intersectObject(this.root, true, hits)
+    for (const hit of hits) {
+      const batch = this.batches.find((one) => one.mesh === hit.object)
+      const shape = batch ? batch.leaves[hit.instanceId ?? -1]?.shape : (hit.object.userData.shape as number | undefined)
+      if (shape === undefined || !hit.object.visible) continue
+      return { point: hit.point, shape, link: this.world.shapes[shape]?.link ?? -1 }
+    }
+    return null
+  }
+
+  dispose(): void {
+    this.isGone = true
+    this.root.removeFromParent()
+    for (const [mesh, material] of this.lit) {
+      ;(mesh.material as Material).dispose()
+      mesh.material = material
+    }
+    for (const thing of this.made) thing.dispose()
+  }
+
+  // How far from the middle things are, for the camera's range and the haze.
+  radius(): number {
+    const box = this.boxOfAll()
+    if (box.isEmpty()) return this.ground.length > 0 ? HALF_SPACE_RADIUS / 8 : 2
+    return box.getBoundingSphere(new Sphere()).radius
+  }
+}
+
+const ONE = new Vector3(1, 1, 1)
+const matrix = new Matrix4()
+const product = new Matrix4()
+
+function colorOf(rgba: number[]): Color {
+  return new Color().setRGB(rgba[0] ?? 1, rgba[1] ?? 1, rgba[2] ?? 1, 'srgb')
+}
