@@ -1,4 +1,4 @@
-// Where bodies touch: a dot at each point, and the force on the one above as an arrow. Points that slide have another colour.
+// Where bodies touch: a dot at each point, and the force there as an arrow. Points that slide have another colour.
 //
 // Forces reach from a pebble's to a rover's: an arrow's length grows with the logarithm of its force, 18 cm for each factor of ten over 1 N.
 import { Color, ConeGeometry, CylinderGeometry, InstancedMesh, Matrix4, MeshBasicMaterial, Quaternion, SphereGeometry, Vector3 } from 'three'
@@ -48,7 +48,8 @@ function draw(contacts: Contact[]): void {
     const color = contact.sliding ? SLIDES : STICKS
     at.set(...contact.point)
     put(dots, (X.makeTranslation(at), color))
-    force.set(...contact.force)
+    // The force on what moves: of two that do, on the first.
+    force.set(...contact.force).multiplyScalar(contact.bodyA < 0 ? -1 : 1)
     const newton = force.length()
     const length = Math.min(PER_DECADE * Math.log10(1 + newton), LONGEST)
     if (!(length > 0.01)) continue

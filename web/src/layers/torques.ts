@@ -66,13 +66,15 @@ function build(app: App, world: World): void {
       root.add(mesh)
     }
     if (joint) {
-      // At the child's frame, which is the joint's; the axis is the same before and after it.
+      // On the parent, where it does not spin with a wheel.
       const axis = new Vector3(...joint.axis).normalize()
-      root.quaternion.copy(new Quaternion().setFromUnitVectors(new Vector3(0, 0, 1), axis))
+      const [w, x, y, z] = joint.q
+      root.position.set(...joint.p)
+      root.quaternion.set(x, y, z, w).multiply(new Quaternion().setFromUnitVectors(new Vector3(0, 0, 1), axis))
       const box = app.view.box(joint.child)
       const size = box.isEmpty() ? 0.1 : box.getSize(new Vector3()).length() / 2
       root.scale.setScalar(Math.min(Math.max(size * 0.75, 0.05), 0.4))
-      app.view.body(joint.child).add(root)
+      app.view.body(joint.parent).add(root)
     }
     marks.push(mark)
   }

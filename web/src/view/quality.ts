@@ -15,22 +15,26 @@ const LEVELS: Level[] = [
 ]
 const FIRST_WEAK = 3
 
-const SLOW = 60 // ms: longer frames are too long
-const QUICK = 22 // ms: shorter ones leave room for more
+// ms: longer frames are too long, shorter ones leave room for more. Software has 50 ms between its pictures.
+const LIMITS = { weak: { slow: 85, quick: 56 }, strong: { slow: 60, quick: 22 } }
 const SLOW_TIME = 1500 // ms that frames must be slow before less is drawn
 const QUICK_TIME = 6000
 
 export class Quality {
   index: number
+  private readonly best: number // where it began
   private frames = 0 // of the last second or so, the older the less they count
   private time = 0 // ms between them
   private mean = 0 // ms between those that did not have to wait
   private slowFor = 0
   private quickFor = 0
   private patience = QUICK_TIME
+  private readonly limits: { slow: number; quick: number }
 
   constructor(isWeak: boolean) {
+    this.limits = isWeak ? LIMITS.weak : LIMITS.strong
     this.index = isWeak ? FIRST_WEAK : devicePixelRatio > 1.6 ? 0 : 1
+    this.best = this.index
   }
 
   get level(): Level {
@@ -49,14 +53,14 @@ export class Quality {
     this.time = this.time * fade + gap
     if (hadToWait) return false
     this.mean = this.mean === 0 ? gap : this.mean + 0.2 * (gap - this.mean)
-    this.slowFor = this.mean > SLOW ? this.slowFor + gap : 0
-    this.quickFor = this.mean < QUICK ? this.quickFor + gap : 0
+    this.slowFor = this.mean > this.limits.slow ? this.slowFor + gap : 0
+    this.quickFor = this.mean < this.limits.quick ? this.quickFor + gap : 0
     if (this.slowFor > SLOW_TIME && this.index < LEVELS.length - 1) {
       // What was tried and was too much is not tried again soon.
       this.patience = Math.min(this.patience * 2, 120_000)
       return this.change(1)
     }
-    if (this.quickFor > this.patience && this.index > 0) return this.change(-1)
+    if (this.quickFor > this.patience && this.index > this.best) return this.change(-1)
     return false
   }
 

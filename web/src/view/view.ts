@@ -18,6 +18,7 @@ const found = import.meta.glob<{ default: Layer }>('../layers/*.ts', { eager: tr
 
 const TRIANGLES = { weak: 16_000, strong: 400_000 } // of all height fields, each
 const WEAK_SPACING = 40 // ms: software rendering shares the processor with the simulator, and leaves it some
+const STILL_AFTER = 400 // ms
 
 export class WorldView implements View {
   readonly scene = new Scene()
@@ -34,6 +35,8 @@ export class WorldView implements View {
   private readonly outline = new Outline()
   private readonly handle: Handle
   private readonly quality: Quality
+  private still = 0 // timer
+  private isFine = false // what is seen was drawn with every pixel
   private readonly list: Layer[]
   private readonly isOn = new Map<string, boolean>()
   private readonly chosen: Record<string, boolean> // layers as the user left them
@@ -322,6 +325,7 @@ export class WorldView implements View {
 
   private applyQuality(): void {
     if (!this.renderer) return
+    this.isFine = false
     const { pixels, shadow } = this.quality.level
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, pixels))
     this.renderer.setSize(this.size.x, this.size.y, false)
@@ -359,6 +363,18 @@ export class WorldView implements View {
     const isMoving = this.drawNow(now)
     this.isDrawing = false
     if (isMoving) this.ask()
+    window.clearTimeout(this.still)
+    this.still = window.setTimeout(() => this.refine(), STILL_AFTER)
+  }
+
+  // When nothing has moved for a while there is time for every pixel, once.
+  private refine(): void {
+    const pixels = Math.min(devicePixelRatio, 2)
+    if (!this.renderer || this.isFirst || this.isFine || this.renderer.getPixelRatio() >= pixels) return
+    this.isFine = true
+    this.renderer.setPixelRatio(pixels)
+    this.renderer.setSize(this.size.x, this.size.y, false)
+    this.renderer.render(this.scene, this.camera)
   }
 
   // True when something goes on moving by itself.
@@ -391,6 +407,7 @@ export class WorldView implements View {
     this.light.aim(center, distance)
     for (const layer of this.list) if (this.isOn.get(layer.id)) layer.frame?.(this.app, dt)
     if (this.handled) this.handle.follow(this.handled)
+    if (this.isFine) this.applyQuality()
     this.renderer?.render(this.scene, this.camera)
     // Frames that did not have to wait for something to draw tell how quick drawing is.
     const hadToWait = this.askedAt - this.lastDone > Math.max(60, gap / 2)
