@@ -35,8 +35,8 @@ typedef struct usi_web_protocol {
     size_t max_message;
     size_t max_queue;  // bytes that may wait for a client
     void *context;     // for the functions below; NULL: the server's
-    // Origins of other pages, and of programs that are pages inside, whose clients may look, and control only with the token; one without a port stands for all
-    // ports. Ends with NULL. NULL: none, they are refused.
+    // Origins of other pages, and of programs that are pages inside, whose clients may look, and control only with the token; one without a port
+    // stands for all ports. Ends with NULL. NULL: none, they are refused.
     const char *const *guests;
     // `session` is kept for the client. Anything but US_OK refuses it.
     us_status (*open)(void *context, usi_web_client *client, void **out_session);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contact/world.h"
+#include "geom/contact.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
@@ -75,7 +76,7 @@ static void find_frames(usi_contacts *c, const double *q, const double *v) {
 // Rounding may leave the argument below 0.
 static inline usi_v4 lanes_sqrt(usi_v4 a) { return (usi_v4){sqrt(fmax(a[0], 0)), sqrt(fmax(a[1], 0)), sqrt(fmax(a[2], 0)), 0}; }
 
-static us_pose geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+static inline us_pose geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
     const usi_geom *g = &c->model->geom[geom];
     if (!c->is_plain[geom]) return us_pose_mul(k->X_WN, g->X_NG);
     return (us_pose){k->X_WN.q, usi_v4_vec3(k->p + usi_to_world(k, g->X_NG.p))};
@@ -222,6 +223,7 @@ static void reuse_points(usi_contacts *c, const usi_contact_state *now, const us
         p->gap = usi_v4_dot(p->n, p->p_A - p->p_B) - margin;
         p->feature = a->feature;
         p->old = old->first + i;
+        p->is_same = true;
         p->touch = c->n_touch;
         t->n++;
     }
@@ -260,8 +262,10 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_manifold f;
     f.n = 0;
-    if (us_geom_contact(&ga->geom, geom_pose(c, t->geom_a, A), &gb->geom, geom_pose(c, t->geom_b, B), c->grow[t->geom_a] + c->grow[t->geom_b], &f))
-        return;
+    const us_pose X_A = geom_pose(c, t->geom_a, A), X_B = geom_pose(c, t->geom_b, B);
+    const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
+    // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
+    if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
     for (int32_t i = 0; i < f.n; i++) {
         usi_point_now *p = next_point(c);
         if (!p) return;
@@ -271,6 +275,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         p->gap = f.gap[i] - ga->margin - gb->margin;
         p->feature = f.feature[i];
         p->old = -1;
+        p->is_same = false;
         p->touch = c->n_touch;
         t->n++;
     }
@@ -331,26 +336,28 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         while (old < end && compare_key(old, pair) < 0) old++;
         const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
-        usi_touch t;
-        t.geom_a = is_swapped ? pair->b : pair->a, t.geom_b = is_swapped ? pair->a : pair->b, t.first = c->n_point, t.n = 0;
-        const usi_carrier *A = &c->carrier[c->carrier_of[t.geom_a]], *B = &c->carrier[c->carrier_of[t.geom_b]];
+        usi_touch *t = &c->touch_now[c->n_touch];
+        t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;
+        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
         if (before) {
-            t.X_AB = relative(A, B);
-            if (is_same_place(&before->X_AB, &t.X_AB, m->geom[t.geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
-                t.X_AB = before->X_AB;
-                reuse_points(c, now, before, &t);
-                if (t.n > 0) c->touch_now[c->n_touch++] = t;
+            us_pose X_AB = relative(A, B);
+            if (is_same_place(&before->X_AB, &X_AB, m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
+                t->X_AB = before->X_AB;
+                reuse_points(c, now, before, t);
+                c->n_touch += t->n > 0;
                 continue;
             }
-        }
-        if (!before && is_apart(c, &t, c->apart[i])) continue;
-        find_points(c, now, before, &t);
-        if (t.n == 0) {
-            c->apart[i] = find_apart(c, &t);
+            t->X_AB = X_AB;
+        } else if (is_apart(c, t, c->apart[i])) {
             continue;
         }
-        if (!before) t.X_AB = relative(A, B);
-        c->touch_now[c->n_touch++] = t;
+        find_points(c, now, before, t);
+        if (t->n == 0) {
+            c->apart[i] = find_apart(c, t);
+            continue;
+        }
+        if (!before) t->X_AB = relative(A, B);
+        c->n_touch++;
     }
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }

@@ -1,109 +1,203 @@
-// Free bodies in an island: what a step does to them without contact, and where they end with it.
+// Free bodies in islands: what a step does to them without contact, and where they end with it.
+//
+// Four bodies at a time, of whichever islands, one in each lane: as vectors of x y z a body's numbers would mostly wait for one another. The bodies
+// of all islands stand in one list, in the order of the islands; which four go together does not depend on threads.
 #include "contact/world.h"
+#include "math/four.h"
+
+// Symmetric matrices.
+typedef struct symmetric {
+    usi_v4 xx, xy, xz, yy, yz, zz;
+} symmetric;
+
+static inline usi_four times(const symmetric *A, usi_four b) {
+    return (usi_four){A->xx * b.x + A->xy * b.y + A->xz * b.z, A->xy * b.x + A->yy * b.y + A->yz * b.z, A->xz * b.x + A->yz * b.y + A->zz * b.z};
+}
+
+// R A R^T, for rotations of columns X Y Z and symmetric A by columns.
+static inline symmetric turn(const usi_four R[3], const usi_v4 *a, const usi_v4 *b, const usi_v4 *c, const usi_v4 *d) {
+    usi_four A[3], B[3];
+    for (int i = 0; i < 3; i++) A[i] = usi_four_from(a[i], b[i], c[i], d[i], NULL);
+    for (int i = 0; i < 3; i++) B[i] = usi_four_columns(R, A[i]);
+    return (symmetric){B[0].x * R[0].x + B[1].x * R[1].x + B[2].x * R[2].x, B[0].x * R[0].y + B[1].x * R[1].y + B[2].x * R[2].y,
+                       B[0].x * R[0].z + B[1].x * R[1].z + B[2].x * R[2].z, B[0].y * R[0].y + B[1].y * R[1].y + B[2].y * R[2].y,
+                       B[0].y * R[0].z + B[1].y * R[1].z + B[2].y * R[2].z, B[0].z * R[0].z + B[1].z * R[1].z + B[2].z * R[2].z};
+}
 
 // The gyroscopic torque of the step's end: the w that solves J (w - w0) + h w x J w = 0, by one step of Newton's method. Taken at the start it would
 // give energy to a body that tumbles; solved this way it takes a little, of second order.
-static usi_v4 gyroscopic(usi_v4 J0, usi_v4 J1, usi_v4 J2, usi_v4 w, usi_v4 angular, double h) {
-    usi_v4 torque = -usi_v4_cross(w, angular);
-    // Columns of J + h (w x J - (J w) x).
-    usi_v4 x = usi_v4_set(1, 0, 0), y = usi_v4_set(0, 1, 0), z = usi_v4_set(0, 0, 1);
-    usi_v4 A = J0 + h * (usi_v4_cross(w, J0) - usi_v4_cross(angular, x)), B = J1 + h * (usi_v4_cross(w, J1) - usi_v4_cross(angular, y)),
-           C = J2 + h * (usi_v4_cross(w, J2) - usi_v4_cross(angular, z));
-    usi_v4 BC = usi_v4_cross(B, C), CA = usi_v4_cross(C, A), AB = usi_v4_cross(A, B);
-    double inverse = 1 / usi_v4_dot(A, BC);
-    usi_v4 change = inverse * usi_v4_set(usi_v4_dot(BC, torque), usi_v4_dot(CA, torque), usi_v4_dot(AB, torque));
-    return J0 * usi_v4_lane0(change) + J1 * usi_v4_lane1(change) + J2 * usi_v4_lane2(change);
+static inline usi_four gyroscopic(const symmetric *J, usi_four w, usi_four L, double h) {
+    // Columns of J + h (w x J - L x), L = J w.
+    usi_four A = {J->xx + h * (w.y * J->xz - w.z * J->xy), J->xy + h * (w.z * J->xx - w.x * J->xz - L.z),
+                  J->xz + h * (w.x * J->xy - w.y * J->xx + L.y)};
+    usi_four B = {J->xy + h * (w.y * J->yz - w.z * J->yy + L.z), J->yy + h * (w.z * J->xy - w.x * J->yz),
+                  J->yz + h * (w.x * J->yy - w.y * J->xy - L.x)};
+    usi_four C = {J->xz + h * (w.y * J->zz - w.z * J->yz - L.y), J->yz + h * (w.z * J->xz - w.x * J->zz + L.x),
+                  J->zz + h * (w.x * J->yz - w.y * J->xz)};
+    usi_four BC = usi_four_cross(B, C), CA = usi_four_cross(C, A), AB = usi_four_cross(A, B), torque = usi_four_cross(L, w);
+    return times(J,
+                 usi_four_scale(1 / usi_four_dot(A, BC), (usi_four){usi_four_dot(BC, torque), usi_four_dot(CA, torque), usi_four_dot(AB, torque)}));
+}
+
+// Which bodies a group is of. Lanes that are not free bodies, or beyond the last, do the work of another one again.
+typedef struct group {
+    const usi_carrier *k[4];
+    usi_free *b[4];
+    const usi_node *n[4];
+    bool any;
+} group;
+
+typedef struct free_context {
+    usi_contacts *c;
+    const usi_push *push;
+    int32_t n_body;
+} free_context;
+
+static inline group find_group(const free_context *x, int32_t i) {
+    const usi_contacts *c = x->c;
+    group g = {.any = false};
+    int spare = 0;
+    for (int l = 3; l >= 0; l--) {
+        int32_t j = 4 * i + l < x->n_body ? 4 * i + l : x->n_body - 1;
+        const usi_carrier *k = &c->carrier[c->body_carrier[j]];
+        const usi_tree *tree = &c->model->tree[k->tree];
+        g.k[l] = k, g.b[l] = &c->body[j], g.n[l] = &c->model->node[tree->end - 1];
+        if (tree->is_free_body) g.any = true, spare = l;
+    }
+    for (int l = 0; l < 4 && g.any && c->has_joints; l++) {
+        if (!c->model->tree[g.k[l]->tree].is_free_body) g.k[l] = g.k[spare], g.b[l] = g.b[spare], g.n[l] = g.n[spare];
+    }
+    return g;
+}
+
+static inline usi_four origins(const usi_contacts *c, const group *g) {
+    usi_v4 O[4];
+    for (int l = 0; l < 4; l++) O[l] = c->island[c->tree[g->k[l]->tree].island].O;
+    return usi_four_from(O[0], O[1], O[2], O[3], NULL);
+}
+
+// What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the body's origin.
+static void command_of(const usi_contacts *c, const usi_push *push, const usi_carrier *k, usi_v4 *out_force, usi_v4 *out_moment) {
+    const us_model *m = c->model;
+    const usi_tree *tree = &m->tree[k->tree];
+    usi_v4 arm = usi_to_world(k, usi_v4_vec3(m->node[tree->end - 1].com)), force = usi_v4_zero(), moment = force;
+    if (push->torque) {
+        const double *t = push->torque + tree->first;
+        force = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
+        moment = usi_v4_columns(k->X, k->Y, k->Z, t) - usi_v4_cross(arm, force);
+    }
+    for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
+        const us_wrench *given = &push->wrench[c->body_of_tree[j]];
+        usi_v4 f = usi_v4_from(given->f), at = usi_to_world(k, m->body[c->body_of_tree[j]].X_NB.p);
+        force += f;
+        moment += usi_v4_from(given->n) + usi_v4_cross(at - arm, f);
+    }
+    *out_force = force, *out_moment = moment;
 }
 
 // Momentum form, first order.
-void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push) {
-    const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t i = 0; i < s->n_body; i++) {
-        const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body + i]];
-        const usi_tree *tree = &m->tree[k->tree];
-        usi_free *b = &c->body[s->first_body + i];
-        if (!tree->is_free_body) continue;
-        const usi_node *n = &m->node[tree->end - 1];
-        const double *com = (const double *)&n->com, *I = (const double *)n->I, *inv = (const double *)c->inv_inertia[k->tree];
-        // Single lanes come from memory: out of a register they cost more.
-        const double *x = (const double *)&k->X, *y = (const double *)&k->Y, *z = (const double *)&k->Z;
-        usi_v4 X = k->X, Y = k->Y, Z = k->Z, mass = usi_v4_all(com[3]);
-        usi_v4 arm = usi_v4_columns(X, Y, Z, com), at = k->p + arm - s->O;
-        // About the centre of mass, R I R^T, and its inverse.
-        usi_v4 A = usi_v4_columns(X, Y, Z, I), B = usi_v4_columns(X, Y, Z, I + 4), C = usi_v4_columns(X, Y, Z, I + 8);
-        usi_v4 J0 = A * x[0] + B * y[0] + C * z[0], J1 = A * x[1] + B * y[1] + C * z[1], J2 = A * x[2] + B * y[2] + C * z[2];
-        A = usi_v4_columns(X, Y, Z, inv), B = usi_v4_columns(X, Y, Z, inv + 4), C = usi_v4_columns(X, Y, Z, inv + 8);
-        b->inv_I[0] = A * x[0] + B * y[0] + C * z[0];
-        b->inv_I[1] = A * x[1] + B * y[1] + C * z[1];
-        b->inv_I[2] = A * x[2] + B * y[2] + C * z[2];
-        usi_v4 w = k->w, angular = J0 * usi_v4_lane0(w) + J1 * usi_v4_lane1(w) + J2 * usi_v4_lane2(w);
-        usi_v4 moment = gyroscopic(J0, J1, J2, w, angular, h), force = usi_v4_from(m->gravity) * mass;
-        if (push->torque) {
-            const double *t = push->torque + tree->first;
-            usi_v4 f = usi_v4_columns(X, Y, Z, t + 3);
-            force += f;
-            moment += usi_v4_columns(X, Y, Z, t) - usi_v4_cross(arm, f);
-        }
-        for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
-            const us_wrench *given = &push->wrench[c->body_of_tree[j]];
-            us_vec3 p = m->body[c->body_of_tree[j]].X_NB.p;
-            usi_v4 f = usi_v4_from(given->f);
-            force += f;
-            moment += usi_v4_from(given->n) + usi_v4_cross(usi_v4_columns_of(X, Y, Z, p) - arm, f);
-        }
-        usi_v4 L = angular + moment * h;
-        usi_v4 w_end = b->inv_I[0] * usi_v4_lane0(L) + b->inv_I[1] * usi_v4_lane1(L) + b->inv_I[2] * usi_v4_lane2(L);
-        usi_v4 v_com = k->v + usi_v4_cross(w, arm), v_end = v_com + force * (h / com[3]);
-        b->pv = v_end * mass;
-        b->pw = L + usi_v4_cross(at, b->pv);
-        b->fw = w_end, b->fv = v_end - usi_v4_cross(w_end, at);
-        b->w = w, b->v = v_com - usi_v4_cross(w, at);
-        usi_v4 hm = at * mass, square = usi_v4_all(usi_v4_dot(hm, at));
-        b->J[0] = J0 - hm * usi_v4_lane0(at) + square * (usi_v4){1, 0, 0, 0};
-        b->J[1] = J1 - hm * usi_v4_lane1(at) + square * (usi_v4){0, 1, 0, 0};
-        b->J[2] = J2 - hm * usi_v4_lane2(at) + square * (usi_v4){0, 0, 1, 0};
-        b->h = __builtin_shufflevector(hm, mass, 0, 1, 2, 4);
-        b->c = (usi_v4){at[0], at[1], at[2], 1 / com[3]};
+static void start_group(void *context, int32_t i, int32_t thread) {
+    const free_context *x = context;
+    usi_contacts *c = x->c;
+    const double h = c->model->step;
+    const us_vec3 gravity = c->model->gravity;
+    (void)thread;
+    group g = find_group(x, i);
+    if (!g.any) return;
+    usi_v4 mass, zero = usi_v4_zero(), *inverse[4];
+    for (int l = 0; l < 4; l++) inverse[l] = c->inv_inertia[g.k[l]->tree];
+    usi_four R[3] = {USI_FOUR_FROM(g.k, X), USI_FOUR_FROM(g.k, Y), USI_FOUR_FROM(g.k, Z)};
+    usi_four com = usi_four_from(g.n[0]->com, g.n[1]->com, g.n[2]->com, g.n[3]->com, &mass);
+    usi_four arm = usi_four_columns(R, com);
+    usi_four at = usi_four_sub(usi_four_add(USI_FOUR_FROM(g.k, p), arm), origins(c, &g));
+    // About the centre of mass, and the inverse.
+    symmetric J = turn(R, g.n[0]->I, g.n[1]->I, g.n[2]->I, g.n[3]->I), inv = turn(R, inverse[0], inverse[1], inverse[2], inverse[3]);
+    usi_four w = USI_FOUR_FROM(g.k, w), angular = times(&J, w), moment = gyroscopic(&J, w, angular, h);
+    usi_four force = {mass * gravity.x, mass * gravity.y, mass * gravity.z};
+    if (x->push->torque || x->push->wrench) {
+        usi_v4 f[4], n[4];
+        for (int l = 0; l < 4; l++) command_of(c, x->push, g.k[l], &f[l], &n[l]);
+        force = usi_four_add(force, usi_four_from(f[0], f[1], f[2], f[3], NULL)),
+        moment = usi_four_add(moment, usi_four_from(n[0], n[1], n[2], n[3], NULL));
     }
+    usi_v4 step = usi_v4_all(h), inv_mass = 1 / mass;
+    usi_four L = usi_four_add(angular, usi_four_scale(step, moment)), w_end = times(&inv, L);
+    usi_four v_com = usi_four_add(USI_FOUR_FROM(g.k, v), usi_four_cross(w, arm)), v_end = usi_four_add(v_com, usi_four_scale(step * inv_mass, force)),
+             pv = usi_four_scale(mass, v_end);
+    USI_FOUR_TO(pv, zero, g.b, pv);
+    USI_FOUR_TO(usi_four_add(L, usi_four_cross(at, pv)), zero, g.b, pw);
+    USI_FOUR_TO(w_end, zero, g.b, fw);
+    USI_FOUR_TO(usi_four_sub(v_end, usi_four_cross(w_end, at)), zero, g.b, fv);
+    USI_FOUR_TO(w, zero, g.b, w);
+    USI_FOUR_TO(usi_four_sub(v_com, usi_four_cross(w, at)), zero, g.b, v);
+    USI_FOUR_TO(((usi_four){inv.xx, inv.xy, inv.xz}), zero, g.b, inv_I[0]);
+    USI_FOUR_TO(((usi_four){inv.xy, inv.yy, inv.yz}), zero, g.b, inv_I[1]);
+    USI_FOUR_TO(((usi_four){inv.xz, inv.yz, inv.zz}), zero, g.b, inv_I[2]);
+    usi_four hm = usi_four_scale(mass, at);
+    usi_v4 square = usi_four_dot(hm, at);
+    J.xx += square - hm.x * at.x, J.yy += square - hm.y * at.y, J.zz += square - hm.z * at.z;
+    J.xy -= hm.x * at.y, J.xz -= hm.x * at.z, J.yz -= hm.y * at.z;
+    USI_FOUR_TO(((usi_four){J.xx, J.xy, J.xz}), zero, g.b, J[0]);
+    USI_FOUR_TO(((usi_four){J.xy, J.yy, J.yz}), zero, g.b, J[1]);
+    USI_FOUR_TO(((usi_four){J.xz, J.yz, J.zz}), zero, g.b, J[2]);
+    USI_FOUR_TO(hm, mass, g.b, h);
+    USI_FOUR_TO(at, inv_mass, g.b, c);
 }
 
-// exp(r) q. What turns by less than a tenth of a radian, as everything does in a step, needs no functions: the series are exact to rounding. The
-// product of two that are nearly units is made one by the first step of Newton's method on 1/sqrt.
-static us_quat turn_by(us_vec3 r, us_quat q) {
-    double x = us_vec3_dot(r, r);
-    if (!(x < 0.01)) return us_quat_normalize(us_quat_mul(us_quat_exp(r), q));
-    double c = 1 - x * (1.0 / 8 - x * (1.0 / 384 - x * (1.0 / 46080 - x * (1.0 / 10321920))));
-    double s = 0.5 - x * (1.0 / 48 - x * (1.0 / 3840 - x * (1.0 / 645120 - x * (1.0 / 185794560))));
-    us_quat p = us_quat_mul((us_quat){c, s * r.x, s * r.y, s * r.z}, q);
-    double n = p.w * p.w + p.x * p.x + p.y * p.y + p.z * p.z, by = 1.5 - 0.5 * n;
-    if (!(fabs(n - 1) < 1e-8)) return us_quat_normalize(p);
-    return (us_quat){p.w * by, p.x * by, p.y * by, p.z * by};
+// ---------------------------------------------------------------- the end
+
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+_Static_assert(sizeof(us_quat) == sizeof(usi_v4), "a quaternion is four lanes");
+
+static inline usi_four_quat rotations(const group *g) {
+    usi_v4 q[4];
+    usi_v4_transpose(*(const loose *)&g->k[0]->X_WN.q, *(const loose *)&g->k[1]->X_WN.q, *(const loose *)&g->k[2]->X_WN.q,
+                     *(const loose *)&g->k[3]->X_WN.q, q);
+    return (usi_four_quat){q[0], {q[1], q[2], q[3]}};
 }
 
 // The centre of mass goes straight on, the body turns about it.
-void usi_free_finish(usi_contacts *c, usi_island *s, const usi_push *push) {
+static void finish_group(void *context, int32_t i, int32_t thread) {
+    const free_context *x = context;
+    const usi_contacts *c = x->c;
     const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t i = 0; i < s->n_body; i++) {
-        const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body + i]];
-        const usi_tree *tree = &m->tree[k->tree];
-        const usi_free *b = &c->body[s->first_body + i];
-        if (!tree->is_free_body) continue;
-        const usi_node *root = &m->node[tree->first], *n = &m->node[tree->end - 1];
-        us_vec3 w = usi_v4_vec3(b->w), com = usi_v4_vec3(n->com);
-        usi_v4 at = b->c * (usi_v4){1, 1, 1, 0}, v_com = b->v + usi_v4_cross(b->w, at);
-        us_quat q = turn_by(us_vec3_scale(h, w), k->X_WN.q), back = us_quat_conj(q);
-        us_vec3 arm = us_quat_rotate(q, com), p = us_vec3_sub(usi_v4_vec3(s->O + at + v_com * h), arm);
-        us_vec3 v = us_quat_rotate(back, us_vec3_sub(usi_v4_vec3(v_com), us_vec3_cross(w, arm)));
-        us_vec3 turn = us_quat_rotate(back, w);
-        us_pose X = {q, p};
+    usi_v4 h = usi_v4_all(m->step);
+    (void)thread;
+    group g = find_group(x, i);
+    if (!g.any) return;
+    usi_four w = USI_FOUR_FROM(g.b, w), at = USI_FOUR_FROM(g.b, c), v_com = usi_four_add(USI_FOUR_FROM(g.b, v), usi_four_cross(w, at));
+    usi_four_quat q = usi_four_normalize(usi_four_mul(usi_four_exp(usi_four_scale(h, w)), rotations(&g))), back = usi_four_conj(q);
+    usi_four arm = usi_four_rotate(q, USI_FOUR_FROM(g.n, com)),
+             p = usi_four_sub(usi_four_add(usi_four_add(origins(c, &g), at), usi_four_scale(h, v_com)), arm);
+    usi_four v = usi_four_rotate(back, usi_four_sub(v_com, usi_four_cross(w, arm))), spin = usi_four_rotate(back, w);
+    usi_v4 out_q[4], out_p[4], out_v[4], out_w[4];
+    usi_v4_transpose(q.w, q.v.x, q.v.y, q.v.z, out_q);
+    usi_four_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);
+    usi_four_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
+    usi_four_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
+    for (int l = 0; l < 4; l++) {
+        const usi_tree *tree = &m->tree[g.k[l]->tree];
+        const usi_node *root = &m->node[tree->first];
+        us_pose X = {{out_q[l][0], out_q[l][1], out_q[l][2], out_q[l][3]}, usi_v4_vec3(out_p[l])};
         if (root->flags & USI_NODE_TURNED)
             X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
         else
             X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
-        const double out_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z}, out_v[6] = {turn.x, turn.y, turn.z, v.x, v.y, v.z};
-        for (int j = 0; j < 7; j++) push->out_q[root->q + j] = out_q[j];
-        for (int j = 0; j < 6; j++) push->out_v[tree->first + j] = out_v[j];
+        const double end_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
+        for (int j = 0; j < 7; j++) x->push->out_q[root->q + j] = end_q[j];
+        for (int j = 0; j < 3; j++) x->push->out_v[tree->first + j] = out_w[l][j], x->push->out_v[tree->first + 3 + j] = out_v[l][j];
     }
 }
+
+// Groups that one thread takes at a time.
+enum { GRAIN = 16 };
+
+static void run_groups(usi_contacts *c, const usi_push *push, usi_part part) {
+    if (c->n_island == 0 || !c->has_free) return;
+    const usi_island *last = &c->island[c->n_island - 1];
+    free_context x = {c, push, last->first_body + last->n_body};
+    usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
+}
+
+void usi_free_start(usi_contacts *c, const usi_push *push) { run_groups(c, push, start_group); }
+void usi_free_finish(usi_contacts *c, const usi_push *push) { run_groups(c, push, finish_group); }

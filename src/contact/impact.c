@@ -50,8 +50,7 @@ static void row_velocities_before(const usi_contacts *c, const usi_island *s, co
     for (int j = 0; j < 3; j++) u[j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
 }
 
-void usi_impact_start(usi_contacts *c, usi_island *s, const usi_push *push) {
-    usi_free_start(c, s, push);
+void usi_impact_start(usi_contacts *c, usi_island *s) {
     s->round = 0, s->share = s->high = 1, s->low = 0;
     s->low_work = -INFINITY, s->high_work = 0;
     for (int32_t i = 0; i < s->n_block; i++) {

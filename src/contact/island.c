@@ -1,13 +1,15 @@
 // Islands: trees that hang together through contacts and loops. Each is solved by itself, in any order, on any thread.
 #include <string.h>
 
-#include "contact/world.h"
+#include "contact/newton.h"
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
 enum { MOST_NEWTON_BODIES = 24 };
 // Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies out too slowly.
 static const double MOST_MASS_RATIO = 100;
 enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
+// Of so many trees, the first ones, matrices are kept: 1 MiB.
+enum { MOST_LAYOUTS = 32 };
 
 // ---------------------------------------------------------------- life
 
@@ -130,10 +132,12 @@ static bool fill_fixed(usi_contacts *c) {
     if (!c->inv_inertia) return false;
     c->fall_speed = m->step * us_vec3_norm(m->gravity);
     for (int32_t k = 0; k < m->n_tree; k++) {
-        if (m->tree[k].is_free_body)
+        if (m->tree[k].is_free_body) {
             invert_inertia(&m->node[m->tree[k].end - 1], c->inv_inertia[k]);
-        else
+            c->has_free = true;
+        } else {
             c->has_joints = true;
+        }
         c->tree_mass[k] = 0;
     }
     for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
@@ -171,6 +175,22 @@ static size_t work_bytes(const us_model *m) {
     return bytes < most ? bytes : most;
 }
 
+// Room for the matrices of islands of several free bodies.
+static bool make_layouts(usi_contacts *c) {
+    const us_model *m = c->model;
+    int32_t n_free = 0;
+    for (int32_t t = 0; t < m->n_tree; t++) n_free += m->tree[t].is_free_body;
+    if (n_free < 2) return true;
+    int32_t n = m->n_tree < MOST_LAYOUTS ? m->n_tree : MOST_LAYOUTS;
+    c->layout = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->layout, _Alignof(usi_layout));
+    if (!c->layout) return false;
+    for (; c->n_layout < n; c->n_layout++) {
+        c->layout[c->n_layout] = (usi_layout){.memory = usi_arena_alloc(&c->fixed, USI_LAYOUT_BYTES, USI_ALIGN)};
+        if (!c->layout[c->n_layout].memory) return false;
+    }
+    return true;
+}
+
 us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator, usi_contacts **out) {
     usi_contacts *c = usi_alloc(allocator, sizeof *c, _Alignof(usi_contacts));
     if (!c) return US_ERR_MEMORY;
@@ -182,7 +202,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
     c->max_pair = (int32_t)(all < most ? all : most) + 1;
     c->max_block = 2 * c->max_contact + 2 * m->n_loop;
-    us_status status = fill_fixed(c) && make_scratch(c) ? US_OK : US_ERR_MEMORY;
+    us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
     int32_t n_thread = usi_pool_n_thread(pool);
     if (!status) {
@@ -193,6 +213,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
         if (rigid > c->work_size) c->work_size = rigid;
         status = c->work ? US_OK : US_ERR_MEMORY;
     }
+    if (!status && !make_layouts(c)) status = US_ERR_MEMORY;
     for (int32_t i = 0; !status && i < n_thread; i++) {
         c->work[i] = usi_arena_alloc(&c->fixed, c->work_size, USI_ALIGN);
         if (!c->work[i]) status = US_ERR_MEMORY;
@@ -216,6 +237,10 @@ void usi_contacts_destroy(usi_contacts *c) {
 
 void usi_contacts_poison(usi_contacts *c) {
     memset(c->block_memory, 0xff, c->block_size);
+    for (int32_t i = 0; i < c->n_layout; i++) {
+        memset(c->layout[i].memory, 0xff, USI_LAYOUT_BYTES);
+        c->layout[i].n_unit = 0;
+    }
     c->is_fat_valid = false;
     c->n_near = c->n_touch = c->n_point = c->n_island = 0;
 }
@@ -348,8 +373,7 @@ typedef struct solve_context {
     const usi_push *push;
 } solve_context;
 
-static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
-    usi_free_start(c, s, push);
+static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
     s->n_iteration +=
         usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
     const usi_free *body = &c->body[s->first_body];
@@ -360,12 +384,11 @@ static void sweep(usi_contacts *c, usi_island *s, const usi_push *push, int32_t 
         if (k->b_ >= 0) w -= body[k->b_].w, v -= body[k->b_].v;
         for (int j = 0; j < 3; j++) c->u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
     }
-    usi_free_finish(c, s, push);
 }
 
 static void solve_rows(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
     switch ((usi_island_kind)s->kind) {
-    case USI_ISLAND_SWEEPS: sweep(c, s, push, thread); break;
+    case USI_ISLAND_SWEEPS: sweep(c, s, thread); break;
     case USI_ISLAND_RIGID: usi_rigid_island(c, s, push, thread); break;
     default: usi_newton(c, s, push, thread); break;
     }
@@ -375,21 +398,24 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
     solve_context *x = context;
     usi_contacts *c = x->c;
     usi_island *s = &c->island[i];
-    if (!usi_make_rows(c, s, x->now, x->next)) {
+    if (!usi_make_rows(c, s, x->now, x->next, thread)) {
         s->failed = true;
         return;
     }
-    if (s->n_impact > 0) usi_impact_start(c, s, x->push);
+    if (s->n_impact > 0) usi_impact_start(c, s);
     do solve_rows(c, s, x->push, thread);
     while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
-    usi_keep_rows(c, s, x->next);
+    usi_keep_rows(c, s, x->now, x->next);
 }
 
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push) {
     next->n_touch[0] = c->n_touch, next->n_anchor[0] = c->n_point;
     if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
     solve_context x = {c, now, next, push};
+    usi_free_start(c, push);
+    usi_rows_start(c);
     usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);
+    usi_free_finish(c, push);
     bool ok = true;
     for (int32_t i = 0; i < c->n_island; i++) {
         ok = ok && !c->island[i].failed;

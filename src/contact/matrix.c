@@ -94,7 +94,7 @@ static void solve_branch(usi_problem *p) {
     usi_contacts *c = p->c;
     const usi_tree *tree = usi_unit_tree(p, 0);
     usi_span span = {tree->first, tree->end};
-    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->x[i - span.first];
+    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->r[i - span.first];
     if (p->is_slanted)
         usi_branch_solve(c->model, span, c->dyn->row, c->column, c->step_v);
     else
@@ -233,7 +233,7 @@ static bool factor_blocks(usi_problem *p) {
 }
 
 static void solve_blocks(usi_problem *p) {
-    for (int32_t i = 0; i < p->n_var; i++) p->x[i] = -p->x[i];
+    for (int32_t i = 0; i < p->n_var; i++) p->x[i] = -p->r[i];
     usi_sparse_solve(p->sparse, p->x);
     for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         if (usi_unit_is_free(p, i)) continue;
@@ -254,7 +254,8 @@ static bool factor_lone(usi_problem *p) {
 }
 
 static void solve_lone(usi_problem *p) {
-    _Alignas(32) double y[8] = {-p->x[0], -p->x[1], -p->x[2], -p->x[3], -p->x[4], -p->x[5], 0, 0};
+    _Alignas(32) double y[8];
+    usi_store(y, (usi_v4){-p->r[0], -p->r[1], -p->r[2], -p->r[3]}), usi_store(y + 4, (usi_v4){-p->r[4], -p->r[5], 0, 0});
     usi_forward6(p->lone, y);
     usi_backward6(p->lone, p->lone + 48, y);
     memcpy(p->x, y, 6 * sizeof *y);
@@ -267,10 +268,12 @@ static void find_runs(usi_problem *p) {
     for (int32_t i = 0; i < p->s->n_block;) {
         const usi_block *k = &p->block[i];
         usi_run *r = &p->run[p->n_run++];
-        *r = (usi_run){.first = i, .a = -1, .b = -1};
-        if (k->a >= 0) r->a = c->tree[usi_body_carrier(p, k->a)->tree].variable;
-        if (k->b_ >= 0) r->b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
-        r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
+        *r = (usi_run){.first = i, .a = k->a, .b = k->b_, .is_free = true};
+        if (!p->is_free) {
+            if (k->a >= 0) r->a = c->tree[usi_body_carrier(p, k->a)->tree].variable;
+            if (k->b_ >= 0) r->b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
+            r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
+        }
         while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_) i++;
         r->end = i;
     }
@@ -296,25 +299,57 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
     return n;
 }
 
-// The matrix's structure: made when the first step is asked for, which a body at rest never does.
-static bool make_sparse(usi_problem *p) {
-    const us_model *m = p->c->model;
-    size_t most = (size_t)p->s->n_block;
-    for (int32_t k = 0; k < m->n_coupling; k++) most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
-    p->run = usi_take(&p->at, (size_t)p->s->n_block * sizeof *p->run);
-    int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
-    if (p->at > p->end) return false;
-    find_runs(p);
-    int32_t n_pair = find_pairs(p, pair, (int32_t)most);
-    p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
-    if (!p->sparse) return false;
-    p->is_clear = true;
+static void point_runs(usi_problem *p) {
     for (usi_run *r = p->run, *end = r + p->n_run; r < end; r++) {
         if (!r->is_free) continue;
         if (r->a >= 0) r->aa = usi_sparse_block(p->sparse, r->a, r->a);
         if (r->b >= 0) r->bb = usi_sparse_block(p->sparse, r->b, r->b);
         if (r->a >= 0 && r->b >= 0) r->ab = usi_sparse_block(p->sparse, r->a, r->b), r->ba = usi_sparse_block(p->sparse, r->b, r->a);
     }
+}
+
+// Whether the structure that was kept is this island's: the same runs in the same order. Their blocks are set.
+static bool is_kept(const usi_problem *p, const usi_layout *l) {
+    if (l->n_unit != p->n_unit || l->n_run != p->n_run) return false;
+    for (int32_t i = 0; i < p->n_run; i++) {
+        if (l->run[i].a != p->run[i].a || l->run[i].b != p->run[i].b) return false;
+    }
+    for (int32_t i = 0; i < p->n_run; i++) l->run[i].first = p->run[i].first, l->run[i].end = p->run[i].end;
+    return true;
+}
+
+// The matrix's structure: made when the first step is asked for, which a body at rest never does. That of free bodies is kept for the next step.
+static bool make_sparse(usi_problem *p) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    int32_t first = c->members[p->s->first_tree];
+    usi_layout *kept = p->is_free && m->n_coupling == 0 && first < c->n_layout ? &c->layout[first] : NULL;
+    size_t most = (size_t)p->s->n_block;
+    for (int32_t k = 0; k < m->n_coupling; k++) most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
+    p->run = usi_take(&p->at, (size_t)p->s->n_block * sizeof *p->run);
+    int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
+    if (p->at > p->end) return false;
+    find_runs(p);
+    p->is_clear = !(kept && is_kept(p, kept));
+    if (!p->is_clear) {
+        p->sparse = kept->sparse, p->run = kept->run;
+        return true;
+    }
+    int32_t n_pair = find_pairs(p, pair, (int32_t)most);
+    if (kept) {
+        kept->n_unit = 0;
+        char *at = kept->memory, *end = at + USI_LAYOUT_BYTES;
+        usi_run *run = usi_take(&at, (size_t)p->n_run * sizeof *run);
+        if (at < end) p->sparse = usi_sparse_setup(at, (size_t)(end - at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
+        if (p->sparse) {
+            memcpy(run, p->run, (size_t)p->n_run * sizeof *run);
+            p->run = run;
+            *kept = (usi_layout){kept->memory, p->sparse, run, p->n_unit, p->n_run};
+        }
+    }
+    if (!p->sparse) p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
+    if (!p->sparse) return false;
+    point_runs(p);
     return true;
 }
 

@@ -38,8 +38,8 @@ static const double FAR = 0.1;
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-4;
-// The last factors serve again when they are expected to leave this part of the tolerance.
-static const double REUSE = 0.1;
+// The last factors serve again when they are expected to leave this many times the tolerance: two steps with them cost less than a new matrix.
+static const double REUSE = 10;
 enum { MOST_EXACT = 20, MOST_HELD = 6, MOST_LAGGED = 120, MOST_BAD = 10, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
 
 static double coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
@@ -81,8 +81,9 @@ static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
 
 // ---------------------------------------------------------------- the balance
 
-// Of a free body's six numbers the vectors (w, and the first of v) and v: what is written a lane too far is written again by the next unit.
+// Four and two numbers anywhere.
 typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+typedef double loose_pair __attribute__((vector_size(16), may_alias, aligned(8)));
 
 // Twists of all bodies about O from the iterate (or, with `is_step`, from the Newton step).
 static void spread(usi_problem *p, bool is_step) {
@@ -107,10 +108,8 @@ static void spread(usi_problem *p, bool is_step) {
     }
 }
 
-static inline void row_velocity(const usi_problem *p, const usi_block *k, double u[3]) {
-    usi_v4 w = usi_v4_zero(), v = w;
-    if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
-    if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
+// The velocities of a block's rows when its first body has the twist (w, v) against its second.
+static inline void row_velocity(const usi_block *k, usi_v4 w, usi_v4 v, double u[3]) {
     usi_v4 sums = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
     u[0] = sums[0], u[1] = sums[1], u[2] = sums[2];
 }
@@ -138,7 +137,10 @@ static double push_blocks(usi_problem *p) {
     for (int32_t i = 0; i < p->s->n_block; i++) {
         usi_block *k = &p->block[i];
         double u[3], g[3], *G = p->G + 9 * i;
-        row_velocity(p, k, u);
+        usi_v4 w = usi_v4_zero(), v = w;
+        if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
+        if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
+        row_velocity(k, w, v, u);
         for (int j = 0; j < 3; j++) p->u[3 * i + j] = u[j];
         if (p->is_exact && k->law == USI_TURN) k->radius = p->block[i - 1].g[0];
         usi_law_slope(k, u, p->is_exact, g, G);
@@ -159,13 +161,13 @@ static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
     usi_v4 n, f, inv_mass = usi_v4_all(((const double *)&body->c)[3]);
     momentum(body, body->w, body->v, &n, &f);
     n -= body->pw + p->force[2 * b], f -= body->pv + p->force[2 * b + 1];
-    *(loose *)x = n, *(loose *)(x + 3) = f;
+    *(loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4), *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
     usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
     usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) + body->inv_I[2] * usi_v4_lane2(at);
     return f * f * inv_mass + at * turn;
 }
 
-// Impulses at the iterate, their slopes, and the residual in p->x. Returns the residual's norm over that of the impulses.
+// Impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's norm over that of the impulses.
 static double balance(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
@@ -173,12 +175,12 @@ static double balance(usi_problem *p) {
     double impulses = push_blocks(p), scale = p->weight + impulses / p->s->most_mass;
     usi_v4 squares = usi_v4_zero();
     if (p->is_free) {
-        for (int32_t i = 0; i < p->n_unit; i++) squares += free_residual(p, i, p->x + 6 * i);
+        for (int32_t i = 0; i < p->n_unit; i++) squares += free_residual(p, i, p->r + 6 * i);
         return scale > 0 ? sqrt(usi_v4_sum(squares) / scale) : sqrt(usi_v4_sum(squares));
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
-        double *x = p->x + p->unit_start[i];
+        double *x = p->r + p->unit_start[i];
         if (usi_unit_is_free(p, i)) {
             squares += free_residual(p, c->carrier[c->carrier_start[t]].body, x);
             continue;
@@ -212,14 +214,14 @@ static double balance(usi_problem *p) {
         double g = coupling_impulse(p, row, c->vel);
         for (int32_t i = 0; i < row->n_term; i++) {
             int32_t t = m->node[row->v[i]].tree;
-            p->x[p->unit_start[c->tree[t].variable] + row->v[i] - m->tree[t].first] -= row->factor[i] * g;
+            p->r[p->unit_start[c->tree[t].variable] + row->v[i] - m->tree[t].first] -= row->factor[i] * g;
         }
     }
     double error = usi_v4_sum(squares);
     for (int32_t i = 0; i < p->n_unit; i++) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
-        const double *x = p->x + p->unit_start[i];
+        const double *x = p->r + p->unit_start[i];
         for (int32_t j = tree->first; j < tree->end; j++) {
             error += x[j - tree->first] * x[j - tree->first] / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
         }
@@ -330,16 +332,6 @@ static void move(usi_problem *p, double alpha) {
 
 // ---------------------------------------------------------------- the method
 
-// The residual shares its place with the Newton step, which is kept aside while trial points are looked at.
-static void take_step(usi_problem *p) {
-    usi_contacts *c = p->c;
-    memcpy(p->x, p->kept, (size_t)p->n_var * sizeof(double));
-    for (int32_t i = 0; i < p->n_unit; i++) {
-        const usi_tree *tree = usi_unit_tree(p, i);
-        if (!usi_unit_is_free(p, i)) memcpy(c->step_v + tree->first, p->kept + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
-    }
-}
-
 // a . b, four at a time: one after the other each sum would wait for the one before.
 static double dot(int32_t n, const double *a, const double *b) {
     usi_v4 four = usi_v4_zero();
@@ -350,14 +342,12 @@ static double dot(int32_t n, const double *a, const double *b) {
     return usi_v4_sum(four) + rest;
 }
 
-// The Newton step, from the residual in p->x, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
+// The Newton step, from the residual, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
 static bool find_step(usi_problem *p, bool is_anew) {
     p->s->n_iteration++;
     if (is_anew && !usi_newton_matrix(p)) return false;
-    memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
     usi_newton_step(p);
-    p->slope = dot(p->n_var, p->kept, p->x);
-    memcpy(p->kept, p->x, (size_t)p->n_var * sizeof(double));
+    p->slope = dot(p->n_var, p->r, p->x);
     return true;
 }
 
@@ -442,9 +432,8 @@ static bool solve_exact(usi_problem *p) {
         // The first step may be the fall onto contacts that the last velocities did not touch: the balance looks worse then, and the next step lands.
         if (error < last || (i == 0 && error < 4 * last)) continue;
         bad++;
-        double slope = dot(p->n_var, p->x, p->kept);
+        double slope = dot(p->n_var, p->r, p->x);
         if (!(p->slope < 0 && slope > 0)) continue;
-        take_step(p);
         prepare_line(p);
         move(p, search_back(p, p->slope, slope));
         error = balance(p);
@@ -482,9 +471,8 @@ static bool solve_lagged(usi_problem *p) {
         if (!find_step(p, true)) return false;
         move(p, 1);
         error = balance(p);
-        double slope = dot(p->n_var, p->x, p->kept);
+        double slope = dot(p->n_var, p->r, p->x);
         if (slope <= -1e-3 * p->slope) continue;
-        take_step(p);
         prepare_line(p);
         move(p, search_back(p, p->slope, slope));
         error = balance(p);
@@ -499,11 +487,15 @@ static bool goes_free(usi_problem *p) {
     for (int32_t i = 0; i < p->s->n_block; i++) {
         if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0)) return false;
     }
-    for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
     for (int32_t i = 0; i < p->s->n_block; i++) {
-        row_velocity(p, &p->block[i], p->u + 3 * i);
-        if (p->block[i].law == USI_POINT && p->u[3 * i] + p->block[i].b[0] < 0) return false;
+        const usi_block *k = &p->block[i];
+        usi_v4 w = usi_v4_zero(), v = w;
+        if (k->a >= 0) w = p->body[k->a].fw, v = p->body[k->a].fv;
+        if (k->b_ >= 0) w -= p->body[k->b_].fw, v -= p->body[k->b_].fv;
+        row_velocity(k, w, v, p->u + 3 * i);
+        if (k->law == USI_POINT && p->u[3 * i] + k->b[0] < 0) return false;
     }
+    for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
     for (int32_t i = 0; i < p->s->n_block; i++) p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
     return true;
 }
@@ -530,8 +522,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
     }
     p->weight = c->fall_speed * c->fall_speed * mass;
     p->unit_start[s->n_tree] = p->n_var;
-    p->x = usi_take(&at, (size_t)(p->n_var + 1) * sizeof(double));
-    p->kept = usi_take(&at, (size_t)p->n_var * sizeof(double));
+    p->r = usi_take(&at, (size_t)p->n_var * sizeof(double));
+    p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->G = usi_take(&at, 9 * n_block * sizeof(double));
     p->hold = usi_take(&at, n_block * sizeof *p->hold);
     p->lone = usi_take(&at, 56 * sizeof(double));
@@ -550,12 +542,13 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
         s->failed = true;
         return;
     }
-    usi_free_start(c, s, push);
     for (int32_t i = 0; i < p.n_unit; i++) {
         if (!usi_unit_is_free(&p, i)) usi_tree_start(c, push, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
-        set_start(&p, false);
+        // Free bodies are there already, unless an impact is solved again.
+        p.has_moved = false;
+        if (!p.is_free || s->n_impact > 0) set_start(&p, false);
         if (!solve_exact(&p)) {
             s->is_lagged = true;
             // From where that got to, with the radii of its impulses.
@@ -563,7 +556,6 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
             s->failed = !solve_lagged(&p);
         }
     }
-    usi_free_finish(c, s, push);
     for (int32_t i = 0; i < p.n_unit; i++) {
         if (!usi_unit_is_free(&p, i)) usi_tree_finish(c, push, c->members[s->first_tree + i]);
     }

@@ -12,6 +12,17 @@ typedef struct usi_run {
     double *aa, *bb, *ab, *ba;  // NULL: none
 } usi_run;
 
+// The structure of an island's matrix: it holds as long as the same bodies touch.
+typedef struct usi_layout {
+    void *memory;  // USI_LAYOUT_BYTES
+    usi_sparse *sparse;
+    usi_run *run;
+    int32_t n_unit, n_run;  // n_unit 0: none yet
+} usi_layout;
+
+// Room for twelve free bodies with some thirty pairs: of larger islands nothing is kept.
+enum { USI_LAYOUT_BYTES = 32768 };
+
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
@@ -29,8 +40,7 @@ typedef struct usi_problem {
     bool is_slanted;  // the tree's matrix is not symmetric
     usi_run *run;
     int32_t n_run;
-    double *x;                // n_var, and room for one more: residual, then Newton step
-    double *kept;             // n_var: the Newton step while trial points are looked at
+    double *r, *x;            // n_var: residual, Newton step
     double *G;                // 9 per block
     usi_v4 *force;            // per body: impulse about O, two vectors
     usi_v4 *step;             // per body: change of twist about O, two vectors
@@ -71,7 +81,7 @@ static inline void *usi_take(char **at, size_t bytes) {
 
 // matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for the matrix.
 bool usi_newton_matrix(usi_problem *p);
-// With the last factors from the residual in p->x to the Newton step, in p->x (and step_v of the trees).
+// With the last factors from the residual in p->r to the Newton step, in p->x (and step_v of the trees).
 void usi_newton_step(usi_problem *p);
 
 #endif

@@ -444,7 +444,6 @@ static void finish(problem *p) {
         memcpy(c->vel + c->model->tree[u->tree].first, v, (size_t)u->n * sizeof(double));
         usi_tree_finish(c, p->push, u->tree);
     }
-    usi_free_finish(c, p->s, p->push);
 }
 
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
@@ -453,7 +452,6 @@ void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int3
         usi_newton(c, s, push, thread);
         return;
     }
-    usi_free_start(c, s, push);
     for (int32_t i = 0; i < p.n_unit; i++) {
         unit *u = &p.unit[i];
         if (!u->L) continue;

@@ -59,8 +59,8 @@ static void soften(us_touch_law *law, double mass, double h, double normal_veloc
     law->tangent_damping *= sqrt(scale);
 }
 
-// What all points of one pair of shapes share.
-typedef struct pair_now {
+// What all points of one pair of shapes share. Each thread keeps its last one through the islands of a step: most are alike.
+typedef struct usi_pair_now {
     int32_t touch;  // -1: none yet
     const usi_carrier *A, *B;
     usi_v4 v, w;          // m/s at A's origin, rad/s: of A against B
@@ -73,7 +73,22 @@ typedef struct pair_now {
     bool is_compliant;      // the built-in model: only the force changes from point to point
     double fall;            // m, what weight adds to the way of a step
     int32_t n_impact;       // points of the island so far that restitution acts on
+    bool is_soft;           // for sweeps
 } pair_now;
+
+bool usi_rows_create(usi_contacts *c) {
+    c->pair = usi_arena_alloc(&c->fixed, (size_t)usi_pool_n_thread(c->pool) * sizeof *c->pair, _Alignof(pair_now));
+    return c->pair != NULL;
+}
+
+// The rest is set with the first pair.
+void usi_rows_start(usi_contacts *c) {
+    for (int32_t i = 0; i < usi_pool_n_thread(c->pool); i++) {
+        pair_now *n = &c->pair[i];
+        n->A = n->B = c->carrier, n->pair = c->model->pair, n->is_compliant = false, n->fall = c->model->step * c->fall_speed;
+        n->normal = usi_v4_all(NAN);
+    }
+}
 
 static void set_rows(pair_now *n, double h) {
     n->K0 = h * (h * n->law.stiffness + n->law.damping), n->R0 = 1 / n->K0;
@@ -92,9 +107,11 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     int32_t ma = m->geom[t->geom_a].material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     double mass = reduced(mass_of(c, A), mass_of(c, B));
-    // The built-in model says the same of the same materials and masses.
-    if (n->is_compliant && n->pair == pair && n->seen.mass == mass) return;
+    // The built-in model says the same of the same materials, masses and loads.
+    bool is_soft = s->kind == USI_ISLAND_SWEEPS;
+    if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load && n->is_soft == is_soft) return;
     n->pair = pair;
+    n->is_soft = is_soft;
     n->is_compliant = pair->model == USI_MODEL_COMPLIANT;
     us_touch *seen = &n->seen;
     seen->step = m->step, seen->mass = mass, seen->load = s->load;
@@ -104,7 +121,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
         us_touch_law law;
         usi_touch_compliant(seen, &law);
         n->law = law;
-        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, mass, m->step, 0);
+        if (is_soft) soften(&n->law, mass, m->step, 0);
         set_rows(n, m->step);
         return;
     }
@@ -146,10 +163,12 @@ static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, c
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against each other: where edges cross it
 // follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
 static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
+    if (p->is_same) return true;
     usi_v4 a = p->p_A - A->p - usi_to_world(A, old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
-    return fmin(squares[0], squares[1]) < ROLLED * ROLLED + 4 * squares[2];
+    double most = ROLLED * ROLLED + 4 * squares[2];
+    return (squares[0] < most) | (squares[1] < most);
 }
 
 // An impact is over within the step: its rows give next to nothing, and it has no anchor.
@@ -262,17 +281,14 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
     }
 }
 
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
+bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
-    // Cleared where it must be: as large as it is, clearing all of it would take longer than the first point.
-    pair_now pair;
-    pair.touch = -1, pair.A = pair.B = c->carrier, pair.pair = m->pair, pair.is_compliant = false, pair.fall = m->step * c->fall_speed,
-    pair.n_impact = 0;
-    pair.normal = usi_v4_all(NAN);
+    pair_now *pair = &c->pair[thread];
+    pair->touch = -1, pair->n_impact = 0;
     for (int32_t k = 0; k < s->n_point; k++) {
-        if (make_point(c, s, c->order[s->first_point + k], now, next, &pair, &at)) continue;
-        s->refused = 1 + pair.pair->model;
+        if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
+        s->refused = 1 + pair->pair->model;
         return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
@@ -281,11 +297,11 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], carrier, &at);
     }
     s->n_block = (int32_t)(at - &c->block[s->first_block]);
-    s->n_impact = pair.n_impact;
+    s->n_impact = pair->n_impact;
     return true;
 }
 
-void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next) {
+void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const double h = c->model->step;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
@@ -321,9 +337,12 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next
         // Where the ends are now: the step brings them apart by h u.
         a->hold = usi_to_local(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = usi_to_local(A, g);
-        a->normal = usi_to_local(A, p->n);
-        a->p_A = usi_to_local(A, p->p_A - A->p);
-        a->p_B = usi_to_local(B, p->p_B - B->p);
+        if (p->is_same) {
+            const usi_anchor *old = &now->anchor[p->old];
+            a->normal = old->normal, a->p_A = old->p_A, a->p_B = old->p_B;
+        } else {
+            a->normal = usi_to_local(A, p->n), a->p_A = usi_to_local(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
+        }
         a->feature = p->feature;
         a->is_sliding = is_sliding;
     }

@@ -179,19 +179,12 @@ static inline __attribute__((always_inline)) void usi_store6(double *p, const us
     for (int i = 0; i < 6; i++) usi_store(p + 8 * i, m->a[i]), usi_store(p + 8 * i + 4, m->b[i]);
 }
 
-static inline __attribute__((always_inline)) void usi_transpose4(usi_v4 r0, usi_v4 r1, usi_v4 r2, usi_v4 r3, usi_v4 out[4]) {
-    usi_v4 e01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), o01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
-    usi_v4 e23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), o23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
-    out[0] = __builtin_shufflevector(e01, e23, 0, 1, 4, 5), out[1] = __builtin_shufflevector(o01, o23, 0, 1, 4, 5);
-    out[2] = __builtin_shufflevector(e01, e23, 2, 3, 6, 7), out[3] = __builtin_shufflevector(o01, o23, 2, 3, 6, 7);
-}
-
 static inline __attribute__((always_inline)) usi_six usi_transpose6(const usi_six *m) {
     usi_six t;
     usi_v4 z = usi_v4_zero(), wide[4];
-    usi_transpose4(m->a[0], m->a[1], m->a[2], m->a[3], t.a);
-    usi_transpose4(m->a[4], m->a[5], z, z, t.b);
-    usi_transpose4(m->b[0], m->b[1], m->b[2], m->b[3], wide);
+    usi_v4_transpose(m->a[0], m->a[1], m->a[2], m->a[3], t.a);
+    usi_v4_transpose(m->a[4], m->a[5], z, z, t.b);
+    usi_v4_transpose(m->b[0], m->b[1], m->b[2], m->b[3], wide);
     t.a[4] = wide[0], t.a[5] = wide[1];
     t.b[4] = __builtin_shufflevector(__builtin_shufflevector(m->b[4], m->b[5], 0, 4, 2, 6), z, 0, 1, 4, 5);
     t.b[5] = __builtin_shufflevector(__builtin_shufflevector(m->b[4], m->b[5], 1, 5, 3, 7), z, 0, 1, 4, 5);

@@ -81,6 +81,7 @@ typedef struct usi_point_now {
     int32_t touch;  // of this step
     int32_t old;    // anchor of the last step; -1: new
     uint64_t feature;
+    bool is_same;  // the last step's point of both bodies
 } usi_point_now;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
@@ -130,7 +131,7 @@ typedef struct usi_push {
     X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
     X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
     X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
-    X(usi_touch, touch_now, max_contact, "", "pairs that touch in this step")                            \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
     X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, order, max_contact, "", "points sorted by island")                                        \
@@ -164,7 +165,7 @@ typedef struct usi_contacts {
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
     int32_t max_contact, max_pair, max_block;
-    bool has_joints;                           // some tree is not a free body
+    bool has_joints, has_free;                 // some tree is not a free body; some is
     bool is_fat_valid;                         // near holds the pairs of fat
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
@@ -179,6 +180,9 @@ typedef struct usi_contacts {
     double *far;                 // m, greatest distance of a shape's points from its node's origin
     bool *is_plain;              // shapes whose axes are their node's
     void **work;                 // one work space per thread, for the sparse and rigid solvers
+    struct usi_pair_now *pair;   // one per thread: the last pair that rows.c has seen in the step
+    struct usi_layout *layout;   // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    int32_t n_layout;
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
     int32_t error_count;                       // contacts, or pairs that are near, for which there was no room
@@ -205,14 +209,16 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
 // ---------------------------------------------------------------- parts
 
 // rows.c: the blocks of one island; after the solve what its points keep.
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next);
-void usi_keep_rows(usi_contacts *c, const usi_island *s, usi_contact_state *next);
+bool usi_rows_create(usi_contacts *c);
+void usi_rows_start(usi_contacts *c);  // once a step, before the islands
+bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread);
+void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next);
 // branch.c: LU factors of a tree's matrix that is not symmetric, without fill, and the solution with them. False when a pivot is 0.
 bool usi_branch_factor(const us_model *m, usi_span span, const double *diag, double *rows, double *columns);
 void usi_branch_solve(const us_model *m, usi_span span, const double *rows, const double *columns, double *x);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
 // energy, the rows being changed so that the next solve creates less.
-void usi_impact_start(usi_contacts *c, usi_island *s, const usi_push *push);
+void usi_impact_start(usi_contacts *c, usi_island *s);
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
@@ -225,8 +231,8 @@ void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree);
 void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope);
 // Joint velocities (vel) to the next state; efforts of drives.
 void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree);
-// free bodies: momentum of the step, and where they end.
-void usi_free_start(usi_contacts *c, usi_island *s, const usi_push *push);
-void usi_free_finish(usi_contacts *c, usi_island *s, const usi_push *push);
+// free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they end, after.
+void usi_free_start(usi_contacts *c, const usi_push *push);
+void usi_free_finish(usi_contacts *c, const usi_push *push);
 
 #endif

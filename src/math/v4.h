@@ -61,6 +61,22 @@ static inline usi_v4 usi_v4_columns_of(usi_v4 a, usi_v4 b, usi_v4 c, us_vec3 x) 
     return a * usi_v4_all(x.x) + b * usi_v4_all(x.y) + c * usi_v4_all(x.z);
 }
 
+static inline usi_v4 usi_v4_sqrt(usi_v4 a) {
+#ifdef __AVX__
+    return (usi_v4)_mm256_sqrt_pd((__m256d)a);
+#else
+    return (usi_v4){__builtin_sqrt(a[0]), __builtin_sqrt(a[1]), __builtin_sqrt(a[2]), __builtin_sqrt(a[3])};
+#endif
+}
+
+// Four vectors by their lanes.
+static inline __attribute__((always_inline)) void usi_v4_transpose(usi_v4 r0, usi_v4 r1, usi_v4 r2, usi_v4 r3, usi_v4 out[4]) {
+    usi_v4 e01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), o01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+    usi_v4 e23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), o23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+    out[0] = __builtin_shufflevector(e01, e23, 0, 1, 4, 5), out[1] = __builtin_shufflevector(o01, o23, 0, 1, 4, 5);
+    out[2] = __builtin_shufflevector(e01, e23, 2, 3, 6, 7), out[3] = __builtin_shufflevector(o01, o23, 2, 3, 6, 7);
+}
+
 static inline usi_v4 usi_v4_abs(usi_v4 a) { return (usi_v4)((usi_v4i)a & 0x7fffffffffffffffll); }
 
 // Sine and cosine of n angles (n a multiple of 4, arrays aligned to 32 bytes), to 1.5 units in the last place.

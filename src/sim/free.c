@@ -6,6 +6,7 @@
 // leaves the energy of a fast tumble at 5 rad/s and 1 ms off by 1e-6. A floating tree is integrated like any other and its
 // root's twist is then corrected by the little that momentum is off.
 #include "dyn/kinematics.h"
+#include "math/four.h"
 #include "math/rotation.h"
 #include "sim/sim.h"
 
@@ -16,75 +17,109 @@ static usi_v4 solve3(const usi_v4 J[3], usi_v4 b) {
     return usi_v4_set(usi_v4_dot(c12, b), usi_v4_dot(c20, b), usi_v4_dot(c01, b)) * (1 / det);
 }
 
-// Columns of the inverse of the symmetric 3 x 3 matrix with columns J.
-static void invert3(const usi_v4 J[3], usi_v4 out[3]) {
-    usi_v4 c12 = usi_v4_cross(J[1], J[2]);
-    double inverse = 1 / usi_v4_dot(J[0], c12);
-    out[0] = c12 * inverse, out[1] = usi_v4_cross(J[2], J[0]) * inverse, out[2] = usi_v4_cross(J[0], J[1]) * inverse;
+// ---------------------------------------------------------------- free bodies, four at a time
+
+// Columns of the inverses of the symmetric 3 x 3 matrices with columns J.
+static void invert3(const usi_four J[3], usi_four out[3]) {
+    usi_four c12 = usi_four_cross(J[1], J[2]);
+    usi_v4 inverse = 1 / usi_four_dot(J[0], c12);
+    out[0] = usi_four_scale(inverse, c12);
+    out[1] = usi_four_scale(inverse, usi_four_cross(J[2], J[0])), out[2] = usi_four_scale(inverse, usi_four_cross(J[0], J[1]));
 }
 
-static us_vec3 body_rate(const usi_v4 inverse[3], us_quat R, us_vec3 L) {
-    return usi_v4_vec3(usi_v4_columns_of(inverse[0], inverse[1], inverse[2], us_quat_rotate(us_quat_conj(R), L)));
+static usi_four body_rate(const usi_four inverse[3], usi_four_quat R, usi_four L) {
+    return usi_four_columns(inverse, usi_four_rotate(usi_four_conj(R), L));
 }
 
-static us_vec3 times_inertia(const usi_node *n, us_vec3 w) { return usi_v4_vec3(n->I[0] * w.x + n->I[1] * w.y + n->I[2] * w.z); }
+// R exp(theta).
+static usi_four_quat turned(usi_four_quat R, usi_four theta) { return usi_four_normalize(usi_four_mul(R, usi_four_exp(theta))); }
 
-// R exp(theta). What turns by less than a tenth of a radian needs no functions: the series are exact to rounding.
-static us_quat turned(us_quat R, us_vec3 theta) {
-    double x = us_vec3_dot(theta, theta);
-    if (!(x < 0.01)) return us_quat_normalize(us_quat_mul(R, us_quat_exp(theta)));
-    double c = 1 - x * (1.0 / 8 - x * (1.0 / 384 - x * (1.0 / 46080 - x * (1.0 / 10321920))));
-    double s = 0.5 - x * (1.0 / 48 - x * (1.0 / 3840 - x * (1.0 / 645120 - x * (1.0 / 185794560))));
-    return us_quat_normalize(us_quat_mul(R, (us_quat){c, s * theta.x, s * theta.y, s * theta.z}));
-}
-
-// Rate of the rotation vector theta from R on, when the angular momentum is L.
-static us_vec3 turn_rate(const usi_v4 inverse[3], us_quat R, us_vec3 theta, us_vec3 L) {
-    return usi_turn_rate(theta, body_rate(inverse, turned(R, theta), L));
+// Rate of the rotation vector theta from R on, when the angular momentum is L: usi_turn_rate of each.
+static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four theta, usi_four L) {
+    usi_four w = body_rate(inverse, turned(R, theta), L), once = usi_four_cross(theta, w), twice = usi_four_cross(theta, once);
+    usi_v4 x = usi_four_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
+    usi_four rate = usi_four_add(w, usi_four_add(usi_four_scale(usi_v4_all(0.5), once), usi_four_scale(c, twice)));
+    usi_v4i is_small = x < 0.01;
+    for (int l = 0; l < 4; l++) {
+        if (is_small[l]) continue;
+        us_vec3 r = usi_turn_rate(us_vec3_make(theta.x[l], theta.y[l], theta.z[l]), us_vec3_make(w.x[l], w.y[l], w.z[l]));
+        rate.x[l] = r.x, rate.y[l] = r.y, rate.z[l] = r.z;
+    }
+    return rate;
 }
 
 // The turn within a step of length h during which the angular momentum goes from L0 to L1.
-static us_vec3 turn_of_step(const usi_v4 inverse[3], us_quat R, double h, us_vec3 L0, us_vec3 L1) {
-    us_vec3 L_mid = us_vec3_scale(0.5, us_vec3_add(L0, L1));
-    us_vec3 a = body_rate(inverse, R, L0);
-    us_vec3 b = turn_rate(inverse, R, us_vec3_scale(0.5 * h, a), L_mid);
-    us_vec3 c = turn_rate(inverse, R, us_vec3_scale(0.5 * h, b), L_mid);
-    us_vec3 d = turn_rate(inverse, R, us_vec3_scale(h, c), L1);
-    return us_vec3_scale(h / 6, us_vec3_add(us_vec3_add(a, d), us_vec3_scale(2, us_vec3_add(b, c))));
+static usi_four turn_of_step(const usi_four inverse[3], usi_four_quat R, double h, usi_four L0, usi_four L1) {
+    const usi_v4 half = usi_v4_all(0.5 * h), whole = usi_v4_all(h);
+    usi_four L_mid = usi_four_scale(usi_v4_all(0.5), usi_four_add(L0, L1));
+    usi_four a = body_rate(inverse, R, L0);
+    usi_four b = turn_rate(inverse, R, usi_four_scale(half, a), L_mid);
+    usi_four c = turn_rate(inverse, R, usi_four_scale(half, b), L_mid);
+    usi_four d = turn_rate(inverse, R, usi_four_scale(whole, c), L1);
+    return usi_four_scale(usi_v4_all(h / 6), usi_four_add(usi_four_add(a, d), usi_four_scale(usi_v4_all(2), usi_four_add(b, c))));
 }
 
-static void step_body(us_sim *s, int32_t first, const us_command *command, bool is_second_order) {
+// What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment about the centre of mass.
+static void find_push(const us_sim *s, int32_t first, const us_command *command, usi_v4 *out_force, usi_v4 *out_moment) {
     const us_model *m = s->model;
     const usi_node *root = &m->node[first], *n = &m->node[first + 5];
-    const double h = m->step, *q = s->now.q + root->q, *v = s->now.v + first, mass = n->com[3];
-    us_vec3 c = usi_v4_vec3(n->com), w = us_vec3_make(v[0], v[1], v[2]), v_N = us_vec3_make(v[3], v[4], v[5]);
-    // The joint's frame F is fixed in the world; gravity and wrenches are turned into it.
-    us_quat q_WF = usi_node_rest(root).q, R = {q[0], q[1], q[2], q[3]};
-    us_vec3 force = us_quat_rotate(us_quat_conj(q_WF), us_vec3_scale(mass, m->gravity)), moment = us_vec3_make(0, 0, 0);
+    const double *q = s->now.q + root->q;
+    us_vec3 force = us_vec3_scale(n->com[3], m->gravity), moment = us_vec3_make(0, 0, 0);
     for (int32_t b = 0; command && command->wrench && b < m->n_body; b++) {
         if (m->body[b].node != first + 5) continue;
-        us_vec3 f = us_quat_rotate(us_quat_conj(q_WF), command->wrench[b].f), arm = us_quat_rotate(R, us_vec3_sub(m->body[b].X_NB.p, c));
+        us_quat R_WN = us_quat_mul(usi_node_rest(root).q, (us_quat){q[0], q[1], q[2], q[3]});
+        us_vec3 arm = us_quat_rotate(R_WN, us_vec3_sub(m->body[b].X_NB.p, usi_v4_vec3(n->com))), f = command->wrench[b].f;
         force = us_vec3_add(force, f);
-        moment = us_vec3_add(moment, us_vec3_add(us_quat_rotate(us_quat_conj(q_WF), command->wrench[b].n), us_vec3_cross(arm, f)));
+        moment = us_vec3_add(moment, us_vec3_add(command->wrench[b].n, us_vec3_cross(arm, f)));
     }
-    us_vec3 L = us_quat_rotate(R, times_inertia(n, w)), L_end = us_vec3_add(L, us_vec3_scale(h, moment));
-    usi_v4 inverse[3];
-    invert3(n->I, inverse);
-    us_quat R_end = turned(R, turn_of_step(inverse, R, h, L, L_end));
-    us_vec3 w_end = body_rate(inverse, R_end, L_end);
-    us_vec3 p_com = us_vec3_add(us_vec3_make(q[4], q[5], q[6]), us_quat_rotate(R, c));
-    us_vec3 v_com = us_quat_rotate(R, us_vec3_add(v_N, us_vec3_cross(w, c)));
-    us_vec3 v_end = us_vec3_add(v_com, us_vec3_scale(h / mass, force));
-    us_vec3 v_way = is_second_order ? us_vec3_scale(0.5, us_vec3_add(v_com, v_end)) : v_end;
-    p_com = us_vec3_add(p_com, us_vec3_scale(h, v_way));
-    us_vec3 p = us_vec3_sub(p_com, us_quat_rotate(R_end, c));
-    us_vec3 v_N_end = us_vec3_sub(us_quat_rotate(us_quat_conj(R_end), v_end), us_vec3_cross(w_end, c));
-    const double q_end[7] = {R_end.w, R_end.x, R_end.y, R_end.z, p.x, p.y, p.z};
-    const double twist[6] = {w_end.x, w_end.y, w_end.z, v_N_end.x, v_N_end.y, v_N_end.z};
-    for (int i = 0; i < 7; i++) s->next.q[root->q + i] = q_end[i];
-    for (int i = 0; i < 6; i++) {
-        s->next.v[first + i] = twist[i];
-        s->next.a[first + i] = (twist[i] - v[i]) / h;
+    if (root->flags & USI_NODE_TURNED) {
+        us_quat back = us_quat_conj(usi_node_rest(root).q);
+        force = us_quat_rotate(back, force), moment = us_quat_rotate(back, moment);
+    }
+    *out_force = usi_v4_from(force), *out_moment = usi_v4_from(moment);
+}
+
+static void step_bodies(us_sim *s, const int32_t first[4], const us_command *command, bool is_second_order) {
+    const us_model *m = s->model;
+    const usi_node *n[4];
+    const double h = m->step;
+    const usi_v4 step = usi_v4_all(h);
+    usi_v4 orientation[4], place[4], spin[4], velocity[4], force_of[4], moment_of[4], mass;
+    for (int l = 0; l < 4; l++) {
+        const double *q = s->now.q + m->node[first[l]].q, *v = s->now.v + first[l];
+        n[l] = &m->node[first[l] + 5];
+        orientation[l] = (usi_v4){q[0], q[1], q[2], q[3]}, place[l] = usi_v4_set(q[4], q[5], q[6]);
+        spin[l] = usi_v4_set(v[0], v[1], v[2]), velocity[l] = usi_v4_set(v[3], v[4], v[5]);
+        find_push(s, first[l], command, &force_of[l], &moment_of[l]);
+    }
+    usi_four_quat R;
+    usi_v4 z;
+    R.v = usi_four_from(orientation[0], orientation[1], orientation[2], orientation[3], &z);
+    R = (usi_four_quat){R.v.x, {R.v.y, R.v.z, z}};
+    usi_four p = usi_four_from(place[0], place[1], place[2], place[3], NULL), w = usi_four_from(spin[0], spin[1], spin[2], spin[3], NULL);
+    usi_four v = usi_four_from(velocity[0], velocity[1], velocity[2], velocity[3], NULL);
+    usi_four force = usi_four_from(force_of[0], force_of[1], force_of[2], force_of[3], NULL);
+    usi_four moment = usi_four_from(moment_of[0], moment_of[1], moment_of[2], moment_of[3], NULL);
+    usi_four c = usi_four_from(n[0]->com, n[1]->com, n[2]->com, n[3]->com, &mass);
+    usi_four I[3] = {USI_FOUR_FROM(n, I[0]), USI_FOUR_FROM(n, I[1]), USI_FOUR_FROM(n, I[2])}, inverse[3];
+    invert3(I, inverse);
+    usi_four L = usi_four_rotate(R, usi_four_columns(I, w)), L_end = usi_four_add(L, usi_four_scale(step, moment));
+    usi_four_quat R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_four_conj(R_end);
+    usi_four w_end = body_rate(inverse, R_end, L_end), v_com = usi_four_rotate(R, usi_four_add(v, usi_four_cross(w, c)));
+    usi_four v_end = usi_four_add(v_com, usi_four_scale(step / mass, force));
+    usi_four v_way = is_second_order ? usi_four_scale(usi_v4_all(0.5), usi_four_add(v_com, v_end)) : v_end;
+    usi_four p_com = usi_four_add(usi_four_add(p, usi_four_rotate(R, c)), usi_four_scale(step, v_way));
+    usi_four p_end = usi_four_sub(p_com, usi_four_rotate(R_end, c)), v_N = usi_four_sub(usi_four_rotate(back, v_end), usi_four_cross(w_end, c));
+    usi_v4_transpose(R_end.w, R_end.v.x, R_end.v.y, R_end.v.z, orientation);
+    usi_four_to(p_end, step, &place[0], &place[1], &place[2], &place[3]);
+    usi_four_to(w_end, step, &spin[0], &spin[1], &spin[2], &spin[3]);
+    usi_four_to(v_N, step, &velocity[0], &velocity[1], &velocity[2], &velocity[3]);
+    for (int l = 0; l < 4; l++) {
+        double *q = s->next.q + m->node[first[l]].q, *end_v = s->next.v + first[l], *a = s->next.a + first[l];
+        const double *v0 = s->now.v + first[l];
+        for (int i = 0; i < 4; i++) q[i] = orientation[l][i];
+        for (int i = 0; i < 3; i++) q[4 + i] = place[l][i], end_v[i] = spin[l][i], end_v[3 + i] = velocity[l][i];
+        for (int i = 0; i < 6; i++) a[i] = (end_v[i] - v0[i]) / h;
     }
 }
 
@@ -97,10 +132,17 @@ bool usi_pushes_root(const usi_tree *tree, const us_command *command) {
 
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order) {
     const us_model *m = s->model;
+    int32_t first[4], n = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
-        if (tree->is_free_body && !usi_is_touched(s, t) && !usi_pushes_root(tree, command)) step_body(s, tree->first, command, is_second_order);
+        if (!tree->is_free_body || usi_is_touched(s, t) || usi_pushes_root(tree, command)) continue;
+        first[n++] = tree->first;
+        if (n == 4) step_bodies(s, first, command, is_second_order), n = 0;
     }
+    // Lanes that are left over do the work of another one again.
+    if (n == 0) return;
+    for (int32_t l = n; l < 4; l++) first[l] = first[0];
+    step_bodies(s, first, command, is_second_order);
 }
 
 // Whether a tree's momentum about its centre of mass is kept, and its linear momentum changed by gravity alone: the command
