@@ -52,6 +52,13 @@ foreach(directory ${us_test_directories})
   endforeach()
 endforeach()
 
+# The program that these talk to is built with them, where it can be.
+if(TARGET k10_hardware)
+  foreach(test hardware hardware_motors hardware_network hardware_world)
+    add_dependencies(e2e_test_${test} k10_hardware)
+  endforeach()
+endif()
+
 # Every tests/browser/test_*.mjs is one CTest named browser/test_*, run by node with Debian's Chromium. The sanitizers see nothing of a browser.
 find_program(US_NODE node)
 find_program(US_CHROMIUM chromium)

@@ -3,6 +3,7 @@
 # What the documentation shows is what the program does. Code blocks say by their first line how they are checked:
 #
 #   ```sh run            the commands end with status 0; ```sh run=2: with status 2
+#   ```sh run with=NAME  the same, where the example NAME is built (it is in the PATH); skipped elsewhere, with the output that follows
 #   ```text output       lines of what the block before it printed, in order; "..." stands for anything left out
 #   ```xml file=NAME     is written to NAME, for the commands that follow (any language)
 #   ```c excerpt=PATH    every line of it is in that file of the source tree
@@ -18,7 +19,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin"
 ln -s "$program" "$work/bin/understudy"
+if [[ -d $build/examples ]]; then PATH=$(realpath "$build/examples"):$PATH; fi
 export PATH=$work/bin:$PATH
+is_skipped=false
 n_checked=0
 n_failed=0
 
@@ -67,6 +70,15 @@ same_output() { # expected actual
 # One code block: its first line's words in $kind, its text in $work/block.
 check_block() { # document line kind
     local place="$1:$2" kind=$3 status=0 want file
+    if [[ $kind == "sh run"* ]]; then is_skipped=false; fi
+    if [[ $kind == "sh run with="* ]]; then
+        if [[ ! -x $build/examples/${kind#*with=} ]]; then is_skipped=true; fi
+        kind="sh run"
+    fi
+    if $is_skipped && [[ $kind == "sh run" || $kind == "text output" ]]; then
+        echo "skipped: $place needs an example that is not built"
+        return 0
+    fi
     case $kind in
     "sh run" | "sh run="*)
         want=${kind#sh run}

@@ -1,0 +1,479 @@
+// The rover on the network: its node, what it says and obeys, and a radio link that delays and loses.
+//
+// Messages are written as plain CDR by hand: a firmware has no more to say than this, and nothing of the simulation is asked for it.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hardware.h"
+#include "understudy/bus.h"
+
+static const double GYRO_NOISE = 2e-3, ACCELEROMETER_NOISE = 0.03, TILT_NOISE = 5e-4;  // rad/s, m/s^2, rad
+
+typedef enum says { JOINT_STATES, ODOM, TF, IMU, BATTERY, DIAGNOSTICS, MOTORS, DESCRIPTION, N_SAYS } says;
+typedef enum hears { TWIST, TWIST_STAMPED, JOINTS, MOTOR_GROUP, EMERGENCY, REBOOT, N_HEARS } hears;
+
+typedef struct topic {
+    const char *name, *type;
+    double rate;     // Hz; 0: once
+    bool is_common;  // not under the robot's namespace
+} topic;
+
+static const topic said[N_SAYS] = {
+    [JOINT_STATES] = {"joint_states", "sensor_msgs/msg/JointState", 50, false},
+    [ODOM] = {"odom", "nav_msgs/msg/Odometry", 50, false},
+    [TF] = {"tf", "tf2_msgs/msg/TFMessage", 50, true},
+    [IMU] = {"imu/data", "sensor_msgs/msg/Imu", 100, false},
+    [BATTERY] = {"battery_state", "sensor_msgs/msg/BatteryState", 1, false},
+    [DIAGNOSTICS] = {"diagnostics", "diagnostic_msgs/msg/DiagnosticArray", 1, true},
+    [MOTORS] = {"motor_group/status", "understudy_msgs/msg/MotorGroupStatus", 25, false},
+    [DESCRIPTION] = {"robot_description", "std_msgs/msg/String", 0, false},
+};
+
+static const topic heard[N_HEARS] = {
+    [TWIST] = {"cmd_vel", "geometry_msgs/msg/Twist", 0, false},
+    [TWIST_STAMPED] = {"cmd_vel", "geometry_msgs/msg/TwistStamped", 0, false},
+    [JOINTS] = {"joint_commands", "std_msgs/msg/Float64MultiArray", 0, false},
+    [MOTOR_GROUP] = {"motor_group/command", "understudy_msgs/msg/MotorGroupCommand", 0, false},
+    [EMERGENCY] = {"emergency_stop", "std_msgs/msg/Bool", 0, false},
+    [REBOOT] = {"reboot", "std_msgs/msg/Bool", 0, false},
+};
+
+// A message on its way. Those of one direction arrive in order.
+typedef struct letter {
+    double due;
+    int32_t topic;
+    int64_t stamp;
+    size_t length;
+    unsigned char *bytes;
+} letter;
+
+// Letters: 300 a second for the 4 s that latency and jitter may be, and some to spare.
+enum { MAX_LETTER = 2048, MESSAGE_SIZE = 1 << 18, COMMAND_SIZE = 1 << 15 };
+
+typedef struct lag {
+    letter letter[MAX_LETTER];
+    int first, n;
+    double last_due;
+    int64_t n_lost;
+} lag;
+
+struct network {
+    const options *options;
+    us_bus *bus;
+    us_writer *writer[N_SAYS];
+    us_reader *reader[N_HEARS];
+    const us_message_type *heard_type[N_HEARS];
+    lag up, down;
+    bool has_described;
+    int64_t n_unsent, n_dropped;  // samples that DDS did not take; commands that were too long
+    size_t inbox_size;
+    unsigned char *inbox;
+    size_t n;  // of the message that is being written
+    unsigned char bytes[MESSAGE_SIZE];
+};
+
+// ---- the radio link ----
+
+static bool is_out(const options *o, double time) {
+    return o->dropout_every > 0 && fmod(time, o->dropout_every) > o->dropout_every - o->dropout_time;
+}
+
+static void lag_put(lag *l, firmware *f, int32_t about, int64_t stamp, const void *bytes, size_t length) {
+    const options *o = f->options;
+    if ((o->drop > 0 && firmware_uniform(f) < o->drop) || is_out(o, f->time) || l->n == MAX_LETTER) {
+        l->n_lost++;
+        return;
+    }
+    double due = f->time + o->latency + (o->jitter > 0 ? o->jitter * firmware_uniform(f) : 0);
+    letter *m = &l->letter[(l->first + l->n) % MAX_LETTER];
+    *m = (letter){.due = fmax(due, l->last_due), .topic = about, .stamp = stamp, .length = length, .bytes = malloc(length)};
+    if (!m->bytes) return;
+    memcpy(m->bytes, bytes, length);
+    l->last_due = m->due;
+    l->n++;
+}
+
+static const letter *lag_first(const lag *l, double time) { return l->n > 0 && l->letter[l->first].due <= time ? &l->letter[l->first] : NULL; }
+
+static void lag_drop(lag *l) {
+    free(l->letter[l->first].bytes);
+    l->first = (l->first + 1) % MAX_LETTER;
+    l->n--;
+}
+
+// ---- plain CDR: little endian, each member aligned to its size behind the four bytes of the header ----
+
+static void put(network *n, const void *value, size_t size) {
+    while ((n->n - 4) % size && n->n < MESSAGE_SIZE) n->bytes[n->n++] = 0;
+    if (n->n + size > MESSAGE_SIZE) return;
+    memcpy(n->bytes + n->n, value, size);
+    n->n += size;
+}
+
+static void begin(network *n) {
+    static const unsigned char header[4] = {0, 1, 0, 0};
+    memcpy(n->bytes, header, sizeof header);
+    n->n = sizeof header;
+}
+
+static void put_byte(network *n, uint8_t x) { put(n, &x, 1); }
+static void put_count(network *n, uint32_t x) { put(n, &x, 4); }
+static void put_float(network *n, double x) { put(n, &(float){(float)x}, 4); }
+static void put_number(network *n, double x) { put(n, &x, 8); }
+
+static void put_numbers(network *n, const double *x, int count) {
+    for (int i = 0; i < count; i++) put_number(n, x[i]);
+}
+
+static void put_text(network *n, const char *text) {
+    size_t length = strlen(text) + 1;
+    put_count(n, (uint32_t)length);
+    for (size_t i = 0; i < length; i++) put_byte(n, (uint8_t)text[i]);
+}
+
+// A frame's name, with the robot's before it.
+static void put_frame(network *n, const char *link) {
+    char name[2 * NAME_SIZE];
+    snprintf(name, sizeof name, "%s/%s", n->options->namespace_, link);
+    put_text(n, name);
+}
+
+static void put_stamp(network *n, int64_t stamp) {
+    put_count(n, (uint32_t)(stamp / 1000000000));
+    put_count(n, (uint32_t)(stamp % 1000000000));
+}
+
+// w x y z here, x y z w there.
+static void put_quaternion(network *n, const double q[4]) {
+    put_numbers(n, q + 1, 3);
+    put_number(n, q[0]);
+}
+
+// ---- what it says ----
+
+static void say_joints(network *n, const firmware *f, const body *b, int64_t stamp) {
+    uint32_t count = (uint32_t)b->n_joint;
+    put_stamp(n, stamp);
+    put_text(n, "");
+    put_count(n, count);
+    for (int i = 0; i < b->n_joint; i++) put_text(n, b->joint[i].name);
+    put_count(n, count);
+    put_numbers(n, f->q, b->n_joint);
+    put_count(n, count);
+    put_numbers(n, f->v, b->n_joint);
+    put_count(n, count);
+    for (int i = 0; i < b->n_joint; i++) put_number(n, b->joint[i].torque);
+}
+
+static void yaw_to_quaternion(double yaw, double out[4]) {
+    out[0] = cos(0.5 * yaw);
+    out[1] = out[2] = 0;
+    out[3] = sin(0.5 * yaw);
+}
+
+// Only x, y and yaw are measured.
+static void put_covariance(network *n) {
+    for (int i = 0; i < 36; i++) put_number(n, i % 7 != 0 ? 0 : i < 14 || i == 35 ? 1e-3 : 1e6);
+}
+
+static void say_odom(network *n, const firmware *f, const body *b, int64_t stamp) {
+    double q[4];
+    yaw_to_quaternion(f->odom[2], q);
+    put_stamp(n, stamp);
+    put_frame(n, "odom");
+    put_frame(n, b->root);
+    put_numbers(n, (const double[]){f->odom[0], f->odom[1], 0}, 3);
+    put_quaternion(n, q);
+    put_covariance(n);
+    put_numbers(n, (const double[]){f->odom_v[0], f->odom_v[1], 0, 0, 0, f->odom_v[2]}, 6);
+    put_covariance(n);
+}
+
+static void multiply(const double a[4], const double b[4], double out[4]) {
+    out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];
+    out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2];
+    out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1];
+    out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
+}
+
+static void turn_about(const double axis[3], double angle, double out[4]) {
+    double s = sin(0.5 * angle);
+    out[0] = cos(0.5 * angle);
+    for (int k = 0; k < 3; k++) out[1 + k] = s * axis[k];
+}
+
+// Fixed axes x, y, z in turn, and then the joint.
+static void joint_to_quaternion(const joint *j, double angle, double out[4]) {
+    double x[4], y[4], z[4], zy[4], zyx[4], turned[4];
+    turn_about((const double[]){1, 0, 0}, j->rpy[0], x);
+    turn_about((const double[]){0, 1, 0}, j->rpy[1], y);
+    turn_about((const double[]){0, 0, 1}, j->rpy[2], z);
+    turn_about(j->axis, angle, turned);
+    multiply(z, y, zy);
+    multiply(zy, x, zyx);
+    multiply(zyx, turned, out);
+}
+
+static void say_frames(network *n, const firmware *f, const body *b, int64_t stamp) {
+    double q[4];
+    put_count(n, (uint32_t)b->n_joint + 1);
+    put_stamp(n, stamp);
+    put_frame(n, "odom");
+    put_frame(n, b->root);
+    put_numbers(n, (const double[]){f->odom[0], f->odom[1], 0}, 3);
+    yaw_to_quaternion(f->odom[2], q);
+    put_quaternion(n, q);
+    for (int i = 0; i < b->n_joint; i++) {
+        const joint *j = &b->joint[i];
+        put_stamp(n, stamp);
+        put_frame(n, j->parent);
+        put_frame(n, j->child);
+        put_numbers(n, j->xyz, 3);
+        joint_to_quaternion(j, f->q[i], q);
+        put_quaternion(n, q);
+    }
+}
+
+static void say_imu(network *n, firmware *f, const body *b, int64_t stamp) {
+    const double zero[9] = {0}, noise = f->options->noise;
+    double tilt[4] = {1, 0, 0, 0}, q[4];
+    for (int k = 1; k < 4; k++) tilt[k] = 0.5 * noise * TILT_NOISE * firmware_normal(f);
+    multiply(b->orientation, tilt, q);
+    put_stamp(n, stamp);
+    put_frame(n, b->root);
+    put_quaternion(n, q);
+    put_numbers(n, zero, 9);
+    for (int k = 0; k < 3; k++) put_number(n, b->gyro[k] + noise * GYRO_NOISE * firmware_normal(f));
+    put_numbers(n, zero, 9);
+    for (int k = 0; k < 3; k++) put_number(n, b->accelerometer[k] + noise * ACCELEROMETER_NOISE * firmware_normal(f));
+    put_numbers(n, zero, 9);
+}
+
+static void say_battery(network *n, const firmware *f, const body *b, int64_t stamp) {
+    double left = 1 - f->energy / BATTERY_CAPACITY, capacity = BATTERY_CAPACITY / 3600 / BATTERY_VOLTAGE;
+    put_stamp(n, stamp);
+    put_frame(n, b->root);
+    put_float(n, BATTERY_VOLTAGE * (0.9375 + 0.125 * left));
+    put_float(n, NAN);  // temperature and current are not measured
+    put_float(n, NAN);
+    put_float(n, capacity * left);
+    put_float(n, capacity);
+    put_float(n, capacity);
+    put_float(n, left);
+    put_byte(n, 2);  // discharging; health and technology unknown
+    put_byte(n, 0);
+    put_byte(n, 0);
+    put_byte(n, 1);  // present
+    put_count(n, 0);
+    put_count(n, 0);
+    put_text(n, "");
+    put_text(n, "");
+}
+
+static void put_value(network *n, const char *key, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    put_text(n, key);
+    put_text(n, text);
+}
+
+static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
+    static const char *const motions[] = {"stopped", "body velocity", "joints"};
+    bool is_warning = f->time - f->refused_time < 10;
+    char name[2 * NAME_SIZE];
+    put_stamp(n, stamp);
+    put_text(n, "");
+    put_count(n, 1);
+    put_byte(n, f->is_emergency ? 2 : is_warning ? 1 : 0);
+    snprintf(name, sizeof name, "%s: commands", n->options->namespace_);
+    put_text(n, name);
+    put_text(n, f->is_emergency ? "the emergency stop is on" : is_warning ? f->refusal : "ok");
+    put_text(n, n->options->namespace_);
+    put_count(n, 10);
+    put_text(n, "motion");
+    put_text(n, motions[f->motion]);
+    put_value(n, "taken", f->n_taken);
+    put_value(n, "refused", f->n_refused);
+    put_text(n, "last refusal");
+    put_text(n, f->refusal);
+    put_value(n, "dropped", n->n_dropped);
+    put_value(n, "safe stops", f->n_safe_stop);
+    put_value(n, "uplink lost", n->up.n_lost);
+    put_value(n, "downlink lost", n->down.n_lost);
+    put_value(n, "unsent", n->n_unsent);
+    put_text(n, "emergency stop");
+    put_text(n, f->is_emergency ? "on" : "off");
+}
+
+static void say_motors(network *n, const firmware *f, const body *b, int64_t stamp) {
+    put_stamp(n, stamp);
+    put_frame(n, b->root);
+    put_count(n, f->motors_sequence);
+    put_byte(n, f->is_motors_refused);
+    put_text(n, f->motors_message);
+    put_count(n, 2 * N_WHEEL);
+    for (int i = 0; i < b->n_joint; i++) {
+        const joint *j = &b->joint[i];
+        if (j->actuator < 0) continue;
+        put_text(n, j->name);
+        put_number(n, f->q[i]);
+        put_number(n, f->v[i]);
+        put_number(n, f->acceleration[i]);
+        put_number(n, j->torque);
+        put_byte(n, !f->is_emergency);
+        put_text(n, f->is_emergency ? "emergency stop" : "");
+    }
+}
+
+static void say(network *n, firmware *f, const body *b, says about, int64_t stamp) {
+    begin(n);
+    switch (about) {
+    case JOINT_STATES: say_joints(n, f, b, stamp); break;
+    case ODOM: say_odom(n, f, b, stamp); break;
+    case TF: say_frames(n, f, b, stamp); break;
+    case IMU: say_imu(n, f, b, stamp); break;
+    case BATTERY: say_battery(n, f, b, stamp); break;
+    case DIAGNOSTICS: say_diagnostics(n, f, stamp); break;
+    case MOTORS: say_motors(n, f, b, stamp); break;
+    default: put_text(n, b->description); break;
+    }
+    // What is said once is latched, and asked for again by those who come later: it cannot get lost.
+    if (about == DESCRIPTION) {
+        n->n_unsent += us_writer_write(n->writer[about], n->bytes, n->n, stamp) != US_OK;
+    } else {
+        lag_put(&n->down, f, (int32_t)about, stamp, n->bytes, n->n);
+    }
+}
+
+void network_tell(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp) {
+    for (int i = 0; i < N_SAYS; i++) {
+        bool is_due = said[i].rate > 0 ? tick % llround(1 / (said[i].rate * step)) == 0 : !n->has_described;
+        if (is_due) say(n, f, b, (says)i, stamp);
+    }
+    n->has_described = true;
+    for (const letter *m; (m = lag_first(&n->down, f->time)) != NULL; lag_drop(&n->down))
+        n->n_unsent += us_writer_write(n->writer[m->topic], m->bytes, m->length, m->stamp) != US_OK;
+}
+
+// ---- what it obeys ----
+
+// True when it is told to reboot.
+static bool obey(const network *n, firmware *f, const body *b, const letter *m) {
+    const us_message_type *type = n->heard_type[m->topic];
+    if (m->topic == EMERGENCY || m->topic == REBOOT) {
+        bool is_on = us_message_get_number(type, m->bytes, m->length, "data") > 0;
+        if (m->topic == REBOOT) return is_on;
+        firmware_stop(f, is_on);
+        return false;
+    }
+    if (m->topic == JOINTS || m->topic == MOTOR_GROUP) {
+        (m->topic == JOINTS ? motors_take_joints : motors_take_group)(f, b, m->bytes, m->length);
+        return false;
+    }
+    const char *const paths[2][3] = {{"linear.x", "linear.y", "angular.z"}, {"twist.linear.x", "twist.linear.y", "twist.angular.z"}};
+    double velocity[3];
+    for (int k = 0; k < 3; k++) velocity[k] = us_message_get_number(type, m->bytes, m->length, paths[m->topic == TWIST_STAMPED][k]);
+    firmware_take(f, velocity);
+    return false;
+}
+
+// The next waiting message into the inbox, which grows as it must; 0: none.
+static size_t take(network *n, us_reader *reader) {
+    size_t length = 0;
+    us_status status = us_reader_take(reader, n->inbox, n->inbox_size, &length, NULL);
+    if (status == US_ERR_LIMIT && length > n->inbox_size) {
+        unsigned char *larger = realloc(n->inbox, length);
+        if (!larger) return 0;
+        n->inbox = larger;
+        n->inbox_size = length;
+        status = us_reader_take(reader, n->inbox, n->inbox_size, &length, NULL);
+    }
+    return status == US_OK ? length : 0;
+}
+
+bool network_hear(network *n, firmware *f, const body *b) {
+    bool is_reboot = false;
+    for (int32_t i = 0; i < N_HEARS; i++) {
+        size_t length;
+        if (!n->reader[i]) continue;
+        // At most as many as the history keeps: a flood waits, and loses its oldest. Nobody has so much to say to a rover in one message.
+        for (int k = 0; k < 10 && (length = take(n, n->reader[i])) > 0; k++) {
+            if (length > COMMAND_SIZE) {
+                n->n_dropped++;
+            } else {
+                lag_put(&n->up, f, i, 0, n->inbox, length);
+            }
+        }
+    }
+    for (const letter *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up)) is_reboot = obey(n, f, b, m) || is_reboot;
+    return is_reboot;
+}
+
+// ---- joining and leaving ----
+
+static us_topic_def define(const network *n, const topic *t, int32_t node, char *name, size_t cap) {
+    if (t->is_common) {
+        snprintf(name, cap, "/%s", t->name);
+    } else {
+        snprintf(name, cap, "/%s/%s", n->options->namespace_, t->name);
+    }
+    us_topic_def def = {.topic = name, .type = us_message_find(t->type), .node = node};
+    def.qos = us_qos_for_topic(name, def.type);
+    return def;
+}
+
+static us_status join(network *n, us_error *err) {
+    us_bus_def def = us_bus_def_default();
+    char text[1024], name[256];
+    int32_t node = -1;
+    us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
+    if (n->options->domain >= 0) def.domain = n->options->domain;
+    if (!status) status = us_bus_open(&def, &n->bus, err);
+    snprintf(name, sizeof name, "/%s", n->options->namespace_);
+    if (!status) status = us_bus_add_node(n->bus, name, "driver", &node, err);
+    for (int i = 0; i < N_SAYS && !status; i++) {
+        us_topic_def made = define(n, &said[i], node, name, sizeof name);
+        status = us_bus_add_writer(n->bus, &made, &n->writer[i], err);
+    }
+    for (int i = 0; i < N_HEARS && !status; i++) {
+        us_topic_def made = define(n, &heard[i], node, name, sizeof name);
+        n->heard_type[i] = made.type;
+        // On Fast DDS a topic has one type.
+        if (i == TWIST_STAMPED && strcmp(us_bus_vendor(n->bus), "fastdds") == 0) continue;
+        status = us_bus_add_reader(n->bus, &made, NULL, NULL, &n->reader[i], err);
+    }
+    return status;
+}
+
+bool network_open(const options *o, network **out, char *why, size_t cap) {
+    us_error err = {0};
+    network *n = calloc(1, sizeof *n);
+    *out = n;
+    if (!n) {
+        snprintf(why, cap, "out of memory");
+        return false;
+    }
+    n->options = o;
+    n->inbox_size = 1024;
+    n->inbox = malloc(n->inbox_size);
+    if (!n->inbox) {
+        us_error_set(&err, US_ERR_MEMORY, NULL, NULL, "out of memory");
+    } else if (join(n, &err) == US_OK) {
+        return true;
+    }
+    us_error_format(&err, why, cap);
+    network_close(n);
+    *out = NULL;
+    return false;
+}
+
+void network_close(network *n) {
+    if (!n) return;
+    us_bus_close(n->bus);
+    free(n->inbox);
+    while (n->up.n > 0) lag_drop(&n->up);
+    while (n->down.n > 0) lag_drop(&n->down);
+    free(n);
+}
