@@ -34,7 +34,8 @@ static void print_topics(const us_network_def *d) {
 
 static void print_wheels(const us_network_def *d) {
     if (d->locomotion == US_LOCOMOTION_NONE) return;
-    printf("    moves on %d wheels, %s", (int)d->n_wheel, us_locomotion_name(d->locomotion));
+    bool is_walker = d->n_leg > 0;
+    printf("    moves on %d %s, %s", (int)(is_walker ? d->n_leg : d->n_wheel), is_walker ? "legs" : "wheels", us_locomotion_name(d->locomotion));
     if (d->max_speed > 0) printf(", at most %.6g m/s", d->max_speed);
     if (d->max_turn > 0) printf(", at most %.6g rad/s", d->max_turn);
     if (d->max_acceleration > 0) printf(", accelerates with %.6g m/s^2", d->max_acceleration);
@@ -92,6 +93,17 @@ static void json_wheels(cli_json *json, const us_spec *spec, const us_network_de
         cli_json_end(json);
     }
     cli_json_end(json);
+    if (d->n_leg > 0) {
+        cli_json_begin(json, "legs", '[');
+        for (int32_t i = 0; i < d->n_leg; i++) {
+            cli_json_begin_short(json, NULL, '{');
+            cli_json_text(json, "coxa", drive_name(spec, d->legs[i].coxa));
+            cli_json_text(json, "femur", drive_name(spec, d->legs[i].femur));
+            cli_json_text(json, "tibia", drive_name(spec, d->legs[i].tibia));
+            cli_json_end(json);
+        }
+        cli_json_end(json);
+    }
     cli_json_begin(json, "motors", '[');
     for (int32_t i = 0; i < d->n_motor; i++) {
         cli_json_begin_short(json, NULL, '{');

@@ -41,16 +41,23 @@ typedef enum us_locomotion {
     US_LOCOMOTION_SKID,       // wheels that only drive; it turns by different speeds left and right
     US_LOCOMOTION_ACKERMANN,  // some wheels steer, one turning centre on the line of those that do not
     US_LOCOMOTION_ALL_WHEEL,  // every wheel steers: any turning centre, also sideways
+    US_LOCOMOTION_TRIPOD,     // six legs, of which three stand while three swing: any turning centre, also sideways
     US_LOCOMOTION_COUNT
 } us_locomotion;
 
-US_API const char *us_locomotion_name(us_locomotion kind);  // "none", "skid", "ackermann", "all-wheel"; "?" outside
+US_API const char *us_locomotion_name(us_locomotion kind);  // "none", "skid", "ackermann", "all-wheel", "tripod"; "?" outside
 
 typedef struct us_wheel_def {
     int32_t drive;  // of the spec: the drive of the rolling joint; its command is a velocity
     int32_t steer;  // the drive of the steering joint, its command is an angle; -1: it does not steer
     double radius;  // m
 } us_wheel_def;
+
+// A leg: its coxa turns about the vertical, femur and tibia about parallel horizontal axes, with all joints at 0. The foot is the sphere of the
+// tibia's link. Lengths are measured from the model. Commands are angles.
+typedef struct us_leg_def {
+    int32_t coxa, femur, tibia;  // drives of the spec
+} us_leg_def;
 
 // One direction of the radio link, in simulated time. All 0: a perfect link.
 typedef struct us_link_model {
@@ -79,7 +86,12 @@ typedef struct us_network_def {
     double timeout;               // s: a motion command older than this stops the robot; 0: never; default 0.5
     us_locomotion locomotion;
     int32_t n_wheel;
-    const us_wheel_def *wheels;                              // of a file: as the kind needs them; an edit may have taken some away
+    const us_wheel_def *wheels;  // of a file: as the kind needs them; an edit may have taken some away
+    int32_t n_leg;
+    const us_leg_def *legs;                                  // of a tripod: six
+    double body_height;                                      // m, of the base's origin over the ground; above 0 for a tripod
+    double stance;                                           // m, of a foot from the axis of its coxa in the middle of a step; 0: coxa and femur long
+    double step_height, step_time, duty;                     // m; s of a cycle; share in which a foot stands; default 0.05, 1, 0.6
     double max_speed, max_turn;                              // m/s, rad/s: commands beyond are refused; 0: no limit
     double max_acceleration;                                 // m/s^2 with which cmd_vel is followed; 0: at once
     double track_scale;                                      // skid: the track that counts in turning, over the real one; default 1
@@ -96,8 +108,9 @@ typedef struct us_network_def {
 // namespace_, frame_prefix and base_frame are NULL: us_spec_set_network fills them in.
 US_API us_network_def us_network_def_default(void);
 // Replaces the group's definition if it has one; the links and drives that it names are there already. Texts and arrays are copied. Errors:
-// US_ERR_ARG for bad indices and a base that is no link of the group, US_ERR_VALUE for numbers out of range, wheels that do not fit the kind of
-// locomotion and a port that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too many outages (32).
+// US_ERR_ARG for bad indices and a base that is no link of the group, US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind
+// of locomotion and a port that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too many outages
+// (32).
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

@@ -106,6 +106,7 @@ typedef struct us_joint_def {
     double stiffness, rest;   // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
     double armature;          // kg m^2 or kg, rotor inertia seen at the joint
     double friction;          // N m or N, dry
+    double blockage;          // N m or N, dry friction that a fault adds; default 0
     bool has_limits;          // for joints with one coordinate
     double lower, upper;      // rad or m
     double effort, velocity;  // limits as written; 0: none given

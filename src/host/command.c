@@ -417,6 +417,31 @@ static us_status read_record(usi_command *c, const words *w, us_error *err) {
     return status;
 }
 
+// "motor:JOINT=WHAT" or "motor:JOINT=WHAT:NUMBER".
+static us_status read_fault(usi_command *c, const words *w, us_error *err) {
+    static const char *const names[] = {"ok", "dead", "weak", "blocked"};
+    const char *const usage = "write motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok, for example motor:front_left_femur=weak:0.3";
+    if (w->n != 3) return fail_usage(c->verb, err);
+    c->name = w->word[1];
+    char *joint = w->word[2] + strlen("motor:"), *what = strchr(w->word[2], '=');
+    if (strncmp(w->word[2], "motor:", strlen("motor:")) != 0 || !what || what <= joint)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "fault: \"%.80s\" names no motor", w->word[2]);
+    *what++ = 0;
+    c->other = joint;
+    char *number = strchr(what, ':');
+    if (number) *number++ = 0;
+    int32_t kind = 0;
+    while (kind < 4 && strcmp(names[kind], what) != 0) kind++;
+    if (kind == 4) return fail_unknown("fault", what, names, 4, err);
+    c->fault = (usi_fault)kind;
+    bool is_weak = c->fault == USI_FAULT_WEAK, is_blocked = c->fault == USI_FAULT_BLOCKED;
+    if (number ? !is_weak && !is_blocked : is_weak)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, usage, number ? "fault: %s takes no number" : "fault: %s needs a number", what);
+    c->n_number = number ? 1 : 0;
+    if (!number) return US_OK;
+    return is_weak ? read_number("weak", number, 0, 1, &c->number[0], err) : read_number("blocked", number, 1e-6, 1e6, &c->number[0], err);
+}
+
 static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     switch (c->verb) {
     case USI_VERB_PAUSE:
@@ -431,6 +456,7 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_RAISE:
     case USI_VERB_LOWER: return read_height(c, w, err);
     case USI_VERB_JOINT: return read_joint(c, w, err);
+    case USI_VERB_FAULT: return read_fault(c, w, err);
     default: break;
     }
     // One name.

@@ -257,6 +257,50 @@ static us_status move_object(us_spec *spec, const usi_command *c, us_error *err)
     return told(us_spec_move_link(spec, target.link, usi_new_place(holder(spec, target.link)->X_PF, c)), c->name, err);
 }
 
+// ---------------------------------------------------------------- faults
+
+us_status usi_fault_find(const us_spec *spec, const usi_command *c, int32_t *out_joint, int32_t *out_drive, us_error *err) {
+    int32_t group = find_group(spec, c->name);
+    if (group < 0 || !us_spec_view_network(spec, group)) {
+        usi_guess guess = usi_guess_start(c->name);
+        for (int32_t i = 0; i < spec->n_network; i++) usi_guess_offer(&guess, spec->group[spec->network[i].group].name);
+        char remedy[384];
+        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a robot of the scene", guess.best);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no robot \"%.100s\"", c->name);
+    }
+    usi_guess guess = usi_guess_start(c->other);
+    size_t n = c->name[0] ? strlen(c->name) + 1 : 0;
+    for (int32_t i = 0; i < spec->n_drive; i++) {
+        const us_joint_def *j = &spec->joint[spec->drive[i].joint];
+        if (j->group != group || strlen(j->name) <= n) continue;
+        // Full names begin with the robot's.
+        const char *name = j->name + n;
+        usi_guess_offer(&guess, name);
+        if (strcmp(name, c->other) != 0) continue;
+        *out_joint = spec->drive[i].joint;
+        *out_drive = i;
+        return US_OK;
+    }
+    char remedy[384];
+    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a joint with a drive; \"understudy info\" lists them",
+             guess.best);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no motor \"%.100s\"", c->name, c->other);
+}
+
+double usi_fault_blockage(const us_spec *spec, const usi_command *c, int32_t drive) {
+    if (c->fault != USI_FAULT_BLOCKED) return 0;
+    if (c->n_number > 0) return c->number[0];
+    // Fast for all that the drive itself and a fall can do: a hundred times its strength, and a tonne on a lever of 10 cm.
+    return fmax(1000, 100 * fmax(spec->drive[drive].limit, spec->joint[spec->drive[drive].joint].effort));
+}
+
+static us_status block_joint(us_spec *spec, const usi_command *c, us_error *err) {
+    int32_t joint = -1, drive = -1;
+    us_status status = usi_fault_find(spec, c, &joint, &drive, err);
+    if (!status) spec->joint[joint].blockage = usi_fault_blockage(spec, c, drive);
+    return status;
+}
+
 us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     switch (c->verb) {
     case USI_VERB_ADD: return add_object(spec, c, err);
@@ -264,8 +308,9 @@ us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     case USI_VERB_MOVE:
     case USI_VERB_RAISE:
     case USI_VERB_LOWER: return move_object(spec, c, err);
+    case USI_VERB_FAULT: return block_joint(spec, c, err);
     default:
-        return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, move, raise or lower",
+        return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, move, raise, lower or fault",
                             "the command does not change what the world is made of");
     }
 }

@@ -30,7 +30,7 @@ us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_wo
 void usi_stage_fini(usi_stage *stage);
 // Another world takes the stage: spec, model, robots and sim. On failure all is as before. It takes a reference of its own.
 us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err);
-// A command that changes the world: from `pair` to `joint` in the list of verbs. `text` is the command as it was written. A line about what came of
+// A command that changes the world: from `pair` on in the list of verbs. `text` is the command as it was written. A line about what came of
 // it goes into `reply` ("" when there is nothing to say). On failure nothing has changed.
 us_status usi_stage_apply(usi_stage *stage, const usi_command *command, const char *text, char *reply, size_t cap, us_error *err);
 
@@ -46,6 +46,9 @@ bool usi_is_edit(const usi_command *command, const usi_target *target);
 us_status usi_spec_edit(us_spec *spec, const usi_command *command, us_error *err);
 // Where `move`, `raise` and `lower` put what is at X.
 us_pose usi_new_place(us_pose X, const usi_command *command);
+// The joint of a robot that `fault` names, with its drive; and the blockage that the command wants there.
+us_status usi_fault_find(const us_spec *spec, const usi_command *command, int32_t *out_joint, int32_t *out_drive, us_error *err);
+double usi_fault_blockage(const us_spec *spec, const usi_command *command, int32_t drive);
 // All the lines of usi_world.edits in turn.
 us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "proxy/fault.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
 
@@ -180,10 +181,36 @@ static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err
     return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s", c->name, us_status_text(status)) : US_OK;
 }
 
+// A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
+static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+    int32_t joint = -1, drive = -1;
+    us_status status = usi_fault_find(stage->world->spec, c, &joint, &drive, err);
+    if (status) return status;
+    double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
+    double blockage = usi_fault_blockage(stage->world->spec, c, drive), before = stage->world->spec->joint[joint].blockage;
+    double share_before = 1;
+    status = usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
+    if (status) return status;
+    if (blockage != before) status = edit(stage, c, text, err);
+    if (status) {
+        usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share_before, NULL, NULL);
+        return status;
+    }
+    const char *name = stage->world->spec->joint[joint].name;
+    switch (c->fault) {
+    case USI_FAULT_DEAD: snprintf(reply, cap, "%s: dead", name); break;
+    case USI_FAULT_WEAK: snprintf(reply, cap, "%s: %.4g of its strength", name, share); break;
+    case USI_FAULT_BLOCKED: snprintf(reply, cap, "%s: blocked by %.4g", name, blockage); break;
+    default: snprintf(reply, cap, "%s: ok", name); break;
+    }
+    return US_OK;
+}
+
 us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
     if (cap > 0) reply[0] = 0;
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
+    if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
     usi_target target = {-1, -1, -1, false};
     us_status status = c->verb == USI_VERB_ADD ? US_OK : usi_target_find(stage->world->spec, c->name, &target, err);
     if (status) return status;

@@ -122,8 +122,8 @@ static us_status check_joint(usi_build *b, const us_joint_def *j) {
         return USI_FAIL_JOINT(b, US_ERR_VALUE, j, "write a quaternion of length 1, w first, for example 1 0 0 0",
                               "the quaternion of its start state is 0 or too long");
     }
-    const double positive[] = {j->damping, j->stiffness, j->armature, j->friction};
-    for (int i = 0; i < 4; i++) {
+    const double positive[] = {j->damping, j->stiffness, j->armature, j->friction, j->blockage};
+    for (int i = 0; i < 5; i++) {
         if (!(positive[i] >= 0 && positive[i] <= 1e15)) {
             return USI_FAIL_JOINT(b, US_ERR_VALUE, j, "write a number of 0 or more",
                                   "its damping, stiffness, armature or friction is negative or not finite");

@@ -130,11 +130,12 @@ static void fill_elements(const usi_build *b, us_model *m) {
         const us_joint_def *j = &s->joint[k];
         const usi_joint *at = &m->joint[k];
         bool is_held = at->n_q == at->n_v && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
-        for (int32_t i = 0; j->friction > 0 && i < at->n_v; i++) {
+        double friction = j->friction + j->blockage;
+        for (int32_t i = 0; friction > 0 && i < at->n_v; i++) {
             int32_t v = at->first_v + i;
-            double kp = is_held ? j->friction / STICK_WAY : 0;
-            double kd = is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : j->friction / STICK_SPEED;
-            m->element[n_element++] = (usi_element){kp, kd, -j->friction, j->friction, v, at->first_q + i, -1, 0};
+            double kp = is_held ? friction / STICK_WAY : 0;
+            double kd = is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : friction / STICK_SPEED;
+            m->element[n_element++] = (usi_element){kp, kd, -friction, friction, v, at->first_q + i, -1, 0};
         }
         if (!has_stop(j)) continue;
         double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[at->first_v] + m->armature[at->first_v]));
@@ -149,7 +150,7 @@ static void count_soft(const usi_build *b, us_model *m) {
         const us_joint_def *j = &s->joint[k];
         int32_t n = us_joint_type_n_v(j->type);
         if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
-        if (j->friction > 0) m->n_element += n;
+        if (j->friction + j->blockage > 0) m->n_element += n;
         if (has_stop(j)) m->n_stop++;
     }
 }

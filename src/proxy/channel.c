@@ -51,14 +51,14 @@ const us_message_type *usi_sample_type(us_topic_kind topic) {
 // Whether a robot has anything to tell on a topic.
 bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
     if (r->network->rate[topic] <= 0) return false;
-    bool has_wheels = r->locomotion.n_wheel > 0;
+    bool can_move = usi_can_move(r);
     switch (topic) {
     case US_TOPIC_JOINT_STATES: return r->n_joint > 0;
     case US_TOPIC_ODOM:
     case US_TOPIC_LOCOMOTOR_STATUS:
     case US_TOPIC_POSE_STATUS:
-    case US_TOPIC_NAVIGATOR_STATUS: return has_wheels;
-    case US_TOPIC_TF: return has_wheels || r->n_frame > r->n_fixed_frame;
+    case US_TOPIC_NAVIGATOR_STATUS: return can_move;
+    case US_TOPIC_TF: return can_move || r->n_frame > r->n_fixed_frame;
     case US_TOPIC_TF_STATIC: return r->n_fixed_frame > 0;
     case US_TOPIC_IMU:
     case US_TOPIC_TRUTH: return r->root.i >= 0;
@@ -70,18 +70,18 @@ bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
 }
 
 bool usi_has_command(const usi_robot *r, int32_t topic) {
-    bool has_wheels = r->locomotion.n_wheel > 0;
+    bool can_move = usi_can_move(r);
     switch ((usi_command_topic)topic) {
     case USI_COMMAND_TWIST:
     case USI_COMMAND_TWIST_STAMPED:
     case USI_COMMAND_LOCOMOTOR:
     case USI_COMMAND_POSE:
-    case USI_COMMAND_NAVIGATOR: return has_wheels;
+    case USI_COMMAND_NAVIGATOR: return can_move;
     case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
     case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:
     case USI_COMMAND_ASK_POSE:
-    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && has_wheels;
+    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && can_move;
     default: return r->n_drive > 0;
     }
 }

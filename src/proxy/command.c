@@ -54,6 +54,7 @@ static void begin_motion(inbox *in, usi_motion motion) {
     usi_robot_state *s = in->s;
     bool has_body_motion = s->motion != USI_MOTION_SCENE && s->motion != USI_MOTION_JOINTS;
     if (motion == USI_MOTION_JOINTS && has_body_motion && in->r->locomotion.n_wheel > 0) leave_body_motion(in);
+    if (motion == USI_MOTION_JOINTS) in->s->gait.is_on = 0;
     if (s->locomotor.state == 1) s->locomotor.state = 3;
     if (s->navigator.state == 1) s->navigator.state = 3;
     // Body motion begins from rest or from the last body motion.
@@ -67,6 +68,7 @@ static void begin_motion(inbox *in, usi_motion motion) {
             d[in->r->joint[in->r->wheel_joint[i]].drive].mode = USI_DRIVE_KEEP;
             if (in->r->steer_joint[i] >= 0) d[in->r->joint[in->r->steer_joint[i]].drive].mode = USI_DRIVE_KEEP;
         }
+        for (int32_t i = 0; i < 3 * in->r->gait.n_leg; i++) d[in->r->joint[in->r->leg_joint[i / 3][i % 3]].drive].mode = USI_DRIVE_KEEP;
     }
     s->motion = (int32_t)motion;
     s->motion_tick = tick_now(in);
@@ -78,12 +80,13 @@ static bool check_body(inbox *in, double vx, double vy, double wz) {
     const us_network_def *n = in->r->network;
     const double tiny = 1e-9;
     if (!isfinite(vx) || !isfinite(vy) || !isfinite(wz)) return refuse(in, "a velocity is not a finite number");
-    if (in->r->locomotion.n_wheel == 0) return refuse(in, "this robot has no <locomotion>");
+    if (!usi_can_move(in->r)) return refuse(in, "this robot has no <locomotion>");
     if (n->max_speed > 0 && hypot(vx, vy) > n->max_speed * (1 + tiny))
         return refuse(in, "speed %.4g m/s is beyond the limit of %.4g m/s", hypot(vx, vy), n->max_speed);
     if (n->max_turn > 0 && fabs(wz) > n->max_turn * (1 + tiny))
         return refuse(in, "turn rate %.4g rad/s is beyond the limit of %.4g rad/s", wz, n->max_turn);
-    if (vy != 0 && in->r->locomotion.kind != USI_LOCOMOTION_ALL_WHEEL) return refuse(in, "it cannot move sideways (linear.y = %.4g m/s)", vy);
+    bool has_side = in->r->gait.n_leg > 0 || in->r->locomotion.kind == USI_LOCOMOTION_ALL_WHEEL;
+    if (vy != 0 && !has_side) return refuse(in, "it cannot move sideways (linear.y = %.4g m/s)", vy);
     return true;
 }
 
@@ -317,7 +320,7 @@ static bool take_locomotor(inbox *in, const us_msg_locomotor_command *m) {
     usi_robot_state *s = in->s;
     const us_network_def *n = in->r->network;
     double speed = m->speed;
-    if (in->r->locomotion.n_wheel == 0) return refuse(in, "this robot has no <locomotion>");
+    if (!usi_can_move(in->r)) return refuse(in, "this robot has no <locomotion>");
     switch (m->mode) {
     case 0:
         begin_motion(in, USI_MOTION_STOP);
@@ -343,7 +346,7 @@ static bool take_locomotor(inbox *in, const us_msg_locomotor_command *m) {
     case 3:
         if (!isfinite(m->angle) || !isfinite(m->turn_rate) || m->turn_rate == 0)
             return refuse(in, "a turn needs an angle and a turn rate other than 0");
-        if (in->r->locomotion.kind == USI_LOCOMOTION_ACKERMANN) return refuse(in, "it cannot turn on the spot");
+        if (in->r->locomotion.n_wheel > 0 && in->r->locomotion.kind == USI_LOCOMOTION_ACKERMANN) return refuse(in, "it cannot turn on the spot");
         if (n->max_turn > 0 && fabs(m->turn_rate) > n->max_turn * (1 + 1e-9))
             return refuse(in, "turn rate %.4g rad/s is beyond the limit of %.4g rad/s", m->turn_rate, n->max_turn);
         begin_motion(in, USI_MOTION_TURN);
@@ -380,7 +383,7 @@ static bool take_pose(inbox *in, const us_msg_pose_estimator_command *m) {
 
 static bool take_navigator(inbox *in, const us_msg_navigator_command *m) {
     usi_robot_state *s = in->s;
-    if (in->r->locomotion.n_wheel == 0) return refuse(in, "this robot has no <locomotion>");
+    if (!usi_can_move(in->r)) return refuse(in, "this robot has no <locomotion>");
     if (m->mode == 0) {
         begin_motion(in, USI_MOTION_STOP);
         usi_robot_stop(in->r, in->sim, s);

@@ -22,6 +22,26 @@ static void read_wheels(const usi_robot *r, const us_sim *sim, double *out_q, do
     }
 }
 
+static void read_legs(const usi_robot *r, const double *q, double (*out)[3]) {
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) out[i / 3][i % 3] = q[r->joint[r->leg_joint[i / 3][i % 3]].q];
+}
+
+static void move_odometry(const usi_robot *r, usi_robot_state *s, const double body[3]) {
+    const double step = r->proxy->step;
+    usi_odometry_move(s->odom, body, step);
+    memcpy(s->odom_v, body, sizeof s->odom_v);
+    if (s->motion == USI_MOTION_ARC) s->done += hypot(body[0], body[1]) * step;
+    if (s->motion == USI_MOTION_TURN) s->done += fabs(body[2]) * step;
+}
+
+// By the feet that stand: how far the base has moved over them since the last tick.
+static void count_steps(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    double q[USI_GAIT_LEGS][3], body[3];
+    read_legs(r, us_sim_view_q(sim), q);
+    usi_gait_to_body(&r->gait, &s->gait, (const double(*)[3])q, r->proxy->step, body);
+    move_odometry(r, s, body);
+}
+
 // By the encoders: how far each wheel turned since the last tick, and where it points.
 static void count_wheels(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer) {
     const double step = r->proxy->step;
@@ -31,10 +51,7 @@ static void count_wheels(const usi_robot *r, usi_robot_state *s, const double *q
         s->wheel_q[i] = q[i];
     }
     usi_loco_to_body(&r->locomotion, turned, steer, body);
-    usi_odometry_move(s->odom, body, step);
-    memcpy(s->odom_v, body, sizeof body);
-    if (s->motion == USI_MOTION_ARC) s->done += hypot(body[0], body[1]) * step;
-    if (s->motion == USI_MOTION_TURN) s->done += fabs(body[2]) * step;
+    move_odometry(r, s, body);
 }
 
 // ---------------------------------------------------------------- what the body shall do
@@ -70,7 +87,7 @@ static void navigate(const usi_robot *r, usi_robot_state *s) {
     }
     const double *goal = s->route[s->next_route];
     usi_pursue(pose, goal[0], goal[1], s->speed, n->max_turn > 0 ? n->max_turn : 0.5, n->max_acceleration > 0 ? n->max_acceleration : DECELERATION,
-               r->locomotion.kind != USI_LOCOMOTION_ACKERMANN, s->want);
+               r->gait.n_leg > 0 || r->locomotion.kind != USI_LOCOMOTION_ACKERMANN, s->want);
 }
 
 void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
@@ -81,6 +98,7 @@ void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
         bool is_wheel = false;
         for (int32_t i = 0; i < r->locomotion.n_wheel; i++)
             is_wheel = is_wheel || r->joint[r->wheel_joint[i]].drive == k || (r->steer_joint[i] >= 0 && r->joint[r->steer_joint[i]].drive == k);
+        for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) is_wheel = is_wheel || r->joint[r->leg_joint[i / 3][i % 3]].drive == k;
         if (is_wheel) {
             d[k].mode = USI_DRIVE_KEEP;
         } else if (d[k].mode != USI_DRIVE_KEEP) {
@@ -115,13 +133,42 @@ static void watch(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int
     s->n_timeout += is_late;
 }
 
-// Wheels and steering for the body velocity, reached with the acceleration that is allowed.
-static void roll(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer, us_part_view *view) {
+// Towards the body velocity that is wanted, with the acceleration that is allowed.
+static void speed_up(const usi_robot *r, usi_robot_state *s) {
     const double step = r->proxy->step, a = r->network->max_acceleration;
     for (int i = 0; i < 3; i++) {
         // Turning has the same limit at a metre's distance.
         s->now[i] = a > 0 ? s->now[i] + clamp(s->want[i] - s->now[i], a * step) : s->want[i];
     }
+}
+
+// Legs for the body velocity. They begin where their drives were told to be, so that nothing jumps.
+static void walk(const usi_robot *r, usi_robot_state *s, us_part_view *view) {
+    const double step = r->proxy->step;
+    double q[USI_GAIT_LEGS][3];
+    if (!s->gait.is_on) {
+        for (int32_t i = 0; i < 3 * r->gait.n_leg; i++)
+            q[i / 3][i % 3] = view->drive_position[r->drive[r->joint[r->leg_joint[i / 3][i % 3]].drive].index];
+        usi_gait_start(&r->gait, &s->gait, (const double(*)[3])q);
+        memset(s->now, 0, sizeof s->now);
+    }
+    speed_up(r, s);
+    usi_gait_step(&r->gait, &s->gait, s->now, step, q);
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) {
+        const usi_robot_joint *j = &r->joint[r->leg_joint[i / 3][i % 3]];
+        int32_t index = r->drive[j->drive].index;
+        if (d[j->drive].mode != USI_DRIVE_KEEP) continue;
+        double most = j->most_speed > 0 ? j->most_speed : INFINITY;
+        view->drive_velocity[index] = clamp((q[i / 3][i % 3] - view->drive_position[index]) / step, most);
+        view->drive_position[index] = q[i / 3][i % 3];
+    }
+}
+
+// Wheels and steering for the body velocity.
+static void roll(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer, us_part_view *view) {
+    const double step = r->proxy->step;
+    speed_up(r, s);
     usi_loco_command c;
     usi_loco_to_wheels(&r->locomotion, s->now, steer, s->steer, &c);
     usi_drive_state *d = usi_drives_of(r, s);
@@ -236,17 +283,19 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
         read_wheels(r, sim, q, steer);
         count_wheels(r, s, q, steer);
     }
+    if (r->gait.n_leg > 0) count_steps(r, sim, s);
     // Nothing moves by an empty battery.
     bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
     usi_drive_state *d = usi_drives_of(r, s);
     for (int32_t k = 0; k < r->n_drive; k++) {
         d[k].v_before = us_sim_view_v(sim)[r->joint[r->drive[k].joint].v];
-        view->drive_share[r->drive[k].index] = d[k].is_off || is_empty ? 0 : 1;
+        view->drive_share[r->drive[k].index] = d[k].is_off || is_empty ? 0 : 1 - d[k].lost;
     }
     watch(r, sim, s, tick);
     if (s->motion == USI_MOTION_SCENE) return;
     if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) drive_far(r, s);
     if (s->motion == USI_MOTION_NAVIGATE) navigate(r, s);
     if (s->motion != USI_MOTION_JOINTS && r->locomotion.n_wheel > 0) roll(r, s, q, steer, view);
+    if (s->motion != USI_MOTION_JOINTS && r->gait.n_leg > 0) walk(r, s, view);
     run_drives(r, sim, s, tick, view);
 }

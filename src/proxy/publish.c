@@ -171,7 +171,7 @@ static void odometry_covariance(double *pose, double *twist) {
 
 static void tell_odom(pen *w) {
     const usi_robot *r = w->r;
-    if (r->locomotion.n_wheel == 0) return;
+    if (!usi_can_move(r)) return;
     us_msg_odometry m = {0};
     head(w, &m.header, r->odom_frame);
     m.child_frame_id = text(r->base_frame);
@@ -201,13 +201,13 @@ static void tell_truth(pen *w) {
 
 static void tell_frames(pen *w, bool is_fixed) {
     const usi_robot *r = w->r;
-    int32_t n = is_fixed ? r->n_fixed_frame : r->n_frame - r->n_fixed_frame + (r->locomotion.n_wheel > 0);
+    int32_t n = is_fixed ? r->n_fixed_frame : r->n_frame - r->n_fixed_frame + usi_can_move(r);
     if (n == 0) return;
     us_msg_tf_message m = {0};
     TAKE(w, m.transforms, n);
     if (m.transforms._length == 0) return;
     int32_t k = 0;
-    if (!is_fixed && r->locomotion.n_wheel > 0) {
+    if (!is_fixed && usi_can_move(r)) {
         us_pose X = us_pose_identity();
         X.p = us_vec3_make(w->s->odom[0], w->s->odom[1], 0);
         X.q = (us_quat){cos(0.5 * w->s->odom[2]), 0, 0, sin(0.5 * w->s->odom[2])};
@@ -287,19 +287,21 @@ static void tell_diagnostics(pen *w) {
     const usi_robot_state *s = w->s;
     const usi_robot *r = w->r;
     const double step = w->p->step;
-    enum { N_VALUE = 10, TEXT = 200 };
+    enum { N_VALUE = 10, TEXT = 200, FAULTS = 1024 };
     us_msg_diagnostic_array m = {0};
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
-    char buf[N_VALUE][TEXT], name[128];
+    char buf[N_VALUE][TEXT], faults[FAULTS], name[128];
+    int32_t n_fault = usi_robot_list_faults(r, s, faults, sizeof faults);
     // A refusal is a matter for the operator for ten seconds.
     double age = s->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - s->refused_tick) * step;
     int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);
     bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
     snprintf(name, sizeof name, "%s: commands", r->name[0] ? r->name : "robot");
-    status.level = is_empty ? 2 : age < 10 || n_dropped > 0 ? 1 : 0;
+    status.level = is_empty || n_fault > 0 ? 2 : age < 10 || n_dropped > 0 ? 1 : 0;
     status.name = name;
     status.message = is_empty        ? text("the battery is empty")
+                     : n_fault > 0   ? text("drives have faults")
                      : age < 10      ? text(s->refusal)
                      : n_dropped > 0 ? text("commands came too fast and were dropped")
                                      : text("ok");
@@ -315,6 +317,7 @@ static void tell_diagnostics(pen *w) {
     add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
     add_value(&status, "downlink lost", buf[7], TEXT, "%lld", (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
     add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
+    status.values._buffer[status.values._length++] = (us_msg_key_value){text("faults"), n_fault > 0 ? faults : text("none")};
     head(w, &m.header, "");
     m.status._buffer = &status;
     m.status._length = m.status._maximum = 1;
@@ -359,7 +362,7 @@ static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
                                    .turn_rate = s->odom_v[2],
                                    .distance = s->done};
     head(w, &m->header, w->r->base_frame);
-    return w->r->locomotion.n_wheel > 0;
+    return usi_can_move(w->r);
 }
 
 static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
@@ -374,7 +377,7 @@ static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
     m->twist.twist.linear.y = s->odom_v[1];
     m->twist.twist.angular.z = s->odom_v[2];
     odometry_covariance(m->pose.covariance, m->twist.covariance);
-    return w->r->locomotion.n_wheel > 0;
+    return usi_can_move(w->r);
 }
 
 static bool make_navigator(pen *w, us_msg_navigator_status *m) {
@@ -385,7 +388,7 @@ static bool make_navigator(pen *w, us_msg_navigator_status *m) {
     usi_odometry_compose(s->pose_offset, s->odom, pose);
     if (s->next_route < s->n_route) m->distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
     head(w, &m->header, "map");
-    return w->r->locomotion.n_wheel > 0;
+    return usi_can_move(w->r);
 }
 
 static void tell_motors(pen *w) {

@@ -37,6 +37,20 @@ static bool has_same_wheels(const usi_robot *a, const usi_robot *b) {
     return true;
 }
 
+static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
+    const us_network_def *x = a->network, *y = b->network;
+    if (x->n_leg != y->n_leg || x->body_height != y->body_height || x->stance != y->stance || x->step_height != y->step_height ||
+        x->step_time != y->step_time || x->duty != y->duty)
+        return false;
+    for (int32_t i = 0; i < x->n_leg; i++) {
+        const us_leg_def *v = &x->legs[i], *w = &y->legs[i];
+        if (own_drive(a, v->coxa) != own_drive(b, w->coxa) || own_drive(a, v->femur) != own_drive(b, w->femur) ||
+            own_drive(a, v->tibia) != own_drive(b, w->tibia))
+            return false;
+    }
+    return true;
+}
+
 static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->network, *y = b->network;
     if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor) return false;
@@ -55,7 +69,7 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn && x->max_acceleration == y->max_acceleration;
     same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle && x->battery_voltage == y->battery_voltage;
     same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink);
-    return same && has_same_wheels(a, b) && has_same_motors(a, b);
+    return same && has_same_wheels(a, b) && has_same_legs(a, b) && has_same_motors(a, b);
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {

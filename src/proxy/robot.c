@@ -1,4 +1,4 @@
-// From the spec to robots: which joints, drives, wheels and frames each has, and where its state stands.
+// From the spec to robots: which joints, drives, wheels, legs and frames each has, and where its state stands.
 #include "proxy/robot.h"
 
 #include <math.h>
@@ -150,7 +150,7 @@ static int32_t joint_of_drive(const usi_robot *r, int32_t drive) {
 // the left (+y) for a joint that rolls forward with a positive velocity, the steering axis points up.
 static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_error *err) {
     const us_network_def *n = r->network;
-    if (n->locomotion == US_LOCOMOTION_NONE) return US_OK;
+    if (n->n_wheel == 0) return US_OK;
     char element[128];
     snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
     us_place place = {n->file, n->line, 0, element};
@@ -187,6 +187,91 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
         }
     }
     l->n_wheel = n->n_wheel;
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- legs
+
+// The sphere of a link that collides, in the base's frame at q = 0; NULL when there is none.
+static const us_shape_def *find_foot(const us_spec *spec, int32_t link) {
+    for (int32_t i = 0; i < us_spec_get_counts(spec).n_shape; i++) {
+        const us_shape_def *s = us_spec_view_shape(spec, i);
+        if (s->link == link && s->is_collision && s->kind == US_SHAPE_SPHERE) return s;
+    }
+    return NULL;
+}
+
+// Measures a leg with its joints at 0, from the frames of its joints in the base's: NULL when it is built as a leg must be, or what is wrong with it.
+// Parts that are off by less than a tenth of a millimetre or a thousandth of a radian are as they must be.
+static const char *measure_leg(const us_network_def *n, const us_pose X_BF[3], const us_vec3 axis[3], us_vec3 foot, usi_leg *out) {
+    const double length = 1e-4, angle = 1e-3;
+    us_vec3 hip = X_BF[0].p, femur = X_BF[1].p, knee = X_BF[2].p;
+    if (fabs(axis[0].z) < 1 - angle * angle) return "the axis of its coxa is not vertical";
+    out->heading = atan2(femur.y - hip.y, femur.x - hip.x);
+    us_vec3 along = us_vec3_make(cos(out->heading), sin(out->heading), 0), across = us_vec3_make(-along.y, along.x, 0);
+    out->coxa = us_vec3_dot(us_vec3_sub(femur, hip), along);
+    if (out->coxa < length) return "its femur begins at the axis of the coxa, so that it has no direction";
+    for (int i = 1; i < 3; i++) {
+        if (fabs(us_vec3_dot(axis[i], across)) < 1 - angle * angle) return "the axes of its femur and tibia are not square to the leg and level";
+    }
+    us_vec3 upper = us_vec3_sub(knee, femur), lower = us_vec3_sub(foot, knee);
+    double ur = us_vec3_dot(upper, along), lr = us_vec3_dot(lower, along);
+    if (fabs(us_vec3_dot(us_vec3_sub(foot, femur), across)) > length) return "its foot is not in the plane of the leg";
+    out->femur = hypot(ur, upper.z), out->tibia = hypot(lr, lower.z);
+    if (out->femur < length || out->tibia < length) return "its femur or tibia has no length";
+    out->femur_zero = atan2(upper.z, ur), out->tibia_zero = atan2(lower.z, lr);
+    out->hip[0] = hip.x, out->hip[1] = hip.y, out->hip[2] = femur.z;
+    // To the left about z is positive; upwards is against `across`, which is to the left of the leg.
+    out->sign[0] = axis[0].z < 0 ? -1 : 1;
+    for (int i = 1; i < 3; i++) out->sign[i] = us_vec3_dot(axis[i], across) < 0 ? 1 : -1;
+    double stance = n->stance > 0 ? n->stance : out->coxa + out->femur;
+    out->neutral[0] = hip.x + stance * along.x, out->neutral[1] = hip.y + stance * along.y;
+    return NULL;
+}
+
+static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_error *err) {
+    const us_network_def *n = r->network;
+    char element[128];
+    snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
+    us_place place = {n->file, n->line, 0, element};
+    usi_gait *g = &r->gait;
+    if (n->n_leg != USI_GAIT_LEGS) return US_OK;
+    *g = (usi_gait){.step_height = n->step_height, .period = n->step_time, .duty = n->duty};
+    us_pose X_BW = us_pose_inverse(X_WB[r->base.i]);
+    for (int32_t i = 0; i < n->n_leg; i++) {
+        const int32_t drives[3] = {n->legs[i].coxa, n->legs[i].femur, n->legs[i].tibia};
+        us_pose X_BF[3];
+        us_vec3 axis[3];
+        const us_joint_def *j = NULL;
+        usi_leg *leg = &g->leg[i];
+        for (int k = 0; k < 3; k++) {
+            r->leg_joint[i][k] = joint_of_drive(r, drives[k]);
+            if (r->leg_joint[i][k] < 0)
+                return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot", "leg %d has a drive of another robot",
+                                    (int)i + 1);
+            j = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, drives[k])->joint);
+            if (j->parent == US_WORLD) return us_error_set(err, US_ERR_TREE, &place, "hang it on the body", "leg %d hangs on the world", (int)i + 1);
+            X_BF[k] = us_pose_mul(us_pose_mul(X_BW, X_WB[j->parent]), j->X_PF);
+            axis[k] = us_vec3_scale(1 / us_vec3_norm(j->axis), us_quat_rotate(X_BF[k].q, j->axis));
+            leg->lower[k] = r->joint[r->leg_joint[i][k]].lower, leg->upper[k] = r->joint[r->leg_joint[i][k]].upper;
+        }
+        const us_shape_def *foot = find_foot(p->spec, j->child);
+        if (!foot)
+            return us_error_set(err, US_ERR_VALUE, &place, "give it a collision sphere", "leg %d: the link \"%.100s\" has no round foot", (int)i + 1,
+                                us_spec_view_link(p->spec, j->child)->name);
+        const char *wrong = measure_leg(n, X_BF, axis, us_pose_point(us_pose_mul(X_BW, X_WB[j->child]), foot->X_BG.p), leg);
+        if (wrong) return us_error_set(err, US_ERR_VALUE, &place, "build it as docs/scene-file.md says of <leg>", "leg %d: %s", (int)i + 1, wrong);
+        double ground = foot->size[0] - n->body_height, at[3] = {leg->neutral[0], leg->neutral[1], ground}, q[3];
+        if (i > 0 && fabs(ground - g->ground) > 1e-6)
+            return us_error_set(err, US_ERR_VALUE, &place, "give all feet one radius", "leg %d: its foot is larger or smaller than the first one",
+                                (int)i + 1);
+        g->ground = ground;
+        if (!usi_leg_reach(leg, at, q))
+            return us_error_set(err, US_ERR_VALUE, &place, "choose another body-height or stance", "leg %d does not reach the ground where it stands",
+                                (int)i + 1);
+    }
+    g->n_leg = n->n_leg;
+    usi_gait_pair_up(g);
     return US_OK;
 }
 
@@ -233,6 +318,9 @@ void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) 
         s->wheel_q[i] = q[r->joint[r->wheel_joint[i]].q];
         if (r->steer_joint[i] >= 0) s->steer[i] = q[r->joint[r->steer_joint[i]].q];
     }
+    double legs[USI_GAIT_LEGS][3];
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) legs[i / 3][i % 3] = q[r->joint[r->leg_joint[i / 3][i % 3]].q];
+    if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
     if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
 }
 
@@ -247,6 +335,7 @@ static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_p
     us_status status = make_joints(p, r, group);
     if (!status) status = make_frames(p, r, group);
     if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
+    if (!status && r->root.i >= 0) status = make_legs(p, r, X_WB, err);
     if (status) return status;
     lay_out(r, p->state_size);
     p->state_size += r->state_size;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
+#include "kincontrol/gait.h"
 #include "kincontrol/locomotion.h"
 #include "kincontrol/odometry.h"
 #include "kincontrol/trapezoid.h"
@@ -95,6 +96,8 @@ typedef struct usi_robot {
     int32_t n_joint, n_drive, n_frame, n_fixed_frame;
     usi_locomotion locomotion;                                       // n_wheel 0: none
     int32_t wheel_joint[USI_MAX_WHEEL], steer_joint[USI_MAX_WHEEL];  // of the robot
+    usi_gait gait;                                                   // n_leg 0: none
+    int32_t leg_joint[USI_GAIT_LEGS][3];                             // of the robot
     // Where its state stands in the part's, and how large the parts of that are.
     size_t state_at, state_size, drives_at, times_at, positions_at, velocities_at, uplink_at;
     // The outside.
@@ -142,6 +145,7 @@ typedef struct usi_drive_state {
     int32_t is_off;                // it has no power
     int32_t is_lasting, reserved;  // a velocity that need not be renewed
     double v_before;               // rad/s, for the acceleration in telemetry
+    double lost;                   // share of its strength that a fault has taken: 0 none, 1 all
 } usi_drive_state;
 
 // Of the services: number of the last command, how it fares, and why it was refused.
@@ -163,7 +167,8 @@ typedef struct usi_robot_state {
     double wheel_q[USI_MAX_WHEEL];     // rad, in the tick before
     double wheel_goal[USI_MAX_WHEEL];  // rad: where a wheel should be by now
     double steer[USI_MAX_WHEEL];       // rad, last commanded
-    double energy;                     // J taken from the battery
+    usi_gait_state gait;
+    double energy;  // J taken from the battery
     int64_t trajectory_tick;
     int32_t motion;  // usi_motion
     int32_t n_route, next_route;
@@ -172,6 +177,9 @@ typedef struct usi_robot_state {
     char refusal[USI_REFUSAL_MAX];
     usi_link_head uplink;
 } usi_robot_state;
+
+// Whether it follows a velocity of its body.
+static inline bool usi_can_move(const usi_robot *r) { return r->locomotion.n_wheel > 0 || r->gait.n_leg > 0; }
 
 // The arrays behind it.
 static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) { return (usi_drive_state *)(void *)((char *)s + r->drives_at); }
@@ -281,6 +289,9 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
                          int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
+
+// fault.c: the faults of a robot's drives as a list, "front_left_femur dead, ..."; what does not fit is left off. How many there are.
+int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
 
 // Whether a sample with this rate (Hz) is due at a tick.
 bool usi_is_due(double rate, double step, int64_t tick);

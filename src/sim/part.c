@@ -53,4 +53,6 @@ us_status usi_run_parts(us_sim *s) {
     return US_OK;
 }
 
+void *usi_sim_part(us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }
+
 const void *us_sim_view_part(const us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }

@@ -131,6 +131,8 @@ void usi_carry_over(us_sim *s);
 us_status usi_run_parts(us_sim *s);
 // Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.
 us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err);
+// A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
+void *usi_sim_part(us_sim *sim, int32_t part);
 // Their states at the start.
 void usi_start_parts(us_sim *s);
 

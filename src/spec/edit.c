@@ -164,13 +164,14 @@ static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
     return true;
 }
 
-// A robot on the network goes with its group. It loses the wheels and motors whose drives go: what is left still has an interface.
+// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go: what is left still has an interface.
 static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     // The spec's own copies, which may be changed.
     us_wheel_def *wheels = (us_wheel_def *)d->wheels;
     us_motor_def *motors = (us_motor_def *)d->motors;
-    int32_t n_wheel = 0, n_motor = 0;
+    us_leg_def *legs = (us_leg_def *)d->legs;
+    int32_t n_wheel = 0, n_leg = 0, n_motor = 0;
     for (int32_t i = 0; i < d->n_wheel; i++) {
         us_wheel_def w = wheels[i];
         if (is_gone(p->drive, s->n_drive, w.drive)) continue;
@@ -178,14 +179,24 @@ static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
         w.steer = moved(p->drive, s->n_drive, w.steer);
         wheels[n_wheel++] = w;
     }
+    for (int32_t i = 0; i < d->n_leg; i++) {
+        us_leg_def l = legs[i];
+        if (is_gone(p->drive, s->n_drive, l.coxa) || is_gone(p->drive, s->n_drive, l.femur) || is_gone(p->drive, s->n_drive, l.tibia)) continue;
+        l.coxa = moved(p->drive, s->n_drive, l.coxa);
+        l.femur = moved(p->drive, s->n_drive, l.femur);
+        l.tibia = moved(p->drive, s->n_drive, l.tibia);
+        legs[n_leg++] = l;
+    }
     for (int32_t i = 0; i < d->n_motor; i++) {
         us_motor_def m = motors[i];
         if (is_gone(p->drive, s->n_drive, m.drive)) continue;
         m.drive = moved(p->drive, s->n_drive, m.drive);
         motors[n_motor++] = m;
     }
-    d->n_wheel = n_wheel, d->n_motor = n_motor;
-    if (n_wheel == 0) d->locomotion = US_LOCOMOTION_NONE;
+    // A gait of six legs is none for five.
+    bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD, can_move = is_tripod ? n_leg == USI_LEG_COUNT : n_wheel > 0;
+    d->n_wheel = n_wheel, d->n_leg = can_move ? n_leg : 0, d->n_motor = n_motor;
+    if (!can_move) d->locomotion = US_LOCOMOTION_NONE;
     d->group = moved(p->group, s->n_group, d->group);
     return true;
 }

@@ -18,12 +18,13 @@ const char *us_topic_kind_name(us_topic_kind kind) {
 }
 
 const char *us_locomotion_name(us_locomotion kind) {
-    static const char *const names[] = {"none", "skid", "ackermann", "all-wheel"};
+    static const char *const names[] = {"none", "skid", "ackermann", "all-wheel", "tripod"};
     return (unsigned)kind < (unsigned)US_LOCOMOTION_COUNT ? names[kind] : "?";
 }
 
 us_network_def us_network_def_default(void) {
     us_network_def d = {.group = -1, .node = "driver", .timeout = 0.5, .track_scale = 1, .battery_voltage = 24, .motor_rate = 25};
+    d.step_height = 0.05, d.step_time = 1, d.duty = 0.6;
 #define TOPIC_RATE(code, name, hertz) d.rate[code] = (hertz);
     US_TOPIC_LIST(TOPIC_RATE)
 #undef TOPIC_RATE
@@ -86,9 +87,9 @@ static bool is_good_link(const us_link_model *l) {
 }
 
 static us_status check_arrays(const us_network_def *d) {
-    if (d->n_wheel < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
+    if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
     if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
-    if ((d->n_wheel && !d->wheels) || (d->n_motor && !d->motors)) return US_ERR_ARG;
+    if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
     if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages)) return US_ERR_ARG;
     return US_OK;
 }
@@ -103,6 +104,8 @@ static us_status check_numbers(const us_network_def *d) {
         if (!is_at_least_0(d->rate[i])) return US_ERR_VALUE;
     }
     if (d->battery_capacity > 0 && d->battery_voltage == 0) return US_ERR_VALUE;
+    if (!is_at_least_0(d->body_height) || !is_at_least_0(d->stance) || !is_at_least_0(d->step_height)) return US_ERR_VALUE;
+    if (!(d->step_time > 0) || !isfinite(d->step_time) || !(d->duty > 0.5 && d->duty < 1)) return US_ERR_VALUE;
     if (!isfinite(d->track_scale) || d->track_scale <= 0) return US_ERR_VALUE;
     if (d->motor_port < 0 || d->motor_port > 65535) return US_ERR_VALUE;
     return is_good_link(&d->uplink) && is_good_link(&d->downlink) ? US_OK : US_ERR_VALUE;
@@ -122,7 +125,26 @@ static us_status check_wheels(const us_spec *spec, const us_network_def *d) {
     return usi_wheels_fit(d->locomotion, d->n_wheel, n_steer) ? US_OK : US_ERR_VALUE;
 }
 
+// Six legs and a height to stand at, and no joint twice.
+static us_status check_legs(const us_spec *spec, const us_network_def *d) {
+    int32_t used[3 * USI_LEG_COUNT], n_used = 0;
+    if (d->locomotion != US_LOCOMOTION_TRIPOD) return d->n_leg == 0 ? US_OK : US_ERR_VALUE;
+    if (d->n_leg != USI_LEG_COUNT || d->body_height == 0) return US_ERR_VALUE;
+    for (int32_t i = 0; i < d->n_leg; i++) {
+        const int32_t drives[3] = {d->legs[i].coxa, d->legs[i].femur, d->legs[i].tibia};
+        for (int k = 0; k < 3; k++) {
+            if (!us_spec_view_drive(spec, drives[k])) return US_ERR_ARG;
+            for (int32_t j = 0; j < n_used; j++) {
+                if (used[j] == drives[k]) return US_ERR_VALUE;
+            }
+            used[n_used++] = drives[k];
+        }
+    }
+    return US_OK;
+}
+
 bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer) {
+    if (kind == US_LOCOMOTION_TRIPOD) return n_wheel == 0;
     if (kind == US_LOCOMOTION_SKID) return n_wheel >= 2 && n_steer == 0;
     if (kind == US_LOCOMOTION_ACKERMANN) return n_steer >= 1 && n_steer < n_wheel;
     return n_wheel >= 2 && n_steer == n_wheel;
@@ -209,14 +231,15 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 }
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
-    void *wheels = NULL, *motors = NULL, *up = NULL, *down = NULL;
+    void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) && keep_text(arena, &d->node) &&
               keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
+    ok = ok && keep_array(arena, d->legs, d->n_leg, sizeof *d->legs, &legs);
     ok = ok && keep_array(arena, d->motors, d->n_motor, sizeof *d->motors, &motors);
     ok = ok && keep_array(arena, d->uplink.outages, 2 * d->uplink.n_outage, sizeof(double), &up);
     ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
-    d->wheels = wheels, d->motors = motors;
+    d->wheels = wheels, d->legs = legs, d->motors = motors;
     d->uplink.outages = up, d->downlink.outages = down;
     return ok;
 }
@@ -240,6 +263,7 @@ us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
     us_status status = check_arrays(&d);
     if (!status) status = check_numbers(&d);
     if (!status) status = check_wheels(spec, &d);
+    if (!status) status = check_legs(spec, &d);
     if (!status) status = check_motors(spec, &d);
     if (!status) status = fill_in(spec, &d, &texts);
     if (!status) status = check_others(spec, &d);

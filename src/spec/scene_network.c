@@ -189,6 +189,72 @@ static us_status read_wheel(usi_reader *r, const usi_scene_group *group, const x
     return status;
 }
 
+// The drive of a joint of a leg, which turns and holds an angle: `used` are those of the legs before, and of this one.
+static us_status find_leg_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *used,
+                                int32_t *n_used) {
+    int32_t drive = -1;
+    us_status status = find_drive(r, group, node, attribute, &drive);
+    if (status) return status;
+    const us_drive_def *d = us_spec_view_drive(r->spec, drive);
+    us_joint_type type = us_spec_view_joint(r->spec, d->joint)->type;
+    const char *name = usi_xml_attr(node, attribute);
+    if (type != US_JOINT_REVOLUTE && type != US_JOINT_CONTINUOUS) {
+        return usi_fail(r, US_ERR_VALUE, node, "name a revolute or continuous joint", "%s: \"%.100s\" is a %s joint", attribute, name,
+                        us_joint_type_name(type));
+    }
+    for (int32_t i = 0; i < *n_used; i++) {
+        if (used[i] != drive) continue;
+        return usi_fail(r, US_ERR_NAME, node, "name each joint once", "%s: the joint \"%.100s\" is named before", attribute, name);
+    }
+    used[(*n_used)++] = drive;
+    if (d->kp > 0) return US_OK;
+    return usi_warn(r, node, "give the drive a kp", "%s: the drive of \"%.100s\" has no kp: it follows no angle", attribute, name);
+}
+
+// <leg>s and what only walkers have.
+static us_status read_legs(usi_reader *r, const usi_scene_group *group, const xmlNode *node, us_network_def *d) {
+    static const char *const own[] = {"body-height", "stance", "step-height", "step-time", "duty"};
+    const xmlNode *wheel = usi_xml_child(node, "wheel"), *leg = usi_xml_child(node, "leg");
+    bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD;
+    for (size_t i = 0; i < sizeof own / sizeof *own && !is_tripod; i++) {
+        if (usi_xml_attr(node, own[i]))
+            return usi_fail(r, US_ERR_VALUE, node, "remove it, or write type=\"tripod\"", "%s: wheels do not step", own[i]);
+    }
+    if (!is_tripod && leg) return usi_fail(r, US_ERR_VALUE, leg, "write type=\"tripod\", or wheels", "a robot on wheels has no legs");
+    if (!is_tripod) return US_OK;
+    if (wheel) return usi_fail(r, US_ERR_VALUE, wheel, "remove it, or write another type", "a tripod has no wheels");
+    usi_look look = usi_look_at(node);
+    us_status status = usi_look_positive(r, &look, "body-height", USI_LENGTH, true, &d->body_height);
+    if (!status) status = usi_look_positive(r, &look, "stance", USI_LENGTH, true, &d->stance);
+    if (!status) status = usi_look_positive(r, &look, "step-height", USI_LENGTH, true, &d->step_height);
+    if (!status) status = usi_look_positive(r, &look, "step-time", USI_TIME, true, &d->step_time);
+    if (!status) status = usi_look_positive(r, &look, "duty", USI_PLAIN, true, &d->duty);
+    if (status) return status;
+    if (d->body_height == 0) {
+        return usi_fail(r, US_ERR_SCHEMA, node, "write how high its base's origin is over the ground: body-height=\"0.2 m\"",
+                        "body-height is missing");
+    }
+    if (d->duty <= 0.5 || d->duty >= 1) {
+        return usi_fail(r, US_ERR_VALUE, node, "write a number above 0.5 and below 1: 0.6 lets all six feet stand for a fifth of the time",
+                        "duty: with %g a tripod would not stand before the other one lifts", d->duty);
+    }
+    us_leg_def *legs = usi_reader_alloc(r, USI_LEG_COUNT * sizeof *legs);
+    if (!legs) return usi_fail_memory(r);
+    int32_t used[3 * USI_LEG_COUNT], n_used = 0, n = 0;
+    for (; leg; leg = usi_xml_next(leg, "leg"), n++) {
+        if (n >= USI_LEG_COUNT) continue;
+        status = find_leg_drive(r, group, leg, "coxa", used, &n_used);
+        if (!status) status = find_leg_drive(r, group, leg, "femur", used, &n_used);
+        if (!status) status = find_leg_drive(r, group, leg, "tibia", used, &n_used);
+        if (status) return status;
+        legs[n] = (us_leg_def){used[n_used - 3], used[n_used - 2], used[n_used - 1]};
+    }
+    if (n != USI_LEG_COUNT) return usi_fail(r, US_ERR_VALUE, node, "write six <leg>", "tripod: there are %d legs", (int)n);
+    d->legs = legs;
+    d->n_leg = n;
+    return US_OK;
+}
+
 static us_status read_locomotion(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
     const xmlNode *node = NULL;
     us_status status = find_one(r, group->node, "locomotion", &node);
@@ -203,8 +269,12 @@ static us_status read_locomotion(usi_reader *r, const usi_scene_group *group, us
     d->locomotion = US_LOCOMOTION_SKID;
     while (d->locomotion + 1 < US_LOCOMOTION_COUNT && strcmp(us_locomotion_name(d->locomotion), type) != 0) d->locomotion++;
     if (usi_xml_attr(node, "track-scale") && d->locomotion != US_LOCOMOTION_SKID) {
-        return usi_fail(r, US_ERR_VALUE, node, "remove it", "track-scale: wheels that steer do not slip sideways");
+        return usi_fail(r, US_ERR_VALUE, node, "remove it",
+                        d->locomotion == US_LOCOMOTION_TRIPOD ? "track-scale: feet do not slip"
+                                                              : "track-scale: wheels that steer do not slip sideways");
     }
+    status = read_legs(r, group, node, d);
+    if (status) return status;
     int32_t n = 0, n_steer = 0;
     for (const xmlNode *w = usi_xml_child(node, "wheel"); w; w = usi_xml_next(w, "wheel")) n++;
     us_wheel_def *wheels = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *wheels);

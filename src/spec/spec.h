@@ -51,6 +51,8 @@ bool usi_is_ros_name(const char *text, bool allows_slash);
 void usi_ros_name_make(const char *text, char *out, size_t cap);
 bool usi_is_frame_prefix(const char *text);
 bool usi_is_motor_name(const char *text);
+// Legs of a tripod gait.
+enum { USI_LEG_COUNT = 6 };
 // Whether a robot with so many wheels, n_steer of them steered, can move in this way (not US_LOCOMOTION_NONE).
 bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
 // The link of a group that hangs on no other link of it, or -1.

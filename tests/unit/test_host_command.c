@@ -85,6 +85,19 @@ static void commands_about_the_world_are_read(void **state) {
     assert_true(c.number[0] == 0.1);
     parse("joint k10/front_left_steer 0.3 -1");
     assert_int_equal(c.n_number, 2);
+    parse("fault k10 motor:front_left_steer=dead");
+    assert_string_equal(c.name, "k10");
+    assert_string_equal(c.other, "front_left_steer");
+    assert_int_equal(c.fault, USI_FAULT_DEAD);
+    parse("fault k10 motor:front_left_steer=weak:0.3");
+    assert_int_equal(c.fault, USI_FAULT_WEAK);
+    assert_true(c.n_number == 1 && c.number[0] == 0.3);
+    parse("fault k10 motor:front_left_steer=blocked");
+    assert_true(c.fault == USI_FAULT_BLOCKED && c.n_number == 0);
+    parse("fault k10 motor:front_left_steer=blocked:5");
+    assert_true(c.fault == USI_FAULT_BLOCKED && c.number[0] == 5);
+    parse("fault \"old rover\" motor:arm=ok");
+    assert_int_equal(c.fault, USI_FAULT_NONE);
     parse("remove steinbl\xc3\xb6"
           "cke");
     assert_string_equal(c.name, "steinbl\xc3\xb6"
@@ -133,6 +146,20 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"step 1.5", US_ERR_VALUE, "whole number"},
         {"step 1e9", US_ERR_VALUE, "out of range"},
         {"step ten", US_ERR_VALUE, "is not a finite number"},
+        {"fault k10", US_ERR_SYNTAX, "fault ROBOT motor:JOINT"},
+        {"fault k10 motor:a=dead motor:b=dead", US_ERR_SYNTAX, "fault ROBOT motor:JOINT"},
+        {"fault k10 wheel=dead", US_ERR_SYNTAX, "names no motor"},
+        {"fault k10 motor:wheel", US_ERR_SYNTAX, "names no motor"},
+        {"fault k10 motor:=dead", US_ERR_SYNTAX, "names no motor"},
+        {"fault k10 moto=r:dead", US_ERR_SYNTAX, "names no motor"},
+        {"fault k10 motor:wheel=daed", US_ERR_NAME, "did you mean \"dead\"?"},
+        {"fault k10 motor:wheel=", US_ERR_NAME, "known:"},
+        {"fault k10 motor:wheel=weak", US_ERR_SYNTAX, "weak needs a number"},
+        {"fault k10 motor:wheel=weak:1.5", US_ERR_VALUE, "out of range"},
+        {"fault k10 motor:wheel=dead:1", US_ERR_SYNTAX, "dead takes no number"},
+        {"fault k10 motor:wheel=ok:1", US_ERR_SYNTAX, "ok takes no number"},
+        {"fault k10 motor:wheel=blocked:0", US_ERR_VALUE, "out of range"},
+        {"fault k10 motor:wheel=blocked:nan", US_ERR_VALUE, "finite"},
         {"rate", US_ERR_SYNTAX, "rate real"},
         {"rate 0", US_ERR_VALUE, "rate max"},
         {"rate -2", US_ERR_VALUE, "rate max"},

@@ -158,7 +158,7 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
     const char *const wheels[US_LOCOMOTION_COUNT] = {NULL, "<wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>",
                                                      "<wheel drive='left' radius='1'/><wheel drive='front' steer='steer' radius='1'/>",
                                                      "<wheel drive='left' steer='right' radius='1'/><wheel drive='front' steer='steer' radius='1'/>"};
-    for (int i = 1; i < US_LOCOMOTION_COUNT; i++) {
+    for (int i = 1; i < US_LOCOMOTION_TRIPOD; i++) {
         char inside[400];
         snprintf(inside, sizeof inside, "<locomotion type='%s'>%s</locomotion>", us_locomotion_name((us_locomotion)i), wheels[i]);
         us_spec *spec = load_cart(inside);
@@ -169,6 +169,66 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
     }
     assert_string_equal(us_topic_kind_name(US_TOPIC_COUNT), "?");
     assert_string_equal(us_locomotion_name(US_LOCOMOTION_COUNT), "?");
+}
+
+// The walker of models/ with a drive for each joint, and `how` among the attributes of its <locomotion>.
+static us_spec *load_walker(const char *how) {
+    static const char *const legs[] = {"front_left", "middle_left", "rear_left", "front_right", "middle_right", "rear_right"};
+    char text[8000];
+    int n = snprintf(text, sizeof text, "<scene version='1'><robot name='six' file='../../../models/hexapod.urdf' base='floating'>");
+    for (int i = 0; i < 18; i++) {
+        static const char *const parts[] = {"coxa", "femur", "tibia"};
+        n += snprintf(text + n, sizeof text - (size_t)n, "<drive joint='%s_%s' kp='%d' kd='1'/>", legs[i / 3], parts[i % 3], i != 17);
+    }
+    n += snprintf(text + n, sizeof text - (size_t)n, "<locomotion type='tripod' %s>", how);
+    for (int i = 0; i < 6; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "<leg coxa='%s_coxa' femur='%s_femur' tibia='%s_tibia'/>", legs[i], legs[i], legs[i]);
+    n += snprintf(text + n, sizeof text - (size_t)n, "</locomotion></robot></scene>");
+    assert_true(n > 0 && n < (int)sizeof text);
+    return load(text);
+}
+
+static void six_legs_make_a_tripod(void **state) {
+    (void)state;
+    us_spec *spec = load_walker("body-height='20 cm' stance='0.25 m' step-height='70 mm' step-time='1.5 s' duty='0.7'");
+    const us_network_def *d = us_spec_view_network(spec, 0);
+    assert_int_equal(d->locomotion, US_LOCOMOTION_TRIPOD);
+    assert_int_equal(d->n_leg, 6);
+    assert_int_equal(d->n_wheel, 0);
+    near(d->body_height, 0.2), near(d->stance, 0.25), near(d->step_height, 0.07), near(d->step_time, 1.5), near(d->duty, 0.7);
+    assert_int_equal(d->legs[1].tibia, drive(spec, "six/middle_left_tibia"));
+    assert_int_equal(d->legs[5].coxa, drive(spec, "six/rear_right_coxa"));
+    one_warning(spec, "tibia: the drive of \"rear_right_tibia\" has no kp");
+    // An edit that takes a leg takes the gait; drives before it keep their place in the others'.
+    us_spec *copy = NULL;
+    assert_int_equal(us_spec_copy(spec, &copy), US_OK);
+    assert_int_equal(us_spec_remove_link(copy, us_spec_find_link(copy, "six/front_left_tibia")), US_OK);
+    assert_int_equal(us_spec_view_network(copy, 0)->locomotion, US_LOCOMOTION_NONE);
+    assert_int_equal(us_spec_view_network(copy, 0)->n_leg, 0);
+    us_spec_destroy(copy);
+    us_network_def bad = *d;
+    us_leg_def legs[6];
+    memcpy(legs, d->legs, sizeof legs);
+    bad.legs = legs;
+    legs[3].femur = legs[0].coxa;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
+    legs[3].femur = 99;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_ARG);
+    memcpy(legs, us_spec_view_network(spec, 0)->legs, sizeof legs);
+    bad.n_leg = 5;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
+    bad.n_leg = 6, bad.duty = 0.5;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
+    bad.duty = 0.6, bad.body_height = 0;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
+    bad.body_height = 0.2, bad.locomotion = US_LOCOMOTION_NONE;
+    assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
+    us_spec_destroy(spec);
+    spec = load_walker("body-height='20 cm'");
+    d = us_spec_view_network(spec, 0);
+    near(d->step_height, 0.05), near(d->step_time, 1), near(d->duty, 0.6);
+    assert_true(d->stance == 0);
+    us_spec_destroy(spec);
 }
 
 static void drives_may_stand_outside_the_robot(void **state) {
@@ -489,6 +549,7 @@ int main(void) {
         cmocka_unit_test(the_rover_of_the_first_scene_is_read_as_it_is_written),
         cmocka_unit_test(everything_that_can_be_written_is_read_in_si_units),
         cmocka_unit_test(the_schema_knows_every_topic_and_every_kind_of_locomotion),
+        cmocka_unit_test(six_legs_make_a_tripod),
         cmocka_unit_test(drives_may_stand_outside_the_robot),
         cmocka_unit_test(the_outermost_file_says_the_rate_of_the_clock),
         cmocka_unit_test(a_lone_robot_file_speaks_without_a_namespace),

@@ -71,7 +71,7 @@ function create(app: App, root: HTMLElement): void {
   function showLimits(): void {
     const l = chosen()?.locomotion
     setText(limit, l ? `${(l.max_speed * share.valueAsNumber).toFixed(2)} m/s` : '–')
-    side.hidden = l?.type !== 'all-wheel'
+    side.hidden = l?.type !== 'all-wheel' && l?.type !== 'tripod'
     none.hidden = robots.length > 0
     controls.hidden = robots.length === 0
     pad.setAttribute('aria-disabled', String(!ready()))
@@ -99,7 +99,7 @@ function create(app: App, root: HTMLElement): void {
     const l = robots.find((g) => g.name === driven)?.locomotion
     if (!l) return
     const speed = l.max_speed * share.valueAsNumber
-    const vy = l.type === 'all-wheel' ? wish.y * speed : 0
+    const vy = l.type === 'all-wheel' || l.type === 'tripod' ? wish.y * speed : 0
     const vx = wish.x * speed
     const wz = wish.turn * l.max_turn * share.valueAsNumber
     app.drive(driven, vx, vy, wz)

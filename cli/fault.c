@@ -1,0 +1,36 @@
+// understudy fault: breaks a motor of a robot that runs, or mends it. The world command of the same name, by way of `tell`.
+#include <string.h>
+
+#include "cli.h"
+
+static int run(const cli_command *command, int argc, char **argv) {
+    if (argc != 3 || argv[1][0] == '-') {
+        const char *robot = NULL;
+        cli_list rest = {0};
+        const cli_option table[] = {{"FAULT", CLI_REST, &rest, NULL, NULL}};
+        int code = cli_parse(command, table, 1, argc, argv, &robot);
+        if (code != CLI_GO_ON) return code;
+        return cli_fail(CLI_BAD_INPUT, "understudy fault", "write understudy fault ROBOT motor:JOINT=dead", "%s",
+                        rest.n == 0 ? "a robot and its fault are needed" : "one fault at a time");
+    }
+    char tell[] = "tell", fault[] = "fault";
+    char *words[] = {tell, fault, argv[1], argv[2], NULL};
+    return cli_command_tell.run(&cli_command_tell, 4, words);
+}
+
+const cli_command cli_command_fault = {
+    .name = "fault",
+    .operand = "ROBOT",
+    .needs_operand = true,
+    .summary = "break a motor of a robot while it runs, or mend it",
+    .about = "The world command of the same name: dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE\n"
+             "(N m or N of friction), and ok, which undoes it. Exit codes as of tell: 0 done, 2 refused, 3 nobody answers.\n"
+             "\n"
+             "Examples:\n"
+             "  understudy fault hexapod motor:front_left_femur=dead\n"
+             "  understudy fault hexapod motor:front_left_femur=weak:0.3\n"
+             "  understudy fault k10 motor:front_left_steer=blocked\n"
+             "  understudy fault k10 motor:front_left_drive=blocked:5\n"
+             "  understudy fault k10 motor:front_left_drive=ok\n",
+    .run = run,
+};

@@ -1,0 +1,252 @@
+// Faults of drives and joints: what they do, that they are state, and that a run with them comes out the same bit for bit.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host_world.h"
+#include "proxy/tap.h"
+#include "wire/messages.h"
+
+// The scene with the walker as it ships; or its body bolted to a post, so that a leg hangs free.
+static char walker_scene[32768];
+static const char bolted_scene[] =
+    "<scene name='bolted' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive kp='400' kd='40'/></default>"
+    "<robot name='hexapod' file='../models/hexapod.urdf' xyz='0 0 2' default='leg'>"
+    "<drive joint='front_left_coxa' default='leg'/><drive joint='front_left_femur' default='leg'/>"
+    "<drive joint='rear_left_coxa' default='leg'/></robot></scene>";
+
+static int load_walker(void **state) {
+    (void)state;
+    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
+    if (!file) return -1;
+    walker_scene[fread(walker_scene, 1, sizeof walker_scene - 1, file)] = 0;
+    fclose(file);
+    return 0;
+}
+
+static double value_of(us_host *host, const char *name) {
+    us_sim *sim = us_host_get_sim(host);
+    int32_t id = us_sim_find_value(sim, name);
+    if (id < 0) fail_msg("there is no value \"%s\"", name);
+    return us_sim_get_value(sim, id);
+}
+
+static void walk(us_host *host, double vx, int n) {
+    us_msg_twist m = {{vx, 0, 0}, {0, 0, 0}};
+    uint8_t bytes[256];
+    size_t length = 0;
+    for (int i = 0; i < n; i += 100) {
+        assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
+        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/hexapod/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+        host_step(host, n - i < 100 ? n - i : 100);
+    }
+}
+
+// ---------------------------------------------------------------- what they do
+
+static void a_dead_motor_gives_no_torque_and_a_mended_one_does(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    host_step(host, 300);
+    // The femur carries its leg: 0.4 kg at 8.5 cm and 0.3 kg at 17 cm.
+    host_near(value_of(host, "hexapod/front_left_femur.torque"), 9.81 * (0.4 * 0.085 + 0.3 * 0.17), 0.02);
+    host_reply r = host_say(host, "fault hexapod motor:front_left_femur=dead");
+    assert_int_equal(r.status, US_OK);
+    assert_string_equal(r.text, "hexapod/front_left_femur: dead");
+    host_step(host, 500);
+    assert_true(value_of(host, "hexapod/front_left_femur.torque") == 0);
+    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.5);
+    host_done(host, "fault hexapod motor:front_left_femur=ok");
+    host_step(host, 2000);
+    host_near(value_of(host, "hexapod/front_left_femur.q"), 0, 0.01);
+    us_host_destroy(host);
+}
+
+static void a_weak_motor_gives_a_part_of_its_strength(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    host_done(host, "fault hexapod motor:front_left_femur=weak:0.02");
+    host_step(host, 300);
+    // 2 % of 20 N m, less than its leg weighs.
+    host_near(value_of(host, "hexapod/front_left_femur.torque"), 0.4, 1e-12);
+    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.1);
+    us_host_destroy(host);
+}
+
+static void a_blocked_joint_stays_where_it_is(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    host_done(host, "joint hexapod/front_left_coxa 0.5");
+    host_done(host, "fault hexapod motor:front_left_coxa=blocked");
+    host_step(host, 1000);
+    // Its drive pulls with all its 20 N m, a hundredth of what holds: that gives way by a hundredth of 0.1 micrometre.
+    host_near(value_of(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0.5, 1e-6);
+    host_done(host, "fault hexapod motor:front_left_coxa=ok");
+    host_step(host, 3000);
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    us_host_destroy(host);
+}
+
+static void a_joint_that_is_partly_blocked_stops_where_the_drive_is_no_stronger(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    host_done(host, "joint hexapod/front_left_coxa 0.5");
+    host_done(host, "fault hexapod motor:front_left_coxa=blocked:4");
+    host_step(host, 4000);
+    // 400 N m/rad pull with 4 N m at 0.01 rad; with that damping it creeps there from above.
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0.01, 5e-4);
+    us_host_destroy(host);
+}
+
+static void a_walker_with_a_dead_and_a_blocked_joint_limps_on(void **state) {
+    (void)state;
+    us_host *host = host_open(walker_scene);
+    walk(host, 0.15, 2000);
+    host_done(host, "fault hexapod motor:middle_left_tibia=dead");
+    host_done(host, "fault hexapod motor:middle_right_coxa=blocked");
+    double held = value_of(host, "hexapod/middle_right_coxa.q"), from = host_pose(host, "hexapod/base").p.x;
+    walk(host, 0.15, 4000);
+    host_near(value_of(host, "hexapod/middle_right_coxa.q"), held, 1e-6);
+    us_pose to = host_pose(host, "hexapod/base");
+    // It gets on, and does not fall on its belly, which is 5 cm under its middle.
+    assert_true(to.p.x - from > 0.2 && to.p.x - from < 0.7);
+    assert_true(to.p.z > 0.1);
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- what they tell
+
+// The newest diagnostics: level, and the value of "faults".
+typedef struct heard {
+    us_host *host;
+    int level;
+    char faults[1100];
+} heard;
+
+static void hear(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
+    heard *h = context;
+    (void)time;
+    static _Alignas(64) char memory[65536];
+    usi_channel_info info = usi_proxy_get_channel(us_host_get_proxy(h->host), channel);
+    if (strcmp(info.topic, "/diagnostics") != 0) return;
+    const void *m = NULL;
+    us_error err = {0};
+    assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
+    const us_msg_diagnostic_status *s = &((const us_msg_diagnostic_array *)m)->status._buffer[0];
+    h->level = s->level;
+    for (uint32_t i = 0; i < s->values._length; i++) {
+        if (strcmp(s->values._buffer[i].key, "faults") == 0) snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
+    }
+}
+
+static void diagnostics_tell_of_faults_until_they_are_mended(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    heard h = {.host = host};
+    usi_proxy_set_tap(us_host_get_proxy(host), hear, &h);
+    host_step(host, 1001);
+    assert_string_equal(h.faults, "none");
+    assert_int_equal(h.level, 0);
+    host_done(host, "fault hexapod motor:front_left_coxa=weak:0.3");
+    host_done(host, "fault hexapod motor:front_left_femur=blocked:5");
+    host_done(host, "fault hexapod motor:rear_left_coxa=dead");
+    host_step(host, 1000);
+    assert_string_equal(h.faults, "front_left_coxa weak, 0.3 of its strength; front_left_femur blocked by 5; rear_left_coxa dead");
+    assert_int_equal(h.level, 2);
+    // One fault takes the place of another.
+    host_done(host, "fault hexapod motor:front_left_femur=dead");
+    host_done(host, "fault hexapod motor:front_left_coxa=ok");
+    host_done(host, "fault hexapod motor:rear_left_coxa=ok");
+    host_step(host, 1000);
+    assert_string_equal(h.faults, "front_left_femur dead");
+    host_done(host, "reset");
+    host_step(host, 1001);
+    assert_string_equal(h.faults, "none");
+    us_host_destroy(host);
+}
+
+static void faults_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    us_host *host = host_open(bolted_scene);
+    host_refused(host, "fault hexapot motor:front_left_coxa=dead", US_ERR_NAME, "did you mean \"hexapod\"?");
+    host_refused(host, "fault hexapod motor:front_left_coxe=dead", US_ERR_NAME, "did you mean \"front_left_coxa\"?");
+    host_refused(host, "fault hexapod motor:middle_left_tibia=dead", US_ERR_NAME, "has no motor");
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- the same again
+
+static void snapshots_bring_faults_back(void **state) {
+    (void)state;
+    us_host *host = host_open(walker_scene);
+    us_sim *sim = us_host_get_sim(host);
+    walk(host, 0.15, 700);
+    host_done(host, "fault hexapod motor:front_left_femur=weak:0.2");
+    host_done(host, "fault hexapod motor:rear_right_tibia=blocked:3");
+    walk(host, 0.15, 100);
+    host_done(host, "snapshot limping");
+    walk(host, 0.15, 500);
+    uint64_t later = us_sim_hash(sim);
+    host_done(host, "fault hexapod motor:front_left_femur=ok");
+    host_done(host, "fault hexapod motor:rear_right_tibia=ok");
+    walk(host, 0.15, 300);
+    host_done(host, "restore limping");
+    walk(host, 0.15, 500);
+    assert_true(us_sim_hash(sim) == later);
+    us_host_destroy(host);
+}
+
+static us_verify_result verify(const char *path) {
+    us_error err = {0};
+    us_recording *recording = NULL;
+    us_verify_result result = {0};
+    us_spec *spec = host_load(walker_scene);
+    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
+    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    us_recording_close(recording);
+    us_spec_destroy(spec);
+    return result;
+}
+
+static void recordings_with_steps_and_faults_verify_bit_for_bit(void **state) {
+    (void)state;
+    us_error err = {0};
+    us_host *host = host_open(walker_scene);
+    host_done(host, "fault hexapod motor:middle_left_femur=weak:0.5");
+    host_done(host, "fault hexapod motor:middle_left_coxa=blocked");
+    walk(host, 0.1, 200);
+    host_ok(us_host_record(host, "fault.mcap", &err), &err);
+    walk(host, 0.2, 700);
+    host_done(host, "fault hexapod motor:middle_left_coxa=ok");
+    host_done(host, "fault hexapod motor:front_right_femur=dead");
+    walk(host, 0.2, 500);
+    host_done(host, "fault hexapod motor:front_right_femur=blocked:2.5");
+    walk(host, -0.2, 500);
+    host_ok(us_host_record(host, NULL, &err), &err);
+    us_host_destroy(host);
+    us_verify_result result = verify("fault.mcap");
+    assert_int_equal(result.first_tick, 200);
+    assert_int_equal(result.n_tick, 1700);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dead_motor_gives_no_torque_and_a_mended_one_does),
+        cmocka_unit_test(a_weak_motor_gives_a_part_of_its_strength),
+        cmocka_unit_test(a_blocked_joint_stays_where_it_is),
+        cmocka_unit_test(a_joint_that_is_partly_blocked_stops_where_the_drive_is_no_stronger),
+        cmocka_unit_test(a_walker_with_a_dead_and_a_blocked_joint_limps_on),
+        cmocka_unit_test(diagnostics_tell_of_faults_until_they_are_mended),
+        cmocka_unit_test(faults_that_cannot_be_are_refused),
+        cmocka_unit_test(snapshots_bring_faults_back),
+        cmocka_unit_test(recordings_with_steps_and_faults_verify_bit_for_bit),
+    };
+    return cmocka_run_group_tests_name("fault", tests, load_walker, NULL);
+}
