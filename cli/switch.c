@@ -1,0 +1,271 @@
+// understudy switch: runs the switch between a robot and its understudy, asks a running one for another mode, or shows what it says.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cjson/cJSON.h>
+
+#include "bus.h"
+#include "understudy/switch.h"
+
+enum { MAX_LINE = 1024 };
+
+static const char *const element = "understudy switch";
+
+typedef struct switch_options {
+    int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
+    double watchdog, wait;
+    const char *on_loss, *mode, *to, *heartbeat;
+    bool is_status, is_json;
+} switch_options;
+
+// ---- running it ----
+
+static void print_event(void *context, int64_t time, const char *text) {
+    (void)context;
+    time_t seconds = (time_t)(time / 1000000000);
+    struct tm local;
+    char stamp[32] = "";
+    if (localtime_r(&seconds, &local)) strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    printf("%s.%03d  ", stamp, (int)(time / 1000000 % 1000));
+    // Names come from strangers.
+    for (const char *s = text; *s; s++) putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static int read_mode(const char *name, us_switch_mode *out_mode) {
+    static const char *const names[] = {"hardware", "proxy", "mirror", "shadow", "stop"};
+    *out_mode = us_switch_find_mode(name);
+    if (*out_mode != US_MODE_COUNT) return CLI_GO_ON;
+    const char *near = cli_nearest(name, names, sizeof names / sizeof names[0]);
+    char remedy[128];
+    snprintf(remedy, sizeof remedy, near ? "did you mean %s?" : "write hardware, proxy, mirror, shadow or stop", near);
+    return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no mode \"%.60s\"", name);
+}
+
+static int run_switch(const char *robot, const switch_options *o) {
+    us_error err = {0};
+    char text[1024];
+    us_switch_def def = us_switch_def_default();
+    us_status status = us_bus_def_from_environment(&def.operators, text, sizeof text, &err);
+    if (status) {
+        cli_print_error(&err);
+        return CLI_BAD_INPUT;
+    }
+    if (o->operators >= 0) def.operators.domain = (int32_t)o->operators;
+    def.hardware = def.proxy = def.operators;
+    def.hardware.domain = o->hardware >= 0 ? (int32_t)o->hardware : def.operators.domain + 1;
+    def.proxy.domain = o->proxy >= 0 ? (int32_t)o->proxy : def.operators.domain + 2;
+    def.robot = robot;
+    def.watchdog = o->watchdog;
+    def.heartbeat = o->heartbeat;
+    def.on_event = print_event;
+    if (strcmp(o->on_loss, "stop") == 0) {
+        def.on_loss = US_LOSS_STOP;
+    } else if (strcmp(o->on_loss, "proxy") != 0) {
+        return cli_fail(CLI_BAD_INPUT, element, "write proxy or stop", "there is no rule \"%.60s\" for a loss", o->on_loss);
+    }
+    int code = read_mode(o->mode, &def.mode);
+    if (code != CLI_GO_ON) return code;
+    us_switch *sw = NULL;
+    cli_catch_stop(NULL);
+    if ((status = us_switch_open(&def, &sw, &err))) {
+        cli_print_error(&err);
+        return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+    }
+    printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n", robot, def.operators.domain,
+           def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
+    fflush(stdout);
+    code = CLI_OK;
+    while (!cli_is_stopped() && code == CLI_OK) {
+        cli_pause(0.1);
+        if (us_switch_get_state(sw).is_withdrawn) code = CLI_RUN_FAILED;
+    }
+    us_switch_state s = us_switch_get_state(sw);
+    us_switch_close(sw);
+    printf("passed on: %lld outputs, %lld commands, %lld copies of %d topics; not: %lld commands without authority, %lld that found no room\n",
+           (long long)s.n_output, (long long)s.n_command, (long long)s.n_copy, s.n_topic, (long long)s.n_fenced, (long long)s.n_unsent);
+    return code;
+}
+
+// ---- asking it ----
+
+typedef struct asker {
+    cli_bus bus;
+    us_writer *writer;
+    us_reader *reader;
+    char line[MAX_LINE];  // the last that was said about the robot
+} asker;
+
+static int join_network(asker *a, const switch_options *o) {
+    us_error err = {0};
+    char text[1024];
+    us_bus_def def = us_bus_def_default();
+    us_status status = us_bus_def_from_environment(&def, text, sizeof text, &err);
+    if (o->operators >= 0) def.domain = (int32_t)o->operators;
+    if (!status) status = us_bus_open(&def, &a->bus.bus, &err);
+    int32_t node = -1;
+    const us_message_type *type = us_message_find("std_msgs/msg/String");
+    us_topic_def topic = {.topic = "/understudy/authority", .type = type, .qos = {.is_reliable = true, .is_transient_local = true, .depth = 64}};
+    if (!status) {
+        int code = cli_bus_add_node(&a->bus, "ask", &node);
+        if (code != CLI_GO_ON) return code;
+        topic.node = node;
+        status = us_bus_add_reader(a->bus.bus, &topic, NULL, NULL, &a->reader, &err);
+    }
+    topic.topic = "/understudy/authority/request";
+    topic.qos = (us_qos){.is_reliable = true, .depth = 1};
+    if (!status) status = us_bus_add_writer(a->bus.bus, &topic, &a->writer, &err);
+    if (!status) return CLI_GO_ON;
+    cli_print_error(&err);
+    return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
+static const char *text_of(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static double number_of(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+// Waits for the next line about the robot. NULL when none comes in time; the caller deletes it.
+static cJSON *next_line(asker *a, const char *robot, double until) {
+    uint8_t bytes[MAX_LINE + 16];
+    while (!cli_is_stopped()) {
+        size_t length = 0;
+        // Plain CDR: a String is its length, with the 0 at its end, and its characters.
+        while (us_reader_take(a->reader, bytes, sizeof bytes, &length, NULL) == US_OK && length > 8) {
+            snprintf(a->line, sizeof a->line, "%.*s", (int)(length - 8), (const char *)bytes + 8);
+            cJSON *json = cJSON_Parse(a->line);
+            if (json && strcmp(text_of(json, "robot"), robot) == 0) return json;
+            cJSON_Delete(json);
+        }
+        double left = until - cli_clock();
+        if (left <= 0) return NULL;
+        us_bus_wait(a->bus.bus, left < 0.1 ? left : 0.1);
+    }
+    return NULL;
+}
+
+static us_status send_request(asker *a, const char *robot, const char *mode) {
+    uint8_t bytes[256] = {0, 1, 0, 0};
+    int n = snprintf((char *)bytes + 8, sizeof bytes - 8, "%.100s %.60s", robot, mode);
+    uint32_t length = (uint32_t)n + 1;
+    memcpy(bytes + 4, &length, sizeof length);
+    return us_writer_write(a->writer, bytes, 8 + length, 0);
+}
+
+static void print_plain(const char *text) {
+    for (const char *s = text; *s; s++) putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+static void show(const asker *a, const cJSON *state, bool is_json) {
+    if (is_json) {
+        print_plain(a->line);
+        putchar('\n');
+        return;
+    }
+    time_t since = (time_t)number_of(state, "since");
+    struct tm local;
+    char stamp[32] = "?";
+    if (localtime_r(&since, &local)) strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    print_plain(text_of(state, "robot"));
+    printf(": mode ");
+    print_plain(text_of(state, "mode"));
+    printf(", in control: ");
+    print_plain(text_of(state, "control"));
+    printf("\n  since %s, epoch %.0f: ", stamp, number_of(state, "epoch"));
+    print_plain(text_of(state, "reason"));
+    printf("\n  hardware %s, proxy %s\n", cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "hardware")) ? "alive" : "silent",
+           cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "proxy")) ? "alive" : "silent");
+}
+
+// Asks and waits until the count of answers has grown. `state` is replaced by the answer.
+static int request(asker *a, const char *robot, const switch_options *o, cJSON **state) {
+    double until = cli_clock() + o->wait, answers = number_of(*state, "answers");
+    while (us_writer_n_match(a->writer) == 0 && cli_clock() < until && !cli_is_stopped()) cli_pause(0.01);
+    if (send_request(a, robot, o->to)) return cli_fail(CLI_RUN_FAILED, element, NULL, "the request could not be sent");
+    for (;;) {
+        cJSON *next = next_line(a, robot, until);
+        if (!next) return cli_fail(CLI_RUN_FAILED, element, "is it still running? See understudy switch ROBOT --status", "no answer from the switch");
+        cJSON_Delete(*state);
+        *state = next;
+        if (number_of(next, "answers") > answers) break;
+    }
+    const char *refused = text_of(*state, "refused");
+    if (refused[0]) return cli_fail(CLI_RUN_FAILED, element, NULL, "%s refused: %.200s", o->to, refused);
+    return CLI_GO_ON;
+}
+
+static int ask_switch(const char *robot, const switch_options *o) {
+    us_switch_mode mode;
+    int code = o->to ? read_mode(o->to, &mode) : CLI_GO_ON;
+    if (code != CLI_GO_ON) return code;
+    asker a = {0};
+    cli_catch_stop(NULL);
+    cJSON *state = NULL;
+    code = join_network(&a, o);
+    if (code == CLI_GO_ON) {
+        state = next_line(&a, robot, cli_clock() + o->wait);
+        if (!state) {
+            code = cli_fail(CLI_RUN_FAILED, element, "start it: understudy switch ROBOT; or give the operators' domain by --operators",
+                            "no switch of a robot \"%.60s\" is heard", robot);
+        }
+    }
+    if (code == CLI_GO_ON && o->to) code = request(&a, robot, o, &state);
+    if (code == CLI_GO_ON) {
+        show(&a, state, o->is_json);
+        code = CLI_OK;
+    }
+    cJSON_Delete(state);
+    cli_bus_close(&a.bus);
+    return code;
+}
+
+static int run(const cli_command *command, int argc, char **argv) {
+    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = 5, .on_loss = "proxy", .mode = "hardware"};
+    const cli_option options[] = {
+        {"operators", CLI_INTEGER, &o.operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
+        {"hardware", CLI_INTEGER, &o.hardware, "DOMAIN", "where the hardware is (the operators' + 1)"},
+        {"proxy", CLI_INTEGER, &o.proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
+        {"mode", CLI_TEXT, &o.mode, "MODE", "to begin with (hardware)"},
+        {"watchdog", CLI_NUMBER, &o.watchdog, "S", "silence after which the one in control is lost (0.5)"},
+        {"on-loss", CLI_TEXT, &o.on_loss, "proxy|stop", "what happens then: the other one takes over, or all stands still (proxy)"},
+        {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC", "the output that shows that a source lives (any of the robot's)"},
+        {"to", CLI_TEXT, &o.to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
+        {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control"},
+        {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5)"},
+        {"json", CLI_FLAG, &o.is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
+    };
+    const char *robot = NULL;
+    int code = cli_parse(command, options, sizeof options / sizeof options[0], argc, argv, &robot);
+    if (code != CLI_GO_ON) return code;
+    const int64_t domains[] = {o.operators, o.hardware, o.proxy};
+    for (int i = 0; i < 3; i++) {
+        if (domains[i] < -1 || domains[i] > 232)
+            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld", (long long)domains[i]);
+    }
+    if (robot[0] == '/') robot++;
+    return o.to || o.is_status ? ask_switch(robot, &o) : run_switch(robot, &o);
+}
+
+const cli_command cli_command_switch = {
+    .name = "switch",
+    .operand = "ROBOT",
+    .needs_operand = true,
+    .summary = "one robot for the operators, played by the hardware or by its proxy",
+    .about = "Hardware, proxy and operators each have a DDS domain of their own. The switch shows the operators one robot,\n"
+             "passes their commands on to the one in control and its outputs back, and tells on /understudy/authority who\n"
+             "that is. It runs until Ctrl-C. With --to or --status it talks to one that runs.\n"
+             "\n"
+             "Examples:\n"
+             "  understudy switch k10 --hardware 1 --proxy 2\n"
+             "  understudy switch k10 --to proxy\n"
+             "  understudy switch k10 --status\n",
+    .run = run,
+};

@@ -1,0 +1,448 @@
+// Routes: which topics there are, and how their samples cross.
+//
+// A route is a topic and a direction. It begins when a node of the robot is seen to write the topic (an output) or to read it (a command) in either
+// of the two domains; from then on its endpoint on the operators' side stands until the switch is closed. The side of each source is added when that
+// source is seen to have the topic, with the quality of service that it offers or wants, so that two that differ in it can both be heard.
+//
+// Others may listen in the domains of the sources, a recorder for example: only endpoints of nodes in the robot's namespace count, and a topic that
+// was seen as an output never becomes a command, which would lead samples in a circle.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "switch/switch.h"
+
+// How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a moment after the endpoints.
+#define NAME_PATIENCE INT64_C(1000000000)
+
+// What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a burst at 2000 a second.
+enum { LEAST_DEPTH = 64 };
+
+// Bytes that may wait for the forwarder: seconds of cameras. Beyond it samples are dropped and counted.
+#define MAX_QUEUED ((size_t)256 << 20)
+
+// ---- samples ------------------------------------------------------------------------------------------------------------
+
+static void pass(us_switch *sw, us_writer *writer, const us_sample *sample, _Atomic int64_t *count) {
+    if (us_writer_write(writer, sample->bytes, sample->length, sample->source_time)) {
+        atomic_fetch_add_explicit(&sw->n_unsent, 1, memory_order_relaxed);
+    } else {
+        atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+    }
+}
+
+// Keeps the last samples of a latched topic, as many as the operators' writer keeps.
+static void keep(usi_side *side, const us_sample *sample) {
+    const us_allocator *allocator = &side->route->sw->allocator;
+    int32_t depth = side->route->qos.depth;
+    usi_latched *place = &side->latched[side->next_latched];
+    if (sample->length > place->cap) {
+        void *bytes = usi_alloc(allocator, sample->length, 16);
+        if (!bytes) return;
+        usi_release(allocator, place->bytes, place->cap, 16);
+        place->bytes = bytes;
+        place->cap = sample->length;
+    }
+    memcpy(place->bytes, sample->bytes, sample->length);
+    place->length = sample->length;
+    place->source_time = sample->source_time;
+    side->next_latched = (side->next_latched + 1) % depth;
+    if (side->n_latched < depth) side->n_latched++;
+}
+
+static bool is_foreign(const usi_side *side, const uint8_t writer[16]) {
+    for (int32_t i = 0; i < side->n_foreign; i++) {
+        if (!memcmp(side->foreign[i], writer, 16)) return true;
+    }
+    return false;
+}
+
+static void pass_output(usi_side *side, const us_sample *sample) {
+    usi_route *route = side->route;
+    us_switch *sw = route->sw;
+    pthread_rwlock_rdlock(&sw->gate);
+    if (!sw->is_withdrawn && !is_foreign(side, sample->writer)) {
+        if (route->qos.is_transient_local) keep(side, sample);
+        us_switch_mode mode = sw->authority.mode;
+        if (sw->authority.voice == side->source) {
+            pass(sw, route->out, sample, &sw->n_output);
+        } else if (mode == US_MODE_MIRROR || mode == US_MODE_SHADOW) {
+            us_writer *copy = atomic_load(&side->copies[mode == US_MODE_SHADOW]);
+            if (copy) pass(sw, copy, sample, &sw->n_copy);
+        }
+    }
+    pthread_rwlock_unlock(&sw->gate);
+}
+
+// A command belongs to the epoch in which it came in. While it waits another may begin.
+static void pass_command(usi_route *route, const us_sample *sample, uint64_t epoch) {
+    us_switch *sw = route->sw;
+    pthread_rwlock_rdlock(&sw->gate);
+    us_switch_source control = sw->authority.control;
+    if (sw->is_withdrawn || control == US_SWITCH_NOBODY || epoch != sw->authority.epoch) {
+        atomic_fetch_add_explicit(&sw->n_fenced, 1, memory_order_relaxed);
+    } else {
+        us_writer *writer = atomic_load(&route->sides[control].writer);
+        if (writer) pass(sw, writer, sample, &sw->n_command);
+        us_writer *copy = sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
+        if (copy) pass(sw, copy, sample, &sw->n_copy);
+    }
+    pthread_rwlock_unlock(&sw->gate);
+}
+
+// A sample between the thread that brought it and the forwarder. A vendor's thread must not write into another domain itself: Cyclone notes for each
+// thread in which domain it works, one at a time, and would free what the thread still uses in the first.
+typedef struct usi_parcel {
+    struct usi_parcel *next;
+    usi_side *side;    // of an output; NULL: a command
+    usi_route *route;  // of a command
+    uint64_t epoch;
+    us_sample sample;
+    _Alignas(16) uint8_t bytes[];
+} usi_parcel;
+
+static void release_parcel(us_switch *sw, usi_parcel *parcel) {
+    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->sample.length, _Alignof(usi_parcel));
+}
+
+static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
+    usi_parcel *parcel = usi_alloc(&sw->allocator, sizeof *parcel + sample->length, _Alignof(usi_parcel));
+    if (!parcel) {
+        atomic_fetch_add(&sw->n_unsent, 1);
+        return;
+    }
+    *parcel = (usi_parcel){.side = side, .route = route, .epoch = atomic_load(&sw->epoch), .sample = *sample};
+    memcpy(parcel->bytes, sample->bytes, sample->length);
+    parcel->sample.bytes = parcel->bytes;
+    pthread_mutex_lock(&sw->queue_lock);
+    bool has_room = !sw->is_queue_closed && sw->n_queued + sample->length <= MAX_QUEUED;
+    if (has_room) {
+        if (sw->last) {
+            sw->last->next = parcel;
+        } else {
+            sw->first = parcel;
+        }
+        sw->last = parcel;
+        sw->n_queued += sample->length;
+        pthread_cond_signal(&sw->queue_wake);
+    }
+    pthread_mutex_unlock(&sw->queue_lock);
+    if (has_room) return;
+    atomic_fetch_add(&sw->n_unsent, 1);
+    release_parcel(sw, parcel);
+}
+
+static void on_output(void *context, const us_sample *sample) {
+    usi_side *side = context;
+    us_switch *sw = side->route->sw;
+    if (side->route->is_heartbeat) atomic_store_explicit(&sw->heard[side->source], usi_switch_now(), memory_order_relaxed);
+    post(sw, side, NULL, sample);
+}
+
+static void on_command(void *context, const us_sample *sample) {
+    usi_route *route = context;
+    post(route->sw, NULL, route, sample);
+}
+
+void *usi_switch_forward(void *context) {
+    us_switch *sw = context;
+    for (;;) {
+        pthread_mutex_lock(&sw->queue_lock);
+        while (!sw->first && !sw->is_queue_closed) pthread_cond_wait(&sw->queue_wake, &sw->queue_lock);
+        bool is_closed = sw->is_queue_closed;
+        usi_parcel *parcel = sw->first;
+        sw->first = sw->last = NULL;
+        sw->n_queued = 0;
+        pthread_mutex_unlock(&sw->queue_lock);
+        for (usi_parcel *next; parcel; parcel = next) {
+            next = parcel->next;
+            if (parcel->side) {
+                pass_output(parcel->side, &parcel->sample);
+            } else {
+                pass_command(parcel->route, &parcel->sample, parcel->epoch);
+            }
+            release_parcel(sw, parcel);
+        }
+        if (is_closed) return NULL;
+    }
+}
+
+void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
+    int32_t n = atomic_load(&sw->n_route);
+    for (int32_t i = 0; i < n; i++) {
+        usi_route *route = &sw->routes[i];
+        const usi_side *side = &route->sides[source];
+        if (route->is_command || side->n_latched == 0) continue;
+        // Oldest first; when there are fewer than the writer keeps, some twice: nothing of the other source must be left for late readers.
+        int32_t depth = route->qos.depth, oldest = side->n_latched < depth ? 0 : side->next_latched;
+        for (int32_t k = 0; k < depth; k++) {
+            int32_t spare = depth - side->n_latched, at = k < spare ? 0 : k - spare;
+            const usi_latched *latched = &side->latched[(oldest + at) % depth];
+            us_sample sample = {.bytes = latched->bytes, .length = latched->length, .source_time = latched->source_time};
+            pass(sw, route->out, &sample, &sw->n_output);
+        }
+    }
+}
+
+void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
+    static const char *const names[] = {"geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"};
+    if (source == US_SWITCH_NOBODY) return;
+    int32_t n = atomic_load(&sw->n_route);
+    for (int32_t i = 0; i < n; i++) {
+        usi_route *route = &sw->routes[i];
+        us_writer *writer = atomic_load(&route->sides[source].writer);
+        if (!route->is_command || !writer) continue;
+        for (int k = 0; k < 2; k++) {
+            if (strcmp(us_message_name(route->type), names[k]) != 0) continue;
+            _Alignas(16) uint8_t zero[256] = {0}, bytes[256];
+            size_t length = 0;
+            if (us_message_size(route->type) > sizeof zero || us_message_encode(route->type, zero, bytes, sizeof bytes, &length)) continue;
+            if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
+        }
+    }
+}
+
+// ---- making them --------------------------------------------------------------------------------------------------------
+
+// A name may stand for several topics of different types, as cmd_vel does for Twist and TwistStamped.
+static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type) {
+    int32_t n = atomic_load(&sw->n_route);
+    for (int32_t i = 0; i < n; i++) {
+        if (sw->routes[i].type == type && !strcmp(sw->routes[i].topic, topic)) return &sw->routes[i];
+    }
+    return NULL;
+}
+
+// The robot's node of that full name on the operators' side. Without a name: /ROBOT/ROBOT.
+static int32_t find_node(us_switch *sw, const char *full) {
+    char text[USI_NAME];
+    snprintf(text, sizeof text, "%s", full);
+    if (!text[0]) snprintf(text, sizeof text, "/%s/%s", sw->robot, sw->robot);
+    for (int32_t i = 0; i < sw->n_node; i++) {
+        if (!strcmp(sw->nodes[i].full, text)) return sw->nodes[i].node;
+    }
+    if (sw->n_node == USI_MAX_NODE) return sw->nodes[0].node;
+    usi_known_node *known = &sw->nodes[sw->n_node];
+    memcpy(known->full, text, sizeof text);
+    char *name = strrchr(text, '/');
+    if (!name) return -1;
+    *name++ = 0;
+    us_error err = {0};
+    if (us_bus_add_node(sw->operators, text[0] ? text : "/", name, &known->node, &err)) {
+        usi_switch_say(sw, "node %s cannot be announced: %s", known->full, err.message);
+        return -1;
+    }
+    sw->n_node++;
+    return known->node;
+}
+
+// The endpoint that the operators see. Discovery does not tell how much a writer keeps: a little more than most want, so that a burst is not lost;
+// of latched topics what the convention says, or one sample for each who writes.
+static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_qos qos, bool is_command, int32_t node, us_error *err) {
+    int32_t n = atomic_load(&sw->n_route);
+    if (n == USI_MAX_ROUTE) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d topics", (int)USI_MAX_ROUTE);
+    usi_route *route = &sw->routes[n];
+    *route = (usi_route){.sw = sw, .is_command = is_command, .type = type, .qos = qos, .node = node};
+    snprintf(route->topic, sizeof route->topic, "%s", topic);
+    if (qos.is_transient_local) {
+        if (route->qos.depth < 1) route->qos.depth = 1;
+        if (route->qos.depth > USI_MAX_LATCHED) route->qos.depth = USI_MAX_LATCHED;
+    } else if (route->qos.depth < LEAST_DEPTH) {
+        route->qos.depth = LEAST_DEPTH;
+    }
+    for (int i = 0; i < sw->n_shared; i++) route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
+    route->is_heartbeat = sw->heartbeat[0] ? !strcmp(sw->heartbeat, topic) : !route->is_shared;
+    for (int i = 0; i < 2; i++) {
+        route->sides[i].route = route;
+        route->sides[i].source = (us_switch_source)i;
+    }
+    us_topic_def def = {.topic = topic, .type = type, .qos = route->qos, .node = node};
+    us_status status;
+    if (is_command) {
+        status = us_bus_add_reader(sw->operators, &def, on_command, route, &route->in, err);
+    } else {
+        status = us_bus_add_writer(sw->operators, &def, &route->out, err);
+    }
+    if (!status) atomic_store(&sw->n_route, n + 1);
+    return status;
+}
+
+// A source has the topic of a route: its side begins.
+static us_status add_side(us_switch *sw, usi_route *route, us_switch_source source, us_qos qos, us_error *err) {
+    usi_side *side = &route->sides[source];
+    us_topic_def def = {.topic = route->topic, .type = route->type, .qos = qos, .node = sw->source_node[source]};
+    if (!route->is_command) {
+        def.qos.depth = 0;  // samples are taken as they come: nothing needs to be thrown away
+        return us_bus_add_reader(sw->sources[source], &def, on_output, side, &side->reader, err);
+    }
+    if (def.qos.depth < LEAST_DEPTH) def.qos.depth = LEAST_DEPTH;
+    us_writer *writer = NULL;
+    us_status status = us_bus_add_writer(sw->sources[source], &def, &writer, err);
+    if (!status) atomic_store(&side->writer, writer);
+    return status;
+}
+
+us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err) {
+    if (!topic->topic || !topic->type) return us_error_set(err, US_ERR_ARG, NULL, NULL, "a topic needs a name and a type");
+    char dds[USI_NAME];
+    snprintf(dds, sizeof dds, "%s%.250s", topic->topic[0] == '/' ? "rt" : "", topic->topic);
+    us_status status =
+        find_route(sw, dds, topic->type) ? US_OK : add_route(sw, dds, topic->type, topic->qos, topic->is_command, find_node(sw, ""), err);
+    usi_route *route = find_route(sw, dds, topic->type);
+    for (int i = 0; i < 2 && !status; i++) status = add_side(sw, route, (us_switch_source)i, topic->qos, err);
+    return status;
+}
+
+void usi_switch_make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control) {
+    if (mode != US_MODE_MIRROR && mode != US_MODE_SHADOW) return;
+    us_switch_source source = control == US_SWITCH_PROXY ? US_SWITCH_HARDWARE : US_SWITCH_PROXY;
+    bool is_shadow = mode == US_MODE_SHADOW;
+    int32_t n = atomic_load(&sw->n_route);
+    char prefix[USI_NAME];
+    int length = snprintf(prefix, sizeof prefix, "rt/%s/", sw->robot);
+    for (int32_t i = 0; i < n; i++) {
+        usi_route *route = &sw->routes[i];
+        usi_side *side = &route->sides[source];
+        if (route->is_command || !side->reader || strncmp(route->topic, "rt/", 3) != 0 || atomic_load(&side->copies[is_shadow])) continue;
+        char topic[2 * USI_NAME];
+        const char *rest = strncmp(route->topic, prefix, (size_t)length) == 0 ? route->topic + length : route->topic + 3;
+        snprintf(topic, sizeof topic, "rt/understudy/%s/%s/%s", is_shadow ? "shadow" : "mirror", sw->robot, rest);
+        us_error err = {0};
+        us_writer *writer = NULL;
+        us_topic_def def = {.topic = topic, .type = route->type, .qos = route->qos, .node = sw->own_node};
+        if (us_bus_add_writer(sw->operators, &def, &writer, &err)) {
+            usi_switch_say(sw, "no copies of %s: %s", route->topic, err.message);
+        } else {
+            atomic_store(&side->copies[is_shadow], writer);
+        }
+    }
+}
+
+void usi_switch_release_routes(us_switch *sw) {
+    int32_t n = sw->routes ? atomic_load(&sw->n_route) : 0;
+    for (int32_t i = 0; i < n; i++) {
+        for (int k = 0; k < 2; k++) {
+            for (int m = 0; m < USI_MAX_LATCHED; m++) {
+                usi_release(&sw->allocator, sw->routes[i].sides[k].latched[m].bytes, sw->routes[i].sides[k].latched[m].cap, 16);
+            }
+        }
+    }
+    usi_release(&sw->allocator, sw->routes, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
+}
+
+// ---- discovery ----------------------------------------------------------------------------------------------------------
+
+static int32_t list_source(us_switch *sw, us_switch_source source) {
+    int32_t n = 0;
+    if (us_bus_list(sw->sources[source], sw->list, sw->cap_list, &n)) return 0;
+    if (n <= sw->cap_list) return n;
+    int32_t cap = n + 64;
+    us_endpoint *list = usi_alloc(&sw->allocator, (size_t)cap * sizeof *list, _Alignof(us_endpoint));
+    if (!list) return sw->cap_list;
+    usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *list, _Alignof(us_endpoint));
+    sw->list = list;
+    sw->cap_list = cap;
+    if (us_bus_list(sw->sources[source], list, cap, &n)) return 0;
+    return n < cap ? n : cap;
+}
+
+// "rt/k10/odom", and of services "rq/k10/..." and "rr/k10/...".
+static bool is_below_robot(const us_switch *sw, const char *topic) {
+    size_t n = strlen(sw->robot);
+    return topic[0] == 'r' && (topic[1] == 't' || topic[1] == 'q' || topic[1] == 'r') && topic[2] == '/' && !strncmp(topic + 3, sw->robot, n) &&
+           topic[3 + n] == '/';
+}
+
+static bool is_shared(const us_switch *sw, const char *topic) {
+    for (int32_t i = 0; i < sw->n_shared; i++) {
+        if (!strcmp(sw->shared[i], topic)) return true;
+    }
+    return false;
+}
+
+// "/k10/driver" is a node of the robot k10, and so is "/k10", a node of that name without a namespace.
+static bool is_robots_node(const us_switch *sw, const char *node) {
+    size_t n = strlen(sw->robot);
+    return node[0] == '/' && !strncmp(node + 1, sw->robot, n) && (node[1 + n] == '/' || node[1 + n] == 0);
+}
+
+// A writer of somebody else on a topic that robots share: what it says is not passed on.
+static void note_foreign(us_switch *sw, usi_side *side, const uint8_t id[16]) {
+    if (is_foreign(side, id)) return;
+    pthread_rwlock_wrlock(&sw->gate);
+    memcpy(side->foreign[side->n_foreign % USI_MAX_FOREIGN], id, 16);
+    if (side->n_foreign < USI_MAX_FOREIGN) side->n_foreign++;
+    pthread_rwlock_unlock(&sw->gate);
+}
+
+static void say_unknown(us_switch *sw, const us_endpoint *e) {
+    for (int32_t i = 0; i < sw->n_unknown; i++) {
+        if (!strcmp(sw->unknown[i], e->topic)) return;
+    }
+    if (sw->n_unknown == (int32_t)(sizeof sw->unknown / sizeof sw->unknown[0])) return;
+    snprintf(sw->unknown[sw->n_unknown++], USI_NAME, "%s", e->topic);
+    usi_switch_say(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
+}
+
+static int32_t count_writers(const us_endpoint *list, int32_t n, const char *topic) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++) count += list[i].is_writer && !list[i].is_own && !strcmp(list[i].topic, topic);
+    return count;
+}
+
+static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e, int32_t n, bool is_patient) {
+    bool is_common = is_shared(sw, e->topic);
+    if (e->is_own || (!is_common && !is_below_robot(sw, e->topic)) || (is_common && !e->is_writer)) return;
+    const us_message_type *type = us_message_find(e->type);
+    usi_route *route = find_route(sw, e->topic, type);
+    if (e->node[0] && !is_robots_node(sw, e->node)) {
+        if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
+        return;
+    }
+    bool has_side = route && (route->is_command ? atomic_load(&route->sides[source].writer) != NULL : route->sides[source].reader != NULL);
+    if (has_side || (route && route->is_command == e->is_writer)) return;
+    if (!e->node[0] && is_patient) {
+        if (sw->nameless_since == 0) sw->nameless_since = usi_switch_now();
+        return;
+    }
+    // Who reads a topic that is also written there listens to an output.
+    if (!e->is_writer && count_writers(sw->list, n, e->topic) > 0) return;
+    us_error err = {0};
+    us_status status = US_OK;
+    if (!type) {
+        say_unknown(sw, e);
+        return;
+    }
+    if (!route) {
+        us_qos qos = e->qos;
+        us_qos usual = us_qos_for_topic(e->topic, type);
+        if (usual.depth > qos.depth) qos.depth = usual.depth;
+        if (qos.is_transient_local) {
+            int32_t n_writer = count_writers(sw->list, n, e->topic);
+            qos.depth = usual.is_transient_local ? usual.depth : 1;
+            if (n_writer > qos.depth) qos.depth = n_writer;
+        }
+        status = add_route(sw, e->topic, type, qos, !e->is_writer, find_node(sw, e->node), &err);
+        route = find_route(sw, e->topic, type);
+    }
+    if (!status && route) status = add_side(sw, route, source, e->qos, &err);
+    if (status && !sw->is_full) {
+        sw->is_full = true;
+        usi_switch_say(sw, "topic %s is not passed on: %s", e->topic, err.message);
+    }
+}
+
+void usi_switch_discover(us_switch *sw) {
+    bool is_patient = sw->nameless_since == 0 || usi_switch_now() - sw->nameless_since < NAME_PATIENCE;
+    for (int source = 0; source < 2; source++) {
+        int32_t n = list_source(sw, (us_switch_source)source);
+        // Outputs first: what is written is no command.
+        for (int pass_ = 0; pass_ < 2; pass_++) {
+            for (int32_t i = 0; i < n; i++) {
+                if (sw->list[i].is_writer == (pass_ == 0)) look_at(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
+            }
+        }
+    }
+    if (!is_patient) sw->nameless_since = 0;
+    usi_switch_make_copies(sw, sw->authority.mode, sw->authority.control);
+}

@@ -1,0 +1,407 @@
+// The switch: opening, its thread, requests, changes, and what it tells of itself.
+//
+// The thread looks every few milliseconds at the watchdog and at what was asked, and a few times a second at who is there. It alone changes who is
+// in control, one change after the other, each in the same order:
+//
+//     hand-over (on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
+//     -> what the new one has told once is told -> gate open -> told on /understudy/authority -> logged
+#include "switch/switch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "wire/messages.h"
+
+static const int64_t tick = 5 * INT64_C(1000000);               // ns between looks at the watchdog
+static const int64_t discovery_every = 100 * INT64_C(1000000);  // ns
+
+static int64_t read_clock(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t usi_switch_now(void) { return read_clock(CLOCK_MONOTONIC); }
+
+void usi_switch_say(us_switch *sw, const char *format, ...) {
+    if (!sw->on_event) return;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    sw->on_event(sw->context, read_clock(CLOCK_REALTIME), text);
+}
+
+// ---- what is told -------------------------------------------------------------------------------------------------------
+
+// A reason may hold texts of others: what would break the line of JSON becomes a quote.
+static void make_plain(char *text) {
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == '"' || *text == '\\' || *text == 0x7f) *text = '\'';
+    }
+}
+
+static void tell_authority(us_switch *sw) {
+    us_switch_state s = us_switch_get_state(sw);
+    if (s.is_withdrawn) return;
+    char line[1024];
+    make_plain(s.reason);
+    make_plain(s.refused);
+    snprintf(line, sizeof line,
+             "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":\"%s\",\"hardware\":%s,\"proxy\":%s,"
+             "\"answers\":%lld,\"refused\":\"%s\"}",
+             sw->robot, us_switch_mode_name(s.mode), us_switch_source_name(s.control), (unsigned long long)s.epoch, 1e-9 * (double)s.since, s.reason,
+             s.is_alive[0] ? "true" : "false", s.is_alive[1] ? "true" : "false", (long long)s.n_answer, s.refused);
+    us_msg_string message = {.data = line};
+    uint8_t bytes[1100];
+    size_t length = 0;
+    if (us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length)) return;
+    if (us_writer_write(sw->authority_writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
+}
+
+// The text of a String sample into out; false when it is none or too long.
+static bool read_string(const us_sample *sample, char *out, size_t cap) {
+    _Alignas(16) uint8_t memory[2048];
+    const void *message = NULL;
+    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message, NULL)) return false;
+    const us_msg_string *string = message;
+    size_t n = strlen(string->data);
+    if (n >= cap) return false;
+    memcpy(out, string->data, n + 1);
+    return true;
+}
+
+// "proxy", or "k10 proxy" where several robots have a switch.
+static void on_request(void *context, const us_sample *sample) {
+    us_switch *sw = context;
+    char text[256];
+    if (!read_string(sample, text, sizeof text)) return;
+    const char *mode = text;
+    size_t n = strlen(sw->robot);
+    if (strchr(text, ' ')) {
+        if (strncmp(text, sw->robot, n) != 0 || text[n] != ' ') return;  // another robot's
+        mode = text + n + 1;
+    }
+    us_switch_ask(sw, us_switch_find_mode(mode));
+}
+
+// What all switches tell. One of the same robot with a newer epoch has taken over: there must not be two.
+static void on_authority(void *context, const us_sample *sample) {
+    us_switch *sw = context;
+    char text[1024], start[128];
+    int n = snprintf(start, sizeof start, "{\"robot\":\"%s\",", sw->robot);
+    if (!read_string(sample, text, sizeof text) || strncmp(text, start, (size_t)n) != 0) return;
+    const char *epoch = strstr(text, "\"epoch\":");
+    if (!epoch) return;
+    uint64_t value = strtoull(epoch + strlen("\"epoch\":"), NULL, 10);
+    pthread_mutex_lock(&sw->lock);
+    if (value > sw->newest) sw->newest = value;
+    pthread_mutex_unlock(&sw->lock);
+}
+
+us_status us_switch_ask(us_switch *sw, us_switch_mode mode) {
+    if (!sw) return US_ERR_ARG;
+    pthread_mutex_lock(&sw->lock);
+    bool has_room = sw->n_asked < USI_MAX_ASKED;
+    if (has_room) sw->asked[sw->n_asked++] = mode;
+    pthread_cond_signal(&sw->wake);
+    pthread_mutex_unlock(&sw->lock);
+    return has_room ? US_OK : US_ERR_LIMIT;
+}
+
+us_switch_state us_switch_get_state(us_switch *sw) {
+    us_switch_state s = {.mode = US_MODE_COUNT, .control = US_SWITCH_NOBODY, .voice = US_SWITCH_NOBODY};
+    if (!sw) return s;
+    int64_t now = usi_switch_now();
+    pthread_rwlock_rdlock(&sw->gate);
+    usi_authority a = sw->authority;
+    for (int i = 0; i < 2; i++) a.heard[i] = atomic_load(&sw->heard[i]);
+    s = (us_switch_state){.mode = a.mode, .control = a.control, .voice = a.voice, .epoch = a.epoch, .since = sw->since};
+    s.is_withdrawn = sw->is_withdrawn;
+    s.n_answer = sw->n_answer;
+    memcpy(s.reason, sw->reason, sizeof s.reason);
+    memcpy(s.refused, sw->refused, sizeof s.refused);
+    pthread_rwlock_unlock(&sw->gate);
+    for (int i = 0; i < 2; i++) s.is_alive[i] = usi_authority_is_alive(&a, (us_switch_source)i, now);
+    s.n_command = atomic_load(&sw->n_command);
+    s.n_output = atomic_load(&sw->n_output);
+    s.n_copy = atomic_load(&sw->n_copy);
+    s.n_fenced = atomic_load(&sw->n_fenced);
+    s.n_unsent = atomic_load(&sw->n_unsent);
+    s.n_topic = atomic_load(&sw->n_route);
+    return s;
+}
+
+// ---- changes ------------------------------------------------------------------------------------------------------------
+
+// Milliseconds of wall time: a switch that is started again begins above where it ended, and so do two that do not know of each other.
+static uint64_t least_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
+
+static void change(us_switch *sw, usi_verdict *verdict, bool is_forced) {
+    const usi_authority *a = &sw->authority;  // only this thread writes it
+    us_switch_source from = a->control;
+    uint64_t least = least_epoch();
+    if (sw->on_change) {
+        us_error err = {0};
+        us_switch_change what = {.from_mode = a->mode, .to_mode = verdict->mode, .from = from, .to = verdict->control, .reason = verdict->reason};
+        what.epoch = a->epoch + 1 > least ? a->epoch + 1 : least;
+        what.is_forced = is_forced;
+        us_status status = sw->on_change(sw->context, &what, &err);
+        if (status && !is_forced) {
+            verdict->is_refused = true;
+            verdict->is_change = false;
+            snprintf(verdict->reason, sizeof verdict->reason, "%.150s", err.message[0] ? err.message : us_status_text(status));
+            return;
+        }
+    }
+    usi_switch_make_copies(sw, verdict->mode, verdict->control);
+    pthread_rwlock_wrlock(&sw->gate);
+    us_switch_source old_voice = sw->authority.voice;
+    bool was_shadow = sw->authority.mode == US_MODE_SHADOW;
+    usi_authority_apply(&sw->authority, verdict, least, usi_switch_now());
+    atomic_store(&sw->epoch, sw->authority.epoch);
+    sw->since = read_clock(CLOCK_REALTIME);
+    memcpy(sw->reason, verdict->reason, sizeof sw->reason);
+    if (from != sw->authority.control) usi_switch_stop_source(sw, from);
+    bool has_spare = was_shadow && sw->authority.mode != US_MODE_SHADOW && sw->authority.control != US_SWITCH_PROXY;
+    if (has_spare) usi_switch_stop_source(sw, US_SWITCH_PROXY);  // it had copies of the commands, and gets no more
+    if (sw->authority.mode == US_MODE_STOP) {
+        usi_switch_stop_source(sw, US_SWITCH_HARDWARE);
+        usi_switch_stop_source(sw, US_SWITCH_PROXY);
+    }
+    if (old_voice != sw->authority.voice) usi_switch_pass_latched(sw, sw->authority.voice);
+    uint64_t epoch = sw->authority.epoch;
+    pthread_rwlock_unlock(&sw->gate);
+    usi_switch_say(sw, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(verdict->mode), us_switch_source_name(verdict->control),
+                   (unsigned long long)epoch, verdict->reason);
+}
+
+// Every request has an answer: the mode it asked for, or a reason.
+static void answer(us_switch *sw, us_switch_mode mode) {
+    usi_verdict verdict = usi_authority_ask(&sw->authority, mode, usi_switch_now());
+    if (verdict.is_change) change(sw, &verdict, false);
+    pthread_rwlock_wrlock(&sw->gate);
+    sw->n_answer++;
+    sw->refused[0] = 0;
+    if (verdict.is_refused) memcpy(sw->refused, verdict.reason, sizeof sw->refused);
+    pthread_rwlock_unlock(&sw->gate);
+    if (verdict.is_refused) usi_switch_say(sw, "%s refused: %s", us_switch_mode_name(mode), verdict.reason);
+}
+
+static void withdraw(us_switch *sw, uint64_t newest) {
+    pthread_rwlock_wrlock(&sw->gate);
+    sw->is_withdrawn = true;
+    sw->authority.control = sw->authority.voice = US_SWITCH_NOBODY;
+    snprintf(sw->reason, sizeof sw->reason, "another switch of this robot has the epoch %llu", (unsigned long long)newest);
+    pthread_rwlock_unlock(&sw->gate);
+    usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu", (unsigned long long)newest);
+}
+
+// True when something is to be told.
+static bool look(us_switch *sw, const us_switch_mode *asked, int32_t n_asked, uint64_t newest) {
+    if (sw->is_withdrawn) return false;
+    if (newest > sw->authority.epoch) {
+        withdraw(sw, newest);
+        return false;
+    }
+    int64_t heard[2] = {atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])};
+    pthread_rwlock_wrlock(&sw->gate);
+    usi_authority_hear(&sw->authority, heard);
+    pthread_rwlock_unlock(&sw->gate);
+    for (int32_t i = 0; i < n_asked; i++) answer(sw, asked[i]);
+    bool is_news = n_asked > 0;
+    int64_t now = usi_switch_now();
+    usi_verdict verdict = usi_authority_watch(&sw->authority, now);
+    if (verdict.is_change) {
+        change(sw, &verdict, true);
+        is_news = true;
+    }
+    for (int i = 0; i < 2; i++) {
+        bool is_alive = usi_authority_is_alive(&sw->authority, (us_switch_source)i, now);
+        if (is_alive == sw->was_alive[i]) continue;
+        sw->was_alive[i] = is_alive;
+        is_news = true;
+        usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i), is_alive ? "heard" : "silent");
+    }
+    return is_news;
+}
+
+static void *run(void *context) {
+    us_switch *sw = context;
+    int64_t next_discovery = 0;
+    tell_authority(sw);
+    for (;;) {
+        us_switch_mode asked[USI_MAX_ASKED];
+        int64_t until = usi_switch_now() + tick;
+        struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
+        pthread_mutex_lock(&sw->lock);
+        if (!sw->is_closing && sw->n_asked == 0) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
+        bool is_closing = sw->is_closing;
+        int32_t n_asked = sw->n_asked;
+        memcpy(asked, sw->asked, sizeof asked);
+        sw->n_asked = 0;
+        uint64_t newest = sw->newest;
+        pthread_mutex_unlock(&sw->lock);
+        if (is_closing) return NULL;
+        if (look(sw, asked, n_asked, newest)) tell_authority(sw);
+        if (usi_switch_now() >= next_discovery) {
+            usi_switch_discover(sw);
+            next_discovery = usi_switch_now() + discovery_every;
+        }
+    }
+}
+
+// ---- open and close -----------------------------------------------------------------------------------------------------
+
+us_switch_def us_switch_def_default(void) {
+    static const char *const shared[] = {"/tf", "/tf_static", "/diagnostics"};
+    us_switch_def def = {.allocator = us_allocator_default(), .watchdog = 0.5, .n_shared = 3, .shared = shared};
+    def.operators = def.hardware = def.proxy = us_bus_def_default();
+    def.hardware.domain = 1;
+    def.proxy.domain = 2;
+    return def;
+}
+
+static us_status check_def(const us_switch_def *def, us_error *err) {
+    if (!def->allocator.alloc || !def->allocator.release)
+        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_switch_def_default().", "a switch needs an allocator");
+    if (!def->robot || !def->robot[0] || strlen(def->robot) > 60 ||
+        strspn(def->robot, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(def->robot)) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give the robot's namespace without slashes, for example k10.", "\"%.60s\" is no robot's name",
+                            def->robot ? def->robot : "");
+    }
+    int32_t o = def->operators.domain, h = def->hardware.domain, p = def->proxy.domain;
+    if (o == h || o == p || h == p) {
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give each a domain of its own: in one, operators would see two robots.",
+                            "the operators' domain %d, the hardware's %d and the proxy's %d are not three", o, h, p);
+    }
+    if (!(def->watchdog >= 0.01 && def->watchdog <= 3600))
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0.01 s to 3600 s.", "a watchdog of %g s cannot be kept", def->watchdog);
+    if ((unsigned)def->mode >= (unsigned)US_MODE_COUNT || (unsigned)def->on_loss > (unsigned)US_LOSS_STOP)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown mode %d or rule of loss %d", (int)def->mode, (int)def->on_loss);
+    if (def->n_shared < 0 || def->n_shared > USI_MAX_SHARED || def->n_topic < 0 || def->n_topic > USI_MAX_ROUTE)
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many topics are listed");
+    if ((def->n_shared > 0 && !def->shared) || (def->n_topic > 0 && !def->topics))
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "topics are counted, but not listed");
+    for (int32_t i = 0; i < def->n_shared; i++) {
+        if (!def->shared[i]) return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
+    }
+    return US_OK;
+}
+
+static void init_locks(us_switch *sw) {
+    pthread_rwlockattr_t gate;
+    pthread_rwlockattr_init(&gate);
+    // A stream of samples must not keep a change waiting.
+    pthread_rwlockattr_setkind_np(&gate, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&sw->gate, &gate);
+    pthread_rwlockattr_destroy(&gate);
+    pthread_condattr_t wake;
+    pthread_condattr_init(&wake);
+    pthread_condattr_setclock(&wake, CLOCK_MONOTONIC);
+    pthread_cond_init(&sw->wake, &wake);
+    pthread_condattr_destroy(&wake);
+    pthread_mutex_init(&sw->lock, NULL);
+    pthread_mutex_init(&sw->queue_lock, NULL);
+    pthread_cond_init(&sw->queue_wake, NULL);
+}
+
+static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
+    char name[80];
+    snprintf(name, sizeof name, "switch_%s", sw->robot);
+    us_status status = us_bus_open(&def->operators, &sw->operators, err);
+    if (!status) status = us_bus_open(&def->hardware, &sw->sources[US_SWITCH_HARDWARE], err);
+    if (!status) status = us_bus_open(&def->proxy, &sw->sources[US_SWITCH_PROXY], err);
+    if (!status) status = us_bus_add_node(sw->operators, "/understudy", name, &sw->own_node, err);
+    for (int i = 0; i < 2 && !status; i++) status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
+    us_topic_def topic = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->own_node};
+    topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
+    us_reader *reader = NULL;
+    if (!status) status = us_bus_add_writer(sw->operators, &topic, &sw->authority_writer, err);
+    // What was told before us is old: only what others say from now on.
+    topic.qos = (us_qos){.is_reliable = true, .depth = 10};
+    if (!status) status = us_bus_add_reader(sw->operators, &topic, on_authority, sw, &reader, err);
+    topic.topic = "/understudy/authority/request";
+    if (!status) status = us_bus_add_reader(sw->operators, &topic, on_request, sw, &reader, err);
+    for (int32_t i = 0; i < def->n_topic && !status; i++) status = usi_switch_add_told(sw, &def->topics[i], err);
+    return status;
+}
+
+us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err) {
+    if (!def || !out_switch) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_switch_open needs a definition and a place for the switch");
+    *out_switch = NULL;
+    us_status status = check_def(def, err);
+    if (status) return status;
+    us_switch *sw = usi_alloc(&def->allocator, sizeof *sw, _Alignof(us_switch));
+    if (!sw) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a switch");
+    memset(sw, 0, sizeof *sw);
+    sw->allocator = def->allocator;
+    sw->on_change = def->on_change;
+    sw->on_event = def->on_event;
+    sw->context = def->context;
+    snprintf(sw->robot, sizeof sw->robot, "%s", def->robot);
+    if (def->heartbeat) snprintf(sw->heartbeat, sizeof sw->heartbeat, "%s%.250s", def->heartbeat[0] == '/' ? "rt" : "", def->heartbeat);
+    for (int32_t i = 0; i < def->n_shared; i++) {
+        const char *topic = def->shared[i];
+        snprintf(sw->shared[sw->n_shared++], USI_NAME, "%s%.250s", topic[0] == '/' ? "rt" : "", topic);
+    }
+    usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog), least_epoch());
+    atomic_store(&sw->epoch, sw->authority.epoch);
+    sw->since = read_clock(CLOCK_REALTIME);
+    snprintf(sw->reason, sizeof sw->reason, "the switch was started");
+    init_locks(sw);
+    sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
+    if (!sw->routes) {
+        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
+    } else {
+        memset(sw->routes, 0, USI_MAX_ROUTE * sizeof *sw->routes);
+        sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
+        status = sw->has_forwarder ? join(sw, def, err) : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    }
+    if (!status && pthread_create(&sw->thread, NULL, run, sw)) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    if (status) {
+        us_switch_close(sw);
+        return status;
+    }
+    sw->has_thread = true;
+    *out_switch = sw;
+    return US_OK;
+}
+
+void us_switch_close(us_switch *sw) {
+    if (!sw) return;
+    if (sw->has_thread) {
+        pthread_mutex_lock(&sw->lock);
+        sw->is_closing = true;
+        pthread_cond_signal(&sw->wake);
+        pthread_mutex_unlock(&sw->lock);
+        pthread_join(sw->thread, NULL);
+    }
+    pthread_mutex_lock(&sw->queue_lock);
+    sw->is_queue_closed = true;
+    pthread_cond_signal(&sw->queue_wake);
+    pthread_mutex_unlock(&sw->queue_lock);
+    if (sw->has_forwarder) pthread_join(sw->forwarder, NULL);
+    // From here on nothing crosses: the buses go one after the other.
+    pthread_rwlock_wrlock(&sw->gate);
+    if (!sw->is_withdrawn && sw->has_thread) usi_switch_stop_source(sw, sw->authority.control);
+    sw->is_withdrawn = true;
+    pthread_rwlock_unlock(&sw->gate);
+    us_bus_close(sw->operators);
+    us_bus_close(sw->sources[0]);
+    us_bus_close(sw->sources[1]);
+    usi_switch_release_routes(sw);
+    usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
+    pthread_rwlock_destroy(&sw->gate);
+    pthread_cond_destroy(&sw->wake);
+    pthread_mutex_destroy(&sw->lock);
+    pthread_cond_destroy(&sw->queue_wake);
+    pthread_mutex_destroy(&sw->queue_lock);
+    us_allocator allocator = sw->allocator;
+    usi_release(&allocator, sw, sizeof *sw, _Alignof(us_switch));
+}

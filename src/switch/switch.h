@@ -1,0 +1,126 @@
+// The inside of a switch: its routes and what guards them.
+//
+// The gate is a lock for reading and writing. Whoever passes a sample on holds it for reading from the look at who is in control until the sample is
+// written; a change holds it for writing. So no sample of the old source is written after a change, and none of the new one before.
+#ifndef USI_SWITCH_SWITCH_H
+#define USI_SWITCH_SWITCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "switch/authority.h"
+#include "understudy/bus.h"
+
+enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
+
+typedef struct usi_route usi_route;
+
+// A copy of a latched sample.
+typedef struct usi_latched {
+    void *bytes;
+    size_t length, cap;
+    int64_t source_time;
+} usi_latched;
+
+// One of the two sources of a route.
+typedef struct usi_side {
+    usi_route *route;
+    us_switch_source source;
+    us_reader *reader;               // of outputs
+    _Atomic(us_writer *) writer;     // of commands
+    _Atomic(us_writer *) copies[2];  // on the operators' side, when its outputs are told beside those of the one in control: mirror, shadow
+    int32_t n_foreign;               // writers of other robots' nodes on a shared topic; guarded by the gate
+    uint8_t foreign[USI_MAX_FOREIGN][16];
+    int32_t n_latched, next_latched;  // a ring; written by the forwarder under the gate for reading
+    usi_latched latched[USI_MAX_LATCHED];
+} usi_side;
+
+struct usi_route {
+    us_switch *sw;
+    bool is_command, is_shared, is_heartbeat;
+    char topic[USI_NAME];  // as DDS has it
+    const us_message_type *type;
+    us_qos qos;      // of the operators' side
+    int32_t node;    // on the operators' side
+    us_reader *in;   // of commands, on the operators' side
+    us_writer *out;  // of outputs, on the operators' side
+    usi_side sides[2];
+};
+
+typedef struct usi_known_node {
+    char full[USI_NAME];  // "/k10/driver"
+    int32_t node;
+} usi_known_node;
+
+struct us_switch {
+    us_allocator allocator;
+    char robot[64], heartbeat[USI_NAME];
+    char shared[USI_MAX_SHARED][USI_NAME];  // as DDS has them
+    int32_t n_shared;
+    us_switch_change_function *on_change;
+    us_switch_event_function *on_event;
+    void *context;
+    us_bus *operators, *sources[2];
+    int32_t own_node, source_node[2];  // /understudy/switch_ROBOT in the three domains
+    us_writer *authority_writer;
+
+    pthread_rwlock_t gate;  // guards what follows; the switch's thread alone writes it
+    usi_authority authority;
+    bool is_withdrawn;
+    int64_t since;
+    char reason[160], refused[160];
+    int64_t n_answer;
+
+    _Atomic uint64_t epoch;  // that of the authority, to be read before the gate
+    _Atomic int64_t heard[2];
+    _Atomic int64_t n_command, n_output, n_copy, n_fenced, n_unsent;
+    _Atomic int32_t n_route;
+    usi_route *routes;  // USI_MAX_ROUTE: they do not move
+
+    // Samples on their way. The threads that bring them put them here, and the forwarder alone writes them.
+    pthread_t forwarder;
+    bool has_forwarder;
+    pthread_mutex_t queue_lock;  // guards what follows
+    pthread_cond_t queue_wake;
+    struct usi_parcel *first, *last;
+    size_t n_queued;  // bytes
+    bool is_queue_closed;
+
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock;  // guards what follows
+    pthread_cond_t wake;
+    bool is_closing;
+    int32_t n_asked;
+    us_switch_mode asked[USI_MAX_ASKED];
+    uint64_t newest;  // the highest epoch that a switch of this robot told
+
+    // The thread's own.
+    int32_t n_node;
+    usi_known_node nodes[USI_MAX_NODE];
+    int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none
+    bool was_alive[2], is_full;
+    us_endpoint *list;
+    int32_t cap_list;
+    int32_t n_unknown;
+    char unknown[16][USI_NAME];  // topics whose type is not known: told once
+};
+
+int64_t usi_switch_now(void);
+void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
+
+// ---- routes.c ----
+// Looks what the sources have and makes the routes that are missing.
+void usi_switch_discover(us_switch *sw);
+us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err);
+// Writers for the outputs of the source that is not in control, where a mode wants them.
+void usi_switch_make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control);
+// With the gate held for writing: what `source` has told once is told again.
+void usi_switch_pass_latched(us_switch *sw, us_switch_source source);
+// A zero Twist on every command topic of that kind.
+void usi_switch_stop_source(us_switch *sw, us_switch_source source);
+void usi_switch_release_routes(us_switch *sw);
+// The forwarder's thread; `context` is the switch.
+void *usi_switch_forward(void *context);
+
+#endif

@@ -1,0 +1,118 @@
+// Who is in control, without clocks and sockets: rules one by one, then a long random life.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "switch/authority.h"
+
+static const int64_t second = 1000000000;
+
+static usi_authority start(us_switch_mode mode, us_switch_loss on_loss) {
+    usi_authority a;
+    usi_authority_init(&a, mode, on_loss, second, 100);
+    return a;
+}
+
+static void hear(usi_authority *a, int64_t hardware, int64_t proxy) { usi_authority_hear(a, (const int64_t[2]){hardware, proxy}); }
+
+static void nobody_is_lost_before_anybody_was_heard(void **state) {
+    (void)state;
+    usi_authority a = start(US_MODE_HARDWARE, US_LOSS_OTHER);
+    assert_false(usi_authority_watch(&a, 1000 * second).is_change);
+    // The proxy comes first. The hardware has the time of the watchdog from then on.
+    hear(&a, 0, 1000 * second);
+    assert_false(usi_authority_watch(&a, 1001 * second).is_change);
+    hear(&a, 0, 1001 * second);
+    usi_verdict v = usi_authority_watch(&a, 1001 * second + 1);
+    assert_true(v.is_change);
+    assert_int_equal(v.control, US_SWITCH_PROXY);
+    assert_string_equal(v.reason, "the hardware was never heard");
+}
+
+static void the_watchdog_gives_control_to_the_living_alone(void **state) {
+    (void)state;
+    usi_authority a = start(US_MODE_SHADOW, US_LOSS_OTHER);
+    hear(&a, 10 * second, 10 * second);
+    assert_false(usi_authority_watch(&a, 11 * second).is_change);
+    // Both are silent: nothing is gained by a change.
+    assert_false(usi_authority_watch(&a, 12 * second).is_change);
+    hear(&a, 0, 12 * second);
+    usi_verdict v = usi_authority_watch(&a, 12 * second);
+    assert_true(v.is_change);
+    assert_int_equal(v.mode, US_MODE_PROXY);
+    assert_int_equal(v.voice, US_SWITCH_PROXY);
+    assert_string_equal(v.reason, "the hardware has been silent for 2.00 s");
+    a.on_loss = US_LOSS_STOP;
+    v = usi_authority_watch(&a, 12 * second);
+    assert_int_equal(v.mode, US_MODE_STOP);
+    assert_int_equal(v.control, US_SWITCH_NOBODY);
+    assert_int_equal(v.voice, US_SWITCH_HARDWARE);
+}
+
+static void control_is_given_to_the_living_alone(void **state) {
+    (void)state;
+    usi_authority a = start(US_MODE_HARDWARE, US_LOSS_OTHER);
+    hear(&a, 10 * second, 0);
+    assert_true(usi_authority_ask(&a, US_MODE_PROXY, 10 * second).is_refused);
+    assert_true(usi_authority_ask(&a, US_MODE_COUNT, 10 * second).is_refused);
+    assert_false(usi_authority_ask(&a, US_MODE_HARDWARE, 10 * second).is_change);
+    usi_verdict v = usi_authority_ask(&a, US_MODE_STOP, 10 * second);
+    usi_authority_apply(&a, &v, 0, 10 * second);
+    assert_int_equal(a.epoch, 101);
+    assert_true(usi_authority_ask(&a, US_MODE_MIRROR, 10 * second).is_refused);
+    v = usi_authority_ask(&a, US_MODE_SHADOW, 10 * second);
+    assert_true(v.is_change && v.control == US_SWITCH_HARDWARE);
+    usi_authority_apply(&a, &v, 5000, 10 * second);
+    assert_int_equal(a.epoch, 5000);
+    assert_int_equal(us_switch_find_mode("shadow"), US_MODE_SHADOW);
+    assert_int_equal(us_switch_find_mode("shadows"), US_MODE_COUNT);
+}
+
+static void a_long_random_life_keeps_one_in_control_and_growing_epochs(void **state) {
+    (void)state;
+    usi_authority a = start(US_MODE_HARDWARE, US_LOSS_OTHER);
+    int64_t now = second, heard[2] = {0, 0}, lost_since = 0;
+    int32_t n_change = 0;
+    for (uint64_t i = 0; i < 200000; i++) {
+        now += (int64_t)(us_random_bits(3, 1, i) % 200000000);
+        uint64_t dice = us_random_bits(3, 2, i) % 100;
+        // Each source is dead for long stretches, and loses samples in between.
+        for (int k = 0; k < 2; k++) {
+            bool is_dead = us_random_bits(3, (uint64_t)(3 + k), i / 50) % 3 == 0;
+            if (!is_dead && us_random_uniform(3, (uint64_t)(5 + k), i) > 0.05) heard[k] = now;
+        }
+        usi_authority_hear(&a, heard);
+        uint64_t before = a.epoch;
+        usi_verdict v = dice < 5 ? usi_authority_ask(&a, (us_switch_mode)(dice % 4), now) : usi_authority_watch(&a, now);
+        if (v.is_change) {
+            usi_authority_apply(&a, &v, 0, now);
+            n_change++;
+        }
+        assert_int_equal(a.epoch, before + (v.is_change ? 1 : 0));
+        assert_true(a.control != US_SWITCH_NOBODY && a.control == a.voice);
+        assert_true(a.mode != US_MODE_HARDWARE || a.control == US_SWITCH_HARDWARE);
+        assert_true(a.mode != US_MODE_PROXY || a.control == US_SWITCH_PROXY);
+        assert_true(a.mode != US_MODE_SHADOW || a.control == US_SWITCH_HARDWARE);
+        // Lost with an heir alive: the whole time of the watchdog for one who was just given control, and some looks at intervals of up to 0.2 s
+        // that were requests instead.
+        us_switch_source other = a.control == US_SWITCH_HARDWARE ? US_SWITCH_PROXY : US_SWITCH_HARDWARE;
+        bool is_lost = !usi_authority_is_alive(&a, a.control, now) && usi_authority_is_alive(&a, other, now);
+        if (!is_lost) lost_since = now;
+        assert_true(now - lost_since <= a.watchdog + second);
+    }
+    assert_true(n_change > 1000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_is_lost_before_anybody_was_heard),
+        cmocka_unit_test(the_watchdog_gives_control_to_the_living_alone),
+        cmocka_unit_test(control_is_given_to_the_living_alone),
+        cmocka_unit_test(a_long_random_life_keeps_one_in_control_and_growing_epochs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
