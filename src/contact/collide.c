@@ -12,7 +12,7 @@
 static const double BASE_MARGIN = 0.5e-3;
 // A pair whose bodies have moved against each other by less than this since its points were found keeps the points. Where something round rolls,
 // points that stay behind push it on: a wheel of radius r with its points turned back by an angle a goes as down a slope of a / 2.
-static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4, SAME_TURN_ROUND = 1e-9;
+static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4, SAME_TURN_ROUND = 1e-7;
 // A point without a partner of the same feature takes over from one this near, m; more where things move fast.
 static const double SAME_POINT = 2e-3;
 
