@@ -20,6 +20,28 @@ async function picture(page, path) {
   await app(page, () => window.understudy.app.command('resume'))
 }
 
+// Each panel alone.
+async function panels() {
+  const world = await run([scene('default.xml'), '--set', 'motor_port=0'])
+  const page = await open(browser, world.url, { ...wide, viewport: { width: 1100, height: 900 } })
+  await app(page, () => {
+    const a = window.understudy.app
+    a.select({ kind: 'link', index: a.world.links.findIndex((l) => l.name === 'stone3/stone') })
+    void a.command('snapshot start')
+    void a.command('record panels.mcap')
+    void a.command('move nobody 1 2 3').catch(() => {})
+  })
+  for (const name of ['tree', 'properties', 'time', 'network', 'record', 'log']) {
+    await show(page, name)
+    await page.waitForTimeout(1500)
+    if (name === 'tree') await page.getByTestId('tree-search').fill('front_left')
+    await page.waitForTimeout(1000)
+    await page.getByTestId(`panel-${name}`).screenshot({ path: `panel-${name}.png` })
+  }
+  await world.stop()
+}
+await panels()
+
 let world = await run([scene('default.xml'), '--set', 'motor_port=0'])
 let page = await open(browser, world.url + '?quality=high', wide)
 await show(page, 'drive', 'tree')

@@ -51,8 +51,10 @@ function create(app: App, root: HTMLElement): void {
     const words = filter.value.toLowerCase()
     const shown = topics.filter((t) => t.name.toLowerCase().includes(words) || t.type.toLowerCase().includes(words))
     const rows = shown.slice(0, 300).map((topic) => {
-      let one = lines.get(topic.name)
-      if (!one) lines.set(topic.name, (one = line(topic)))
+      // A robot may take one topic in two types.
+      const key = `${topic.name} ${topic.type}`
+      let one = lines.get(key)
+      if (!one) lines.set(key, (one = line(topic)))
       setText(one.hz, topic.hz > 0 ? topic.hz.toFixed(topic.hz < 10 ? 1 : 0) : '–')
       setText(one.count, String(topic.count))
       return one.row
