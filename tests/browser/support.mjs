@@ -79,6 +79,11 @@ export async function open(browser, url, options = {}) {
 const isDriver = (text) => /GPU stall|Automatic fallback to software WebGL|GroupMarkerNotSet/.test(text)
 
 export const app = (page, question, argument) => page.evaluate(question, argument)
+// Waits until so many simulated seconds have passed on the page: pictures have come and were drawn meanwhile.
+export async function pass(page, seconds) {
+  const t = await page.evaluate(() => window.understudy.app.time)
+  await until(() => page.evaluate((then) => window.understudy.app.time > then, t + seconds), `${seconds} s pass`)
+}
 // The place of a link, by name.
 export const place = (page, name) =>
   page.evaluate((wanted) => {

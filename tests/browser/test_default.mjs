@@ -1,6 +1,6 @@
 // The default scene in a browser: it appears soon and moves; it is driven by key and by touch; a plot shows the joint that moved; an object is added and
 // hit; a state is kept and gone back to.
-import { app, browse, check, distance, open, place, run, scene, test, until } from './support.mjs'
+import { app, browse, check, distance, open, pass, place, run, scene, test, until } from './support.mjs'
 
 const world = await run([scene('default.xml'), '--set', 'motor_port=0'])
 const browser = await browse()
@@ -51,7 +51,7 @@ await test(
       await page.getByTestId('viewport').click({ position: { x: 300, y: 200 } })
       await page.keyboard.down('KeyW')
       await until(async () => (await app(page, () => window.understudy.app.value('k10/front_left_drive.v'))) > 1, 'the wheel turns')
-      await new Promise((resolve) => setTimeout(resolve, 1000))
+      await pass(page, 1)
       await page.keyboard.up('KeyW')
       await until(async () => (await app(page, () => Math.abs(window.understudy.app.value('k10/front_left_drive.v')))) < 0.1, 'the wheel stands')
       // The exported numbers are what is plotted.
@@ -144,7 +144,7 @@ await test(
       await phone.context().close()
     }],
     ['it goes on drawing', async () => {
-      await new Promise((resolve) => setTimeout(resolve, 3000))
+      await pass(page, 3)
       const fps = await app(page, () => window.understudy.app.view.fps)
       console.log(`        ${fps.toFixed(1)} frames/s`)
       check(fps > 0, 'nothing is drawn')

@@ -1,7 +1,7 @@
 // The other panels, cameras and layers; and what is done on the page is recorded so that it runs again bit for bit.
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
-import { app, browse, check, distance, open, place, run, scene, test, until } from './support.mjs'
+import { app, browse, check, distance, open, pass, place, run, scene, test, until } from './support.mjs'
 
 const FILE = 'page.mcap'
 rmSync(FILE, { force: true })
@@ -39,7 +39,7 @@ await test(
       }
       check(await app(page, () => window.understudy.app.view.layers().every((l) => l.on)), 'a layer stays off')
       await page.keyboard.press('Escape')
-      await page.waitForTimeout(1500)
+      await pass(page, 1.5)
       await page.screenshot({ path: 'layers.png' })
       await app(page, () => window.understudy.app.view.layers().forEach((l) => window.understudy.app.view.setLayer(l.id, ['paths', 'grid'].includes(l.id))))
     }],
@@ -49,7 +49,7 @@ await test(
         await id(`camera-${mode}`).click()
         await until(() => app(page, (wanted) => window.understudy.app.view.cameraMode === wanted, mode), `the camera is ${mode}`)
         await page.keyboard.press('Escape')
-        await page.waitForTimeout(500)
+        await pass(page, 0.5)
         await page.screenshot({ path: `camera-${mode}.png` })
       }
     }],
@@ -75,7 +75,7 @@ await test(
       await page.keyboard.up('KeyW')
       await app(page, () => window.understudy.app.command('remove marble'))
       await app(page, () => window.understudy.app.command('raise stone1 0.3'))
-      await page.waitForTimeout(500)
+      await pass(page, 0.5)
       await show('record')
       await id('record-stop').click()
       await until(() => app(page, () => window.understudy.app.status?.recording === null), 'it ends')
