@@ -35,7 +35,7 @@ function(us_add_test directory source)
     set(timeout 120)
   endif()
   # Each has a DDS domain of its own, so that robots of two tests never meet.
-  math(EXPR us_test_domain "(${us_test_domain} + 1) % 200")
+  math(EXPR us_test_domain "${us_test_domain} % 200 + 1")
   set(us_test_domain ${us_test_domain} PARENT_SCOPE)
   set_tests_properties(${directory}/${name} PROPERTIES LABELS ${directory} TIMEOUT ${timeout} ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain}")
 endfunction()
@@ -69,7 +69,7 @@ if(US_PAGE AND US_NODE AND US_CHROMIUM AND NOT US_SANITIZE)
     set(scratch ${CMAKE_BINARY_DIR}/tests/browser/${name}.scratch)
     file(MAKE_DIRECTORY ${scratch})
     add_test(NAME browser/${name} COMMAND ${US_NODE} ${script} WORKING_DIRECTORY ${scratch})
-    math(EXPR us_test_domain "(${us_test_domain} + 1) % 200")
+    math(EXPR us_test_domain "${us_test_domain} % 200 + 1")
     # A picture drawn in software keeps both processors busy: one test at a time.
     set_tests_properties(browser/${name} PROPERTIES LABELS browser TIMEOUT 300 RUN_SERIAL ON
       ENVIRONMENT "ROS_DOMAIN_ID=${us_test_domain};US_SOURCE_DIR=${CMAKE_SOURCE_DIR};US_PROGRAM=$<TARGET_FILE:understudy_program>;US_CHROMIUM=${US_CHROMIUM}")

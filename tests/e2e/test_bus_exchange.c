@@ -125,7 +125,7 @@ static void domains_and_buses_that_want_nobody_stay_apart(void **state) {
     def.range = US_BUS_OFF;
     us_bus *alone = open_bus_def(&def);
     def.range = US_BUS_LOCALHOST;
-    def.domain = test_domain() + 1;
+    def.domain = test_domain_of(1);
     us_bus *far = open_bus_def(&def);
     us_bus *all[] = {near, alone, far};
     us_reader *readers[3];

@@ -73,8 +73,8 @@ static void our_fast_dds_exchanges_every_type_with_a_program_of_fast_dds(void **
 static void our_fast_dds_exchanges_every_type_with_our_cyclone(void **state) {
     (void)state;
     if (!has_fastdds()) return;
-    peer p = start_self("fastdds", test_domain() + 1);
-    us_bus *bus = open_bus("cyclone", test_domain() + 1);
+    peer p = start_self("fastdds", test_domain_of(1));
+    us_bus *bus = open_bus("cyclone", test_domain_of(1));
     exchange_every_type(bus);
     exchange_many(bus, 10000);
     us_bus_close(bus);

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "domain.h"
 #include "understudy/bus.h"
 #include "wire/messages.h"
 #include "wire/type.h"
@@ -50,7 +51,7 @@ static inline double clock_now(void) {
         }                                                                                  \
     } while (0)
 
-static inline int32_t test_domain(void) { return 1 + (int32_t)(getpid() % 200); }
+static inline int32_t test_domain(void) { return test_domain_of(0); }
 
 static inline void expect_ok(us_status status, const us_error *err) {
     if (status == US_OK) return;

@@ -16,7 +16,7 @@ static inline void use_domain(int32_t domain) {
 }
 
 // The robot that most tests talk to lives on the first; a test that must be alone takes the second.
-static inline int32_t quiet_domain(void) { return 1 + (int32_t)((getpid() + 100) % 200); }
+static inline int32_t quiet_domain(void) { return test_domain_of(1); }
 
 enum { MAX_BACKGROUND = 8 };
 static pid_t background[MAX_BACKGROUND];

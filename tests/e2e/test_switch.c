@@ -10,7 +10,7 @@ static const us_qos reliable = {.is_reliable = true, .depth = 100};
 static const us_qos latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
 static const us_qos best_effort = {.depth = 10};
 
-static int32_t domain_of(int which) { return test_domain() + 10 * which; }  // 0 operators, 1 hardware, 2 proxy
+static int32_t domain_of(int which) { return test_domain_of(which); }  // 0 operators, 1 hardware, 2 proxy
 
 // ---- robots -------------------------------------------------------------------------------------------------------------
 
