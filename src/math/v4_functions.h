@@ -1,5 +1,5 @@
-// Functions of four numbers at once, to a few units of the last digit, without branches. They give the same bits on every machine and for every lane,
-// which libraries of vector mathematics do not promise.
+// Functions of four numbers at once, to a few units of the last digit, without branches. Compiled without fused multiply-add they give the same bits
+// on every machine, which libraries do not promise.
 #ifndef USI_MATH_V4_FUNCTIONS_H
 #define USI_MATH_V4_FUNCTIONS_H
 
@@ -20,6 +20,18 @@ static inline usi_v4 usi_v4_max(usi_v4 a, usi_v4 b) { return -usi_v4_min(-a, -b)
 static inline usi_v4 usi_v4_copysign(usi_v4 a, usi_v4 b) {
     usi_v4i sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
     return (usi_v4)(((usi_v4i)a & ~sign) | ((usi_v4i)b & sign));
+}
+
+// Both of |x| <= 1.7, by the series of half the angle.
+static inline void usi_v4_sin_cos(usi_v4 x, usi_v4 *out_sin, usi_v4 *out_cos) {
+    static const double odd[] = {1.0 / 6227020800.0, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6, 1.0};
+    static const double even[] = {-1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5, 1.0};
+    usi_v4 h = 0.5 * x, y = h * h, s = usi_v4_all(-1.0 / 1307674368000.0), c = usi_v4_all(1.0 / 20922789888000.0);
+    for (int i = 0; i < 7; i++) s = s * y + odd[i];
+    for (int i = 0; i < 8; i++) c = c * y + even[i];
+    s *= h;
+    *out_sin = 2 * s * c;
+    *out_cos = 1 - 2 * s * s;
 }
 
 // |x| <= 700. x = k ln 2 + r with |r| <= ln 2 / 2: the series of r, and k into the exponent.
