@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 
 #include "bus.h"
+#include "shadow.h"
 #include "understudy/switch.h"
 
 enum { MAX_LINE = 1024 };
@@ -18,6 +19,9 @@ typedef struct switch_options {
     double watchdog, wait;
     const char *on_loss, *mode, *to, *heartbeat;
     bool is_status, is_json;
+    const char *on_parted;
+    cli_list tolerance;
+    bool is_resync, is_watch;
 } switch_options;
 
 // ---- running it ----
@@ -67,7 +71,11 @@ static int run_switch(const char *robot, const switch_options *o) {
     } else if (strcmp(o->on_loss, "proxy") != 0) {
         return cli_fail(CLI_BAD_INPUT, element, "write proxy or stop", "there is no rule \"%.60s\" for a loss", o->on_loss);
     }
+    def.shadow.resync_when_parted = strcmp(o->on_parted, "resync") == 0;
+    if (!def.shadow.resync_when_parted && strcmp(o->on_parted, "ask") != 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "there is no rule \"%.60s\" for two that have parted", o->on_parted);
     int code = read_mode(o->mode, &def.mode);
+    if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     if (code != CLI_GO_ON) return code;
     us_switch *sw = NULL;
     cli_catch_stop(NULL);
@@ -96,10 +104,11 @@ typedef struct asker {
     cli_bus bus;
     us_writer *writer;
     us_reader *reader;
+    cli_shadow shadow;
     char line[MAX_LINE];  // the last that was said about the robot
 } asker;
 
-static int join_network(asker *a, const switch_options *o) {
+static int join_network(asker *a, const char *robot, const switch_options *o) {
     us_error err = {0};
     char text[1024];
     us_bus_def def = us_bus_def_default();
@@ -115,6 +124,7 @@ static int join_network(asker *a, const switch_options *o) {
         topic.node = node;
         status = us_bus_add_reader(a->bus.bus, &topic, NULL, NULL, &a->reader, &err);
     }
+    if (!status) status = cli_shadow_open(&a->shadow, a->bus.bus, node, robot, &err);
     topic.topic = "/understudy/authority/request";
     topic.qos = (us_qos){.is_reliable = true, .depth = 1};
     if (!status) status = us_bus_add_writer(a->bus.bus, &topic, &a->writer, &err);
@@ -204,12 +214,12 @@ static int request(asker *a, const char *robot, const switch_options *o, cJSON *
 
 static int ask_switch(const char *robot, const switch_options *o) {
     us_switch_mode mode;
-    int code = o->to ? read_mode(o->to, &mode) : CLI_GO_ON;
+    int code = o->to && !o->is_resync ? read_mode(o->to, &mode) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
     asker a = {0};
     cli_catch_stop(NULL);
     cJSON *state = NULL;
-    code = join_network(&a, o);
+    code = join_network(&a, robot, o);
     if (code == CLI_GO_ON) {
         state = next_line(&a, robot, cli_clock() + o->wait);
         if (!state) {
@@ -220,15 +230,20 @@ static int ask_switch(const char *robot, const switch_options *o) {
     if (code == CLI_GO_ON && o->to) code = request(&a, robot, o, &state);
     if (code == CLI_GO_ON) {
         show(&a, state, o->is_json);
-        code = CLI_OK;
+        const char *now = text_of(state, "mode");
+        bool is_compared = strcmp(now, "shadow") == 0 || strcmp(now, "mirror") == 0;
+        if (o->is_status && is_compared) cli_shadow_show(&a.shadow, o->is_json);
+        code = o->is_watch ? cli_shadow_watch(&a.shadow, o->is_json, o->wait) : CLI_OK;
     }
     cJSON_Delete(state);
+    cli_shadow_close(&a.shadow);
     cli_bus_close(&a.bus);
     return code;
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
     switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = 5, .on_loss = "proxy", .mode = "hardware"};
+    o.on_parted = "ask";
     const cli_option options[] = {
         {"operators", CLI_INTEGER, &o.operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
         {"hardware", CLI_INTEGER, &o.hardware, "DOMAIN", "where the hardware is (the operators' + 1)"},
@@ -237,8 +252,12 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"watchdog", CLI_NUMBER, &o.watchdog, "S", "silence after which the one in control is lost (0.5)"},
         {"on-loss", CLI_TEXT, &o.on_loss, "proxy|stop", "what happens then: the other one takes over, or all stands still (proxy)"},
         {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC", "the output that shows that a source lives (any of the robot's)"},
+        {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE", "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
+        {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync", "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
         {"to", CLI_TEXT, &o.to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
-        {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control"},
+        {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control, and how well both agree"},
+        {"watch", CLI_FLAG, &o.is_watch, NULL, "show how well both agree, once a second"},
+        {"resync", CLI_FLAG, &o.is_resync, NULL, "ask a running switch to set the proxy to the hardware's state and to compare anew"},
         {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5)"},
         {"json", CLI_FLAG, &o.is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
     };
@@ -251,7 +270,9 @@ static int run(const cli_command *command, int argc, char **argv) {
             return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld", (long long)domains[i]);
     }
     if (robot[0] == '/') robot++;
-    return o.to || o.is_status ? ask_switch(robot, &o) : run_switch(robot, &o);
+    if (o.is_resync && o.to) return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other", "--resync and --to are two requests");
+    if (o.is_resync) o.to = "resync";
+    return o.to || o.is_status || o.is_watch ? ask_switch(robot, &o) : run_switch(robot, &o);
 }
 
 const cli_command cli_command_switch = {
@@ -261,11 +282,12 @@ const cli_command cli_command_switch = {
     .summary = "one robot for the operators, played by the hardware or by its proxy",
     .about = "Hardware, proxy and operators each have a DDS domain of their own. The switch shows the operators one robot,\n"
              "passes their commands on to the one in control and its outputs back, and tells on /understudy/authority who\n"
-             "that is. It runs until Ctrl-C. With --to or --status it talks to one that runs.\n"
+             "that is. It runs until Ctrl-C. With --to, --resync, --status or --watch it talks to one that runs.\n"
              "\n"
              "Examples:\n"
              "  understudy switch k10 --hardware 1 --proxy 2\n"
              "  understudy switch k10 --to proxy\n"
-             "  understudy switch k10 --status\n",
+             "  understudy switch k10 --status\n"
+             "  understudy switch k10 --to shadow --watch\n",
     .run = run,
 };

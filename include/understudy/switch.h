@@ -65,6 +65,24 @@ typedef us_status us_switch_change_function(void *context, const us_switch_chang
 // One line of text per event (changes, refusals, losses, topics that cannot be passed on), on the switch's thread. `time` is wall time, ns.
 typedef void us_switch_event_function(void *context, int64_t time, const char *text);
 
+// How far hardware and proxy may differ in the modes shadow and mirror. A difference counts by its ratio to the tolerance; the confidence is
+// exp(-r^2 / 2) of the greatest ratio r. SI units; a share grows with the way since the comparison began. docs/switch.md says where the defaults come
+// from.
+typedef struct us_shadow_def {
+    double position, position_share;  // x and y by odometry: m, and m for each m driven
+    double yaw, yaw_share;            // by odometry and by the inertial unit: rad, and rad for each rad turned
+    double speed, turn_rate;          // of the body: m/s, rad/s
+    double joint, joint_share;        // rad or m; of continuous joints rad more for each rad turned
+    double joint_speed;               // rad/s or m/s
+    double gyro, accelerometer;       // rad/s, m/s^2
+    double time;                      // s by which the two may do the same at another time
+    double doubtful, parted;          // below these confidences they are
+    bool resync_when_parted;          // default false: somebody has to ask
+} us_shadow_def;
+
+typedef enum us_shadow_state { US_SHADOW_OFF, US_SHADOW_OK, US_SHADOW_DOUBTFUL, US_SHADOW_PARTED } us_shadow_state;
+US_API const char *us_shadow_state_name(us_shadow_state state);  // "off", "ok" ...; "" for a bad number
+
 typedef struct us_switch_def {
     us_allocator allocator;                 // used from several threads
     const char *robot;                      // its namespace, for example "k10"
@@ -77,6 +95,7 @@ typedef struct us_switch_def {
     const char *const *shared;  // them only what no node outside the robot's namespace has written
     int32_t n_topic;
     const us_switch_topic *topics;
+    us_shadow_def shadow;
     us_switch_change_function *on_change;  // may be NULL
     us_switch_event_function *on_event;    // may be NULL
     void *context;                         // of both
@@ -92,6 +111,8 @@ US_API void us_switch_close(us_switch *sw);  // NULL is allowed
 
 // Asks for a mode, as a request on the topic would. It is answered within a moment: n_answer of the state grows, and `refused` says why not.
 US_API us_status us_switch_ask(us_switch *sw, us_switch_mode mode);
+// Asks to compare anew from here, the proxy set to the hardware's state where it can be; answered in the same way.
+US_API us_status us_switch_resync(us_switch *sw);
 
 typedef struct us_switch_state {
     us_switch_mode mode;
@@ -108,6 +129,8 @@ typedef struct us_switch_state {
     int64_t n_fenced;                     // commands dropped: of an older epoch, or nobody in control
     int64_t n_unsent;                     // that a writer could not take
     int32_t n_topic;
+    us_shadow_state shadow;  // whether the two do the same; off in other modes than shadow and mirror
+    double confidence;       // 0 to 1
 } us_switch_state;
 US_API us_switch_state us_switch_get_state(us_switch *sw);
 

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "switch/shadow.h"
 #include "switch/switch.h"
+#include "wire/messages.h"
 
 // How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a moment after the endpoints.
 #define NAME_PATIENCE INT64_C(1000000000)
@@ -132,11 +134,28 @@ static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sampl
     release_parcel(sw, parcel);
 }
 
+// Here and not in the forwarder, which has cameras to pass on: the thread that brought the sample reads it, once it is on its way.
+static void read_state(const usi_side *side, const us_sample *sample) {
+    us_switch *sw = side->route->sw;
+    usi_estimate *e = &sw->estimates[side->source];
+    pthread_mutex_lock(&sw->estimate_lock);
+    if (side->route->type == usi_type_string) {
+        // Plain CDR: a String is its length and its characters behind the header.
+        if (sample->length > 8) usi_shadow_describe(sw->shadow, (const char *)sample->bytes + 8, sample->length - 8);
+    } else {
+        usi_estimate_group group =
+            usi_estimate_take(e, side->route->topic, side->route->type, sample->bytes, sample->length, sample->source_time, usi_switch_now());
+        usi_shadow_take(sw->shadow, side->source, group, e);
+    }
+    pthread_mutex_unlock(&sw->estimate_lock);
+}
+
 static void on_output(void *context, const us_sample *sample) {
     usi_side *side = context;
     us_switch *sw = side->route->sw;
     if (side->route->is_heartbeat) atomic_store_explicit(&sw->heard[side->source], usi_switch_now(), memory_order_relaxed);
     post(sw, side, NULL, sample);
+    if (side->route->is_state) read_state(side, sample);
 }
 
 static void on_command(void *context, const us_sample *sample) {
@@ -251,6 +270,9 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
         route->qos.depth = LEAST_DEPTH;
     }
     for (int i = 0; i < sw->n_shared; i++) route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
+    const char *end = strrchr(topic, '/');
+    bool is_description = type == usi_type_string && end && !strcmp(end, "/robot_description");
+    route->is_state = !is_command && !route->is_shared && (is_description || usi_estimate_group_of(type) != USI_N_ESTIMATE);
     route->is_heartbeat = sw->heartbeat[0] ? !strcmp(sw->heartbeat, topic) : !route->is_shared;
     for (int i = 0; i < 2; i++) {
         route->sides[i].route = route;

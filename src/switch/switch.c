@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "switch/shadow.h"
 #include "wire/messages.h"
 
 static const int64_t tick = 5 * INT64_C(1000000);               // ns between looks at the watchdog
@@ -87,7 +88,7 @@ static void on_request(void *context, const us_sample *sample) {
         if (strncmp(text, sw->robot, n) != 0 || text[n] != ' ') return;  // another robot's
         mode = text + n + 1;
     }
-    us_switch_ask(sw, us_switch_find_mode(mode));
+    us_switch_ask(sw, strcmp(mode, "resync") == 0 ? USI_ASKED_RESYNC : us_switch_find_mode(mode));
 }
 
 // What all switches tell. One of the same robot with a newer epoch has taken over: there must not be two.
@@ -114,6 +115,8 @@ us_status us_switch_ask(us_switch *sw, us_switch_mode mode) {
     return has_room ? US_OK : US_ERR_LIMIT;
 }
 
+us_status us_switch_resync(us_switch *sw) { return us_switch_ask(sw, USI_ASKED_RESYNC); }
+
 us_switch_state us_switch_get_state(us_switch *sw) {
     us_switch_state s = {.mode = US_MODE_COUNT, .control = US_SWITCH_NOBODY, .voice = US_SWITCH_NOBODY};
     if (!sw) return s;
@@ -134,6 +137,10 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     s.n_fenced = atomic_load(&sw->n_fenced);
     s.n_unsent = atomic_load(&sw->n_unsent);
     s.n_topic = atomic_load(&sw->n_route);
+    pthread_mutex_lock(&sw->estimate_lock);
+    s.shadow = sw->shadow->state;
+    s.confidence = sw->shadow->confidence;
+    pthread_mutex_unlock(&sw->estimate_lock);
     return s;
 }
 
@@ -183,14 +190,20 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced) {
 
 // Every request has an answer: the mode it asked for, or a reason.
 static void answer(us_switch *sw, us_switch_mode mode) {
-    usi_verdict verdict = usi_authority_ask(&sw->authority, mode, usi_switch_now());
-    if (verdict.is_change) change(sw, &verdict, false);
+    usi_verdict verdict = {0};
+    if (mode == USI_ASKED_RESYNC) {
+        verdict.is_refused = !usi_switch_compare_anew(sw, verdict.reason, sizeof verdict.reason);
+    } else {
+        verdict = usi_authority_ask(&sw->authority, mode, usi_switch_now());
+        if (verdict.is_change) change(sw, &verdict, false);
+    }
     pthread_rwlock_wrlock(&sw->gate);
     sw->n_answer++;
     sw->refused[0] = 0;
     if (verdict.is_refused) memcpy(sw->refused, verdict.reason, sizeof sw->refused);
     pthread_rwlock_unlock(&sw->gate);
-    if (verdict.is_refused) usi_switch_say(sw, "%s refused: %s", us_switch_mode_name(mode), verdict.reason);
+    const char *name = mode == USI_ASKED_RESYNC ? "resync" : us_switch_mode_name(mode);
+    if (verdict.is_refused) usi_switch_say(sw, "%s refused: %s", name, verdict.reason);
 }
 
 static void withdraw(us_switch *sw, uint64_t newest) {
@@ -249,6 +262,7 @@ static void *run(void *context) {
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
         if (look(sw, asked, n_asked, newest)) tell_authority(sw);
+        usi_switch_look_at_shadow(sw);
         if (usi_switch_now() >= next_discovery) {
             usi_switch_discover(sw);
             next_discovery = usi_switch_now() + discovery_every;
@@ -260,7 +274,7 @@ static void *run(void *context) {
 
 us_switch_def us_switch_def_default(void) {
     static const char *const shared[] = {"/tf", "/tf_static", "/diagnostics"};
-    us_switch_def def = {.allocator = us_allocator_default(), .watchdog = 0.5, .n_shared = 3, .shared = shared};
+    us_switch_def def = {.allocator = us_allocator_default(), .watchdog = 0.5, .n_shared = 3, .shared = shared, .shadow = usi_shadow_def_default()};
     def.operators = def.hardware = def.proxy = us_bus_def_default();
     def.hardware.domain = 1;
     def.proxy.domain = 2;
@@ -291,7 +305,7 @@ static us_status check_def(const us_switch_def *def, us_error *err) {
     for (int32_t i = 0; i < def->n_shared; i++) {
         if (!def->shared[i]) return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
     }
-    return US_OK;
+    return usi_shadow_check(&def->shadow, err);
 }
 
 static void init_locks(us_switch *sw) {
@@ -308,6 +322,7 @@ static void init_locks(us_switch *sw) {
     pthread_condattr_destroy(&wake);
     pthread_mutex_init(&sw->lock, NULL);
     pthread_mutex_init(&sw->queue_lock, NULL);
+    pthread_mutex_init(&sw->estimate_lock, NULL);
     pthread_cond_init(&sw->queue_wake, NULL);
 }
 
@@ -319,6 +334,7 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     if (!status) status = us_bus_open(&def->proxy, &sw->sources[US_SWITCH_PROXY], err);
     if (!status) status = us_bus_add_node(sw->operators, "/understudy", name, &sw->own_node, err);
     for (int i = 0; i < 2 && !status; i++) status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
+    if (!status) status = usi_switch_open_shadow(sw, &def->shadow, err);
     us_topic_def topic = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->own_node};
     topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
     us_reader *reader = NULL;
@@ -396,12 +412,14 @@ void us_switch_close(us_switch *sw) {
     us_bus_close(sw->sources[0]);
     us_bus_close(sw->sources[1]);
     usi_switch_release_routes(sw);
+    usi_switch_close_shadow(sw);
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);
     pthread_cond_destroy(&sw->wake);
     pthread_mutex_destroy(&sw->lock);
     pthread_cond_destroy(&sw->queue_wake);
     pthread_mutex_destroy(&sw->queue_lock);
+    pthread_mutex_destroy(&sw->estimate_lock);
     us_allocator allocator = sw->allocator;
     usi_release(&allocator, sw, sizeof *sw, _Alignof(us_switch));
 }

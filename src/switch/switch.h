@@ -9,9 +9,13 @@
 #include <stdatomic.h>
 
 #include "switch/authority.h"
+#include "switch/estimate.h"
 #include "understudy/bus.h"
 
 enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
+
+// Beside the modes, what can be asked for.
+#define USI_ASKED_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
 
 typedef struct usi_route usi_route;
 
@@ -38,6 +42,7 @@ typedef struct usi_side {
 struct usi_route {
     us_switch *sw;
     bool is_command, is_shared, is_heartbeat;
+    bool is_state;         // an output that says what the robot's state is: read, not only passed on
     char topic[USI_NAME];  // as DDS has it
     const us_message_type *type;
     us_qos qos;      // of the operators' side
@@ -77,6 +82,10 @@ struct us_switch {
     _Atomic int32_t n_route;
     usi_route *routes;  // USI_MAX_ROUTE: they do not move
 
+    pthread_mutex_t estimate_lock;  // guards what follows
+    usi_estimate estimates[2];
+    struct usi_shadow *shadow;  // the comparison of the two
+
     // Samples on their way. The threads that bring them put them here, and the forwarder alone writes them.
     pthread_t forwarder;
     bool has_forwarder;
@@ -92,10 +101,15 @@ struct us_switch {
     pthread_cond_t wake;
     bool is_closing;
     int32_t n_asked;
-    us_switch_mode asked[USI_MAX_ASKED];
-    uint64_t newest;  // the highest epoch that a switch of this robot told
+    us_switch_mode asked[USI_MAX_ASKED];  // USI_ASKED_RESYNC: that
+    uint64_t newest;                      // the highest epoch that a switch of this robot told
 
     // The thread's own.
+    us_writer *shadow_writer, *shadow_event_writer;
+    char *shadow_line;
+    int64_t shadow_stepped, shadow_told, resynced;
+    int32_t n_part_said;                               // of the event
+    us_status (*adopt)(us_switch *sw, us_error *err);  // sets the proxy to the hardware's state; NULL: it cannot be set
     int32_t n_node;
     usi_known_node nodes[USI_MAX_NODE];
     int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none
@@ -122,5 +136,13 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source);
 void usi_switch_release_routes(us_switch *sw);
 // The forwarder's thread; `context` is the switch.
 void *usi_switch_forward(void *context);
+
+// ---- shadow_tell.c ----
+us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_error *err);
+void usi_switch_close_shadow(us_switch *sw);
+// Compares and tells, when it is time to.
+void usi_switch_look_at_shadow(us_switch *sw);
+// On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison begins anew. False with the reason in `why`.
+bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap);
 
 #endif

@@ -1,0 +1,89 @@
+// A rover whose wheels are not what they are said to be, and its proxy on the same commands: they part, it is told what parted, and they come
+// together.
+#include "test_shadow_support.h"
+
+static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
+    (void)state;
+    NEEDS_HARDWARE();
+    if (IS_INSTRUMENTED) {
+        print_message("skipped: with checks in it the proxy cannot keep up with real time\n");
+        skip();
+    }
+    // Wheels a quarter larger. Odometry counts turns of wheels and does not see it; a curve is faster by a quarter, and the inertial unit feels that.
+    pair *p = start_pair("--radius-error 0.25");
+    operator_ *o = p->operator_;
+    heard h;
+    outcome a = run("switch k10 --status");
+    assert_has(a.out, "side by side: ok");
+    for (int attempt = 0;; attempt++) {
+        forget_what_was_said(p);
+        int64_t n_event = hear_of(p).n_event;
+        command(o, 0.4, 0, 0.5, false);
+        WAIT_DRIVING(o, is_state(p, "parted") && hear_of(p).n_event > n_event && h.n > 0);
+        print_message("%s\n", hear_of(p).event);
+        cJSON *event = parse_json(hear_of(p).event);
+        const cJSON *first = cJSON_GetObjectItem(event, "first");
+        assert_string_equal(cJSON_GetObjectItem(event, "robot")->valuestring, "k10");
+        double value = cJSON_GetObjectItem(first, "value")->valuedouble, tolerance = cJSON_GetObjectItem(first, "tolerance")->valuedouble;
+        assert_true(tolerance > 0);
+        bool is_imu = strncmp(cJSON_GetObjectItem(first, "name")->valuestring, "imu.", 4) == 0 && value > tolerance;
+        cJSON_Delete(event);
+        if (is_imu) break;
+        if (was_even(p)) fail_msg("the inertial unit was not the first");
+        SKIP_WHEN_BUSY(attempt);
+        bring_together(p);
+    }
+
+    drive_for(o, 0.3, 0, 1);
+    command(o, 0, 0, 0, false);
+    WAIT_DRIVING(o, is_still(&h));
+    // At rest they do the same, and are still where they parted.
+    a = run("switch k10 --status");
+    assert_has(a.out, "side by side: parted");
+    bring_together(p);
+
+    pid_t watcher = start("watch", "switch k10 --watch");
+    char *text = NULL;
+    WAIT_FOR((free(text), text = read_text("watch.out"), text && count_text(text, "ok, confidence") >= 2));
+    free(text);
+    end(watcher);
+    // In mirror they are compared as well, and in no other mode.
+    a = run("switch k10 --to mirror --status");
+    assert_code(a, 0);
+    assert_has(a.out, "mode mirror");
+    assert_has(a.out, "side by side: ok");
+    assert_code(run("switch k10 --to hardware"), 0);
+    a = run("switch k10 --resync");
+    assert_code(a, 3);
+    assert_has(a.err, "nothing is compared");
+    end_pair(p);
+    text = read_text("switch.out");
+    assert_has(text, "parted: imu.");
+    assert_has(text, "compared anew");
+    free(text);
+}
+
+static void bad_tolerances_are_refused(void **state) {
+    (void)state;
+    outcome a = run("switch k10 --tolerance positoin=0.2");
+    assert_code(a, 2);
+    assert_has(a.err, "did you mean position?");
+    a = run("switch k10 --tolerance position=-1");
+    assert_code(a, 2);
+    assert_has(a.err, "cannot be met");
+    a = run("switch k10 --tolerance position=far");
+    assert_code(a, 2);
+    a = run("switch k10 --on-parted shrug");
+    assert_code(a, 2);
+    assert_has(a.err, "write ask or resync");
+    a = run("switch k10 --resync --to proxy");
+    assert_code(a, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(bad_tolerances_are_refused, kill_the_rest),
+        cmocka_unit_test_teardown(wrong_wheels_are_told_and_resync_brings_back, kill_the_rest),
+    };
+    return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
+}
