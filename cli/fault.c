@@ -1,4 +1,4 @@
-// understudy fault: breaks a motor of a robot that runs, or mends it. The world command of the same name, by way of `tell`.
+// understudy fault: lets a part of a robot that runs fail, or mends it. The world command of the same name, by way of `tell`.
 #include <string.h>
 
 #include "cli.h"
@@ -22,15 +22,21 @@ const cli_command cli_command_fault = {
     .name = "fault",
     .operand = "ROBOT",
     .needs_operand = true,
-    .summary = "break a motor of a robot while it runs, or mend it",
-    .about = "The world command of the same name: dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE\n"
-             "(N m or N of friction), and ok, which undoes it. Exit codes as of tell: 0 done, 2 refused, 3 nobody answers.\n"
+    .summary = "let a part of a robot fail while it runs, or mend it",
+    .about = "The world command of the same name. PART=ok undoes any of them:\n"
+             "  motor:JOINT=dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE (N m or N of friction)\n"
+             "  encoder:JOINT=stuck, jump:ANGLE (rad, for good), drift:SPEED (rad/s)\n"
+             "  imu=bias:AX,AY,AZ[,GX,GY,GZ] (m/s^2, rad/s), stuck\n"
+             "  power=brownout[:SECONDS]: neither computer nor motors, then the computer starts\n"
+             "  computer=reboot[:SECONDS] (5): silent, then as after power-on\n"
+             "  link=outage[:SECONDS], loss:PROBABILITY, delay:SECONDS: both directions\n"
+             "Exit codes as of tell: 0 done, 2 refused, 3 nobody answers.\n"
              "\n"
              "Examples:\n"
-             "  understudy fault hexapod motor:front_left_femur=dead\n"
              "  understudy fault hexapod motor:front_left_femur=weak:0.3\n"
-             "  understudy fault k10 motor:front_left_steer=blocked\n"
              "  understudy fault k10 motor:front_left_drive=blocked:5\n"
+             "  understudy fault k10 encoder:front_left_drive=stuck\n"
+             "  understudy fault k10 power=brownout:2\n"
              "  understudy fault k10 motor:front_left_drive=ok\n",
     .run = run,
 };

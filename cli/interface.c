@@ -42,6 +42,18 @@ static void print_wheels(const us_network_def *d) {
     putchar('\n');
 }
 
+// "fault motor:front_left_drive=dead, at 12.5 s, when odom.x > 3, for 5 s"
+static void print_fault(const us_fault_def *f) {
+    printf("    fault");
+    if (f->name) printf(" \"%s\"", f->name);
+    printf(" %s", f->what);
+    if (f->after) printf(", after \"%s\"", f->after);
+    if (f->at > 0 || (!f->when && !f->after)) printf(", %s %.6g s", f->after ? "later by" : f->when ? "from" : "at", f->at);
+    if (f->when) printf(", when %s", f->when);
+    if (f->duration > 0) printf(", for %.6g s", f->duration);
+    putchar('\n');
+}
+
 void cli_print_interfaces(const us_spec *spec, const char *before) {
     bool has_title = false;
     for (int32_t g = 0; g < us_spec_get_counts(spec).n_group; g++) {
@@ -70,6 +82,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
         if (d->motor_port > 0) printf("    motors on port %d:", (int)d->motor_port);
         for (int32_t i = 0; i < d->n_motor; i++) printf("%s %s %s", i > 0 ? "," : "", d->motors[i].name, drive_name(spec, d->motors[i].drive));
         if (d->motor_port > 0) putchar('\n');
+        for (int32_t i = 0; i < d->n_fault; i++) print_fault(&d->faults[i]);
     }
 }
 
@@ -114,6 +127,18 @@ static void json_wheels(cli_json *json, const us_spec *spec, const us_network_de
     cli_json_end(json);
 }
 
+static void json_fault(cli_json *json, const us_fault_def *f) {
+    cli_json_begin_short(json, NULL, '{');
+    cli_json_text(json, "what", f->what);
+    cli_json_number(json, "at", f->at);
+    cli_json_text(json, "when", f->when);
+    cli_json_text(json, "name", f->name);
+    cli_json_text(json, "after", f->after);
+    cli_json_number(json, "for", f->duration);
+    cli_json_integer(json, "line", f->line);
+    cli_json_end(json);
+}
+
 void cli_json_interfaces(cli_json *json, const us_spec *spec) {
     cli_json_number(json, "clock_rate", us_spec_get_clock_rate(spec));
     cli_json_begin(json, "network", '[');
@@ -145,6 +170,9 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_integer(json, "motor_port", d->motor_port);
         cli_json_number(json, "motor_rate", d->motor_rate);
         json_wheels(json, spec, d);
+        cli_json_begin(json, "faults", '[');
+        for (int32_t i = 0; i < d->n_fault; i++) json_fault(json, &d->faults[i]);
+        cli_json_end(json);
         cli_json_end(json);
     }
     cli_json_end(json);

@@ -42,6 +42,20 @@ async function panels() {
 }
 await panels()
 
+// Faults that have come, and those in store: the upper end of the panel.
+async function faults() {
+  const world = await run([scene('faults.xml')])
+  const page = await open(browser, world.url, { ...wide, viewport: { width: 1100, height: 1150 } })
+  await show(page, 'faults')
+  await after(page, 9.5)
+  await app(page, () => window.understudy.app.command('pause'))
+  await page.waitForTimeout(1500)
+  const { x, y, width } = await page.getByTestId('panel-faults').boundingBox()
+  await page.screenshot({ path: 'panel-faults.png', clip: { x, y, width, height: 1150 - y } })
+  await world.stop()
+}
+await faults()
+
 let world = await run([scene('default.xml'), '--set', 'motor_port=0'])
 let page = await open(browser, world.url + '?quality=high', wide)
 await show(page, 'drive', 'tree')

@@ -74,6 +74,18 @@ typedef struct us_motor_def {
     int32_t drive;  // of the spec
 } us_motor_def;
 
+// A fault that the scene has in store for a robot (docs/faults.md). A us_host carries it out.
+typedef struct us_fault_def {
+    const char *name;   // by which others come after it; NULL: none
+    const char *after;  // another of this robot that must have come first; NULL: none
+    double at;          // s, not before this time; counted from `after` where there is one
+    const char *when;   // what must hold, "odom.x > 3 and battery < 0.5"; NULL: nothing
+    double duration;    // s, after which it is undone; 0: it stays
+    const char *what;   // as the world command `fault` has it: "motor:front_left_drive=dead"
+    const char *file;   // where it was written; NULL when built by calls
+    int32_t line;
+} us_fault_def;
+
 typedef struct us_network_def {
     int32_t group;  // the robot
     bool is_off;
@@ -101,7 +113,10 @@ typedef struct us_network_def {
     int32_t n_motor;
     const us_motor_def *motors;
     double motor_rate;  // Hz: how often MSTA may be sent for a motor that moves; default 25
-    const char *file;   // where it was written; NULL when built by calls
+    bool lets_go;       // its motors have no torque while the computer starts; default: they hold
+    int32_t n_fault;
+    const us_fault_def *faults;
+    const char *file;  // where it was written; NULL when built by calls
     int32_t line;
 } us_network_def;
 
@@ -110,7 +125,7 @@ US_API us_network_def us_network_def_default(void);
 // Replaces the group's definition if it has one; the links and drives that it names are there already. Texts and arrays are copied. Errors:
 // US_ERR_ARG for bad indices and a base that is no link of the group, US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind
 // of locomotion and a port that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too many outages
-// (32).
+// (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

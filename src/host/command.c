@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/xml.h"
+#include "spec/words.h"
 
 enum { MAX_WORD = 64 };
 
@@ -104,48 +104,6 @@ static us_status cut(char *text, words *out, us_error *err) {
     return US_OK;
 }
 
-// ---------------------------------------------------------------- numbers
-
-static us_status read_number(const char *what, const char *text, double low, double high, double *out, us_error *err) {
-    const char *end;
-    double value = 0;
-    char remedy[160];
-    snprintf(remedy, sizeof remedy, "write a number from %g to %g, in SI units, such as 0.25 or -1.5e-3", low, high);
-    const char *wrong = usi_number_scan(text, &end, &value);
-    if (wrong) return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: \"%.60s\" %s", what, text, wrong);
-    if (*end) return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: \"%.60s\" is not a number", what, text);
-    if (!(value >= low && value <= high)) return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: %g is out of range", what, value);
-    *out = value;
-    return US_OK;
-}
-
-// "1,2,3": at least `least` and at most `most` numbers.
-static us_status read_list(const char *what, const char *text, int least, int most, double low, double high, double *out, int *out_n, us_error *err) {
-    char part[64], remedy[120];
-    int n = 0;
-    if (least == most) {
-        snprintf(remedy, sizeof remedy, least == 1 ? "write one number" : "write %d numbers with commas between, and no blanks", least);
-    } else {
-        snprintf(remedy, sizeof remedy, "write %d to %d numbers with commas between, and no blanks", least, most);
-    }
-    for (const char *s = text;; s++) {
-        size_t length = strcspn(s, ",");
-        if (n == most)
-            return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: more than %d number%s given", what, most, most == 1 ? " is" : "s are");
-        if (length >= sizeof part) return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: \"%.60s\" is not a number", what, s);
-        memcpy(part, s, length);
-        part[length] = 0;
-        us_status status = read_number(what, part, low, high, &out[n], err);
-        if (status) return status;
-        n++;
-        s += length;
-        if (!*s) break;
-    }
-    if (n < least) return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: %d number%s given", what, n, n == 1 ? " is" : "s are");
-    *out_n = n;
-    return US_OK;
-}
-
 // ---------------------------------------------------------------- keys with values
 
 // Cuts "key=value" at the sign.
@@ -156,18 +114,6 @@ static us_status cut_key(char *word, const char *usage, const char **out_key, co
     *out_key = word;
     *out_value = equals + 1;
     return US_OK;
-}
-
-static us_status fail_unknown(const char *what, const char *name, const char *const *known, int32_t n, us_error *err) {
-    char remedy[384] = "";
-    usi_guess guess = usi_guess_start(name);
-    for (int32_t i = 0; i < n; i++) usi_guess_offer(&guess, known[i]);
-    size_t at = 0;
-    if (guess.best) at = (size_t)snprintf(remedy, sizeof remedy, "did you mean \"%s\"? ", guess.best);
-    at += (size_t)snprintf(remedy + at, sizeof remedy - at, "known:");
-    for (int32_t i = 0; i < n && at + 1 < sizeof remedy; i++)
-        at += (size_t)snprintf(remedy + at, sizeof remedy - at, "%s%s", i ? ", " : " ", known[i]);
-    return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no %s \"%.60s\"", what, name);
 }
 
 // ---------------------------------------------------------------- pair
@@ -202,7 +148,7 @@ static us_status add_value(usi_command *c, int32_t field, const char *text, us_e
     }
     usi_pair_value *v = &c->value[c->n_value];
     v->field = field;
-    us_status status = read_number(name, text, pair_fields[field].low, pair_fields[field].high, &v->value, err);
+    us_status status = usi_read_number(name, text, pair_fields[field].low, pair_fields[field].high, &v->value, err);
     if (!status) c->n_value++;
     return status;
 }
@@ -220,7 +166,7 @@ static us_status read_pair(usi_command *c, const words *w, us_error *err) {
         while (field < USI_PAIR_FIELDS && strcmp(pair_fields[field].name, key) != 0) field++;
         for (int32_t k = 0; k < USI_PAIR_FIELDS; k++) names[k + 1] = pair_fields[k].name;
         bool is_both = strcmp(key, "friction") == 0;  // static and kinetic alike
-        if (field == USI_PAIR_FIELDS && !is_both) return fail_unknown("value of a pair", key, names, USI_PAIR_FIELDS + 1, err);
+        if (field == USI_PAIR_FIELDS && !is_both) return usi_fail_unknown("value of a pair", key, names, USI_PAIR_FIELDS + 1, err);
         status = add_value(c, is_both ? 0 : field, value, err);
         if (!status && is_both) status = add_value(c, 1, value, err);
         if (status) return status;
@@ -268,7 +214,7 @@ enum { KEY_SIZE, KEY_AT, KEY_RPY, KEY_MASS, KEY_DENSITY, KEY_SURFACE, KEY_RGBA, 
 static us_status read_size(usi_object_def *o, int32_t kind, const char *text, us_error *err) {
     int n = 0;
     us_error why = {0};
-    us_status status = read_list("size", text, kinds[kind].n_size, kinds[kind].n_size, 0, 1e4, o->size, &n, &why);
+    us_status status = usi_read_list("size", text, kinds[kind].n_size, kinds[kind].n_size, 0, 1e4, o->size, &n, &why);
     if (status) return us_error_set(err, status, NULL, kinds[kind].meaning, "%s", why.message);
     for (int i = 0; i < n; i++) {
         bool may_be_0 = kinds[kind].is_last_free && i + 1 == n;
@@ -287,20 +233,20 @@ static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, co
     switch (key) {
     case KEY_SIZE: return read_size(o, kind, text, err);
     case KEY_AT:
-        status = read_list("at", text, 3, 3, -far, far, x, &n, err);
+        status = usi_read_list("at", text, 3, 3, -far, far, x, &n, err);
         if (!status) o->X_WB.p = us_vec3_make(x[0], x[1], x[2]);
         return status;
-    case KEY_RPY: return read_list("rpy", text, 3, 3, -1e3, 1e3, rpy, &n, err);
-    case KEY_MASS: return read_number("mass", text, 1e-6, 1e9, &o->mass, err);
-    case KEY_DENSITY: return read_number("density", text, 1e-3, 1e6, &o->density, err);
+    case KEY_RPY: return usi_read_list("rpy", text, 3, 3, -1e3, 1e3, rpy, &n, err);
+    case KEY_MASS: return usi_read_number("mass", text, 1e-6, 1e9, &o->mass, err);
+    case KEY_DENSITY: return usi_read_number("density", text, 1e-3, 1e6, &o->density, err);
     case KEY_SURFACE: o->surface = text; return US_OK;
     case KEY_RGBA:
         x[3] = 1;
-        status = read_list("rgba", text, 3, 4, 0, 1, x, &n, err);
+        status = usi_read_list("rgba", text, 3, 4, 0, 1, x, &n, err);
         for (int i = 0; i < 4 && !status; i++) o->rgba[i] = (float)x[i];
         return status;
     case KEY_VELOCITY:
-        status = read_list("velocity", text, 3, 3, -1e4, 1e4, x, &n, err);
+        status = usi_read_list("velocity", text, 3, 3, -1e4, 1e4, x, &n, err);
         if (!status) o->velocity = us_vec3_make(x[0], x[1], x[2]);
         return status;
     default:
@@ -320,7 +266,7 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
     if (strcmp(w->word[1], "robot") == 0)
         return us_error_set(err, US_ERR_ARG, NULL, "write it into the scene file and start again; objects can be added at any time: box, sphere, ...",
                             "robots are not added while the world runs");
-    if (kind == N_KIND) return fail_unknown("kind of object", w->word[1], names, N_KIND, err);
+    if (kind == N_KIND) return usi_fail_unknown("kind of object", w->word[1], names, N_KIND, err);
     c->name = w->word[2];
     us_status status = check_new_name(c->name, err);
     usi_object_def *o = &c->object;
@@ -333,7 +279,7 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
         if (status) return status;
         int32_t key = 0;
         while (key < N_KEY && strcmp(add_keys[key], text) != 0) key++;
-        if (key == N_KEY) return fail_unknown("key of add", text, add_keys, N_KEY, err);
+        if (key == N_KEY) return usi_fail_unknown("key of add", text, add_keys, N_KEY, err);
         if (is_said[key]) return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", text);
         is_said[key] = true;
         status = read_add_value(o, kind, key, value, rpy, err);
@@ -361,7 +307,7 @@ static us_status read_numbers(usi_command *c, const words *w, const char *const 
     us_status status = US_OK;
     c->name = w->word[1];
     for (int32_t i = 2; i < w->n && !status; i++)
-        status = read_number(what[i - 2], w->word[i], range[i - 2][0], range[i - 2][1], &c->number[i - 2], err);
+        status = usi_read_number(what[i - 2], w->word[i], range[i - 2][0], range[i - 2][1], &c->number[i - 2], err);
     c->n_number = w->n - 2;
     return status;
 }
@@ -388,7 +334,7 @@ static us_status read_step(usi_command *c, const words *w, us_error *err) {
     c->n_number = 1;
     c->number[0] = 1;
     if (w->n > 2) return fail_usage(c->verb, err);
-    us_status status = w->n == 2 ? read_number("step", w->word[1], 1, 1e6, &c->number[0], err) : US_OK;
+    us_status status = w->n == 2 ? usi_read_number("step", w->word[1], 1, 1e6, &c->number[0], err) : US_OK;
     if (!status && c->number[0] != floor(c->number[0]))
         return us_error_set(err, US_ERR_VALUE, NULL, "write a whole number of ticks, for example step 10", "step: %g is no whole number",
                             c->number[0]);
@@ -401,7 +347,7 @@ static us_status read_rate(usi_command *c, const words *w, us_error *err) {
     c->number[0] = strcmp(w->word[1], "max") == 0 ? 0 : 1;
     if (c->number[0] == 0 || strcmp(w->word[1], "real") == 0) return US_OK;
     us_error why = {0};
-    us_status status = read_number("rate", w->word[1], 1e-3, 1e3, &c->number[0], &why);
+    us_status status = usi_read_number("rate", w->word[1], 1e-3, 1e3, &c->number[0], &why);
     return status ? us_error_set(err, status, NULL, "write rate real, rate max, or a number from 0.001 to 1000", "%s", why.message) : US_OK;
 }
 
@@ -417,29 +363,18 @@ static us_status read_record(usi_command *c, const words *w, us_error *err) {
     return status;
 }
 
-// "motor:JOINT=WHAT" or "motor:JOINT=WHAT:NUMBER".
 static us_status read_fault(usi_command *c, const words *w, us_error *err) {
-    static const char *const names[] = {"ok", "dead", "weak", "blocked"};
-    const char *const usage = "write motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok, for example motor:front_left_femur=weak:0.3";
     if (w->n != 3) return fail_usage(c->verb, err);
+    usi_fault_words f;
+    us_status status = usi_fault_parse(w->word[2], &f, err);
+    if (status) return status;
     c->name = w->word[1];
-    char *joint = w->word[2] + strlen("motor:"), *what = strchr(w->word[2], '=');
-    if (strncmp(w->word[2], "motor:", strlen("motor:")) != 0 || !what || what <= joint)
-        return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "fault: \"%.80s\" names no motor", w->word[2]);
-    *what++ = 0;
-    c->other = joint;
-    char *number = strchr(what, ':');
-    if (number) *number++ = 0;
-    int32_t kind = 0;
-    while (kind < 4 && strcmp(names[kind], what) != 0) kind++;
-    if (kind == 4) return fail_unknown("fault", what, names, 4, err);
-    c->fault = (usi_fault)kind;
-    bool is_weak = c->fault == USI_FAULT_WEAK, is_blocked = c->fault == USI_FAULT_BLOCKED;
-    if (number ? !is_weak && !is_blocked : is_weak)
-        return us_error_set(err, US_ERR_SYNTAX, NULL, usage, number ? "fault: %s takes no number" : "fault: %s needs a number", what);
-    c->n_number = number ? 1 : 0;
-    if (!number) return US_OK;
-    return is_weak ? read_number("weak", number, 0, 1, &c->number[0], err) : read_number("blocked", number, 1e-6, 1e6, &c->number[0], err);
+    c->part = f.part;
+    c->fault = f.fault;
+    c->other = f.name;
+    c->n_number = f.n_number;
+    memcpy(c->number, f.number, sizeof f.number);
+    return US_OK;
 }
 
 static us_status read_rest(usi_command *c, const words *w, us_error *err) {
@@ -476,7 +411,7 @@ us_status usi_command_parse(const char *text, usi_command *out, us_error *err) {
     if (w.n == 0) return us_error_set(err, US_ERR_SYNTAX, NULL, "write a command, for example pause", "the command is empty");
     int32_t verb = 0;
     while (verb < USI_VERB_COUNT && strcmp(verb_names[verb], w.word[0]) != 0) verb++;
-    if (verb == USI_VERB_COUNT) return fail_unknown("command", w.word[0], verb_names, USI_VERB_COUNT, err);
+    if (verb == USI_VERB_COUNT) return usi_fail_unknown("command", w.word[0], verb_names, USI_VERB_COUNT, err);
     out->verb = (usi_verb)verb;
     return read_rest(out, &w, err);
 }

@@ -2,6 +2,7 @@
 #ifndef USI_HOST_COMMAND_H
 #define USI_HOST_COMMAND_H
 
+#include "spec/fault.h"
 #include "understudy/spec.h"
 
 enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
@@ -24,7 +25,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
     X(USI_VERB_LOWER, "lower", "lower NAME H")                                                                   \
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                                  \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                               \
-    X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok")
+    X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, or another fault of docs/faults.md")
 
 typedef enum usi_verb {
 #define USI_VERB_ENUM(code, name, usage) code,
@@ -49,9 +50,6 @@ typedef struct usi_object_def {
     bool is_fixed;
 } usi_object_def;
 
-// What `fault` does to a motor.
-typedef enum usi_fault { USI_FAULT_NONE, USI_FAULT_DEAD, USI_FAULT_WEAK, USI_FAULT_BLOCKED } usi_fault;
-
 // One number of a pair of materials.
 typedef struct usi_pair_value {
     int32_t field;
@@ -60,9 +58,10 @@ typedef struct usi_pair_value {
 
 typedef struct usi_command {
     usi_verb verb;
-    const char *name, *other;  // NAME; of `pair` A and B; of `fault` ROBOT and JOINT; of `record` the file, NULL for off
+    const char *name, *other;  // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `record` the file, NULL for off
     int32_t n_number;
-    double number[6];  // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: the share that is left, or the torque that holds
+    double number[6];     // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of usi_fault_words
+    usi_fault_part part;  // that `fault` is about
     usi_fault fault;
     usi_object_def object;
     int32_t n_value;

@@ -259,32 +259,17 @@ static us_status move_object(us_spec *spec, const usi_command *c, us_error *err)
 
 // ---------------------------------------------------------------- faults
 
-us_status usi_fault_find(const us_spec *spec, const usi_command *c, int32_t *out_joint, int32_t *out_drive, us_error *err) {
-    int32_t group = find_group(spec, c->name);
-    if (group < 0 || !us_spec_view_network(spec, group)) {
+us_status usi_fault_robot(const us_spec *spec, const usi_command *c, int32_t *out_group, int32_t *out_joint, int32_t *out_drive, us_error *err) {
+    *out_group = find_group(spec, c->name);
+    if (*out_group < 0 || !us_spec_view_network(spec, *out_group)) {
         usi_guess guess = usi_guess_start(c->name);
         for (int32_t i = 0; i < spec->n_network; i++) usi_guess_offer(&guess, spec->group[spec->network[i].group].name);
         char remedy[384];
         snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a robot of the scene", guess.best);
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no robot \"%.100s\"", c->name);
     }
-    usi_guess guess = usi_guess_start(c->other);
-    size_t n = c->name[0] ? strlen(c->name) + 1 : 0;
-    for (int32_t i = 0; i < spec->n_drive; i++) {
-        const us_joint_def *j = &spec->joint[spec->drive[i].joint];
-        if (j->group != group || strlen(j->name) <= n) continue;
-        // Full names begin with the robot's.
-        const char *name = j->name + n;
-        usi_guess_offer(&guess, name);
-        if (strcmp(name, c->other) != 0) continue;
-        *out_joint = spec->drive[i].joint;
-        *out_drive = i;
-        return US_OK;
-    }
-    char remedy[384];
-    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a joint with a drive; \"understudy info\" lists them",
-             guess.best);
-    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no motor \"%.100s\"", c->name, c->other);
+    const usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other};
+    return usi_fault_find(spec, *out_group, &words, out_joint, out_drive, err);
 }
 
 double usi_fault_blockage(const us_spec *spec, const usi_command *c, int32_t drive) {
@@ -295,8 +280,10 @@ double usi_fault_blockage(const us_spec *spec, const usi_command *c, int32_t dri
 }
 
 static us_status block_joint(us_spec *spec, const usi_command *c, us_error *err) {
-    int32_t joint = -1, drive = -1;
-    us_status status = usi_fault_find(spec, c, &joint, &drive, err);
+    int32_t group = -1, joint = -1, drive = -1;
+    us_status status = usi_fault_robot(spec, c, &group, &joint, &drive, err);
+    if (!status && c->part != USI_PART_MOTOR)
+        return us_error_set(err, US_ERR_ARG, NULL, "name a motor", "a fault of \"%.100s\" does not change what the world is made of", c->name);
     if (!status) spec->joint[joint].blockage = usi_fault_blockage(spec, c, drive);
     return status;
 }

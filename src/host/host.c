@@ -323,9 +323,28 @@ void us_host_turn(us_host *h) {
     usi_topics_watch(h);
 }
 
+static void tell_script(void *context, const char *text, const char *reply) {
+    us_host *h = context;
+    char line[USI_HOST_REPLY + USI_SCRIPT_TEXT + 32];
+    snprintf(line, sizeof line, "scene: %s%s%s", text, reply[0] ? ": " : "", reply);
+    us_host_log(h, 0, line);
+}
+
+// What the scene itself does to the world.
+static us_status run_scripts(us_host *h, us_error *err) {
+    uint32_t epoch = us_host_get_epoch(h);
+    us_status status = usi_stage_run_scripts(&h->stage, h->command, tell_script, h, err);
+    if (epoch == us_host_get_epoch(h)) return status;
+    h->wish.change++;
+    if (h->page) usi_page_changed(h->page);
+    return status;
+}
+
 us_status us_host_step(us_host *h, us_error *err) {
     publish_first(h);
-    us_status status = us_sim_step(h->stage.sim, NULL);
+    us_status status = run_scripts(h, err);
+    if (status) return status;
+    status = us_sim_step(h->stage.sim, NULL);
     if (status) {
         if (err) *err = *us_sim_view_error(h->stage.sim);
         return status;

@@ -34,6 +34,12 @@ us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err)
 // it goes into `reply` ("" when there is nothing to say). On failure nothing has changed.
 us_status usi_stage_apply(usi_stage *stage, const usi_command *command, const char *text, char *reply, size_t cap, us_error *err);
 
+// The faults that the scene has in store and that are due: at each tick boundary, before the step and after the commands. `command` is room for one;
+// `told` hears of each and may be NULL. Nothing of it is recorded: the scene is, and the state says which have come.
+enum { USI_SCRIPT_TEXT = USI_FAULT_TEXT + 256 };
+typedef void usi_script_told(void *context, const char *text, const char *reply);
+us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context, us_error *err);
+
 // edit.c: what a command says about a spec alone.
 // A name of a command: an object, one of its links, or a shape of the world.
 typedef struct usi_target {
@@ -46,8 +52,8 @@ bool usi_is_edit(const usi_command *command, const usi_target *target);
 us_status usi_spec_edit(us_spec *spec, const usi_command *command, us_error *err);
 // Where `move`, `raise` and `lower` put what is at X.
 us_pose usi_new_place(us_pose X, const usi_command *command);
-// The joint of a robot that `fault` names, with its drive; and the blockage that the command wants there.
-us_status usi_fault_find(const us_spec *spec, const usi_command *command, int32_t *out_joint, int32_t *out_drive, us_error *err);
+// The robot that `fault` names, with joint and drive (-1: the part has none); and the blockage that the command wants there.
+us_status usi_fault_robot(const us_spec *spec, const usi_command *command, int32_t *out_group, int32_t *out_joint, int32_t *out_drive, us_error *err);
 double usi_fault_blockage(const us_spec *spec, const usi_command *command, int32_t drive);
 // All the lines of usi_world.edits in turn.
 us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err);

@@ -20,6 +20,7 @@
 #include "host/page.h"
 #include "host/watch.h"
 #include "proxy/robot.h"
+#include "spec/spec.h"
 #include "wire/view.h"
 
 enum {
@@ -32,6 +33,7 @@ enum {
     USI_PAGE_ERRORS = 20,              // mistakes that a client may make
     USI_PAGE_QUEUE = 8 * 1024 * 1024,  // bytes that may wait for a client
     USI_PAGE_STATUS_HZ = 4,
+    USI_PAGE_FAULTS = 2048,  // bytes of a robot's faults that are shown
 };
 
 // ---------------------------------------------------------------- pictures (picture.c)
@@ -39,6 +41,9 @@ enum {
 typedef struct usi_robot_status {
     int64_t n_command, n_refused;
     char refusal[USI_REFUSAL_MAX];
+    char faults[USI_PAGE_FAULTS];      // each as a command would have it, a tab, in words, a line feed
+    uint8_t script[USI_SCRIPT_LIMIT];  // as usi_proxy_script_state
+    int32_t n_script;
 } usi_robot_status;
 
 // Taken four times a second.

@@ -1,4 +1,5 @@
 // What the server tells the page in JSON.
+#include <stdio.h>
 #include <string.h>
 
 #include "host/page_local.h"
@@ -50,6 +51,24 @@ bool usi_text_error(usi_bytes *out, const char *text) {
     return end(&j);
 }
 
+static void put_faults(usi_json *j, const usi_robot_status *r) {
+    char what[USI_FAULT_TEXT], said[USI_FAULT_TEXT];
+    usi_json_begin(j, "faults", '[');
+    for (const char *s = r->faults; *s; s += strcspn(s, "\n") + 1) {
+        int tab = (int)strcspn(s, "\t");
+        snprintf(what, sizeof what, "%.*s", tab, s);
+        snprintf(said, sizeof said, "%.*s", (int)strcspn(s, "\n") - tab - 1, s + tab + 1);
+        usi_json_begin(j, NULL, '{');
+        usi_json_text(j, "what", what);
+        usi_json_text(j, "text", said);
+        usi_json_end(j, '}');
+    }
+    usi_json_end(j, ']');
+    usi_json_begin(j, "scripts", '[');
+    for (int32_t i = 0; i < r->n_script; i++) usi_json_integer(j, NULL, r->script[i]);
+    usi_json_end(j, ']');
+}
+
 bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status *s) {
     usi_json j = begin(out, "status");
     usi_json_number(&j, "time", s->time);
@@ -85,6 +104,7 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
         usi_json_integer(&j, "commands", s->robot[i].n_command);
         usi_json_integer(&j, "refused", s->robot[i].n_refused);
         usi_json_text(&j, "refusal", s->robot[i].refusal);
+        put_faults(&j, &s->robot[i]);
         usi_json_end(&j, '}');
     }
     usi_json_end(&j, ']');

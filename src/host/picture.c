@@ -4,10 +4,12 @@
 // into memory that was used before, and hands it over by swapping an index: the stepping thread never waits, and once the world and what is asked
 // of it have been the same for three pictures nothing is allocated.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "host/page_local.h"
+#include "proxy/fault.h"
 
 // Names of watched values that are looked up per picture: each look goes through all names of the model.
 enum { LOOKS = 64 };
@@ -142,6 +144,14 @@ static void take_values(const usi_taker *t, us_sim *sim, usi_picture *p) {
 
 // ---------------------------------------------------------------- status and pairs
 
+// What does not fit is not shown.
+static void add_fault(void *context, const char *what, const char *said) {
+    usi_robot_status *out = context;
+    size_t at = strlen(out->faults);
+    if (at + strlen(what) + strlen(said) + 3 > sizeof out->faults) return;
+    snprintf(out->faults + at, sizeof out->faults - at, "%s\t%s\n", what, said);
+}
+
 static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
     us_host *host = page->host;
     usi_page_status *s = &page->taker.status;
@@ -171,6 +181,11 @@ static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
         out->n_command = state ? state->n_command : 0;
         out->n_refused = state ? state->n_refused : 0;
         us_proxy_last_refusal(proxy, sim, i, out->refusal, sizeof out->refusal);
+        out->faults[0] = 0;
+        usi_proxy_each_fault(proxy, sim, i, add_fault, out);
+        out->n_script = 0;
+        for (int32_t k = 0; k < USI_SCRIPT_LIMIT && usi_proxy_script(proxy, i, k); k++)
+            out->script[out->n_script++] = (uint8_t)usi_proxy_script_state(proxy, sim, i, k);
     }
 }
 

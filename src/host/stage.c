@@ -182,14 +182,12 @@ static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err
 }
 
 // A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
-static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
-    int32_t joint = -1, drive = -1;
-    us_status status = usi_fault_find(stage->world->spec, c, &joint, &drive, err);
-    if (status) return status;
+static us_status set_motor(usi_stage *stage, const usi_command *c, const char *text, int32_t joint, int32_t drive, char *reply, size_t cap,
+                           us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
     double blockage = usi_fault_blockage(stage->world->spec, c, drive), before = stage->world->spec->joint[joint].blockage;
     double share_before = 1;
-    status = usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
+    us_status status = usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
     if (status) return status;
     if (blockage != before) status = edit(stage, c, text, err);
     if (status) {
@@ -204,6 +202,27 @@ static us_status set_fault(usi_stage *stage, const usi_command *c, const char *t
     default: snprintf(reply, cap, "%s: ok", name); break;
     }
     return US_OK;
+}
+
+static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+    int32_t group = -1, joint = -1, drive = -1;
+    us_status status = usi_fault_robot(stage->world->spec, c, &group, &joint, &drive, err);
+    if (status) return status;
+    if (c->part == USI_PART_MOTOR) return set_motor(stage, c, text, joint, drive, reply, cap, err);
+    usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
+    memcpy(words.number, c->number, sizeof words.number);
+    return usi_proxy_set_fault(stage->proxy, stage->sim, c->name, &words, reply, cap, err);
+}
+
+us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context, us_error *err) {
+    char text[USI_SCRIPT_TEXT], reply[USI_HOST_REPLY];
+    us_status status = US_OK;
+    while (!status && usi_proxy_next_script(stage->proxy, stage->sim, text, sizeof text)) {
+        status = usi_command_parse(text, command, err);
+        if (!status) status = usi_stage_apply(stage, command, text, reply, sizeof reply, err);
+        if (!status && told) told(context, text, reply);
+    }
+    return status;
 }
 
 us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {

@@ -19,6 +19,11 @@ static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *
     return usi_stage_apply(&r->stage, r->command, text, reply, sizeof reply, err);
 }
 
+static us_status before_step(void *context, us_error *err) {
+    run *r = context;
+    return usi_stage_run_scripts(&r->stage, r->command, NULL, NULL, err);
+}
+
 static us_status make_world(const us_spec *spec, const us_allocator *a, const char *edits, usi_world **out, us_error *err) {
     us_spec *copy = NULL;
     us_status status = us_spec_copy(spec, &copy);
@@ -50,7 +55,7 @@ us_status us_host_verify(const us_spec *spec, us_recording *recording, void (*pr
     proxy.enable_motor_servers = false;
     status = usi_stage_init(&r.stage, &a, world, &proxy, 1, err);
     if (!status) {
-        usi_verify_def def = {.progress = progress, .progress_context = context, .world = apply, .world_context = &r};
+        usi_verify_def def = {.progress = progress, .progress_context = context, .world = apply, .before_step = before_step, .world_context = &r};
         status = usi_proxy_verify(r.stage.proxy, r.stage.sim, recording, &def, out_result, err);
         usi_stage_fini(&r.stage);
     }

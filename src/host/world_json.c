@@ -26,6 +26,18 @@ static void put_pose(usi_json *json, us_pose X) {
 
 // ---- Groups, links, joints, drives ----
 
+// One that the scene has in store.
+static void put_fault(usi_json *json, const us_fault_def *fault) {
+    usi_json_begin(json, NULL, '{');
+    usi_json_text(json, "what", fault->what);
+    usi_json_number(json, "at", fault->at);
+    usi_json_text(json, "when", fault->when);
+    usi_json_text(json, "name", fault->name);
+    usi_json_text(json, "after", fault->after);
+    usi_json_number(json, "for", fault->duration);
+    usi_json_end(json, '}');
+}
+
 static void put_group(usi_json *json, const us_spec *spec, int32_t i) {
     const us_group_def *group = us_spec_view_group(spec, i);
     const us_network_def *network = us_spec_view_network(spec, i);
@@ -46,6 +58,9 @@ static void put_group(usi_json *json, const us_spec *spec, int32_t i) {
     } else {
         usi_json_null(json, "locomotion");
     }
+    usi_json_begin(json, "faults", '[');
+    for (int32_t k = 0; is_on && k < network->n_fault; k++) put_fault(json, &network->faults[k]);
+    usi_json_end(json, ']');
     usi_json_end(json, '}');
 }
 

@@ -37,8 +37,7 @@ static void leave_body_motion(inbox *in) {
     usi_drive_state *d = usi_drives_of(r, s);
     usi_loco_command c;
     double steer[USI_MAX_WHEEL];
-    const double *q = us_sim_view_q(in->sim);
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) steer[i] = r->steer_joint[i] >= 0 ? q[r->joint[r->steer_joint[i]].q] : 0;
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) steer[i] = r->steer_joint[i] >= 0 ? usi_read_q(r, in->sim, s, r->steer_joint[i]) : 0;
     usi_loco_to_wheels(&r->locomotion, s->now, steer, s->steer, &c);
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
         usi_drive_state *wheel = &d[r->joint[r->wheel_joint[i]].drive];
@@ -216,8 +215,7 @@ static bool take_trajectory(inbox *in, const us_msg_joint_trajectory *m) {
     for (uint32_t p = 0; p < n_point; p++) times[p] = seconds_of(&m->points._buffer[p].time_from_start);
     for (uint32_t i = 0; i < n; i++) {
         int32_t k = find_drive(in, m->joint_names._buffer[i]);
-        const usi_robot_joint *j = &r->joint[r->drive[k].joint];
-        set_drive(in, k, USI_DRIVE_TRAJECTORY, us_sim_view_q(in->sim)[j->q]);
+        set_drive(in, k, USI_DRIVE_TRAJECTORY, usi_read_q(r, in->sim, s, r->drive[k].joint));
         for (uint32_t p = 0; p < n_point; p++) {
             const us_msg_joint_trajectory_point *point = &m->points._buffer[p];
             positions[k * USI_TRAJECTORY_POINTS + (int32_t)p] = point->positions._buffer[i];
@@ -233,7 +231,8 @@ static bool take_trajectory(inbox *in, const us_msg_joint_trajectory *m) {
 static bool check_profile(inbox *in, int32_t drive, double acceleration, double velocity, double end, usi_trapezoid *out) {
     const usi_robot_joint *j = &in->r->joint[in->r->drive[drive].joint];
     if (!check_position(in, drive, end) || !check_speed(in, drive, velocity)) return false;
-    if (usi_trapezoid_init(out, acceleration, velocity, us_sim_view_q(in->sim)[j->q], us_sim_view_v(in->sim)[j->v], end))
+    int32_t joint = in->r->drive[drive].joint;
+    if (usi_trapezoid_init(out, acceleration, velocity, usi_read_q(in->r, in->sim, in->s, joint), usi_read_v(in->r, in->sim, in->s, joint), end))
         return refuse(in, "acceleration and velocity of the profile of \"%.60s\" must be above 0", j->name);
     return true;
 }
@@ -241,7 +240,7 @@ static bool check_profile(inbox *in, int32_t drive, double acceleration, double 
 // Mode as in MotorProfile. Checks only when `takes` is false.
 static bool motor_command(inbox *in, int32_t drive, int mode, double value, double acceleration, double velocity, bool takes) {
     usi_trapezoid profile;
-    double q = us_sim_view_q(in->sim)[in->r->joint[in->r->drive[drive].joint].q];
+    double q = usi_read_q(in->r, in->sim, in->s, in->r->drive[drive].joint);
     switch (mode) {
     case 0:
         if (takes)

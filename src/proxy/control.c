@@ -14,16 +14,15 @@ static double clamp(double x, double most) { return x > most ? most : x < -most 
 
 // ---------------------------------------------------------------- odometry
 
-static void read_wheels(const usi_robot *r, const us_sim *sim, double *out_q, double *out_steer) {
-    const double *q = us_sim_view_q(sim);
+static void read_wheels(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double *out_q, double *out_steer) {
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        out_q[i] = q[r->joint[r->wheel_joint[i]].q];
-        out_steer[i] = r->steer_joint[i] >= 0 ? q[r->joint[r->steer_joint[i]].q] : 0;
+        out_q[i] = usi_read_q(r, sim, s, r->wheel_joint[i]);
+        out_steer[i] = r->steer_joint[i] >= 0 ? usi_read_q(r, sim, s, r->steer_joint[i]) : 0;
     }
 }
 
-static void read_legs(const usi_robot *r, const double *q, double (*out)[3]) {
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) out[i / 3][i % 3] = q[r->joint[r->leg_joint[i / 3][i % 3]].q];
+static void read_legs(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double (*out)[3]) {
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) out[i / 3][i % 3] = usi_read_q(r, sim, s, r->leg_joint[i / 3][i % 3]);
 }
 
 static void move_odometry(const usi_robot *r, usi_robot_state *s, const double body[3]) {
@@ -37,7 +36,7 @@ static void move_odometry(const usi_robot *r, usi_robot_state *s, const double b
 // By the feet that stand: how far the base has moved over them since the last tick.
 static void count_steps(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     double q[USI_GAIT_LEGS][3], body[3];
-    read_legs(r, us_sim_view_q(sim), q);
+    read_legs(r, sim, s, q);
     usi_gait_to_body(&r->gait, &s->gait, (const double(*)[3])q, r->proxy->step, body);
     move_odometry(r, s, body);
 }
@@ -104,7 +103,7 @@ void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
         } else if (d[k].mode != USI_DRIVE_KEEP) {
             // Holds where it is; what has no gains lets go.
             d[k].mode = r->drive[k].kind == USI_DRIVE_BY_TORQUE ? USI_DRIVE_TORQUE : USI_DRIVE_POSITION;
-            d[k].value = r->drive[k].kind == USI_DRIVE_BY_TORQUE ? 0 : us_sim_view_q(sim)[r->joint[r->drive[k].joint].q];
+            d[k].value = r->drive[k].kind == USI_DRIVE_BY_TORQUE ? 0 : usi_read_q(r, sim, s, r->drive[k].joint);
         }
     }
 }
@@ -211,7 +210,7 @@ static void follow(const usi_robot *r, usi_robot_state *s, int32_t drive, double
 }
 
 // A drive with a position gain takes position and velocity; one with a velocity gain alone gets there by its velocity.
-static void go_to(const usi_robot *r, const us_sim *sim, int32_t drive, double q, double v, us_part_view *view) {
+static void go_to(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t drive, double q, double v, us_part_view *view) {
     const usi_robot_drive *d = &r->drive[drive];
     const usi_robot_joint *j = &r->joint[d->joint];
     view->drive_torque[d->index] = 0;
@@ -221,7 +220,7 @@ static void go_to(const usi_robot *r, const us_sim *sim, int32_t drive, double q
         return;
     }
     double most = j->most_speed > 0 ? j->most_speed : INFINITY;
-    view->drive_velocity[d->index] = clamp(v + d->rate * (q - us_sim_view_q(sim)[j->q]), most);
+    view->drive_velocity[d->index] = clamp(v + d->rate * (q - usi_read_q(r, sim, s, d->joint)), most);
 }
 
 static void run_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int64_t tick, us_part_view *view) {
@@ -236,24 +235,23 @@ static void run_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s
             view->drive_torque[drive->index] = 0;
             view->drive_velocity[drive->index] = d->value;
             // A position gain would pull back: its goal goes along.
-            if (drive->kind == USI_DRIVE_BY_POSITION)
-                view->drive_position[drive->index] = us_sim_view_q(sim)[r->joint[drive->joint].q] + d->value * step;
+            if (drive->kind == USI_DRIVE_BY_POSITION) view->drive_position[drive->index] = usi_read_q(r, sim, s, drive->joint) + d->value * step;
             break;
-        case USI_DRIVE_POSITION: go_to(r, sim, k, d->value, 0, view); break;
+        case USI_DRIVE_POSITION: go_to(r, sim, s, k, d->value, 0, view); break;
         case USI_DRIVE_PROFILE: {
             usi_trapezoid_point at = usi_trapezoid_at(&d->profile, elapsed);
-            go_to(r, sim, k, at.position, at.velocity, view);
+            go_to(r, sim, s, k, at.position, at.velocity, view);
             break;
         }
         case USI_DRIVE_TORQUE:
             view->drive_torque[drive->index] = d->value;
             // Gains would fight it: their goals are where the joint is.
-            view->drive_position[drive->index] = us_sim_view_q(sim)[r->joint[drive->joint].q];
-            view->drive_velocity[drive->index] = us_sim_view_v(sim)[r->joint[drive->joint].v];
+            view->drive_position[drive->index] = usi_read_q(r, sim, s, drive->joint);
+            view->drive_velocity[drive->index] = usi_read_v(r, sim, s, drive->joint);
             break;
         case USI_DRIVE_TRAJECTORY:
             follow(r, s, k, (double)(tick - s->trajectory_tick + 1) * step, d->value, &q, &v);
-            go_to(r, sim, k, q, v, view);
+            go_to(r, sim, s, k, q, v, view);
             break;
         default: break;
         }
@@ -270,27 +268,61 @@ static double power_of(const usi_robot *r, const us_sim *sim) {
     return power;
 }
 
+// ---------------------------------------------------------------- without the computer
+
+void usi_robot_hold(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    static const usi_drive_mode modes[] = {USI_DRIVE_POSITION, USI_DRIVE_VELOCITY, USI_DRIVE_TORQUE};
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        d[k].mode = (int32_t)modes[r->drive[k].kind];
+        d[k].value = r->drive[k].kind == USI_DRIVE_BY_POSITION ? usi_read_q(r, sim, s, r->drive[k].joint) : 0;
+    }
+}
+
+void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    // What is not in the computer's memory: faults, the battery, how the body moved, what is on its way by radio.
+    const usi_fault_state faults = s->faults;
+    const usi_link_head uplink = s->uplink;
+    const double energy = s->energy;
+    double base_v[6];
+    memcpy(base_v, s->base_v, sizeof base_v);
+    memset(s, 0, sizeof *s);
+    s->faults = faults, s->uplink = uplink, s->energy = energy;
+    memcpy(s->base_v, base_v, sizeof base_v);
+    s->motion_tick = s->refused_tick = -1;
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        const usi_drive_state before = d[k];
+        d[k] = (usi_drive_state){.lost = before.lost, .v_before = before.v_before, .is_fooled = before.is_fooled};
+        d[k].told_position = before.told_position, d[k].told_velocity = before.told_velocity, d[k].told_torque = before.told_torque;
+    }
+    usi_robot_hold(r, sim, s);
+}
+
 // ---------------------------------------------------------------- all
 
-void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+// The battery, and what each drive has left of its strength.
+static void power_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+    const us_network_def *n = r->network;
+    if (n->battery_capacity > 0 && usi_has_power(s)) s->energy = fmin(s->energy + power_of(r, sim) * r->proxy->step, n->battery_capacity);
+    // Nothing moves by an empty battery.
+    bool is_off = (n->battery_capacity > 0 && s->energy >= n->battery_capacity) || !usi_has_power(s) || (n->lets_go && !usi_is_up(s));
+    usi_drive_state *d = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        d[k].v_before = usi_read_v(r, sim, s, r->drive[k].joint);
+        view->drive_share[r->drive[k].index] = d[k].is_off || is_off ? 0 : 1 - d[k].lost;
+    }
+}
+
+static void move(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
     int64_t tick = us_sim_get_tick(sim);
     double q[USI_MAX_WHEEL], steer[USI_MAX_WHEEL];
-    if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
-    if (r->network->battery_capacity > 0) {
-        s->energy = fmin(s->energy + power_of(r, sim) * r->proxy->step, r->network->battery_capacity);
-    }
     if (r->locomotion.n_wheel > 0) {
-        read_wheels(r, sim, q, steer);
+        read_wheels(r, sim, s, q, steer);
         count_wheels(r, s, q, steer);
     }
     if (r->gait.n_leg > 0) count_steps(r, sim, s);
-    // Nothing moves by an empty battery.
-    bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
-    usi_drive_state *d = usi_drives_of(r, s);
-    for (int32_t k = 0; k < r->n_drive; k++) {
-        d[k].v_before = us_sim_view_v(sim)[r->joint[r->drive[k].joint].v];
-        view->drive_share[r->drive[k].index] = d[k].is_off || is_empty ? 0 : 1 - d[k].lost;
-    }
+    power_drives(r, sim, s, view);
     watch(r, sim, s, tick);
     if (s->motion == USI_MOTION_SCENE) return;
     if (s->motion == USI_MOTION_ARC || s->motion == USI_MOTION_TURN) drive_far(r, s);
@@ -298,4 +330,18 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
     if (s->motion != USI_MOTION_JOINTS && r->locomotion.n_wheel > 0) roll(r, s, q, steer, view);
     if (s->motion != USI_MOTION_JOINTS && r->gait.n_leg > 0) walk(r, s, view);
     run_drives(r, sim, s, tick, view);
+}
+
+void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+    if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
+    usi_unfool_drives(r, s, view);
+    if (usi_is_up(s)) {
+        move(r, sim, s, view);
+    } else {
+        // Nobody tells the drives anything. Those without power hold, once they have it again, where they are then.
+        power_drives(r, sim, s, view);
+        if (!usi_has_power(s) || r->network->lets_go) usi_robot_hold(r, sim, s);
+        run_drives(r, sim, s, us_sim_get_tick(sim), view);
+    }
+    usi_fool_drives(r, sim, s, view);
 }

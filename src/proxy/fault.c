@@ -1,4 +1,4 @@
-// Faults of drives: what they have lost, and how a robot tells of it.
+// Faults: how they come and go, what they do to the robot as time goes on, and how it tells of them.
 #include "proxy/fault.h"
 
 #include <math.h>
@@ -8,19 +8,34 @@
 #include "proxy/robot.h"
 #include "sim/sim.h"
 
-// The drive of a joint, in the robot's own count; -1: it has none.
-static int32_t drive_of(const usi_robot *r, const char *joint) {
+// s that a computer takes to start, unless the fault says otherwise.
+static const double BOOT_TIME = 5;
+
+static int64_t ticks_of(const usi_robot *r, double seconds) { return (int64_t)ceil(seconds / r->proxy->step - 1e-6); }
+
+// ---------------------------------------------------------------- drives
+
+static int32_t joint_of(const usi_robot *r, const char *joint) {
     for (int32_t i = 0; i < r->n_joint; i++) {
-        if (strcmp(r->joint[i].name, joint) == 0) return r->joint[i].drive;
+        if (strcmp(r->joint[i].name, joint) == 0) return i;
     }
     return -1;
 }
 
+// The drive of a joint, in the robot's own count; -1: it has none.
+static int32_t drive_of(const usi_robot *r, const char *joint) {
+    int32_t i = joint_of(r, joint);
+    return i >= 0 ? r->joint[i].drive : -1;
+}
+
+static us_status fail_robot(const char *robot, us_error *err) {
+    return us_error_set(err, US_ERR_NAME, NULL, "name a robot that is on the network", "there is no robot \"%.100s\" with a network interface",
+                        robot);
+}
+
 us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, const char *joint, double share, double *out_before, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
-    if (index < 0 || !(share >= 0 && share <= 1))
-        return us_error_set(err, US_ERR_NAME, NULL, "name a robot that is on the network", "there is no robot \"%.100s\" with a network interface",
-                            robot);
+    if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
     char *state = usi_sim_part(sim, 0);
@@ -36,29 +51,297 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
     return US_OK;
 }
 
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap) {
-    const usi_drive_state *d = usi_view_drives(r, s);
-    int32_t n = 0;
-    size_t at = 0;
-    out[0] = 0;
+// ---------------------------------------------------------------- the others
+
+static void set_encoder(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t joint, const usi_fault_words *words) {
+    usi_encoder_state *e = &usi_encoders_of(r, s)[joint];
+    switch (words->fault) {
+    case USI_FAULT_STUCK:
+        e->held = usi_read_q(r, sim, s, joint);
+        e->is_stuck = 1;
+        break;
+    case USI_FAULT_JUMP: e->offset += words->number[0]; break;
+    case USI_FAULT_DRIFT: e->drift = words->number[0]; break;
+    default: e->offset = e->drift = 0, e->is_stuck = 0; break;
+    }
+}
+
+static void set_imu(const usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
+    usi_fault_state *f = &s->faults;
+    if (words->fault == USI_FAULT_STUCK) {
+        double held[10];
+        usi_read_imu(r, sim, s, held);
+        memcpy(f->imu_held, held, sizeof held);
+        f->is_imu_stuck = 1;
+        return;
+    }
+    f->is_imu_stuck = 0;
+    memset(f->imu_held, 0, sizeof f->imu_held);
+    memset(f->imu_bias, 0, sizeof f->imu_bias);
+    if (words->fault == USI_FAULT_BIAS) memcpy(f->imu_bias, words->number, (size_t)words->n_number * sizeof(double));
+}
+
+// Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
+static int64_t end_of(const usi_robot *r, const us_sim *sim, const usi_fault_words *words) {
+    int64_t tick = us_sim_get_tick(sim);
+    return words->n_number > 0 ? tick + ticks_of(r, words->number[0]) : INT64_MAX;
+}
+
+static void set_computer(const usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
+    usi_fault_state *f = &s->faults;
+    int64_t tick = us_sim_get_tick(sim);
+    switch (words->fault) {
+    case USI_FAULT_BROWNOUT:
+        usi_robot_forget(r, sim, s);
+        f->power_until = end_of(r, sim, words);
+        f->boot_until = 0;
+        break;
+    case USI_FAULT_REBOOT:
+        // Without power it starts when that is back.
+        if (!usi_has_power(s)) break;
+        usi_robot_forget(r, sim, s);
+        f->boot_until = tick + ticks_of(r, words->n_number > 0 ? words->number[0] : BOOT_TIME);
+        break;
+    default:
+        if (words->part == USI_PART_POWER && !usi_has_power(s)) f->power_until = tick > 0 ? tick : 1;
+        if (words->part == USI_PART_COMPUTER && f->boot_until > tick) f->boot_until = tick > 0 ? tick : 1;
+        break;
+    }
+}
+
+static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
+    usi_fault_state *f = &s->faults;
+    usi_link_queue uplink = {&s->uplink, (char *)s + r->uplink_at, r->uplink_size};
+    switch (words->fault) {
+    case USI_FAULT_OUTAGE:
+        f->outage_until = end_of(r, sim, words);
+        // What is on its way when the link goes out does not arrive.
+        s->uplink.n_lost += usi_link_count(&uplink);
+        usi_link_clear(&uplink);
+        r->downlink_head.n_lost += usi_link_count(&r->downlink);
+        usi_link_clear(&r->downlink);
+        break;
+    case USI_FAULT_LOSS: f->loss = words->number[0]; break;
+    case USI_FAULT_DELAY: f->delay = words->number[0]; break;
+    default: f->outage_until = 0, f->loss = f->delay = 0; break;
+    }
+}
+
+typedef struct search {
+    const char *what;
+    size_t length;
+    char *out;
+    size_t cap;
+} search;
+
+static void find_said(void *context, const char *what, const char *said) {
+    search *x = context;
+    if (strncmp(what, x->what, x->length) != 0) return;
+    size_t at = strlen(x->out);
+    snprintf(x->out + at, x->cap - at, "%s%s", at > 0 ? "; " : "", said);
+}
+
+us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words, char *reply, size_t cap, us_error *err) {
+    int32_t index = us_proxy_find_robot(p, robot);
+    char *state = usi_sim_part(sim, 0);
+    if (index < 0 || !state) return fail_robot(robot, err);
+    usi_robot *r = &p->robot[index];
+    usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
+    int32_t joint = words->part == USI_PART_ENCODER ? joint_of(r, words->name) : -1;
+    if (words->part == USI_PART_ENCODER && joint < 0)
+        return us_error_set(err, US_ERR_NAME, NULL, "name a joint with one coordinate; \"understudy info\" lists them",
+                            "\"%.100s/%.100s\" has no encoder", robot, words->name);
+    if (words->part == USI_PART_IMU && r->root.i < 0)
+        return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor", robot);
+    switch (words->part) {
+    case USI_PART_ENCODER: set_encoder(r, sim, s, joint, words); break;
+    case USI_PART_IMU: set_imu(r, sim, s, words); break;
+    case USI_PART_POWER:
+    case USI_PART_COMPUTER: set_computer(r, sim, s, words); break;
+    case USI_PART_LINK: set_link(r, sim, s, words); break;
+    default: return us_error_set(err, US_ERR_ARG, NULL, NULL, "faults of motors go another way");
+    }
+    // What it is like now, in the words of the diagnostics.
+    char what[USI_FAULT_TEXT], said[300] = "";
+    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_part_name(words->part), joint >= 0 ? ":" : "", words->name);
+    search x = {what, strlen(what), said, sizeof said};
+    usi_proxy_each_fault(p, sim, index, find_said, &x);
+    if (said[0]) {
+        snprintf(reply, cap, "%s: %s", robot, said);
+    } else {
+        snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_part_name(words->part), joint >= 0 ? " " : "", words->name);
+    }
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- time
+
+void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
+    const int64_t tick = us_sim_get_tick(sim);
+    usi_fault_state *f = &s->faults;
+    usi_encoder_state *e = usi_encoders_of(r, s);
+    for (int32_t i = 0; i < r->n_joint; i++) e[i].offset += e[i].drift * r->proxy->step;
+    if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
+    if (f->power_until != 0 && tick >= f->power_until) {
+        f->power_until = 0;
+        f->boot_until = tick + ticks_of(r, BOOT_TIME);
+    }
+    if (f->boot_until != 0 && tick >= f->boot_until) {
+        f->boot_until = 0;
+        f->boot_tick = tick + 1;
+        f->n_boot++;
+        // Drives keep what they were told last, which is to hold.
+        usi_drive_state *d = usi_drives_of(r, s);
+        for (int32_t k = 0; k < r->n_drive; k++) d[k].mode = USI_DRIVE_KEEP, d[k].value = 0, d[k].is_lasting = 0;
+        usi_robot_start(r, sim, s);
+        if (r->locomotion.n_wheel > 0) s->motion = USI_MOTION_STOP;
+        memcpy(s->wheel_goal, s->wheel_q, sizeof s->wheel_goal);
+    }
+}
+
+us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick) {
+    us_link_model m = *scene;
+    const usi_fault_state *f = &s->faults;
+    m.delay += f->delay;
+    if (f->loss > 0) m.loss = 1 - (1 - m.loss) * (1 - f->loss);
+    if (f->outage_until > tick) m.loss = 1;
+    return m;
+}
+
+// ---------------------------------------------------------------- telling
+
+typedef struct teller {
+    usi_fault_function *each;
+    void *context;
+    const usi_robot *r;
+    const usi_robot_state *s;
+} teller;
+
+static void tell_drives(const teller *t) {
+    const usi_robot *r = t->r;
+    const usi_drive_state *d = usi_view_drives(r, t->s);
+    char what[300], said[300];
     for (int32_t k = 0; k < r->n_drive; k++) {
         int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
         double blockage = us_spec_view_joint(r->proxy->spec, joint)->blockage;
-        if (d[k].lost == 0 && blockage == 0) continue;
-        char text[160];
         const char *name = r->joint[r->drive[k].joint].name;
+        if (d[k].lost == 0 && blockage == 0) continue;
         if (blockage > 0) {
-            snprintf(text, sizeof text, "%.100s blocked by %.4g", name, blockage);
+            snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
+            snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
         } else if (d[k].lost >= 1) {
-            snprintf(text, sizeof text, "%.100s dead", name);
+            snprintf(what, sizeof what, "motor:%.200s=dead", name);
+            snprintf(said, sizeof said, "%.100s dead", name);
         } else {
-            snprintf(text, sizeof text, "%.100s weak, %.4g of its strength", name, 1 - d[k].lost);
+            snprintf(what, sizeof what, "motor:%.200s=weak:%.4g", name, 1 - d[k].lost);
+            snprintf(said, sizeof said, "%.100s weak, %.4g of its strength", name, 1 - d[k].lost);
         }
-        n++;
-        size_t length = strlen(text) + 2;
-        if (at + length >= cap) continue;
-        snprintf(out + at, cap - at, "%s%s", at > 0 ? "; " : "", text);
-        at = strlen(out);
+        t->each(t->context, what, said);
     }
-    return n;
+}
+
+static void tell_encoders(const teller *t) {
+    const usi_encoder_state *e = usi_view_encoders(t->r, t->s);
+    char what[300], said[300];
+    for (int32_t i = 0; i < t->r->n_joint; i++) {
+        const char *name = t->r->joint[i].name;
+        if (!e[i].is_stuck && e[i].offset == 0 && e[i].drift == 0) continue;
+        if (e[i].is_stuck) {
+            snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
+            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, e[i].held);
+        } else if (e[i].drift != 0) {
+            snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e[i].drift);
+            snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name, e[i].offset, e[i].drift);
+        } else {
+            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e[i].offset);
+            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e[i].offset);
+        }
+        t->each(t->context, what, said);
+    }
+}
+
+static void tell_imu(const teller *t) {
+    const usi_fault_state *f = &t->s->faults;
+    const double *b = f->imu_bias;
+    char what[300], said[300];
+    if (f->is_imu_stuck) {
+        t->each(t->context, "imu=stuck", "inertial sensor stuck");
+    } else if (b[0] != 0 || b[1] != 0 || b[2] != 0 || b[3] != 0 || b[4] != 0 || b[5] != 0) {
+        snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4], b[5]);
+        snprintf(said, sizeof said, "inertial sensor off by %.4g %.4g %.4g m/s^2, %.4g %.4g %.4g rad/s", b[0], b[1], b[2], b[3], b[4], b[5]);
+        t->each(t->context, what, said);
+    }
+}
+
+// "until 12.5 s", or nothing where nobody knows.
+static void until(const usi_robot *r, int64_t tick, char *out, size_t cap) {
+    out[0] = 0;
+    if (tick != INT64_MAX) snprintf(out, cap, " until %.3f s", (double)tick * r->proxy->step);
+}
+
+static void tell_rest(const teller *t) {
+    const usi_fault_state *f = &t->s->faults;
+    char what[100], said[100], end[40];
+    if (f->power_until != 0) {
+        until(t->r, f->power_until, end, sizeof end);
+        snprintf(said, sizeof said, "no power%s", end);
+        t->each(t->context, "power=brownout", said);
+    }
+    if (f->boot_until != 0) {
+        until(t->r, f->boot_until, end, sizeof end);
+        snprintf(said, sizeof said, "computer starts%s", end);
+        t->each(t->context, "computer=reboot", said);
+    }
+    if (f->outage_until != 0) {
+        until(t->r, f->outage_until, end, sizeof end);
+        snprintf(said, sizeof said, "link out%s", end);
+        t->each(t->context, "link=outage", said);
+    }
+    if (f->loss > 0) {
+        snprintf(what, sizeof what, "link=loss:%.4g", f->loss);
+        snprintf(said, sizeof said, "link loses %.4g of all", f->loss);
+        t->each(t->context, what, said);
+    }
+    if (f->delay > 0) {
+        snprintf(what, sizeof what, "link=delay:%.4g", f->delay);
+        snprintf(said, sizeof said, "link late by %.4g s", f->delay);
+        t->each(t->context, what, said);
+    }
+}
+
+static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_function *each, void *context) {
+    const teller t = {each, context, r, s};
+    tell_drives(&t);
+    tell_encoders(&t);
+    tell_imu(&t);
+    tell_rest(&t);
+}
+
+void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, usi_fault_function *each, void *context) {
+    if (robot < 0 || robot >= p->n_robot) return;
+    const usi_robot *r = &p->robot[robot];
+    const usi_robot_state *s = usi_view_state(r, sim);
+    if (s) tell_all(r, s, each, context);
+}
+
+typedef struct list {
+    char *out;
+    size_t cap, at;
+    int32_t n;
+} list;
+
+static void append(void *context, const char *what, const char *said) {
+    list *l = context;
+    (void)what;
+    l->n++;
+    if (l->at + strlen(said) + 2 >= l->cap) return;
+    snprintf(l->out + l->at, l->cap - l->at, "%s%s", l->at > 0 ? "; " : "", said);
+    l->at += strlen(l->out + l->at);
+}
+
+int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap) {
+    list l = {out, cap, 0, 0};
+    out[0] = 0;
+    tell_all(r, s, append, &l);
+    return l.n;
 }

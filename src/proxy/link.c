@@ -59,6 +59,16 @@ void usi_link_drop_first(usi_link_queue *queue) {
     memset((char *)queue->bytes + h->used, 0, size);
 }
 
+int64_t usi_link_count(const usi_link_queue *queue) {
+    int64_t n = 0;
+    for (uint64_t at = 0; at < queue->head->used; n++) {
+        usi_link_item item;
+        memcpy(&item, (const char *)queue->bytes + at, sizeof item);
+        at += size_of(item.length);
+    }
+    return n;
+}
+
 void usi_link_clear(usi_link_queue *queue) {
     usi_link_head *h = queue->head;
     if (h->used > 0) memset(queue->bytes, 0, h->used);

@@ -39,6 +39,7 @@ void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_l
 // The first message if it has arrived at `now`, else NULL. Its bytes stand behind it.
 const usi_link_item *usi_link_first(const usi_link_queue *queue, int64_t now);
 void usi_link_drop_first(usi_link_queue *queue);
+int64_t usi_link_count(const usi_link_queue *queue);  // messages under way
 // Loses all that is under way, and forgets when that was; the counts stay.
 void usi_link_clear(usi_link_queue *queue);
 

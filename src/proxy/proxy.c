@@ -171,20 +171,23 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         usi_robot_state *s = state_of(r, view->state);
-        const us_link_model *link = &r->network->uplink;
-        bool is_perfect = usi_link_is_perfect(link);
-        usi_link_queue queue = {&s->uplink, (char *)s + r->uplink_at, USI_UPLINK_SIZE};
+        usi_robot_age_faults(r, sim, s);
+        // A computer that is off or starts hears nothing.
+        const bool is_up = usi_is_up(s);
+        const us_link_model link = usi_link_now(&r->network->uplink, s, tick);
+        const bool is_perfect = usi_link_is_perfect(&link);
+        usi_link_queue queue = {&s->uplink, (char *)s + r->uplink_at, r->uplink_size};
         size_t used = usi_mailbox_take(r->mailbox, p->mails), at = 0;
         for (const usi_mail *mail; (mail = usi_mail_next(p->mails, used, &at));) {
             receive(p, r, mail, tick);
-            if (is_perfect) {
-                take(r, sim, s, mail);
+            if (is_perfect && s->uplink.used == 0) {
+                if (is_up) take(r, sim, s, mail);
             } else {
-                usi_link_send(link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail, sizeof *mail + mail->length);
+                usi_link_send(&link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail, sizeof *mail + mail->length);
             }
         }
-        for (const usi_link_item *item; !is_perfect && (item = usi_link_first(&queue, now));) {
-            take(r, sim, s, (const usi_mail *)(const void *)(item + 1));
+        for (const usi_link_item *item; (item = usi_link_first(&queue, now));) {
+            if (is_up) take(r, sim, s, (const usi_mail *)(const void *)(item + 1));
             usi_link_drop_first(&queue);
         }
         usi_robot_control(r, sim, s, view);
@@ -347,9 +350,9 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
     for (int32_t k = 0; k < r->network->n_motor; k++) {
         for (int32_t d = 0; d < r->n_drive; d++) {
             if (r->drive[d].index != r->network->motors[k].drive) continue;
-            const usi_robot_joint *j = &r->joint[r->drive[d].joint];
-            double v = us_sim_view_v(sim)[j->v];
-            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v, us_sim_view_q(sim)[j->q]);
+            int32_t joint = r->drive[d].joint;
+            double v = usi_read_v(r, sim, s, joint);
+            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v, usi_read_q(r, sim, s, joint));
         }
     }
 }
@@ -373,7 +376,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         if (!s || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
         if (owes_record && p->recorder) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
-        if (r->motors && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
+        if (r->motors && usi_is_up(s) && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
     }
     usi_proxy_tend(p, sim);
     if (p->recorder) {

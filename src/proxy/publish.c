@@ -97,9 +97,10 @@ static void send_outlet(pen *w, int32_t outlet, const us_message_type *type, con
     case USI_SINK_RECORDER: us_recorder_write(p->recorder, r->channel[outlet], w->time, w->time, p->bytes, length); return;
     default: break;
     }
-    if (outlet != US_TOPIC_TRUTH && !usi_link_is_perfect(&r->network->downlink)) {
+    us_link_model link = usi_link_now(&r->network->downlink, w->s, us_sim_get_tick(w->sim));
+    if (outlet != US_TOPIC_TRUTH && (!usi_link_is_perfect(&link) || r->downlink_head.used > 0)) {
         // What arrives, and when, is what is sent and recorded.
-        usi_link_send(&r->network->downlink, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes, length);
+        usi_link_send(&link, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes, length);
         return;
     }
     deliver(p, r, outlet, p->bytes, length, w->time, w->time);
@@ -148,12 +149,12 @@ static void tell_joint_states(pen *w) {
     TAKE(w, m.velocity, r->n_joint);
     TAKE(w, m.effort, r->n_joint);
     if (r->n_joint > 0 && m.effort._length == 0) return;
-    const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
+    const double *torque = us_sim_view_torque(w->sim);
     for (int32_t i = 0; i < r->n_joint; i++) {
         const usi_robot_joint *j = &r->joint[i];
         m.name._buffer[i] = text(j->name);
-        m.position._buffer[i] = q[j->q];
-        m.velocity._buffer[i] = v[j->v];
+        m.position._buffer[i] = usi_read_q(r, w->sim, w->s, i);
+        m.velocity._buffer[i] = usi_read_v(r, w->sim, w->s, i);
         m.effort._buffer[i] = j->drive >= 0 ? torque[r->drive[j->drive].index] : 0;
     }
     send_topic(w, US_TOPIC_JOINT_STATES, usi_type_joint_state, &m);
@@ -199,6 +200,15 @@ static void tell_truth(pen *w) {
     send_topic(w, US_TOPIC_TRUTH, usi_type_odometry, &m);
 }
 
+// Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the reading is off.
+static us_pose as_read(const pen *w, const usi_robot_frame *f, us_pose X_PC) {
+    double off = usi_read_q(w->r, w->sim, w->s, f->joint) - us_sim_view_q(w->sim)[w->r->joint[f->joint].q];
+    if (off == 0) return X_PC;
+    double half = 0.5 * f->turn * off;
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z}, us_vec3_scale(f->way * off, f->axis)};
+    return us_pose_mul(X_PC, X);
+}
+
 static void tell_frames(pen *w, bool is_fixed) {
     const usi_robot *r = w->r;
     int32_t n = is_fixed ? r->n_fixed_frame : r->n_frame - r->n_fixed_frame + usi_can_move(r);
@@ -219,30 +229,22 @@ static void tell_frames(pen *w, bool is_fixed) {
         const usi_robot_frame *f = &r->frame[i];
         if (f->is_fixed != is_fixed) continue;
         us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)), us_sim_get_pose(w->sim, f->child_body));
+        if (f->joint >= 0) X_PC = as_read(w, f, X_PC);
         m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, X_PC);
     }
     send_topic(w, is_fixed ? US_TOPIC_TF_STATIC : US_TOPIC_TF, usi_type_tf_message, &m);
 }
 
-// At the root's origin: what an accelerometer feels is motion less gravity, so that it reads +g upwards at rest.
 static void tell_imu(pen *w) {
     const usi_robot *r = w->r;
     us_msg_imu m = {0};
     if (r->root.i < 0) return;
     head(w, &m.header, r->root_frame);
-    us_pose X_WB = us_sim_get_pose(w->sim, r->root);
-    us_vec3 up_B = us_quat_rotate(us_quat_conj(X_WB.q), us_vec3_scale(-1, us_model_get_gravity(w->p->model)));
-    m.orientation = quaternion_of(X_WB.q);
-    m.linear_acceleration = (us_msg_vector3){up_B.x, up_B.y, up_B.z};
-    if (r->floating.i >= 0) {
-        // Velocities are in the body's axes, which turn: a = dv/dt + w x v.
-        const double *v = us_sim_view_v(w->sim) + r->base_v, *b = w->s->base_v;
-        const double h = w->p->step;
-        m.angular_velocity = (us_msg_vector3){v[0], v[1], v[2]};
-        m.linear_acceleration.x += (v[3] - b[3]) / h + v[1] * v[5] - v[2] * v[4];
-        m.linear_acceleration.y += (v[4] - b[4]) / h + v[2] * v[3] - v[0] * v[5];
-        m.linear_acceleration.z += (v[5] - b[5]) / h + v[0] * v[4] - v[1] * v[3];
-    }
+    double x[10];
+    usi_read_imu(r, w->sim, w->s, x);
+    m.orientation = (us_msg_quaternion){x[1], x[2], x[3], x[0]};
+    m.angular_velocity = (us_msg_vector3){x[4], x[5], x[6]};
+    m.linear_acceleration = (us_msg_vector3){x[7], x[8], x[9]};
     send_topic(w, US_TOPIC_IMU, usi_type_imu, &m);
 }
 
@@ -287,7 +289,7 @@ static void tell_diagnostics(pen *w) {
     const usi_robot_state *s = w->s;
     const usi_robot *r = w->r;
     const double step = w->p->step;
-    enum { N_VALUE = 10, TEXT = 200, FAULTS = 1024 };
+    enum { N_VALUE = 11, TEXT = 200, FAULTS = 1024 };
     us_msg_diagnostic_array m = {0};
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
@@ -296,12 +298,16 @@ static void tell_diagnostics(pen *w) {
     // A refusal is a matter for the operator for ten seconds.
     double age = s->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - s->refused_tick) * step;
     int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);
+    // So is a computer that has started anew: what it was told before is lost.
+    double up = (double)(us_sim_get_tick(w->sim) - s->faults.boot_tick) * step;
+    bool is_new = s->faults.n_boot > 0 && up < 10;
     bool is_empty = r->network->battery_capacity > 0 && s->energy >= r->network->battery_capacity;
     snprintf(name, sizeof name, "%s: commands", r->name[0] ? r->name : "robot");
-    status.level = is_empty || n_fault > 0 ? 2 : age < 10 || n_dropped > 0 ? 1 : 0;
+    status.level = is_empty || n_fault > 0 ? 2 : is_new || age < 10 || n_dropped > 0 ? 1 : 0;
     status.name = name;
     status.message = is_empty        ? text("the battery is empty")
-                     : n_fault > 0   ? text("drives have faults")
+                     : n_fault > 0   ? text("it has faults")
+                     : is_new        ? text("the computer has started anew: commands and odometry are lost")
                      : age < 10      ? text(s->refusal)
                      : n_dropped > 0 ? text("commands came too fast and were dropped")
                                      : text("ok");
@@ -317,6 +323,7 @@ static void tell_diagnostics(pen *w) {
     add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
     add_value(&status, "downlink lost", buf[7], TEXT, "%lld", (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
     add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
+    add_value(&status, "boots", buf[9], TEXT, "%lld", (long long)s->faults.n_boot);
     status.values._buffer[status.values._length++] = (us_msg_key_value){text("faults"), n_fault > 0 ? faults : text("none")};
     head(w, &m.header, "");
     m.status._buffer = &status;
@@ -338,13 +345,14 @@ static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     m->result = w->s->motors.state == 4;
     m->message = text(w->s->motors.message);
     const usi_drive_state *d = usi_view_drives(r, w->s);
-    const double *q = us_sim_view_q(w->sim), *v = us_sim_view_v(w->sim), *torque = us_sim_view_torque(w->sim);
+    const double *torque = us_sim_view_torque(w->sim);
     for (int32_t k = 0; k < r->n_drive; k++) {
-        const usi_robot_joint *j = &r->joint[r->drive[k].joint];
-        m->motors._buffer[k] = (us_msg_motor_state){.name = text(j->name),
-                                                    .position = q[j->q],
-                                                    .velocity = v[j->v],
-                                                    .acceleration = (v[j->v] - d[k].v_before) / w->p->step,
+        int32_t joint = r->drive[k].joint;
+        double v = usi_read_v(r, w->sim, w->s, joint);
+        m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->joint[joint].name),
+                                                    .position = usi_read_q(r, w->sim, w->s, joint),
+                                                    .velocity = v,
+                                                    .acceleration = (v - d[k].v_before) / w->p->step,
                                                     .torque = torque[r->drive[k].index],
                                                     .powered = !d[k].is_off,
                                                     .fault = text("")};
@@ -441,10 +449,11 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
 static bool is_told_once(int32_t topic) { return topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_ROBOT_DESCRIPTION; }
 
 // Whether anybody gets a sample of this topic. A radio carries all or nothing, for each takes the others' time.
-static bool is_heard(const us_proxy *p, const usi_robot *r, int32_t topic) {
+static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick, int32_t topic) {
     if (p->outbox || p->recorder) return true;
     if (!p->tap || r->says[topic] < 0) return false;
-    return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) || !usi_link_is_perfect(&r->network->downlink);
+    us_link_model link = usi_link_now(&r->network->downlink, s, tick);
+    return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) || !usi_link_is_perfect(&link);
 }
 
 static void tell(pen *w, us_topic_kind topic) {
@@ -479,8 +488,14 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, tick)};
     // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them over any period.
     const int64_t phase = tick + 617 * (int64_t)r->index;
+    const bool is_up = usi_is_up(s);
+    // A computer that has just started tells anew what is told once.
+    is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        bool is_due = is_told_once(i) ? is_first && r->network->rate[i] > 0 : is_heard(p, r, i) && usi_is_due(r->network->rate[i], p->step, phase);
+        // A computer that is off or starts says nothing. Where the robot really is does not depend on it.
+        if (!is_up && i != US_TOPIC_TRUTH) continue;
+        bool is_due =
+            is_told_once(i) ? is_first && r->network->rate[i] > 0 : is_heard(p, r, s, tick, i) && usi_is_due(r->network->rate[i], p->step, phase);
         if (is_due) tell(&w, (us_topic_kind)i);
     }
     send_arrived(p, r, w.time);

@@ -124,6 +124,15 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
         f->child = join(p, prefix, without_group(us_spec_view_link(p->spec, j->child)->name, r->name));
         f->X_PF = j->X_PF;
         f->is_fixed = j->type == US_JOINT_FIXED;
+        f->joint = -1;
+        const char *own = without_group(j->name, r->name);
+        for (int32_t k = 0; k < r->n_joint && has_one_coordinate(j->type); k++) {
+            if (strcmp(r->joint[k].name, own) == 0) f->joint = k;
+        }
+        double length = us_vec3_norm(j->axis);
+        f->axis = length > 0 ? us_vec3_scale(1 / length, j->axis) : j->axis;
+        f->turn = j->type == US_JOINT_PRISMATIC ? 0 : 1;
+        f->way = j->type == US_JOINT_PRISMATIC ? 1 : j->type == US_JOINT_HELICAL ? j->pitch : 0;
         if (!f->parent || !f->child) return US_ERR_MEMORY;
         r->n_frame++;
         r->n_fixed_frame += f->is_fixed;
@@ -303,23 +312,25 @@ static void lay_out(usi_robot *r, size_t at) {
     size_t n = (size_t)r->n_drive, size = align_up(sizeof(usi_robot_state));
     r->state_at = at;
     r->drives_at = size, size = align_up(size + n * sizeof(usi_drive_state));
+    r->encoders_at = size, size = align_up(size + (size_t)r->n_joint * sizeof(usi_encoder_state));
+    r->scripts_at = size, size = align_up(size + (size_t)r->n_script * sizeof(usi_script_state));
     r->times_at = size, size = align_up(size + (n ? USI_TRAJECTORY_POINTS : 0) * sizeof(double));
     r->positions_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
     r->velocities_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
-    r->uplink_at = size, size = align_up(size + (usi_link_is_perfect(&r->network->uplink) ? 0 : USI_UPLINK_SIZE));
+    r->uplink_size = usi_link_is_perfect(&r->network->uplink) ? USI_UPLINK_SPARE : USI_UPLINK_SIZE;
+    r->uplink_at = size, size = align_up(size + r->uplink_size);
     r->state_size = size;
 }
 
 void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     s->motion = USI_MOTION_SCENE;
     s->motion_tick = s->refused_tick = -1;
-    const double *q = us_sim_view_q(sim);
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        s->wheel_q[i] = q[r->joint[r->wheel_joint[i]].q];
-        if (r->steer_joint[i] >= 0) s->steer[i] = q[r->joint[r->steer_joint[i]].q];
+        s->wheel_q[i] = usi_read_q(r, sim, s, r->wheel_joint[i]);
+        if (r->steer_joint[i] >= 0) s->steer[i] = usi_read_q(r, sim, s, r->steer_joint[i]);
     }
     double legs[USI_GAIT_LEGS][3];
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) legs[i / 3][i % 3] = q[r->joint[r->leg_joint[i / 3][i % 3]].q];
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) legs[i / 3][i % 3] = usi_read_q(r, sim, s, r->leg_joint[i / 3][i % 3]);
     if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
     if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
 }
@@ -336,6 +347,7 @@ static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_p
     if (!status) status = make_frames(p, r, group);
     if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
     if (!status && r->root.i >= 0) status = make_legs(p, r, X_WB, err);
+    if (!status) status = usi_scripts_make(p, r, err);
     if (status) return status;
     lay_out(r, p->state_size);
     p->state_size += r->state_size;
@@ -371,8 +383,7 @@ us_status usi_robots_equip(us_proxy *p) {
         if (r->mailbox) usi_mailbox_init(r->mailbox);
         if (!is_good || !r->mailbox) return US_ERR_MEMORY;
         r->downlink.head = &r->downlink_head;
-        if (usi_link_is_perfect(&r->network->downlink)) continue;
-        r->downlink.cap = USI_UPLINK_SIZE * 16;
+        r->downlink.cap = USI_UPLINK_SIZE * (usi_link_is_perfect(&r->network->downlink) ? 4 : 16);
         r->downlink.bytes = usi_arena_alloc(&p->arena, r->downlink.cap, 8);
         if (!r->downlink.bytes) return US_ERR_MEMORY;
     }

@@ -12,6 +12,7 @@
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
+#include "spec/fault.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -49,6 +50,7 @@ enum {
     USI_ROUTE_POINTS = 64,
     USI_REFUSAL_MAX = 160,
     USI_UPLINK_SIZE = 64 * 1024,
+    USI_UPLINK_SPARE = 8 * 1024,  // of a perfect link, for the day when a fault delays it
     USI_MAX_WHEEL = 16,
     USI_OUTLET_COUNT = US_TOPIC_COUNT + USI_SERVICE_COUNT,  // what it says: topics, then replies
 };
@@ -78,9 +80,22 @@ typedef struct usi_robot_drive {
 typedef struct usi_robot_frame {
     const char *parent, *child;  // frame ids, with the prefix
     us_body parent_body, child_body;
-    us_pose X_PF;  // of the joint between them
+    us_pose X_PF;      // of the joint between them
+    int32_t joint;     // of the robot; -1: it has no encoder
+    us_vec3 axis;      // of it, in the child's frame, of length 1
+    double turn, way;  // rad and m by which it moves for each unit of its coordinate
     bool is_fixed;
 } usi_robot_frame;
+
+// A fault that the scene has in store, as us_fault_def has it.
+typedef struct usi_script {
+    const us_fault_def *def;
+    int32_t after;               // of the robot's; -1: none
+    int64_t at, duration;        // ticks; duration 0: it stays
+    usi_condition condition;     // no terms: it always holds
+    int32_t id[USI_TERM_LIMIT];  // of values of the sim
+    char undo[USI_FAULT_TEXT];   // "motor:front_left_drive=ok"
+} usi_script;
 
 // First what follows from spec and model, and is found again when these are replaced; from `proxy` on what stays as long as the proxy, where threads
 // of the network look at it.
@@ -99,7 +114,9 @@ typedef struct usi_robot {
     usi_gait gait;                                                   // n_leg 0: none
     int32_t leg_joint[USI_GAIT_LEGS][3];                             // of the robot
     // Where its state stands in the part's, and how large the parts of that are.
-    size_t state_at, state_size, drives_at, times_at, positions_at, velocities_at, uplink_at;
+    size_t state_at, state_size, drives_at, encoders_at, scripts_at, times_at, positions_at, velocities_at, uplink_at, uplink_size;
+    usi_script *script;
+    int32_t n_script;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -146,7 +163,34 @@ typedef struct usi_drive_state {
     int32_t is_lasting, reserved;  // a velocity that need not be renewed
     double v_before;               // rad/s, for the acceleration in telemetry
     double lost;                   // share of its strength that a fault has taken: 0 none, 1 all
+    // Of a drive whose encoder is wrong: what it was told, while the sim has what it does about it.
+    double told_position, told_velocity, told_torque;
+    int64_t is_fooled;
 } usi_drive_state;
+
+// Of a joint: what its encoder says is held, or the truth and an offset.
+typedef struct usi_encoder_state {
+    double offset, drift, held;  // rad or m; 1/s
+    int64_t is_stuck;
+} usi_encoder_state;
+
+// Of a scripted fault: the tick after which it came and was undone, counted from 1; 0: not yet.
+typedef struct usi_script_state {
+    int64_t fired, undone;
+} usi_script_state;
+
+// What has failed beside drives and encoders. It outlives the computer's memory.
+typedef struct usi_fault_state {
+    int64_t power_until;  // tick before which it has no power; 0: it has; INT64_MAX: until somebody mends it
+    int64_t boot_until;   // tick before which its computer starts; 0: it runs
+    int64_t boot_tick;    // the first tick after the last start; 0: it runs since the world does
+    int64_t n_boot;
+    int64_t outage_until;  // tick before which the radio link is out; INT64_MAX: until somebody mends it
+    double loss, delay;    // of the radio link, on top of the scene's; s
+    double imu_bias[6];    // m/s^2 and rad/s
+    double imu_held[10];   // orientation (w x y z), angular velocity, acceleration
+    int64_t is_imu_stuck;
+} usi_fault_state;
 
 // Of the services: number of the last command, how it fares, and why it was refused.
 typedef struct usi_service_state {
@@ -176,6 +220,7 @@ typedef struct usi_robot_state {
     usi_service_state motors, locomotor, pose, navigator;
     char refusal[USI_REFUSAL_MAX];
     usi_link_head uplink;
+    usi_fault_state faults;
 } usi_robot_state;
 
 // Whether it follows a velocity of its body.
@@ -185,6 +230,18 @@ static inline bool usi_can_move(const usi_robot *r) { return r->locomotion.n_whe
 static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) { return (usi_drive_state *)(void *)((char *)s + r->drives_at); }
 static inline const usi_drive_state *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
+}
+static inline usi_encoder_state *usi_encoders_of(const usi_robot *r, usi_robot_state *s) {
+    return (usi_encoder_state *)(void *)((char *)s + r->encoders_at);
+}
+static inline const usi_encoder_state *usi_view_encoders(const usi_robot *r, const usi_robot_state *s) {
+    return (const usi_encoder_state *)(const void *)((const char *)s + r->encoders_at);
+}
+static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_state *s) {
+    return (usi_script_state *)(void *)((char *)s + r->scripts_at);
+}
+static inline const usi_script_state *usi_view_scripts(const usi_robot *r, const usi_robot_state *s) {
+    return (const usi_script_state *)(const void *)((const char *)s + r->scripts_at);
 }
 static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->times_at); }
 static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->positions_at); }
@@ -260,6 +317,10 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
 
 // control.c: one tick of the firmware.
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
+// Every drive holds where it is, without the computer: see usi_robot_forget.
+void usi_robot_hold(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
+// The computer loses its memory: commands, odometry, services.
+void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 // Stops all motion: wheels to 0, other drives hold where they are.
 void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
@@ -290,8 +351,26 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
 
-// fault.c: the faults of a robot's drives as a list, "front_left_femur dead, ..."; what does not fit is left off. How many there are.
+// sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the inertial sensor orientation (w x y z), angular
+// velocity and acceleration.
+double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
+double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
+void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
+// Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left them, at its end as the sim must have them.
+void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *view);
+void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
+
+// fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the computer has started.
+void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
+static inline bool usi_has_power(const usi_robot_state *s) { return s->faults.power_until == 0; }
+static inline bool usi_is_up(const usi_robot_state *s) { return s->faults.power_until == 0 && s->faults.boot_until == 0; }
+// The radio link as it is now, of the scene's.
+us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick);
+// The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many there are.
 int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
+
+// script.c: from the network's definitions.
+us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);
 
 // Whether a sample with this rate (Hz) is due at a tick.
 bool usi_is_due(double rate, double step, int64_t tick);

@@ -19,7 +19,9 @@ typedef struct run {
 // ---------------------------------------------------------------- commands
 
 static us_status step(run *r, us_error *err) {
-    us_status status = us_sim_step(r->sim, NULL);
+    us_status status = r->def->before_step ? r->def->before_step(r->def->world_context, err) : US_OK;
+    if (status) return status;
+    status = us_sim_step(r->sim, NULL);
     r->result.n_tick += !status;
     if (status && err) *err = *us_sim_view_error(r->sim);
     return status;

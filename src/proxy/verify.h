@@ -10,6 +10,7 @@ typedef struct usi_verify_def {
     // A command to the world (us_proxy_note) that entered at the sim's tick, before the step from there. It may edit (us_proxy_replace). A failure
     // ends the run with its status. NULL: such a command is an error.
     us_status (*world)(void *context, us_proxy *proxy, us_sim *sim, const char *source, const char *text, us_error *err);
+    us_status (*before_step)(void *context, us_error *err);  // what the scene itself does to the world; NULL: nothing
     void *world_context;
 } usi_verify_def;
 

@@ -195,10 +195,9 @@ static int32_t joint_value(const us_model *m, us_joint joint, const char *what) 
     return value_id(is_q ? VALUE_Q : VALUE_V, (is_q ? j.first_q : j.first_v) + k);
 }
 
-int32_t us_sim_find_value(const us_sim *s, const char *name) {
+int32_t usi_find_value(const us_model *m, const char *name) {
     static const char *const whole[] = {"time", "energy", "energy.kinetic", "energy.potential", "closure"};
     static const char *const pose[] = {"qw", "qx", "qy", "qz", "x", "y", "z"};
-    if (!s || !name) return -1;
     for (int i = 0; i < 5; i++) {
         if (strcmp(name, whole[i]) == 0) return value_id(i, 0);
     }
@@ -206,7 +205,6 @@ int32_t us_sim_find_value(const us_sim *s, const char *name) {
     const char *dot = strrchr(name, '.');
     if (!dot || (size_t)(dot - name) >= sizeof head) return -1;
     snprintf(head, sizeof head, "%.*s", (int)(dot - name), name);
-    const us_model *m = s->model;
     us_joint joint = us_model_find_joint(m, head);
     if (joint.i >= 0 && joint_value(m, joint, dot + 1) >= 0) return joint_value(m, joint, dot + 1);
     us_drive drive = us_model_find_drive(m, head);
@@ -217,6 +215,8 @@ int32_t us_sim_find_value(const us_sim *s, const char *name) {
     }
     return -1;
 }
+
+int32_t us_sim_find_value(const us_sim *s, const char *name) { return s && name ? usi_find_value(s->model, name) : -1; }
 
 double us_sim_get_value(us_sim *s, int32_t id) {
     if (!s || id < 0) return NAN;

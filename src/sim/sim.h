@@ -133,6 +133,8 @@ us_status usi_run_parts(us_sim *s);
 us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err);
 // A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
 void *usi_sim_part(us_sim *sim, int32_t part);
+// us_sim_find_value, for all sims of a model.
+int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.
 void usi_start_parts(us_sim *s);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/fault.h"
 #include "spec/spec.h"
 
 const char *us_topic_kind_name(us_topic_kind kind) {
@@ -89,6 +90,8 @@ static bool is_good_link(const us_link_model *l) {
 static us_status check_arrays(const us_network_def *d) {
     if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
     if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
+    if (d->n_fault < 0 || (d->n_fault && !d->faults)) return US_ERR_ARG;
+    if (d->n_fault > USI_SCRIPT_LIMIT) return US_ERR_LIMIT;
     if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
     if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages)) return US_ERR_ARG;
     return US_OK;
@@ -162,6 +165,30 @@ static us_status check_motors(const us_spec *spec, const us_network_def *d) {
     return US_OK;
 }
 
+// The fault that `after` names; -1: there is none.
+int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name) {
+    for (int32_t i = 0; i < n; i++) {
+        if (faults[i].name && strcmp(faults[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+// Only what stands before it comes first: so that they never wait for each other.
+static us_status check_faults(const us_spec *spec, const us_network_def *d) {
+    for (int32_t i = 0; i < d->n_fault; i++) {
+        const us_fault_def *f = &d->faults[i];
+        usi_fault_words words;
+        usi_condition condition;
+        if (!f->what || !is_at_least_0(f->at) || !is_at_least_0(f->duration)) return US_ERR_VALUE;
+        if (f->name && usi_script_find(d->faults, i, f->name) >= 0) return US_ERR_NAME;
+        if (f->after && usi_script_find(d->faults, i, f->after) < 0) return US_ERR_NAME;
+        us_status status = usi_fault_check(spec, d->group, f->what, &words, NULL);
+        if (!status && f->when) status = usi_condition_read(spec, d, f->when, &condition, NULL);
+        if (status) return status;
+    }
+    return US_OK;
+}
+
 // Names and ports that are taken already.
 static us_status check_others(const us_spec *spec, const us_network_def *d) {
     for (int32_t i = 0; i < spec->n_network && !d->is_off; i++) {
@@ -231,7 +258,7 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 }
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
-    void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL;
+    void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL;
     bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) && keep_text(arena, &d->node) &&
               keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
@@ -239,7 +266,13 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->motors, d->n_motor, sizeof *d->motors, &motors);
     ok = ok && keep_array(arena, d->uplink.outages, 2 * d->uplink.n_outage, sizeof(double), &up);
     ok = ok && keep_array(arena, d->downlink.outages, 2 * d->downlink.n_outage, sizeof(double), &down);
-    d->wheels = wheels, d->legs = legs, d->motors = motors;
+    ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
+    for (int32_t i = 0; i < d->n_fault && ok; i++) {
+        us_fault_def *f = (us_fault_def *)faults + i;
+        ok = keep_text(arena, &f->name) && keep_text(arena, &f->after) && keep_text(arena, &f->when) && keep_text(arena, &f->what) &&
+             keep_text(arena, &f->file);
+    }
+    d->wheels = wheels, d->legs = legs, d->motors = motors, d->faults = faults;
     d->uplink.outages = up, d->downlink.outages = down;
     return ok;
 }
@@ -265,6 +298,7 @@ us_status us_spec_set_network(us_spec *spec, const us_network_def *def) {
     if (!status) status = check_wheels(spec, &d);
     if (!status) status = check_legs(spec, &d);
     if (!status) status = check_motors(spec, &d);
+    if (!status) status = check_faults(spec, &d);
     if (!status) status = fill_in(spec, &d, &texts);
     if (!status) status = check_others(spec, &d);
     return status ? status : usi_network_put(spec, &d);

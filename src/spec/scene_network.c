@@ -1,10 +1,11 @@
-// What the world's network sees of a robot: <network>, <locomotion>, <battery> and <motors> inside <robot>.
+// What the world's network sees of a robot: <network>, <locomotion>, <battery>, <motors> and <fault> inside <robot>.
 //
 // They are read last of all, because they name drives, which may stand anywhere in the scene. Every robot gets a definition, whether it has these
 // elements or not: a robot that says nothing speaks under its own name.
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/fault.h"
 #include "spec/scene.h"
 #include "spec/spec.h"
 
@@ -125,6 +126,8 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     usi_look look = usi_look_at(node);
     status = usi_xml_bool(r, node, "enabled", false, &is_enabled);
     if (!status) status = usi_xml_bool(r, node, "services", false, &d->has_services);
+    const char *booting = usi_xml_attr(node, "while-booting");
+    d->lets_go = booting && strcmp(booting, "free") == 0;
     if (!status) status = usi_look_positive(r, &look, "timeout", USI_TIME, false, &d->timeout);
     if (!status) status = read_names(r, group, node, d);
     if (!status) status = read_topics(r, node, d);
@@ -349,6 +352,57 @@ static us_status read_battery(usi_reader *r, const usi_scene_group *group, us_ne
     return status;
 }
 
+// ---- <fault> ----
+
+// What a line of text says wrong, at its element.
+static us_status fail_text(usi_reader *r, const xmlNode *node, const char *attribute, us_status status, const us_error *why) {
+    return status ? usi_fail(r, status, node, why->remedy, "%s: %.300s", attribute, why->message) : US_OK;
+}
+
+static us_status read_fault(usi_reader *r, const xmlNode *node, const us_network_def *d, us_fault_def *f) {
+    usi_look look = usi_look_at(node);
+    us_error why = {0};
+    usi_fault_words words = {0};
+    usi_condition condition;
+    *f = (us_fault_def){.name = usi_xml_attr(node, "name"),
+                        .after = usi_xml_attr(node, "after"),
+                        .when = usi_xml_attr(node, "when"),
+                        .what = usi_xml_attr(node, "what"),
+                        .file = usi_xml_file(node),
+                        .line = usi_xml_line(node)};
+    us_status status = usi_look_positive(r, &look, "at", USI_TIME, false, &f->at);
+    if (!status) status = usi_look_positive(r, &look, "for", USI_TIME, true, &f->duration);
+    if (!status && !usi_xml_attr(node, "at") && !f->when && !f->after)
+        status = usi_fail(r, US_ERR_SCHEMA, node, "write at=\"12.5 s\", when=\"odom.x &gt; 3\" or after=\"NAME\"", "it is not said when it comes");
+    if (!status) status = fail_text(r, node, "what", usi_fault_check(r->spec, d->group, f->what, &words, &why), &why);
+    if (!status && f->when) status = fail_text(r, node, "when", usi_condition_read(r->spec, d, f->when, &condition, &why), &why);
+    if (!status && f->duration > 0 && words.fault == USI_FAULT_NONE)
+        status = usi_fail(r, US_ERR_VALUE, node, "remove it", "for: what mends is not undone");
+    if (!status && f->name && usi_script_find(d->faults, d->n_fault, f->name) >= 0)
+        status = usi_fail(r, US_ERR_NAME, node, "give each fault of a robot its own name", "the name \"%.60s\" is used twice", f->name);
+    if (!status && f->after && usi_script_find(d->faults, d->n_fault, f->after) < 0)
+        status = usi_fail(r, US_ERR_NAME, node, "name a fault of this robot that stands before this one",
+                          "after: there is no fault \"%.60s\" before it", f->after);
+    return status;
+}
+
+static us_status read_faults(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
+    int32_t n = 0;
+    for (const xmlNode *f = usi_xml_child(group->node, "fault"); f; f = usi_xml_next(f, "fault")) n++;
+    us_fault_def *faults = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *faults);
+    if (!faults) return usi_fail_memory(r);
+    d->faults = faults;
+    us_status status = US_OK;
+    for (const xmlNode *f = usi_xml_child(group->node, "fault"); f && !status; f = usi_xml_next(f, "fault")) {
+        if (d->is_off) return usi_fail(r, US_ERR_VALUE, f, "remove it, or enable the network", "a robot that is not on the network has no faults");
+        if (d->n_fault == USI_SCRIPT_LIMIT)
+            return usi_fail(r, US_ERR_LIMIT, f, "write fewer", "a robot has at most %d faults in store", USI_SCRIPT_LIMIT);
+        status = read_fault(r, f, d, &faults[d->n_fault]);
+        if (!status) d->n_fault++;
+    }
+    return status;
+}
+
 // ---- All of a robot, and all robots together ----
 
 // A name that ROS 2 does not allow becomes one that it does, and says so.
@@ -398,6 +452,7 @@ us_status usi_scene_network(usi_reader *r, const usi_scene_group *group) {
     if (!status) status = read_locomotion(r, group, &d);
     if (!status) status = read_battery(r, group, &d);
     if (!status) status = read_motors(r, group, &d);
+    if (!status) status = read_faults(r, group, &d);
     if (!status) status = name_after_robot(r, group, &d);
     if (!status) status = check_others(r, group, &d);
     return status ? status : usi_scene_added(r, group->node, us_spec_set_network(r->spec, &d));

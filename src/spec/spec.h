@@ -44,6 +44,7 @@ bool usi_properties_keep(usi_arena *arena, const us_property **properties, int32
 enum {
     USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
     USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
+    USI_SCRIPT_LIMIT = 64,         // faults that a scene has in store for one robot
 };
 
 bool usi_is_ros_name(const char *text, bool allows_slash);
@@ -55,6 +56,8 @@ bool usi_is_motor_name(const char *text);
 enum { USI_LEG_COUNT = 6 };
 // Whether a robot with so many wheels, n_steer of them steered, can move in this way (not US_LOCOMOTION_NONE).
 bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
+// A script's fault by name among the first n; -1: there is none.
+int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name);
 // The link of a group that hangs on no other link of it, or -1.
 int32_t usi_group_root(const us_spec *spec, int32_t group);
 // Copies a definition that was checked before.

@@ -96,6 +96,20 @@ static void commands_about_the_world_are_read(void **state) {
     assert_true(c.fault == USI_FAULT_BLOCKED && c.n_number == 0);
     parse("fault k10 motor:front_left_steer=blocked:5");
     assert_true(c.fault == USI_FAULT_BLOCKED && c.number[0] == 5);
+    parse("fault k10 encoder:front_left_drive=jump:-0.5");
+    assert_true(c.part == USI_PART_ENCODER && c.fault == USI_FAULT_JUMP && c.n_number == 1 && c.number[0] == -0.5);
+    assert_string_equal(c.other, "front_left_drive");
+    parse("fault k10 imu=bias:1,2,3,4,5,6");
+    assert_true(c.part == USI_PART_IMU && c.fault == USI_FAULT_BIAS && c.n_number == 6 && c.number[5] == 6);
+    assert_string_equal(c.other, "");
+    parse("fault k10 power=brownout");
+    assert_true(c.part == USI_PART_POWER && c.fault == USI_FAULT_BROWNOUT && c.n_number == 0);
+    parse("fault k10 computer=reboot:2.5");
+    assert_true(c.part == USI_PART_COMPUTER && c.fault == USI_FAULT_REBOOT && c.number[0] == 2.5);
+    parse("fault k10 link=loss:0.25");
+    assert_true(c.part == USI_PART_LINK && c.fault == USI_FAULT_LOSS && c.number[0] == 0.25);
+    parse("fault k10 link=ok");
+    assert_true(c.part == USI_PART_LINK && c.fault == USI_FAULT_NONE);
     parse("fault \"old rover\" motor:arm=ok");
     assert_int_equal(c.fault, USI_FAULT_NONE);
     parse("remove steinbl\xc3\xb6"
@@ -160,6 +174,13 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"fault k10 motor:wheel=ok:1", US_ERR_SYNTAX, "ok takes no number"},
         {"fault k10 motor:wheel=blocked:0", US_ERR_VALUE, "out of range"},
         {"fault k10 motor:wheel=blocked:nan", US_ERR_VALUE, "finite"},
+        {"fault k10 encoder:=stuck", US_ERR_SYNTAX, "encoder:JOINT=stuck"},
+        {"fault k10 encoder:wheel=jump:", US_ERR_VALUE, "jump"},
+        {"fault k10 imu=bias:1,2,3,", US_ERR_VALUE, "bias"},
+        {"fault k10 imu=bias:1,2,3,4,5,6,7", US_ERR_VALUE, "more than 6"},
+        {"fault k10 computer:main=reboot", US_ERR_SYNTAX, "computer=reboot"},
+        {"fault k10 link=outage:-1", US_ERR_VALUE, "out of range"},
+        {"fault k10 link", US_ERR_SYNTAX, "link=outage"},
         {"rate", US_ERR_SYNTAX, "rate real"},
         {"rate 0", US_ERR_VALUE, "rate max"},
         {"rate -2", US_ERR_VALUE, "rate max"},

@@ -521,8 +521,7 @@ static void a_robot_that_loses_links_keeps_the_rest_of_its_wheels_and_motors(voi
 
 // ---------------------------------------------------------------- memory
 
-static void memory_that_ends_anywhere_while_a_network_is_read_gives_a_clean_error(void **state) {
-    (void)state;
+static void fail_memory_everywhere(const char *scene) {
     us_status status = US_ERR_MEMORY;
     int n = 1;
     for (; status != US_OK && n < 10000; n++) {
@@ -533,7 +532,7 @@ static void memory_that_ends_anywhere_while_a_network_is_read_gives_a_clean_erro
         def.allocator = memory.allocator;
         us_spec *spec = NULL, *copy = NULL;
         us_error err;
-        status = us_spec_load(US_SOURCE_DIR "/scenes/arm.xml", &def, &spec, &err);
+        status = us_spec_load(scene, &def, &spec, &err);
         if (!status) status = us_spec_copy(spec, &copy);
         if (status) assert_int_equal(status, US_ERR_MEMORY);
         us_spec_destroy(copy);
@@ -541,6 +540,12 @@ static void memory_that_ends_anywhere_while_a_network_is_read_gives_a_clean_erro
         test_allocator_check(&memory);
     }
     assert_true(n > 10 && n < 10000);
+}
+
+static void memory_that_ends_anywhere_while_a_network_is_read_gives_a_clean_error(void **state) {
+    (void)state;
+    fail_memory_everywhere(US_SOURCE_DIR "/scenes/arm.xml");
+    fail_memory_everywhere(US_SOURCE_DIR "/scenes/faults.xml");
 }
 
 int main(void) {

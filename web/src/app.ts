@@ -13,6 +13,16 @@ export interface Group {
   robot: boolean
   namespace: string | null
   locomotion: { type: string; max_speed: number; max_turn: number } | null
+  faults: ScriptedFault[]
+}
+// A fault that the scene has in store; `for` 0: it stays.
+export interface ScriptedFault {
+  what: string
+  at: number
+  when: string | null
+  name: string | null
+  after: string | null
+  for: number
 }
 export interface LinkInfo {
   name: string
@@ -94,6 +104,14 @@ export interface Contact {
   gap: number
   sliding: boolean
 }
+export interface RobotStatus {
+  name: string
+  commands: number
+  refused: number
+  refusal: string
+  faults: { what: string; text: string }[] // as a command has it, and in words
+  scripts: number[] // of Group.faults: 0 not yet, 1 it has come, 2 it was undone again
+}
 export interface Status {
   time: number
   tick: number
@@ -106,7 +124,7 @@ export interface Status {
   clients: number
   recording: { file: string; messages: number; bytes: number } | null
   snapshots: { name: string; time: number }[]
-  robots: { name: string; commands: number; refused: number; refusal: string }[]
+  robots: RobotStatus[]
   energy: number
 }
 export interface PairRow {

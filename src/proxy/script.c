@@ -1,0 +1,116 @@
+// Faults that a scene has in store: when each of them comes, and when it goes.
+//
+// Which have come is part of the robot's state, and what decides is the state alone: a world that goes the same way has the same faults at the same
+// ticks. Carrying them out is the stage's, for some of them change the model.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/fault.h"
+#include "proxy/robot.h"
+#include "sim/sim.h"
+#include "spec/spec.h"
+
+static int64_t ticks_of(const us_proxy *p, double seconds) { return (int64_t)ceil(seconds / p->step - 1e-6); }
+
+us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err) {
+    const us_network_def *n = r->network;
+    if (n->n_fault == 0) return US_OK;
+    r->script = usi_arena_alloc(&p->bound, (size_t)n->n_fault * sizeof *r->script, _Alignof(usi_script));
+    if (!r->script) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < n->n_fault; i++) {
+        const us_fault_def *f = &n->faults[i];
+        usi_script *x = &r->script[i];
+        memset(x, 0, sizeof *x);
+        x->def = f;
+        x->after = f->after ? usi_script_find(n->faults, i, f->after) : -1;
+        x->at = ticks_of(p, f->at);
+        x->duration = f->duration > 0 ? (int64_t)fmax(1, (double)ticks_of(p, f->duration)) : 0;
+        snprintf(x->undo, sizeof x->undo, "%.*s=ok", (int)strcspn(f->what, "="), f->what);
+        us_status status = f->when ? usi_condition_read(p->spec, n, f->when, &x->condition, err) : US_OK;
+        if (status) return status;
+        for (int32_t k = 0; k < x->condition.n_term; k++) x->id[k] = usi_find_value(p->model, x->condition.term[k].name);
+    }
+    r->n_script = n->n_fault;
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- conditions
+
+static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_value value) {
+    switch (value) {
+    case USI_OWN_ODOM_X: return s->odom[0];
+    case USI_OWN_ODOM_Y: return s->odom[1];
+    case USI_OWN_ODOM_YAW: return s->odom[2];
+    case USI_OWN_SPEED: return hypot(s->odom_v[0], s->odom_v[1]);
+    case USI_OWN_BATTERY: return 1 - s->energy / r->network->battery_capacity;
+    default: return NAN;
+    }
+}
+
+static bool holds(const usi_robot *r, us_sim *sim, const usi_robot_state *s, const usi_script *x) {
+    for (int32_t i = 0; i < x->condition.n_term; i++) {
+        const usi_term *t = &x->condition.term[i];
+        double value = t->own == USI_OWN_NONE ? us_sim_get_value(sim, x->id[i]) : own_value(r, s, t->own);
+        bool is_so = t->compare == USI_LESS         ? value < t->value
+                     : t->compare == USI_LESS_EQUAL ? value <= t->value
+                     : t->compare == USI_MORE       ? value > t->value
+                                                    : value >= t->value;
+        if (!is_so) return false;
+    }
+    return true;
+}
+
+// ---------------------------------------------------------------- what is due
+
+static bool is_due(const usi_robot *r, us_sim *sim, const usi_robot_state *s, int32_t i) {
+    const usi_script *x = &r->script[i];
+    const usi_script_state *all = usi_view_scripts(r, s);
+    if (all[i].fired != 0 || (x->after >= 0 && all[x->after].fired == 0)) return false;
+    int64_t since = x->after >= 0 ? all[x->after].fired - 1 : 0;
+    return us_sim_get_tick(sim) >= since + x->at && holds(r, sim, s, x);
+}
+
+// Names with blanks go in quotes.
+static void write_command(const usi_robot *r, const char *what, char *out, size_t cap) {
+    bool is_plain = r->name[0] && !strpbrk(r->name, " \t");
+    snprintf(out, cap, is_plain ? "fault %s %s" : "fault \"%s\" %s", r->name, what);
+}
+
+bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {
+    char *state = usi_sim_part(sim, 0);
+    int64_t tick = us_sim_get_tick(sim);
+    for (int32_t k = 0; k < p->n_robot && state; k++) {
+        const usi_robot *r = &p->robot[k];
+        usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
+        usi_script_state *all = r->n_script > 0 ? usi_scripts_of(r, s) : NULL;
+        for (int32_t i = 0; i < r->n_script; i++) {
+            const usi_script *x = &r->script[i];
+            if (is_due(r, sim, s, i)) {
+                all[i].fired = tick + 1;
+                write_command(r, x->def->what, out, cap);
+                return true;
+            }
+            if (x->duration > 0 && all[i].fired != 0 && all[i].undone == 0 && tick >= all[i].fired - 1 + x->duration) {
+                all[i].undone = tick + 1;
+                write_command(r, x->undo, out, cap);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// ---------------------------------------------------------------- for those who look
+
+const us_fault_def *usi_proxy_script(const us_proxy *p, int32_t robot, int32_t i) {
+    bool is_good = robot >= 0 && robot < p->n_robot && i >= 0 && i < p->robot[robot].n_script;
+    return is_good ? p->robot[robot].script[i].def : NULL;
+}
+
+int32_t usi_proxy_script_state(const us_proxy *p, const us_sim *sim, int32_t robot, int32_t i) {
+    const usi_robot_state *s = usi_proxy_script(p, robot, i) ? usi_view_state(&p->robot[robot], sim) : NULL;
+    if (!s) return 0;
+    const usi_script_state *x = &usi_view_scripts(&p->robot[robot], s)[i];
+    return x->undone != 0 ? 2 : x->fired != 0 ? 1 : 0;
+}

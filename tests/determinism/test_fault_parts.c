@@ -1,0 +1,559 @@
+// Faults of encoders, inertial sensor, power, computer and link: what they do, that all behind the sensor believes them, that they are state.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "host_world.h"
+#include "proxy/tap.h"
+#include "wire/messages.h"
+
+// A leg of the walker, whose body is bolted to a post: it hangs free.
+static const char leg_scene[] =
+    "<scene name='leg' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive kp='400' kd='40'/></default>"
+    "<robot name='hexapod' file='../models/hexapod.urdf' xyz='0 0 2' default='leg'>%s"
+    "<drive joint='front_left_coxa' default='leg'/><drive joint='front_left_femur' default='leg'/></robot></scene>";
+
+// ---------------------------------------------------------------- what the robot says
+
+typedef struct heard {
+    us_host *host;
+    const char *joint;  // of joint_states
+    int n_joint_states, n_odom, n_imu, n_diagnostics, n_description, n_truth;
+    int64_t stamp, arrival;  // ns, of joint_states
+    double q, v, odom[2], imu[3], tf_angle;
+    int level;
+    char message[200], faults[1100], boots[16];
+} heard;
+
+static void hear_diagnostics(heard *h, const us_msg_diagnostic_status *s) {
+    h->n_diagnostics++;
+    h->level = s->level;
+    snprintf(h->message, sizeof h->message, "%s", s->message);
+    for (uint32_t i = 0; i < s->values._length; i++) {
+        if (strcmp(s->values._buffer[i].key, "faults") == 0) snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
+        if (strcmp(s->values._buffer[i].key, "boots") == 0) snprintf(h->boots, sizeof h->boots, "%s", s->values._buffer[i].value);
+    }
+}
+
+static void hear(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
+    heard *h = context;
+    static _Alignas(64) char memory[262144];
+    usi_channel_info info = usi_proxy_get_channel(us_host_get_proxy(h->host), channel);
+    const void *m = NULL;
+    us_error err = {0};
+    assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
+    const char *topic = strrchr(info.topic, '/');
+    if (strcmp(topic, "/diagnostics") == 0) hear_diagnostics(h, &((const us_msg_diagnostic_array *)m)->status._buffer[0]);
+    if (strcmp(topic, "/robot_description") == 0) h->n_description++;
+    if (strstr(info.topic, "/truth/")) {
+        h->n_truth++;
+    } else if (strcmp(topic, "/odom") == 0) {
+        const us_msg_odometry *o = m;
+        h->n_odom++;
+        h->odom[0] = o->pose.pose.position.x, h->odom[1] = o->pose.pose.position.y;
+    }
+    if (strcmp(topic, "/data") == 0) {
+        const us_msg_imu *i = m;
+        h->n_imu++;
+        h->imu[0] = i->linear_acceleration.x, h->imu[1] = i->angular_velocity.z, h->imu[2] = i->linear_acceleration.z;
+    }
+    if (strcmp(topic, "/tf") == 0 && h->joint) {
+        const us_msg_tf_message *t = m;
+        for (uint32_t i = 0; i < t->transforms._length; i++) {
+            const us_msg_transform_stamped *x = &t->transforms._buffer[i];
+            if (strcmp(x->child_frame_id, "hexapod/front_left_coxa") == 0) h->tf_angle = 2 * atan2(x->transform.rotation.z, x->transform.rotation.w);
+        }
+    }
+    if (strcmp(topic, "/joint_states") == 0) {
+        const us_msg_joint_state *j = m;
+        h->n_joint_states++;
+        h->stamp = (int64_t)j->header.stamp.sec * 1000000000 + j->header.stamp.nanosec;
+        h->arrival = time;
+        for (uint32_t i = 0; i < j->name._length; i++) {
+            if (h->joint && strcmp(j->name._buffer[i], h->joint) == 0) h->q = j->position._buffer[i], h->v = j->velocity._buffer[i];
+        }
+    }
+}
+
+static us_host *open_heard(const char *scene, const char *joint, heard *out) {
+    *out = (heard){.host = host_open(scene), .joint = joint};
+    usi_proxy_set_tap(us_host_get_proxy(out->host), hear, out);
+    return out->host;
+}
+
+static us_host *open_leg(const char *network, heard *out) {
+    char scene[2048];
+    snprintf(scene, sizeof scene, leg_scene, network);
+    return open_heard(scene, "front_left_coxa", out);
+}
+
+static double value_of(us_host *host, const char *name) {
+    us_sim *sim = us_host_get_sim(host);
+    int32_t id = us_sim_find_value(sim, name);
+    if (id < 0) fail_msg("there is no value \"%s\"", name);
+    return us_sim_get_value(sim, id);
+}
+
+// Drives straight on for n ticks.
+static void drive(us_host *host, double v, int n) {
+    us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
+    uint8_t bytes[256];
+    size_t length = 0;
+    for (int i = 0; i < n; i += 100) {
+        assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
+        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+        host_step(host, n - i < 100 ? n - i : 100);
+    }
+}
+
+// ---------------------------------------------------------------- encoders
+
+static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_done(host, "joint hexapod/front_left_coxa 0.5");
+    host_reply r = host_say(host, "fault hexapod encoder:front_left_coxa=stuck");
+    assert_string_equal(r.text, "hexapod: encoder of front_left_coxa stuck at 0.5");
+    host_step(host, 100);
+    // 400 N m/rad times half a radian is beyond the 20 N m that it has, and goes on however far the joint has come.
+    host_near(value_of(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
+    host_step(host, 1900);
+    assert_true(value_of(host, "hexapod/front_left_coxa.q") < -0.5);
+    assert_true(h.q == 0.5 && h.v == 0);
+    // Frames follow the encoder, not the joint.
+    host_near(h.tf_angle, 0.8726646260 + 0.5, 1e-9);
+    host_done(host, "fault hexapod encoder:front_left_coxa=ok");
+    host_step(host, 3000);
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    host_near(h.q, value_of(host, "hexapod/front_left_coxa.q"), 1e-6);
+    us_host_destroy(host);
+}
+
+static void an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_step(host, 500);
+    double tf = h.tf_angle;
+    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.2");
+    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.1");
+    host_step(host, 3000);
+    // The drive brings what the encoder says to 0; it hangs about a vertical axis, so that no weight pulls.
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), -0.3, 1e-3);
+    host_near(h.q, 0, 1e-3);
+    host_near(h.tf_angle, tf, 1e-3);
+    host_done(host, "fault hexapod encoder:front_left_coxa=ok");
+    host_step(host, 3000);
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    us_host_destroy(host);
+}
+
+static void an_encoder_that_drifts_takes_the_joint_along(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_done(host, "fault hexapod encoder:front_left_coxa=drift:0.1");
+    host_step(host, 2000);
+    // 2 s at 0.1 rad/s. A drive that follows a ramp in position and in velocity stays on it.
+    host_near(value_of(host, "hexapod/front_left_coxa.q"), -0.2, 2e-3);
+    host_near(value_of(host, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
+    host_near(h.q, 0, 2e-3);
+    host_near(h.v, 0, 1e-3);
+    us_host_destroy(host);
+}
+
+static void wheel_odometry_believes_its_encoders(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, "front_left_drive", &h);
+    host_step(host, 1000);
+    double x = h.odom[0], truth = host_pose(host, "k10/base").p.x;
+    static const char *const wheels[] = {"front_left", "front_right", "rear_left", "rear_right"};
+    char line[128];
+    for (int i = 0; i < 4; i++) {
+        snprintf(line, sizeof line, "fault k10 encoder:%s_drive=jump:1", wheels[i]);
+        host_done(host, line);
+    }
+    host_step(host, 100);
+    // All four wheels seem to have turned by a radian: 0.18 m, which the rover has not moved.
+    host_near(h.odom[0] - x, 0.18, 1e-3);
+    host_near(host_pose(host, "k10/base").p.x, truth, 1e-3);
+    us_host_destroy(host);
+}
+
+static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, "front_left_drive", &h);
+    drive(host, 0.1, 2000);
+    host_done(host, "fault k10 encoder:front_left_drive=stuck");
+    drive(host, 0.1, 2000);
+    // The loop is open: what it is told, and the 0.2 rad that it is thought to be behind at 10/s, would be 102 N m: it gives its 45 and spins, while
+    // the others turn at 0.1 m/s over 0.18 m.
+    host_near(value_of(host, "k10/front_left_drive.torque"), 45, 1e-9);
+    assert_true(value_of(host, "k10/front_left_drive.v") > 20);
+    host_near(value_of(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
+    assert_true(h.v == 0);
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- inertial sensor
+
+static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_step(host, 20);
+    double before = h.imu[2];
+    // Bolted down: only gravity is felt.
+    host_near(before, 9.81, 0.01);
+    host_done(host, "fault hexapod imu=bias:0.1,0,-0.5,0,0,0.02");
+    host_step(host, 20);
+    host_near(h.imu[0], 0.1, 1e-12);
+    host_near(h.imu[1], 0.02, 1e-12);
+    host_near(h.imu[2], before - 0.5, 1e-12);
+    host_done(host, "fault hexapod imu=bias:0,0,1");
+    host_step(host, 20);
+    host_near(h.imu[1], 0, 1e-12);
+    host_near(h.imu[2], before + 1, 1e-12);
+    host_done(host, "fault hexapod imu=ok");
+    host_step(host, 20);
+    assert_true(h.imu[2] == before);
+    us_host_destroy(host);
+
+    host = open_heard(host_robot_scene, NULL, &h);
+    host_step(host, 500);
+    drive(host, 0.3, 500);
+    host_done(host, "fault k10 imu=stuck");
+    host_step(host, 10);
+    double held[3];
+    memcpy(held, h.imu, sizeof held);
+    int n = h.n_imu;
+    drive(host, 0.8, 500);
+    // It goes on talking, and always says the same.
+    assert_true(h.n_imu > n + 40);
+    assert_memory_equal(held, h.imu, sizeof held);
+    host_done(host, "fault k10 imu=ok");
+    host_step(host, 20);
+    assert_true(memcmp(held, h.imu, sizeof held) != 0);
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- power and computer
+
+static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_anew(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_step(host, 1010);
+    assert_string_equal(h.boots, "0");
+    host_reply r = host_say(host, "fault hexapod power=brownout:0.15");
+    assert_string_equal(r.text, "hexapod: no power until 1.160 s");
+    int n = h.n_joint_states, n_description = h.n_description, n_truth = h.n_truth;
+    host_step(host, 150);
+    assert_true(h.n_truth > n_truth);
+    // The leg falls for want of torque: its weight turns it by 0.43 rad in that time.
+    assert_true(value_of(host, "hexapod/front_left_femur.torque") == 0);
+    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.3);
+    // Then the computer starts, for 5 s, while the drives hold where the leg is: against 0.8 N m of weight.
+    host_step(host, 1000);
+    double held = value_of(host, "hexapod/front_left_femur.q");
+    assert_true(fabs(value_of(host, "hexapod/front_left_femur.torque")) > 0.5);
+    host_step(host, 3990);
+    assert_int_equal(h.n_joint_states, n);
+    host_step(host, 200);
+    assert_true(h.n_joint_states > n && h.n_description == n_description + 1);
+    host_step(host, 1000);
+    assert_int_equal(h.level, 1);
+    assert_non_null(strstr(h.message, "started anew"));
+    assert_string_equal(h.boots, "1");
+    // It still holds, where the drive and the weight were in balance.
+    host_near(value_of(host, "hexapod/front_left_femur.q"), held, 1e-3);
+    us_host_destroy(host);
+}
+
+static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    drive(host, 0.5, 2000);
+    assert_true(fabs(h.odom[0]) > 0.5);
+    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    assert_true(counts.n_command > 0);
+    host_done(host, "fault k10 computer=reboot:2");
+    int n = h.n_odom;
+    // Commands do not reach it.
+    drive(host, 0.5, 1900);
+    assert_int_equal(h.n_odom, n);
+    host_near(value_of(host, "k10/front_left_drive.v"), 0, 0.05);
+    host_step(host, 1000);
+    assert_true(h.n_odom > n);
+    // Counted from where it started anew.
+    host_near(h.odom[0], 0, 0.01);
+    counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    assert_int_equal(counts.n_command, 0);
+    drive(host, 0.5, 2000);
+    assert_true(h.odom[0] > 0.5);
+    us_host_destroy(host);
+}
+
+static void motors_hold_or_let_go_while_the_computer_starts(void **state) {
+    (void)state;
+    for (int lets_go = 0; lets_go < 2; lets_go++) {
+        heard h;
+        us_host *host = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
+        host_step(host, 200);
+        double before = value_of(host, "hexapod/front_left_femur.q");
+        host_done(host, "fault hexapod computer=reboot:1");
+        host_step(host, 500);
+        double after = value_of(host, "hexapod/front_left_femur.q");
+        if (lets_go) {
+            assert_true(after < before - 0.3);
+        } else {
+            host_near(after, before, 1e-2);
+        }
+        // Mended at once: it is up with the next tick.
+        int n = h.n_joint_states;
+        host_done(host, "fault hexapod computer=ok");
+        host_step(host, 100);
+        assert_true(h.n_joint_states > n);
+        us_host_destroy(host);
+    }
+}
+
+static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_step(host, 10);
+    host_done(host, "fault hexapod power=brownout");
+    host_step(host, 3000);
+    int n = h.n_joint_states;
+    host_done(host, "fault hexapod power=ok");
+    host_done(host, "fault hexapod computer=ok");
+    host_step(host, 1);
+    host_done(host, "fault hexapod computer=ok");
+    host_step(host, 100);
+    assert_true(h.n_joint_states > n);
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- link
+
+static void a_link_that_is_out_carries_nothing_either_way(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    drive(host, 0.3, 1000);
+    host_done(host, "fault k10 link=outage:1.5");
+    int n = h.n_odom, n_truth = h.n_truth;
+    us_proxy_counts before = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    drive(host, 0.3, 1400);
+    us_proxy_counts during = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    assert_int_equal(h.n_odom, n);
+    assert_true(h.n_truth > n_truth);
+    // Nothing was taken, and so it has stopped by itself.
+    assert_int_equal(during.n_command, before.n_command);
+    assert_int_equal(during.n_timeout, before.n_timeout + 1);
+    drive(host, 0.3, 300);
+    assert_true(h.n_odom > n);
+    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command > before.n_command);
+    us_host_destroy(host);
+}
+
+static void a_link_that_is_late_carries_all_in_order(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    host_step(host, 100);
+    host_done(host, "fault k10 link=delay:0.4");
+    host_step(host, 1000);
+    assert_int_equal(h.arrival - h.stamp, 400000000);
+    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    drive(host, 0.3, 399);
+    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command, counts.n_command);
+    drive(host, 0.3, 10);
+    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command > counts.n_command);
+    // What is new does not overtake what is on its way; after that it comes at once.
+    host_done(host, "fault k10 link=ok");
+    int64_t last = h.stamp;
+    for (int i = 0; i < 1000; i++) {
+        host_step(host, 1);
+        assert_true(h.stamp >= last);
+        last = h.stamp;
+    }
+    assert_int_equal(h.arrival, h.stamp);
+    us_host_destroy(host);
+}
+
+static void a_link_that_loses_half_lets_half_arrive(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    host_step(host, 100);
+    host_done(host, "fault k10 link=loss:0.5");
+    int n = h.n_joint_states;
+    host_step(host, 10000);
+    // 500 samples: the deviation of their number is 11, and the draw is always the same.
+    host_near(h.n_joint_states - n, 250, 45);
+    host_done(host, "fault k10 link=loss:1");
+    n = h.n_joint_states;
+    host_step(host, 1000);
+    assert_int_equal(h.n_joint_states, n);
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- telling, refusing
+
+static void diagnostics_tell_of_every_fault(void **state) {
+    (void)state;
+    heard h;
+    us_host *host = open_leg("", &h);
+    host_step(host, 10);
+    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.25");
+    host_done(host, "fault hexapod encoder:front_left_femur=drift:-0.5");
+    host_done(host, "fault hexapod encoder:rear_left_tibia=stuck");
+    host_done(host, "fault hexapod imu=stuck");
+    host_done(host, "fault hexapod link=loss:0.001");
+    host_step(host, 1000);
+    assert_int_equal(h.level, 2);
+    assert_string_equal(h.message, "it has faults");
+    const char *const parts[] = {"encoder of front_left_coxa off by 0.25",
+                                 "encoder of front_left_femur off by -0.",
+                                 "drifting by -0.5/s",
+                                 "encoder of rear_left_tibia stuck at 0",
+                                 "inertial sensor stuck",
+                                 "link loses 0.001 of all"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!strstr(h.faults, parts[i])) fail_msg("\"%s\" is not in: %s", parts[i], h.faults);
+    }
+    host_done(host, "reset");
+    host_step(host, 1001);
+    assert_string_equal(h.faults, "none");
+    us_host_destroy(host);
+}
+
+static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
+    (void)state;
+    us_host *host = host_open(host_robot_scene);
+    host_refused(host, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME, "did you mean \"front_left_drive\"?");
+    host_refused(host, "fault k10 encoder:zzz=stuck", US_ERR_NAME, "it has those of left_rocker");
+    host_refused(host, "fault k10 encoder=stuck", US_ERR_SYNTAX, "encoder:JOINT=stuck");
+    host_refused(host, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");
+    host_refused(host, "fault k10 encoder:left_rocker=jump:far", US_ERR_VALUE, "is not a finite number");
+    host_refused(host, "fault k10 encoder:left_rocker=dead", US_ERR_NAME, "known: ok, stuck, jump, drift");
+    host_refused(host, "fault k10 imu:x=stuck", US_ERR_SYNTAX, "imu=bias");
+    host_refused(host, "fault k10 imu=bias:1,2", US_ERR_VALUE, "3 to 6 numbers");
+    host_refused(host, "fault k10 imu=bias:1,2,3,4", US_ERR_VALUE, "three accelerations");
+    host_refused(host, "fault k10 power", US_ERR_SYNTAX, "power=brownout");
+    host_refused(host, "fault k10 power=brownout:0", US_ERR_VALUE, "out of range");
+    host_refused(host, "fault k10 link=loss:2", US_ERR_VALUE, "out of range");
+    host_refused(host, "fault k10 link=slow", US_ERR_NAME, "known: ok, outage, loss, delay");
+    us_host_destroy(host);
+}
+
+// ---------------------------------------------------------------- the same again
+
+// One of each, and a drive in between.
+static const char *const all[] = {
+    "fault k10 encoder:front_left_drive=stuck",
+    "fault k10 encoder:rear_left_drive=jump:0.5",
+    "fault k10 encoder:front_right_steer=drift:0.01",
+    "fault k10 encoder:left_rocker=stuck",
+    "fault k10 imu=bias:0.1,0,0.2",
+    "fault k10 link=delay:0.15",
+    "fault k10 link=loss:0.2",
+    "fault k10 computer=reboot:0.3",
+    "fault k10 link=outage:0.2",
+    "fault k10 encoder:front_left_drive=ok",
+    "fault k10 power=brownout:0.2",
+    "fault k10 imu=stuck",
+    "fault k10 motor:rear_right_drive=weak:0.5",
+};
+enum { N_ALL = sizeof all / sizeof all[0] };
+
+static uint64_t live_through(us_host *host) {
+    for (int i = 0; i < N_ALL; i++) {
+        host_done(host, all[i]);
+        drive(host, 0.4, 250);
+    }
+    return us_sim_hash(us_host_get_sim(host));
+}
+
+static void the_same_faults_give_the_same_bits_and_snapshots_bring_them_back(void **state) {
+    (void)state;
+    us_host *a = host_open(host_robot_scene), *b = host_open(host_robot_scene);
+    drive(a, 0.4, 500);
+    drive(b, 0.4, 500);
+    uint64_t first = live_through(a);
+    assert_true(first == live_through(b));
+    // In the middle of everything.
+    for (int i = 0; i < N_ALL; i++) {
+        host_done(b, all[i]);
+        drive(b, 0.4, 40);
+        host_done(b, "snapshot now");
+        drive(b, 0.4, 200);
+        uint64_t later = us_sim_hash(us_host_get_sim(b));
+        host_done(b, "fault k10 link=ok");
+        drive(b, 0.1, 100);
+        host_done(b, "restore now");
+        drive(b, 0.4, 200);
+        assert_true(us_sim_hash(us_host_get_sim(b)) == later);
+    }
+    host_done(a, "reset");
+    drive(a, 0.4, 500);
+    assert_true(live_through(a) == first);
+    us_host_destroy(a);
+    us_host_destroy(b);
+}
+
+static void recordings_with_every_fault_verify_bit_for_bit(void **state) {
+    (void)state;
+    us_error err = {0};
+    us_host *host = host_open(host_robot_scene);
+    host_done(host, "fault k10 encoder:front_left_drive=drift:0.02");
+    host_done(host, "fault k10 link=delay:0.1");
+    drive(host, 0.4, 300);
+    host_ok(us_host_record(host, "parts.mcap", &err), &err);
+    live_through(host);
+    host_ok(us_host_record(host, NULL, &err), &err);
+    us_host_destroy(host);
+    us_recording *recording = NULL;
+    us_verify_result result = {0};
+    us_spec *spec = host_load(host_robot_scene);
+    host_ok(us_recording_open("parts.mcap", NULL, &recording, &err), &err);
+    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    assert_int_equal(result.n_tick, 250 * N_ALL);
+    us_recording_close(recording);
+    us_spec_destroy(spec);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever),
+        cmocka_unit_test(an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way),
+        cmocka_unit_test(an_encoder_that_drifts_takes_the_joint_along),
+        cmocka_unit_test(wheel_odometry_believes_its_encoders),
+        cmocka_unit_test(a_wheel_with_a_stuck_encoder_runs_away),
+        cmocka_unit_test(an_inertial_sensor_has_a_bias_or_is_stuck),
+        cmocka_unit_test(without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_anew),
+        cmocka_unit_test(a_computer_that_reboots_forgets_commands_and_odometry),
+        cmocka_unit_test(motors_hold_or_let_go_while_the_computer_starts),
+        cmocka_unit_test(power_that_is_mended_comes_back_with_the_next_tick),
+        cmocka_unit_test(a_link_that_is_out_carries_nothing_either_way),
+        cmocka_unit_test(a_link_that_is_late_carries_all_in_order),
+        cmocka_unit_test(a_link_that_loses_half_lets_half_arrive),
+        cmocka_unit_test(diagnostics_tell_of_every_fault),
+        cmocka_unit_test(faults_that_cannot_be_are_refused_with_what_can),
+        cmocka_unit_test(the_same_faults_give_the_same_bits_and_snapshots_bring_them_back),
+        cmocka_unit_test(recordings_with_every_fault_verify_bit_for_bit),
+    };
+    return cmocka_run_group_tests_name("fault_parts", tests, NULL, NULL);
+}
