@@ -17,11 +17,10 @@ static const char *const element = "understudy switch";
 typedef struct switch_options {
     int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
     double watchdog, wait;
-    const char *on_loss, *mode, *to, *heartbeat;
-    bool is_status, is_json;
-    const char *on_parted;
+    const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_parted;
+    double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
     cli_list tolerance;
-    bool is_resync, is_watch;
+    bool is_status, is_json, is_match, is_anyway, is_plain, is_resync, is_watch;
 } switch_options;
 
 // ---- running it ----
@@ -49,9 +48,25 @@ static int read_mode(const char *name, us_switch_mode *out_mode) {
     return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no mode \"%.60s\"", name);
 }
 
+// The file of evidence: "none", a name, or one made from the robot's.
+static void set_handover(us_handover_def *def, const char *robot, const switch_options *o, char *path, size_t cap) {
+    const double degree = 0.0174532925199432958;
+    def->is_off = o->is_plain;
+    def->position = o->position;
+    def->yaw = o->yaw * degree;
+    def->joint = o->joint * degree;
+    def->speed = o->speed;
+    def->turn = 2 * o->speed;
+    def->acceleration = o->ramp;
+    def->turn_acceleration = o->ramp_turn;
+    snprintf(path, cap, "understudy-handover-%.60s.jsonl", robot);
+    if (o->evidence) snprintf(path, cap, "%s", strcmp(o->evidence, "none") == 0 ? "" : o->evidence);
+    def->evidence = path;
+}
+
 static int run_switch(const char *robot, const switch_options *o) {
     us_error err = {0};
-    char text[1024];
+    char text[1024], evidence[512];
     us_switch_def def = us_switch_def_default();
     us_status status = us_bus_def_from_environment(&def.operators, text, sizeof text, &err);
     if (status) {
@@ -66,6 +81,7 @@ static int run_switch(const char *robot, const switch_options *o) {
     def.watchdog = o->watchdog;
     def.heartbeat = o->heartbeat;
     def.on_event = print_event;
+    set_handover(&def.handover, robot, o, evidence, sizeof evidence);
     if (strcmp(o->on_loss, "stop") == 0) {
         def.on_loss = US_LOSS_STOP;
     } else if (strcmp(o->on_loss, "proxy") != 0) {
@@ -162,9 +178,10 @@ static cJSON *next_line(asker *a, const char *robot, double until) {
     return NULL;
 }
 
-static us_status send_request(asker *a, const char *robot, const char *mode) {
+static us_status send_request(asker *a, const char *robot, const switch_options *o) {
     uint8_t bytes[256] = {0, 1, 0, 0};
-    int n = snprintf((char *)bytes + 8, sizeof bytes - 8, "%.100s %.60s", robot, mode);
+    const char *how = o->is_match ? " match" : o->is_anyway ? " anyway" : "";
+    int n = snprintf((char *)bytes + 8, sizeof bytes - 8, "%.100s %.60s%s", robot, o->to, how);
     uint32_t length = (uint32_t)n + 1;
     memcpy(bytes + 4, &length, sizeof length);
     return us_writer_write(a->writer, bytes, 8 + length, 0);
@@ -199,7 +216,7 @@ static void show(const asker *a, const cJSON *state, bool is_json) {
 static int request(asker *a, const char *robot, const switch_options *o, cJSON **state) {
     double until = cli_clock() + o->wait, answers = number_of(*state, "answers");
     while (us_writer_n_match(a->writer) == 0 && cli_clock() < until && !cli_is_stopped()) cli_pause(0.01);
-    if (send_request(a, robot, o->to)) return cli_fail(CLI_RUN_FAILED, element, NULL, "the request could not be sent");
+    if (send_request(a, robot, o)) return cli_fail(CLI_RUN_FAILED, element, NULL, "the request could not be sent");
     for (;;) {
         cJSON *next = next_line(a, robot, until);
         if (!next) return cli_fail(CLI_RUN_FAILED, element, "is it still running? See understudy switch ROBOT --status", "no answer from the switch");
@@ -242,7 +259,8 @@ static int ask_switch(const char *robot, const switch_options *o) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = 5, .on_loss = "proxy", .mode = "hardware"};
+    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = -1, .on_loss = "proxy", .mode = "hardware"};
+    o.position = 0.1, o.yaw = o.joint = 5, o.speed = 0.05, o.ramp = 0.5, o.ramp_turn = 1;
     o.on_parted = "ask";
     const cli_option options[] = {
         {"operators", CLI_INTEGER, &o.operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
@@ -254,11 +272,21 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC", "the output that shows that a source lives (any of the robot's)"},
         {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE", "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
         {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync", "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
+        {"max-position", CLI_NUMBER, &o.position, "M", "how far hardware that takes over may be from the proxy (0.1)"},
+        {"max-yaw", CLI_NUMBER, &o.yaw, "DEG", "by how much its heading may differ (5)"},
+        {"max-joint", CLI_NUMBER, &o.joint, "DEG", "by how much its steering may (5)"},
+        {"max-speed", CLI_NUMBER, &o.speed, "M/S", "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
+        {"ramp", CLI_NUMBER, &o.ramp, "M/S^2", "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
+        {"ramp-turn", CLI_NUMBER, &o.ramp_turn, "RAD/S^2", "the same for turn rates (1)"},
+        {"evidence", CLI_TEXT, &o.evidence, "FILE|none", "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
+        {"plain", CLI_FLAG, &o.is_plain, NULL, "change over without handing the state over"},
         {"to", CLI_TEXT, &o.to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
+        {"match", CLI_FLAG, &o.is_match, NULL, "--to hardware: drive the hardware to the proxy's pose first"},
+        {"anyway", CLI_FLAG, &o.is_anyway, NULL, "--to hardware: also when the two do not agree"},
         {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control, and how well both agree"},
         {"watch", CLI_FLAG, &o.is_watch, NULL, "show how well both agree, once a second"},
         {"resync", CLI_FLAG, &o.is_resync, NULL, "ask a running switch to set the proxy to the hardware's state and to compare anew"},
-        {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5)"},
+        {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5; with --match 70)"},
         {"json", CLI_FLAG, &o.is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
     };
     const char *robot = NULL;
@@ -269,6 +297,11 @@ static int run(const cli_command *command, int argc, char **argv) {
         if (domains[i] < -1 || domains[i] > 232)
             return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld", (long long)domains[i]);
     }
+    bool is_back = o.to && strcmp(o.to, "hardware") == 0;
+    if ((o.is_match || o.is_anyway) && (!is_back || (o.is_match && o.is_anyway)))
+        return cli_fail(CLI_BAD_INPUT, element, "write --to hardware --match, or --to hardware --anyway",
+                        "--match and --anyway say how to go to the hardware");
+    if (o.wait < 0) o.wait = o.is_match ? 70 : 5;
     if (robot[0] == '/') robot++;
     if (o.is_resync && o.to) return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other", "--resync and --to are two requests");
     if (o.is_resync) o.to = "resync";
@@ -287,6 +320,7 @@ const cli_command cli_command_switch = {
              "Examples:\n"
              "  understudy switch k10 --hardware 1 --proxy 2\n"
              "  understudy switch k10 --to proxy\n"
+             "  understudy switch k10 --to hardware --match\n"
              "  understudy switch k10 --status\n"
              "  understudy switch k10 --to shadow --watch\n",
     .run = run,

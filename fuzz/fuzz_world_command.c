@@ -37,6 +37,12 @@ static void check(const usi_command *c) {
         must(isfinite(o->X_WB.p.x + o->X_WB.p.y + o->X_WB.p.z + o->velocity.x + o->velocity.y + o->velocity.z));
         must(strlen(c->name) <= USI_NAME_MAX);
     }
+    if (c->verb == USI_VERB_ADOPT) {
+        const usi_adopt *a = &c->adopt;
+        must(a->n_joint >= 0 && a->n_joint <= USI_ADOPT_JOINTS && isfinite(a->odom[0] + a->origin[1] + a->velocity[2] + a->want[0]));
+        must(a->age >= 0 && a->battery >= 0 && a->battery <= 1 && a->stamp >= 0);
+        for (int32_t i = 0; i < a->n_joint; i++) must(a->joint[i].name[0] && isfinite(a->joint[i].q + a->joint[i].v));
+    }
     if (c->verb == USI_VERB_RECORD && c->name) must(!strchr(c->name, '/') && c->name[0] != '.');
 }
 

@@ -44,6 +44,19 @@ typedef enum us_switch_loss {
     US_LOSS_STOP,   // US_MODE_STOP, until somebody asks for another mode
 } us_switch_loss;
 
+// How control is handed over; docs/switch.md has the mathematics.
+typedef struct us_handover_def {
+    bool is_off;                             // control changes at once, and nobody looks at the states; default false
+    double position, yaw;                    // how far the hardware may be from the proxy that it takes over from: m, rad; default 0.1 and 5 degrees
+    double joint;                            // of joints with a motor and an end, such as those that steer: rad; default 5 degrees
+    double speed, turn;                      // m/s, rad/s; default 0.05 and 0.1
+    double acceleration, turn_acceleration;  // at which the first velocities go from what the new one does to what is asked, m/s^2 and rad/s^2; 0: at
+                                             // once. Default 0.5 and 1
+    double match_speed, match_turn;          // with which the hardware is driven to the proxy's pose, m/s and rad/s; default 0.2 and 0.4
+    double match_time;                       // s; default 60
+    const char *evidence;                    // file to which each hand-over is added as a line of JSON; default NULL: none
+} us_handover_def;
+
 // A topic that is known beforehand. Its endpoints stand on the operators' side from the start.
 typedef struct us_switch_topic {
     const char *topic;  // absolute ROS name, or a DDS name
@@ -59,7 +72,7 @@ typedef struct us_switch_change {
     const char *reason;
     bool is_forced;  // the watchdog asks: a refusal is not heard
 } us_switch_change;
-// Called on the switch's thread before the source changes, while the old one is still in control and samples flow: the place to hand over the state.
+// Called on the switch's thread before the source changes, after the state was handed over, while the old one is still in control and samples flow.
 // Anything but US_OK refuses a request, with err's message as the reason.
 typedef us_status us_switch_change_function(void *context, const us_switch_change *change, us_error *err);
 // One line of text per event (changes, refusals, losses, topics that cannot be passed on), on the switch's thread. `time` is wall time, ns.
@@ -96,6 +109,7 @@ typedef struct us_switch_def {
     int32_t n_topic;
     const us_switch_topic *topics;
     us_shadow_def shadow;
+    us_handover_def handover;
     us_switch_change_function *on_change;  // may be NULL
     us_switch_event_function *on_event;    // may be NULL
     void *context;                         // of both
@@ -113,6 +127,14 @@ US_API void us_switch_close(us_switch *sw);  // NULL is allowed
 US_API us_status us_switch_ask(us_switch *sw, us_switch_mode mode);
 // Asks to compare anew from here, the proxy set to the hardware's state where it can be; answered in the same way.
 US_API us_status us_switch_resync(us_switch *sw);
+// The same, and how the hardware shall take over from the proxy.
+typedef enum us_switch_how {
+    US_HOW_AGREED,  // when both agree
+    US_HOW_MATCH,   // after it was driven to the proxy's pose: answered when it is there, or cannot get there
+    US_HOW_ANYWAY,  // as it is
+    US_HOW_COUNT
+} us_switch_how;
+US_API us_status us_switch_ask_how(us_switch *sw, us_switch_mode mode, us_switch_how how);
 
 typedef struct us_switch_state {
     us_switch_mode mode;

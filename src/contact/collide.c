@@ -332,6 +332,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     for (int32_t i = 0; i < c->n_near; i++) {
         const usi_broad_pair *pair = &c->near[i];
+        if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
         if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b])) continue;
         while (old < end && compare_key(old, pair) < 0) old++;
         const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;

@@ -187,6 +187,7 @@ typedef struct usi_contacts {
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
     int32_t error_count;                       // contacts, or pairs that are near, for which there was no room
     bool is_pair_error;                        // they were pairs
+    int32_t lone;                              // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
 #define CONTACT_SCRATCH(type, name, count, unit, about) type *name;
     USI_CONTACT_SCRATCH_FIELDS(CONTACT_SCRATCH)
 #undef CONTACT_SCRATCH

@@ -377,6 +377,87 @@ static us_status read_fault(usi_command *c, const words *w, us_error *err) {
     return US_OK;
 }
 
+// ---------------------------------------------------------------- adopt
+
+static const struct {
+    const char *name;
+    uint32_t flag;
+    int least, most;
+} adopt_keys[] = {
+    {"odom", USI_ADOPT_ODOM, 3, 3}, {"origin", USI_ADOPT_ORIGIN, 3, 3},   {"velocity", USI_ADOPT_VELOCITY, 3, 3},
+    {"want", USI_ADOPT_WANT, 3, 4}, {"battery", USI_ADOPT_BATTERY, 1, 1}, {"stamp", USI_ADOPT_STAMP, 2, 2},
+};
+enum { N_ADOPT_KEY = sizeof adopt_keys / sizeof adopt_keys[0] };
+
+static us_status read_adopt_value(usi_adopt *a, int32_t key, const char *text, us_error *err) {
+    const uint32_t flag = adopt_keys[key].flag;
+    const bool is_share = flag == USI_ADOPT_BATTERY, is_stamp = flag == USI_ADOPT_STAMP;
+    double x[4] = {0};
+    int n = 0;
+    us_status status = usi_read_list(adopt_keys[key].name, text, adopt_keys[key].least, adopt_keys[key].most, is_share || is_stamp ? 0 : -1e6,
+                                 is_share   ? 1
+                                 : is_stamp ? 4e9
+                                            : 1e6,
+                                 x, &n, err);
+    if (status) return status;
+    switch (flag) {
+    case USI_ADOPT_ODOM: memcpy(a->odom, x, sizeof a->odom); break;
+    case USI_ADOPT_ORIGIN: memcpy(a->origin, x, sizeof a->origin); break;
+    case USI_ADOPT_VELOCITY: memcpy(a->velocity, x, sizeof a->velocity); break;
+    case USI_ADOPT_BATTERY: a->battery = x[0]; break;
+    case USI_ADOPT_STAMP:
+        if (x[0] != floor(x[0]) || x[1] != floor(x[1]) || x[1] >= 1e9)
+            return us_error_set(err, US_ERR_VALUE, NULL, "write stamp=SECONDS,NANOSECONDS in whole numbers", "stamp: %g,%g is no time", x[0], x[1]);
+        a->stamp = (int64_t)x[0] * 1000000000 + (int64_t)x[1];
+        break;
+    default:
+        memcpy(a->want, x, sizeof a->want);
+        if (!(x[3] >= 0)) return us_error_set(err, US_ERR_VALUE, NULL, "write how many seconds ago it came", "want: %g is no age", x[3]);
+        a->age = x[3];
+    }
+    return US_OK;
+}
+
+// "joint:NAME" and "Q" or "Q,V".
+static us_status read_adopt_joint(usi_adopt *a, const char *name, const char *text, us_error *err) {
+    double x[2] = {0};
+    int n = 0;
+    if (!name[0]) return us_error_set(err, US_ERR_SYNTAX, NULL, "write joint:NAME=Q or joint:NAME=Q,V", "a joint has no name");
+    if (a->n_joint == USI_ADOPT_JOINTS)
+        return us_error_set(err, US_ERR_LIMIT, NULL, "name those with a drive alone", "more than %d joints", (int)USI_ADOPT_JOINTS);
+    for (int32_t i = 0; i < a->n_joint; i++) {
+        if (strcmp(a->joint[i].name, name) == 0) return us_error_set(err, US_ERR_NAME, NULL, "say it once", "joint %.60s is said twice", name);
+    }
+    us_status status = usi_read_list(name, text, 1, 2, -1e6, 1e6, x, &n, err);
+    if (!status) a->joint[a->n_joint++] = (usi_adopt_joint){name, x[0], x[1], n == 2};
+    return status;
+}
+
+static us_status read_adopt(usi_command *c, const words *w, us_error *err) {
+    const char *const usage = "write adopt ROBOT KEY=VALUE ..., for example adopt k10 odom=1,2,0.5 velocity=0.3,0,0 joint:front_left_steer=0.1,0";
+    if (w->n < 3) return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "adopt: a robot and at least one value are needed");
+    c->name = w->word[1];
+    for (int32_t i = 2; i < w->n; i++) {
+        const char *key = "", *value = "", *names[N_ADOPT_KEY];
+        us_status status = cut_key(w->word[i], usage, &key, &value, err);
+        if (status) return status;
+        if (strncmp(key, "joint:", strlen("joint:")) == 0) {
+            status = read_adopt_joint(&c->adopt, key + strlen("joint:"), value, err);
+            if (status) return status;
+            continue;
+        }
+        int32_t k = 0;
+        for (int32_t n = 0; n < N_ADOPT_KEY; n++) names[n] = adopt_keys[n].name;
+        while (k < N_ADOPT_KEY && strcmp(names[k], key) != 0) k++;
+        if (k == N_ADOPT_KEY) return usi_fail_unknown("key of adopt", key, names, N_ADOPT_KEY, err);
+        if (c->adopt.has & adopt_keys[k].flag) return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", key);
+        c->adopt.has |= adopt_keys[k].flag;
+        status = read_adopt_value(&c->adopt, k, value, err);
+        if (status) return status;
+    }
+    return US_OK;
+}
+
 static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     switch (c->verb) {
     case USI_VERB_PAUSE:
@@ -392,6 +473,7 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_LOWER: return read_height(c, w, err);
     case USI_VERB_JOINT: return read_joint(c, w, err);
     case USI_VERB_FAULT: return read_fault(c, w, err);
+    case USI_VERB_ADOPT: return read_adopt(c, w, err);
     default: break;
     }
     // One name.

@@ -2,6 +2,7 @@
 #ifndef USI_HOST_COMMAND_H
 #define USI_HOST_COMMAND_H
 
+#include "proxy/adopt.h"
 #include "spec/fault.h"
 #include "understudy/spec.h"
 
@@ -25,7 +26,8 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
     X(USI_VERB_LOWER, "lower", "lower NAME H")                                                                   \
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                                  \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                               \
-    X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, or another fault of docs/faults.md")
+    X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, or another fault of docs/faults.md")               \
+    X(USI_VERB_ADOPT, "adopt", "adopt ROBOT odom=X,Y,YAW velocity=VX,VY,WZ want=VX,VY,WZ joint:NAME=Q,V ...")
 
 typedef enum usi_verb {
 #define USI_VERB_ENUM(code, name, usage) code,
@@ -58,12 +60,13 @@ typedef struct usi_pair_value {
 
 typedef struct usi_command {
     usi_verb verb;
-    const char *name, *other;  // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `record` the file, NULL for off
+    const char *name, *other;  // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `adopt` ROBOT; of `record` the file, NULL for off
     int32_t n_number;
     double number[6];     // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of usi_fault_words
     usi_fault_part part;  // that `fault` is about
     usi_fault fault;
     usi_object_def object;
+    usi_adopt adopt;  // its names point into `text`
     int32_t n_value;
     usi_pair_value value[2 * USI_PAIR_FIELDS];
     char text[USI_COMMAND_MAX + 1];  // cut into words; names point here

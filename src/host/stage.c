@@ -230,6 +230,7 @@ us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *te
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_ADOPT) return usi_proxy_adopt(stage->proxy, stage->sim, c->name, &c->adopt, reply, cap, err);
     usi_target target = {-1, -1, -1, false};
     us_status status = c->verb == USI_VERB_ADD ? US_OK : usi_target_find(stage->world->spec, c->name, &target, err);
     if (status) return status;

@@ -52,7 +52,7 @@ static void *take(pen *w, size_t n, size_t each) {
 static char *text(const char *constant) { return usi_text(constant); }
 
 static void head(pen *w, us_msg_header *header, const char *frame) {
-    header->stamp = stamp_of(w->time);
+    header->stamp = stamp_of(w->time + w->s->stamp_offset);
     header->frame_id = text(frame);
 }
 
@@ -80,7 +80,7 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
 static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time, int64_t due) {
     p->n_sample++;
     if (p->recorder && r->channel[outlet] >= 0) us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
-    if (r->writer[outlet]) usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, time);
+    if (r->writer[outlet]) usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, time + r->stamp_offset);
     if (outlet >= US_TOPIC_COUNT) return;
     r->has_told[outlet] = true;
     usi_channel_count(p, r->says[outlet]);
@@ -491,6 +491,7 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     const bool is_up = usi_is_up(s);
     // A computer that has just started tells anew what is told once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
+    r->stamp_offset = s->stamp_offset;
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
         // A computer that is off or starts says nothing. Where the robot really is does not depend on it.
         if (!is_up && i != US_TOPIC_TRUTH) continue;

@@ -131,6 +131,7 @@ typedef struct usi_robot {
     usi_motor_server *motors;
     usi_link_head downlink_head;
     usi_link_queue downlink;
+    int64_t stamp_offset;  // of the state, as it was when the last samples left
 } usi_robot;
 
 // ---------------------------------------------------------------- what it remembers
@@ -212,7 +213,8 @@ typedef struct usi_robot_state {
     double wheel_goal[USI_MAX_WHEEL];  // rad: where a wheel should be by now
     double steer[USI_MAX_WHEEL];       // rad, last commanded
     usi_gait_state gait;
-    double energy;  // J taken from the battery
+    double energy;         // J taken from the battery
+    int64_t stamp_offset;  // ns: the robot's clock less simulated time
     int64_t trajectory_tick;
     int32_t motion;  // usi_motion
     int32_t n_route, next_route;

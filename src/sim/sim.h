@@ -138,6 +138,13 @@ int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.
 void usi_start_parts(us_sim *s);
 
+// A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are, and the next step begins afresh there.
+void usi_sim_renew(us_sim *s, int32_t tree);
+// How a floating robot stands with its base at x, y and a heading (rad): `q` (n_q) has its driven joints as they shall be, and gets its root and its
+// joints without a drive as they come to rest on the ground. The sim is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot
+// stand. Allocates. Cost: tens to hundreds of steps of the world.
+us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *q, us_error *err);
+
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.
 us_status usi_diverged(us_sim *s, const char *stage, const char *remedy);
 

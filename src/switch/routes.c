@@ -59,6 +59,13 @@ static bool is_foreign(const usi_side *side, const uint8_t writer[16]) {
     return false;
 }
 
+// After a hand-over the proxy's stamps may lag a little: what is older than what operators have seen already is left out, for a second.
+static bool is_overtaken(const usi_route *route, const us_sample *sample) {
+    const int64_t second = INT64_C(1000000000);
+    int64_t behind = route->seen_time - sample->source_time;
+    return behind >= 0 && behind < second && usi_switch_now() - route->sw->handover.changed < second;
+}
+
 static void pass_output(usi_side *side, const us_sample *sample) {
     usi_route *route = side->route;
     us_switch *sw = route->sw;
@@ -67,7 +74,10 @@ static void pass_output(usi_side *side, const us_sample *sample) {
         if (route->qos.is_transient_local) keep(side, sample);
         us_switch_mode mode = sw->authority.mode;
         if (sw->authority.voice == side->source) {
-            pass(sw, route->out, sample, &sw->n_output);
+            if (!is_overtaken(route, sample)) {
+                pass(sw, route->out, sample, &sw->n_output);
+                route->last_time = sample->source_time;
+            }
         } else if (mode == US_MODE_MIRROR || mode == US_MODE_SHADOW) {
             us_writer *copy = atomic_load(&side->copies[mode == US_MODE_SHADOW]);
             if (copy) pass(sw, copy, sample, &sw->n_copy);
@@ -85,7 +95,9 @@ static void pass_command(usi_route *route, const us_sample *sample, uint64_t epo
         atomic_fetch_add_explicit(&sw->n_fenced, 1, memory_order_relaxed);
     } else {
         us_writer *writer = atomic_load(&route->sides[control].writer);
-        if (writer) pass(sw, writer, sample, &sw->n_command);
+        uint8_t bytes[1024];
+        us_sample limited;
+        if (writer) pass(sw, writer, usi_handover_ramp(sw, route, sample, &limited, bytes, sizeof bytes), &sw->n_command);
         us_writer *copy = sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
         if (copy) pass(sw, copy, sample, &sw->n_copy);
     }

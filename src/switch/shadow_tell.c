@@ -132,7 +132,9 @@ bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap) {
         return false;
     }
     us_error err = {0};
-    us_status status = sw->adopt ? sw->adopt(sw, &err) : US_OK;
+    // A proxy in control is not moved under its operators: then only the references begin anew.
+    bool is_set = !sw->handover.def.is_off && sw->authority.control != US_SWITCH_PROXY;
+    us_status status = is_set ? usi_switch_resync(sw, &err) : US_OK;
     if (status) {
         snprintf(why, cap, "%.150s", err.message[0] ? err.message : us_status_text(status));
         return false;
@@ -140,7 +142,7 @@ bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap) {
     pthread_mutex_lock(&sw->estimate_lock);
     usi_shadow_begin(sw->shadow, usi_switch_now());
     pthread_mutex_unlock(&sw->estimate_lock);
-    usi_switch_say(sw, "compared anew from here%s", sw->adopt ? ", the proxy set to the hardware's state" : "");
+    usi_switch_say(sw, "compared anew from here%s", is_set ? ", the proxy set to the hardware's state" : "");
     return true;
 }
 

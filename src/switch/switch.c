@@ -3,7 +3,7 @@
 // The thread looks every few milliseconds at the watchdog and at what was asked, and a few times a second at who is there. It alone changes who is
 // in control, one change after the other, each in the same order:
 //
-//     hand-over (on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
+//     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
 //     -> what the new one has told once is told -> gate open -> told on /understudy/authority -> logged
 #include "switch/switch.h"
 
@@ -77,18 +77,26 @@ static bool read_string(const us_sample *sample, char *out, size_t cap) {
     return true;
 }
 
-// "proxy", or "k10 proxy" where several robots have a switch.
+// "proxy", or "k10 proxy" where several robots have a switch; "k10 hardware match" and "k10 hardware anyway".
 static void on_request(void *context, const us_sample *sample) {
+    static const char *const hows[US_HOW_COUNT] = {[US_HOW_MATCH] = "match", [US_HOW_ANYWAY] = "anyway"};
     us_switch *sw = context;
     char text[256];
     if (!read_string(sample, text, sizeof text)) return;
-    const char *mode = text;
+    char *mode = text;
     size_t n = strlen(sw->robot);
     if (strchr(text, ' ')) {
         if (strncmp(text, sw->robot, n) != 0 || text[n] != ' ') return;  // another robot's
         mode = text + n + 1;
     }
-    us_switch_ask(sw, strcmp(mode, "resync") == 0 ? USI_ASKED_RESYNC : us_switch_find_mode(mode));
+    us_switch_how how = US_HOW_AGREED;
+    char *more = strchr(mode, ' ');
+    for (int i = US_HOW_MATCH; more && i < US_HOW_COUNT; i++) {
+        if (strcmp(more + 1, hows[i]) != 0) continue;
+        how = (us_switch_how)i;
+        *more = 0;
+    }
+    us_switch_ask_how(sw, strcmp(mode, "resync") == 0 ? USI_ASKED_RESYNC : us_switch_find_mode(mode), how);
 }
 
 // What all switches tell. One of the same robot with a newer epoch has taken over: there must not be two.
@@ -105,11 +113,13 @@ static void on_authority(void *context, const us_sample *sample) {
     pthread_mutex_unlock(&sw->lock);
 }
 
-us_status us_switch_ask(us_switch *sw, us_switch_mode mode) {
-    if (!sw) return US_ERR_ARG;
+us_status us_switch_ask(us_switch *sw, us_switch_mode mode) { return us_switch_ask_how(sw, mode, US_HOW_AGREED); }
+
+us_status us_switch_ask_how(us_switch *sw, us_switch_mode mode, us_switch_how how) {
+    if (!sw || (unsigned)how >= (unsigned)US_HOW_COUNT) return US_ERR_ARG;
     pthread_mutex_lock(&sw->lock);
     bool has_room = sw->n_asked < USI_MAX_ASKED;
-    if (has_room) sw->asked[sw->n_asked++] = mode;
+    if (has_room) sw->asked[sw->n_asked++] = (usi_asked){mode, how};
     pthread_cond_signal(&sw->wake);
     pthread_mutex_unlock(&sw->lock);
     return has_room ? US_OK : US_ERR_LIMIT;
@@ -149,24 +159,47 @@ us_switch_state us_switch_get_state(us_switch *sw) {
 // Milliseconds of wall time: a switch that is started again begins above where it ended, and so do two that do not know of each other.
 static uint64_t least_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
 
-static void change(us_switch *sw, usi_verdict *verdict, bool is_forced) {
+static void refuse(usi_verdict *verdict, us_status status, const us_error *err) {
+    verdict->is_refused = true;
+    verdict->is_change = false;
+    snprintf(verdict->reason, sizeof verdict->reason, "%.150s", err->message[0] ? err->message : us_status_text(status));
+}
+
+static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switch_how how) {
     const usi_authority *a = &sw->authority;  // only this thread writes it
     us_switch_source from = a->control;
+    bool is_handover = from != verdict->control;
+    us_error err = {0};
+    if (is_handover) {
+        usi_handover_begin(sw, verdict, is_forced);
+        us_status status = usi_handover_prepare(sw, how, &err);
+        if (status && is_forced) usi_switch_say(sw, "the state was not handed over: %s", err.message);
+        if (status && !is_forced) {
+            refuse(verdict, status, &err);
+            usi_handover_end(sw, a->epoch, verdict->reason);
+            return;
+        }
+    }
     uint64_t least = least_epoch();
     if (sw->on_change) {
-        us_error err = {0};
+        err = (us_error){0};
         us_switch_change what = {.from_mode = a->mode, .to_mode = verdict->mode, .from = from, .to = verdict->control, .reason = verdict->reason};
         what.epoch = a->epoch + 1 > least ? a->epoch + 1 : least;
         what.is_forced = is_forced;
         us_status status = sw->on_change(sw->context, &what, &err);
         if (status && !is_forced) {
-            verdict->is_refused = true;
-            verdict->is_change = false;
-            snprintf(verdict->reason, sizeof verdict->reason, "%.150s", err.message[0] ? err.message : us_status_text(status));
+            refuse(verdict, status, &err);
+            if (is_handover) usi_handover_end(sw, a->epoch, verdict->reason);
             return;
         }
     }
     usi_switch_make_copies(sw, verdict->mode, verdict->control);
+    us_status status = is_handover ? usi_handover_align(sw, &err) : US_OK;
+    if (status && !is_forced) {
+        refuse(verdict, status, &err);
+        usi_handover_end(sw, a->epoch, verdict->reason);
+        return;
+    }
     pthread_rwlock_wrlock(&sw->gate);
     us_switch_source old_voice = sw->authority.voice;
     bool was_shadow = sw->authority.mode == US_MODE_SHADOW;
@@ -182,28 +215,71 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced) {
         usi_switch_stop_source(sw, US_SWITCH_PROXY);
     }
     if (old_voice != sw->authority.voice) usi_switch_pass_latched(sw, sw->authority.voice);
+    if (is_handover) usi_handover_start_ramp(sw);
     uint64_t epoch = sw->authority.epoch;
     pthread_rwlock_unlock(&sw->gate);
     usi_switch_say(sw, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(verdict->mode), us_switch_source_name(verdict->control),
                    (unsigned long long)epoch, verdict->reason);
+    if (is_handover) usi_handover_end(sw, epoch, NULL);
 }
 
-// Every request has an answer: the mode it asked for, or a reason.
-static void answer(us_switch *sw, us_switch_mode mode) {
-    usi_verdict verdict = {0};
-    if (mode == USI_ASKED_RESYNC) {
-        verdict.is_refused = !usi_switch_compare_anew(sw, verdict.reason, sizeof verdict.reason);
-    } else {
-        verdict = usi_authority_ask(&sw->authority, mode, usi_switch_now());
-        if (verdict.is_change) change(sw, &verdict, false);
-    }
+// `refused` NULL: the request was met.
+static void give_answer(us_switch *sw, us_switch_mode mode, const char *refused) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->n_answer++;
-    sw->refused[0] = 0;
-    if (verdict.is_refused) memcpy(sw->refused, verdict.reason, sizeof sw->refused);
+    snprintf(sw->refused, sizeof sw->refused, "%s", refused ? refused : "");
     pthread_rwlock_unlock(&sw->gate);
     const char *name = mode == USI_ASKED_RESYNC ? "resync" : us_switch_mode_name(mode);
-    if (verdict.is_refused) usi_switch_say(sw, "%s refused: %s", name, verdict.reason);
+    if (refused) usi_switch_say(sw, "%s refused: %s", name, refused);
+}
+
+// Nothing is done, and somebody may ask later why.
+static void note_refusal(us_switch *sw, const usi_verdict *verdict) {
+    usi_handover_begin(sw, verdict, false);
+    usi_handover_end(sw, sw->authority.epoch, verdict->reason);
+}
+
+// Every request has an answer: the mode it asked for, or a reason. One that has the hardware driven first is answered when it is there.
+static void answer(us_switch *sw, usi_asked asked) {
+    if (sw->handover.match.is_on) {
+        usi_match_end(sw);
+        give_answer(sw, US_MODE_HARDWARE, "another request came while the hardware was on its way to the proxy's pose");
+    }
+    if (asked.mode == USI_ASKED_RESYNC) {
+        char reason[160];
+        bool is_anew = usi_switch_compare_anew(sw, reason, sizeof reason);
+        give_answer(sw, asked.mode, is_anew ? NULL : reason);
+        return;
+    }
+    usi_verdict verdict = usi_authority_ask(&sw->authority, asked.mode, usi_switch_now());
+    bool is_refused = verdict.is_refused && verdict.control != sw->authority.control;
+    if (!verdict.is_refused && asked.how == US_HOW_MATCH && verdict.control == US_SWITCH_HARDWARE && verdict.is_change) {
+        us_error err = {0};
+        us_status status = usi_match_begin(sw, &err);
+        if (!status) {
+            usi_switch_say(sw, "the hardware is driven to the proxy's pose");
+            return;
+        }
+        refuse(&verdict, status, &err);
+        is_refused = true;
+    }
+    if (is_refused) note_refusal(sw, &verdict);
+    if (verdict.is_change) change(sw, &verdict, false, asked.how);
+    give_answer(sw, asked.mode, verdict.is_refused ? verdict.reason : NULL);
+}
+
+// True when the hardware has arrived, or never will.
+static bool watch_match(us_switch *sw) {
+    char why[160];
+    usi_match_state state = usi_match_tick(sw, why, sizeof why);
+    if (state == USI_MATCH_THERE) answer(sw, (usi_asked){US_MODE_HARDWARE, US_HOW_AGREED});
+    if (state == USI_MATCH_FAILED) {
+        usi_verdict verdict = usi_authority_ask(&sw->authority, US_MODE_HARDWARE, usi_switch_now());
+        snprintf(verdict.reason, sizeof verdict.reason, "%s", why);
+        note_refusal(sw, &verdict);
+        give_answer(sw, US_MODE_HARDWARE, why);
+    }
+    return state == USI_MATCH_THERE || state == USI_MATCH_FAILED;
 }
 
 static void withdraw(us_switch *sw, uint64_t newest) {
@@ -215,23 +291,31 @@ static void withdraw(us_switch *sw, uint64_t newest) {
     usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu", (unsigned long long)newest);
 }
 
+static void take_heard(us_switch *sw) {
+    int64_t heard[2] = {atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])};
+    pthread_rwlock_wrlock(&sw->gate);
+    usi_authority_hear(&sw->authority, heard);
+    pthread_rwlock_unlock(&sw->gate);
+}
+
 // True when something is to be told.
-static bool look(us_switch *sw, const us_switch_mode *asked, int32_t n_asked, uint64_t newest) {
+static bool look(us_switch *sw, const usi_asked *asked, int32_t n_asked, uint64_t newest) {
     if (sw->is_withdrawn) return false;
     if (newest > sw->authority.epoch) {
         withdraw(sw, newest);
         return false;
     }
-    int64_t heard[2] = {atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])};
-    pthread_rwlock_wrlock(&sw->gate);
-    usi_authority_hear(&sw->authority, heard);
-    pthread_rwlock_unlock(&sw->gate);
+    take_heard(sw);
     for (int32_t i = 0; i < n_asked; i++) answer(sw, asked[i]);
     bool is_news = n_asked > 0;
+    is_news = watch_match(sw) || is_news;
+    // A hand-over takes its time, in which both were heard.
+    if (is_news) take_heard(sw);
     int64_t now = usi_switch_now();
     usi_verdict verdict = usi_authority_watch(&sw->authority, now);
     if (verdict.is_change) {
-        change(sw, &verdict, true);
+        usi_match_end(sw);
+        change(sw, &verdict, true, US_HOW_AGREED);
         is_news = true;
     }
     for (int i = 0; i < 2; i++) {
@@ -249,7 +333,7 @@ static void *run(void *context) {
     int64_t next_discovery = 0;
     tell_authority(sw);
     for (;;) {
-        us_switch_mode asked[USI_MAX_ASKED];
+        usi_asked asked[USI_MAX_ASKED];
         int64_t until = usi_switch_now() + tick;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
@@ -278,6 +362,10 @@ us_switch_def us_switch_def_default(void) {
     def.operators = def.hardware = def.proxy = us_bus_def_default();
     def.hardware.domain = 1;
     def.proxy.domain = 2;
+    const double five_degrees = 0.0872664625997164788;
+    def.handover = (us_handover_def){.position = 0.1, .yaw = five_degrees, .joint = five_degrees, .speed = 0.05, .turn = 0.1};
+    def.handover.acceleration = 0.5, def.handover.turn_acceleration = 1;
+    def.handover.match_speed = 0.2, def.handover.match_turn = 0.4, def.handover.match_time = 60;
     return def;
 }
 
@@ -305,7 +393,8 @@ static us_status check_def(const us_switch_def *def, us_error *err) {
     for (int32_t i = 0; i < def->n_shared; i++) {
         if (!def->shared[i]) return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
     }
-    return usi_shadow_check(&def->shadow, err);
+    us_status status = usi_shadow_check(&def->shadow, err);
+    return status ? status : usi_handover_check_def(&def->handover, err);
 }
 
 static void init_locks(us_switch *sw) {
@@ -344,6 +433,7 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     if (!status) status = us_bus_add_reader(sw->operators, &topic, on_authority, sw, &reader, err);
     topic.topic = "/understudy/authority/request";
     if (!status) status = us_bus_add_reader(sw->operators, &topic, on_request, sw, &reader, err);
+    if (!status) status = usi_handover_join(sw, err);
     for (int32_t i = 0; i < def->n_topic && !status; i++) status = usi_switch_add_told(sw, &def->topics[i], err);
     return status;
 }
@@ -371,9 +461,10 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     sw->since = read_clock(CLOCK_REALTIME);
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
     init_locks(sw);
+    status = usi_handover_open(sw, &def->handover, err);
     sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
-    if (!sw->routes) {
-        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
+    if (status || !sw->routes) {
+        if (!status) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
     } else {
         memset(sw->routes, 0, USI_MAX_ROUTE * sizeof *sw->routes);
         sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
@@ -397,6 +488,7 @@ void us_switch_close(us_switch *sw) {
         pthread_cond_signal(&sw->wake);
         pthread_mutex_unlock(&sw->lock);
         pthread_join(sw->thread, NULL);
+        usi_match_end(sw);
     }
     pthread_mutex_lock(&sw->queue_lock);
     sw->is_queue_closed = true;
@@ -413,6 +505,7 @@ void us_switch_close(us_switch *sw) {
     us_bus_close(sw->sources[1]);
     usi_switch_release_routes(sw);
     usi_switch_close_shadow(sw);
+    usi_handover_close(sw);
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);
     pthread_cond_destroy(&sw->wake);

@@ -10,14 +10,13 @@
 
 #include "switch/authority.h"
 #include "switch/estimate.h"
+#include "switch/handover.h"
 #include "understudy/bus.h"
 
 enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
 
 // Beside the modes, what can be asked for.
 #define USI_ASKED_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
-
-typedef struct usi_route usi_route;
 
 // A copy of a latched sample.
 typedef struct usi_latched {
@@ -45,10 +44,11 @@ struct usi_route {
     bool is_state;         // an output that says what the robot's state is: read, not only passed on
     char topic[USI_NAME];  // as DDS has it
     const us_message_type *type;
-    us_qos qos;      // of the operators' side
-    int32_t node;    // on the operators' side
-    us_reader *in;   // of commands, on the operators' side
-    us_writer *out;  // of outputs, on the operators' side
+    us_qos qos;                    // of the operators' side
+    int32_t node;                  // on the operators' side
+    us_reader *in;                 // of commands, on the operators' side
+    us_writer *out;                // of outputs, on the operators' side
+    int64_t last_time, seen_time;  // source times: of what was passed on last, the forwarder's; and of what the one before had passed on last
     usi_side sides[2];
 };
 
@@ -101,15 +101,16 @@ struct us_switch {
     pthread_cond_t wake;
     bool is_closing;
     int32_t n_asked;
-    us_switch_mode asked[USI_MAX_ASKED];  // USI_ASKED_RESYNC: that
-    uint64_t newest;                      // the highest epoch that a switch of this robot told
+    usi_asked asked[USI_MAX_ASKED];
+    uint64_t newest;  // the highest epoch that a switch of this robot told
+
+    usi_handover handover;  // it says itself what guards it
 
     // The thread's own.
     us_writer *shadow_writer, *shadow_event_writer;
     char *shadow_line;
     int64_t shadow_stepped, shadow_told, resynced;
-    int32_t n_part_said;                               // of the event
-    us_status (*adopt)(us_switch *sw, us_error *err);  // sets the proxy to the hardware's state; NULL: it cannot be set
+    int32_t n_part_said;  // of the event
     int32_t n_node;
     usi_known_node nodes[USI_MAX_NODE];
     int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none

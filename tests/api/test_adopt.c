@@ -1,0 +1,234 @@
+// A robot takes over a state: it stands where it is told as if it had always stood there, and goes on as it is told.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "host_world.h"
+#include "proxy/robot.h"
+
+static const usi_robot_state *firmware(us_host *host) { return usi_view_state(&us_host_get_proxy(host)->robot[0], us_host_get_sim(host)); }
+
+static us_host *open_file(const char *path) {
+    us_error err = {0};
+    us_spec *spec = NULL;
+    us_host *host = NULL;
+    host_ok(us_spec_load(path, NULL, &spec, &err), &err);
+    us_host_def def = us_host_def_default();
+    def.proxy.enable_motor_servers = false;
+    host_ok(us_host_create(spec, &def, &host, &err), &err);
+    us_spec_destroy(spec);
+    return host;
+}
+
+static double joint(us_host *host, const char *name) {
+    us_sim *sim = us_host_get_sim(host);
+    int32_t id = us_sim_find_value(sim, name);
+    assert_true(id >= 0);
+    return us_sim_get_value(sim, id);
+}
+
+// rad between the vertical axes.
+static double tilt_between(us_quat a, us_quat b) {
+    us_vec3 x = us_quat_rotate(a, us_vec3_make(0, 0, 1)), y = us_quat_rotate(b, us_vec3_make(0, 0, 1));
+    return us_vec3_norm(us_vec3_sub(x, y));
+}
+
+static void it_goes_on_as_it_is_told(void **state) {
+    (void)state;
+    us_host *host = host_open(host_robot_scene);
+    host_step(host, 500);
+    double z = host_pose(host, "k10/base").p.z;
+    // 0.4 m/s on a circle of 2 m: the wheels stand and turn as they do there.
+    host_done(host, "adopt k10 stamp=1794819600,123456789 odom=3,1,0.7 velocity=0.4,0,0.2 want=0.4,0,0.2,0.1 joint:front_left_drive=12.5,1.8 "
+                    "joint:front_left_steer=0.2390 joint:rear_left_steer=-0.2390 joint:front_right_steer=0.1677 joint:rear_right_steer=-0.1677");
+    const usi_robot_state *s = firmware(host);
+    host_near(s->odom[0], 3, 0);
+    host_near(s->want[0], 0.4, 0);
+    host_near(s->now[0], 0.4, 0);
+    host_near(joint(host, "k10/front_left_drive.q"), 12.5, 0);
+    host_near(joint(host, "k10/front_left_steer.q"), 0.239, 0);
+    int64_t tick = us_sim_get_tick(us_host_get_sim(host));
+    assert_int_equal(s->stamp_offset, INT64_C(1794819600123456789) - tick * 1000000);
+    us_pose at = host_pose(host, "k10/base");
+    host_near(at.p.x, 3, 1e-12);
+    host_near(at.p.y, 1, 1e-12);
+    // 20 um: what tyres give way differs by the loads of driving; the relaxation ends within a hundredth of the weight.
+    host_near(at.p.z, z, 2e-5);
+    double pose[3] = {3, 1, 0.7};
+    const double body[3] = {0.4, 0, 0.2};
+    for (int i = 0; i < 300; i++) {
+        host_step(host, 1);
+        usi_odometry_move(pose, body, 1e-3);
+        s = firmware(host);
+        // Within 5 mm, 0.2 degrees and 15 mm/s of the arc it was on: a drive that rolls needs a moment to find its torque.
+        host_near(s->odom[0], pose[0], 5e-3);
+        host_near(s->odom[1], pose[1], 5e-3);
+        host_near(s->odom[2], pose[2], 3.5e-3);
+        host_near(s->odom_v[0], 0.4, 0.015);
+        host_near(s->odom_v[2], 0.2, 0.03);
+        // It neither falls nor pops.
+        host_near(host_pose(host, "k10/base").p.z, z, 2e-4);
+    }
+    // The command was 0.1 s old: 0.5 s after it came the rover stops by itself.
+    assert_int_equal(s->motion, USI_MOTION_TWIST);
+    host_step(host, 105);
+    assert_int_equal(firmware(host)->motion, USI_MOTION_STOP);
+    us_host_destroy(host);
+}
+
+// On the ground of a crater, with bumps and stones: 20 places and headings.
+static void it_stands_on_uneven_ground_without_falling_or_popping(void **state) {
+    (void)state;
+    us_host *host = open_file(US_SOURCE_DIR "/scenes/default.xml");
+    host_step(host, 10);
+    char text[160];
+    double worst_z = 0, worst_tilt = 0, worst_v = 0, longest = 0;
+    for (int i = 0; i < 20; i++) {
+        double r = 1 + 0.2 * i, a = 0.9 * i;
+        snprintf(text, sizeof text, "adopt k10 origin=0,0,0 odom=%.6f,%.6f,%.6f", r * cos(a), r * sin(a), 1.3 * i);
+        clock_t began = clock();
+        host_done(host, text);
+        longest = fmax(longest, (double)(clock() - began) / CLOCKS_PER_SEC);
+        host_near(firmware(host)->odom[0], r * cos(a), 1e-6);
+        us_pose from = host_pose(host, "k10/base");
+        host_near(from.p.x, r * cos(a), 1e-6);
+        host_near(from.p.y, r * sin(a), 1e-6);
+        for (int k = 0; k < 100; k++) {
+            host_step(host, 1);
+            us_pose now = host_pose(host, "k10/base");
+            worst_z = fmax(worst_z, fabs(now.p.z - from.p.z));
+            worst_tilt = fmax(worst_tilt, tilt_between(now.q, from.q));
+            us_twist V = us_sim_get_twist(us_host_get_sim(host), us_model_find_body(us_host_view_model(host), "k10/base"));
+            worst_v = fmax(worst_v, fabs(V.v.z));
+        }
+    }
+    print_message("worst of 20 places in 0.1 s: %.3f mm of height, %.4f deg of tilt, %.2f mm/s; putting it down took %.1f ms at most\n",
+                  1e3 * worst_z, 180 / 3.14159 * worst_tilt, 1e3 * worst_v, 1e3 * longest);
+    // A third of a millimetre and a twentieth of a degree: on a slope it leans into its tyres once the hand that held it lets go.
+    assert_true(worst_z < 3e-4);
+    assert_true(worst_tilt < 1e-3);
+    assert_true(worst_v < 5e-3);
+    us_host_destroy(host);
+}
+
+static void what_others_do_stays_as_it_was(void **state) {
+    (void)state;
+    us_host *host = host_open(host_robot_scene), *other = host_open(host_robot_scene);
+    host_step(host, 100);
+    host_step(other, 100);
+    host_done(host, "adopt k10 odom=0,2,1");
+    us_pose a = host_pose(host, "stone/core"), b = host_pose(other, "stone/core");
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_int_equal(us_sim_get_tick(us_host_get_sim(host)), 100);
+    us_host_destroy(host);
+    us_host_destroy(other);
+}
+
+static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void **state) {
+    (void)state;
+    us_host *host = host_open(host_robot_scene);
+    host_step(host, 20);
+    static const struct {
+        const char *text;
+        us_status status;
+        const char *part;
+    } bad[] = {
+        {"adopt k10", US_ERR_SYNTAX, "at least one value"},
+        {"adopt k11 odom=0,0,0", US_ERR_NAME, "did you mean \"k10\"?"},
+        {"adopt k10 odom=0,0", US_ERR_VALUE, "3 numbers"},
+        {"adopt k10 odom=0,0,nan", US_ERR_VALUE, "odom"},
+        {"adopt k10 odom=0,0,0 odom=1,1,1", US_ERR_NAME, "said twice"},
+        {"adopt k10 odmo=0,0,0", US_ERR_NAME, "odom"},
+        {"adopt k10 velocity=1,0,0", US_ERR_VALUE, "odom=X,Y,YAW"},
+        {"adopt k10 want=1,0,0,-1", US_ERR_VALUE, "no age"},
+        {"adopt k10 battery=2", US_ERR_VALUE, "from 0 to 1"},
+        {"adopt k10 battery=0.5", US_ERR_VALUE, "no battery"},
+        {"adopt k10 stamp=1.5,0", US_ERR_VALUE, "whole numbers"},
+        {"adopt k10 joint:=1", US_ERR_SYNTAX, "no name"},
+        {"adopt k10 joint:front_left_steer=1 joint:front_left_steer=1", US_ERR_NAME, "said twice"},
+        {"adopt k10 joint:front_left_stear=0", US_ERR_NAME, "did you mean \"front_left_steer\"?"},
+        {"adopt k10 joint:front_left_steer=9", US_ERR_VALUE, "beyond the joint's limits"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) host_refused(host, bad[i].text, bad[i].status, bad[i].part);
+    us_host_destroy(host);
+
+    // Beyond the edge of the ground there is nothing to stand on.
+    host = open_file(US_SOURCE_DIR "/scenes/default.xml");
+    host_step(host, 5);
+    host_refused(host, "adopt k10 odom=500,0,0", US_ERR_VALUE, "nothing to stand on");
+    us_host_destroy(host);
+}
+
+static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
+    (void)state;
+    us_host *host = open_file(US_SOURCE_DIR "/scenes/arm.xml");
+    const us_proxy *proxy = us_host_get_proxy(host);
+    assert_true(proxy->n_robot > 0);
+    const usi_robot *r = &proxy->robot[0];
+    assert_true(r->n_joint > 1 && r->joint[1].drive >= 0);
+    char text[256];
+    host_step(host, 20);
+    snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->joint[1].name);
+    host_done(host, text);
+    host_near(us_sim_view_q(us_host_get_sim(host))[r->joint[1].q], 0.3, 0);
+    host_step(host, 300);
+    // It holds there: 0.05 rad is what gravity bends its drive.
+    host_near(us_sim_view_q(us_host_get_sim(host))[r->joint[1].q], 0.3, 0.05);
+    snprintf(text, sizeof text, "adopt %s odom=0,0,0", r->name);
+    host_refused(host, text, US_ERR_VALUE, "does not drive or walk");
+    us_host_destroy(host);
+}
+
+static void a_walker_takes_over_too(void **state) {
+    (void)state;
+    us_host *host = open_file(US_SOURCE_DIR "/scenes/hexapod.xml");
+    host_step(host, 300);
+    double z = host_pose(host, "hexapod/base").p.z;
+    host_done(host, "adopt hexapod odom=0.4,0.3,1 velocity=0,0,0");
+    host_step(host, 200);
+    // 3 mm: its legs are drives that give way, and it stands elsewhere.
+    host_near(host_pose(host, "hexapod/base").p.z, z, 3e-3);
+    us_host_destroy(host);
+}
+
+// A recording with it runs again to the same bits.
+static void a_recording_with_it_verifies(void **state) {
+    (void)state;
+    us_error err = {0};
+    us_host *host = host_open(host_robot_scene);
+    host_step(host, 20);
+    host_ok(us_host_record(host, "adopt.mcap", &err), &err);
+    host_drive(host, 0.5);
+    host_step(host, 50);
+    host_done(host, "adopt k10 stamp=5,0 odom=1,-1,0.5 velocity=0.3,0,0.1 want=0.3,0,0.1 joint:front_left_drive=1,2");
+    host_step(host, 100);
+    us_host_destroy(host);
+    us_recording *recording = NULL;
+    us_verify_result result = {0};
+    us_spec *spec = host_load(host_robot_scene);
+    host_ok(us_recording_open("adopt.mcap", NULL, &recording, &err), &err);
+    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    assert_int_equal(result.n_tick, 150);
+    us_recording_close(recording);
+    us_spec_destroy(spec);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_goes_on_as_it_is_told),
+        cmocka_unit_test(it_stands_on_uneven_ground_without_falling_or_popping),
+        cmocka_unit_test(what_others_do_stays_as_it_was),
+        cmocka_unit_test(what_cannot_be_is_refused_with_the_reason_and_nothing_changes),
+        cmocka_unit_test(a_robot_that_stands_on_the_world_takes_its_joints),
+        cmocka_unit_test(a_walker_takes_over_too),
+        cmocka_unit_test(a_recording_with_it_verifies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
