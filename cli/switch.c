@@ -8,6 +8,7 @@
 
 #include "bus.h"
 #include "shadow.h"
+#include "switch_script.h"
 #include "understudy/switch.h"
 
 enum { MAX_LINE = 1024 };
@@ -17,10 +18,11 @@ static const char *const element = "understudy switch";
 typedef struct switch_options {
     int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
     double watchdog, wait;
-    const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_parted;
+    const char *on_loss, *mode, *to, *heartbeat, *evidence, *on_parted, *script;
+    int64_t seed;
     double position, yaw, joint, speed, ramp, ramp_turn;  // of hand-overs; angles in degrees
-    cli_list tolerance;
-    bool is_status, is_json, is_match, is_anyway, is_plain, is_resync, is_watch;
+    cli_list tolerance, rules;
+    bool is_status, is_json, is_match, is_anyway, is_plain, is_resync, is_watch, is_secret;
 } switch_options;
 
 // ---- running it ----
@@ -31,11 +33,13 @@ static void print_event(void *context, int64_t time, const char *text) {
     struct tm local;
     char stamp[32] = "";
     if (localtime_r(&seconds, &local)) strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &local);
+    flockfile(stdout);  // the switch and the script speak from threads of their own
     printf("%s.%03d  ", stamp, (int)(time / 1000000 % 1000));
     // Names come from strangers.
     for (const char *s = text; *s; s++) putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
     putchar('\n');
     fflush(stdout);
+    funlockfile(stdout);
 }
 
 static int read_mode(const char *name, us_switch_mode *out_mode) {
@@ -82,33 +86,48 @@ static int run_switch(const char *robot, const switch_options *o) {
     def.heartbeat = o->heartbeat;
     def.on_event = print_event;
     set_handover(&def.handover, robot, o, evidence, sizeof evidence);
-    if (strcmp(o->on_loss, "stop") == 0) {
-        def.on_loss = US_LOSS_STOP;
-    } else if (strcmp(o->on_loss, "proxy") != 0) {
-        return cli_fail(CLI_BAD_INPUT, element, "write proxy or stop", "there is no rule \"%.60s\" for a loss", o->on_loss);
-    }
+    static const char *const losses[] = {[US_LOSS_PROXY] = "proxy", [US_LOSS_OTHER] = "other", [US_LOSS_STOP] = "stop"};
+    int loss = US_LOSS_PROXY;
+    while (loss <= US_LOSS_STOP && strcmp(o->on_loss, losses[loss]) != 0) loss++;
+    if (loss > US_LOSS_STOP)
+        return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop", "there is no rule \"%.60s\" for a loss", o->on_loss);
+    def.on_loss = (us_switch_loss)loss;
+    def.rules = o->rules.item;
+    def.n_rule = o->rules.n;
+    def.is_secret = o->is_secret;
     def.shadow.resync_when_parted = strcmp(o->on_parted, "resync") == 0;
     if (!def.shadow.resync_when_parted && strcmp(o->on_parted, "ask") != 0)
         return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "there is no rule \"%.60s\" for two that have parted", o->on_parted);
     int code = read_mode(o->mode, &def.mode);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     if (code != CLI_GO_ON) return code;
+    cli_script *script = NULL;
+    if (o->script) code = cli_script_load(o->script, (uint64_t)o->seed, &script);
+    if (script) code = cli_script_begin(script, &def.proxy);
+    if (code != CLI_GO_ON) {
+        cli_script_destroy(script);
+        return code;
+    }
     us_switch *sw = NULL;
     cli_catch_stop(NULL);
     if ((status = us_switch_open(&def, &sw, &err))) {
         cli_print_error(&err);
+        cli_script_destroy(script);
         return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
     }
     printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n", robot, def.operators.domain,
            def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
     fflush(stdout);
     code = CLI_OK;
+    double began = cli_clock();
     while (!cli_is_stopped() && code == CLI_OK) {
-        cli_pause(0.1);
+        cli_pause(script ? 0.02 : 0.1);
+        if (script) cli_script_go_on(script, sw, cli_clock() - began, print_event);
         if (us_switch_get_state(sw).is_withdrawn) code = CLI_RUN_FAILED;
     }
     us_switch_state s = us_switch_get_state(sw);
     us_switch_close(sw);
+    cli_script_destroy(script);
     printf("passed on: %lld outputs, %lld commands, %lld copies of %d topics; not: %lld commands without authority, %lld that found no room\n",
            (long long)s.n_output, (long long)s.n_command, (long long)s.n_copy, s.n_topic, (long long)s.n_fenced, (long long)s.n_unsent);
     return code;
@@ -259,7 +278,7 @@ static int ask_switch(const char *robot, const switch_options *o) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = -1, .on_loss = "proxy", .mode = "hardware"};
+    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = -1, .seed = 1, .on_loss = "proxy", .mode = "hardware"};
     o.position = 0.1, o.yaw = o.joint = 5, o.speed = 0.05, o.ramp = 0.5, o.ramp_turn = 1;
     o.on_parted = "ask";
     const cli_option options[] = {
@@ -268,7 +287,11 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"proxy", CLI_INTEGER, &o.proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
         {"mode", CLI_TEXT, &o.mode, "MODE", "to begin with (hardware)"},
         {"watchdog", CLI_NUMBER, &o.watchdog, "S", "silence after which the one in control is lost (0.5)"},
-        {"on-loss", CLI_TEXT, &o.on_loss, "proxy|stop", "what happens then: the other one takes over, or all stands still (proxy)"},
+        {"on-loss", CLI_TEXT, &o.on_loss, "RULE", "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
+        {"rule", CLI_LIST, &o.rules, "RULE", "'fault -> proxy', 'topic /k10/emergency_stop -> stop'"},
+        {"script", CLI_TEXT, &o.script, "FILE", "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
+        {"seed", CLI_INTEGER, &o.seed, "N", "of what is random in the script (1)"},
+        {"secret", CLI_FLAG, &o.is_secret, NULL, "do not tell the operators who is in control"},
         {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC", "the output that shows that a source lives (any of the robot's)"},
         {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE", "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
         {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync", "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},

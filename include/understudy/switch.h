@@ -7,8 +7,9 @@
 //     operators <--- outputs ----- [switch] <--- the one in control
 //
 // Who is in control is told on /understudy/authority (std_msgs/String, latched, one line of JSON) and asked for on /understudy/authority/request
-// (std_msgs/String: a mode, or a robot's name and a mode). Each change has an epoch, a number that only grows, also over restarts of the switch: a
-// command that was taken in under an older one is dropped, and a switch that hears a newer one of its robot withdraws.
+// (std_msgs/String: a mode, or a robot's name and a mode), in each of the three domains. Each change has an epoch, a number that only grows, also
+// over restarts of the switch: a command that was taken in under an older one is dropped, and a switch that hears a newer one of its robot
+// withdraws.
 //
 // All functions may be called from any thread. A switch has a thread of its own for discovery, requests and the watchdog, and one that passes
 // samples on.
@@ -40,7 +41,8 @@ US_API const char *us_switch_source_name(us_switch_source source);
 
 // What happens when the one in control is silent for longer than the watchdog.
 typedef enum us_switch_loss {
-    US_LOSS_OTHER,  // the other takes over, when it is alive: the default
+    US_LOSS_PROXY,  // the proxy takes over from lost hardware, when it is alive; a lost proxy means US_MODE_STOP. The default
+    US_LOSS_OTHER,  // the other takes over, when it is alive, whoever it is
     US_LOSS_STOP,   // US_MODE_STOP, until somebody asks for another mode
 } us_switch_loss;
 
@@ -70,7 +72,7 @@ typedef struct us_switch_change {
     us_switch_source from, to;  // who gets the commands
     uint64_t epoch;             // the new one
     const char *reason;
-    bool is_forced;  // the watchdog asks: a refusal is not heard
+    bool is_forced;  // the watchdog or a rule asks: a refusal is not heard
 } us_switch_change;
 // Called on the switch's thread before the source changes, after the state was handed over, while the old one is still in control and samples flow.
 // Anything but US_OK refuses a request, with err's message as the reason.
@@ -103,6 +105,9 @@ typedef struct us_switch_def {
     us_switch_mode mode;                    // to begin with; default hardware
     double watchdog;                        // s; default 0.5
     us_switch_loss on_loss;
+    int32_t n_rule;             // default none
+    const char *const *rules;   // "fault [PATTERN] -> MODE", "topic NAME -> MODE": docs/switch.md
+    bool is_secret;             // the operators are not told who is in control; default false
     const char *heartbeat;      // the output whose samples show that a source is alive; default NULL: any below the namespace
     int32_t n_shared;           // outputs outside the namespace that are passed on too; default /tf, /tf_static and /diagnostics. Of
     const char *const *shared;  // them only what no node outside the robot's namespace has written
@@ -119,7 +124,7 @@ typedef struct us_switch us_switch;
 
 US_API us_switch_def us_switch_def_default(void);
 // Joins the three domains and begins. Topics are discovered from now on: those below /ROBOT that nodes of that namespace write or read, services
-// too. Texts and arrays of the definition are copied. US_ERR_VALUE for domains that are not three, a bad name or watchdog.
+// too. Texts and arrays of the definition are copied. US_ERR_VALUE for domains that are not three, a bad name, watchdog or rule.
 US_API us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err);
 US_API void us_switch_close(us_switch *sw);  // NULL is allowed
 

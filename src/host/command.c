@@ -458,6 +458,17 @@ static us_status read_adopt(usi_command *c, const words *w, us_error *err) {
     return US_OK;
 }
 
+static us_status read_authority(usi_command *c, const words *w, us_error *err) {
+    static const char *const modes[] = {"hardware", "proxy", "mirror", "shadow", "stop"};
+    if (w->n != 3) return fail_usage(c->verb, err);
+    c->name = w->word[1];
+    c->other = w->word[2];
+    for (int32_t i = 0; i < 5; i++) {
+        if (strcmp(c->other, modes[i]) == 0) return US_OK;
+    }
+    return usi_fail_unknown("authority", c->other, modes, 5, err);
+}
+
 static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     switch (c->verb) {
     case USI_VERB_PAUSE:
@@ -466,6 +477,7 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_STEP: return read_step(c, w, err);
     case USI_VERB_RATE: return read_rate(c, w, err);
     case USI_VERB_RECORD: return read_record(c, w, err);
+    case USI_VERB_AUTHORITY: return read_authority(c, w, err);
     case USI_VERB_PAIR: return read_pair(c, w, err);
     case USI_VERB_ADD: return read_add(c, w, err);
     case USI_VERB_MOVE: return read_move(c, w, err);

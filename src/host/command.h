@@ -19,6 +19,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
     X(USI_VERB_RESTORE, "restore", "restore NAME")                                                               \
     X(USI_VERB_FORGET, "forget", "forget NAME")                                                                  \
     X(USI_VERB_RECORD, "record", "record NAME.mcap, or record off")                                              \
+    X(USI_VERB_AUTHORITY, "authority", "authority ROBOT hardware, proxy, mirror, shadow or stop")                \
     X(USI_VERB_PAIR, "pair", "pair A B KEY=VALUE ...")                                                           \
     X(USI_VERB_ADD, "add", "add KIND NAME size=... at=X,Y,Z ..., for example add box crate size=1,1,1 at=0,0,2") \
     X(USI_VERB_MOVE, "move", "move NAME X Y Z [R P Y]")                                                          \
@@ -60,7 +61,9 @@ typedef struct usi_pair_value {
 
 typedef struct usi_command {
     usi_verb verb;
-    const char *name, *other;  // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `adopt` ROBOT; of `record` the file, NULL for off
+    // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `adopt` ROBOT; of `authority` ROBOT and MODE; of `record` the file, NULL for
+    // off
+    const char *name, *other;
     int32_t n_number;
     double number[6];     // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of usi_fault_words
     usi_fault_part part;  // that `fault` is about

@@ -212,6 +212,7 @@ static us_status apply_own(us_host *h, const usi_command *c, char *reply, us_err
     case USI_VERB_RESTORE: return usi_host_restore(h, c->name, err);
     case USI_VERB_FORGET: return usi_host_forget_snapshot(h, c->name, err);
     case USI_VERB_RECORD: return start_recording(h, c->name, err);
+    case USI_VERB_AUTHORITY: return usi_authorities_ask(h, c->name, c->other, err);
     default: return us_error_set(err, US_ERR_ARG, NULL, NULL, "the command is not one of the host");
     }
 }

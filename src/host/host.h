@@ -88,6 +88,7 @@ typedef struct usi_answer {
 } usi_answer;
 
 typedef struct usi_topics usi_topics;
+typedef struct usi_authorities usi_authorities;
 
 struct us_host {
     us_allocator allocator;
@@ -119,6 +120,7 @@ struct us_host {
 
     usi_page *page;  // NULL: not served
     usi_topics *topics;
+    usi_authorities *authorities;
     int32_t n_answer;  // ever
     usi_answer answer[USI_HOST_ANSWERS];
 };
@@ -148,5 +150,15 @@ us_status usi_topics_create(us_host *host, us_bus *bus, us_error *err);
 void usi_topics_destroy(us_host *host);
 void usi_topics_tell(us_host *host);   // something has changed
 void usi_topics_watch(us_host *host);  // once a second
+// Through the thread that sends the status; false when too much waits there.
+bool usi_topics_send(us_host *host, us_writer *writer, const void *bytes, size_t length);
+
+// authority.c: what switches tell about who plays their robots, one line of JSON each.
+enum { USI_AUTHORITY_ROBOTS = 4, USI_AUTHORITY_LINE = 1024 };
+us_status usi_authorities_create(us_host *host, us_bus *bus, int32_t node, us_error *err);
+void usi_authorities_destroy(us_host *host);
+// The last line of each robot, from any thread; returns how many.
+int32_t usi_authorities_copy(const us_host *host, char out[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE]);
+us_status usi_authorities_ask(us_host *host, const char *robot, const char *mode, us_error *err);
 
 #endif

@@ -62,6 +62,8 @@ typedef struct usi_page_status {
         char name[USI_NAME_MAX + 1];
         double time;
     } snapshot[USI_HOST_SNAPSHOTS];
+    int32_t n_authority;
+    char authority[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE];
     int32_t n_robot;
     usi_robot_status *robot;
 } usi_page_status;

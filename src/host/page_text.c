@@ -108,6 +108,9 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
         usi_json_end(&j, '}');
     }
     usi_json_end(&j, ']');
+    usi_json_begin(&j, "authority", '[');
+    for (int32_t i = 0; i < s->n_authority; i++) usi_json_text(&j, NULL, s->authority[i]);
+    usi_json_end(&j, ']');
     usi_json_number(&j, "energy", s->energy);
     return end(&j);
 }

@@ -173,6 +173,7 @@ static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
         memcpy(s->snapshot[i].name, snapshot->name, sizeof s->snapshot[i].name);
         s->snapshot[i].time = snapshot->time;
     }
+    s->n_authority = usi_authorities_copy(host, s->authority);
     const us_proxy *proxy = us_host_get_proxy(host);
     const char *part = us_sim_view_part(sim, 0);
     for (int32_t i = 0; i < page->n_robot; i++) {

@@ -109,6 +109,12 @@ void usi_topics_tell(us_host *h) {
     t->told_ns = clock_ns();
 }
 
+bool usi_topics_send(us_host *h, us_writer *writer, const void *bytes, size_t length) {
+    bool is_taken = usi_outbox_put(h->topics->outbox, writer, bytes, length, 0);
+    usi_outbox_ring(h->topics->outbox);
+    return is_taken;
+}
+
 void usi_topics_watch(us_host *h) {
     usi_topics *t = h->topics;
     if (!t || clock_ns() - t->told_ns < 1000000000) return;
@@ -141,6 +147,7 @@ us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
     if (!status) status = us_bus_add_writer(bus, &status_topic, &t->writer, err);
     if (!status) usi_topics_tell(h);
     if (!status) status = us_bus_add_reader(bus, &command_topic, on_command, h, &t->reader, err);
+    if (!status) status = usi_authorities_create(h, bus, status_topic.node, err);
     return status;
 }
 
@@ -149,6 +156,7 @@ void usi_topics_destroy(us_host *h) {
     if (!t) return;
     if (t->reader) us_reader_remove(t->reader);
     if (t->outbox) usi_outbox_destroy(t->outbox);
+    usi_authorities_destroy(h);
     if (t->writer) us_writer_remove(t->writer);
     h->topics = NULL;
     usi_release(&h->allocator, t, sizeof *t, _Alignof(usi_topics));

@@ -3,15 +3,16 @@
 //              asked, alive                          asked, alive
 //     hardware ------------> proxy          proxy ------------> hardware
 //         ^  silent for longer than the watchdog, the other alive  ^
-//         +----------------------> the other <---------------------+       (on loss: other)
-//         +----------------------> stop                                    (on loss: stop)
+//         +----------------------> the other <---------------------+       (on loss: other; proxy: from the hardware alone)
+//         +----------------------> stop <--------------------------+       (on loss: stop; proxy: from the proxy alone)
 //
 // mirror and shadow are hardware or proxy with copies: they have one in control like the others. There is one variable for who gets commands and
 // one for whose outputs go out, and both are set in one step, so that there are never two. They differ in stop alone: nobody gets commands, and the
 // operators still see who was in control last.
 //
 // A source that was never heard is not lost: at the start discovery takes its time, and differs between the domains. The watchdog begins to count
-// when anybody is heard, and again when control is given to another.
+// when anybody is heard. It does not begin anew when control is given to another, who is alive then: a source that dies is out of control when it has
+// been silent for the time of the watchdog, whenever control came to it.
 #include "switch/authority.h"
 
 #include <stdio.h>
@@ -96,7 +97,7 @@ usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     int64_t last = a->heard[a->control] > a->counting ? a->heard[a->control] : a->counting;
     if (now - last <= a->watchdog) return v;
     us_switch_source heir = other(a->control);
-    if (a->on_loss == US_LOSS_STOP) {
+    if (a->on_loss == US_LOSS_STOP || (a->on_loss == US_LOSS_PROXY && heir == US_SWITCH_HARDWARE)) {
         v.mode = US_MODE_STOP;
         v.control = US_SWITCH_NOBODY;
         v.is_change = true;
@@ -109,9 +110,7 @@ usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     return v;
 }
 
-void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least, int64_t now) {
-    // Only who is new gets the whole time of the watchdog: else requests for mirror and shadow could keep a dead one in control.
-    if (a->counting && verdict->control != a->control) a->counting = now;
+void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least) {
     a->mode = verdict->mode;
     a->control = verdict->control;
     a->voice = verdict->voice;

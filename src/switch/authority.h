@@ -12,7 +12,7 @@ typedef struct usi_authority {
     uint64_t epoch;
     int64_t watchdog;  // ns
     int64_t heard[2];  // ns of a clock that does not go back; 0: never
-    int64_t counting;  // the watchdog counts from here at the earliest, ns; 0: not yet, nobody was heard
+    int64_t counting;  // the watchdog counts from here on, ns; 0: not yet, nobody was heard
 } usi_authority;
 
 // What shall be. Nothing has changed until it is applied.
@@ -30,6 +30,6 @@ bool usi_authority_is_alive(const usi_authority *a, us_switch_source source, int
 usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64_t now);
 usi_verdict usi_authority_watch(const usi_authority *a, int64_t now);
 // The epoch grows: to `least` when that is more than one step, so that it keeps growing over restarts.
-void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least, int64_t now);
+void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least);
 
 #endif

@@ -70,7 +70,8 @@ static void pass_output(usi_side *side, const us_sample *sample) {
     usi_route *route = side->route;
     us_switch *sw = route->sw;
     pthread_rwlock_rdlock(&sw->gate);
-    if (!sw->is_withdrawn && !is_foreign(side, sample->writer)) {
+    bool is_own = !sw->is_withdrawn && !is_foreign(side, sample->writer);
+    if (is_own) {
         if (route->qos.is_transient_local) keep(side, sample);
         us_switch_mode mode = sw->authority.mode;
         if (sw->authority.voice == side->source) {
@@ -84,6 +85,7 @@ static void pass_output(usi_side *side, const us_sample *sample) {
         }
     }
     pthread_rwlock_unlock(&sw->gate);
+    if (is_own && sw->n_rule > 0) usi_switch_check_rules(sw, route, side->source, sample);
 }
 
 // A command belongs to the epoch in which it came in. While it waits another may begin.
@@ -102,6 +104,7 @@ static void pass_command(usi_route *route, const us_sample *sample, uint64_t epo
         if (copy) pass(sw, copy, sample, &sw->n_copy);
     }
     pthread_rwlock_unlock(&sw->gate);
+    if (sw->n_rule > 0) usi_switch_check_rules(sw, route, US_SWITCH_NOBODY, sample);
 }
 
 // A sample between the thread that brought it and the forwarder. A vendor's thread must not write into another domain itself: Cyclone notes for each

@@ -38,6 +38,15 @@ void usi_switch_say(us_switch *sw, const char *format, ...) {
     sw->on_event(sw->context, read_clock(CLOCK_REALTIME), text);
 }
 
+// A change as it is, with the moment at which it came into force.
+static void say_change(us_switch *sw) {
+    char text[512];
+    const usi_authority *a = &sw->authority;
+    snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode), us_switch_source_name(a->control),
+             (unsigned long long)a->epoch, sw->reason);
+    if (sw->on_event) sw->on_event(sw->context, sw->since, text);
+}
+
 // ---- what is told -------------------------------------------------------------------------------------------------------
 
 // A reason may hold texts of others: what would break the line of JSON becomes a quote.
@@ -47,22 +56,34 @@ static void make_plain(char *text) {
     }
 }
 
-static void tell_authority(us_switch *sw) {
-    us_switch_state s = us_switch_get_state(sw);
-    if (s.is_withdrawn) return;
+static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode, const char *control) {
     char line[1024];
-    make_plain(s.reason);
-    make_plain(s.refused);
     snprintf(line, sizeof line,
              "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":\"%s\",\"hardware\":%s,\"proxy\":%s,"
              "\"answers\":%lld,\"refused\":\"%s\"}",
-             sw->robot, us_switch_mode_name(s.mode), us_switch_source_name(s.control), (unsigned long long)s.epoch, 1e-9 * (double)s.since, s.reason,
-             s.is_alive[0] ? "true" : "false", s.is_alive[1] ? "true" : "false", (long long)s.n_answer, s.refused);
+             sw->robot, mode, control, (unsigned long long)s->epoch, 1e-9 * (double)s->since, s->reason, s->is_alive[0] ? "true" : "false",
+             s->is_alive[1] ? "true" : "false", (long long)s->n_answer, s->refused);
     us_msg_string message = {.data = line};
     uint8_t bytes[1100];
     size_t length = 0;
     if (us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length)) return;
-    if (us_writer_write(sw->authority_writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
+    if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
+}
+
+// In all three domains; in secret the operators hear that there is a switch, and whether anybody is there to play.
+static void tell_authority(us_switch *sw) {
+    us_switch_state s = us_switch_get_state(sw);
+    if (s.is_withdrawn) return;
+    make_plain(s.reason);
+    make_plain(s.refused);
+    for (int i = 0; i < 2; i++) write_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode), us_switch_source_name(s.control));
+    if (!sw->is_secret) {
+        write_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode), us_switch_source_name(s.control));
+        return;
+    }
+    s.is_alive[0] = s.is_alive[1] = s.is_alive[0] || s.is_alive[1];
+    s.reason[0] = s.refused[0] = 0;
+    write_line(sw, sw->authority_writer, &s, "secret", "secret");
 }
 
 // The text of a String sample into out; false when it is none or too long.
@@ -203,7 +224,7 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     pthread_rwlock_wrlock(&sw->gate);
     us_switch_source old_voice = sw->authority.voice;
     bool was_shadow = sw->authority.mode == US_MODE_SHADOW;
-    usi_authority_apply(&sw->authority, verdict, least, usi_switch_now());
+    usi_authority_apply(&sw->authority, verdict, least);
     atomic_store(&sw->epoch, sw->authority.epoch);
     sw->since = read_clock(CLOCK_REALTIME);
     memcpy(sw->reason, verdict->reason, sizeof sw->reason);
@@ -218,8 +239,7 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     if (is_handover) usi_handover_start_ramp(sw);
     uint64_t epoch = sw->authority.epoch;
     pthread_rwlock_unlock(&sw->gate);
-    usi_switch_say(sw, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(verdict->mode), us_switch_source_name(verdict->control),
-                   (unsigned long long)epoch, verdict->reason);
+    say_change(sw);
     if (is_handover) usi_handover_end(sw, epoch, NULL);
 }
 
@@ -282,6 +302,23 @@ static bool watch_match(us_switch *sw) {
     return state == USI_MATCH_THERE || state == USI_MATCH_FAILED;
 }
 
+// Rules that apply, in their order, until one can be followed. What one who has lost control since says of itself is no longer of interest.
+static void follow(us_switch *sw, uint32_t fired, us_switch_source by, const char *why) {
+    if (by != US_SWITCH_NOBODY && by != sw->authority.control) return;
+    for (int32_t i = 0; i < sw->n_rule; i++) {
+        const usi_rule *rule = &sw->rules[i];
+        if (!(fired >> i & 1)) continue;
+        usi_verdict verdict = usi_authority_ask(&sw->authority, rule->mode, usi_switch_now());
+        if (verdict.is_refused) {
+            usi_switch_say(sw, "rule %s (%s) cannot be followed: %s", rule->text, why, verdict.reason);
+            continue;
+        }
+        snprintf(verdict.reason, sizeof verdict.reason, "%.120s", why);
+        if (verdict.is_change) change(sw, &verdict, true, US_HOW_ANYWAY);
+        return;
+    }
+}
+
 static void withdraw(us_switch *sw, uint64_t newest) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->is_withdrawn = true;
@@ -291,7 +328,17 @@ static void withdraw(us_switch *sw, uint64_t newest) {
     usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu", (unsigned long long)newest);
 }
 
-static void take_heard(us_switch *sw) {
+// What came in since the last look.
+typedef struct news {
+    usi_asked asked[USI_MAX_ASKED];
+    int32_t n_asked;
+    uint64_t newest;
+    uint32_t fired;
+    us_switch_source fired_by;
+    char fired_why[160];
+} news;
+
+static void hear(us_switch *sw) {
     int64_t heard[2] = {atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])};
     pthread_rwlock_wrlock(&sw->gate);
     usi_authority_hear(&sw->authority, heard);
@@ -299,18 +346,19 @@ static void take_heard(us_switch *sw) {
 }
 
 // True when something is to be told.
-static bool look(us_switch *sw, const usi_asked *asked, int32_t n_asked, uint64_t newest) {
+static bool look(us_switch *sw, const news *n) {
     if (sw->is_withdrawn) return false;
-    if (newest > sw->authority.epoch) {
-        withdraw(sw, newest);
+    if (n->newest > sw->authority.epoch) {
+        withdraw(sw, n->newest);
         return false;
     }
-    take_heard(sw);
-    for (int32_t i = 0; i < n_asked; i++) answer(sw, asked[i]);
-    bool is_news = n_asked > 0;
+    hear(sw);
+    for (int32_t i = 0; i < n->n_asked; i++) answer(sw, n->asked[i]);
+    if (n->fired) follow(sw, n->fired, n->fired_by, n->fired_why);
+    bool is_news = n->n_asked > 0 || n->fired;
     is_news = watch_match(sw) || is_news;
     // A hand-over takes its time, in which both were heard.
-    if (is_news) take_heard(sw);
+    if (is_news) hear(sw);
     int64_t now = usi_switch_now();
     usi_verdict verdict = usi_authority_watch(&sw->authority, now);
     if (verdict.is_change) {
@@ -331,21 +379,22 @@ static bool look(us_switch *sw, const usi_asked *asked, int32_t n_asked, uint64_
 static void *run(void *context) {
     us_switch *sw = context;
     int64_t next_discovery = 0;
+    say_change(sw);
     tell_authority(sw);
     for (;;) {
-        usi_asked asked[USI_MAX_ASKED];
         int64_t until = usi_switch_now() + tick;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
-        if (!sw->is_closing && sw->n_asked == 0) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
+        if (!sw->is_closing && sw->n_asked == 0 && sw->fired == 0) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
         bool is_closing = sw->is_closing;
-        int32_t n_asked = sw->n_asked;
-        memcpy(asked, sw->asked, sizeof asked);
+        news n = {.n_asked = sw->n_asked, .newest = sw->newest, .fired = sw->fired, .fired_by = sw->fired_by};
+        memcpy(n.asked, sw->asked, sizeof n.asked);
+        memcpy(n.fired_why, sw->fired_why, sizeof n.fired_why);
         sw->n_asked = 0;
-        uint64_t newest = sw->newest;
+        sw->fired = 0;
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
-        if (look(sw, asked, n_asked, newest)) tell_authority(sw);
+        if (look(sw, &n)) tell_authority(sw);
         usi_switch_look_at_shadow(sw);
         if (usi_switch_now() >= next_discovery) {
             usi_switch_discover(sw);
@@ -434,6 +483,14 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     topic.topic = "/understudy/authority/request";
     if (!status) status = us_bus_add_reader(sw->operators, &topic, on_request, sw, &reader, err);
     if (!status) status = usi_handover_join(sw, err);
+    // Who looks after a source, the page of the proxy for one, hears and asks there.
+    for (int i = 0; i < 2; i++) {
+        topic.node = sw->source_node[i];
+        if (!status) status = us_bus_add_reader(sw->sources[i], &topic, on_request, sw, &reader, err);
+        us_topic_def told = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->source_node[i]};
+        told.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
+        if (!status) status = us_bus_add_writer(sw->sources[i], &told, &sw->source_authority[i], err);
+    }
     for (int32_t i = 0; i < def->n_topic && !status; i++) status = usi_switch_add_told(sw, &def->topics[i], err);
     return status;
 }
@@ -449,12 +506,17 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     sw->allocator = def->allocator;
     sw->on_change = def->on_change;
     sw->on_event = def->on_event;
+    sw->is_secret = def->is_secret;
     sw->context = def->context;
     snprintf(sw->robot, sizeof sw->robot, "%s", def->robot);
     if (def->heartbeat) snprintf(sw->heartbeat, sizeof sw->heartbeat, "%s%.250s", def->heartbeat[0] == '/' ? "rt" : "", def->heartbeat);
     for (int32_t i = 0; i < def->n_shared; i++) {
         const char *topic = def->shared[i];
         snprintf(sw->shared[sw->n_shared++], USI_NAME, "%s%.250s", topic[0] == '/' ? "rt" : "", topic);
+    }
+    if ((status = usi_switch_read_rules(sw, def->rules, def->n_rule, err))) {
+        usi_release(&def->allocator, sw, sizeof *sw, _Alignof(us_switch));
+        return status;
     }
     usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog), least_epoch());
     atomic_store(&sw->epoch, sw->authority.epoch);

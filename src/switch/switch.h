@@ -14,6 +14,7 @@
 #include "understudy/bus.h"
 
 enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
+enum { USI_MAX_RULE = 16, USI_MAX_FLAG = 32 };
 
 // Beside the modes, what can be asked for.
 #define USI_ASKED_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
@@ -57,17 +58,34 @@ typedef struct usi_known_node {
     int32_t node;
 } usi_known_node;
 
+// Which flags of a rule are up.
+typedef struct usi_flags {
+    int32_t n;
+    uint64_t up[USI_MAX_FLAG];
+} usi_flags;
+
+typedef struct usi_rule {
+    bool is_fault;  // otherwise a Bool
+    us_switch_mode mode;
+    char operand[USI_NAME];  // the pattern, or the topic as DDS has it
+    char text[USI_NAME];
+    usi_flags flags[3];  // of hardware, proxy and operators; the forwarder's own
+} usi_rule;
+
 struct us_switch {
     us_allocator allocator;
     char robot[64], heartbeat[USI_NAME];
     char shared[USI_MAX_SHARED][USI_NAME];  // as DDS has them
     int32_t n_shared;
+    int32_t n_rule;
+    usi_rule rules[USI_MAX_RULE];
     us_switch_change_function *on_change;
     us_switch_event_function *on_event;
     void *context;
     us_bus *operators, *sources[2];
     int32_t own_node, source_node[2];  // /understudy/switch_ROBOT in the three domains
-    us_writer *authority_writer;
+    us_writer *authority_writer, *source_authority[2];
+    bool is_secret;
 
     pthread_rwlock_t gate;  // guards what follows; the switch's thread alone writes it
     usi_authority authority;
@@ -102,6 +120,9 @@ struct us_switch {
     bool is_closing;
     int32_t n_asked;
     usi_asked asked[USI_MAX_ASKED];
+    uint32_t fired;             // rules that apply, a bit each
+    us_switch_source fired_by;  // NOBODY: an operator
+    char fired_why[160];
     uint64_t newest;  // the highest epoch that a switch of this robot told
 
     usi_handover handover;  // it says itself what guards it
@@ -145,5 +166,10 @@ void usi_switch_close_shadow(us_switch *sw);
 void usi_switch_look_at_shadow(us_switch *sw);
 // On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison begins anew. False with the reason in `why`.
 bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap);
+
+// ---- rules.c ----
+us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err);
+// A sample of a source, or of an operator (US_SWITCH_NOBODY), on its way; on the forwarder's thread, without the gate.
+void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source, const us_sample *sample);
 
 #endif

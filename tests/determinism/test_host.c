@@ -179,6 +179,7 @@ static void commands_record_in_the_run_s_own_directory_and_overwrite_nothing(voi
     unlink("mine-3.mcap");
     unlink("other.mcap");
     host_refused(host, "record off", US_ERR_ARG, "nothing is recorded");
+    host_refused(host, "authority k10 proxy", US_ERR_ARG, "on no network");
     FILE *taken = fopen("mine-2.mcap", "w");
     assert_non_null(taken);
     fclose(taken);

@@ -71,8 +71,8 @@ static void the_driver_has_the_endpoints_of_the_robot(void **state) {
     net_run("k10.xml --headless --quiet");
     net_peer *p = net_open("cyclone");
     NET_WAIT(n_of_node(p, "/k10/driver") == N_EXPECTED);
-    // The world's own commands and status are told a moment later.
-    NET_WAIT(n_of_node(p, "/understudy/world") == 2);
+    // The world's own commands and status, and the topics of a switch, are told a moment later.
+    NET_WAIT(n_of_node(p, "/understudy/world") == 4);
     int32_t n = list(p);
     for (int i = 0; i < N_EXPECTED; i++) {
         us_endpoint e = find(n, expected[i].topic, expected[i].type, expected[i].is_writer);

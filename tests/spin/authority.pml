@@ -21,9 +21,10 @@
  *   A3  while the one in control is lost and the other is alive, at most one look of the switch passes until the other has control
  *   A4  a request that arrived is answered before the next tick but one
  *   A5  when nobody has control, the mode says stop
+ *   A6  under ON_LOSS_PROXY the watchdog never gives control to the hardware
  *
  * Each of BROKEN_GATE, BROKEN_FENCE, BROKEN_WATCH and BROKEN_ANSWER takes out one part of the machine and must lead to a violation.
- * ON_LOSS_STOP is the other rule for a loss.
+ * Rules for a loss: the other takes over; ON_LOSS_STOP: stop; ON_LOSS_PROXY: the proxy takes over from the hardware, a lost proxy means stop.
  */
 #ifndef WD
 #define WD 1
@@ -43,7 +44,7 @@ byte n_dead;              /* threads that know that it is not */
 mtype mode = hardware;
 byte control = HW, voice = HW;
 byte silent[2] = WD + 1;  /* ticks since a source was heard, up to WD + 1 */
-byte since;               /* ticks since control went to another, up to WD + 1 */
+byte since;               /* ticks since the watchdog counts, up to WD + 1 */
 bool is_counting;         /* somebody was heard: the watchdog counts */
 bool is_old;              /* the command at the gate came in before the last change */
 byte n_reader;
@@ -149,6 +150,12 @@ watch:
 #ifdef ON_LOSS_STOP
                wanted = NOBODY; new_mode = stop; is_change = true
 #else
+#ifdef ON_LOSS_PROXY
+               if
+               :: control == PX -> wanted = NOBODY; new_mode = stop; is_change = true; goto change
+               :: else -> skip
+               fi;
+#endif
                wanted = OTHER(control);
                is_change = (silent[wanted] <= WD);
                if
@@ -165,9 +172,12 @@ watch:
 change:
         if
         :: atomic { is_change && MAY_CLOSE -> is_writing = true };
+#ifdef ON_LOSS_PROXY
+           assert(!is_last || wanted != HW);  /* A6: the last of a look is the watchdog */
+#endif
            d_step {
                if
-               :: control != wanted -> since = 0
+               :: control != wanted -> n_lost = 0  /* the assertions look at another one from here on */
                :: else -> skip
                fi;
                mode = new_mode; control = wanted; is_old = true;

@@ -55,6 +55,10 @@ static void commands_about_time_are_read(void **state) {
     assert_string_equal(c.name, "run.mcap");
     parse("record off");
     assert_null(c.name);
+    parse("authority k10 shadow");
+    assert_string_equal(c.name, "k10");
+    assert_string_equal(c.other, "shadow");
+    assert_false(usi_verb_is_world(c.verb));
 }
 
 static void commands_about_the_world_are_read(void **state) {
@@ -196,6 +200,8 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"record ../x.mcap", US_ERR_NAME, "letters"},
         {"record /tmp/x.mcap", US_ERR_NAME, "letters"},
         {"record", US_ERR_SYNTAX, "record off"},
+        {"authority k10", US_ERR_SYNTAX, "authority ROBOT"},
+        {"authority k10 proxi", US_ERR_NAME, "did you mean \"proxy\"?"},
         {"pair a b", US_ERR_SYNTAX, "for example"},
         {"pair a b static-friction", US_ERR_SYNTAX, "KEY=VALUE"},
         {"pair a b static-friction=", US_ERR_SYNTAX, "KEY=VALUE"},

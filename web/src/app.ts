@@ -125,6 +125,7 @@ export interface Status {
   recording: { file: string; messages: number; bytes: number } | null
   snapshots: { name: string; time: number }[]
   robots: RobotStatus[]
+  authority: string[] // what switches tell, a line of JSON for each robot
   energy: number
 }
 export interface PairRow {

@@ -1,0 +1,118 @@
+// Rules: what a robot says of itself changes the mode.
+//
+//     fault [PATTERN] -> MODE    a status of a DiagnosticArray of the one in control becomes ERROR, and its name matches the pattern of a shell
+//     topic NAME -> MODE         a std_msgs/Bool on that topic becomes true: told by the one in control, or by an operator to the robot
+//
+// A rule acts when its flag rises and not while it stays: who asks for a robot with a fault gets it. So each rule remembers which flags are up, for
+// each source and for the operators. Several nodes may tell diagnostics, each of its own parts: a flag is one status, by the hash of its name.
+//
+// The forwarder looks at the samples; the switch's thread acts. Of several rules that apply at once the first counts whose mode can be had.
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "switch/switch.h"
+#include "wire/messages.h"
+
+enum { LEVEL_ERROR = 2, MEMORY = 1 << 16 };
+
+// ---- reading them -------------------------------------------------------------------------------------------------------
+
+static us_status refuse(us_error *err, const char *text) {
+    return us_error_set(err, US_ERR_VALUE, NULL, "Write \"fault -> proxy\", \"fault k10:* -> proxy\" or \"topic /k10/emergency_stop -> stop\".",
+                        "\"%.100s\" is no rule", text);
+}
+
+// Cuts blanks at both ends. A text ends where the buffer does.
+static char *trim(char *text) {
+    while (*text == ' ') text++;
+    size_t n = strlen(text);
+    while (n > 0 && text[n - 1] == ' ') text[--n] = 0;
+    return text;
+}
+
+static us_status read_rule(const char *text, usi_rule *out, us_error *err) {
+    char copy[USI_NAME];
+    if (!text || strlen(text) >= sizeof copy) return refuse(err, text ? text : "");
+    snprintf(copy, sizeof copy, "%s", text);
+    char *arrow = strstr(copy, "->");
+    if (!arrow) return refuse(err, text);
+    *arrow = 0;
+    char *condition = trim(copy), *mode = trim(arrow + 2), *blank = strchr(condition, ' ');
+    char *operand = blank ? trim(blank) : condition + strlen(condition);
+    if (blank) *blank = 0;
+    *out = (usi_rule){.is_fault = !strcmp(condition, "fault"), .mode = us_switch_find_mode(mode)};
+    bool is_topic = !strcmp(condition, "topic") && operand[0] == '/' && !strchr(operand, ' ');
+    if (out->mode == US_MODE_COUNT || (!out->is_fault && !is_topic)) return refuse(err, text);
+    snprintf(out->text, sizeof out->text, "%s", text);
+    if (out->is_fault) {
+        snprintf(out->operand, sizeof out->operand, "%s", operand[0] ? operand : "*");
+    } else {
+        snprintf(out->operand, sizeof out->operand, "rt%.250s", operand);
+    }
+    return US_OK;
+}
+
+us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err) {
+    if (n < 0 || n > USI_MAX_RULE || (n > 0 && !rules))
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d rules", (int)USI_MAX_RULE);
+    us_status status = US_OK;
+    for (int32_t i = 0; i < n && !status; i++) status = read_rule(rules[i], &sw->rules[i], err);
+    sw->n_rule = status ? 0 : n;
+    return status;
+}
+
+// ---- samples: the forwarder's ---------------------------------------------------------------------------------------------
+
+// True when the flag was down and is up now. When there is no room to remember it, it is up each time: a fault too many is better than one too few.
+static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
+    for (int32_t i = 0; i < flags->n; i++) {
+        if (flags->up[i] != flag) continue;
+        if (!is_up) flags->up[i] = flags->up[--flags->n];
+        return false;
+    }
+    if (is_up && flags->n < USI_MAX_FLAG) flags->up[flags->n++] = flag;
+    return is_up;
+}
+
+static void fire(us_switch *sw, int32_t rule, us_switch_source source, const char *what, const char *detail) {
+    pthread_mutex_lock(&sw->lock);
+    if (sw->fired == 0) {
+        sw->fired_by = source;
+        snprintf(sw->fired_why, sizeof sw->fired_why, "%.80s%s%.70s", what, detail[0] ? ": " : "", detail);
+    }
+    // What an operator asks for outweighs what a robot says.
+    if (source == US_SWITCH_NOBODY) sw->fired_by = source;
+    sw->fired |= UINT32_C(1) << rule;
+    pthread_cond_signal(&sw->wake);
+    pthread_mutex_unlock(&sw->lock);
+}
+
+static void look_for_faults(us_switch *sw, us_switch_source source, const us_sample *sample) {
+    _Alignas(16) uint8_t memory[MEMORY];
+    const void *message = NULL;
+    if (us_message_decode(usi_type_diagnostic_array, sample->bytes, sample->length, memory, sizeof memory, &message, NULL)) return;
+    const us_msg_diagnostic_array *array = message;
+    for (uint32_t i = 0; i < array->status._length; i++) {
+        const us_msg_diagnostic_status *s = &array->status._buffer[i];
+        uint64_t flag = us_hash_bytes(0, s->name, strlen(s->name));
+        for (int32_t k = 0; k < sw->n_rule; k++) {
+            usi_rule *rule = &sw->rules[k];
+            if (!rule->is_fault || fnmatch(rule->operand, s->name, 0) != 0) continue;
+            if (raise_flag(&rule->flags[source], flag, s->level == LEVEL_ERROR)) fire(sw, k, source, s->name, s->message);
+        }
+    }
+}
+
+void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source, const us_sample *sample) {
+    if (route->type == usi_type_diagnostic_array && source != US_SWITCH_NOBODY) look_for_faults(sw, source, sample);
+    if (route->type != usi_type_bool) return;
+    char reason[USI_NAME + 16];
+    snprintf(reason, sizeof reason, "true on %s", route->topic + 2);
+    bool is_up = us_message_get_number(usi_type_bool, sample->bytes, sample->length, "data") == 1;
+    for (int32_t k = 0; k < sw->n_rule; k++) {
+        usi_rule *rule = &sw->rules[k];
+        if (rule->is_fault || strcmp(rule->operand, route->topic) != 0) continue;
+        if (raise_flag(&rule->flags[source], 1, is_up)) fire(sw, k, source, reason, "");
+    }
+}
