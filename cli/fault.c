@@ -25,6 +25,7 @@ const cli_command cli_command_fault = {
     .summary = "let a part of a robot fail while it runs, or mend it",
     .about = "The world command of the same name. PART=ok undoes any of them:\n"
              "  motor:JOINT=dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE (N m or N of friction)\n"
+             "  joint:JOINT=broken: what hangs on it falls; only reset and restore bring it back\n"
              "  encoder:JOINT=stuck, jump:ANGLE (rad, for good), drift:SPEED (rad/s)\n"
              "  imu=bias:AX,AY,AZ[,GX,GY,GZ] (m/s^2, rad/s), stuck\n"
              "  power=brownout[:SECONDS]: neither computer nor motors, then the computer starts\n"
@@ -37,6 +38,7 @@ const cli_command cli_command_fault = {
              "  understudy fault k10 motor:front_left_drive=blocked:5\n"
              "  understudy fault k10 encoder:front_left_drive=stuck\n"
              "  understudy fault k10 power=brownout:2\n"
-             "  understudy fault k10 motor:front_left_drive=ok\n",
+             "  understudy fault k10 motor:front_left_drive=ok\n"
+             "  understudy fault hexapod joint:front_left_femur=broken\n",
     .run = run,
 };

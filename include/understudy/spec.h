@@ -107,6 +107,7 @@ typedef struct us_joint_def {
     double armature;          // kg m^2 or kg, rotor inertia seen at the joint
     double friction;          // N m or N, dry
     double blockage;          // N m or N, dry friction that a fault adds; default 0
+    bool is_broken;           // a fault: nothing holds the child any more, which floats; the rest is what the joint was; default false
     bool has_limits;          // for joints with one coordinate
     double lower, upper;      // rad or m
     double effort, velocity;  // limits as written; 0: none given

@@ -321,6 +321,20 @@ static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
     return a != p->a ? (a < p->a ? -1 : 1) : b != p->b ? (b < p->b ? -1 : 1) : 0;
 }
 
+// What a broken joint held overlaps at its hinge, and does not collide before it was apart once.
+static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touch *t) {
+    const us_model *m = c->model;
+    int32_t at = usi_exclusion_find(m->loose, m->n_loose, m->geom[t->geom_a].body, m->geom[t->geom_b].body);
+    if (at < 0 || now->parted[at]) return false;
+    const int32_t n_point = c->n_point, n_counted = c->error_count;
+    if (!c->overlap[at]) find_points(c, now, NULL, t);
+    for (int32_t i = t->first; i < t->first + t->n; i++) c->overlap[at] |= c->point[i].gap < 0;
+    // More points than there is room for: they do overlap.
+    if (c->error_count > c->max_contact) c->overlap[at] = 1;
+    c->n_point = n_point, c->error_count = n_counted;
+    return true;
+}
+
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
     const us_model *m = c->model;
     find_frames(c, q, v);
@@ -329,6 +343,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     if (status) return status;
     c->n_touch = c->n_point = c->error_count = 0;
     c->is_pair_error = false;
+    for (int32_t i = 0; i < m->n_loose; i++) c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     for (int32_t i = 0; i < c->n_near; i++) {
         const usi_broad_pair *pair = &c->near[i];
@@ -339,6 +354,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
         usi_touch *t = &c->touch_now[c->n_touch];
         t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;
+        if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
         const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
         if (before) {
             us_pose X_AB = relative(A, B);

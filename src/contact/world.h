@@ -38,12 +38,13 @@ typedef struct usi_anchor {
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
-#define USI_CONTACT_STATE_FIELDS(X)                                             \
-    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                   \
-    X(int32_t, n_anchor, 1, "1", "contact points")                              \
-    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")         \
-    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers") \
-    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")
+#define USI_CONTACT_STATE_FIELDS(X)                                                          \
+    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                \
+    X(int32_t, n_anchor, 1, "1", "contact points")                                           \
+    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                      \
+    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")              \
+    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running") \
+    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")
 
 typedef struct usi_contact_state {
 #define CONTACT_STATE(type, name, count, unit, about) type *name;
@@ -152,7 +153,8 @@ typedef struct usi_push {
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
-    X(double, turn, n_pad, "rad", "displacement of the step")
+    X(double, turn, n_pad, "rad", "displacement of the step")                                            \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")
 
 typedef struct usi_contacts {
     const us_model *model;
@@ -199,7 +201,8 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
 void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 
-// Finds what touches at (q, v). US_ERR_LIMIT: more contact points than the state has room for (error_count says how many).
+// Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact points than the state has room for
+// (error_count says how many).
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v);
 // Groups touched trees; needs usi_collide. tree[t].island is -1 for trees that nothing touches.
 void usi_find_islands(usi_contacts *c);

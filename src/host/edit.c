@@ -45,6 +45,7 @@ static bool is_floating(const us_spec *spec, int32_t link) {
     for (int32_t n = 0; n <= spec->n_link; n++) {
         const us_joint_def *j = holder(spec, link);
         if (!j) return false;
+        if (j->is_broken) return true;
         if (j->parent == US_WORLD) return j->type == US_JOINT_FLOATING;
         link = j->parent;
     }
@@ -288,6 +289,49 @@ static us_status block_joint(us_spec *spec, const usi_command *c, us_error *err)
     return status;
 }
 
+// Of a link and all that joints hold on it.
+static double mass_of(const us_spec *spec, int32_t link) {
+    double mass = spec->link[link].inertia.mass;
+    for (int32_t i = 0; i < spec->n_joint; i++) {
+        if (spec->joint[i].parent == link && !spec->joint[i].is_broken) mass += mass_of(spec, spec->joint[i].child);
+    }
+    return mass;
+}
+
+us_status usi_break_find(const us_spec *spec, const usi_command *c, int32_t *out_joint, us_error *err) {
+    char remedy[384];
+    int32_t group = find_group(spec, c->name);
+    if (group < 0) {
+        usi_guess guess = usi_guess_start(c->name);
+        for (int32_t i = 0; i < spec->n_group; i++) usi_guess_offer(&guess, spec->group[i].name);
+        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a robot or object of the scene", guess.best);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no robot or object \"%.100s\"", c->name);
+    }
+    usi_guess guess = usi_guess_start(c->other);
+    size_t n = c->name[0] ? strlen(c->name) + 1 : 0;
+    for (int32_t i = 0; i < spec->n_joint; i++) {
+        const us_joint_def *j = &spec->joint[i];
+        if (j->group != group || strlen(j->name) <= n) continue;
+        usi_guess_offer(&guess, j->name + n);
+        if (strcmp(j->name + n, c->other) != 0) continue;
+        *out_joint = i;
+        if (j->type == US_JOINT_FLOATING)
+            return us_error_set(err, US_ERR_ARG, NULL, "name a joint that holds something", "\"%.100s\" floats: there is nothing to break", j->name);
+        if (mass_of(spec, j->child) > 0) return US_OK;
+        return us_error_set(err, US_ERR_MASS, NULL, "name a joint that holds something with mass",
+                            "what \"%.100s\" holds has no mass, and would not fall", j->name);
+    }
+    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name one of its joints; \"understudy info\" lists them", guess.best);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no joint \"%.100s\"", c->name, c->other);
+}
+
+static us_status break_joint(us_spec *spec, const usi_command *c, us_error *err) {
+    int32_t joint = -1;
+    us_status status = usi_break_find(spec, c, &joint, err);
+    if (!status) spec->joint[joint].is_broken = c->fault == USI_FAULT_BROKEN;
+    return status;
+}
+
 us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     switch (c->verb) {
     case USI_VERB_ADD: return add_object(spec, c, err);
@@ -295,7 +339,7 @@ us_status usi_spec_edit(us_spec *spec, const usi_command *c, us_error *err) {
     case USI_VERB_MOVE:
     case USI_VERB_RAISE:
     case USI_VERB_LOWER: return move_object(spec, c, err);
-    case USI_VERB_FAULT: return block_joint(spec, c, err);
+    case USI_VERB_FAULT: return c->part == USI_PART_JOINT ? break_joint(spec, c, err) : block_joint(spec, c, err);
     default:
         return us_error_set(err, US_ERR_ARG, NULL, "write add, remove, move, raise, lower or fault",
                             "the command does not change what the world is made of");

@@ -55,6 +55,8 @@ us_pose usi_new_place(us_pose X, const usi_command *command);
 // The robot that `fault` names, with joint and drive (-1: the part has none); and the blockage that the command wants there.
 us_status usi_fault_robot(const us_spec *spec, const usi_command *command, int32_t *out_group, int32_t *out_joint, int32_t *out_drive, us_error *err);
 double usi_fault_blockage(const us_spec *spec, const usi_command *command, int32_t drive);
+// The joint that `fault` breaks: any joint of a robot or object that does not float already.
+us_status usi_break_find(const us_spec *spec, const usi_command *command, int32_t *out_joint, us_error *err);
 // All the lines of usi_world.edits in turn.
 us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err);
 

@@ -161,13 +161,15 @@ static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err
         usi_guess guess = usi_guess_start(c->name);
         char remedy[384];
         for (int32_t i = 0; i < spec->n_joint; i++) {
-            if (us_joint_type_n_q(spec->joint[i].type) == 1) usi_guess_offer(&guess, spec->joint[i].name);
+            if (us_joint_type_n_q(spec->joint[i].type) == 1 && !spec->joint[i].is_broken) usi_guess_offer(&guess, spec->joint[i].name);
         }
         snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "write OBJECT/JOINT; \"understudy info\" lists the joints",
                  guess.best);
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", c->name);
     }
     const us_joint_def *j = &spec->joint[joint];
+    if (j->is_broken)
+        return us_error_set(err, US_ERR_ARG, NULL, "move what came off: move OBJECT/LINK X Y Z [R P Y]", "\"%.100s\" is broken", c->name);
     if (us_joint_type_n_q(j->type) != 1)
         return us_error_set(err, US_ERR_ARG, NULL,
                             j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object" : "name a joint with one coordinate",
@@ -214,6 +216,20 @@ static us_status set_fault(usi_stage *stage, const usi_command *c, const char *t
     return usi_proxy_set_fault(stage->proxy, stage->sim, c->name, &words, reply, cap, err);
 }
 
+// What is broken stays so: the parts lie somewhere, and nobody puts them together.
+static us_status break_joint(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+    int32_t joint = -1;
+    us_status status = usi_break_find(stage->world->spec, c, &joint, err);
+    if (status) return status;
+    bool is_broken = stage->world->spec->joint[joint].is_broken;
+    if (is_broken && c->fault == USI_FAULT_NONE)
+        return us_error_set(err, US_ERR_ARG, NULL, "go back to when it was whole: reset, or restore NAME",
+                            "\"%.100s\" is broken, and what is broken is not mended", stage->world->spec->joint[joint].name);
+    if (!is_broken && c->fault == USI_FAULT_BROKEN) status = edit(stage, c, text, err);
+    if (!status) snprintf(reply, cap, "%s: %s", stage->world->spec->joint[joint].name, c->fault == USI_FAULT_BROKEN ? "broken" : "ok");
+    return status;
+}
+
 us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context, us_error *err) {
     char text[USI_SCRIPT_TEXT], reply[USI_HOST_REPLY];
     us_status status = US_OK;
@@ -229,6 +245,7 @@ us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *te
     if (cap > 0) reply[0] = 0;
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
+    if (c->verb == USI_VERB_FAULT && c->part == USI_PART_JOINT) return break_joint(stage, c, text, reply, cap, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
     if (c->verb == USI_VERB_ADOPT) return usi_proxy_adopt(stage->proxy, stage->sim, c->name, &c->adopt, reply, cap, err);
     usi_target target = {-1, -1, -1, false};

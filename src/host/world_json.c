@@ -74,16 +74,18 @@ static void put_link(usi_json *json, const us_link_def *link) {
     usi_json_end(json, '}');
 }
 
+// A broken one is what it acts as: it floats.
 static void put_joint(usi_json *json, const us_joint_def *joint) {
+    us_joint_type type = joint->is_broken ? US_JOINT_FLOATING : joint->type;
     usi_json_begin(json, NULL, '{');
     usi_json_text(json, "name", joint->name);
     usi_json_integer(json, "group", joint->group);
-    usi_json_text(json, "type", us_joint_type_name(joint->type));
-    usi_json_integer(json, "parent", joint->parent);
+    usi_json_text(json, "type", us_joint_type_name(type));
+    usi_json_integer(json, "parent", joint->is_broken ? US_WORLD : joint->parent);
     usi_json_integer(json, "child", joint->child);
-    put_pose(json, joint->X_PF);
+    put_pose(json, joint->is_broken ? us_pose_identity() : joint->X_PF);
     usi_json_vector(json, "axis", joint->axis);
-    if (joint->has_limits) {
+    if (joint->has_limits && !joint->is_broken) {
         const double limits[2] = {joint->lower, joint->upper};
         usi_json_numbers(json, "limits", limits, 2);
     } else {
@@ -93,8 +95,9 @@ static void put_joint(usi_json *json, const us_joint_def *joint) {
     usi_json_number(json, "stiffness", joint->stiffness);
     usi_json_number(json, "friction", joint->friction);
     usi_json_number(json, "armature", joint->armature);
-    usi_json_integer(json, "n_q", us_joint_type_n_q(joint->type));
-    usi_json_integer(json, "n_v", us_joint_type_n_v(joint->type));
+    usi_json_integer(json, "n_q", us_joint_type_n_q(type));
+    usi_json_integer(json, "n_v", us_joint_type_n_v(type));
+    if (joint->is_broken) usi_json_bool(json, "broken", true);
     usi_json_end(json, '}');
 }
 

@@ -85,7 +85,7 @@ static bool has_stop(const us_joint_def *j) {
 static us_status fill_joints(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     for (int32_t k = 0; k < s->n_joint; k++) {
-        const us_joint_def *j = &s->joint[k];
+        const us_joint_def *j = &b->joint_def[k];
         const usi_joint *at = &m->joint[k];
         bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
         for (int32_t i = 0; i < at->n_q; i++) m->q_start[at->first_q + i] = j->q0[i];
@@ -124,10 +124,10 @@ static void fill_elements(const usi_build *b, us_model *m) {
     int32_t n_element = 0, n_stop = 0;
     for (int32_t i = 0; i < m->n_drive; i++) {
         const usi_drive *d = &m->drive[i];
-        m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
+        if (d->v >= 0) m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
     }
     for (int32_t k = 0; k < s->n_joint; k++) {
-        const us_joint_def *j = &s->joint[k];
+        const us_joint_def *j = &b->joint_def[k];
         const usi_joint *at = &m->joint[k];
         bool is_held = at->n_q == at->n_v && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
         double friction = j->friction + j->blockage;
@@ -143,11 +143,15 @@ static void fill_elements(const usi_build *b, us_model *m) {
     }
 }
 
+// A drive whose joint is broken has nothing to move.
+static bool is_idle(const us_spec *s, const us_drive_def *d) { return d->joint >= 0 && d->joint < s->n_joint && s->joint[d->joint].is_broken; }
+
 static void count_soft(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    m->n_soft = 0, m->n_element = s->n_drive, m->n_stop = 0;
+    m->n_soft = 0, m->n_element = 0, m->n_stop = 0;
+    for (int32_t i = 0; i < s->n_drive; i++) m->n_element += !is_idle(s, &s->drive[i]);
     for (int32_t k = 0; k < s->n_joint; k++) {
-        const us_joint_def *j = &s->joint[k];
+        const us_joint_def *j = &b->joint_def[k];
         int32_t n = us_joint_type_n_v(j->type);
         if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
         if (j->friction + j->blockage > 0) m->n_element += n;
@@ -162,9 +166,9 @@ static us_status fill_drives(usi_build *b, us_model *m) {
         usi_drive *out = &m->drive[i];
         if (d->joint < 0 || d->joint >= s->n_joint)
             return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "drive", d->name, "name a joint that exists", "its joint does not exist");
-        const usi_joint *j = &m->joint[d->joint];
-        bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
-        if (d->coordinate < 0 || d->coordinate >= j->n_v || is_ball) {
+        const us_joint_type type = s->joint[d->joint].type;
+        bool is_ball = type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING;
+        if (d->coordinate < 0 || d->coordinate >= us_joint_type_n_v(type) || is_ball) {
             return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name,
                                   "drive a coordinate of a revolute, continuous, prismatic, helical, cylindrical, universal or planar joint",
                                   "its joint has no such coordinate");
@@ -178,7 +182,9 @@ static us_status fill_drives(usi_build *b, us_model *m) {
         out->kp = d->kp, out->kd = d->kd;
         out->limit = d->limit > 0 ? d->limit : effort > 0 ? effort : INFINITY;
         out->position = d->position, out->velocity = d->velocity, out->torque = d->torque;
-        out->joint = d->joint, out->v = j->first_v + d->coordinate, out->q = j->first_q + d->coordinate;
+        const usi_joint *j = &m->joint[d->joint];
+        out->joint = d->joint, out->v = out->q = -1;
+        if (!is_idle(s, d)) out->v = j->first_v + d->coordinate, out->q = j->first_q + d->coordinate;
     }
     return US_OK;
 }
@@ -188,7 +194,8 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
     int32_t row = 0;
     for (int32_t i = 0; i < s->n_coupling; i++) {
         const us_coupling_def *c = &s->coupling[i];
-        usi_coupling *out = &m->coupling[i];
+        if (!usi_build_couples(b, c)) continue;
+        usi_coupling *out = &m->coupling[row];
         out->n_term = c->n_term, out->offset = c->offset, out->row = row++;
         if (c->n_term < 1)
             return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "give it at least one term", "it has no terms");
@@ -244,8 +251,14 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
     return US_OK;
 }
 
-static int32_t count_rows(const us_spec *s) {
-    int32_t n = s->n_coupling;
+static int32_t count_couplings(const usi_build *b) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < b->spec->n_coupling; i++) n += usi_build_couples(b, &b->spec->coupling[i]);
+    return n;
+}
+
+static int32_t count_rows(const us_spec *s, int32_t n_coupling) {
+    int32_t n = n_coupling;
     for (int32_t i = 0; i < s->n_loop; i++) n += s->loop[i].type == US_LOOP_POINT ? 3 : s->loop[i].type == US_LOOP_HINGE ? 5 : 6;
     return n;
 }
@@ -262,7 +275,7 @@ static void fill_trees(const usi_build *b, us_model *m) {
         usi_tree *t = &m->tree[k];
         bool is_free = m->node[t->first].kind == USI_NODE_FREE;
         for (int32_t i = t->first; is_free && i < t->first + 6; i++)
-            is_free = m->damping[i] == 0 && m->armature[i] == 0 && b->spec->joint[m->node[i].joint].friction == 0;
+            is_free = m->damping[i] == 0 && m->armature[i] == 0 && b->joint_def[m->node[i].joint].friction == 0;
         t->is_free_tree = is_free;
         t->is_free_body = is_free && t->end - t->first == 6;
     }
@@ -325,7 +338,7 @@ static us_status fill(usi_build *b, us_model *m) {
     m->gravity = s->world.gravity, m->step = s->world.step, m->tolerance = s->world.tolerance, m->integrator = s->world.integrator,
     m->seed = s->world.seed;
     m->n_node = b->n_node, m->n_q = b->n_q, m->n_tree = b->n_tree, m->n_body = s->n_link, m->n_joint = s->n_joint, m->n_drive = s->n_drive;
-    m->n_coupling = s->n_coupling, m->n_loop = s->n_loop, m->n_row = count_rows(s);
+    m->n_coupling = count_couplings(b), m->n_loop = s->n_loop, m->n_row = count_rows(s, m->n_coupling);
     count_soft(b, m);
     m->n_pad = (m->n_node + 3) / 4 * 4, m->n_q_pad = (m->n_q + 3) / 4 * 4;
     m->is_flat = m->n_q == m->n_node;
@@ -339,6 +352,7 @@ static us_status fill(usi_build *b, us_model *m) {
     if (m->n_body) memcpy(m->body, b->body, (size_t)m->n_body * sizeof *m->body);
     if (m->n_joint) memcpy(m->joint, b->joint, (size_t)m->n_joint * sizeof *m->joint);
     if (m->n_exclusion) memcpy(m->exclusion, b->exclusion, (size_t)m->n_exclusion * sizeof *m->exclusion);
+    if (m->n_loose) memcpy(m->loose, b->loose, (size_t)m->n_loose * sizeof *m->loose);
     for (int32_t i = 0; i < m->n_node; i++) m->total_mass += b->inertia[i].mass;
     fill_paths(m);
     fill_names(s, m);
@@ -364,6 +378,7 @@ us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_mode
     usi_arena_init(&b.arena, &a);
     us_model *m = NULL;
     us_status status = usi_build_check(&b);
+    if (!status) status = usi_build_break(&b);
     if (!status) status = usi_build_sort(&b);
     if (!status) status = usi_build_nodes(&b);
     if (!status) status = usi_build_measure(&b);

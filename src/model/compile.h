@@ -10,8 +10,10 @@ typedef struct usi_build {
     us_spec *spec;
     us_error *err;
     usi_arena arena;
-    usi_node *node;       // n_node
-    us_inertia *inertia;  // per node, in node axes
+    const us_joint_def *joint_def;  // as they act: those of the spec, but what is broken floats
+    int32_t *piece;                 // per joint: the broken one that it hangs on, or is; -1: none. NULL: nothing is broken
+    usi_node *node;                 // n_node
+    us_inertia *inertia;            // per node, in node axes
     int32_t n_node, n_q, n_tree;
     int32_t *joint_of_link;       // the joint above each link
     int32_t *first_child, *next;  // joints below a link (index link + 1, 0 is the world), and the next sibling
@@ -19,7 +21,7 @@ typedef struct usi_build {
     usi_body *body;
     usi_joint *joint;
     double *axis_inertia;  // per node, at the start state
-    usi_exclusion *exclusion;
+    usi_exclusion *exclusion, *loose;
 } usi_build;
 
 // An error at an element of the spec: what ("joint"), its name, file and line.
@@ -38,7 +40,13 @@ us_status usi_build_check(usi_build *b);
 us_status usi_build_sort(usi_build *b);
 us_status usi_build_nodes(usi_build *b);
 us_status usi_build_measure(usi_build *b);
-// shapes.c: m->geom, and b->exclusion with m->n_exclusion. Needs bodies, joints and materials.
+// Poses of the nodes at the start state.
+void usi_build_place(const usi_build *b, us_pose *out_X_WN);
+// broken.c: joint_def and piece. Cost: where something is broken, a second tree.
+us_status usi_build_break(usi_build *b);
+// Whether a coupling is left: nothing that it couples is broken, or has gone without the rest.
+bool usi_build_couples(const usi_build *b, const us_coupling_def *c);
+// shapes.c: m->geom, and b->exclusion and b->loose with their numbers in m. Needs bodies, joints and materials.
 us_status usi_build_shapes(usi_build *b, us_model *m);
 uint64_t usi_shapes_hash(const us_model *m, uint64_t seed);
 // materials.c: materials, rows and models of the interaction table before the arrays are laid out; then the table itself.

@@ -66,13 +66,13 @@ typedef struct usi_joint {
     us_pose X_PF;
     int32_t type, parent, child;  // us_joint_type, bodies
     int32_t first_q, n_q, first_v, n_v;
-    int32_t reserved;  // no padding: the model is hashed byte by byte
+    int32_t is_broken;  // it floats because it broke
 } usi_joint;
 
 typedef struct usi_drive {
     double kp, kd, limit;               // limit: infinite when none
     double position, velocity, torque;  // start values
-    int32_t joint, v, q, reserved;
+    int32_t joint, v, q, reserved;      // v, q: -1 when the joint is broken
 } usi_drive;
 
 // A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v), low, high).
@@ -168,6 +168,7 @@ typedef struct usi_exclusion {
     X(usi_loop, loop, n_loop, "", "loop closures")                                                      \
     X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                 \
     X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                   \
+    X(usi_exclusion, loose, n_loose, "", "those that a broken joint held: they collide once apart")     \
     X(int32_t, material_name, n_material, "", "where the name begins in names")                         \
     X(int32_t, body_name, n_body, "", "where the name begins in names")                                 \
     X(int32_t, joint_name, n_joint, "", "where the name begins in names")                               \
@@ -191,7 +192,7 @@ struct us_model {
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves
     usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
-    int32_t n_geom, n_material, n_exclusion;
+    int32_t n_geom, n_material, n_exclusion, n_loose;
     int32_t max_contact;                // contact points that the state has room for
     int32_t solver;                     // usi_solver
     usi_assets assets;                  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
@@ -208,6 +209,9 @@ struct us_model {
 us_pose usi_node_motion(const usi_node *n, const double *q);
 // The frame at q = 0 in the parent node.
 us_pose usi_node_rest(const usi_node *n);
+
+// Where two bodies stand in a sorted list of exclusions; -1: they are not in it.
+int32_t usi_exclusion_find(const usi_exclusion *pairs, int32_t n, int32_t a, int32_t b);
 
 // Whether two of the model's shapes may ever touch: each in the other's mask, not on the same node, not both at rest, not excluded.
 // Cost: a search among the exclusions.

@@ -21,16 +21,16 @@ us_status usi_build_sort(usi_build *b) {
     if (!b->joint_of_link || !b->first_child || !b->next || !b->order || !stack) return usi_build_out_of_memory(b);
     for (int32_t i = 0; i <= n_link; i++) b->joint_of_link[i] = b->first_child[i] = -1;
     for (int32_t i = n_joint - 1; i >= 0; i--) {
-        const us_joint_def *j = &s->joint[i];
+        const us_joint_def *j = &b->joint_def[i];
         b->next[i] = b->first_child[j->parent + 1];
         b->first_child[j->parent + 1] = i;
     }
     for (int32_t i = 0; i < n_joint; i++) {
-        const us_joint_def *j = &s->joint[i];
+        const us_joint_def *j = &b->joint_def[i];
         if (b->joint_of_link[j->child] >= 0) {
             char message[300];
             snprintf(message, sizeof message, "link \"%.80s\" already hangs on joint \"%.80s\"", s->link[j->child].name,
-                     s->joint[b->joint_of_link[j->child]].name);
+                     b->joint_def[b->joint_of_link[j->child]].name);
             return USI_FAIL_JOINT(b, US_ERR_TREE, j, "let each link have one joint above it, and close loops with <loop>", message);
         }
         b->joint_of_link[j->child] = i;
@@ -46,7 +46,7 @@ us_status usi_build_sort(usi_build *b) {
     while (n_stack > 0) {
         int32_t i = stack[--n_stack], first = n_stack;
         b->order[n_order++] = i;
-        for (int32_t c = b->first_child[s->joint[i].child + 1]; c >= 0; c = b->next[c]) stack[n_stack++] = c;
+        for (int32_t c = b->first_child[b->joint_def[i].child + 1]; c >= 0; c = b->next[c]) stack[n_stack++] = c;
         for (int32_t k = n_stack - 1; first < k; first++, k--) {
             int32_t t = stack[first];
             stack[first] = stack[k];
@@ -67,7 +67,7 @@ us_status usi_build_sort(usi_build *b) {
             for (int32_t k = 0; k < n_order && !reached; k++) reached = stack[k] == i;
             if (!reached) break;
         }
-        return USI_FAIL_JOINT(b, US_ERR_TREE, &s->joint[i], "let the joints form a tree from the world outwards, and close loops with <loop>",
+        return USI_FAIL_JOINT(b, US_ERR_TREE, &b->joint_def[i], "let the joints form a tree from the world outwards, and close loops with <loop>",
                               "its links form a cycle that is not joined to the world");
     }
     return US_OK;
@@ -195,7 +195,7 @@ static us_inertia join_inertia(us_inertia a, us_inertia b) {
 us_status usi_build_nodes(usi_build *b) {
     const us_spec *s = b->spec;
     int64_t most = 0;
-    for (int32_t i = 0; i < s->n_joint; i++) most += us_joint_type_n_v(s->joint[i].type);
+    for (int32_t i = 0; i < s->n_joint; i++) most += us_joint_type_n_v(b->joint_def[i].type);
     if (most > 10000000) return us_error_set(b->err, US_ERR_LIMIT, NULL, "split the world", "more than ten million degrees of freedom");
     size_t n = (size_t)most + 1;
     b->node = usi_arena_alloc(&b->arena, n * sizeof *b->node, 32);
@@ -208,13 +208,21 @@ us_status usi_build_nodes(usi_build *b) {
     memset(b->joint, 0, ((size_t)s->n_joint + 1) * sizeof *b->joint);
     for (int32_t k = 0; k < s->n_joint; k++) {
         int32_t index = b->order[k];
-        const us_joint_def *j = &s->joint[index];
+        const us_joint_def *j = &b->joint_def[index];
         int32_t parent = j->parent < 0 ? -1 : b->body[j->parent].node;
         us_pose X_PF = j->X_PF;
         X_PF.q = us_quat_normalize(X_PF.q);
         us_pose X_NF = j->parent < 0 ? X_PF : us_pose_mul(b->body[j->parent].X_NB, X_PF);
         usi_joint *out = &b->joint[index];
-        *out = (usi_joint){X_PF, (int32_t)j->type, j->parent, j->child, b->n_q, us_joint_type_n_q(j->type), b->n_node, us_joint_type_n_v(j->type), 0};
+        *out = (usi_joint){X_PF,
+                           (int32_t)j->type,
+                           j->parent,
+                           j->child,
+                           b->n_q,
+                           us_joint_type_n_q(j->type),
+                           b->n_node,
+                           us_joint_type_n_v(j->type),
+                           s->joint[index].is_broken};
         usi_body *body = &b->body[j->child];
         body->joint = index;
         body->inertia = s->link[j->child].inertia;
@@ -249,23 +257,25 @@ us_status usi_build_nodes(usi_build *b) {
     return US_OK;
 }
 
+void usi_build_place(const usi_build *b, us_pose *out_X_WN) {
+    for (int32_t i = 0; i < b->n_node; i++) {
+        const usi_node *d = &b->node[i];
+        us_pose X = usi_node_rest(d);
+        if (d->parent >= 0) X = us_pose_mul(out_X_WN[d->parent], X);
+        const double *q = d->kind == USI_NODE_NEXT ? NULL : &b->joint_def[d->joint].q0[d->q - b->joint[d->joint].first_q];
+        out_X_WN[i] = us_pose_mul(X, usi_node_motion(d, q));
+        out_X_WN[i].q = us_quat_normalize(out_X_WN[i].q);
+    }
+}
+
 // Inertia about each node's axis of everything beyond it, at the start state: used to damp joint limits, and to find
 // joints that nothing with mass hangs on.
 us_status usi_build_measure(usi_build *b) {
-    const us_spec *s = b->spec;
     us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, 8);
     us_inertia *composite = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *composite, 8);
     if (!X_WN || !composite) return usi_build_out_of_memory(b);
-    for (int32_t i = 0; i < b->n_node; i++) {
-        const usi_node *d = &b->node[i];
-        const us_joint_def *j = &s->joint[d->joint];
-        us_pose X = usi_node_rest(d);
-        if (d->parent >= 0) X = us_pose_mul(X_WN[d->parent], X);
-        const double *q = d->kind == USI_NODE_NEXT ? NULL : &j->q0[d->q - b->joint[d->joint].first_q];
-        X_WN[i] = us_pose_mul(X, usi_node_motion(d, q));
-        X_WN[i].q = us_quat_normalize(X_WN[i].q);
-        composite[i] = move_inertia(b->inertia[i], X_WN[i]);
-    }
+    usi_build_place(b, X_WN);
+    for (int32_t i = 0; i < b->n_node; i++) composite[i] = move_inertia(b->inertia[i], X_WN[i]);
     for (int32_t i = b->n_node - 1; i >= 0; i--) {
         const usi_node *d = &b->node[i];
         int32_t k = i - b->joint[d->joint].first_v;  // which axis of the joint

@@ -2,7 +2,8 @@
 //
 // Links that are joined by fixed joints are one rigid cluster, also where it stands on the world. The clusters on both sides of a
 // joint or a loop never collide with each other, for their shapes usually overlap at the hinge. A joint on the world itself takes
-// nothing out: whatever floats must be able to stand on the ground.
+// nothing out: whatever floats must be able to stand on the ground. Of a joint that is broken the two sides overlap at first, and collide as soon
+// as they were apart once: such pairs are told apart as loose, and the state knows which were.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,7 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
 typedef struct exclusions {
     usi_exclusion *pair;
     int32_t n, cap;
+    int32_t *cluster;       // of each link
     int32_t *first, *next;  // of each cluster the bodies that have shapes
 } exclusions;
 
@@ -205,10 +207,26 @@ static int compare_exclusions(const void *a, const void *b) {
     return x->b < y->b ? -1 : x->b > y->b;
 }
 
-static us_status find_exclusions(usi_build *b, const us_model *m, exclusions *e) {
+int32_t usi_exclusion_find(const usi_exclusion *pairs, int32_t n, int32_t a, int32_t b) {
+    usi_exclusion wanted = {a < b ? a : b, a < b ? b : a};
+    int32_t low = 0, high = n;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int order = compare_exclusions(&pairs[middle], &wanted);
+        if (order == 0) return middle;
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return -1;
+}
+
+static us_status find_clusters(usi_build *b, const us_model *m, exclusions *e) {
     const us_spec *s = b->spec;
     size_t bytes = ((size_t)s->n_link + 1) * sizeof(int32_t);
-    int32_t *cluster = usi_arena_alloc(&b->arena, bytes, 4);
+    int32_t *cluster = e->cluster = usi_arena_alloc(&b->arena, bytes, 4);
     bool *has_shape = usi_arena_alloc(&b->arena, (size_t)s->n_link + 1, 1);
     e->first = usi_arena_alloc(&b->arena, bytes, 4);
     e->next = usi_arena_alloc(&b->arena, bytes, 4);
@@ -218,7 +236,7 @@ static us_status find_exclusions(usi_build *b, const us_model *m, exclusions *e)
         if (m->geom[i].body >= 0) has_shape[m->geom[i].body] = true;
     }
     for (int32_t i = 0; i < s->n_joint; i++) {  // parents come before children in this order
-        const us_joint_def *j = &s->joint[b->order[i]];
+        const us_joint_def *j = &b->joint_def[b->order[i]];
         cluster[j->child] = j->type == US_JOINT_FIXED && j->parent >= 0 ? cluster[j->parent] : j->child;
     }
     for (int32_t i = s->n_link - 1; i >= 0; i--) {
@@ -226,11 +244,24 @@ static us_status find_exclusions(usi_build *b, const us_model *m, exclusions *e)
         e->next[i] = e->first[cluster[i]];
         e->first[cluster[i]] = i;
     }
+    return US_OK;
+}
+
+// Across joints as they were written: those that hold, or those that are broken.
+static us_status exclude_joints(usi_build *b, exclusions *e, bool is_broken) {
+    const us_spec *s = b->spec;
     us_status status = US_OK;
     for (int32_t i = 0; i < s->n_joint && !status; i++) {
         const us_joint_def *j = &s->joint[i];
-        if (j->parent >= 0) status = exclude_clusters(b, e, cluster[j->parent], cluster[j->child]);
+        if (j->parent >= 0 && j->is_broken == is_broken) status = exclude_clusters(b, e, e->cluster[j->parent], e->cluster[j->child]);
     }
+    return status;
+}
+
+static us_status find_exclusions(usi_build *b, exclusions *e) {
+    const us_spec *s = b->spec;
+    const int32_t *cluster = e->cluster;
+    us_status status = exclude_joints(b, e, false);
     for (int32_t i = 0; i < s->n_loop && !status; i++) {
         const us_loop_def *l = &s->loop[i];
         bool is_pair = l->link_a >= 0 && l->link_a < s->n_link && l->link_b >= 0 && l->link_b < s->n_link;
@@ -249,17 +280,20 @@ static us_status find_exclusions(usi_build *b, const us_model *m, exclusions *e)
     return status;
 }
 
-static us_status keep_exclusions(usi_build *b, us_model *m, exclusions *e) {
+// Sorted, each once, without those that `not` has.
+static us_status keep_exclusions(usi_build *b, exclusions *e, const usi_exclusion * not, int32_t n_not, usi_exclusion **out, int32_t *out_n) {
     if (e->n == 0) return US_OK;
     qsort(e->pair, (size_t)e->n, sizeof *e->pair, compare_exclusions);
-    int32_t n = 1;
-    for (int32_t i = 1; i < e->n; i++) {
-        if (compare_exclusions(&e->pair[i], &e->pair[n - 1]) != 0) e->pair[n++] = e->pair[i];
+    int32_t n = 0;
+    for (int32_t i = 0; i < e->n; i++) {
+        if (n > 0 && compare_exclusions(&e->pair[i], &e->pair[n - 1]) == 0) continue;
+        if (usi_exclusion_find(not, n_not, e->pair[i].a, e->pair[i].b) < 0) e->pair[n++] = e->pair[i];
     }
-    b->exclusion = usi_arena_alloc(&b->arena, (size_t)n * sizeof *b->exclusion, _Alignof(usi_exclusion));
-    if (!b->exclusion) return usi_build_out_of_memory(b);
-    memcpy(b->exclusion, e->pair, (size_t)n * sizeof *b->exclusion);
-    m->n_exclusion = n;
+    *out = usi_arena_alloc(&b->arena, ((size_t)n + 1) * sizeof **out, _Alignof(usi_exclusion));
+    if (!*out) return usi_build_out_of_memory(b);
+    memcpy(*out, e->pair, (size_t)n * sizeof **out);
+    *out_n = n;
+    e->n = 0;
     return US_OK;
 }
 
@@ -269,8 +303,11 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
     if (status) return status;
     exclusions e = {0};
-    status = find_exclusions(b, m, &e);
-    if (!status) status = keep_exclusions(b, m, &e);
+    status = find_clusters(b, m, &e);
+    if (!status) status = find_exclusions(b, &e);
+    if (!status) status = keep_exclusions(b, &e, NULL, 0, &b->exclusion, &m->n_exclusion);
+    if (!status) status = exclude_joints(b, &e, true);
+    if (!status) status = keep_exclusions(b, &e, b->exclusion, m->n_exclusion, &b->loose, &m->n_loose);
     usi_release(&b->arena.allocator, e.pair, (size_t)e.cap * sizeof *e.pair, _Alignof(max_align_t));
     if (status) return status;
     int64_t room = LEAST_CONTACTS;
@@ -288,19 +325,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
 bool usi_model_may_collide(const us_model *m, int32_t geom_a, int32_t geom_b) {
     const usi_geom *a = &m->geom[geom_a], *b = &m->geom[geom_b];
     if (a->node == b->node || !(a->group & b->mask) || !(b->group & a->mask)) return false;
-    usi_exclusion wanted = {a->body < b->body ? a->body : b->body, a->body < b->body ? b->body : a->body};
-    int32_t low = 0, high = m->n_exclusion;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        int order = compare_exclusions(&m->exclusion[middle], &wanted);
-        if (order == 0) return false;
-        if (order < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return true;
+    return usi_exclusion_find(m->exclusion, m->n_exclusion, a->body, b->body) < 0;
 }
 
 uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {

@@ -264,7 +264,10 @@ static void run_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s
 static double power_of(const usi_robot *r, const us_sim *sim) {
     const double *v = us_sim_view_v(sim), *torque = us_sim_view_torque(sim);
     double power = r->network->battery_idle;
-    for (int32_t k = 0; k < r->n_drive; k++) power += fmax(0, torque[r->drive[k].index] * v[r->joint[r->drive[k].joint].v]);
+    for (int32_t k = 0; k < r->n_drive; k++) {
+        const usi_robot_joint *j = &r->joint[r->drive[k].joint];
+        if (!j->is_lost) power += fmax(0, torque[r->drive[k].index] * v[j->v]);
+    }
     return power;
 }
 
@@ -309,8 +312,10 @@ static void power_drives(const usi_robot *r, const us_sim *sim, usi_robot_state 
     bool is_off = (n->battery_capacity > 0 && s->energy >= n->battery_capacity) || !usi_has_power(s) || (n->lets_go && !usi_is_up(s));
     usi_drive_state *d = usi_drives_of(r, s);
     for (int32_t k = 0; k < r->n_drive; k++) {
-        d[k].v_before = usi_read_v(r, sim, s, r->drive[k].joint);
-        view->drive_share[r->drive[k].index] = d[k].is_off || is_off ? 0 : 1 - d[k].lost;
+        int32_t joint = r->drive[k].joint;
+        d[k].v_before = usi_read_v(r, sim, s, joint);
+        // What is behind a break gets no current.
+        view->drive_share[r->drive[k].index] = d[k].is_off || is_off || r->joint[joint].is_lost ? 0 : 1 - d[k].lost;
     }
 }
 

@@ -223,9 +223,11 @@ static void tell_drives(const teller *t) {
     char what[300], said[300];
     for (int32_t k = 0; k < r->n_drive; k++) {
         int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
-        double blockage = us_spec_view_joint(r->proxy->spec, joint)->blockage;
+        const us_joint_def *def = us_spec_view_joint(r->proxy->spec, joint);
+        double blockage = def->blockage;
         const char *name = r->joint[r->drive[k].joint].name;
-        if (d[k].lost == 0 && blockage == 0) continue;
+        // Beside a break nothing else matters.
+        if ((d[k].lost == 0 && blockage == 0) || def->is_broken) continue;
         if (blockage > 0) {
             snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
             snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
@@ -236,6 +238,19 @@ static void tell_drives(const teller *t) {
             snprintf(what, sizeof what, "motor:%.200s=weak:%.4g", name, 1 - d[k].lost);
             snprintf(said, sizeof said, "%.100s weak, %.4g of its strength", name, 1 - d[k].lost);
         }
+        t->each(t->context, what, said);
+    }
+}
+
+static void tell_broken(const teller *t) {
+    const us_spec *spec = t->r->proxy->spec;
+    size_t length = t->r->name[0] ? strlen(t->r->name) + 1 : 0;
+    char what[300], said[300];
+    for (int32_t i = 0; i < us_spec_get_counts(spec).n_joint; i++) {
+        const us_joint_def *j = us_spec_view_joint(spec, i);
+        if (!j->is_broken || j->group != t->r->network->group) continue;
+        snprintf(what, sizeof what, "joint:%.200s=broken", j->name + length);
+        snprintf(said, sizeof said, "%.200s broken", j->name + length);
         t->each(t->context, what, said);
     }
 }
@@ -312,6 +327,7 @@ static void tell_rest(const teller *t) {
 static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_function *each, void *context) {
     const teller t = {each, context, r, s};
     tell_drives(&t);
+    tell_broken(&t);
     tell_encoders(&t);
     tell_imu(&t);
     tell_rest(&t);

@@ -200,6 +200,15 @@ static void tell_truth(pen *w) {
     send_topic(w, US_TOPIC_TRUTH, usi_type_odometry, &m);
 }
 
+// The firmware does not know that something has come off: a frame behind a break is where the last reading of its encoder has it. A joint without an
+// encoder is known by its drawing alone.
+static us_pose as_remembered(const pen *w, const usi_robot_frame *f) {
+    if (f->joint < 0) return f->X_PF;
+    double q = usi_read_q(w->r, w->sim, w->s, f->joint), half = 0.5 * f->turn * q;
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z}, us_vec3_scale(f->way * q, f->axis)};
+    return us_pose_mul(f->X_PF, X);
+}
+
 // Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the reading is off.
 static us_pose as_read(const pen *w, const usi_robot_frame *f, us_pose X_PC) {
     double off = usi_read_q(w->r, w->sim, w->s, f->joint) - us_sim_view_q(w->sim)[w->r->joint[f->joint].q];
@@ -229,7 +238,11 @@ static void tell_frames(pen *w, bool is_fixed) {
         const usi_robot_frame *f = &r->frame[i];
         if (f->is_fixed != is_fixed) continue;
         us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)), us_sim_get_pose(w->sim, f->child_body));
-        if (f->joint >= 0) X_PC = as_read(w, f, X_PC);
+        if (f->is_lost) {
+            X_PC = as_remembered(w, f);
+        } else if (f->joint >= 0) {
+            X_PC = as_read(w, f, X_PC);
+        }
         m.transforms._buffer[k++] = transform_of(w, f->parent, f->child, X_PC);
     }
     send_topic(w, is_fixed ? US_TOPIC_TF_STATIC : US_TOPIC_TF, usi_type_tf_message, &m);

@@ -3,11 +3,14 @@
 // What a robot's firmware remembers lies in the sim's state and is carried over as it is. So the robot must be the same: each joint and drive in the
 // same order, the same network interface, the same layout of its memory. What it knows by index of the model is found again beside the old, and takes
 // its place at the end, when nothing can fail any more. What threads of the network look at is not touched.
+//
+// A broken joint is still one of the robot's: its firmware does not know, and goes on with the last readings of the encoders behind the break.
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "proxy/robot.h"
+#include "sim/sim.h"
 
 // ---------------------------------------------------------------- the same robot
 
@@ -73,8 +76,7 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {
-    if (a->n_joint != b->n_joint || a->n_drive != b->n_drive || (a->root.i < 0) != (b->root.i < 0) || (a->floating.i < 0) != (b->floating.i < 0))
-        return false;
+    if (a->n_joint != b->n_joint || a->n_drive != b->n_drive || (a->root.i < 0) != (b->root.i < 0)) return false;
     for (int32_t i = 0; i < a->n_joint; i++) {
         if (strcmp(a->joint[i].name, b->joint[i].name) != 0 || a->joint[i].drive != b->joint[i].drive) return false;
     }
@@ -128,6 +130,32 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
 
 // ---------------------------------------------------------------- going on
 
+// What the encoders say now, robot by robot; NULL without memory.
+static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
+    size_t n = 0;
+    for (int32_t i = 0; i < p->n_robot; i++) n += (size_t)p->robot[i].n_joint;
+    double *out = usi_arena_alloc(&fresh->arena, (n + 1) * sizeof *out, _Alignof(double));
+    double *to = out;
+    for (int32_t i = 0; i < p->n_robot && out; i++) {
+        const usi_robot *r = &p->robot[i];
+        const usi_robot_state *s = usi_view_state(r, sim);
+        for (int32_t k = 0; k < r->n_joint; k++) *to++ = s ? usi_read_q(r, sim, s, k) : 0;
+    }
+    return out;
+}
+
+// Those that are lost from now on stay at what they said last.
+static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, const double *read) {
+    char *state = usi_sim_part(sim, 0);
+    for (int32_t i = 0; i < p->n_robot && state; i++) {
+        const usi_robot *was = &p->robot[i], *r = &fresh->robot[i];
+        usi_encoder_state *e = usi_encoders_of(r, (usi_robot_state *)(void *)(state + r->state_at));
+        for (int32_t k = 0; k < r->n_joint; k++, read++) {
+            if (r->joint[k].is_lost && !was->joint[k].is_lost) e[k].held = *read;
+        }
+    }
+}
+
 us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const us_model *model, us_error *err) {
     if (!p || !sim || !spec || !model || us_sim_view_model(sim) != p->model)
         return us_error_set(err, US_ERR_ARG, NULL, "pass the proxy, its own sim, a spec and the model compiled from it",
@@ -142,8 +170,11 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const 
     usi_arena_init(&fresh.bound, &p->allocator);
     us_status status = usi_robots_make(&fresh, err);
     if (!status) status = check(p, &fresh, err);
+    const double *read = status ? NULL : read_all(p, &fresh, sim);
+    if (!status && !read) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = us_sim_replace(sim, model, err);
     if (!status) {
+        if (read) hold_lost(p, &fresh, sim, read);
         for (int32_t i = 0; i < p->n_robot; i++) {
             if (has_moved_frames(&p->robot[i], &fresh.robot[i])) p->owes_all = true;
             memcpy(&p->robot[i], &fresh.robot[i], offsetof(usi_robot, proxy));

@@ -63,7 +63,7 @@ static bool has_one_coordinate(us_joint_type type) { return us_joint_type_n_v(ty
 // not.
 static double position_rate(double step) { return fmin(10, 0.2 / step); }
 
-static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
+static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const bool *is_off) {
     us_spec_counts n = us_spec_get_counts(p->spec);
     r->joint = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
     r->drive = usi_arena_alloc(&p->bound, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
@@ -74,7 +74,7 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
         us_joint_info info = us_model_get_joint(p->model, (us_joint){i});
         if (j->parent == US_WORLD && r->root.i < 0) {
             r->root = info.child;
-            if (j->type == US_JOINT_FLOATING) r->floating.i = i, r->base_q = info.first_q, r->base_v = info.first_v;
+            if (info.type == US_JOINT_FLOATING) r->floating.i = i, r->base_q = info.first_q, r->base_v = info.first_v;
         }
         if (!has_one_coordinate(j->type)) continue;
         usi_robot_joint *out = &r->joint[r->n_joint++];
@@ -84,7 +84,8 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
                                  .drive = -1,
                                  .lower = -INFINITY,
                                  .upper = INFINITY,
-                                 .most_speed = j->velocity};
+                                 .most_speed = j->velocity,
+                                 .is_lost = is_off[j->child]};
         if (j->has_limits && j->type != US_JOINT_CONTINUOUS) out->lower = j->lower, out->upper = j->upper;
         for (int32_t k = 0; k < n.n_drive; k++) {
             const us_drive_def *d = us_spec_view_drive(p->spec, k);
@@ -109,7 +110,7 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group) {
 
 // ---------------------------------------------------------------- frames
 
-static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
+static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group, const bool *is_off) {
     us_spec_counts n = us_spec_get_counts(p->spec);
     r->frame = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
     if (!r->frame) return US_ERR_MEMORY;
@@ -124,6 +125,7 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group) {
         f->child = join(p, prefix, without_group(us_spec_view_link(p->spec, j->child)->name, r->name));
         f->X_PF = j->X_PF;
         f->is_fixed = j->type == US_JOINT_FIXED;
+        f->is_lost = is_off[j->child];
         f->joint = -1;
         const char *own = without_group(j->name, r->name);
         for (int32_t k = 0; k < r->n_joint && has_one_coordinate(j->type); k++) {
@@ -304,6 +306,24 @@ static us_status zero_poses(us_proxy *p, us_pose **out) {
     return US_OK;
 }
 
+// Links that have come off: those of broken joints, and all that hangs on them. A robot that has broken off its mount has all its links.
+static us_status find_off(us_proxy *p, bool **out) {
+    us_spec_counts n = us_spec_get_counts(p->spec);
+    bool *is_off = usi_arena_alloc(&p->bound, (size_t)n.n_link + 1, 1);
+    if (!is_off) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < n.n_link; i++) is_off[i] = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int32_t i = 0; i < n.n_joint; i++) {
+            const us_joint_def *j = us_spec_view_joint(p->spec, i);
+            if (j->parent == US_WORLD || is_off[j->child] || !(j->is_broken || is_off[j->parent])) continue;
+            is_off[j->child] = changed = true;
+        }
+    }
+    *out = is_off;
+    return US_OK;
+}
+
 // ---------------------------------------------------------------- state
 
 static size_t align_up(size_t n) { return (n + 63) / 64 * 64; }
@@ -337,14 +357,14 @@ void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) 
 
 // ---------------------------------------------------------------- all
 
-static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, us_error *err) {
+static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, const bool *is_off, us_error *err) {
     r->proxy = p;
     r->index = (int32_t)(r - p->robot);
     r->name = us_spec_view_group(p->spec, group)->name;
     r->network = us_spec_view_network(p->spec, group);
     r->root.i = r->floating.i = -1;
-    us_status status = make_joints(p, r, group);
-    if (!status) status = make_frames(p, r, group);
+    us_status status = make_joints(p, r, group, is_off);
+    if (!status) status = make_frames(p, r, group, is_off);
     if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
     if (!status && r->root.i >= 0) status = make_legs(p, r, X_WB, err);
     if (!status) status = usi_scripts_make(p, r, err);
@@ -357,7 +377,9 @@ static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_p
 us_status usi_robots_make(us_proxy *p, us_error *err) {
     int32_t n_group = us_spec_get_counts(p->spec).n_group;
     us_pose *X_WB = NULL;
+    bool *is_off = NULL;
     us_status status = zero_poses(p, &X_WB);
+    if (!status) status = find_off(p, &is_off);
     p->robot = usi_arena_alloc(&p->arena, ((size_t)n_group + 1) * sizeof *p->robot, _Alignof(usi_robot));
     if (!p->robot) status = US_ERR_MEMORY;
     for (int32_t i = 0; i < n_group && !status; i++) {
@@ -366,7 +388,7 @@ us_status usi_robots_make(us_proxy *p, us_error *err) {
         usi_robot *r = &p->robot[p->n_robot];
         memset(r, 0, sizeof *r);
         p->n_robot++;
-        status = make_robot(p, r, i, X_WB, err);
+        status = make_robot(p, r, i, X_WB, is_off, err);
     }
     if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     return status;

@@ -66,6 +66,7 @@ typedef struct usi_robot_joint {
     int32_t drive;        // of the robot; -1: none
     double lower, upper;  // infinite: none
     double most_speed;    // 0: not known
+    bool is_lost;         // it is broken, or behind a break: neither its encoder nor its drive is connected any more
 } usi_robot_joint;
 
 typedef struct usi_robot_drive {
@@ -85,6 +86,7 @@ typedef struct usi_robot_frame {
     us_vec3 axis;      // of it, in the child's frame, of length 1
     double turn, way;  // rad and m by which it moves for each unit of its coordinate
     bool is_fixed;
+    bool is_lost;  // as of usi_robot_joint
 } usi_robot_frame;
 
 // A fault that the scene has in store, as us_fault_def has it.

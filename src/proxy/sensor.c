@@ -6,14 +6,16 @@
 
 // ---------------------------------------------------------------- encoders
 
+// One behind a break has lost its cable: the firmware goes on with the last reading, and sees nothing move.
+
 double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
     const usi_encoder_state *e = &usi_view_encoders(r, s)[joint];
-    return e->is_stuck ? e->held : us_sim_view_q(sim)[r->joint[joint].q] + e->offset;
+    return e->is_stuck || r->joint[joint].is_lost ? e->held : us_sim_view_q(sim)[r->joint[joint].q] + e->offset;
 }
 
 double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
     const usi_encoder_state *e = &usi_view_encoders(r, s)[joint];
-    return e->is_stuck ? 0 : us_sim_view_v(sim)[r->joint[joint].v] + e->drift;
+    return e->is_stuck || r->joint[joint].is_lost ? 0 : us_sim_view_v(sim)[r->joint[joint].v] + e->drift;
 }
 
 // The loop of a drive gives kp (told position - reading) + kd (told velocity - its rate), and the sim's loop knows the truth. An offset or a drift is
@@ -41,7 +43,7 @@ void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, 
         int32_t index = r->drive[k].index;
         const usi_robot_joint *j = &r->joint[r->drive[k].joint];
         const usi_encoder_state *e = &usi_view_encoders(r, s)[r->drive[k].joint];
-        if (!e->is_stuck && e->offset == 0 && e->drift == 0) continue;
+        if ((!e->is_stuck && e->offset == 0 && e->drift == 0) || j->is_lost) continue;
         d->told_position = view->drive_position[index];
         d->told_velocity = view->drive_velocity[index];
         d->told_torque = view->drive_torque[index];

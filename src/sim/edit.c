@@ -4,7 +4,8 @@
 // edit changed is as the new model says. The rule is the same everywhere: where the two models start alike, the state is carried over,
 // and where they start differently, somebody wanted it so.
 //
-//     joint      position, velocity, acceleration, by name and kind, when the start state is the same in both
+//     joint      position, velocity, acceleration, by name and kind, when the start state is the same in both; one that has broken in between
+//                lets its link go with the pose and velocity that it has
 //     drive      command, by name, when the start command is the same in both; effort
 //     contact    what the points remember, by pair of shapes, when both are the same shape at the same place on the same link,
 //                and nothing between that link and the world was put elsewhere
@@ -50,7 +51,7 @@ static int compare_touch_entries(const void *a, const void *b) {
 }
 
 typedef struct move {
-    const us_sim *from;
+    us_sim *from;
     us_sim *to;
     usi_arena arena;     // of what only the move needs
     int32_t *old_joint;  // per joint of the new model: the one of the same name and kind, or -1
@@ -81,6 +82,17 @@ static int32_t *match_names(move *x, const char *new_names, const int32_t *new_a
 
 static bool same_numbers(const double *a, const double *b, int32_t n) { return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0; }
 
+// The link of a joint that has just broken, as it moves. A broken joint's frame is the world's.
+static void let_go(move *x, const usi_joint *j, const usi_joint *was) {
+    us_pose X = us_sim_get_pose(x->from, (us_body){was->child});
+    us_twist V = us_sim_get_twist(x->from, (us_body){was->child});
+    us_quat to_body = us_quat_conj(X.q);
+    us_vec3 w = us_quat_rotate(to_body, V.w), v = us_quat_rotate(to_body, V.v);
+    const double q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z}, u[6] = {w.x, w.y, w.z, v.x, v.y, v.z};
+    memcpy(x->to->now.q + j->first_q, q, sizeof q);
+    memcpy(x->to->now.v + j->first_v, u, sizeof u);
+}
+
 static us_status carry_joints(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
     x->old_joint = match_names(x, m->names, m->joint_name, m->n_joint, o->names, o->joint_name, o->n_joint);
@@ -90,10 +102,13 @@ static us_status carry_joints(move *x) {
     for (int32_t i = 0; i < m->n_joint; i++) {
         if (x->old_joint[i] < 0) continue;
         const usi_joint *j = &m->joint[i], *k = &o->joint[x->old_joint[i]];
-        bool is_same = j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v &&
-                       same_numbers(m->q_start + j->first_q, o->q_start + k->first_q, j->n_q) &&
-                       same_numbers(m->v_start + j->first_v, o->v_start + k->first_v, j->n_v);
+        // Where a broken one starts says nothing: see model/broken.c.
+        bool is_same = j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v && j->is_broken == k->is_broken;
+        if (is_same && !j->is_broken)
+            is_same = same_numbers(m->q_start + j->first_q, o->q_start + k->first_q, j->n_q) &&
+                      same_numbers(m->v_start + j->first_v, o->v_start + k->first_v, j->n_v);
         if (!is_same) x->old_joint[i] = -1;
+        if (j->is_broken && !k->is_broken) let_go(x, j, k);
         if (!is_same || j->n_v == 0) continue;
         memcpy(to->q + j->first_q, from->q + k->first_q, (size_t)j->n_q * sizeof(double));
         memcpy(to->v + j->first_v, from->v + k->first_v, (size_t)j->n_v * sizeof(double));
@@ -130,7 +145,7 @@ static us_status carry_drives(move *x) {
         int32_t k = old[i];
         if (k < 0) continue;
         const usi_drive *a = &m->drive[i], *b = &o->drive[k];
-        to->drive_effort[i] = from->drive_effort[k];
+        to->drive_effort[i] = a->v >= 0 ? from->drive_effort[k] : 0;
         to->drive_share[i] = from->drive_share[k];
         if (a->position != b->position || a->velocity != b->velocity || a->torque != b->torque) continue;
         to->drive_position[i] = from->drive_position[k];
@@ -271,6 +286,16 @@ static us_status carry_contacts(move *x, us_error *err) {
     return US_OK;
 }
 
+// What has been apart stays so; what has just broken has not been yet.
+static void carry_parted(move *x) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    for (int32_t i = 0; i < m->n_loose; i++) {
+        const char *a = m->names + m->body_name[m->loose[i].a], *b = m->names + m->body_name[m->loose[i].b];
+        int32_t at = usi_exclusion_find(o->loose, o->n_loose, us_model_find_body(o, a).i, us_model_find_body(o, b).i);
+        x->to->now.contact.parted[i] = at >= 0 ? x->from->now.contact.parted[at] : 0;
+    }
+}
+
 // ---------------------------------------------------------------- all together
 
 // What is carried over may meet a loop that is new. Loops that were closed stay as they are, to the last bit.
@@ -279,6 +304,26 @@ static us_status close_loops(us_sim *s, us_error *err) {
     if (us_dyn_project(s->dyn, s->now.q, s->now.v) == US_OK) return US_OK;
     return us_error_set(err, US_ERR_CONSTRAINT, NULL, "bring the links together before they are joined, or check the loops' frames",
                         "the present state cannot be moved onto the loops and couplings of the new model");
+}
+
+// The last acceleration is where the next step's iteration begins: of this tree alone, the others go on.
+static void start_tree(us_sim *s, int32_t tree) {
+    const us_model *m = s->model;
+    usi_carry_over(s);
+    usi_let_all_run(s);
+    bool ok = usi_accelerate_first(s, s->next.a);
+    for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) s->now.a[i] = s->now.a_before[i] = ok ? s->next.a[i] : 0;
+    s->now.substep[0] = 0;
+}
+
+// Nothing is known yet about how the parts that a break has made go on.
+static void start_pieces(us_sim *s, const us_sim *was) {
+    const us_model *m = s->model;
+    for (int32_t i = 0; i < m->n_joint; i++) {
+        if (!m->joint[i].is_broken) continue;
+        us_joint old = us_model_find_joint(was->model, m->names + m->joint_name[i]);
+        if (old.i >= 0 && !was->model->joint[old.i].is_broken) start_tree(s, m->node[m->joint[i].first_v].tree);
+    }
 }
 
 us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
@@ -300,7 +345,9 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!status) status = carry_drives(&x);
     if (!status) status = carry_pairs(&x);
     if (!status) status = carry_contacts(&x, &why);
+    if (!status) carry_parted(&x);
     if (!status) status = close_loops(fresh, &why);
+    if (!status) start_pieces(fresh, sim);
     usi_arena_fini(&x.arena);
     if (status) {
         us_sim_destroy(fresh);
@@ -333,16 +380,6 @@ static void forget_contacts(us_sim *s, int32_t tree) {
         c->touch[n++] = t;
     }
     c->n_touch[0] = n, c->n_anchor[0] = n_anchor;
-}
-
-// The last acceleration is where the next step's iteration begins: of this tree alone, the others go on.
-static void start_tree(us_sim *s, int32_t tree) {
-    const us_model *m = s->model;
-    usi_carry_over(s);
-    usi_let_all_run(s);
-    bool ok = usi_accelerate_first(s, s->next.a);
-    for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) s->now.a[i] = s->now.a_before[i] = ok ? s->next.a[i] : 0;
-    s->now.substep[0] = 0;
 }
 
 void usi_sim_renew(us_sim *s, int32_t tree) {

@@ -11,7 +11,8 @@ us_sim_def us_sim_def_default(void) {
 int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
     const size_t n_element = (size_t)m->n_element;
-    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material;
+    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material,
+                 n_loose = (size_t)m->n_loose;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)

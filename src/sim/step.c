@@ -25,6 +25,7 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = s->model->n_node; i < s->model->n_pad; i++) s->next.v[i] = s->next.a[i] = 0;
     int32_t n_pair = s->model->n_material * s->model->n_material;
     if (n_pair > 0) memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
+    for (int32_t i = 0; i < s->model->n_loose; i++) s->next.contact.parted[i] = s->now.contact.parted[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
     if (s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
     // The drive arrays stand one behind the other.
@@ -59,7 +60,7 @@ static us_status take_command(us_sim *s, const us_command *c) {
     return US_OK;
 }
 
-// Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together.
+// Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together; next.contact.parted.
 static us_status collide(us_sim *s) {
     if (!s->contacts) return US_OK;
     us_status status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
@@ -70,6 +71,7 @@ static us_status collide(us_sim *s) {
                             c->is_pair_error ? c->max_pair : c->max_contact);
     }
     if (status) return usi_diverged(s, "collide", NULL);
+    for (int32_t i = 0; i < s->model->n_loose; i++) s->next.contact.parted[i] |= !s->contacts->overlap[i];
     usi_find_islands(s->contacts);
     return US_OK;
 }

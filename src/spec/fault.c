@@ -27,6 +27,7 @@ static const struct {
     {USI_PART_MOTOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
     {USI_PART_MOTOR, USI_FAULT_WEAK, "weak", 1, 1, 0, 1},
     {USI_PART_MOTOR, USI_FAULT_BLOCKED, "blocked", 0, 1, 1e-6, 1e6},
+    {USI_PART_JOINT, USI_FAULT_BROKEN, "broken", 0, 0, 0, 0},
     {USI_PART_ENCODER, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
     {USI_PART_ENCODER, USI_FAULT_JUMP, "jump", 1, 1, -1e6, 1e6},
     {USI_PART_ENCODER, USI_FAULT_DRIFT, "drift", 1, 1, -1e3, 1e3},
@@ -42,7 +43,7 @@ enum { N_KIND = sizeof kinds / sizeof kinds[0] };
 
 const char *usi_fault_part_name(usi_fault_part part) { return parts[part].name; }
 
-bool usi_fault_part_is_named(usi_fault_part part) { return part == USI_PART_MOTOR || part == USI_PART_ENCODER; }
+bool usi_fault_part_is_named(usi_fault_part part) { return part == USI_PART_MOTOR || part == USI_PART_JOINT || part == USI_PART_ENCODER; }
 
 // ---------------------------------------------------------------- words
 
@@ -97,7 +98,7 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     if (part == USI_PART_COUNT || !what || (needs_name && !has_name)) {
         // What was meant by a part that is known is told in full.
         if (part < USI_PART_COUNT && part != USI_PART_MOTOR)
-            return fail_form((usi_fault_part)part, text, needs_name ? "names no encoder" : "says no fault", err);
+            return fail_form((usi_fault_part)part, text, !needs_name ? "says no fault" : part == USI_PART_JOINT ? "names no joint" : "names no encoder", err);
         return us_error_set(err, US_ERR_SYNTAX, NULL,
                             "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or link=..., for example "
                             "motor:front_left_femur=weak:0.3",
@@ -141,7 +142,7 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
         const char *name = j->group == group ? own_name(spec, group, j) : NULL;
         int32_t drive = -1;
         bool is_driven = has_drive(spec, i, &drive);
-        if (!name || !(is_motor ? is_driven : has_one_coordinate(j))) continue;
+        if (!name || !(is_motor ? is_driven : words->part == USI_PART_JOINT ? j->type != US_JOINT_FLOATING : has_one_coordinate(j))) continue;
         usi_guess_offer(&guess, name);
         if (strcmp(name, words->name) == 0) {
             *out_joint = i;

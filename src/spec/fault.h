@@ -7,6 +7,7 @@
 // What can fail. X(code, name, how it is written, what it is called in errors)
 #define USI_FAULT_PART_LIST(X)                                                                          \
     X(USI_PART_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
+    X(USI_PART_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                                   \
     X(USI_PART_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
     X(USI_PART_IMU, "imu", "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok", "inertial sensor") \
     X(USI_PART_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
@@ -26,6 +27,7 @@ typedef enum usi_fault {
     USI_FAULT_DEAD,
     USI_FAULT_WEAK,
     USI_FAULT_BLOCKED,
+    USI_FAULT_BROKEN,
     USI_FAULT_STUCK,
     USI_FAULT_JUMP,
     USI_FAULT_DRIFT,
@@ -42,7 +44,7 @@ enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; 
 typedef struct usi_fault_words {
     usi_fault_part part;
     usi_fault fault;
-    const char *name;  // the joint of a motor or encoder; "" for parts that a robot has once
+    const char *name;  // the joint itself, or that of a motor or encoder; "" for parts that a robot has once
     int32_t n_number;
     double number[USI_FAULT_NUMBERS];
 } usi_fault_words;

@@ -378,6 +378,8 @@ static us_status read_fault(usi_reader *r, const xmlNode *node, const us_network
     if (!status && f->when) status = fail_text(r, node, "when", usi_condition_read(r->spec, d, f->when, &condition, &why), &why);
     if (!status && f->duration > 0 && words.fault == USI_FAULT_NONE)
         status = usi_fail(r, US_ERR_VALUE, node, "remove it", "for: what mends is not undone");
+    if (!status && f->duration > 0 && words.fault == USI_FAULT_BROKEN)
+        status = usi_fail(r, US_ERR_VALUE, node, "remove it", "for: what is broken is not mended");
     if (!status && f->name && usi_script_find(d->faults, d->n_fault, f->name) >= 0)
         status = usi_fail(r, US_ERR_NAME, node, "give each fault of a robot its own name", "the name \"%.60s\" is used twice", f->name);
     if (!status && f->after && usi_script_find(d->faults, d->n_fault, f->after) < 0)
