@@ -40,13 +40,27 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     return CLI_BAD_INPUT;
 }
 
+static us_status open_bus(cli_network *network, us_error *err) {
+    if (network->bus) return US_OK;
+    char text[1024];
+    us_bus_def def = us_bus_def_default();
+    us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
+    return status ? status : us_bus_open(&def, &network->bus, err);
+}
+
+int cli_network_split(cli_network *network, const us_split_def *def) {
+    us_error err = {0};
+    us_status status = open_bus(network, &err);
+    if (!status) status = us_host_split(network->host, network->bus, def, &err);
+    if (!status) return CLI_GO_ON;
+    cli_print_error(&err);
+    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_ARG ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+}
+
 int cli_network_connect(cli_network *network) {
     if (us_proxy_n_robot(us_host_get_proxy(network->host)) == 0) return CLI_GO_ON;
     us_error err = {0};
-    char text[1024];
-    us_bus_def def = us_bus_def_default();
-    us_status status = us_bus_def_from_environment(&def, text, sizeof text, &err);
-    if (!status) status = us_bus_open(&def, &network->bus, &err);
+    us_status status = open_bus(network, &err);
     if (!status) status = us_host_connect(network->host, network->bus, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);

@@ -18,6 +18,8 @@ typedef struct run_options {
     double csv_rate;
     int64_t seed, port;
     const char *restore, *save, *record, *address, *token;
+    const char *own, *share;
+    double exchange, share_timeout;  // NaN: not given
     bool is_quiet, show_hash, is_headless, is_offline;
 } run_options;
 
@@ -74,6 +76,12 @@ static int check_options(const run_options *options) {
     if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
                         "--port, --address and --token are about the page, and --headless has none");
+    if (!options->own && (options->share || !isnan(options->exchange) || !isnan(options->share_timeout)))
+        return cli_fail(CLI_BAD_INPUT, element, "add --own A,B,C with the robots of this process",
+                        "--share, --exchange and --share-timeout are about a world in several processes");
+    if (options->own && options->record)
+        return cli_fail(CLI_BAD_INPUT, element, "record what the robots say, with understudy record, or values, with --csv",
+                        "--record: a world in several processes cannot be recorded for replay, because what the others send is not in the recording");
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
     if (has_every && has_rate) return cli_fail(CLI_BAD_INPUT, element, "give one of the two", "--every and --csv-rate both say how often to record");
@@ -228,6 +236,7 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
 // Steps are looked at so often within a batch, so that one whose steps have become slow does not last for long.
 enum { LOOKS_PER_BATCH = 8 };
 static const int64_t BATCH_MOST_NS = 10000000, SHOW_EVERY_NS = 100000000, FLUSH_EVERY_NS = 1000000000;
+static const double WAIT_MOST = 0.02;  // s
 
 typedef struct loop {
     us_host *host;
@@ -259,10 +268,17 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
         int64_t run = n - done < look ? n - done : look, i = 0;
         if (run > l->due_tick - tick) run = l->due_tick - tick;
         us_error err;
-        while (i < run && us_host_step(l->host, &err) == US_OK) i++;
+        us_status status = US_OK;
+        bool is_ready = true;
+        while (i < run && is_ready && !status) {
+            // Other processes that have part of the world may not have come so far: then there is time for other things.
+            status = us_host_wait(l->host, WAIT_MOST, &is_ready, &err);
+            if (!status && is_ready) status = us_host_step(l->host, &err);
+            i += !status && is_ready;
+        }
         tick += i;
         done += i;
-        if (i < run) {
+        if (status) {
             cli_status_clear(l->status);
             cli_print_error(&err);
             code = CLI_RUN_FAILED;
@@ -275,7 +291,7 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
             *out_outside += after - now;
             now = after;
         }
-        if (now - begin > BATCH_MOST_NS) break;
+        if (now - begin > BATCH_MOST_NS || !is_ready) break;
     }
     *out_done = done;
     return code;
@@ -379,6 +395,15 @@ static int serve(const run_options *options, cli_network *network, FILE *out) {
     return cli_network_serve(network, &def, out);
 }
 
+static int split_world(const run_options *options, cli_network *network) {
+    us_split_def def = us_split_def_default();
+    def.own = options->own;
+    if (options->share) def.share = options->share;
+    if (!isnan(options->exchange)) def.exchange = options->exchange;
+    if (!isnan(options->share_timeout)) def.timeout = options->share_timeout;
+    return cli_network_split(network, &def);
+}
+
 static int run_world(const run_options *options, double rate, const us_spec *spec, cli_network *network) {
     us_sim *sim = us_host_get_sim(network->host);
     double step = us_model_get_step(us_sim_view_model(sim));
@@ -392,6 +417,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
     catch_signals();
     recordings all = {0};
     code = open_recordings(&all, options, spec, sim);
+    if (code == CLI_GO_ON && options->own) code = split_world(options, network);
     if (code == CLI_GO_ON && options->record) code = cli_network_record(network, options->record);
     if (code == CLI_GO_ON && !options->is_offline) code = cli_network_connect(network);
     // Where a recording goes to standard output, nothing else may.
@@ -423,7 +449,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    run_options o = {.time = NAN, .csv_rate = NAN, .every = NOT_GIVEN, .seed = NOT_GIVEN, .port = NOT_GIVEN};
+    run_options o = {.time = NAN, .csv_rate = NAN, .exchange = NAN, .share_timeout = NAN, .every = NOT_GIVEN, .seed = NOT_GIVEN, .port = NOT_GIVEN};
     const cli_option table[] = {
         {"time", CLI_NUMBER, &o.time, "S", "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
         {"rate", CLI_TEXT, &o.rate, "real|max|N", "pace: real time, as fast as possible, N times real time (real)"},
@@ -433,6 +459,10 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"csv-rate", CLI_NUMBER, &o.csv_rate, "HZ", "a row HZ times per simulated second"},
         {"record", CLI_TEXT, &o.record, "FILE", "write every sample and command, and the state's hash at every tick, to this MCAP file"},
         {"offline", CLI_FLAG, &o.is_offline, NULL, "keep the robots off the network"},
+        {"own", CLI_TEXT, &o.own, "A,B,C", "simulate these robots and objects alone; other processes have the rest of the world"},
+        {"share", CLI_TEXT, &o.share, "NAME", "what the processes of one world have in common (world)"},
+        {"exchange", CLI_NUMBER, &o.exchange, "S", "simulated seconds from one exchange of their states to the next (0.01)"},
+        {"share-timeout", CLI_NUMBER, &o.share_timeout, "S", "seconds that another process may be silent; 0: for ever (60)"},
         {"save", CLI_TEXT, &o.save, "SNAP", "write the state at the end to this file"},
         {"restore", CLI_TEXT, &o.restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
@@ -475,10 +505,12 @@ const cli_command cli_command_run = {
              "Without --time and without a duration in the scene it runs until Ctrl-C. Missed deadlines are counted and shown.\n"
              "Recordings that the scene asks for are written relative to the current directory. Numbers carry 17 digits.\n"
              "With --restore, --time counts from the restored state.\n"
+             "With --own several processes simulate one world: every robot of the scene has one owner among them.\n"
              "\n"
              "Examples:\n"
              "  understudy run scenes/default.xml\n"
              "  understudy run scenes/default.xml --time 10 --rate max --csv out.csv --csv-rate 100\n"
+             "  understudy run scenes/convoy.xml --own r0,r1,r2,r3,r4 & understudy run scenes/convoy.xml --own r5,r6,r7,r8,r9\n"
              "  understudy run scenes/default.xml --time 1 --rate max --save one.snap\n"
              "  understudy run scenes/default.xml --time 1 --rate max --restore one.snap --hash\n",
     .run = run,

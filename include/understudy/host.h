@@ -54,6 +54,22 @@ US_API uint32_t us_host_get_epoch(const us_host *host);
 // The robots on the network, and the topics /understudy/command (in) and /understudy/status (out, latched).
 US_API us_status us_host_connect(us_host *host, us_bus *bus, us_error *err);
 
+// One world in several processes: each owns some of its robots and objects, steps these, and tells the others where they are at every exchange point
+// (docs/split.md). All run the same scene; every robot has one owner, and objects that nobody names belong to the one that owns the first robot.
+typedef struct us_split_def {
+    const char *own;    // names of robots and objects, with commas between
+    const char *share;  // what those have in common who share this world: letters, digits and _; default "world"
+    double exchange;    // s, from one exchange point to the next, a multiple of the step; default 0.01
+    double timeout;     // s: how long somebody may be silent while others wait; 0: for ever; default 60
+} us_split_def;
+US_API us_split_def us_split_def_default(void);
+// Before us_host_connect and the first step, on an open bus, which may be that of the robots. Robots that others own have no network here; world
+// commands other than those about time are refused, and so is a recording.
+US_API us_status us_host_split(us_host *host, us_bus *bus, const us_split_def *def, us_error *err);
+// Whether the next step can be made: in a world of several processes others must have come so far. Waits for them, `seconds` at most. US_ERR_NAME,
+// US_ERR_TREE and US_ERR_VALUE when owners, scenes or steps do not fit together, US_ERR_LIMIT when the timeout is over; err names whom.
+US_API us_status us_host_wait(us_host *host, double seconds, bool *out_is_ready, us_error *err);
+
 // Begins a recording that `us_host_verify` can run again, from the state of now; ends the one before. NULL ends it.
 // A recording is one stretch of time: `reset` and `restore` end it and begin another, NAME-2.mcap, NAME-3.mcap.
 US_API us_status us_host_record(us_host *host, const char *path, us_error *err);

@@ -50,16 +50,20 @@ static void frame_link(const usi_contacts *c, usi_carrier *k) {
     k->X_WN = usi_link_pose(l, O);
 }
 
-static void find_frames(usi_contacts *c, const double *q, const double *v) {
+static inline bool is_still(const usi_contacts *c, int32_t tree) { return c->ghost && tree >= 0 && c->ghost[tree] == USI_GHOST_STILL; }
+
+static void find_frames(usi_contacts *c, const double *q, const double *v, bool want_still) {
     const us_model *m = c->model;
     if (c->has_joints) usi_all_angles(c->dyn, q);
     for (int32_t t = 0; t < m->n_tree; t++) {
-        if (!m->tree[t].is_free_body) usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
+        if (!m->tree[t].is_free_body && (want_still || !is_still(c, t)))
+            usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
     for (int32_t i = 0; i < c->n_carrier; i++) {
         usi_carrier *k = &c->carrier[i];
         const usi_carrier *fixed = &c->fixed_carrier[i];
         k->node = fixed->node, k->tree = fixed->tree, k->first_geom = fixed->first_geom, k->end_geom = fixed->end_geom, k->body = -1;
+        if (!want_still && is_still(c, k->tree)) continue;
         if (k->node < 0) {
             set_frame(k, us_pose_identity());
             k->w = k->v = usi_v4_zero();
@@ -147,6 +151,7 @@ static void find_boxes(usi_contacts *c) {
     const double h = m->step;
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
+        if (is_still(c, k->tree)) continue;
         double speed = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->v, k->v)), spin = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->w, k->w));
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
             c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : h * (speed + spin * c->far[g]));
@@ -157,6 +162,12 @@ static void find_boxes(usi_contacts *c) {
     }
 }
 
+// A point that is nobody's neighbour, for shapes that take no part: each has its own, so that they do not crowd.
+static void hide(usi_contacts *c, int32_t g) {
+    us_vec3 p = us_vec3_make(1e-3 * g, 0, 0);
+    c->fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
+}
+
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
     const us_model *m = c->model;
@@ -164,6 +175,10 @@ static us_status find_near(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+            if (is_still(c, k->tree)) {
+                hide(c, g);
+                continue;
+            }
             double more = k->node < 0 ? 0 : 0.05 * fmin(c->far[g], 0.2) + 20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
             us_vec3 s = us_vec3_make(more, more, more);
             c->fat[g].box = (us_aabb){us_vec3_sub(c->box[g].min, s), us_vec3_add(c->box[g].max, s)};
@@ -337,7 +352,7 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
     const us_model *m = c->model;
-    find_frames(c, q, v);
+    find_frames(c, q, v, false);
     find_boxes(c);
     us_status status = find_near(c);
     if (status) return status;
@@ -377,4 +392,23 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         c->n_touch++;
     }
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
+}
+
+// ---------------------------------------------------------------- ghosts
+
+void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more, us_aabb *out_box) {
+    const us_vec3 least = us_vec3_make(-INFINITY, -INFINITY, -INFINITY), most = us_vec3_make(INFINITY, INFINITY, INFINITY);
+    for (int32_t t = 0; t < c->model->n_tree; t++) out_box[t] = (us_aabb){most, least};
+    find_frames(c, q, v, true);
+    for (int32_t i = 0; i < c->n_carrier; i++) {
+        const usi_carrier *k = &c->carrier[i];
+        if (k->node < 0) continue;
+        us_aabb *all = &out_box[k->tree];
+        double speed = sqrt(usi_v4_dot(k->v, k->v)), spin = sqrt(usi_v4_dot(k->w, k->w));
+        for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+            corners b = box_of(c, g, k, more + c->model->geom[g].margin + lead * (speed + spin * c->far[g]));
+            all->min = us_vec3_make(fmin(all->min.x, b.least[0]), fmin(all->min.y, b.least[1]), fmin(all->min.z, b.least[2]));
+            all->max = us_vec3_make(fmax(all->max.x, b.greatest[0]), fmax(all->max.y, b.greatest[1]), fmax(all->max.z, b.greatest[2]));
+        }
+    }
 }

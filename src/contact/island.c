@@ -279,6 +279,9 @@ static void join_trees(usi_contacts *c) {
     }
     // -2 marks the roots of islands that something touches.
     for (int32_t i = 0; i < c->n_touch; i++) c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
+    for (int32_t t = 0; t < m->n_tree && c->pushed; t++) {
+        if (c->pushed[t]) c->tree[find_root(c->root, t)].island = -2;
+    }
 }
 
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
@@ -407,6 +410,40 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
     do solve_rows(c, s, x->push, thread);
     while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     usi_keep_rows(c, s, x->now, x->next);
+}
+
+// Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's origin N - (p - O) x F.
+static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_block *k, int32_t geom, double sign, us_wrench *out_wrench,
+                       bool *out_is_touched) {
+    const us_model *m = c->model;
+    const usi_geom *g = &m->geom[geom];
+    if (g->tree < 0 || c->ghost[g->tree] == USI_OWN) return;
+    const usi_carrier *carrier = &c->carrier[c->carrier_of[geom]];
+    usi_v4 f = usi_v4_zero(), n = f, at = carrier->p + usi_to_world(carrier, m->body[g->body].X_NB.p) - s->O;
+    for (int j = 0; j < k->n; j++) {
+        usi_v4 impulse = usi_v4_all(sign * k->g[j] / m->step);
+        f += k->d[j] * impulse, n += k->m[j] * impulse;
+    }
+    us_wrench *w = &out_wrench[g->body];
+    out_is_touched[g->body] = true;
+    w->f = us_vec3_add(w->f, usi_v4_vec3(f));
+    w->n = us_vec3_add(w->n, usi_v4_vec3(n - usi_v4_cross(at, f)));
+}
+
+void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched) {
+    for (int32_t i = 0; i < c->n_island; i++) {
+        const usi_island *s = &c->island[i];
+        for (int32_t b = s->first_block; b < s->first_block + s->n_block; b++) {
+            const usi_block *k = &c->block[b];
+            if (k->point < 0) continue;
+            const usi_touch *t = &c->touch_now[c->point[k->point].touch];
+            int32_t tree_a = tree_of(c, t->geom_a), tree_b = tree_of(c, t->geom_b);
+            // What a ghost gets from the ground and from itself its owner knows better.
+            if (tree_a < 0 || tree_b < 0 || (c->ghost[tree_a] == USI_OWN) == (c->ghost[tree_b] == USI_OWN)) continue;
+            push_ghost(c, s, k, t->geom_a, 1, out_wrench, out_is_touched);
+            push_ghost(c, s, k, t->geom_b, -1, out_wrench, out_is_touched);
+        }
+    }
 }
 
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push) {

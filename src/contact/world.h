@@ -124,6 +124,10 @@ typedef struct usi_push {
     double *out_q, *out_v;  // next state: written for touched trees
 } usi_push;
 
+// Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to another process. One that is still takes no
+// part in the step: nothing touches it and nothing moves it. One that is awake moves and touches as any tree.
+typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
+
 // X(type, name, count, unit, about)
 #define USI_CONTACT_SCRATCH_FIELDS(X)                                                                    \
     X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                       \
@@ -162,7 +166,9 @@ typedef struct usi_contacts {
     usi_pool *pool;
     usi_broad *broad;
     us_allocator allocator;
-    usi_arena fixed;  // what is made once
+    usi_arena fixed;       // what is made once
+    const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
+    const bool *pushed;    // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
@@ -209,6 +215,13 @@ void usi_find_islands(usi_contacts *c);
 // Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go to push->out_* and next. Returns
 // false when an island could not be solved.
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push);
+
+// The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without shapes gets an inverted one. Ghosts that are
+// still included. Overwrites the links' frames.
+void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more, us_aabb *out_box);
+// After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as forces at the links' origins; and marks
+// these links, also where the force is 0. Both n_body.
+void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
 
 // ---------------------------------------------------------------- parts
 

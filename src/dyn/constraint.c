@@ -183,6 +183,15 @@ static double greatest(const double *x, int32_t n) {
     return most;
 }
 
+// q (+) dq, of trees that dq moves.
+static void add_moved(const us_model *m, const double *dq, double *q) {
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        bool has_moved = false;
+        for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) has_moved |= dq[i] != 0;
+        if (has_moved) usi_add_range(m, q, dq, q, m->tree[t].first, m->tree[t].end);
+    }
+}
+
 double usi_project(us_dyn *d, double *q, double *v, int max_newton) {
     const us_model *m = d->model;
     if (m->n_row == 0) return 0;
@@ -197,10 +206,11 @@ double usi_project(us_dyn *d, double *q, double *v, int max_newton) {
         if (!usi_factor(d, NULL, NULL)) return NAN;
         usi_constraint_factor(d);
         if (!(error > USI_CLOSED) || it == max_newton) break;
-        for (int32_t r = 0; r < m->n_row; r++) d->phi[r] = -d->phi[r];
+        // A coupling that is closed stays as it is, and so does the robot that it belongs to, to the last bit, whatever others do.
+        for (int32_t r = 0; r < m->n_row; r++) d->phi[r] = m->n_loop == 0 && fabs(d->phi[r]) <= USI_CLOSED ? 0 : -d->phi[r];
         memset(d->acc, 0, (size_t)m->n_pad * sizeof *d->acc);
         usi_constraint_solve(d, d->acc, d->phi);
-        usi_add(m, q, d->acc, q);
+        add_moved(m, d->acc, q);
     }
     for (int32_t r = 0; r < m->n_row; r++) {
         double sum = 0;

@@ -100,6 +100,7 @@ void us_host_destroy(us_host *h) {
     usi_page_destroy(h->page);
     h->page = NULL;
     usi_topics_destroy(h);
+    usi_share_destroy(h);
     usi_host_record_end(h, NULL);
     usi_host_drop_snapshots(h);
     usi_stage_fini(&h->stage);
@@ -245,6 +246,7 @@ static bool is_about_time(usi_verb verb) {
 static us_status run_command(us_host *h, const char *source, const char *text, char *reply, us_error *err) {
     usi_command *c = h->command;
     us_status status = usi_command_parse(text, c, err);
+    if (!status) status = usi_share_check(h, c, err);
     if (status) return status;
     // What ends a recording stands in it as its last word.
     bool is_last = c->verb == USI_VERB_RESET || c->verb == USI_VERB_RESTORE || c->verb == USI_VERB_RECORD;
@@ -322,6 +324,7 @@ void us_host_turn(us_host *h) {
     usi_proxy_tend(h->stage.proxy, h->stage.sim);
     usi_host_record_watch(h);
     usi_topics_watch(h);
+    usi_share_tend(h);
 }
 
 static void tell_script(void *context, const char *text, const char *reply) {
@@ -343,13 +346,19 @@ static us_status run_scripts(us_host *h, us_error *err) {
 
 us_status us_host_step(us_host *h, us_error *err) {
     publish_first(h);
-    us_status status = run_scripts(h, err);
+    bool is_ready = true;
+    us_status status = us_host_wait(h, 0, &is_ready, err);
+    if (!status && !is_ready)
+        return us_error_set(err, US_ERR_ARG, NULL, "call us_host_wait until it is ready", "us_host_step: other processes have not come so far yet");
+    if (!status) status = run_scripts(h, err);
     if (status) return status;
-    status = us_sim_step(h->stage.sim, NULL);
+    status = us_sim_step(h->stage.sim, usi_share_command(h));
     if (status) {
         if (err) *err = *us_sim_view_error(h->stage.sim);
         return status;
     }
+    status = usi_share_stepped(h, err);
+    if (status) return status;
     us_proxy_publish(h->stage.proxy, h->stage.sim);
     if (h->wish.n_step > 0) h->wish.n_step--;
     atomic_store_explicit(&h->time, us_sim_get_time(h->stage.sim), memory_order_relaxed);

@@ -91,6 +91,7 @@ typedef struct usi_answer {
 
 typedef struct usi_topics usi_topics;
 typedef struct usi_authorities usi_authorities;
+typedef struct usi_share usi_share;
 
 struct us_host {
     us_allocator allocator;
@@ -120,7 +121,8 @@ struct us_host {
     bool may_overwrite;
     bool is_record_failed;  // it was told
 
-    usi_page *page;  // NULL: not served
+    usi_share *share;  // NULL: the whole world is here
+    usi_page *page;    // NULL: not served
     usi_topics *topics;
     usi_authorities *authorities;
     int32_t n_answer;  // ever
@@ -146,6 +148,15 @@ us_status usi_host_record_end(us_host *host, us_error *err);
 // The time has jumped: the stretch of time that is recorded ends, and the next begins with the state of now.
 us_status usi_host_record_next(us_host *host, us_error *err);
 void usi_host_record_watch(us_host *host);  // tells once when the file can no longer be written
+
+// share.c: the part of the world that other processes have. All do nothing when there is none.
+void usi_share_destroy(us_host *host);
+void usi_share_tend(us_host *host);
+// What others push with in the next step, and what is told them after it.
+const us_command *usi_share_command(us_host *host);
+us_status usi_share_stepped(us_host *host, us_error *err);
+// Commands that would change the world in one process alone: US_ERR_ARG.
+us_status usi_share_check(const us_host *host, const usi_command *command, us_error *err);
 
 // topics.c: /understudy/command and /understudy/status.
 us_status usi_topics_create(us_host *host, us_bus *bus, us_error *err);

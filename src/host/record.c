@@ -106,6 +106,9 @@ static us_status fail_memory(us_error *err) { return us_error_set(err, US_ERR_ME
 
 // The new file first: when it cannot be made, the old one goes on.
 us_status usi_host_record(us_host *h, const char *path, bool may_overwrite, us_error *err) {
+    if (h->share)
+        return us_error_set(err, US_ERR_ARG, NULL, "record what the robots say: understudy record; or values: --csv",
+                            "a world in several processes cannot be recorded for replay: what others send is not in the recording");
     bool is_same = h->record_path && strcmp(h->record_path, path) == 0;
     if (is_same || (!may_overwrite && access(path, F_OK) == 0))
         return us_error_set(err, US_ERR_NAME, NULL, "choose another name", "%.300s is %s", path, is_same ? "being written" : "there already");

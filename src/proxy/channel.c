@@ -210,7 +210,7 @@ const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, 
 
 us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length) {
     for (int32_t i = 0; i < p->n_robot; i++) {
-        for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
+        for (int32_t k = 0; k < USI_COMMAND_COUNT && !p->robot[i].is_ghost; k++) {
             int32_t channel = p->robot[i].hears[k];
             if (usi_command_type(k) != type || channel < 0) continue;
             if (strcmp(p->channel[channel].topic, topic) == 0) return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);

@@ -170,6 +170,7 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
     notice_jump(p, tick);
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
+        if (r->is_ghost) continue;
         usi_robot_state *s = state_of(r, view->state);
         usi_robot_age_faults(r, sim, s);
         // A computer that is off or starts hears nothing.
@@ -313,14 +314,19 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
     p->bus = bus;
     us_status status = usi_outbox_create(&p->allocator, &p->outbox);
     if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
-    if (p->clock_rate > 0) {
+    if (p->clock_rate > 0 && !p->is_clock_off) {
         us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
         status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
         if (!status) status = us_bus_add_writer(bus, &def, &p->clock, err);
     }
-    for (int32_t i = 0; i < p->n_robot && !status; i++) status = connect_robot(p, &p->robot[i], err);
+    for (int32_t i = 0; i < p->n_robot && !status; i++) {
+        if (!p->robot[i].is_ghost) status = connect_robot(p, &p->robot[i], err);
+    }
     return status;
 }
+
+void usi_proxy_set_ghost(us_proxy *p, int32_t robot) { p->robot[robot].is_ghost = true; }
+void usi_proxy_mute_clock(us_proxy *p) { p->is_clock_off = true; }
 
 us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
     p->recorder = recorder;
@@ -373,7 +379,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         usi_robot *r = &p->robot[i];
         const usi_robot_state *s = usi_view_state(r, sim);
         // What is told once leaves in any case: somebody may ask for it later.
-        if (!s || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
+        if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
         if (owes_record && p->recorder) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
         if (r->motors && usi_is_up(s) && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);

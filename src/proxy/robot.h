@@ -122,6 +122,7 @@ typedef struct usi_robot {
     // The outside.
     us_proxy *proxy;
     int32_t index;
+    bool is_ghost;  // another process has it: here it has neither firmware nor network
     const char *name;
     const char *description;  // the URDF; NULL: there is none
     usi_mailbox *mailbox;
@@ -287,6 +288,7 @@ struct us_proxy {
     int32_t tick_channel, clock_channel, command_channel;  // of the recorder
     us_writer *clock;
     double clock_rate;
+    bool is_clock_off;  // another process tells the time
     usi_channel *channel;
     int32_t n_channel, clock_says;
     usi_tap_function *tap;

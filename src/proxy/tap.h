@@ -31,6 +31,9 @@ void usi_proxy_want_channel(us_proxy *proxy, int32_t channel, bool is_wanted);
 
 // The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any thread.
 void usi_proxy_resend_latched(us_proxy *proxy);
+// A robot that another process has, and a clock that another process tells: before us_proxy_connect, once and for all.
+void usi_proxy_set_ghost(us_proxy *proxy, int32_t robot);
+void usi_proxy_mute_clock(us_proxy *proxy);
 // While time stands still: does what usi_proxy_resend_latched asked for. On the sim's thread; cheap when nothing was asked.
 void usi_proxy_tend(us_proxy *proxy, us_sim *sim);
 

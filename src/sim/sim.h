@@ -62,7 +62,9 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
-    us_part *part;  // n_part
+    uint8_t *ghost;  // n_tree of usi_ghost; NULL: all trees are our own
+    bool *pushed;    // n_tree, with it: see usi_contacts
+    us_part *part;   // n_part
     int32_t n_part;
     size_t n_part_byte;
     bool enable_profile;
@@ -73,8 +75,12 @@ struct us_sim {
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
 
-// Whether the contact solve moves this tree in the present step, rather than an integrator.
-static inline bool usi_is_touched(const us_sim *s, int32_t tree) { return s->contacts && s->contacts->tree[tree].island >= 0; }
+// A ghost that takes no part in the step: ghost.c.
+static inline bool usi_is_still(const us_sim *s, int32_t tree) { return s->ghost && s->ghost[tree] == USI_GHOST_STILL; }
+// Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
+static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
+    return (s->contacts && s->contacts->tree[tree].island >= 0) || usi_is_still(s, tree);
+}
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
@@ -144,6 +150,22 @@ void usi_sim_renew(us_sim *s, int32_t tree);
 // joints without a drive as they come to rest on the ground. The sim is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot
 // stand. Allocates. Cost: tens to hundreds of steps of the world.
 us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *q, us_error *err);
+// ghost.c: one world in several processes. A tree's numbers as they go from its owner to the others: positions, velocities, and of each of its drives
+// the commands position, velocity, torque, share.
+typedef struct usi_tree_size {
+    int32_t n_q, n_v, n_drive;
+} usi_tree_size;
+usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree);
+// Room for marks; all trees are then our own. US_ERR_MEMORY.
+us_status usi_sim_allow_ghosts(us_sim *s);
+// From the next step on. One that wakes up has no contacts yet and sticks nowhere.
+void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost);
+void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive);
+// False, and nothing has changed, when a number is not finite or a quaternion is none.
+bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive);
+// A tree takes up where others last saw it: besides, what it touched and where it stuck is forgotten.
+void usi_sim_forget_tree(us_sim *s, int32_t tree);
+void usi_sim_set_tick(us_sim *s, int64_t tick);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.
 us_status usi_diverged(us_sim *s, const char *stage, const char *remedy);

@@ -135,6 +135,7 @@ void us_sim_destroy(us_sim *s) {
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
+    if (s->ghost) usi_release(&a, s->ghost, 2 * ((size_t)s->model->n_tree + 1), 1);
     usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_part));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
 }

@@ -136,18 +136,19 @@ static void choose_runs(us_sim *s, const us_command *c) {
     }
 }
 
-// Touched trees end where the contact solve has put them.
+// Touched trees end where the contact solve has put them, ghosts that are still where they were.
 static void take_touched(us_sim *s) {
     const us_model *m = s->model;
     const double inverse = 1 / m->step;
-    for (int32_t t = 0; s->contacts && t < m->n_tree; t++) {
+    for (int32_t t = 0; (s->contacts || s->ghost) && t < m->n_tree; t++) {
         if (!usi_is_touched(s, t)) continue;
+        const double *end_q = usi_is_still(s, t) ? s->now.q : s->end_q, *end_v = usi_is_still(s, t) ? s->now.v : s->end_v;
         for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
-            s->next.v[i] = s->end_v[i];
-            s->next.a[i] = (s->end_v[i] - s->now.v[i]) * inverse;
+            s->next.v[i] = end_v[i];
+            s->next.a[i] = (end_v[i] - s->now.v[i]) * inverse;
         }
         int32_t from = m->node[m->tree[t].first].q, to = m->tree[t].end < m->n_node ? m->node[m->tree[t].end].q : m->n_q;
-        memcpy(s->next.q + from, s->end_q + from, (size_t)(to - from) * sizeof(double));
+        memcpy(s->next.q + from, end_q + from, (size_t)(to - from) * sizeof(double));
     }
 }
 
@@ -172,6 +173,8 @@ static us_status constrain(us_sim *s) {
     // The contact solve keeps couplings itself: they are linear in the positions, so that rows on velocities say all.
     if (s->model->n_row == 0 || (s->dyn->ignores_rows && s->model->n_loop == 0)) return US_OK;
     double error = usi_project(s->dyn, s->next.q, s->next.v, 3);
+    // So of trees that touch: what becomes of one robot must not depend on whether another one, with which it has nothing to do, is in the air.
+    if (s->model->n_loop == 0) take_touched(s);
     // A micrometre is a million times what a step at 1 ms leaves: beyond that the loop has come apart.
     return error <= 1e-6 ? US_OK
                          : usi_diverged(s, "constrain", "make the step smaller, or check that the loop can be closed in every position it gets to");
