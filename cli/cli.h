@@ -162,6 +162,6 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec);       // "clock_r
 
 extern const cli_command cli_command_run, cli_command_check, cli_command_info, cli_command_eval, cli_command_bench;
 extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record, cli_command_replay, cli_command_doctor,
-    cli_command_tell, cli_command_fault, cli_command_switch;
+    cli_command_tell, cli_command_fault, cli_command_switch, cli_command_timing;
 
 #endif

@@ -19,6 +19,12 @@ static void print_link(const char *name, const us_link_model *l) {
     putchar('\n');
 }
 
+static void print_timing(const us_timing *t) {
+    if (!t->is_wall && t->offset == 0 && t->drift == 0 && t->delay == 0 && t->jitter == 0) return;
+    printf("    stamps by %s time, ahead by %.6g s, gaining %.6g s/s; leaves %.6g to %.6g s later\n", t->is_wall ? "wall" : "simulated", t->offset,
+           t->drift, t->delay, t->delay + t->jitter);
+}
+
 static void print_topics(const us_network_def *d) {
     printf("    sends");
     const char *comma = "";
@@ -76,6 +82,7 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
         if (d->has_services) printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
         print_link("uplink", &d->uplink);
         print_link("downlink", &d->downlink);
+        print_timing(&d->timing);
         print_wheels(d);
         if (d->battery_capacity > 0)
             printf("    battery %.6g Wh, %.6g V, %.6g W idle\n", d->battery_capacity / 3600, d->battery_voltage, d->battery_idle);
@@ -93,6 +100,16 @@ static void json_link(cli_json *json, const char *key, const us_link_model *l) {
     cli_json_number(json, "loss", l->loss);
     cli_json_number(json, "bandwidth", l->bandwidth);
     cli_json_numbers(json, "outages", l->outages, 2 * (size_t)l->n_outage);
+    cli_json_end(json);
+}
+
+static void json_timing(cli_json *json, const us_timing *t) {
+    cli_json_begin_short(json, "timing", '{');
+    cli_json_text(json, "clock", t->is_wall ? "wall" : "simulated");
+    cli_json_number(json, "offset", t->offset);
+    cli_json_number(json, "drift", t->drift);
+    cli_json_number(json, "delay", t->delay);
+    cli_json_number(json, "jitter", t->jitter);
     cli_json_end(json);
 }
 
@@ -159,6 +176,7 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_end(json);
         json_link(json, "uplink", &d->uplink);
         json_link(json, "downlink", &d->downlink);
+        json_timing(json, &d->timing);
         cli_json_text(json, "locomotion", us_locomotion_name(d->locomotion));
         cli_json_number(json, "max_speed", d->max_speed);
         cli_json_number(json, "max_turn", d->max_turn);

@@ -29,6 +29,7 @@ typedef struct options {
     double noise;                                   // of the sensors: 1 is usual, 0 none
     double latency, jitter, drop;                   // of the radio link, both ways
     double dropout_every, dropout_time;             // the link is gone for a while, every so often
+    double send_jitter;                             // s that its computer takes until it sends, at most
     double clock_offset, clock_drift, reboot_time;  // drift: s per s
 } options;
 

@@ -49,6 +49,7 @@ static const number_option numbers[] = {
     {"drop", "SHARE: of messages that are lost", PLACE(drop), 0, 0, 1},
     {"dropout-every", "S: how often the link is gone for a while; 0: never", PLACE(dropout_every), 0, 0, 1e6},
     {"dropout-time", "S: for how long", PLACE(dropout_time), 1, 0, 1e6},
+    {"send-jitter", "S: up to which a message waits until it is sent", PLACE(send_jitter), 0, 0, 1.5e-3},
     {"clock-offset", "S: its clock is ahead of the machine's", PLACE(clock_offset), 0, -1e6, 1e6},
     {"clock-drift", "SHARE: its clock is fast, 1e-5 is 10 us in a second", PLACE(clock_drift), 0, -0.1, 0.1},
     {"reboot-time", "S: it is silent while its computer starts again", PLACE(reboot_time), 3, 0.1, 600},

@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hardware.h"
 #include "understudy/bus.h"
 
 static const double GYRO_NOISE = 2e-3, ACCELEROMETER_NOISE = 0.03, TILT_NOISE = 5e-4;  // rad/s, m/s^2, rad
+
+static const double MAKING = 3e-4;  // s: in which all messages of a tick are made
 
 typedef enum says { JOINT_STATES, ODOM, TF, IMU, BATTERY, DIAGNOSTICS, MOTORS, DESCRIPTION, N_SAYS } says;
 typedef enum hears { TWIST, TWIST_STAMPED, JOINTS, MOTOR_GROUP, EMERGENCY, REBOOT, N_HEARS } hears;
@@ -348,11 +351,20 @@ static void say(network *n, firmware *f, const body *b, says about, int64_t stam
 }
 
 void network_tell(network *n, firmware *f, const body *b, int64_t tick, double step, int64_t stamp) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t begun = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     for (int i = 0; i < N_SAYS; i++) {
         bool is_due = said[i].rate > 0 ? tick % llround(1 / (said[i].rate * step)) == 0 : !n->has_described;
         if (is_due) say(n, f, b, (says)i, stamp);
     }
     n->has_described = true;
+    // Messages are made first, and leave by a timer of their own, between other tasks of the computer.
+    if (f->options->send_jitter > 0 && lag_first(&n->down, f->time)) {
+        int64_t due = begun + llround(1e9 * (MAKING + f->options->send_jitter * firmware_uniform(f)));
+        struct timespec t = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+    }
     for (const letter *m; (m = lag_first(&n->down, f->time)) != NULL; lag_drop(&n->down))
         n->n_unsent += us_writer_write(n->writer[m->topic], m->bytes, m->length, m->stamp) != US_OK;
 }

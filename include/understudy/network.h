@@ -69,6 +69,15 @@ typedef struct us_link_model {
     const double *outages;  // s: start and end of each window, in order; nothing passes; what was under way is lost
 } us_link_model;
 
+// How the robot's own clock and computer show in what it sends. All 0: stamps are simulated time, and a sample leaves as soon as it is made.
+typedef struct us_timing {
+    bool is_wall;   // stamps tell the time of day, in a run in real time; else simulated time
+    double offset;  // s: by which a stamp is ahead of the moment that it tells of; negative: behind
+    double drift;   // s that its clock gains in a second
+    double delay;   // s of real time from that moment until the samples of one step leave, 0 to 1
+    double jitter;  // s: a further delay of these, uniform in [0, jitter], 0 to 1
+} us_timing;
+
 typedef struct us_motor_def {
     char name[5];   // four characters
     int32_t drive;  // of the spec
@@ -100,14 +109,15 @@ typedef struct us_network_def {
     int32_t n_wheel;
     const us_wheel_def *wheels;  // of a file: as the kind needs them; an edit may have taken some away
     int32_t n_leg;
-    const us_leg_def *legs;                                  // of a tripod: six
-    double body_height;                                      // m, of the base's origin over the ground; above 0 for a tripod
-    double stance;                                           // m, of a foot from the axis of its coxa in the middle of a step; 0: coxa and femur long
-    double step_height, step_time, duty;                     // m; s of a cycle; share in which a foot stands; default 0.05, 1, 0.6
-    double max_speed, max_turn;                              // m/s, rad/s: commands beyond are refused; 0: no limit
-    double max_acceleration;                                 // m/s^2 with which cmd_vel is followed; 0: at once
-    double track_scale;                                      // skid: the track that counts in turning, over the real one; default 1
-    us_link_model uplink, downlink;                          // towards the robot, away from it
+    const us_leg_def *legs;               // of a tripod: six
+    double body_height;                   // m, of the base's origin over the ground; above 0 for a tripod
+    double stance;                        // m, of a foot from the axis of its coxa in the middle of a step; 0: coxa and femur long
+    double step_height, step_time, duty;  // m; s of a cycle; share in which a foot stands; default 0.05, 1, 0.6
+    double max_speed, max_turn;           // m/s, rad/s: commands beyond are refused; 0: no limit
+    double max_acceleration;              // m/s^2 with which cmd_vel is followed; 0: at once
+    double track_scale;                   // skid: the track that counts in turning, over the real one; default 1
+    us_link_model uplink, downlink;       // towards the robot, away from it
+    us_timing timing;
     double battery_capacity, battery_idle, battery_voltage;  // J, W, V; capacity 0: no battery_state
     int32_t motor_port;                                      // TCP and UDP port of the ASCII motor protocol; 0: none
     int32_t n_motor;

@@ -431,7 +431,7 @@ extern "C" const usi_vendor *usi_vendor_table() {
     static const usi_vendor table = {
         USI_VENDOR_ABI,    sizeof(usi_vendor),       "fastdds",     vendor_open,  vendor_close, vendor_get_id,     vendor_add_writer,
         vendor_add_reader, vendor_get_endpoint_id,   vendor_remove, vendor_write, vendor_take,  vendor_has_sample, vendor_n_match,
-        vendor_list,       vendor_list_participants,
+        vendor_list,       vendor_list_participants, nullptr,       nullptr,      nullptr,
     };
     return &table;
 }

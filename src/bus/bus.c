@@ -343,6 +343,18 @@ us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, i
     return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
 }
 
+void *usi_bus_hold(const us_bus *bus, const us_sample *sample) { return bus->vendor->hold ? bus->vendor->hold(sample) : NULL; }
+
+void usi_bus_release(const us_bus *bus, void *held) {
+    if (held) bus->vendor->release(held);
+}
+
+us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample) {
+    if (!held || from->vendor != writer->bus->vendor) return us_writer_write(writer, sample->bytes, sample->length, sample->source_time);
+    if (!is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
+    return writer->bus->vendor->write_held(writer->endpoint, held, sample->source_time);
+}
+
 int32_t us_writer_n_match(us_writer *writer) { return writer ? writer->bus->vendor->n_match(writer->endpoint) : 0; }
 int32_t us_reader_n_match(us_reader *reader) { return reader ? reader->bus->vendor->n_match(reader->endpoint) : 0; }
 

@@ -83,6 +83,12 @@ struct us_bus {
     uint64_t n_stir;  // samples that came for readers without callback
 };
 
+// Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL where the vendor cannot: copy it then.
+void *usi_bus_hold(const us_bus *bus, const us_sample *sample);
+void usi_bus_release(const us_bus *bus, void *held);  // NULL is allowed
+// Writes a sample of the bus `from`; `held` may be NULL. As us_writer_write.
+us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample);
+
 // Loads libunderstudy-NAME.so and takes its table.
 us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_error *err);
 

@@ -329,14 +329,25 @@ static void cyclone_remove(usi_vendor_endpoint *e) {
 
 // ---- samples ------------------------------------------------------------------------------------------------------------
 
-static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time) {
-    struct ddsi_serdata *data = usi_cyclone_sample(writer->type, bytes, length);
+static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data, int64_t source_time) {
     if (!data) return US_ERR_MEMORY;
     data->statusinfo = 0;
     data->timestamp.v = source_time ? source_time : dds_time();
     dds_return_t code = dds_forwardcdr(writer->entity, data);  // takes the sample, whatever it answers
     if (code == DDS_RETCODE_OK) return US_OK;
     return code == DDS_RETCODE_OUT_OF_RESOURCES ? US_ERR_MEMORY : US_ERR_LIMIT;
+}
+
+static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time) {
+    return forward(writer, usi_cyclone_sample(writer->type, bytes, length), source_time);
+}
+
+static void *cyclone_hold(const us_sample *sample) { return usi_cyclone_hold(sample->bytes); }
+
+static void cyclone_release(void *held) { ddsi_serdata_unref(held); }
+
+static us_status cyclone_write_held(usi_vendor_endpoint *writer, void *held, int64_t source_time) {
+    return forward(writer, usi_cyclone_share(writer->type, held), source_time);
 }
 
 // Makes the next sample wait in *reader, which is locked. False when there is none.
@@ -401,6 +412,9 @@ const usi_vendor *usi_cyclone_vendor(void) {
         .write = cyclone_write,
         .take = cyclone_take,
         .has_sample = cyclone_has_sample,
+        .hold = cyclone_hold,
+        .release = cyclone_release,
+        .write_held = cyclone_write_held,
         .n_match = cyclone_n_match,
         .list = usi_cyclone_list,
         .list_participants = usi_cyclone_list_participants,

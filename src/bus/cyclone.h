@@ -21,6 +21,10 @@ struct ddsi_sertype *usi_cyclone_type(const char *name);
 
 // A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there is no memory.
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length);
+// A sample of that type with the bytes of another, which it holds. NULL when there is no memory.
+struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner);
+// One more reference to the sample whose bytes usi_cyclone_view gave.
+struct ddsi_serdata *usi_cyclone_hold(const void *bytes);
 const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length);
 
 struct usi_vendor_participant {

@@ -9,9 +9,12 @@
 //     +----------------------+--------+--------------------------+------+
 //                              4 bytes                             zeros
 //
+// A sample that is passed on to another domain has no bytes of its own: it holds the one that has them.
+//
 // What arrives is not checked here: it is the decoder that is built for hostile bytes. What Cyclone guarantees is that the length is true.
 //
 // Samples are freed on threads of Cyclone, and some after the bus is gone: their memory is the C library's.
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +25,10 @@
 
 typedef struct sample {
     struct ddsi_serdata head;
-    uint32_t length;  // with the header and the zeros at the end
-    _Alignas(8) unsigned char bytes[];
+    uint32_t length;             // with the header and the zeros at the end
+    struct ddsi_serdata *owner;  // of the bytes; NULL: they are its own
+    const unsigned char *bytes;
+    _Alignas(8) unsigned char own[];
 } sample;
 
 static const struct ddsi_sertype_ops type_ops;
@@ -40,15 +45,32 @@ static sample *make(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind
     ddsi_serdata_init(&s->head, type, kind);
     s->head.hash = type->serdata_basehash;  // one instance: there is no key
     s->length = (uint32_t)padded;
-    memset(s->bytes + length, 0, padded - length);
+    s->owner = NULL;
+    s->bytes = s->own;
+    memset(s->own + length, 0, padded - length);
     return s;
 }
 
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length) {
     sample *s = make(type, SDK_DATA, length);
     if (!s) return NULL;
-    memcpy(s->bytes, bytes, length);
+    memcpy(s->own, bytes, length);
     return &s->head;
+}
+
+struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner) {
+    sample *s = make(type, SDK_DATA, 0);
+    if (!s) return NULL;
+    s->owner = ddsi_serdata_ref(owner);
+    s->bytes = as_sample(owner)->bytes;
+    s->length = as_sample(owner)->length;
+    return &s->head;
+}
+
+struct ddsi_serdata *usi_cyclone_hold(const void *bytes) {
+    // Views are of bytes that lie behind the head of the sample that owns them.
+    const sample *s = (const sample *)(const void *)((const unsigned char *)bytes - offsetof(sample, own));
+    return ddsi_serdata_ref(&s->head);
 }
 
 const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length) {
@@ -66,7 +88,10 @@ static bool sample_eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata
 
 static uint32_t sample_get_size(const struct ddsi_serdata *d) { return as_sample(d)->length; }
 
-static void sample_free(struct ddsi_serdata *d) { free(d); }
+static void sample_free(struct ddsi_serdata *d) {
+    if (as_sample(d)->owner) ddsi_serdata_unref(as_sample(d)->owner);
+    free(d);
+}
 
 // From the network: fragments in order, which may overlap.
 static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, const struct nn_rdata *fragment,
@@ -77,7 +102,7 @@ static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enu
     for (; fragment; fragment = fragment->nextfrag) {
         if (fragment->maxp1 <= have || fragment->min > have || fragment->maxp1 > size) continue;
         const unsigned char *from = NN_RMSG_PAYLOADOFF(fragment->rmsg, NN_RDATA_PAYLOAD_OFF(fragment));
-        memcpy(s->bytes + have, from + (have - fragment->min), fragment->maxp1 - have);
+        memcpy(s->own + have, from + (have - fragment->min), fragment->maxp1 - have);
         have = fragment->maxp1;
     }
     if (have == size) return &s->head;
@@ -92,10 +117,10 @@ static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type,
     size_t have = 0;
     for (ddsrt_msg_iovlen_t i = 0; i < n && have < size; i++) {
         size_t take = parts[i].iov_len < size - have ? parts[i].iov_len : size - have;
-        memcpy(s->bytes + have, parts[i].iov_base, take);
+        memcpy(s->own + have, parts[i].iov_base, take);
         have += take;
     }
-    memset(s->bytes + have, 0, size - have);
+    memset(s->own + have, 0, size - have);
     return &s->head;
 }
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 // "USv" and the number of the layout below.
-#define USI_VENDOR_ABI 0x55537601u
+#define USI_VENDOR_ABI 0x55537602u
 // The function that a vendor's library exports; it returns its table.
 #define USI_VENDOR_SYMBOL "usi_vendor_table"
 
@@ -78,6 +78,12 @@ typedef struct usi_vendor {
     // Everything that discovery knows now, own things included, in any order. `node` and `is_own` of an endpoint are left to the caller.
     us_status (*list)(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
     us_status (*list_participants)(usi_vendor_participant *participant, usi_visit_peer *visit, void *context);
+
+    // For those who pass samples on without a copy, from on_sample to another participant of the same vendor; all three NULL where a vendor cannot. A
+    // sample that is held keeps its bytes until it is released, from any thread and for longer than its reader.
+    void *(*hold)(const us_sample *sample);
+    void (*release)(void *held);
+    us_status (*write_held)(usi_vendor_endpoint *writer, void *held, int64_t source_time);
 } usi_vendor;
 
 typedef const usi_vendor *usi_vendor_function(void);

@@ -405,7 +405,7 @@ static bool take_up(usi_split *s) {
     }
     if (!last || !put_trees(s, -1, last->message)) return false;
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
-        if (s->owner[t] < 0) usi_sim_forget_tree(s->sim, t);
+        if (s->owner[t] < 0) usi_sim_renew(s->sim, t);
     }
     usi_sim_set_tick(s->sim, last->tick);
     tell(s, 0, "takes up at %.9g s, where the others last saw what it owns", us_sim_get_time(s->sim));

@@ -104,13 +104,13 @@ void usi_topics_tell(us_host *h) {
     us_msg_string m = {t->text};
     size_t length = 0;
     if (us_message_encode(usi_type_string, &m, t->bytes, sizeof t->bytes, &length)) return;
-    usi_outbox_put(t->outbox, t->writer, t->bytes, length, 0);
+    usi_outbox_put(t->outbox, t->writer, t->bytes, length, 0, 0);
     usi_outbox_ring(t->outbox);
     t->told_ns = clock_ns();
 }
 
 bool usi_topics_send(us_host *h, us_writer *writer, const void *bytes, size_t length) {
-    bool is_taken = usi_outbox_put(h->topics->outbox, writer, bytes, length, 0);
+    bool is_taken = usi_outbox_put(h->topics->outbox, writer, bytes, length, 0, 0);
     usi_outbox_ring(h->topics->outbox);
     return is_taken;
 }

@@ -7,17 +7,20 @@
 // An item that would reach over the end begins at the start again; what is left before the end is skipped.
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "proxy/robot.h"
 
-enum { RING_SIZE = 8 << 20 };
+enum { RING_SIZE = 8 << 20, WAKE_EARLY = 200000 };  // bytes, ns
 
 typedef struct item {
     us_writer *writer;  // NULL: skip to the start of the ring
     int64_t time;
+    int64_t due;  // CLOCK_MONOTONIC, ns: when it leaves; 0: at once
     uint64_t length;
 } item;
 
@@ -31,7 +34,26 @@ struct usi_outbox {
     _Atomic int64_t n_unsent;
 };
 
-static uint64_t size_of(uint64_t length) { return sizeof(item) + (length + 15) / 16 * 16; }
+// Whole items, so that there is room for one wherever the ring is not at its end.
+static uint64_t size_of(uint64_t length) { return sizeof(item) + (length + sizeof(item) - 1) / sizeof(item) * sizeof(item); }
+_Static_assert(RING_SIZE % sizeof(item) == 0, "items fill the ring");
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// Sleeps until shortly before, and then looks at the clock: a processor that slept is slow at first, and late.
+static void wait_until(int64_t time) {
+    int64_t wake = time - WAKE_EARLY;
+    struct timespec t = {.tv_sec = wake / 1000000000, .tv_nsec = wake % 1000000000};
+    // A sleep costs its time even where there is none left to sleep.
+    while (now() < wake && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR) {
+    }
+    while (now() < time) {
+    }
+}
 
 static void send_all(usi_outbox *box) {
     uint64_t taken = atomic_load_explicit(&box->taken, memory_order_relaxed);
@@ -40,6 +62,7 @@ static void send_all(usi_outbox *box) {
         item head;
         memcpy(&head, box->ring + at, sizeof head);
         if (head.writer) {
+            if (head.due > 0) wait_until(head.due);
             // A sample that cannot be written is lost for one topic at one time: the next follows.
             if (us_writer_write(head.writer, box->ring + at + sizeof head, head.length, head.time)) atomic_fetch_add(&box->n_unsent, 1);
             taken += size_of(head.length);
@@ -59,6 +82,15 @@ static void *run(void *context) {
     }
     send_all(box);
     return NULL;
+}
+
+void usi_outbox_hurry(usi_outbox *box) {
+    // One above the caller's: the least of the real-time priorities, where that has none.
+    struct sched_param first = {0};
+    int policy = 0;
+    if (pthread_getschedparam(pthread_self(), &policy, &first) != 0) return;
+    first.sched_priority++;
+    pthread_setschedparam(box->thread, SCHED_FIFO, &first);
 }
 
 us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out) {
@@ -94,7 +126,7 @@ void usi_outbox_destroy(usi_outbox *box) {
     usi_release(&a, box, sizeof *box, _Alignof(usi_outbox));
 }
 
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time) {
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time, int64_t due) {
     uint64_t put = atomic_load_explicit(&box->put, memory_order_relaxed), taken = atomic_load_explicit(&box->taken, memory_order_acquire);
     uint64_t at = put % RING_SIZE, need = size_of(length), skip = at + need > RING_SIZE ? RING_SIZE - at : 0;
     if (need > RING_SIZE / 2 || put + skip + need - taken > RING_SIZE) {
@@ -108,7 +140,7 @@ bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_
         at = 0;
     }
     // To the bus a time of 0 stands for now.
-    item head = {writer, time > 0 ? time : 1, length};
+    item head = {writer, time > 0 ? time : 1, due, length};
     memcpy(box->ring + at, &head, sizeof head);
     memcpy(box->ring + at + sizeof head, bytes, length);
     atomic_store_explicit(&box->put, put + need, memory_order_release);

@@ -314,6 +314,7 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
     p->bus = bus;
     us_status status = usi_outbox_create(&p->allocator, &p->outbox);
     if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
+    if (usi_timing_is_needed(p)) usi_outbox_hurry(p->outbox);
     if (p->clock_rate > 0 && !p->is_clock_off) {
         us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
         status = us_bus_add_node(bus, "/understudy", "simulation", &def.node, err);
@@ -374,6 +375,7 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
     notice_jump(p, tick);
     bool is_first = p->owes_all, is_heard = p->outbox || p->recorder || p->tap, owes_record = p->owes_record && !is_first;
     p->owes_all = p->owes_record = false;
+    usi_timing_follow(p, time, is_first);
     if (is_first || usi_is_due(p->clock_rate, p->step, tick)) tell_clock(p, time);
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];

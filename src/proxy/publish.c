@@ -52,7 +52,7 @@ static void *take(pen *w, size_t n, size_t each) {
 static char *text(const char *constant) { return usi_text(constant); }
 
 static void head(pen *w, us_msg_header *header, const char *frame) {
-    header->stamp = stamp_of(w->time + w->s->stamp_offset);
+    header->stamp = stamp_of(usi_timing_stamp(w->p, w->r, w->time));
     header->frame_id = text(frame);
 }
 
@@ -70,7 +70,7 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
     if (!encode(p, type, message, &length)) return US_ERR_LIMIT;
     p->n_sample++;
     us_status status = p->recorder && channel >= 0 ? us_recorder_write(p->recorder, channel, time, time, p->bytes, length) : US_OK;
-    if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time);
+    if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time, 0);
     usi_channel_count(p, says);
     usi_channel_tap(p, says, time, p->bytes, length);
     return status;
@@ -80,7 +80,8 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
 static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time, int64_t due) {
     p->n_sample++;
     if (p->recorder && r->channel[outlet] >= 0) us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
-    if (r->writer[outlet]) usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, time + r->stamp_offset);
+    if (r->writer[outlet])
+        usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, usi_timing_stamp(p, r, time), usi_timing_due(p, r, time, outlet));
     if (outlet >= US_TOPIC_COUNT) return;
     r->has_told[outlet] = true;
     usi_channel_count(p, r->says[outlet]);
@@ -433,6 +434,7 @@ static void tell_navigator(pen *w) {
 }
 
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply) {
+    r->stamp_offset = s->stamp_offset;
     if (reply->service < 0 || !r->writer[US_TOPIC_COUNT + reply->service]) return;
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim))};
     int32_t outlet = US_TOPIC_COUNT + reply->service;
@@ -490,6 +492,7 @@ static void tell(pen *w, us_topic_kind topic) {
 }
 
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink) {
+    r->stamp_offset = s->stamp_offset;
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim)), .sink = sink};
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
         if (is_told_once(i) && r->has_told[i]) tell(&w, (us_topic_kind)i);
@@ -505,7 +508,9 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
     // A computer that has just started tells anew what is told once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
     r->stamp_offset = s->stamp_offset;
-    for (int i = 0; i < US_TOPIC_COUNT; i++) {
+    for (int k = 0; k < US_TOPIC_COUNT; k++) {
+        // The truth, which is not the robot's to say, comes before all others: the robot's own then leave one close after the other.
+        const int i = k == 0 ? US_TOPIC_TRUTH : k <= US_TOPIC_TRUTH ? k - 1 : k;
         // A computer that is off or starts says nothing. Where the robot really is does not depend on it.
         if (!is_up && i != US_TOPIC_TRUTH) continue;
         bool is_due =

@@ -21,6 +21,10 @@ static bool is_same_link(const us_link_model *a, const us_link_model *b) {
            (a->n_outage == 0 || memcmp(a->outages, b->outages, 2 * (size_t)a->n_outage * sizeof *a->outages) == 0);
 }
 
+static bool is_same_timing(const us_timing *a, const us_timing *b) {
+    return a->is_wall == b->is_wall && a->offset == b->offset && a->drift == b->drift && a->delay == b->delay && a->jitter == b->jitter;
+}
+
 // A drive of the spec in the robot's own count: edits elsewhere move the spec's.
 static int32_t own_drive(const usi_robot *r, int32_t drive) {
     for (int32_t k = 0; k < r->n_drive; k++) {
@@ -71,7 +75,7 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     for (int i = 0; i < US_TOPIC_COUNT; i++) same = same && x->rate[i] == y->rate[i];
     same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn && x->max_acceleration == y->max_acceleration;
     same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle && x->battery_voltage == y->battery_voltage;
-    same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink);
+    same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) && is_same_timing(&x->timing, &y->timing);
     return same && has_same_wheels(a, b) && has_same_legs(a, b) && has_same_motors(a, b);
 }
 

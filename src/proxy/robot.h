@@ -293,10 +293,12 @@ struct us_proxy {
     int32_t n_channel, clock_says;
     usi_tap_function *tap;
     void *tap_context;
-    _Atomic bool owes_tap;  // the latched samples, once more
-    bool owes_record;       // the same to a recording that has just begun
-    bool owes_all;          // the same to everybody: the next publish is as the first one
-    int64_t seen_tick;      // at which the last step began or the last samples left: time goes on from here
+    _Atomic bool owes_tap;          // the latched samples, once more
+    bool owes_record;               // the same to a recording that has just begun
+    bool owes_all;                  // the same to everybody: the next publish is as the first one
+    int64_t seen_tick;              // at which the last step began or the last samples left: time goes on from here
+    int64_t wall_ahead, own_ahead;  // ns: of CLOCK_REALTIME and CLOCK_MONOTONIC over simulated time
+    int64_t now;                    // ns: of CLOCK_MONOTONIC at this publish
     int64_t n_sample;
     int64_t n_too_long;  // samples that did not fit into `bytes`
 };
@@ -378,6 +380,15 @@ int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char
 // script.c: from the network's definitions.
 us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);
 
+// timing.c: when what is simulated happens in the world outside. Whether any robot has a time of its own.
+bool usi_timing_is_needed(const us_proxy *p);
+// Called with each publish; `is_jump`: simulated time does not follow on the last.
+void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
+// What the robot's clock shows at a simulated time, and when samples of that time leave (as for usi_outbox_put), the truth a moment before the rest.
+// ns
+int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
+int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int32_t outlet);
+
 // Whether a sample with this rate (Hz) is due at a tick.
 bool usi_is_due(double rate, double step, int64_t tick);
 int64_t usi_time_of(const us_proxy *p, int64_t tick);  // ns
@@ -387,9 +398,12 @@ int64_t usi_time_of(const us_proxy *p, int64_t tick);  // ns
 typedef struct usi_outbox usi_outbox;
 us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out);
 void usi_outbox_destroy(usi_outbox *box);  // sends what waits first
-// False when there is no room: the sample is counted as unsent.
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time);
+// It leaves at `due` (CLOCK_MONOTONIC, ns; 0: at once), and not before those that were put earlier. False when there is no room: the sample is
+// counted as unsent.
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time, int64_t due);
 void usi_outbox_ring(usi_outbox *box);  // wakes the sender
+// Asks the system to let the sender run before others, as samples have their time. Where that is not allowed, nothing changes.
+void usi_outbox_hurry(usi_outbox *box);
 int64_t usi_outbox_n_unsent(usi_outbox *box);
 
 #endif

@@ -392,16 +392,6 @@ void usi_sim_renew(us_sim *s, int32_t tree) {
     start_tree(s, tree);
 }
 
-void usi_sim_forget_tree(us_sim *s, int32_t tree) {
-    const us_model *m = s->model;
-    forget_contacts(s, tree);
-    for (int32_t i = 0; i < m->n_element; i++) {
-        const usi_element *e = &m->element[i];
-        if (e->drive < 0 && e->kp > 0 && m->node[e->v].tree == tree) s->now.stuck[i] = s->now.q[e->q];
-    }
-    start_tree(s, tree);
-}
-
 us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const double *v) {
     if (!s || joint.i < 0 || joint.i >= s->model->n_joint) return US_ERR_ARG;
     const us_model *m = s->model;

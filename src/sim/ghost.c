@@ -36,7 +36,7 @@ void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost) {
     s->ghost[tree] = (uint8_t)ghost;
     // The pairs that may touch are others now.
     if (s->contacts) s->contacts->is_fat_valid = false;
-    if (before == USI_GHOST_STILL) usi_sim_forget_tree(s, tree);
+    if (before == USI_GHOST_STILL) usi_sim_renew(s, tree);
 }
 
 void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive) {

@@ -163,8 +163,6 @@ void usi_sim_mark_ghost(us_sim *s, int32_t tree, usi_ghost ghost);
 void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_v, double *out_drive);
 // False, and nothing has changed, when a number is not finite or a quaternion is none.
 bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive);
-// A tree takes up where others last saw it: besides, what it touched and where it stuck is forgotten.
-void usi_sim_forget_tree(us_sim *s, int32_t tree);
 void usi_sim_set_tick(us_sim *s, int64_t tick);
 
 // Sets sim->error, names the joint where it began, and returns US_ERR_DIVERGED.

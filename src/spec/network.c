@@ -87,6 +87,11 @@ static bool is_good_link(const us_link_model *l) {
     return true;
 }
 
+static bool is_good_timing(const us_timing *t) {
+    return isfinite(t->offset) && fabs(t->offset) <= 1e9 && isfinite(t->drift) && fabs(t->drift) <= 0.1 && is_at_least_0(t->delay) && t->delay <= 1 &&
+           is_at_least_0(t->jitter) && t->jitter <= 1;
+}
+
 static us_status check_arrays(const us_network_def *d) {
     if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
     if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
@@ -111,7 +116,7 @@ static us_status check_numbers(const us_network_def *d) {
     if (!(d->step_time > 0) || !isfinite(d->step_time) || !(d->duty > 0.5 && d->duty < 1)) return US_ERR_VALUE;
     if (!isfinite(d->track_scale) || d->track_scale <= 0) return US_ERR_VALUE;
     if (d->motor_port < 0 || d->motor_port > 65535) return US_ERR_VALUE;
-    return is_good_link(&d->uplink) && is_good_link(&d->downlink) ? US_OK : US_ERR_VALUE;
+    return is_good_link(&d->uplink) && is_good_link(&d->downlink) && is_good_timing(&d->timing) ? US_OK : US_ERR_VALUE;
 }
 
 // The wheels of each kind of locomotion; see us_locomotion.

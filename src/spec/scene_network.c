@@ -2,6 +2,7 @@
 //
 // They are read last of all, because they name drives, which may stand anywhere in the scene. Every robot gets a definition, whether it has these
 // elements or not: a robot that says nothing speaks under its own name.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,27 @@ static us_status read_link(usi_reader *r, const xmlNode *network, const char *na
     return status;
 }
 
+static us_status read_timing(usi_reader *r, const xmlNode *network, us_timing *t) {
+    const xmlNode *node = NULL;
+    us_status status = find_one(r, network, "timing", &node);
+    if (status || !node) return status;
+    usi_look look = usi_look_at(node);
+    const char *clock = usi_xml_attr(node, "clock");
+    t->is_wall = clock && strcmp(clock, "wall") == 0;  // the schema knows no third
+    status = usi_look_number(r, &look, "offset", USI_TIME, &t->offset);
+    if (!status) status = usi_look_number(r, &look, "drift", USI_PLAIN, &t->drift);
+    if (!status) status = usi_look_positive(r, &look, "delay", USI_TIME, false, &t->delay);
+    if (!status) status = usi_look_positive(r, &look, "jitter", USI_TIME, false, &t->jitter);
+    if (!status && (fabs(t->drift) > 0.1 || fabs(t->offset) > 1e9)) {
+        return usi_fail(r, US_ERR_VALUE, node, "write a drift of at most 0.1, and an offset of at most 1e9 s", "no clock is as wrong as that");
+    }
+    if (!status && (t->delay > 1 || t->jitter > 1)) {
+        return usi_fail(r, US_ERR_VALUE, node, "write at most 1 s here; a radio link that takes longer is a <downlink>",
+                        "a computer that takes %g s to send", t->delay > 1 ? t->delay : t->jitter);
+    }
+    return status;
+}
+
 // The names under which the robot speaks.
 static us_status read_names(usi_reader *r, const usi_scene_group *group, const xmlNode *node, us_network_def *d) {
     d->namespace_ = usi_xml_attr(node, "namespace");
@@ -133,6 +155,7 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
     if (!status) status = read_topics(r, node, d);
     if (!status) status = read_link(r, node, "uplink", &d->uplink);
     if (!status) status = read_link(r, node, "downlink", &d->downlink);
+    if (!status) status = read_timing(r, node, &d->timing);
     d->is_off = !is_enabled;
     d->line = usi_xml_line(node);
     return status;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "bus/bus.h"
 #include "switch/shadow.h"
 #include "switch/switch.h"
 #include "wire/messages.h"
@@ -25,8 +26,15 @@ enum { LEAST_DEPTH = 64 };
 
 // ---- samples ------------------------------------------------------------------------------------------------------------
 
-static void pass(us_switch *sw, us_writer *writer, const us_sample *sample, _Atomic int64_t *count) {
-    if (us_writer_write(writer, sample->bytes, sample->length, sample->source_time)) {
+// A sample that crosses, and how: held by the bus from which it comes, or (NULL) copied.
+typedef struct crossing {
+    us_sample sample;
+    const us_bus *from;
+    void *held;
+} crossing;
+
+static void pass(us_switch *sw, us_writer *writer, const crossing *c, _Atomic int64_t *count) {
+    if (usi_writer_pass(writer, c->from, c->held, &c->sample)) {
         atomic_fetch_add_explicit(&sw->n_unsent, 1, memory_order_relaxed);
     } else {
         atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
@@ -66,8 +74,9 @@ static bool is_overtaken(const usi_route *route, const us_sample *sample) {
     return behind >= 0 && behind < second && usi_switch_now() - route->sw->handover.changed < second;
 }
 
-static void pass_output(usi_side *side, const us_sample *sample) {
+static void pass_output(usi_side *side, const crossing *c) {
     usi_route *route = side->route;
+    const us_sample *sample = &c->sample;
     us_switch *sw = route->sw;
     pthread_rwlock_rdlock(&sw->gate);
     bool is_own = !sw->is_withdrawn && !is_foreign(side, sample->writer);
@@ -76,12 +85,12 @@ static void pass_output(usi_side *side, const us_sample *sample) {
         us_switch_mode mode = sw->authority.mode;
         if (sw->authority.voice == side->source) {
             if (!is_overtaken(route, sample)) {
-                pass(sw, route->out, sample, &sw->n_output);
+                pass(sw, route->out, c, &sw->n_output);
                 route->last_time = sample->source_time;
             }
         } else if (mode == US_MODE_MIRROR || mode == US_MODE_SHADOW) {
             us_writer *copy = atomic_load(&side->copies[mode == US_MODE_SHADOW]);
-            if (copy) pass(sw, copy, sample, &sw->n_copy);
+            if (copy) pass(sw, copy, c, &sw->n_copy);
         }
     }
     pthread_rwlock_unlock(&sw->gate);
@@ -89,8 +98,9 @@ static void pass_output(usi_side *side, const us_sample *sample) {
 }
 
 // A command belongs to the epoch in which it came in. While it waits another may begin.
-static void pass_command(usi_route *route, const us_sample *sample, uint64_t epoch) {
+static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
     us_switch *sw = route->sw;
+    const us_sample *sample = &c->sample;
     pthread_rwlock_rdlock(&sw->gate);
     us_switch_source control = sw->authority.control;
     if (sw->is_withdrawn || control == US_SWITCH_NOBODY || epoch != sw->authority.epoch) {
@@ -99,9 +109,11 @@ static void pass_command(usi_route *route, const us_sample *sample, uint64_t epo
         us_writer *writer = atomic_load(&route->sides[control].writer);
         uint8_t bytes[1024];
         us_sample limited;
-        if (writer) pass(sw, writer, usi_handover_ramp(sw, route, sample, &limited, bytes, sizeof bytes), &sw->n_command);
+        const us_sample *now = usi_handover_ramp(sw, route, sample, &limited, bytes, sizeof bytes);
+        crossing written = {.sample = *now};
+        if (writer) pass(sw, writer, now == sample ? c : &written, &sw->n_command);
         us_writer *copy = sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
-        if (copy) pass(sw, copy, sample, &sw->n_copy);
+        if (copy) pass(sw, copy, c, &sw->n_copy);
     }
     pthread_rwlock_unlock(&sw->gate);
     if (sw->n_rule > 0) usi_switch_check_rules(sw, route, US_SWITCH_NOBODY, sample);
@@ -114,23 +126,31 @@ typedef struct usi_parcel {
     usi_side *side;    // of an output; NULL: a command
     usi_route *route;  // of a command
     uint64_t epoch;
-    us_sample sample;
+    crossing crossing;
+    size_t n_byte;  // of the copy
     _Alignas(16) uint8_t bytes[];
 } usi_parcel;
 
 static void release_parcel(us_switch *sw, usi_parcel *parcel) {
-    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->sample.length, _Alignof(usi_parcel));
+    usi_bus_release(parcel->crossing.from, parcel->crossing.held);
+    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->n_byte, _Alignof(usi_parcel));
 }
 
 static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
-    usi_parcel *parcel = usi_alloc(&sw->allocator, sizeof *parcel + sample->length, _Alignof(usi_parcel));
+    const us_bus *from = side ? sw->sources[side->source] : sw->operators;
+    void *held = usi_bus_hold(from, sample);
+    size_t n_byte = held ? 0 : sample->length;
+    usi_parcel *parcel = usi_alloc(&sw->allocator, sizeof *parcel + n_byte, _Alignof(usi_parcel));
     if (!parcel) {
+        usi_bus_release(from, held);
         atomic_fetch_add(&sw->n_unsent, 1);
         return;
     }
-    *parcel = (usi_parcel){.side = side, .route = route, .epoch = atomic_load(&sw->epoch), .sample = *sample};
-    memcpy(parcel->bytes, sample->bytes, sample->length);
-    parcel->sample.bytes = parcel->bytes;
+    *parcel = (usi_parcel){.side = side, .route = route, .epoch = atomic_load(&sw->epoch), .crossing = {*sample, from, held}, .n_byte = n_byte};
+    if (!held) {
+        memcpy(parcel->bytes, sample->bytes, sample->length);
+        parcel->crossing.sample.bytes = parcel->bytes;
+    }
     pthread_mutex_lock(&sw->queue_lock);
     bool has_room = !sw->is_queue_closed && sw->n_queued + sample->length <= MAX_QUEUED;
     if (has_room) {
@@ -191,9 +211,9 @@ void *usi_switch_forward(void *context) {
         for (usi_parcel *next; parcel; parcel = next) {
             next = parcel->next;
             if (parcel->side) {
-                pass_output(parcel->side, &parcel->sample);
+                pass_output(parcel->side, &parcel->crossing);
             } else {
-                pass_command(parcel->route, &parcel->sample, parcel->epoch);
+                pass_command(parcel->route, &parcel->crossing, parcel->epoch);
             }
             release_parcel(sw, parcel);
         }
@@ -212,8 +232,8 @@ void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
         for (int32_t k = 0; k < depth; k++) {
             int32_t spare = depth - side->n_latched, at = k < spare ? 0 : k - spare;
             const usi_latched *latched = &side->latched[(oldest + at) % depth];
-            us_sample sample = {.bytes = latched->bytes, .length = latched->length, .source_time = latched->source_time};
-            pass(sw, route->out, &sample, &sw->n_output);
+            crossing c = {.sample = {.bytes = latched->bytes, .length = latched->length, .source_time = latched->source_time}};
+            pass(sw, route->out, &c, &sw->n_output);
         }
     }
 }

@@ -112,7 +112,8 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     us_spec *spec = load_cart("<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms' services='true'>"
                               "<topic name='odom' rate='20 Hz'/><topic name='imu/data' rate='0.4 kHz'/><topic name='tf' rate='0'/>"
                               "<uplink delay='1.3 s' jitter='100 ms' loss='0.02' bandwidth='1.5 kB/s' outages='10 20 50 60 s'/>"
-                              "<downlink delay='2 s' outages='1 min 90 s'/></network>"
+                              "<downlink delay='2 s' outages='1 min 90 s'/>"
+                              "<timing clock='wall' offset='-3 ms' drift='2e-5' delay='1.5 ms' jitter='250 us'/></network>"
                               "<locomotion type='ackermann' max-speed='3.6 km/h' max-turn='90 deg/s' max-acceleration='0.5 m/s^2'>"
                               "<wheel drive='left' radius='20 cm'/><wheel drive='right' radius='20 cm'/>"
                               "<wheel drive='front' steer='steer' radius='100 mm'/></locomotion>"
@@ -131,6 +132,8 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     const double up[] = {10, 20, 50, 60};
     for (int i = 0; i < 4; i++) near(d->uplink.outages[i], up[i]);
     near(d->downlink.delay, 2), near(d->downlink.bandwidth, 0);
+    assert_true(d->timing.is_wall);
+    near(d->timing.offset, -0.003), near(d->timing.drift, 2e-5), near(d->timing.delay, 0.0015), near(d->timing.jitter, 250e-6);
     assert_int_equal(d->downlink.n_outage, 1);
     near(d->downlink.outages[0], 60), near(d->downlink.outages[1], 90);
     assert_int_equal(d->locomotion, US_LOCOMOTION_ACKERMANN);
