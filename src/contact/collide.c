@@ -146,20 +146,56 @@ static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
 }
 static inline bool is_inside(corners a, corners b) { return !any_of_three((a.least < b.least) | (a.greatest > b.greatest)); }
 
-static void find_boxes(usi_contacts *c) {
+static inline void set_speed(usi_carrier *k) { k->speed = sqrt(usi_v4_dot(k->v, k->v)), k->spin = sqrt(usi_v4_dot(k->w, k->w)); }
+
+// Whether no shape of a link can have left its grown box: the link has moved and turned by less than those leave. Not asked where all are near
+// others.
+static bool has_stayed(const usi_contacts *c, const usi_carrier *k, const usi_stay *from) {
+    if (from->room <= 0) return false;
+    usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
+    double faster = k->speed - from->speed, spun = k->spin - from->spin;
+    double moved = sqrt(usi_v4_dot(p, p)) + from->far * sqrt(usi_v4_sum(x * x + y * y + z * z));
+    return moved + c->model->step * ((faster > 0 ? faster : 0) + (spun > 0 ? spun : 0) * from->far) < from->room;
+}
+
+// The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
+static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool only_near) {
     const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t i = 0; i < c->n_carrier; i++) {
-        const usi_carrier *k = &c->carrier[i];
-        if (is_still(c, k->tree)) continue;
-        double speed = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->v, k->v)), spin = k->node < 0 ? 0 : sqrt(usi_v4_dot(k->w, k->w));
-        for (int32_t g = k->first_geom; g < k->end_geom; g++) {
-            c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : h * (speed + spin * c->far[g]));
-            corners box = box_of(c, g, k, c->grow[g]);
-            c->is_fat_valid = c->is_fat_valid && is_inside(box, corners_of(&c->fat[g].box));
-            c->box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
-        }
+    bool ok = true;
+    for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+        if (only_near && !c->is_near[g]) continue;
+        c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
+        corners box = box_of(c, g, k, c->grow[g]);
+        ok = ok && is_inside(box, corners_of(&c->fat[g].box));
+        c->box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
     }
+    return ok;
+}
+
+// All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes that are near nothing are not asked for.
+static void find_boxes(usi_contacts *c) {
+    for (int32_t i = 0; i < c->n_carrier && c->is_fat_valid; i++) {
+        usi_carrier *k = &c->carrier[i];
+        if (k->node < 0 || is_still(c, k->tree)) continue;
+        set_speed(k);
+        c->is_fat_valid = find_boxes_of(c, k, has_stayed(c, k, &c->stay[i]));
+    }
+    for (int32_t i = 0; i < c->n_carrier && !c->is_fat_valid; i++) {
+        if (is_still(c, c->carrier[i].tree)) continue;
+        set_speed(&c->carrier[i]);
+        find_boxes_of(c, &c->carrier[i], false);
+    }
+}
+
+// How high the field reaches under a grown box, in the world; INFINITY where that is not asked: other shapes, fields that move or are turned. A shape
+// whose box (see find_boxes) is above it has no point on the field.
+static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *fat) {
+    const usi_geom *g = &c->model->geom[field];
+    us_vec3 o = g->X_NG.p;
+    if (g->geom.kind != US_GEOM_HEIGHT_FIELD || g->node >= 0 || !c->is_plain[field]) return INFINITY;
+    double more = c->grow[field] + g->geom.radius;
+    return o.z + more +
+           usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more, fat->max.x - o.x + more, fat->max.y - o.y + more);
 }
 
 // A point that is nobody's neighbour, for shapes that take no part: each has its own, so that they do not crowd.
@@ -174,12 +210,17 @@ static us_status find_near(usi_contacts *c) {
     if (c->is_fat_valid) return US_OK;
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
+        // A nanometre less than there is, for rounding.
+        usi_stay *stay = &c->stay[i];
+        *stay = (usi_stay){.X = k->X, .Y = k->Y, .Z = k->Z, .p = k->p, .speed = k->speed, .spin = k->spin, .room = INFINITY};
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
+            c->is_near[g] = false;
             if (is_still(c, k->tree)) {
                 hide(c, g);
                 continue;
             }
             double more = k->node < 0 ? 0 : 0.05 * fmin(c->far[g], 0.2) + 20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
+            stay->far = fmax(stay->far, c->far[g]), stay->room = fmin(stay->room, more - 1e-9);
             us_vec3 s = us_vec3_make(more, more, more);
             c->fat[g].box = (us_aabb){us_vec3_sub(c->box[g].min, s), us_vec3_add(c->box[g].max, s)};
             c->fat[g].group = m->geom[g].group, c->fat[g].mask = m->geom[g].mask;
@@ -195,11 +236,24 @@ static us_status find_near(usi_contacts *c) {
         return status;
     }
     c->n_near = 0;
+    c->has_ceiling = false;
     for (int64_t i = 0; i < n; i++) {
         // Shapes of one node never touch, whichever links they belong to.
         if (m->geom[pairs[i].a].node == m->geom[pairs[i].b].node) continue;
+        const us_aabb *a = &c->fat[pairs[i].a].box, *b = &c->fat[pairs[i].b].box;
+        double over_a = find_ceiling(c, pairs[i].a, b), over_b = find_ceiling(c, pairs[i].b, a);
+        if (b->min.z > over_a || a->min.z > over_b) continue;
+        c->ceiling[c->n_near] = over_a < over_b ? over_a : over_b;
+        c->has_ceiling = c->has_ceiling || c->ceiling[c->n_near] < INFINITY;
         c->apart[c->n_near] = us_vec3_make(0, 0, 0);
         c->near[c->n_near++] = pairs[i];
+        c->is_near[pairs[i].a] = c->is_near[pairs[i].b] = true;
+    }
+    for (int32_t i = 0; i < c->n_carrier; i++) {
+        const usi_carrier *k = &c->carrier[i];
+        bool all_near = true;
+        for (int32_t g = k->first_geom; g < k->end_geom; g++) all_near = all_near && c->is_near[g];
+        if (all_near) c->stay[i].room = 0;
     }
     c->is_fat_valid = true;
     return US_OK;
@@ -330,6 +384,12 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     return usi_to_local(A, usi_v4_from(gap.normal));
 }
 
+// Whether the one of a near pair is above all of the field that is under it.
+static inline bool is_above(const usi_contacts *c, int32_t near) {
+    double a = c->box[c->near[near].a].min.z, b = c->box[c->near[near].b].min.z;
+    return (a > b ? a : b) > c->ceiling[near];
+}
+
 // Sorted like the pairs: by the lesser shape, then the greater one.
 static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
     int32_t a = t->geom_a < t->geom_b ? t->geom_a : t->geom_b, b = t->geom_a < t->geom_b ? t->geom_b : t->geom_a;
@@ -360,10 +420,11 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     c->is_pair_error = false;
     for (int32_t i = 0; i < m->n_loose; i++) c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
+    const bool has_ceiling = c->has_ceiling;
     for (int32_t i = 0; i < c->n_near; i++) {
         const usi_broad_pair *pair = &c->near[i];
         if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
-        if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b])) continue;
+        if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b]) || (has_ceiling && is_above(c, i))) continue;
         while (old < end && compare_key(old, pair) < 0) old++;
         const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;

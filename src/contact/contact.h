@@ -35,6 +35,7 @@ typedef struct usi_block {
     double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
     double g[3];     // N s, impulse; at entry that of the last step (0 when new)
     double radius;   // N s, lagged friction radius: set and used by the solvers
+    double press;    // USI_TURN: K of the point's row 0 while that presses, 0 otherwise: set and used by Newton's method
     double rebound;  // USI_POINT: restitution of an impact, then (impact.c) minus the normal velocity that it asks for, m/s; 0: no impact
     int32_t law;
     int32_t n;      // rows in use: 1 .. 3

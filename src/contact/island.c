@@ -7,6 +7,8 @@
 enum { MOST_NEWTON_BODIES = 24 };
 // Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies out too slowly.
 static const double MOST_MASS_RATIO = 100;
+// Couplings are put in one by one beside a tree's factors: with more than this, a full matrix is cheaper.
+enum { MOST_BRANCH_COUPLINGS = 4 };
 enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
 // Of so many trees, the first ones, matrices are kept: 1 MiB.
 enum { MOST_LAYOUTS = 32 };
@@ -30,7 +32,7 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
     const us_model *m = c->model;
     const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
-                 n_loose = (size_t)m->n_loose;
+                 n_loose = (size_t)m->n_loose, n_branch = (size_t)c->n_branch;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -97,8 +99,10 @@ static bool fill_fixed(usi_contacts *c) {
     c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
     c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
     c->carrier_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->branch_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->loop_carrier = usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->loop_carrier) return false;
+    if (!of_node || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->branch_start || !c->loop_carrier)
+        return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
     find_carriers(m, of_node);
     c->n_carrier = 1;
@@ -125,6 +129,8 @@ static bool fill_fixed(usi_contacts *c) {
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
         c->far[g] = greatest_distance(&m->geom[g]);
     }
+    for (int32_t i = 0; i < m->n_node; i++) c->branch_start[i] = c->n_branch, c->n_branch += (m->row_start[i + 1] - m->row_start[i] + 3) / 4 * 4;
+    c->branch_start[m->n_node] = c->n_branch;
     for (int32_t l = 0; l < m->n_loop; l++) {
         c->loop_carrier[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
         c->loop_carrier[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
@@ -293,7 +299,7 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE) return USI_ISLAND_RIGID;
     bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
     if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES)) return USI_ISLAND_SWEEPS;
-    if (s->n_tree > 1 || all_free || m->n_loop > 0 || m->n_coupling > 0) return USI_ISLAND_BLOCKS;
+    if (s->n_tree > 1 || all_free || m->n_loop > 0 || m->n_coupling > MOST_BRANCH_COUPLINGS) return USI_ISLAND_BLOCKS;
     for (int32_t i = 0; i < s->n_point; i++) {
         const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
         if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;

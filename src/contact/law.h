@@ -1,7 +1,8 @@
 // The law of a block: impulse g from velocity u, its slope G = -dg/du, and along a line.
 //
 // Two forms of friction. Exact: the circle's radius is mu times the normal impulse of the same u; the slope then has entries
-// below the diagonal only (normal speed changes friction, not the other way round) and no potential exists. Lagged: the
+// below the diagonal only (normal speed changes friction, not the other way round) and no potential exists. So has a turning block
+// at its limits, which are the point's: its G[1], G[3], G[6] are the slopes of its rows by the normal speed of the point. Lagged: the
 // radius is frozen, every block has a convex potential, and a search along a line cannot fail. Both agree when the frozen
 // radius is the one that the solution gives.
 #ifndef USI_CONTACT_LAW_H
@@ -42,7 +43,7 @@ static inline void usi_law_impulse(const usi_block *k, const double u[3], bool i
     }
 }
 
-// Impulse and slope (row major). Returns whether anything pushes.
+// Impulse and slope (row major, but for what a turning block has of its point). Returns whether anything pushes.
 static inline bool usi_law_slope(const usi_block *k, const double u[3], bool is_exact, double g[3], double G[9]) {
     double y[3] = {-(u[0] + k->b[0]) * k->K[0], -(u[1] + k->b[1]) * k->K[1], -(u[2] + k->b[2]) * k->K[1]}, t[2], ratio;
     for (int i = 0; i < 9; i++) G[i] = 0;
@@ -64,13 +65,15 @@ static inline bool usi_law_slope(const usi_block *k, const double u[3], bool is_
         bool is_in = fabs(y[0]) < bound;
         g[0] = is_in ? y[0] : copysign(bound, y[0]);
         G[0] = is_in ? k->K[0] : 0;
+        if (is_exact && !is_in) G[1] = copysign(k->mu * k->press, y[0]);
         limit = k->limit * k->radius;
     }
     if (usi_circle(y + 1, limit, g + 1, t, &ratio)) {
         double s = ratio * k->K[1];
         G[4] = s * (1 - t[0] * t[0]), G[8] = s * (1 - t[1] * t[1]);
         G[5] = G[7] = -s * t[0] * t[1];
-        if (is_exact && k->law == USI_POINT) G[3] = k->mu * t[0] * k->K[0], G[6] = k->mu * t[1] * k->K[0];
+        double by = k->law == USI_POINT ? k->mu * k->K[0] : k->limit * k->press;
+        if (is_exact) G[3] = by * t[0], G[6] = by * t[1];
     } else {
         G[4] = G[8] = k->K[1];
     }

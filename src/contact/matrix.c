@@ -7,102 +7,7 @@
 #include "contact/newton.h"
 #include "contact/sparse_kernel.h"
 
-// One side of a block: which columns of which unit it moves. A free body has six, a link those of its path.
-typedef struct side {
-    int32_t unit, n;
-    const int32_t *index;  // variables within the unit; NULL: 0 .. n - 1
-    double *C[3];
-} side;
-
-// ---------------------------------------------------------------- a tree on the ground
-
-static side side_of(const usi_problem *p, const usi_block *k, int32_t body, double *room) {
-    const usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    const usi_carrier *at = usi_body_carrier(p, body);
-    side s = {.unit = c->tree[at->tree].variable};
-    if (m->tree[at->tree].is_free_body) {
-        s.n = 6;
-        for (int j = 0; j < 3; j++) {
-            s.C[j] = room + 8 * j;
-            for (int i = 0; i < 3; i++) s.C[j][i] = k->m[j][i], s.C[j][3 + i] = k->d[j][i];
-        }
-        return s;
-    }
-    const usi_link *link = c->dyn->link;
-    usi_v4 shift = usi_origin_shift(p, at->tree);
-    const int32_t *path = m->path + m->row_start[at->node];
-    s.n = m->row_start[at->node + 1] - m->row_start[at->node];
-    s.index = path;
-    for (int j = 0; j < 3; j++) {
-        s.C[j] = room + j * s.n;
-        usi_v4 moment = k->m[j] + usi_v4_cross(shift, k->d[j]);
-        for (int32_t i = 0; i < s.n; i++) s.C[j][i] = usi_v4_sum(link[path[i]].Sw * moment + link[path[i]].Sv * k->d[j]);
-    }
-    return s;
-}
-
-// block += sign C_a^T G C_b.
-static void add_product(double *block, int32_t stride, const side *a, int32_t first_a, const side *b, int32_t first_b, const double *G, double sign) {
-    for (int32_t i = 0; i < a->n; i++) {
-        double x = sign * a->C[0][i], y = sign * a->C[1][i], z = sign * a->C[2][i];
-        double l = x * G[0] + y * G[3] + z * G[6], n = x * G[1] + y * G[4] + z * G[7], o = x * G[2] + y * G[5] + z * G[8];
-        double *row = block + (a->index ? a->index[i] - first_a : i) * stride;
-        for (int32_t j = 0; j < b->n; j++) row[b->index ? b->index[j] - first_b : j] += l * b->C[0][j] + n * b->C[1][j] + o * b->C[2][j];
-    }
-}
-
-// Along the branches of the one tree: row i of H takes its ancestors' columns; with `column` also the other way round.
-static void add_branch(const usi_problem *p, const side *a, const double *G, double *column) {
-    const us_model *m = p->c->model;
-    for (int32_t i = 0; i < a->n; i++) {
-        double x = a->C[0][i], y = a->C[1][i], z = a->C[2][i];
-        double l = x * G[0] + y * G[3] + z * G[6], n = x * G[1] + y * G[4] + z * G[7], o = x * G[2] + y * G[5] + z * G[8];
-        int32_t at = m->row_start[a->index[i]];
-        double *row = p->c->dyn->row + at;
-        for (int32_t j = 0; j <= i; j++) row[j] += l * a->C[0][j] + n * a->C[1][j] + o * a->C[2][j];
-        if (!column) continue;
-        l = x * G[0] + y * G[1] + z * G[2], n = x * G[3] + y * G[4] + z * G[5], o = x * G[6] + y * G[7] + z * G[8];
-        for (int32_t j = 0; j < i; j++) column[at + j] += l * a->C[0][j] + n * a->C[1][j] + o * a->C[2][j];
-    }
-}
-
-static bool factor_branch(usi_problem *p) {
-    usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    int32_t t = c->members[p->s->first_tree];
-    usi_span span = {m->tree[t].first, m->tree[t].end};
-    int32_t from = m->row_start[span.first], to = m->row_start[span.end];
-    memcpy(c->dyn->row + from, c->H + from, (size_t)(to - from) * sizeof(double));
-    // Only sliding makes it unsymmetric.
-    bool slides = false;
-    for (int32_t i = 0; i < p->s->n_block && !slides; i++) slides = p->G[9 * i + 3] != 0 || p->G[9 * i + 6] != 0;
-    if (slides) memcpy(c->column + from, c->H + from, (size_t)(to - from) * sizeof(double));
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        const usi_block *k = &p->block[i];
-        const double *G = p->G + 9 * i;
-        if (G[0] == 0 && G[4] == 0 && G[8] == 0) continue;
-        side a = side_of(p, k, k->a >= 0 ? k->a : k->b_, p->columns);
-        add_branch(p, &a, G, slides ? c->column : NULL);
-    }
-    for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
-    p->is_slanted = slides;
-    return slides ? usi_branch_factor(m, span, c->diag, c->dyn->row, c->column) : usi_factor_of(c->dyn, span, c->diag, NULL);
-}
-
-static void solve_branch(usi_problem *p) {
-    usi_contacts *c = p->c;
-    const usi_tree *tree = usi_unit_tree(p, 0);
-    usi_span span = {tree->first, tree->end};
-    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->r[i - span.first];
-    if (p->is_slanted)
-        usi_branch_solve(c->model, span, c->dyn->row, c->column, c->step_v);
-    else
-        usi_solve_of(c->dyn, span, c->step_v);
-    memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
-}
-
-// ---------------------------------------------------------------- blocks
+// ---------------------------------------------------------------- six by six
 
 // A row of a free body's matrix: six numbers (w | v) in two vectors, as the sparse matrix keeps them.
 typedef struct six {
@@ -113,7 +18,23 @@ static inline six pack(usi_v4 w, usi_v4 v) {
     return (six){__builtin_shufflevector(w, v, 0, 1, 2, 4), __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
 }
 
-// W += J^T G J of one block between free bodies.
+// Whether a block does nothing at all.
+static inline bool is_idle(const double *G) { return G[0] == 0 && G[1] == 0 && G[4] == 0 && G[8] == 0; }
+
+// W += J^T G J of a block that only turns: rows and columns of rotation, and by its point's normal row what the limits give.
+static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
+    const usi_v4 x = k->m[0] * G[0], y = k->m[1] * G[4] + k->m[2] * G[5], z = k->m[1] * G[7] + k->m[2] * G[8];
+    const usi_v4 by = k->m[0] * G[1] + k->m[1] * G[3] + k->m[2] * G[6];
+    const six J = pack(k[-1].m[0], k[-1].d[0]);
+    const double *m = (const double *)k->m;
+    for (int i = 0; i < 3; i++) {
+        usi_v4 limits = usi_v4_all(by[i]);
+        W->a[i] += x * usi_v4_all(m[i]) + y * usi_v4_all(m[4 + i]) + z * usi_v4_all(m[8 + i]) + J.a * limits;
+        W->b[i] += J.b * limits;
+    }
+}
+
+// The same of any other block.
 static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
     const six J0 = pack(k->m[0], k->d[0]), J1 = pack(k->m[1], k->d[1]), J2 = pack(k->m[2], k->d[2]);
     six A[3];
@@ -128,6 +49,174 @@ static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
         W->a[i] += A[0].a * x + A[1].a * y + A[2].a * z;
         W->b[i] += A[0].b * x + A[1].b * y + A[2].b * z;
     }
+}
+
+// ---------------------------------------------------------------- a tree on the ground
+
+// Four numbers anywhere.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+
+static inline usi_v4 four_sums(const usi_v4 x[4]) {
+    usi_v4 x01 = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6) + __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
+    usi_v4 x23 = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6) + __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
+    return __builtin_shufflevector(x01, x23, 0, 1, 4, 5) + __builtin_shufflevector(x01, x23, 2, 3, 6, 7);
+}
+
+// A node's list: H along its path and, where contacts are, (n, f) seen by the axes of the path; (N, F) for the column. Beyond the end: 0.
+static void fill_lists(const usi_problem *p, int32_t node, bool any, bool is_slanted, const usi_v4 *force, double *row, double *column) {
+    const us_model *m = p->c->model;
+    const usi_link *link = p->c->dyn->link;
+    const int32_t *path = m->path + m->row_start[node], length = m->row_start[node + 1] - m->row_start[node];
+    const double *H = p->c->H + m->row_start[node];
+    for (int32_t k = 0; k < length; k += 4) {
+        usi_v4 x[4], y[4], r = *(const loose *)(H + k), s = r;
+        if (any) {
+            const usi_link *l[4] = {&link[path[k]], &link[path[k + 1 < length ? k + 1 : k]], &link[path[k + 2 < length ? k + 2 : k]],
+                                    &link[path[k + 3 < length ? k + 3 : k]]};
+            for (int j = 0; j < 4; j++) x[j] = l[j]->Sw * force[0] + l[j]->Sv * force[1];
+            r += four_sums(x), s = r;
+            if (is_slanted) {
+                for (int j = 0; j < 4; j++) y[j] = l[j]->Sw * force[2] + l[j]->Sv * force[3];
+                s = *(const loose *)(H + k) + four_sums(y);
+            }
+        }
+        if (length - k < 4) {
+            usi_v4i within = (usi_v4i){0, 1, 2, 3} < length - k;
+            r = (usi_v4)((usi_v4i)r & within), s = (usi_v4)((usi_v4i)s & within);
+        }
+        usi_store(row + k, r), usi_store(column + k, s);
+    }
+}
+
+// What the blocks of each link make, W = sum of J^T G J, goes down the branches as inertias do (dyn/crba.c): W of everything beyond a node, seen by
+// the axes of the node and its ancestors, is what the contacts add to the node's row and, where W is not symmetric, to its column.
+static void add_branches(usi_problem *p, usi_span span, bool is_slanted) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
+        usi_six *W = p->beyond[i - span.first];
+        const int32_t length = m->row_start[i + 1] - m->row_start[i], parent = m->node[i].parent;
+        const six S = pack(c->dyn->link[i].Sw, c->dyn->link[i].Sv);
+        usi_v4 force[4];
+        bool any = W != NULL;
+        if (any) {
+            six R = {usi_v4_zero(), usi_v4_zero()};
+            const double *s = (const double *)&S;
+            for (int k = 0; k < 6; k++) R.a += usi_v4_all(s[k]) * W->a[k], R.b += usi_v4_all(s[k]) * W->b[k];
+            force[0] = __builtin_shufflevector(R.a, usi_v4_zero(), 0, 1, 2, 4), force[1] = __builtin_shufflevector(R.a, R.b, 3, 4, 5, 6);
+        }
+        if (any && is_slanted) {
+            usi_v4 x[6];
+            for (int k = 0; k < 6; k++) x[k] = W->a[k] * S.a + W->b[k] * S.b;
+            force[2] = usi_three_sums(x[0], x[1], x[2]), force[3] = usi_three_sums(x[3], x[4], x[5]);
+        }
+        double *row = c->row + c->branch_start[i], *column = c->column + c->branch_start[i];
+        fill_lists(p, i, any, is_slanted, force, row, column);
+        row[length - 1] += c->diag[i];
+        if (!any || parent < 0) continue;
+        // The first to come is handed on as it is.
+        usi_six *up = p->beyond[parent - span.first];
+        if (!up) p->beyond[parent - span.first] = W;
+        for (int k = 0; up && k < 6; k++) up->a[k] += W->a[k], up->b[k] += W->b[k];
+    }
+}
+
+// A coupling's row f of stiffness K would fill the matrix between branches. It is left out of the factors, of A, and put in by its own small system:
+//
+//     (A + K f f^T)^-1 b = y - z (f . y) / (1/K + f . z),    y = A^-1 b,  z = A^-1 f
+//
+// One after the other, each z with the couplings before it in.
+static double along_coupling(const usi_coupling *row, const double *x) {
+    double sum = 0;
+    for (int32_t i = 0; i < row->n_term; i++) sum += row->factor[i] * x[row->v[i]];
+    return sum;
+}
+
+static void take_couplings(const usi_problem *p, usi_span span, int32_t n, double *x) {
+    for (int32_t k = 0; k < n; k++) {
+        const double *z = p->coupled + k * (p->n_var + 1);
+        double share = along_coupling(&p->c->model->coupling[k], x) * z[p->n_var];
+        for (int32_t i = span.first; i < span.end; i++) x[i] -= share * z[i - span.first];
+    }
+}
+
+static bool factor_couplings(usi_problem *p, usi_span span) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    bool ok = true;
+    for (int32_t k = 0; k < m->n_coupling; k++) {
+        const usi_coupling *row = &m->coupling[k];
+        double *z = p->coupled + k * (p->n_var + 1), *x = c->step_v;
+        for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
+        // Of another tree: nothing.
+        bool is_in = usi_coupling_in(p, row);
+        for (int32_t i = 0; is_in && i < row->n_term; i++) x[row->v[i]] += row->factor[i];
+        if (is_in) usi_branch_solve(c, span, x), take_couplings(p, span, k, x);
+        double pivot = 1 / usi_coupling_stiffness(p) + (is_in ? along_coupling(row, x) : 0);
+        ok = ok && usi_is_pivot(pivot);
+        memcpy(z, x + span.first, (size_t)p->n_var * sizeof *z);
+        z[p->n_var] = 1 / pivot;
+    }
+    return ok;
+}
+
+static bool factor_branch(usi_problem *p) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    int32_t t = c->members[p->s->first_tree];
+    usi_span span = {m->tree[t].first, m->tree[t].end};
+    for (int32_t i = 0; i < p->n_var; i++) p->beyond[i] = NULL;
+    // Only sliding and rolling make it unsymmetric.
+    bool is_slanted = false;
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        const usi_block *k = &p->block[i];
+        const double *G = p->G + 9 * i;
+        if (is_idle(G)) continue;
+        is_slanted = is_slanted || G[1] != 0 || G[3] != 0 || G[6] != 0;
+        int32_t node = usi_body_carrier(p, k->a >= 0 ? k->a : k->b_)->node - span.first;
+        if (!p->beyond[node]) {
+            p->beyond[node] = &p->made[node];
+            for (int j = 0; j < 6; j++) p->made[node].a[j] = p->made[node].b[j] = usi_v4_zero();
+        }
+        if (k->law == USI_TURN)
+            add_turn(p->beyond[node], k, G);
+        else
+            add_block(p->beyond[node], k, G);
+    }
+    for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
+    add_branches(p, span, is_slanted);
+    return usi_branch_factor(c, span) && factor_couplings(p, span);
+}
+
+static void solve_branch(usi_problem *p) {
+    usi_contacts *c = p->c;
+    const usi_tree *tree = usi_unit_tree(p, 0);
+    usi_span span = {tree->first, tree->end};
+    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->r[i - span.first];
+    usi_branch_solve(c, span, c->step_v);
+    take_couplings(p, span, c->model->n_coupling, c->step_v);
+    memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
+}
+
+// ---------------------------------------------------------------- blocks
+
+// Of blocks first .. end - 1 between the same bodies. False when none does anything. Those that turn are left to the end: apart from them the loop
+// keeps W in registers.
+static inline bool sum_blocks(const usi_problem *p, int32_t first, int32_t end, usi_six *W) {
+    bool any = false, turns = false;
+    for (int32_t i = first; i < end; i++) {
+        const double *G = p->G + 9 * i;
+        if (is_idle(G)) continue;
+        any = true;
+        if (p->block[i].law == USI_TURN)
+            turns = true;
+        else
+            add_block(W, &p->block[i], G);
+    }
+    for (int32_t i = first; turns && i < end; i++) {
+        if (p->block[i].law == USI_TURN && !is_idle(p->G + 9 * i)) add_turn(W, &p->block[i], p->G + 9 * i);
+    }
+    return any;
 }
 
 static inline void add_six(double *to, const usi_six *W) {
@@ -175,21 +264,61 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
     }
 }
 
-static void add_sides(usi_problem *p, int32_t i) {
-    const usi_block *k = &p->block[i];
-    const us_model *m = p->c->model;
-    const double *G = p->G + 9 * i;
+// One side of a pair of bodies: which columns of which unit it moves, and how, about O. A free body has six, a link those of its path.
+typedef struct side {
+    int32_t unit, n, first;
+    const int32_t *index;  // variables of the model; NULL: 0 .. n - 1 of the unit
+    six *S;
+} side;
+
+static side side_of(const usi_problem *p, int32_t body, six *room) {
+    const usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    const usi_carrier *at = usi_body_carrier(p, body);
+    side s = {.unit = c->tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
+    if (m->tree[at->tree].is_free_body) {
+        for (int i = 0; i < 6; i++) {
+            room[i] = (six){usi_v4_zero(), usi_v4_zero()};
+            ((double *)&room[i])[i] = 1;
+        }
+        return s;
+    }
+    const usi_link *link = c->dyn->link;
+    usi_v4 shift = usi_origin_shift(p, at->tree);
+    s.index = m->path + m->row_start[at->node];
+    s.n = m->row_start[at->node + 1] - m->row_start[at->node];
+    for (int32_t i = 0; i < s.n; i++) {
+        const usi_link *l = &link[s.index[i]];
+        room[i] = pack(l->Sw, l->Sv + usi_v4_cross(l->Sw, shift));
+    }
+    return s;
+}
+
+// block += sign S_a^T W S_b.
+static void add_product(double *block, int32_t stride, const side *a, const side *b, const usi_six *W, double sign) {
+    for (int32_t i = 0; i < a->n; i++) {
+        const double *s = (const double *)&a->S[i];
+        six R = {usi_v4_zero(), usi_v4_zero()};
+        for (int k = 0; k < 6; k++) R.a += usi_v4_all(sign * s[k]) * W->a[k], R.b += usi_v4_all(sign * s[k]) * W->b[k];
+        double *row = block + (a->index ? a->index[i] - a->first : i) * stride;
+        for (int32_t j = 0; j < b->n; j++) row[b->index ? b->index[j] - b->first : j] += usi_v4_sum(R.a * b->S[j].a + R.b * b->S[j].b);
+    }
+}
+
+// All blocks of a pair of bodies, one of them a link.
+static void add_sides(usi_problem *p, const usi_run *r) {
+    usi_six W = {0};
+    if (!sum_blocks(p, r->first, r->end, &W)) return;
+    const usi_block *k = &p->block[r->first];
     side a = {.unit = -1}, b = {.unit = -1};
-    int32_t fa = 0, fb = 0;
-    if (k->a >= 0) a = side_of(p, k, k->a, p->columns), fa = m->tree[usi_body_carrier(p, k->a)->tree].first;
-    if (k->b_ >= 0) b = side_of(p, k, k->b_, p->columns + 3 * (m->n_node + 24)), fb = m->tree[usi_body_carrier(p, k->b_)->tree].first;
+    if (k->a >= 0) a = side_of(p, k->a, (six *)p->columns);
+    if (k->b_ >= 0) b = side_of(p, k->b_, (six *)p->columns + p->c->model->n_node + 6);
     int32_t stride_a = a.unit < 0 ? 0 : usi_sparse_stride(p->sparse, a.unit), stride_b = b.unit < 0 ? 0 : usi_sparse_stride(p->sparse, b.unit);
-    if (a.unit >= 0) add_product(usi_sparse_block(p->sparse, a.unit, a.unit), stride_a, &a, fa, &a, fa, G, 1);
-    if (b.unit >= 0) add_product(usi_sparse_block(p->sparse, b.unit, b.unit), stride_b, &b, fb, &b, fb, G, 1);
+    if (a.unit >= 0) add_product(usi_sparse_block(p->sparse, a.unit, a.unit), stride_a, &a, &a, &W, 1);
+    if (b.unit >= 0) add_product(usi_sparse_block(p->sparse, b.unit, b.unit), stride_b, &b, &b, &W, 1);
     if (a.unit < 0 || b.unit < 0) return;
-    double *ab = usi_sparse_block(p->sparse, a.unit, b.unit), *ba = usi_sparse_block(p->sparse, b.unit, a.unit);
-    add_product(ab, stride_b, &a, fa, &b, fb, G, -1);
-    add_product(ba, stride_a, &b, fb, &a, fa, G, -1);
+    add_product(usi_sparse_block(p->sparse, a.unit, b.unit), stride_b, &a, &b, &W, -1);
+    add_product(usi_sparse_block(p->sparse, b.unit, a.unit), stride_a, &b, &a, &W, -1);
 }
 
 static bool factor_blocks(usi_problem *p) {
@@ -209,19 +338,12 @@ static bool factor_blocks(usi_problem *p) {
     }
     for (const usi_run *r = p->run, *end = r + p->n_run; r < end; r++) {
         if (!r->is_free) {
-            for (int32_t i = r->first; i < r->end; i++) add_sides(p, i);
+            add_sides(p, r);
             continue;
         }
         // All blocks of a pair of free bodies make one matrix.
         usi_six W = {0};
-        bool any = false;
-        for (int32_t i = r->first; i < r->end; i++) {
-            const double *G = p->G + 9 * i;
-            if (G[0] == 0 && G[4] == 0 && G[8] == 0) continue;
-            add_block(&W, &p->block[i], G);
-            any = true;
-        }
-        if (!any) continue;
+        if (!sum_blocks(p, r->first, r->end, &W)) continue;
         if (r->aa) add_six(r->aa, &W);
         if (r->bb) add_six(r->bb, &W);
         if (r->ab) take_six(r->ab, &W), take_six(r->ba, &W);
@@ -245,10 +367,7 @@ static void solve_blocks(usi_problem *p) {
 // One free body and the world.
 static bool factor_lone(usi_problem *p) {
     usi_six W = inertia(&p->body[0]);
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        const double *G = p->G + 9 * i;
-        if (G[0] != 0 || G[4] != 0 || G[8] != 0) add_block(&W, &p->block[i], G);
-    }
+    sum_blocks(p, 0, p->s->n_block, &W);
     usi_store6(p->lone, &W);
     return usi_factor6(p->lone, p->lone + 48);
 }

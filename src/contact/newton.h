@@ -35,16 +35,19 @@ typedef struct usi_problem {
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double *lone;     // of a free body by itself: the matrix, by columns, and the inverse pivots
-    bool is_clear;    // the sparse matrix is all zero
-    bool is_slanted;  // the tree's matrix is not symmetric
+    double *lone;   // of a free body by itself: the matrix, by columns, and the inverse pivots
+    bool is_clear;  // the sparse matrix is all zero
     usi_run *run;
     int32_t n_run;
-    double *r, *x;            // n_var: residual, Newton step
-    double *G;                // 9 per block
-    usi_v4 *force;            // per body: impulse about O, two vectors
-    usi_v4 *step;             // per body: change of twist about O, two vectors
-    double *columns;          // room for the columns of two sides
+    double *r, *x;    // n_var: residual, Newton step
+    double *G;        // 9 per block
+    usi_v4 *force;    // per body: impulse about O, two vectors
+    usi_v4 *step;     // per body: change of twist about O, two vectors
+    usi_v4 *columns;  // room for the columns of two sides
+    // Of a tree that touches the world alone:
+    struct usi_six *made;     // n_var: what the contacts of a node make
+    struct usi_six **beyond;  // n_var: and those of all beyond it, in place of one of them; NULL: none
+    double *coupled;          // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
     double slope;             // of the potential at the start of the Newton step
     char *at, *end;           // what is left of the work space
     double smooth0, smooth1;  // slope of the smooth part along the step, and its change

@@ -68,12 +68,14 @@ typedef struct usi_pair_now {
     const usi_pair *pair;
     us_touch seen;
     us_touch_law law;
-    double R0, K0, R1, K1;  // compliance and stiffness of the rows
-    double pull;            // 1/s, b over stretch of the tangential rows
-    bool is_compliant;      // the built-in model: only the force changes from point to point
-    double fall;            // m, what weight adds to the way of a step
-    int32_t n_impact;       // points of the island so far that restitution acts on
-    bool is_soft;           // for sweeps
+    double R0, K0, R1, K1;             // compliance and stiffness of the rows
+    double pull;                       // 1/s, b over stretch of the tangential rows
+    bool is_compliant;                 // the built-in model: only the force changes from point to point
+    double turn_K, turn_R, turn_pull;  // of the turning rows of pair `turned`
+    int32_t turned;
+    double fall;       // m, what weight adds to the way of a step
+    int32_t n_impact;  // points of the island so far that restitution acts on
+    bool is_soft;      // for sweeps
 } pair_now;
 
 bool usi_rows_create(usi_contacts *c) {
@@ -137,21 +139,34 @@ static double turn_damping(const usi_contacts *c, const usi_touch *t, double mas
     return 2 * sqrt(stiffness * 0.4 * mass * size * size);
 }
 
-// Torsion about the normal and rolling across it, on a lever that makes their stiffness one of turning.
-static void turn_block(const usi_contacts *c, const pair_now *n, usi_block *k, const usi_block *point, usi_v4 turn) {
-    const us_touch_law *law = &n->law;
+// The stiffness of turning is that of the tangents on a lever.
+static double turn_stiffness(double tangent, double torsion, double rolling) {
+    double lever = torsion + rolling;
+    return tangent * (lever * lever + 1e-6);
+}
+
+static void set_turn(const usi_contacts *c, pair_now *n) {
     const double h = c->model->step;
-    double lever = law->torsion + law->rolling, square = lever * lever + 1e-6;
-    double stiffness = law->tangent_stiffness * square, damping = turn_damping(c, &c->touch_now[n->touch], n->seen.mass, stiffness);
-    *k = (usi_block){.law = USI_TURN, .n = 3, .a = point->a, .b_ = point->b_, .point = point->point, .mu = law->torsion, .limit = law->rolling};
-    double erp = stiffness / (h * stiffness + damping);
+    double stiffness = turn_stiffness(n->law.tangent_stiffness, n->law.torsion, n->law.rolling);
+    double sum = h * stiffness + turn_damping(c, &c->touch_now[n->touch], n->seen.mass, stiffness);
+    n->turned = n->touch;
+    n->turn_K = h * sum, n->turn_R = 1 / n->turn_K, n->turn_pull = stiffness / sum;
+}
+
+// Torsion about the normal and rolling across it.
+static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point, usi_v4 turn) {
+    const us_touch_law *law = &n->law;
+    if (!n->is_compliant || n->turned != n->touch) set_turn(c, n);
+    k->law = USI_TURN, k->n = 3, k->a = point->a, k->b_ = point->b_, k->point = point->point, k->mu = law->torsion, k->limit = law->rolling;
+    k->viscous = k->press = k->rebound = 0, k->reserved = 0;
+    k->K[0] = k->K[1] = n->turn_K;
     for (int i = 0; i < 3; i++) {
         k->m[i] = point->d[i];
         k->d[i] = usi_v4_zero();
-        k->b[i] = erp * usi_v4_dot(turn, point->d[i]);
-        k->K[i > 0] = h * (h * stiffness + damping);
-        k->R[i] = 1 / k->K[i > 0];
+        k->R[i] = n->turn_R;
     }
+    usi_v4 along = usi_three_sums(turn * point->d[0], turn * point->d[1], turn * point->d[2]);
+    for (int i = 0; i < 3; i++) k->b[i] = n->turn_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
     double torsion = law->torsion * point->g[0], rolling = law->rolling * point->g[0], g[3];
@@ -285,7 +300,7 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
     pair_now *pair = &c->pair[thread];
-    pair->touch = -1, pair->n_impact = 0;
+    pair->touch = pair->turned = -1, pair->n_impact = 0;
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
@@ -312,11 +327,9 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         usi_anchor *a = &next->anchor[k->point];
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
-            double lever = k->mu + k->limit, square = lever * lever + 1e-6, stiffness = a->stiffness * square;
-            double damping = turn_damping(c, t, reduced(mass_of(c, A), mass_of(c, B)), stiffness);
-            double sum = h * stiffness + damping;
+            double stretch = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, sum = h * k->R[0];
             usi_v4 turn = usi_v4_zero();
-            for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all((damping * k->b[j] * sum / stiffness - k->g[j]) / sum);
+            for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all(stretch * k->b[j] - sum * k->g[j]);
             a->turn = usi_to_local(A, turn);
             continue;
         }

@@ -59,9 +59,17 @@ typedef struct usi_carrier {
     us_pose X_WN;
     usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
     usi_v4 w, v;               // twist at p
+    double speed, spin;        // their lengths
     int32_t node, tree, body;  // body: its place in its island's list
     int32_t first_geom, end_geom;
 } usi_carrier;
+
+// Where a carrier was when the boxes of its shapes were grown.
+typedef struct usi_stay {
+    usi_v4 X, Y, Z, p;
+    double speed, spin;
+    double far, room;  // m: greatest distance of a point of its shapes, least that a box was grown by
+} usi_stay;
 
 // The sums over the lanes of three vectors, in lanes 0 to 2; what lane 3 holds means nothing.
 static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
@@ -129,35 +137,40 @@ typedef struct usi_push {
 typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
 // X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                    \
-    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                       \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
-    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
-    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
-    X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                        \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                  \
-    X(int32_t, root, n_tree, "", "union-find")                                                           \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                            \
-    X(usi_island, island, n_tree, "", "islands")                                                         \
-    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                   \
-    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                   \
-    X(usi_block, block, max_block, "", "rows of the islands")                                            \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                         \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                           \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                  \
-    X(double, column, n_path + 8, "kg m2", "columns of a tree's matrix where they are not its rows")     \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                      \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                 \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                               \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
-    X(double, turn, n_pad, "rad", "displacement of the step")                                            \
+#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                                               \
+    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                                                  \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                                                \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                                                   \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                                             \
+    X(usi_stay, stay, n_carrier, "", "where the links were then")                                                                   \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                                          \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                                                   \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")                            \
+    X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this") \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                   \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                              \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                                                         \
+    X(int32_t, order, max_contact, "", "points sorted by island")                                                                   \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                                             \
+    X(int32_t, root, n_tree, "", "union-find")                                                                                      \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                                                                       \
+    X(usi_island, island, n_tree, "", "islands")                                                                                    \
+    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                                              \
+    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                                              \
+    X(usi_block, block, max_block, "", "rows of the islands")                                                                       \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                                                    \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                                                      \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                             \
+    X(double, row, n_branch, "kg m2", "rows of a tree's matrix, then of its factors: along the paths, each padded to fours")        \
+    X(double, column, n_branch, "kg m2", "its columns")                                                                             \
+    X(double, along, n_branch, "", "of a solution: numbers along the paths")                                                        \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                 \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                            \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
+    X(double, turn, n_pad, "rad", "displacement of the step")                                                                       \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")
 
 typedef struct usi_contacts {
@@ -175,6 +188,7 @@ typedef struct usi_contacts {
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                 // some tree is not a free body; some is
     bool is_fat_valid;                         // near holds the pairs of fat
+    bool has_ceiling;                          // some of them have one
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
     int32_t *body_start, *body_of_tree;
@@ -185,11 +199,13 @@ typedef struct usi_contacts {
     int32_t *carrier_of;         // of each shape
     int32_t *carrier_start;      // n_tree + 1: carriers of each tree
     int32_t *loop_carrier;       // two per loop
-    double *far;                 // m, greatest distance of a shape's points from its node's origin
-    bool *is_plain;              // shapes whose axes are their node's
-    void **work;                 // one work space per thread, for the sparse and rigid solvers
-    struct usi_pair_now *pair;   // one per thread: the last pair that rows.c has seen in the step
-    struct usi_layout *layout;   // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    int32_t *branch_start;       // n_node + 1: where a node's padded list begins; n_branch in all
+    int32_t n_branch;
+    double *far;                // m, greatest distance of a shape's points from its node's origin
+    bool *is_plain;             // shapes whose axes are their node's
+    void **work;                // one work space per thread, for the sparse and rigid solvers
+    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
+    struct usi_layout *layout;  // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
     int32_t n_layout;
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
@@ -230,9 +246,9 @@ bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread);
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next);
-// branch.c: LU factors of a tree's matrix that is not symmetric, without fill, and the solution with them. False when a pivot is 0.
-bool usi_branch_factor(const us_model *m, usi_span span, const double *diag, double *rows, double *columns);
-void usi_branch_solve(const us_model *m, usi_span span, const double *rows, const double *columns, double *x);
+// branch.c: LU factors of a tree's matrix (row, column), without fill, in place, and the solution with them. False when a pivot is 0.
+bool usi_branch_factor(usi_contacts *c, usi_span span);
+void usi_branch_solve(usi_contacts *c, usi_span span, double *x);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
 // energy, the rows being changed so that the next solve creates less.
 void usi_impact_start(usi_contacts *c, usi_island *s);

@@ -243,6 +243,32 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     if (q.n == 0 && along >= 0 && along <= length) add_point(t, n, p, on, id);
 }
 
+// The nearest point x of an ellipsoid of half axes e to q is where q - x = t n(x), n the surface's normal, not of unit length: x_i = e_i^2 q_i / (t +
+// e_i^2). So t is the greatest root of F(t) = sum (e_i q_i / (t + e_i^2))^2 - 1, which falls and is convex: Newton's method from the left of it ends
+// there. False near the middle, where there is no such root.
+static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distance, us_vec3 *out_outward) {
+    const double y[3] = {q.x, q.y, q.z}, least = fmin(e[0], fmin(e[1], e[2]));
+    double t = -INFINITY, n[3], square = 0;
+    for (int i = 0; i < 3; i++) t = fmax(t, e[i] * (fabs(y[i]) - e[i]));
+    if (!(t > (1e-6 - 1) * least * least)) return false;
+    for (int step = 0; step < 50; step++) {
+        double f = -1, slope = 0;
+        square = 0;
+        for (int i = 0; i < 3; i++) {
+            n[i] = y[i] / (t + e[i] * e[i]);
+            double part = e[i] * e[i] * n[i] * n[i];
+            f += part, slope += 2 * part / (t + e[i] * e[i]), square += n[i] * n[i];
+        }
+        // The first steps may be long, the last ones change nothing.
+        if (!(f > 1e-15)) break;
+        t += f / slope;
+    }
+    double length = sqrt(square);
+    *out_distance = t * length;
+    *out_outward = us_vec3_make(n[0] / length, n[1] / length, n[2] / length);
+    return true;
+}
+
 // Where a point is as seen by the shape: signed distance, and the outward normal of the surface next to it.
 static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
     const us_geom *g = t->A;
@@ -266,7 +292,7 @@ static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
         } else {
             distance = end, o = us_vec3_make(0, 0, up);
         }
-    } else {
+    } else if (g->kind != US_GEOM_ELLIPSOID || !ellipsoid_distance(g->size, q, &distance, &o)) {
         us_geom point = {.kind = US_GEOM_SPHERE};
         us_pose X = us_pose_identity();
         X.p = v;
@@ -303,6 +329,9 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
     us_vec3 normal = us_vec3_scale(-1, A.normal);
     bool is_flat = A.n > 2;
     if (!is_flat) {
+        // Along the line from the shape's middle most are seen to be out of reach.
+        us_vec3 away = usi_vec3_unit(us_vec3_sub(t->X_FA.p, v), face_normal);
+        if (isnan(distance) && lowest(t, away) - us_vec3_dot(away, v) > t->margin + 1e-9 * t->size) return;
         if (isnan(distance)) distance = point_distance(t, v, &outward);
         if (!(distance <= t->margin)) return;
         normal = us_vec3_scale(-1, outward);
@@ -463,6 +492,18 @@ static bool is_triangle_apart(const touch *t, us_vec3 middle, const us_vec3 v[3]
     return lowest(t, w) - us_vec3_dot(w, q) > t->margin;
 }
 
+// Whether no normal leaves all six edges of a corner behind: it is a saddle, higher than its neighbours along one line of the grid and lower along
+// another. `rim` has the neighbours in turn, so that opposite ones are three apart.
+static bool is_saddle(const us_height_field *f, us_vec3 v, const us_vec3 rim[6]) {
+    double least = 1e-9 * (f->dx + f->dy);
+    bool is_above = false, is_below = false;
+    for (int k = 0; k < 3; k++) {
+        double rise = rim[k].z + rim[k + 3].z - 2 * v.z;
+        is_above |= rise<-least, is_below |= rise> least;
+    }
+    return is_above && is_below;
+}
+
 static int32_t clamp_cell(double x, int32_t n) { return x < 0 ? 0 : (x > n - 2 ? n - 2 : (int32_t)x); }
 
 void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB, double margin, usi_points *c) {
@@ -499,6 +540,7 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
                     if (!is_peak_near(&t, face.v[s], face.vertex[s], &distance, &outward)) continue;
                     int32_t m = 0, a = (int32_t)(face.vertex[s] % (uint32_t)f->n_x), b = (int32_t)(face.vertex[s] / (uint32_t)f->n_x);
                     for (int r = 0; r < 6; r++) m += field_corner(f, a + step[r][0], b + step[r][1], &rim[m]);
+                    if (m == 6 && is_saddle(f, face.v[s], rim)) continue;
                     touch_peak(&t, face.v[s], face.vertex[s], face.normal, distance, outward, rim, m);
                 }
             }

@@ -52,6 +52,32 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
     return US_OK;
 }
 
+// The cells of one axis that lie between two coordinates: false when there are none.
+static bool cells_between(double x0, double x1, double spacing, int32_t n, int32_t *out_first, int32_t *out_last) {
+    double half = 0.5 * (n - 1), a = x0 / spacing + half, b = x1 / spacing + half;
+    if (!(b >= 0 && a <= n - 1)) return false;
+    *out_first = a > 0 ? (a < n - 2 ? (int32_t)a : n - 2) : 0;
+    *out_last = b < n - 2 ? (int32_t)b : n - 2;
+    return true;
+}
+
+double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1) {
+    int32_t i0, i1, j0, j1;
+    double top = -INFINITY;
+    if (!cells_between(x0, x1, f->dx, f->n_x, &i0, &i1) || !cells_between(y0, y1, f->dy, f->n_y, &j0, &j1)) return top;
+    for (int32_t v = j0 / USI_FIELD_TILE; v <= j1 / USI_FIELD_TILE; v++) {
+        for (int32_t u = i0 / USI_FIELD_TILE; u <= i1 / USI_FIELD_TILE; u++) {
+            if (f->tile[(size_t)v * (size_t)f->n_tile_x + (size_t)u][1] <= top) continue;
+            int32_t a = u * USI_FIELD_TILE, b = v * USI_FIELD_TILE, end_i = a + USI_FIELD_TILE, end_j = b + USI_FIELD_TILE;
+            for (int32_t j = b > j0 ? b : j0; j <= (end_j < j1 + 1 ? end_j : j1 + 1); j++) {
+                const double *row = f->height + (size_t)j * (size_t)f->n_x;
+                for (int32_t i = a > i0 ? a : i0; i <= (end_i < i1 + 1 ? end_i : i1 + 1); i++) top = row[i] > top ? row[i] : top;
+            }
+        }
+    }
+    return top;
+}
+
 void us_height_field_destroy(us_height_field *field) {
     if (!field) return;
     us_allocator a = field->allocator;

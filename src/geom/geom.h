@@ -57,6 +57,9 @@ static inline us_vec3 usi_field_point(const us_height_field *f, int32_t i, int32
     return us_vec3_make((i - 0.5 * (f->n_x - 1)) * f->dx, (j - 0.5 * (f->n_y - 1)) * f->dy, f->height[(size_t)j * (size_t)f->n_x + (size_t)i]);
 }
 
+// The greatest height over the cells of a rectangle; -INFINITY when it meets none.
+double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1);
+
 static inline bool usi_is_convex(us_geom_kind kind) { return kind <= US_GEOM_CONVEX; }
 
 // The support point of the core, the shape without its radius. Convex kinds only. d need not be of unit length, may be 0 (any point).

@@ -112,7 +112,7 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state) {
         {"switch k10/x", "is no robot's name"},
         {"switch k10 --rule fault", "is no rule"},
         {"switch k10 --script missing.txt", "missing.txt cannot be read"},
-        {"switch k10 --watch 3", "--watch"},
+        {"switch k10 --watchful", "--watchful"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         outcome a = run("%s", bad[i].line);
