@@ -54,7 +54,8 @@ typedef struct us_qos {
 } us_qos;
 
 // By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are transient-local with depth 1, tf has depth 100,
-// clock depth 1, the others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every writer.
+// clock depth 1, requests and replies (rq/, rr/) 100, the others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every
+// writer.
 US_API us_qos us_qos_for_topic(const char *topic, const us_message_type *type);
 US_API us_qos us_qos_sensor(void);  // best effort, volatile, depth 5
 
