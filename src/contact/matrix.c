@@ -135,6 +135,7 @@ static double along_coupling(const usi_coupling *row, const double *x) {
 static void take_couplings(const usi_problem *p, usi_span span, int32_t n, double *x) {
     for (int32_t k = 0; k < n; k++) {
         const double *z = p->coupled + k * (p->n_var + 1);
+        if (z[p->n_var] == 0) continue;  // of another tree, whose numbers here are none
         double share = along_coupling(&p->c->model->coupling[k], x) * z[p->n_var];
         for (int32_t i = span.first; i < span.end; i++) x[i] -= share * z[i - span.first];
     }
@@ -147,12 +148,13 @@ static bool factor_couplings(usi_problem *p, usi_span span) {
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
         double *z = p->coupled + k * (p->n_var + 1), *x = c->step_v;
+        z[p->n_var] = 0;
+        if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
-        // Of another tree: nothing.
-        bool is_in = usi_coupling_in(p, row);
-        for (int32_t i = 0; is_in && i < row->n_term; i++) x[row->v[i]] += row->factor[i];
-        if (is_in) usi_branch_solve(c, span, x), take_couplings(p, span, k, x);
-        double pivot = 1 / usi_coupling_stiffness(p) + (is_in ? along_coupling(row, x) : 0);
+        for (int32_t i = 0; i < row->n_term; i++) x[row->v[i]] += row->factor[i];
+        usi_branch_solve(c, span, x);
+        take_couplings(p, span, k, x);
+        double pivot = 1 / usi_coupling_stiffness(p) + along_coupling(row, x);
         ok = ok && usi_is_pivot(pivot);
         memcpy(z, x + span.first, (size_t)p->n_var * sizeof *z);
         z[p->n_var] = 1 / pivot;
