@@ -75,6 +75,7 @@ static bool list_by_tree(usi_contacts *c, int32_t n, int32_t (*tree_of)(const us
     return true;
 }
 static int32_t element_tree(const us_model *m, int32_t i) { return m->node[m->element[i].v].tree; }
+static int32_t coupling_tree(const us_model *m, int32_t i) { return m->node[m->coupling[i].v[0]].tree; }
 static int32_t stop_tree(const us_model *m, int32_t i) { return m->node[m->stop[i].v].tree; }
 
 static int32_t body_tree(const us_model *m, int32_t i) { return m->body[i].node < 0 ? -1 : m->node[m->body[i].node].tree; }
@@ -148,7 +149,8 @@ static bool fill_fixed(usi_contacts *c) {
         c->tree_mass[k] = 0;
     }
     for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
-    return list_by_tree(c, m->n_element, element_tree, &c->element_start, &c->element_of_tree) &&
+    return list_by_tree(c, m->n_coupling, coupling_tree, &c->coupling_start, &c->coupling_of_tree) &&
+           list_by_tree(c, m->n_element, element_tree, &c->element_start, &c->element_of_tree) &&
            list_by_tree(c, m->n_stop, stop_tree, &c->stop_start, &c->stop_of_tree) &&
            list_by_tree(c, m->n_body, body_tree, &c->body_start, &c->body_of_tree);
 }
@@ -290,6 +292,8 @@ static void join_trees(usi_contacts *c) {
     }
 }
 
+static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) { return c->coupling_start[tree + 1] - c->coupling_start[tree]; }
+
 // Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
 // branches.
 static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
@@ -299,7 +303,7 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE) return USI_ISLAND_RIGID;
     bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
     if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES)) return USI_ISLAND_SWEEPS;
-    if (s->n_tree > 1 || all_free || m->n_loop > 0 || m->n_coupling > MOST_BRANCH_COUPLINGS) return USI_ISLAND_BLOCKS;
+    if (s->n_tree > 1 || all_free || m->n_loop > 0 || n_coupling_of(c, c->members[s->first_tree]) > MOST_BRANCH_COUPLINGS) return USI_ISLAND_BLOCKS;
     for (int32_t i = 0; i < s->n_point; i++) {
         const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
         if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;

@@ -132,28 +132,30 @@ static double along_coupling(const usi_coupling *row, const double *x) {
     return sum;
 }
 
-static void take_couplings(const usi_problem *p, usi_span span, int32_t n, double *x) {
+// The first n of them.
+static void take_couplings(const usi_problem *p, int32_t tree, int32_t n, double *x) {
+    const usi_contacts *c = p->c;
+    const int32_t *list = c->coupling_of_tree + c->coupling_start[tree], first = c->model->tree[tree].first;
     for (int32_t k = 0; k < n; k++) {
         const double *z = p->coupled + k * (p->n_var + 1);
-        if (z[p->n_var] == 0) continue;  // of another tree, whose numbers here are none
-        double share = along_coupling(&p->c->model->coupling[k], x) * z[p->n_var];
-        for (int32_t i = span.first; i < span.end; i++) x[i] -= share * z[i - span.first];
+        double share = along_coupling(&c->model->coupling[list[k]], x) * z[p->n_var];
+        for (int32_t i = 0; i < p->n_var; i++) x[first + i] -= share * z[i];
     }
 }
 
-static bool factor_couplings(usi_problem *p, usi_span span) {
+static bool factor_couplings(usi_problem *p, int32_t tree) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
+    const int32_t *list = c->coupling_of_tree + c->coupling_start[tree], n = c->coupling_start[tree + 1] - c->coupling_start[tree];
+    usi_span span = {m->tree[tree].first, m->tree[tree].end};
     bool ok = true;
-    for (int32_t k = 0; k < m->n_coupling; k++) {
-        const usi_coupling *row = &m->coupling[k];
+    for (int32_t k = 0; k < n; k++) {
+        const usi_coupling *row = &m->coupling[list[k]];
         double *z = p->coupled + k * (p->n_var + 1), *x = c->step_v;
-        z[p->n_var] = 0;
-        if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
         for (int32_t i = 0; i < row->n_term; i++) x[row->v[i]] += row->factor[i];
         usi_branch_solve(c, span, x);
-        take_couplings(p, span, k, x);
+        take_couplings(p, tree, k, x);
         double pivot = 1 / usi_coupling_stiffness(p) + along_coupling(row, x);
         ok = ok && usi_is_pivot(pivot);
         memcpy(z, x + span.first, (size_t)p->n_var * sizeof *z);
@@ -187,16 +189,17 @@ static bool factor_branch(usi_problem *p) {
     }
     for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
     add_branches(p, span, is_slanted);
-    return usi_branch_factor(c, span) && factor_couplings(p, span);
+    return usi_branch_factor(c, span) && factor_couplings(p, t);
 }
 
 static void solve_branch(usi_problem *p) {
     usi_contacts *c = p->c;
-    const usi_tree *tree = usi_unit_tree(p, 0);
-    usi_span span = {tree->first, tree->end};
+    const us_model *m = c->model;
+    int32_t t = c->members[p->s->first_tree];
+    usi_span span = {m->tree[t].first, m->tree[t].end};
     for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->r[i - span.first];
     usi_branch_solve(c, span, c->step_v);
-    take_couplings(p, span, c->model->n_coupling, c->step_v);
+    take_couplings(p, t, c->coupling_start[t + 1] - c->coupling_start[t], c->step_v);
     memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
 }
 

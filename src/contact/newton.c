@@ -558,10 +558,11 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
+        int32_t first = c->members[s->first_tree], n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));
         p->beyond = usi_take(&at, (size_t)p->n_var * sizeof(void *));
-        p->coupled = usi_take(&at, (size_t)c->model->n_coupling * (size_t)(p->n_var + 1) * sizeof(double));
+        p->coupled = usi_take(&at, (size_t)n_coupling * (size_t)(p->n_var + 1) * sizeof(double));
     }
     p->body = &c->body[s->first_body], p->block = &c->block[s->first_block];
     p->u = c->u + 3 * s->first_block, p->du = c->du + 3 * s->first_block;

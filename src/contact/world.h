@@ -191,6 +191,7 @@ typedef struct usi_contacts {
     bool has_ceiling;                          // some of them have one
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
+    int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of mass, in node axes
     double *tree_mass;
