@@ -148,6 +148,10 @@ static void a_proxy_with_another_rate_can_be_told(void **state) {
 }
 
 int main(void) {
+    if (!getenv("US_LONG_TESTS")) {
+        print_message("skipped: takes minutes and a machine that does nothing else: set US_LONG_TESTS\n");
+        return 0;
+    }
     // A robot's computer is its own, and a proxy runs on a machine that can: what else this one does should be no concern of theirs. For this program
     // and all that it starts. Where that is not allowed, it is their concern.
     sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = sched_get_priority_min(SCHED_FIFO)});
