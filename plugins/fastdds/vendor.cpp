@@ -230,6 +230,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
     e->context = def.context;
     if (is_writer) {
         fast::DataWriterQos qos = fast::DATAWRITER_QOS_DEFAULT;
+        qos.data_sharing().off();  // shared memory of a process that is killed would stay for ever, 60 MB a topic
         set_qos(qos, def);
         qos.representation().m_value = {fast::XCDR_DATA_REPRESENTATION};
         qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
@@ -238,6 +239,7 @@ us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def 
         e->writer = p->publisher->create_datawriter(topic, qos);
     } else {
         fast::DataReaderQos qos = fast::DATAREADER_QOS_DEFAULT;
+        qos.data_sharing().off();
         set_qos(qos, def);
         qos.type_consistency().representation.m_value = {fast::XCDR_DATA_REPRESENTATION};
         e->reader = p->subscriber->create_datareader(topic, qos, e.get(), fast::StatusMask::data_available());

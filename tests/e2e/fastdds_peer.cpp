@@ -98,10 +98,13 @@ std::unique_ptr<Echo> make_echo(fast::DomainParticipant *participant, fast::Publ
     fast::Topic *in = participant->create_topic("rt/to_peer/" + name, type_name, fast::TOPIC_QOS_DEFAULT);
     fast::Topic *out = participant->create_topic("rt/from_peer/" + name, type_name, fast::TOPIC_QOS_DEFAULT);
     if (!in || !out) return nullptr;
+    // Shared memory of a process that is killed would stay for ever.
     fast::DataWriterQos writer_qos = fast::DATAWRITER_QOS_DEFAULT;
+    writer_qos.data_sharing().off();
     set_qos(writer_qos);
     writer_qos.reliable_writer_qos().times.heartbeatPeriod = eprosima::fastrtps::Duration_t(0, 100000000);
     fast::DataReaderQos reader_qos = fast::DATAREADER_QOS_DEFAULT;
+    reader_qos.data_sharing().off();
     set_qos(reader_qos);
     echo->data = echo->type.create_data();
     echo->writer = publisher->create_datawriter(out, writer_qos);
