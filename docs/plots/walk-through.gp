@@ -7,8 +7,8 @@ set xlabel "x, m"
 set ylabel "y, m"
 set size ratio -1
 set key top left
-plot work . "/walk-through.csv" using (valid(4) ? column(2) : NaN):3 with lines lw 3 ls 1 title "hardware", \
-     work . "/walk-through.csv" using (valid(5) ? column(2) : NaN):3 with lines lw 3 ls 2 title "proxy"
+plot work . "/walk-through.csv" using (column(4) == column(4) ? column(2) : NaN):3 with lines ls 1 title "hardware", \
+     work . "/walk-through.csv" using (column(5) == column(5) ? column(2) : NaN):3 with lines ls 2 title "proxy"
 set title "How fast"
 set size noratio
 set xlabel "time, s"

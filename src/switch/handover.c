@@ -273,9 +273,11 @@ static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
     us_status status = ask_proxy(sw, text, deadline, err);
     int64_t taken = usi_switch_now();
     h->record.adopt = seconds(taken - began);
-    if (status || is_forced) return status;
-    if (!wait_for_proxy(sw, taken, deadline, &proxy))
-        return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy has told no state since it was told the hardware's");
+    if (status) return status;
+    // Also where it is forced: the first commands go on from what the proxy does now, not from what it did before.
+    bool is_told = wait_for_proxy(sw, taken, deadline, &proxy);
+    if (is_forced) return US_OK;
+    if (!is_told) return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy has told no state since it was told the hardware's");
     usi_switch_get_estimate(sw, US_SWITCH_HARDWARE, &hardware);
     int64_t now = usi_switch_now();
     usi_difference d = usi_handover_compare(sw, &hardware, &proxy, now);

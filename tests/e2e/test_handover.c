@@ -80,6 +80,10 @@ static void lost_hardware_is_followed_where_it_would_be(void **state) {
     assert_true(j.position < 0.03);
     assert_true(j.yaw < 3 * M_PI / 180);
     assert_true(j.speed < 0.03);
+    // And then it goes on as fast: commands rise from what it does, which is what the hardware did. A tenth of a second without any is allowed for.
+    for (int32_t i = from; i < atomic_load(&t->odom.n); i++) {
+        if (t->odom.at[i].v[0] < 0.3) fail_msg("it slowed down to %.3f m/s", t->odom.at[i].v[0]);
+    }
     close_theatre(t);
 }
 
