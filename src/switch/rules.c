@@ -75,15 +75,13 @@ static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
     return is_up;
 }
 
+// Each source has its own: what one says that is not in control must not hide what the other says.
 static void fire(us_switch *sw, int32_t rule, us_switch_source source, const char *what, const char *detail) {
+    usi_fired *fired = &sw->fired[source];
     pthread_mutex_lock(&sw->lock);
-    if (sw->fired == 0) {
-        sw->fired_by = source;
-        snprintf(sw->fired_why, sizeof sw->fired_why, "%.80s%s%.70s", what, detail[0] ? ": " : "", detail);
-    }
-    // What an operator asks for outweighs what a robot says.
-    if (source == US_SWITCH_NOBODY) sw->fired_by = source;
-    sw->fired |= UINT32_C(1) << rule;
+    if (fired->rules == 0) snprintf(fired->why, sizeof fired->why, "%.80s%s%.70s", what, detail[0] ? ": " : "", detail);
+    fired->rules |= UINT32_C(1) << rule;
+    sw->has_fired = true;
     pthread_cond_signal(&sw->wake);
     pthread_mutex_unlock(&sw->lock);
 }

@@ -333,9 +333,8 @@ typedef struct news {
     usi_asked asked[USI_MAX_ASKED];
     int32_t n_asked;
     uint64_t newest;
-    uint32_t fired;
-    us_switch_source fired_by;
-    char fired_why[160];
+    bool has_fired;
+    usi_fired fired[US_SWITCH_NOBODY + 1];
 } news;
 
 static void hear(us_switch *sw) {
@@ -354,8 +353,11 @@ static bool look(us_switch *sw, const news *n) {
     }
     hear(sw);
     for (int32_t i = 0; i < n->n_asked; i++) answer(sw, n->asked[i]);
-    if (n->fired) follow(sw, n->fired, n->fired_by, n->fired_why);
-    bool is_news = n->n_asked > 0 || n->fired;
+    // What an operator asks for outweighs what a robot says.
+    for (int i = US_SWITCH_NOBODY; n->has_fired && i >= 0; i--) {
+        if (n->fired[i].rules) follow(sw, n->fired[i].rules, (us_switch_source)i, n->fired[i].why);
+    }
+    bool is_news = n->n_asked > 0 || n->has_fired;
     is_news = watch_match(sw) || is_news;
     // A hand-over takes its time, in which both were heard.
     if (is_news) hear(sw);
@@ -385,13 +387,14 @@ static void *run(void *context) {
         int64_t until = usi_switch_now() + tick;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
-        if (!sw->is_closing && sw->n_asked == 0 && sw->fired == 0) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
+        if (!sw->is_closing && sw->n_asked == 0 && !sw->has_fired) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
         bool is_closing = sw->is_closing;
-        news n = {.n_asked = sw->n_asked, .newest = sw->newest, .fired = sw->fired, .fired_by = sw->fired_by};
+        news n = {.n_asked = sw->n_asked, .newest = sw->newest, .has_fired = sw->has_fired};
         memcpy(n.asked, sw->asked, sizeof n.asked);
-        memcpy(n.fired_why, sw->fired_why, sizeof n.fired_why);
+        memcpy(n.fired, sw->fired, sizeof n.fired);
         sw->n_asked = 0;
-        sw->fired = 0;
+        memset(sw->fired, 0, sizeof sw->fired);
+        sw->has_fired = false;
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
         if (look(sw, &n)) tell_authority(sw);

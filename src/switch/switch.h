@@ -72,6 +72,12 @@ typedef struct usi_rule {
     usi_flags flags[3];  // of hardware, proxy and operators; the forwarder's own
 } usi_rule;
 
+// Rules that apply since the last look, a bit each, and what the first of them is about.
+typedef struct usi_fired {
+    uint32_t rules;
+    char why[160];
+} usi_fired;
+
 struct us_switch {
     us_allocator allocator;
     char robot[64], heartbeat[USI_NAME];
@@ -120,9 +126,8 @@ struct us_switch {
     bool is_closing;
     int32_t n_asked;
     usi_asked asked[USI_MAX_ASKED];
-    uint32_t fired;             // rules that apply, a bit each
-    us_switch_source fired_by;  // NOBODY: an operator
-    char fired_why[160];
+    usi_fired fired[US_SWITCH_NOBODY + 1];  // by whom; NOBODY: an operator
+    bool has_fired;
     uint64_t newest;  // the highest epoch that a switch of this robot told
 
     usi_handover handover;  // it says itself what guards it
