@@ -137,7 +137,7 @@ static void transform_columns(void *context, int32_t batch, int32_t thread) {
 }
 
 // Sets what is negative to 0. The sums count each eigenvalue as often as it stands on the torus.
-static void clip(maker *k, us_field_info *info) {
+static void clip(maker *k, us_field_outcome *info) {
     double all = 0, kept = 0, least = INFINITY, greatest = 0;
     for (int32_t j = 0; j < k->half_y; j++) {
         double row_all = 0, row_kept = 0;
@@ -257,7 +257,7 @@ static bool prepare(maker *k, usi_arena *arena, int32_t n_thread) {
     return true;
 }
 
-static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_field_info *info, us_error *err) {
+static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info, us_error *err) {
     maker k = {.def = def};
     k.out = out;
     k.m_x = power_of_two(2 * (int64_t)def->n_x);
@@ -278,7 +278,7 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
         }
         usi_pool_run(pool, (k.half_y + 7) / 8, 1, transform_rows, &k);
         usi_pool_run(pool, (k.half_x + 7) / 8, 1, transform_columns, &k);
-        *info = (us_field_info){.m_x = k.m_x, .m_y = k.m_y};
+        *info = (us_field_outcome){.m_x = k.m_x, .m_y = k.m_y};
         clip(&k, info);
         if (info->clipped == 0 || attempt == N_ENLARGE || 4 * (int64_t)k.m_x * k.m_y > LARGEST) break;
         usi_arena_fini(&arena);
@@ -291,8 +291,8 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
     return US_OK;
 }
 
-us_status us_field_make(const us_field_def *def, double *out, us_field_info *out_info, us_error *err) {
-    us_field_info info = {0};
+us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info, us_error *err) {
+    us_field_outcome info = {0};
     if (!def || !out) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the result", "an argument is missing");
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;

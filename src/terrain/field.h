@@ -11,7 +11,7 @@ double usi_covariance_share(const us_field_def *def, double r);
 bool usi_covariance_is_dear(const us_field_def *def);
 
 // field_outer.c
-us_status usi_field_outer(const us_field_def *def, double *out, us_field_info *info, us_error *err);
+us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err);
 // Two independent normal numbers of this place in the sequence, for each of four places that follow one another.
 typedef struct usi_normal_pairs {
     _Alignas(32) double a[4], b[4];

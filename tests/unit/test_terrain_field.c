@@ -13,9 +13,9 @@
 #include "terrain/fft.h"
 #include "understudy/terrain.h"
 
-static us_field_info make(const us_field_def *def, double *out) {
+static us_field_outcome make(const us_field_def *def, double *out) {
     us_error err = {0};
-    us_field_info info;
+    us_field_outcome info;
     if (us_field_make(def, out, &info, &err) != US_OK) fail_msg("%s", err.message);
     return info;
 }
@@ -140,7 +140,7 @@ static void a_thousand_fields_have_the_covariance_prescribed(void **state) {
 static void eigenvalues_are_as_published(void **state) {
     (void)state;
     static double f[128 * 128];
-    us_field_info info;
+    us_field_outcome info;
     us_field_def def = field(US_COVARIANCE_EXPONENTIAL, 128, 10, 0);
     info = make(&def, f);
     assert_true(info.m_x == 256 && fabs(info.least_eigen / 6.655e-5 - 1) < 1e-3);
@@ -163,7 +163,7 @@ static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state
     def.spacing = def.table_spacing = 5;
     def.n_table = 21;
     def.table = tent;
-    us_field_info info = make(&def, f);
+    us_field_outcome info = make(&def, f);
     assert_true(fabs(info.least_eigen + 2.1e-2) < 1e-3);
     // Negative energy of a tenth of the variance; what is left is scaled to the variance asked for.
     assert_true(info.clipped > 0.05 && info.clipped < 0.12);
