@@ -108,7 +108,7 @@ typedef struct us_site_info {
 
 typedef struct us_site us_site;
 
-// Opens a site for reading. Errors name the file and what to do: US_ERR_IO, US_ERR_PARSE, US_ERR_VERSION.
+// Opens a site for reading. Errors name the file and what to do: US_ERR_IO, US_ERR_SYNTAX.
 US_API us_status us_site_open(const char *path, const us_allocator *allocator, us_site **out_site, us_error *err);
 // Begins a new one; `info` says its layers (sizes, spacings; n_level, low, high, hash are found) and its place. The directory must be new or empty.
 US_API us_status us_site_create(const char *path, const us_site_info *info, const us_allocator *allocator, us_site **out_site, us_error *err);
