@@ -111,6 +111,47 @@ US_API us_contact us_sim_get_contact(const us_sim *sim, int32_t i);  // bodies -
 US_API us_status us_sim_set_pair(us_sim *sim, us_material a, us_material b, const us_pair_values *values);
 US_API us_status us_sim_get_pair(const us_sim *sim, us_material a, us_material b, us_pair_values *out_values);
 
+// What a material is as soil, from now on: part of the state. US_ERR_ARG for a material without soil, US_ERR_VALUE for numbers out of range.
+US_API us_status us_sim_set_soil(us_sim *sim, us_material material, const us_soil *soil, us_error *err);
+US_API us_status us_sim_get_soil(const us_sim *sim, us_material material, us_soil *out_soil);
+// What a region is made of, from now on: part of the state. US_ERR_ARG for what is not there.
+US_API us_status us_sim_set_region(us_sim *sim, int32_t region, us_material material);
+US_API us_material us_sim_get_region(const us_sim *sim, int32_t region);  // -1 for a bad index
+
+// What was in soil in the last step: none before the first one and after a restore.
+typedef struct us_sunk_info {
+    us_body body;
+    us_material soil;
+    bool is_wheel;            // otherwise a foot: slip and moment are 0
+    bool is_buried;           // deeper than the model goes
+    double sinkage;           // m, below the surface that is there
+    double slip, slip_angle;  // [-1, 1], rad
+    us_vec3 force;            // N, on the body: wheels along heading, axle to the left, normal; feet in the world
+    double moment;            // N m, that the soil takes from the axle
+    us_vec3 place;            // m, in the world: under the hub, or the foot
+} us_sunk_info;
+US_API int32_t us_sim_n_sunk(const us_sim *sim);
+US_API us_sunk_info us_sim_get_sunk(const us_sim *sim, int32_t i);  // body -1 and NaN for a bad index
+
+// Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the state.
+enum { US_BED_TILE = 64 };
+typedef struct us_bed_info {
+    int32_t shape;               // of the spec: the height field
+    int32_t n_x, n_y;            // columns
+    double spacing;              // m
+    us_pose X_WB;                // the middle of the bed
+    int32_t n_tile_x, n_tile_y;  // of US_BED_TILE by US_BED_TILE columns, those at the end smaller
+    uint64_t digest;             // changes with every change
+    int64_t n_active;            // columns that may flow
+    double lowest, highest;      // m, the greatest changes there have been
+} us_bed_info;
+US_API int32_t us_sim_n_bed(const us_sim *sim);
+US_API us_bed_info us_sim_get_bed(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
+// Grows with every change of a tile; 0: untouched. Not part of the state.
+US_API uint32_t us_sim_get_bed_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
+// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have changed. Either may be NULL.
+US_API us_status us_sim_get_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v, float *out_height, float *out_change);
+
 // A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
 // "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",
 // "closure", "time". Returns an id >= 0, or -1 for an unknown name.

@@ -43,6 +43,7 @@ typedef struct us_soil {
     US_SOIL_LIST(US_SOIL_FIELD)
 #undef US_SOIL_FIELD
     us_soil_lateral lateral;
+    int32_t reserved;  // 0
 } us_soil;
 
 US_API us_soil us_soil_default(void);  // dry sand

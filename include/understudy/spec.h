@@ -9,6 +9,7 @@
 
 #include "understudy/base.h"
 #include "understudy/math.h"
+#include "understudy/soil.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -158,6 +159,8 @@ struct us_shape_def {
     const us_shape_def *parts;  // their X_BG is relative to this shape
     int32_t n_part;
     double margin;         // m; contact begins this far outside the shape; default 0
+    double bed_spacing;    // m; height fields of soil: columns of a bed in which wheels and feet leave ruts; 0: none
+    double bed_depth;      // m; of the soil above what does not give way; default 0.5
     double part_error;     // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
     uint32_t group, mask;  // two shapes collide when each one's group is in the other's mask; default 1 and all
     int32_t level;         // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
@@ -186,9 +189,25 @@ typedef struct us_material_def {
     const char *name;
     const us_property *properties;
     int32_t n_property;
+    bool is_soil;  // half spaces and height fields of the world made of it give way like `soil`
+    us_soil soil;
+    int32_t n_grouser;      // of wheels made of it, round the rim; default 0: smooth
+    double grouser_height;  // m
     const char *file;
     int32_t line;
 } us_material_def;
+
+// A part of a ground that is made of something else: a polygon in the frame of a half space or height field of the world. Later ones lie over earlier
+// ones.
+typedef struct us_region_def {
+    const char *name;
+    const char *ground;     // the name of the shape
+    const char *material;   // what it is made of at the start
+    const double *corners;  // x and y of one after the other, m; closed by itself
+    int32_t n_corner;
+    const char *file;
+    int32_t line;
+} us_region_def;
 
 // How two materials touch. Lengths in m, stiffness in N/m, per contact point.
 typedef struct us_pair_values {
@@ -334,6 +353,7 @@ US_API us_status us_spec_add_joint(us_spec *spec, const us_joint_def *def, int32
 US_API us_status us_spec_add_shape(us_spec *spec, const us_shape_def *def, int32_t *out_index);
 US_API us_status us_spec_add_coupling(us_spec *spec, const us_coupling_def *def, int32_t *out_index);
 US_API us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_t *out_index);
+US_API us_status us_spec_add_region(us_spec *spec, const us_region_def *def, int32_t *out_index);
 US_API us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index);
 US_API us_status us_spec_add_exclude(us_spec *spec, const us_exclude_def *def, int32_t *out_index);
 US_API us_status us_spec_add_loop(us_spec *spec, const us_loop_def *def, int32_t *out_index);
@@ -361,7 +381,7 @@ US_API us_status us_spec_raise_link(us_spec *spec, int32_t link, double height);
 
 typedef struct us_spec_counts {
     int32_t n_group, n_link, n_joint, n_shape, n_coupling, n_loop, n_drive, n_record, n_extension, n_warning;
-    int32_t n_material, n_pair, n_exclude;
+    int32_t n_material, n_pair, n_exclude, n_region;
 } us_spec_counts;
 
 US_API us_spec_counts us_spec_get_counts(const us_spec *spec);
@@ -378,6 +398,7 @@ US_API const us_record_def *us_spec_view_record(const us_spec *spec, int32_t i);
 US_API const us_extension_def *us_spec_view_extension(const us_spec *spec, int32_t i);
 US_API const us_error *us_spec_view_warning(const us_spec *spec, int32_t i);
 US_API const us_material_def *us_spec_view_material(const us_spec *spec, int32_t i);
+US_API const us_region_def *us_spec_view_region(const us_spec *spec, int32_t i);
 US_API const us_pair_def *us_spec_view_pair(const us_spec *spec, int32_t i);
 US_API const us_exclude_def *us_spec_view_exclude(const us_spec *spec, int32_t i);
 // Index by full name, or -1.

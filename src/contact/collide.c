@@ -5,7 +5,7 @@
 // throwing it away changes nothing.
 #include <string.h>
 
-#include "contact/world.h"
+#include "contact/soil.h"
 #include "geom/contact.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
@@ -80,7 +80,7 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
 // Rounding may leave the argument below 0.
 static inline usi_v4 lanes_sqrt(usi_v4 a) { return (usi_v4){sqrt(fmax(a[0], 0)), sqrt(fmax(a[1], 0)), sqrt(fmax(a[2], 0)), 0}; }
 
-static inline us_pose geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
     const usi_geom *g = &c->model->geom[geom];
     if (!c->is_plain[geom]) return us_pose_mul(k->X_WN, g->X_NG);
     return (us_pose){k->X_WN.q, usi_v4_vec3(k->p + usi_to_world(k, g->X_NG.p))};
@@ -118,7 +118,7 @@ static corners box_of(const usi_contacts *c, int32_t geom, const usi_carrier *k,
         X = usi_v4_columns(k->X, k->Y, k->Z, x), Y = usi_v4_columns(k->X, k->Y, k->Z, y), Z = usi_v4_columns(k->X, k->Y, k->Z, z);
     }
     if (!half_box(&g->geom, X, Y, Z, &e)) {
-        us_aabb b = us_geom_box(&g->geom, geom_pose(c, geom, k));
+        us_aabb b = us_geom_box(&g->geom, usi_geom_pose(c, geom, k));
         return (corners){usi_v4_from(b.min) - more, usi_v4_from(b.max) + more};
     }
     centre = k->p + usi_to_world(k, g->X_NG.p);
@@ -158,6 +158,12 @@ static bool has_stayed(const usi_contacts *c, const usi_carrier *k, const usi_st
     return moved + c->model->step * ((faster > 0 ? faster : 0) + (spun > 0 ? spun : 0) * from->far) < from->room;
 }
 
+// Soil that came up may lie as high above the ground as it was deep.
+static double heap_over(const usi_contacts *c, int32_t geom) {
+    int32_t bed = c->model->geom[geom].bed;
+    return bed >= 0 ? c->model->bed[bed].depth : 0;
+}
+
 // The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
 static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool only_near) {
     const us_model *m = c->model;
@@ -166,6 +172,7 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool onl
         if (only_near && !c->is_near[g]) continue;
         c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
         corners box = box_of(c, g, k, c->grow[g]);
+        if (m->geom[g].bed >= 0) box.greatest += usi_v4_set(0, 0, heap_over(c, g));
         ok = ok && is_inside(box, corners_of(&c->fat[g].box));
         c->box[g] = (us_aabb){usi_v4_vec3(box.least), usi_v4_vec3(box.greatest)};
     }
@@ -194,7 +201,7 @@ static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *
     us_vec3 o = g->X_NG.p;
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD || g->node >= 0 || !c->is_plain[field]) return INFINITY;
     double more = c->grow[field] + g->geom.radius;
-    return o.z + more +
+    return o.z + more + heap_over(c, field) +
            usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more, fat->max.x - o.x + more, fat->max.y - o.y + more);
 }
 
@@ -273,18 +280,18 @@ static bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) 
     return r.x * r.x + r.y * r.y + r.z * r.z <= 0.25 * same_turn * same_turn;
 }
 
-static usi_point_now *next_point(usi_contacts *c) {
+usi_point_now *usi_next_point(usi_contacts *c) {
     c->error_count++;
     return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
 }
 
 // The points of the last step, where they are now.
-static void reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
+void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     for (int32_t i = 0; i < old->n; i++) {
         const usi_anchor *a = &now->anchor[old->first + i];
-        usi_point_now *p = next_point(c);
+        usi_point_now *p = usi_next_point(c);
         if (!p) return;
         p->n = usi_to_world(A, a->normal);
         p->p_A = A->p + usi_to_world(A, a->p_A), p->p_B = B->p + usi_to_world(B, a->p_B);
@@ -293,13 +300,14 @@ static void reuse_points(usi_contacts *c, const usi_contact_state *now, const us
         p->feature = a->feature;
         p->old = old->first + i;
         p->is_same = true;
+        p->sunk = -1;
         p->touch = c->n_touch;
         t->n++;
     }
 }
 
 // Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody else has taken.
-static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
+void usi_match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
     uint32_t taken = 0;
     for (int32_t i = t->first; i < t->first + t->n; i++) {
         for (int32_t j = 0; j < old->n && c->point[i].old < 0; j++) {
@@ -331,12 +339,12 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_manifold f;
     f.n = 0;
-    const us_pose X_A = geom_pose(c, t->geom_a, A), X_B = geom_pose(c, t->geom_b, B);
+    const us_pose X_A = usi_geom_pose(c, t->geom_a, A), X_B = usi_geom_pose(c, t->geom_b, B);
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
     // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
     if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
     for (int32_t i = 0; i < f.n; i++) {
-        usi_point_now *p = next_point(c);
+        usi_point_now *p = usi_next_point(c);
         if (!p) return;
         p->n = usi_v4_from(f.normal[i]);
         p->p_A = usi_v4_from(f.p_A[i]), p->p_B = usi_v4_from(f.p_B[i]);
@@ -345,10 +353,11 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         p->feature = f.feature[i];
         p->old = -1;
         p->is_same = false;
+        p->sunk = -1;
         p->touch = c->n_touch;
         t->n++;
     }
-    if (old && t->n > 0) match_points(c, now, old, t, A);
+    if (old && t->n > 0) usi_match_points(c, now, old, t, A);
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
@@ -379,7 +388,8 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_gap gap;
-    if (!has_support(ga) || !has_support(gb) || us_geom_distance(&ga->geom, geom_pose(c, t->geom_a, A), &gb->geom, geom_pose(c, t->geom_b, B), &gap))
+    if (!has_support(ga) || !has_support(gb) ||
+        us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B), &gap))
         return us_vec3_make(0, 0, 0);
     return usi_to_local(A, usi_v4_from(gap.normal));
 }
@@ -416,7 +426,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     find_boxes(c);
     us_status status = find_near(c);
     if (status) return status;
-    c->n_touch = c->n_point = c->error_count = 0;
+    c->n_touch = c->n_point = c->n_sunk = c->error_count = 0;
     c->is_pair_error = false;
     for (int32_t i = 0; i < m->n_loose; i++) c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
@@ -430,13 +440,27 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
         usi_touch *t = &c->touch_now[c->n_touch];
         t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;
+        t->material = m->geom[t->geom_a].material, t->reserved = 0;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
         const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+        // The world's shapes come first: the ground is A.
+        if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
+            t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
+            if (m->material[t->material].is_soil) {
+                t->X_AB = relative(A, B);
+                bool is_same = before && before->material == t->material && is_same_place(&before->X_AB, &t->X_AB, SAME_TURN_ROUND);
+                if (is_same) t->X_AB = before->X_AB;
+                usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t, is_same);
+                c->n_touch += t->n > 0;
+                continue;
+            }
+            if (before && before->material != t->material) before = NULL;
+        }
         if (before) {
             us_pose X_AB = relative(A, B);
             if (is_same_place(&before->X_AB, &X_AB, m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
                 t->X_AB = before->X_AB;
-                reuse_points(c, now, before, t);
+                usi_reuse_points(c, now, before, t);
                 c->n_touch += t->n > 0;
                 continue;
             }

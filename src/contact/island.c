@@ -32,7 +32,7 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
     const us_model *m = c->model;
     const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
-                 n_loose = (size_t)m->n_loose, n_branch = (size_t)c->n_branch;
+                 n_loose = (size_t)m->n_loose, n_branch = (size_t)c->n_branch, max_sunk = m->n_soil > 0 ? max_contact : 0;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -210,7 +210,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->max_contact = m->max_contact;
     int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
     c->max_pair = (int32_t)(all < most ? all : most) + 1;
-    c->max_block = 2 * c->max_contact + 2 * m->n_loop;
+    c->max_block = usi_blocks_of_point(m) * c->max_contact + 2 * m->n_loop;
     us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
     int32_t n_thread = usi_pool_n_thread(pool);
@@ -251,7 +251,7 @@ void usi_contacts_poison(usi_contacts *c) {
         c->layout[i].n_unit = 0;
     }
     c->is_fat_valid = false;
-    c->n_near = c->n_touch = c->n_point = c->n_island = 0;
+    c->n_near = c->n_touch = c->n_point = c->n_island = c->n_sunk = 0;
 }
 
 // ---------------------------------------------------------------- islands
@@ -349,7 +349,7 @@ void usi_find_islands(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
         s->first_tree = n_tree, s->first_body = n_body, s->first_point = n_point, s->first_block = n_block;
-        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += 2 * s->n_point + s->n_block;
+        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += usi_blocks_of_point(m) * s->n_point + s->n_block;
         s->n_tree = s->n_body = s->n_point = 0;
     }
     for (int32_t t = 0; t < m->n_tree; t++) {

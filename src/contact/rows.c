@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "contact/interaction.h"
-#include "contact/world.h"
+#include "contact/soil.h"
 
 // Restitution acts on impacts faster than this, m/s: slower ones are contact at rest.
 static const double IMPACT_SPEED = 0.02;
@@ -106,7 +106,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     n->A = A, n->B = B;
     n->v = A->v - B->v - usi_v4_cross(B->w, A->p - B->p), n->w = A->w - B->w;
-    int32_t ma = m->geom[t->geom_a].material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
+    int32_t ma = t->material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     double mass = reduced(mass_of(c, A), mass_of(c, B));
     // The built-in model says the same of the same materials, masses and loads.
@@ -206,7 +206,14 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 u = n->v + usi_v4_cross(n->w, p->p - A->p);
     double un = usi_v4_dot(u, p->n);
     for (int j = 0; j < US_TOUCH_MEMORY; j++) kept->memory[j] = old ? old->memory[j] : 0;
-    if (n->is_compliant) {
+    usi_sunk *sunk = p->sunk >= 0 ? &c->sunk[p->sunk] : NULL;
+    if (sunk) {
+        usi_soil_law(c, next, sunk, p, &n->seen, un, kept->memory, &n->law);
+        n->is_compliant = false;
+        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, h, un);
+        set_rows(n, h);
+        if (sunk->is_wheel) n->normal = p->n, n->t = -sunk->ahead, n->s = -sunk->left;
+    } else if (n->is_compliant) {
         n->law.force = -n->law.stiffness * p->gap - n->law.damping * un;
     } else {
         n->seen.gap = p->gap, n->seen.normal_velocity = un, n->seen.is_new = !old;
@@ -253,12 +260,17 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     }
     k->radius = k->mu * k->g[0];
     k->rebound = 0;
+    if (sunk && sunk->is_wheel) usi_soil_tilt(c, s, sunk, k), n->normal = usi_v4_all(NAN);
     // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of weight gives.
     if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= n->fall) {
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
     if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, old ? usi_to_world(A, old->turn) : usi_v4_zero());
+    if (sunk && sunk->is_wheel && sunk->blend > 0) {
+        sunk->slip_block = (int32_t)(*at - c->block);
+        usi_soil_slip_block(c, s, sunk, k, (*at)++);
+    }
     return true;
 }
 
@@ -345,6 +357,10 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
+        }
+        if (p->sunk >= 0 && c->sunk[p->sunk].slip_block >= 0) {
+            const usi_block *slip = &c->block[c->sunk[p->sunk].slip_block];
+            g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
         a->xi = usi_to_local(A, xi);
         // Where the ends are now: the step brings them apart by h u.

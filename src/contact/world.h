@@ -12,6 +12,7 @@
 #include "contact/contact.h"
 #include "dyn/dyn.h"
 #include "geom/broad.h"
+#include "understudy/soil.h"
 
 // ---------------------------------------------------------------- memory: part of the state
 
@@ -21,6 +22,8 @@ typedef struct usi_touch {
     us_pose X_AB;            // node frames
     int32_t geom_a, geom_b;  // A is the one that does not roll
     int32_t first, n;        // anchors
+    int32_t material;        // of A, here: a ground has regions
+    int32_t reserved;        // 0
 } usi_touch;
 
 // What a contact point remembers. Vectors are in the frame of A's node, p_B in that of B's.
@@ -38,13 +41,15 @@ typedef struct usi_anchor {
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
-#define USI_CONTACT_STATE_FIELDS(X)                                                          \
-    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                \
-    X(int32_t, n_anchor, 1, "1", "contact points")                                           \
-    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                      \
-    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")              \
-    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running") \
-    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")
+#define USI_CONTACT_STATE_FIELDS(X)                                                             \
+    X(int32_t, n_touch, 1, "1", "pairs of shapes that touch")                                   \
+    X(int32_t, n_anchor, 1, "1", "contact points")                                              \
+    X(usi_touch, touch, max_contact, "", "the pairs, sorted by shapes")                         \
+    X(usi_anchor, anchor, max_contact, "", "what each contact point remembers")                 \
+    X(us_pair_values, pair, n_pair, "", "how materials touch: may be changed while running")    \
+    X(int32_t, parted, n_loose, "1", "pairs that a broken joint held: 1 once they were apart")  \
+    X(us_soil, soil, n_soil, "", "what each material is as soil: may be changed while running") \
+    X(int32_t, region, n_region, "1", "the material of each region: may be changed while running")
 
 typedef struct usi_contact_state {
 #define CONTACT_STATE(type, name, count, unit, about) type *name;
@@ -90,8 +95,25 @@ typedef struct usi_point_now {
     int32_t touch;  // of this step
     int32_t old;    // anchor of the last step; -1: new
     uint64_t feature;
+    int32_t sunk;  // what it is in soil; -1: not in soil
     bool is_same;  // the last step's point of both bodies
 } usi_point_now;
+
+// Something in soil, in this step.
+typedef struct usi_sunk {
+    usi_v4 hub, up, ahead, left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
+    us_soil_wheel wheel;
+    us_soil_load load;
+    us_wheel_reaction reaction;  // wheels
+    double sinkage;              // m, below the surface that is there
+    double vx, vy, spin;         // m/s, rad/s: wheels
+    double blend;                // wheels: 1 rolls, 0 rests
+    double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
+    double radius, area;         // feet: m of a ball, or else m^2
+    double force, stiffness;     // N, N/m, along the normal stress's resultant
+    int32_t is_wheel, point, geom, ground, material;
+    int32_t slip_block;  // of the island's blocks; -1: none
+} usi_sunk;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
 typedef struct usi_island {
@@ -171,7 +193,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
     X(double, turn, n_pad, "rad", "displacement of the step")                                                                       \
-    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                 \
+    X(usi_sunk, sunk, max_sunk, "", "what is in soil")
 
 typedef struct usi_contacts {
     const us_model *model;
@@ -179,7 +202,9 @@ typedef struct usi_contacts {
     usi_pool *pool;
     usi_broad *broad;
     us_allocator allocator;
-    usi_arena fixed;       // what is made once
+    usi_arena fixed;      // what is made once
+    struct usi_bed *bed;  // of the model's beds, which belong to the sim; NULL: it has none
+    int32_t n_sunk;
     const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
     const bool *pushed;    // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
@@ -218,6 +243,9 @@ typedef struct usi_contacts {
 #undef CONTACT_SCRATCH
 } usi_contacts;
 
+// A point's own block, that of its turning, and in soil that of a wheel's slip.
+static inline int32_t usi_blocks_of_point(const us_model *m) { return m->n_soil > 0 ? 3 : 2; }
+
 // The arrays of the scratch: as usi_model_fields.
 int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size);
 us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator, usi_contacts **out);
@@ -242,6 +270,12 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 
 // ---------------------------------------------------------------- parts
 
+// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of a pair, or which of them the new ones
+// go on from.
+us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k);
+usi_point_now *usi_next_point(usi_contacts *c);
+void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
+void usi_match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A);
 // rows.c: the blocks of one island; after the solve what its points keep.
 bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands

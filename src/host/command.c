@@ -174,6 +174,61 @@ static us_status read_pair(usi_command *c, const words *w, us_error *err) {
     return US_OK;
 }
 
+// ---------------------------------------------------------------- soil
+
+static const struct {
+    const char *field;
+    size_t offset;
+    double low, high;
+} soil_fields[] = {
+#define SOIL_ROW(field, unit, least, greatest, what) {#field, offsetof(us_soil, field), least, greatest},
+    US_SOIL_LIST(SOIL_ROW)
+#undef SOIL_ROW
+};
+_Static_assert(sizeof soil_fields / sizeof soil_fields[0] == USI_SOIL_FIELDS, "all numbers of a soil");
+_Static_assert(USI_SOIL_FIELDS <= 2 * USI_PAIR_FIELDS, "a command has room for all of them");
+
+const char *usi_soil_field_name(int32_t field) { return field >= 0 && field < USI_SOIL_FIELDS ? soil_fields[field].field : NULL; }
+
+double *usi_soil_field(us_soil *soil, int32_t field) { return (double *)(void *)((char *)soil + soil_fields[field].offset); }
+
+// A key with - where the name has _.
+static bool is_field(const char *key, const char *name) {
+    for (; *key && *name; key++, name++) {
+        if (*key != *name && !(*key == '-' && *name == '_')) return false;
+    }
+    return *key == *name;
+}
+
+static us_status read_soil(usi_command *c, const words *w, us_error *err) {
+    const char *const usage = "write soil MATERIAL KEY=VALUE ..., for example soil regolith cohesion=500 friction-angle=0.6";
+    if (w->n < 3) return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "soil: a material and at least one value are needed");
+    c->name = w->word[1];
+    for (int32_t i = 2; i < w->n; i++) {
+        const char *key = "", *value = "", *names[USI_SOIL_FIELDS];
+        us_status status = cut_key(w->word[i], usage, &key, &value, err);
+        if (status) return status;
+        int32_t field = 0;
+        while (field < USI_SOIL_FIELDS && !is_field(key, soil_fields[field].field)) field++;
+        for (int32_t k = 0; k < USI_SOIL_FIELDS; k++) names[k] = soil_fields[k].field;
+        if (field == USI_SOIL_FIELDS) return usi_fail_unknown("number of a soil", key, names, USI_SOIL_FIELDS, err);
+        for (int32_t k = 0; k < c->n_value; k++) {
+            if (c->value[k].field == field) return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", key);
+        }
+        status = usi_read_number(key, value, soil_fields[field].low, soil_fields[field].high, &c->value[c->n_value].value, err);
+        if (status) return status;
+        c->value[c->n_value++].field = field;
+    }
+    return US_OK;
+}
+
+static us_status read_region(usi_command *c, const words *w, us_error *err) {
+    if (w->n != 3) return us_error_set(err, US_ERR_SYNTAX, NULL, "write region NAME MATERIAL", "region: a region and a material are needed");
+    c->name = w->word[1];
+    c->other = w->word[2];
+    return US_OK;
+}
+
 // ---------------------------------------------------------------- names
 
 static bool is_name_character(char ch) {
@@ -395,10 +450,10 @@ static us_status read_adopt_value(usi_adopt *a, int32_t key, const char *text, u
     double x[4] = {0};
     int n = 0;
     us_status status = usi_read_list(adopt_keys[key].name, text, adopt_keys[key].least, adopt_keys[key].most, is_share || is_stamp ? 0 : -1e6,
-                                 is_share   ? 1
-                                 : is_stamp ? 4e9
-                                            : 1e6,
-                                 x, &n, err);
+                                     is_share   ? 1
+                                     : is_stamp ? 4e9
+                                                : 1e6,
+                                     x, &n, err);
     if (status) return status;
     switch (flag) {
     case USI_ADOPT_ODOM: memcpy(a->odom, x, sizeof a->odom); break;
@@ -479,6 +534,8 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_RECORD: return read_record(c, w, err);
     case USI_VERB_AUTHORITY: return read_authority(c, w, err);
     case USI_VERB_PAIR: return read_pair(c, w, err);
+    case USI_VERB_SOIL: return read_soil(c, w, err);
+    case USI_VERB_REGION: return read_region(c, w, err);
     case USI_VERB_ADD: return read_add(c, w, err);
     case USI_VERB_MOVE: return read_move(c, w, err);
     case USI_VERB_RAISE:

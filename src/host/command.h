@@ -21,6 +21,8 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
     X(USI_VERB_RECORD, "record", "record NAME.mcap, or record off")                                              \
     X(USI_VERB_AUTHORITY, "authority", "authority ROBOT hardware, proxy, mirror, shadow or stop")                \
     X(USI_VERB_PAIR, "pair", "pair A B KEY=VALUE ...")                                                           \
+    X(USI_VERB_SOIL, "soil", "soil MATERIAL KEY=VALUE ...")                                                      \
+    X(USI_VERB_REGION, "region", "region NAME MATERIAL")                                                         \
     X(USI_VERB_ADD, "add", "add KIND NAME size=... at=X,Y,Z ..., for example add box crate size=1,1,1 at=0,0,2") \
     X(USI_VERB_MOVE, "move", "move NAME X Y Z [R P Y]")                                                          \
     X(USI_VERB_RAISE, "raise", "raise NAME H")                                                                   \
@@ -61,8 +63,8 @@ typedef struct usi_pair_value {
 
 typedef struct usi_command {
     usi_verb verb;
-    // NAME; of `pair` A and B; of `fault` ROBOT and JOINT ("": none); of `adopt` ROBOT; of `authority` ROBOT and MODE; of `record` the file, NULL for
-    // off
+    // NAME; of `pair` A and B; of `region` its name and a material; of `fault` ROBOT and JOINT ("": none); of `adopt` ROBOT; of `authority` ROBOT and
+    // MODE; of `record` the file, NULL for off
     const char *name, *other;
     int32_t n_number;
     double number[6];     // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of usi_fault_words
@@ -78,6 +80,11 @@ typedef struct usi_command {
 // Errors name what is wrong and what to write instead: US_ERR_LIMIT for a line that is too long, US_ERR_SYNTAX for one that cannot be read,
 // US_ERR_NAME for an unknown command, kind or key, US_ERR_VALUE for numbers that are none or out of range.
 us_status usi_command_parse(const char *text, usi_command *out, us_error *err);
+
+// The numbers of a soil by the names that a scene's <soil> has.
+enum { USI_SOIL_FIELDS = 18 };
+const char *usi_soil_field_name(int32_t field);  // NULL beyond the last
+double *usi_soil_field(us_soil *soil, int32_t field);
 
 // The numbers of a pair by the names that a scene's <pair> has.
 const char *usi_pair_field_name(int32_t field);  // NULL beyond the last

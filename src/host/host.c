@@ -234,7 +234,8 @@ static us_status apply_world(us_host *h, const usi_command *c, const char *text,
     us_status status = usi_stage_apply(&h->stage, c, text, reply, USI_HOST_REPLY, err);
     if (status) return status;
     if (epoch != us_host_get_epoch(h)) tell_warnings(h, n_warning);
-    if (h->page && (epoch != us_host_get_epoch(h) || c->verb == USI_VERB_PAIR)) usi_page_changed(h->page);
+    if (h->page && (epoch != us_host_get_epoch(h) || c->verb == USI_VERB_PAIR || c->verb == USI_VERB_SOIL || c->verb == USI_VERB_REGION))
+        usi_page_changed(h->page);
     return US_OK;
 }
 
@@ -281,8 +282,8 @@ static void log_answer(us_host *h, const usi_host_mail *m, us_status status, con
     // A writer on the network is known by 32 digits, of which people need a few.
     snprintf(who, sizeof who, strlen(m->source) == 32 ? "network:%.8s" : "%s", strlen(m->source) == 32 ? m->source + 4 : m->source);
     usi_verb verb = h->command->verb;
-    bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_JOINT || verb == USI_VERB_STEP || verb == USI_VERB_MOVE || verb == USI_VERB_RAISE ||
-                    verb == USI_VERB_LOWER;
+    bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_SOIL || verb == USI_VERB_REGION || verb == USI_VERB_JOINT || verb == USI_VERB_STEP ||
+                    verb == USI_VERB_MOVE || verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
     if (!status && is_small) return;
     snprintf(line, sizeof line, "%s: %s%s%s", who[0] ? who : "command", text, reply[0] ? ": " : "", reply);
     us_host_log(h, status ? 1 : 0, line);

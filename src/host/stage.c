@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/words.h"
+
 #include "host/host.h"
 #include "proxy/fault.h"
 #include "spec/spec.h"
@@ -241,8 +243,42 @@ us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_scri
     return status;
 }
 
+static us_status set_soil(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    us_material material;
+    us_soil soil;
+    us_status status = find_material(stage->world->model, c->name, &material, err);
+    if (status) return status;
+    if (us_sim_get_soil(stage->sim, material, &soil))
+        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>", "the material \"%.60s\" is no soil", c->name);
+    for (int32_t i = 0; i < c->n_value; i++) *usi_soil_field(&soil, c->value[i].field) = c->value[i].value;
+    status = us_sim_set_soil(stage->sim, material, &soil, err);
+    if (!status) snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value, c->n_value == 1 ? "" : "s");
+    return status;
+}
+
+static us_status set_region(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    const us_spec *spec = stage->world->spec;
+    const char *names[64];
+    int32_t region = -1, n = 0;
+    for (int32_t i = 0; i < spec->n_region; i++) {
+        if (strcmp(spec->region[i].name, c->name) == 0) region = i;
+        if (n < 64) names[n++] = spec->region[i].name;
+    }
+    if (region < 0 && n == 0)
+        return us_error_set(err, US_ERR_NAME, NULL, "write a <region> into its <world>", "the scene has no region \"%.60s\", nor any other", c->name);
+    if (region < 0) return usi_fail_unknown("region", c->name, names, n, err);
+    us_material material;
+    us_status status = find_material(stage->world->model, c->other, &material, err);
+    if (status) return status;
+    us_sim_set_region(stage->sim, region, material);
+    snprintf(reply, cap, "%s: %s", c->name, c->other);
+    return US_OK;
+}
+
 us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
     if (cap > 0) reply[0] = 0;
+    if (c->verb == USI_VERB_SOIL) return set_soil(stage, c, reply, cap, err);
+    if (c->verb == USI_VERB_REGION) return set_region(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
     if (c->verb == USI_VERB_FAULT && c->part == USI_PART_JOINT) return break_joint(stage, c, text, reply, cap, err);

@@ -52,7 +52,6 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed);
 // materials.c: materials, rows and models of the interaction table before the arrays are laid out; then the table itself.
 us_status usi_build_materials(usi_build *b, us_model *m);
 us_status usi_build_pairs(usi_build *b, us_model *m);
-int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
 // An error that ends in the names that are known.
 us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line, const char *what, const char *name,
                                      const char *material);

@@ -72,11 +72,16 @@ static us_status copy_materials(usi_build *b, us_model *m) {
             }
         }
         bool ok = true;
+        us_error why;
+        if (d.is_soil && us_soil_check(&d.soil, &why))
+            return usi_build_fail(b, US_ERR_VALUE, d.file, d.line, "material", d.name, why.remedy, why.message);
+        if (d.is_soil) m->n_soil = -1;
         d.name = usi_arena_text(&m->assets.arena, d.name, &ok);
         d.file = NULL;
         if (!ok || !usi_properties_keep(&m->assets.arena, &d.properties, d.n_property)) return usi_build_out_of_memory(b);
         out[is_default ? 0 : m->n_material++] = d;
     }
+    m->n_soil = m->n_soil ? m->n_material : 0;
     return US_OK;
 }
 
@@ -259,7 +264,12 @@ static uint64_t hash_properties(uint64_t h, const us_property *p, int32_t n) {
 uint64_t usi_materials_hash(const us_model *m, uint64_t seed) {
     uint64_t h = seed;
     for (int32_t i = 0; i < m->n_interaction; i++) h = us_hash_bytes(h, m->interaction[i].name, strlen(m->interaction[i].name) + 1);
-    for (int32_t i = 0; i < m->n_material; i++) h = hash_properties(h, m->material[i].properties, m->material[i].n_property);
+    for (int32_t i = 0; i < m->n_material; i++) {
+        const us_material_def *d = &m->material[i];
+        h = hash_properties(h, d->properties, d->n_property);
+        if (d->is_soil) h = us_hash_bytes(h, &d->soil, sizeof d->soil);
+        if (d->n_grouser > 0) h = us_hash_bytes(us_hash_bytes(h, &d->n_grouser, sizeof d->n_grouser), &d->grouser_height, sizeof d->grouser_height);
+    }
     for (int32_t i = 0; i < m->n_pair_row; i++) h = hash_properties(h, m->pair_row[i].parameters, m->pair_row[i].n_parameter);
     return h;
 }

@@ -120,9 +120,29 @@ typedef struct usi_geom {
     int32_t node, tree, body;  // -1: the world
     int32_t shape;             // of the spec
     int32_t material;
-    int32_t is_round;  // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
+    int32_t is_soil;     // the world's, a half space or a height field, of a material that gives way
+    int32_t has_region;  // part of it is made of something else
+    int32_t bed;         // of the model; -1: it keeps its form
+    int32_t is_round;    // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
 } usi_geom;
+
+// A bed of soil over a height field.
+typedef struct usi_bed_row {
+    int32_t geom;
+    int32_t soil;      // the material by which it flows
+    int32_t n_x, n_y;  // columns
+    double spacing, depth;
+} usi_bed_row;
+
+// A part of a ground that is made of something else.
+typedef struct usi_region_row {
+    const char *name;
+    int32_t geom, material;
+    int32_t n;  // corners, x and y of one after the other, in the ground's frame
+    const double *corner;
+    double min_x, min_y, max_x, max_y;
+} usi_region_row;
 
 // How two materials touch: element a * n_material + b of the table, the same for (b, a).
 typedef struct usi_pair {
@@ -199,7 +219,10 @@ struct us_model {
     const us_interaction *interaction;  // models of contact: the built-in ones, then those that were registered
     const usi_pair_row *pair_row;       // one per row of the spec's table
     const us_material_def *material;    // n_material, with their properties; 0 is "default"
-    int32_t n_interaction, n_pair_row;
+    const usi_bed_row *bed;
+    const usi_region_row *region;  // later ones lie over earlier ones
+    int32_t n_interaction, n_pair_row, n_bed, n_region;
+    int32_t n_soil;  // n_material when any of them is a soil, otherwise 0
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
 #undef MODEL_FIELD
@@ -209,6 +232,8 @@ struct us_model {
 us_pose usi_node_motion(const usi_node *n, const double *q);
 // The frame at q = 0 in the parent node.
 us_pose usi_node_rest(const usi_node *n);
+
+int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
 
 // Where two bodies stand in a sorted list of exclusions; -1: they are not in it.
 int32_t usi_exclusion_find(const usi_exclusion *pairs, int32_t n, int32_t a, int32_t b);

@@ -74,6 +74,9 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     g->shape = i;
     g->material = material;
     g->is_round = usi_geometry_is_round(geom);
+    bool is_ground = g->node < 0 && (geom->kind == US_GEOM_HALF_SPACE || geom->kind == US_GEOM_HEIGHT_FIELD);
+    g->is_soil = is_ground && m->material[material].is_soil;
+    g->bed = -1;
     g->group = d->group;
     g->mask = d->mask;
     return US_OK;
@@ -176,6 +179,93 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
     memcpy(m->geom, l->geom, (size_t)l->n * sizeof *m->geom);
     m->n_geom = l->n;
     return US_OK;
+}
+
+// ---- Beds of soil ----
+
+enum { MOST_BEDS = 16 };
+static const double MOST_COLUMNS = 2e9;  // their numbers are 32 bits wide
+
+static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
+    const usi_geom *g = &m->geom[i];
+    const us_shape_def *d = &b->spec->shape[g->shape];
+    if (d->bed_spacing > 0 && !g->is_soil)
+        return fail_shape(b, g->shape, US_ERR_VALUE, "give it a surface whose <material> has a <soil>, or leave bed out",
+                          "it has a bed, but does not give way");
+    if (m->material[g->material].is_soil && !g->is_soil)
+        return warn_shape(b, g->shape, "use a half-space or a height-field of the world, or another surface",
+                          "soil gives way in half spaces and height fields of the world alone: this shape does not");
+    if (g->is_soil && (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE))
+        return fail_shape(b, g->shape, US_ERR_VALUE, "use the solver newton, or another surface", "rigid contact cannot give way, and this is soil");
+    return US_OK;
+}
+
+// The material by which a ground flows: its own, or that of its first region of soil.
+static int32_t soil_of(const us_model *m, int32_t geom) {
+    int32_t material = m->geom[geom].material;
+    for (int32_t i = 0; i < m->n_region && !m->material[material].is_soil; i++) {
+        if (m->region[i].geom == geom) material = m->region[i].material;
+    }
+    return material;
+}
+
+static us_status find_regions(usi_build *b, us_model *m) {
+    const us_spec *s = b->spec;
+    usi_region_row *rows = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_region + 1) * sizeof *rows, _Alignof(usi_region_row));
+    if (!rows) return usi_build_out_of_memory(b);
+    m->region = rows;
+    for (int32_t i = 0; i < s->n_region; i++) {
+        const us_region_def *d = &s->region[i];
+        usi_region_row *row = &rows[m->n_region++];
+        *row = (usi_region_row){.geom = -1, .material = usi_find_material(m, d->material), .n = d->n_corner};
+        if (row->material < 0) return usi_build_unknown_material(b, m, d->file, d->line, "region", d->name, d->material);
+        for (int32_t g = 0; g < m->n_geom; g++) {
+            const us_shape_def *shape = &s->shape[m->geom[g].shape];
+            bool is_ground = m->geom[g].node < 0 && (m->geom[g].geom.kind == US_GEOM_HALF_SPACE || m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD);
+            if (is_ground && shape->name && strcmp(shape->name, d->ground) == 0) row->geom = g;
+        }
+        if (row->geom < 0)
+            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "region", d->name,
+                                  "give the name of a plane or height field of the world that collides", "there is no such ground");
+        m->geom[row->geom].has_region = 1;
+        if (m->material[row->material].is_soil) m->geom[row->geom].is_soil = 1;
+        bool ok = true;
+        row->name = usi_arena_text(&m->assets.arena, d->name, &ok);
+        double *corner = usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
+        if (!ok || !corner) return usi_build_out_of_memory(b);
+        memcpy(corner, d->corners, 2 * (size_t)d->n_corner * sizeof *corner);
+        row->corner = corner;
+        row->min_x = row->min_y = INFINITY, row->max_x = row->max_y = -INFINITY;
+        for (int32_t k = 0; k < d->n_corner; k++) {
+            row->min_x = fmin(row->min_x, corner[2 * k]), row->max_x = fmax(row->max_x, corner[2 * k]);
+            row->min_y = fmin(row->min_y, corner[2 * k + 1]), row->max_y = fmax(row->max_y, corner[2 * k + 1]);
+        }
+    }
+    return US_OK;
+}
+
+static us_status find_beds(usi_build *b, us_model *m) {
+    usi_bed_row *rows = usi_arena_alloc(&m->assets.arena, MOST_BEDS * sizeof *rows, _Alignof(usi_bed_row));
+    if (!rows) return usi_build_out_of_memory(b);
+    m->bed = rows;
+    us_status status = US_OK;
+    for (int32_t i = 0; i < m->n_geom && !status; i++) {
+        usi_geom *g = &m->geom[i];
+        const us_shape_def *d = &b->spec->shape[g->shape];
+        status = check_soil(b, m, i);
+        if (status || !g->is_soil || !(d->bed_spacing > 0)) continue;
+        us_aabb box = us_geom_box(&g->geom, us_pose_identity());
+        double wide = (box.max.x - box.min.x) / d->bed_spacing + 1, deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
+        if (m->n_bed == MOST_BEDS) return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
+        if (!(wide * deep <= MOST_COLUMNS) || wide < 3 || deep < 3)
+            return fail_shape(b, g->shape, US_ERR_LIMIT, "choose a bed spacing that gives 3 by 3 to 2e9 columns",
+                              "its bed has too many or too few columns");
+        if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
+            return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone", "a bed of soil cannot be tilted");
+        rows[m->n_bed] = (usi_bed_row){i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth};
+        g->bed = m->n_bed++;
+    }
+    return status;
 }
 
 // ---- Exclusions ----
@@ -301,6 +391,8 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     list l = {0};
     us_status status = compile_shapes(b, m, &l);
     usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
+    if (!status) status = find_regions(b, m);
+    if (!status) status = find_beds(b, m);
     if (status) return status;
     exclusions e = {0};
     status = find_clusters(b, m, &e);
@@ -336,6 +428,15 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
         const int32_t whole[] = {g->node, g->tree, g->body, g->shape, g->material, g->is_round, (int32_t)g->group, (int32_t)g->mask};
         h = us_hash_bytes(us_hash_bytes(usi_geometry_hash(h, &g->geom), numbers, sizeof numbers), whole, sizeof whole);
         h = us_hash_bytes(h, &g->X_NG, sizeof g->X_NG);
+    }
+    for (int32_t i = 0; i < m->n_region; i++) {
+        const usi_region_row *r = &m->region[i];
+        const int32_t whole[] = {r->geom, r->material, r->n};
+        h = us_hash_bytes(us_hash_bytes(h, whole, sizeof whole), r->corner, 2 * (size_t)r->n * sizeof *r->corner);
+    }
+    for (int32_t i = 0; i < m->n_bed; i++) {
+        const double bed[] = {m->bed[i].geom, m->bed[i].spacing, m->bed[i].depth};
+        h = us_hash_bytes(h, bed, sizeof bed);
     }
     return h;
 }

@@ -169,6 +169,20 @@ static us_status carry_pairs(move *x) {
             if (memcmp(now, then, sizeof *now) == 0) x->to->now.contact.pair[at] = x->from->now.contact.pair[was];
         }
     }
+    for (int32_t a = 0; a < m->n_soil; a++) {
+        bool is_same = old[a] >= 0 && o->n_soil > 0 && m->material[a].is_soil && o->material[old[a]].is_soil &&
+                       memcmp(&m->material[a].soil, &o->material[old[a]].soil, sizeof(us_soil)) == 0;
+        if (is_same) x->to->now.contact.soil[a] = x->from->now.contact.soil[old[a]];
+    }
+    for (int32_t i = 0; i < m->n_region; i++) {
+        for (int32_t k = 0; k < o->n_region; k++) {
+            if (strcmp(m->region[i].name, o->region[k].name) != 0 ||
+                strcmp(m->material[m->region[i].material].name, o->material[o->region[k].material].name) != 0)
+                continue;
+            int32_t is = usi_find_material(m, o->material[x->from->now.contact.region[k]].name);
+            if (is >= 0) x->to->now.contact.region[i] = is;
+        }
+    }
     return US_OK;
 }
 
@@ -203,6 +217,10 @@ static uint64_t geom_key(const us_model *m, const usi_geom *g) {
     }
     key = us_hash_bytes(usi_geometry_hash(key, &g->geom), &g->X_NG, sizeof g->X_NG);
     return us_hash_bytes(key, &g->margin, sizeof g->margin);
+}
+
+static bool is_same_shape(const us_model *m, int32_t a, const us_model *o, int32_t b) {
+    return m->geom[a].node < 0 && o->geom[b].node < 0 && geom_key(m, &m->geom[a]) == geom_key(o, &o->geom[b]);
 }
 
 static geom_entry *sorted_geoms(move *x, const us_model *m) {
@@ -275,6 +293,7 @@ static us_status carry_contacts(move *x, us_error *err) {
         to->touch[i] = *t;
         to->touch[i].geom_a = x->new_geom[t->geom_a], to->touch[i].geom_b = x->new_geom[t->geom_b];
         to->touch[i].first = n_anchor;
+        to->touch[i].material = usi_find_material(m, o->material[t->material].name);
         for (int32_t k = 0; k < t->n; k++) {
             usi_anchor *a = &to->anchor[n_anchor++];
             *a = from->anchor[t->first + k];
@@ -348,6 +367,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!status) carry_parted(&x);
     if (!status) status = close_loops(fresh, &why);
     if (!status) start_pieces(fresh, sim);
+    if (!status) usi_beds_carry(sim, fresh, is_same_shape);
     usi_arena_fini(&x.arena);
     if (status) {
         us_sim_destroy(fresh);

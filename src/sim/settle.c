@@ -220,7 +220,9 @@ static us_status play(setting *x, double *q, us_error *err) {
     int32_t n_part = s->n_part;
     s->n_part = 0;
     if (s->contacts) s->contacts->lone = x->root->tree + 1;
+    s->is_trial = true;
     us_status status = relax(x, err);
+    s->is_trial = false;
     if (s->contacts) s->contacts->lone = 0;
     s->n_part = n_part;
     if (!status) memcpy(q, s->now.q, (size_t)m->n_q * sizeof(double));

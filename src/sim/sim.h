@@ -62,15 +62,28 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
-    uint8_t *ghost;  // n_tree of usi_ghost; NULL: all trees are our own
-    bool *pushed;    // n_tree, with it: see usi_contacts
-    us_part *part;   // n_part
+    struct usi_bed *bed;  // of the model's beds: state, changed in place when a step is good
+    bool is_trial;        // steps leave no print: settle.c
+    uint8_t *ghost;       // n_tree of usi_ghost; NULL: all trees are our own
+    bool *pushed;         // n_tree, with it: see usi_contacts
+    us_part *part;        // n_part
     int32_t n_part;
     size_t n_part_byte;
     bool enable_profile;
     us_profile profile;
     us_error error;
 };
+
+// bed.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot has of them (`to` NULL: the length
+// alone) and back (false: it does not fit, and nothing has changed); and the beds of another sim over the same ground.
+us_status usi_beds_create(us_sim *s);
+void usi_beds_destroy(us_sim *s);
+void usi_beds_clear(us_sim *s);
+void usi_beds_step(us_sim *s);
+size_t usi_beds_save(const us_sim *s, char *to);
+bool usi_beds_restore(us_sim *s, const char *from, size_t length);
+uint64_t usi_beds_hash(const us_sim *s, uint64_t seed);
+void usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t));
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);

@@ -12,7 +12,7 @@ int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, 
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
     const size_t n_element = (size_t)m->n_element;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material,
-                 n_loose = (size_t)m->n_loose;
+                 n_loose = (size_t)m->n_loose, n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)
@@ -63,6 +63,7 @@ static bool make_scratch(us_sim *s) {
 static us_status start(us_sim *s, us_error *err) {
     const us_model *m = s->model;
     memset(s->now.block, 0, s->state_size);
+    usi_beds_clear(s);
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
@@ -72,6 +73,8 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_share[i] = 1;
     }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++) s->now.contact.pair[i] = m->pair[i].values;
+    for (int32_t i = 0; i < m->n_soil; i++) s->now.contact.soil[i] = m->material[i].soil;
+    for (int32_t i = 0; i < m->n_region; i++) s->now.contact.region[i] = m->region[i].material;
     usi_let_all_run(s);
     if (us_dyn_project(s->dyn, s->now.q, s->now.v)) {
         return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed",
@@ -103,6 +106,7 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     if (!status) status = usi_take_parts(s, &d, err);
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
     if (!status && model->n_geom > 0) status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
+    if (!status) status = usi_beds_create(s);
     if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s))) status = US_ERR_MEMORY;
     if (status) {
         if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
@@ -130,6 +134,7 @@ void us_sim_destroy(us_sim *s) {
     if (!s) return;
     us_allocator a = s->allocator;
     usi_contacts_destroy(s->contacts);
+    usi_beds_destroy(s);
     usi_pool_destroy(s->pool);
     us_dyn_destroy(s->dyn);
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
@@ -187,7 +192,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     if (!s) return US_ERR_ARG;
     usi_field f[MAX_FIELDS];
     int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
-    size_t length = length_of(f, n);
+    size_t fields = length_of(f, n), length = fields + usi_beds_save(s, NULL);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
     if (cap < length) return US_ERR_ARG;
@@ -196,6 +201,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
         memcpy(to, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
         to += f[i].count * f[i].each;
     }
+    usi_beds_save(s, (char *)buf + fields);
     header h = {{0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     memcpy(buf, &h, sizeof h);
@@ -223,7 +229,9 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     int32_t most = s->model->n_geom > 0 ? s->model->max_contact : 0;
     if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
     n = used_fields(s, f, count[0], count[1]);
-    if (length != length_of(f, n)) return US_ERR_SNAPSHOT;
+    size_t fields = length_of(f, n);
+    if (length < fields || !usi_beds_restore(s, (const char *)buf + fields, length - fields)) return US_ERR_SNAPSHOT;
+    if (s->contacts) s->contacts->n_sunk = 0;
     from = start;
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = f[i].count * f[i].each;
@@ -239,7 +247,7 @@ uint64_t us_sim_hash(const us_sim *s) {
     int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
     uint64_t hash = s->model->hash;
     for (int32_t i = 0; i < n; i++) hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
-    return hash;
+    return usi_beds_hash(s, hash);
 }
 
 // ---------------------------------------------------------------- fields

@@ -26,6 +26,8 @@ void usi_carry_over(us_sim *s) {
     int32_t n_pair = s->model->n_material * s->model->n_material;
     if (n_pair > 0) memcpy(s->next.contact.pair, s->now.contact.pair, (size_t)n_pair * sizeof *s->now.contact.pair);
     for (int32_t i = 0; i < s->model->n_loose; i++) s->next.contact.parted[i] = s->now.contact.parted[i];
+    for (int32_t i = 0; i < s->model->n_soil; i++) s->next.contact.soil[i] = s->now.contact.soil[i];
+    for (int32_t i = 0; i < s->model->n_region; i++) s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
     if (s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
     // The drive arrays stand one behind the other.
@@ -189,6 +191,7 @@ static us_status commit(us_sim *s) {
     usi_state previous = s->now;
     s->now = s->next;
     s->next = previous;
+    if (s->bed && !s->is_trial) usi_beds_step(s);
     return US_OK;
 }
 

@@ -32,6 +32,18 @@ static uint64_t mixed(size_t at, int32_t change) { return change == 0 ? 0 : us_r
 static void set_change(usi_bed *bed, size_t at, int32_t change) {
     bed->digest += mixed(at, change) - mixed(at, bed->change[at]);
     bed->change[at] = change;
+    if (change < bed->lowest) bed->lowest = change;
+    if (change > bed->highest) bed->highest = change;
+    if (!bed->version) return;
+    size_t y = at / (size_t)bed->n_x, x = at % (size_t)bed->n_x;
+    uint32_t *version = &bed->version[y / USI_BED_TILE * (size_t)bed->n_tile_x + x / USI_BED_TILE];
+    // 0 means untouched for ever.
+    if (++*version == 0) *version = 1;
+}
+
+static void set_pressed(usi_bed *bed, size_t at, uint16_t pressed) {
+    bed->pressed_digest += mixed(at, pressed) - mixed(at, bed->pressed[at]);
+    bed->pressed[at] = pressed;
 }
 
 static int64_t units_of(const usi_bed *bed, int32_t x, int32_t y) {
@@ -200,7 +212,7 @@ usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1,
             out.n_pressed += bed->change[at] - change;
             set_change(bed, at, (int32_t)change);
             int64_t deep = -change / (int64_t)(USI_BED_PRESSED_UNIT / USI_BED_UNIT + 0.5);
-            if (deep > bed->pressed[at]) bed->pressed[at] = deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX;
+            if (deep > bed->pressed[at]) set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
             usi_bed_wake(bed, x, y);
         }
     }

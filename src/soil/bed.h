@@ -13,6 +13,7 @@
 
 #define USI_BED_UNIT 1e-6          // m
 #define USI_BED_PRESSED_UNIT 1e-5  // m
+enum { USI_BED_TILE = 64 };
 
 typedef struct usi_bed_law {
     double repose, critical;  // rad: slopes stop flowing at the first and begin at the second
@@ -28,6 +29,7 @@ typedef struct usi_bed {
     // The ground as it was at a column, in units.
     int32_t (*ground)(const void *context, int32_t x, int32_t y);
     const void *ground_context;
+    const void *shape;  // whose ground it is, for the caller
     int32_t *change;    // units
     uint16_t *pressed;  // USI_BED_PRESSED_UNIT: how deep it was pressed, below the fresh surface
     uint8_t *flag;
@@ -36,6 +38,11 @@ typedef struct usi_bed {
     uint32_t cap, head, n;  // the capacity is a power of two
     uint32_t turn;          // which neighbour is looked at first
     uint64_t digest;
+    uint64_t pressed_digest;  // the same of what was pressed
+    int32_t lowest, highest;  // units: the greatest changes there have been
+    // Grows with every change in a tile of USI_BED_TILE by USI_BED_TILE columns; NULL: nobody asks.
+    uint32_t *version;
+    int32_t n_tile_x;
     int64_t n_lost;  // columns that found no room in the ring: they keep their flag, and are found again by usi_bed_gather
 } usi_bed;
 

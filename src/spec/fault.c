@@ -98,7 +98,11 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     if (part == USI_PART_COUNT || !what || (needs_name && !has_name)) {
         // What was meant by a part that is known is told in full.
         if (part < USI_PART_COUNT && part != USI_PART_MOTOR)
-            return fail_form((usi_fault_part)part, text, !needs_name ? "says no fault" : part == USI_PART_JOINT ? "names no joint" : "names no encoder", err);
+            return fail_form((usi_fault_part)part, text,
+                             !needs_name              ? "says no fault"
+                             : part == USI_PART_JOINT ? "names no joint"
+                                                      : "names no encoder",
+                             err);
         return us_error_set(err, US_ERR_SYNTAX, NULL,
                             "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or link=..., for example "
                             "motor:front_left_femur=weak:0.3",

@@ -7,7 +7,7 @@
 // What can fail. X(code, name, how it is written, what it is called in errors)
 #define USI_FAULT_PART_LIST(X)                                                                          \
     X(USI_PART_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
-    X(USI_PART_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                                   \
+    X(USI_PART_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
     X(USI_PART_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
     X(USI_PART_IMU, "imu", "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok", "inertial sensor") \
     X(USI_PART_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \

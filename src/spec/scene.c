@@ -305,6 +305,7 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = usi_scene_pairs(r, root);
     if (!status) status = read_worlds(r, root);
     if (!status) status = read_ground(r, root);
+    if (!status) status = usi_scene_regions(r, root);
     const usi_scene_group *groups = NULL;
     int n_group = 0;
     if (!status) status = read_groups(r, root, &groups, &n_group);

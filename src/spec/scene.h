@@ -113,6 +113,12 @@ us_status usi_scene_shape(usi_reader *r, const xmlNode *node, us_shape_def *out)
 us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s);
 us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, uint32_t *out);
 
+// scene_soil.c: what a material is as soil, and as a tread.
+us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
+us_status usi_scene_regions(usi_reader *r, const xmlNode *root);  // after the shapes of the world
+// scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
+us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
+
 // scene_surface.c: materials first, then everything that names them.
 us_status usi_scene_materials(usi_reader *r, const xmlNode *root);
 us_status usi_scene_pairs(usi_reader *r, const xmlNode *root);

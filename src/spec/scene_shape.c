@@ -59,6 +59,8 @@ static us_status check_attributes(usi_reader *r, const xmlNode *node, const kind
         {"ny", "use type=\"height-field\", or remove it", k->has_field},
         {"dx", "use type=\"height-field\", or remove it", k->has_field},
         {"dy", "use type=\"height-field\", or remove it", k->has_field},
+        {"bed", "use type=\"height-field\", or remove it", k->has_field},
+        {"bed-depth", "use type=\"height-field\", or remove it", k->has_field},
         {"part-error", "use type=\"mesh\", or remove it", k->kind == US_SHAPE_MESH},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -118,7 +120,7 @@ static us_status read_mesh(usi_reader *r, const xmlNode *node, us_shape_def *s) 
 static bool is_between(char c) { return usi_is_blank(c) || c == ',' || c == ';'; }
 
 // Counts the numbers in a text, or stores them. Blanks, commas and semicolons stand between; a line that begins with # is a remark.
-static us_status scan_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n) {
+us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n) {
     int32_t n = 0, line = 1;
     bool is_start = true;
     for (const char *s = text;;) {
@@ -149,14 +151,14 @@ static us_status read_points(usi_reader *r, const xmlNode *node, us_shape_def *s
     const char *text = usi_xml_attr(node, "points");
     int32_t wanted = s->kind == US_SHAPE_TRIANGLE ? 3 : s->kind == US_SHAPE_TETRAHEDRON ? 4 : 0, n = 0;
     if (!text) return usi_fail(r, US_ERR_SCHEMA, node, "write the corners: x y z of one after the other", "the attribute \"points\" is missing");
-    us_status status = scan_numbers(r, node, "points", text, NULL, POINT_LIMIT, &n);
+    us_status status = usi_scene_numbers(r, node, "points", text, NULL, POINT_LIMIT, &n);
     if (status) return status;
     if (n % 3 != 0 || (wanted ? n != 3 * wanted : n < 12))
         return usi_fail(r, US_ERR_VALUE, node, "write x y z of one point after the other", "points: %s%d points are needed, but %d numbers are given",
                         wanted ? "" : "at least ", wanted ? (int)wanted : 4, (int)n);
     us_vec3 *points = usi_reader_alloc(r, (size_t)n / 3 * sizeof *points);
     if (!points) return usi_fail_memory(r);
-    status = scan_numbers(r, node, "points", text, &points->x, n, &n);
+    status = usi_scene_numbers(r, node, "points", text, &points->x, n, &n);
     s->points = points, s->n_point = n / 3;
     return status;
 }
@@ -234,7 +236,7 @@ static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s)
         text = content, what = path;
     }
     int32_t n = 0;
-    status = scan_numbers(r, node, what, text, heights, (int32_t)wanted, &n);
+    status = usi_scene_numbers(r, node, what, text, heights, (int32_t)wanted, &n);
     if (status) return status;
     if (n != wanted)
         return usi_fail(r, US_ERR_VALUE, node, "write one height for each sample, x running fastest",
@@ -265,6 +267,8 @@ us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s)
     usi_look look = usi_look_at(node);
     us_status status = usi_scene_material(r, node, "surface", &s->surface);
     if (!status) status = usi_look_positive(r, &look, "margin", USI_LENGTH, false, &s->margin);
+    if (!status) status = usi_look_positive(r, &look, "bed", USI_LENGTH, false, &s->bed_spacing);
+    if (!status) status = usi_look_positive(r, &look, "bed-depth", USI_LENGTH, true, &s->bed_depth);
     if (!status) status = usi_look_positive(r, &look, "part-error", USI_LENGTH, false, &s->part_error);
     if (!status) status = usi_scene_bits(r, node, "group", &s->group);
     if (!status) status = usi_scene_bits(r, node, "mask", &s->mask);

@@ -35,11 +35,12 @@ static us_status read_property(usi_reader *r, const xmlNode *node, us_property *
 
 static us_status read_properties(usi_reader *r, const xmlNode *parent, const us_property **out, int32_t *out_n) {
     int32_t n = 0;
-    for (const xmlNode *p = usi_xml_child(parent, NULL); p; p = usi_xml_next(p, NULL)) n++;
+    for (const xmlNode *p = usi_xml_child(parent, NULL); p; p = usi_xml_next(p, NULL)) n += !usi_xml_is(p, "soil");
     us_property *list = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *list);
     if (!list) return usi_fail_memory(r);
     int32_t k = 0;
     for (const xmlNode *p = usi_xml_child(parent, NULL); p; p = usi_xml_next(p, NULL)) {
+        if (usi_xml_is(p, "soil")) continue;
         us_status status = read_property(r, p, &list[k]);
         if (status) return status;
         for (int32_t i = 0; i < k; i++) {
@@ -65,6 +66,7 @@ static us_status read_material(usi_reader *r, const xmlNode *node) {
                             (int)known->line);
     }
     us_status status = read_properties(r, node, &d.properties, &d.n_property);
+    if (!status) status = usi_scene_soil(r, node, &d);
     return status ? status : usi_scene_added(r, node, us_spec_add_material(r->spec, &d, NULL));
 }
 

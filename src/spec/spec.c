@@ -51,6 +51,7 @@ us_shape_def us_shape_def_default(us_shape_kind kind) {
     d.X_BG = us_pose_identity();
     d.size[0] = d.size[1] = d.size[2] = 1;
     d.group = 1, d.mask = UINT32_MAX;
+    d.bed_depth = 0.5;
     return d;
 }
 
@@ -183,6 +184,13 @@ bool usi_properties_keep(usi_arena *arena, const us_property **properties, int32
 static bool keep_material(us_spec *s, us_material_def *d) {
     return keep(s, &d->name) && keep(s, &d->file) && usi_properties_keep(&s->texts, &d->properties, d->n_property);
 }
+static bool keep_region(us_spec *s, us_region_def *d) {
+    const void *corners = d->corners;
+    if (!keep(s, &d->name) || !keep(s, &d->ground) || !keep(s, &d->material) || !keep(s, &d->file)) return false;
+    if (!keep_array(s, &corners, d->n_corner, 2 * sizeof *d->corners)) return false;
+    d->corners = corners;
+    return true;
+}
 static bool keep_pair(us_spec *s, us_pair_def *d) {
     return keep(s, &d->material_a) && keep(s, &d->material_b) && keep(s, &d->fidelity) && keep(s, &d->model) && keep(s, &d->file) &&
            usi_properties_keep(&s->texts, &d->parameters, d->n_parameter);
@@ -271,6 +279,10 @@ static bool are_whole_properties(const us_property *p, int32_t n) {
 us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_t *out_index) {
     if (!def || !are_whole_properties(def->properties, def->n_property)) return US_ERR_ARG;
     return add_material(spec, def, out_index);
+}
+us_status us_spec_add_region(us_spec *spec, const us_region_def *def, int32_t *out_index) {
+    if (!def || !def->name || !def->ground || !def->material || def->n_corner < 3 || !def->corners) return US_ERR_ARG;
+    return add_region(spec, def, out_index);
 }
 us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index) {
     if (!def || !are_whole_properties(def->parameters, def->n_parameter)) return US_ERR_ARG;

@@ -1,0 +1,417 @@
+// Wheels and feet in soil: where they are in it, and what it answers.
+//
+// A wheel meets the soil that lies before it: what is under and behind the hub it has pressed itself. So its sinkage is measured against the surface
+// between the hub and where the rim enters, ruts of other wheels included; the surface's normal is that of the ground over the length of the contact.
+// The forces are those of src/soil/wheel.c at the velocities of the last tick; the solver gets with them how they change:
+//
+//     normal     stiffness and damping of the soil under the wheel: half of critical, since a wheel that bounces presses fresh soil each time
+//     slip       F - D (u - u0): u the speed of the rim over the soil along and across, D by differences
+//
+// Slow wheels have no slip to speak of. Below a few millimetres per second the anchor of a point at rest takes over, whose limit is that of the soil:
+// a parked rover stays on its slope for ever. What resists rolling acts at rest as a limited torque, in motion as the backward lean.
+#include "contact/soil.h"
+
+#include "geom/geom.h"
+
+// m/s: between these speeds a wheel goes over from resting to rolling.
+static const double REST = 1e-3, ROLL = 5e-3;
+// Damping of the soil's normal force over the critical one.
+static const double WHEEL_DAMPING = 0.5, FOOT_DAMPING = 0.3;
+// A cylinder whose axle leans more than this to the ground (its sine is the number) lies on its side: it is a foot.
+static const double ON_ITS_SIDE = 0.1;
+// Where the surface before a wheel is looked at: shares of the way from the hub to the entry, and of the width to either side.
+static const double LOOK_AHEAD[2] = {0.3, 0.9}, LOOK_ASIDE = 0.35;
+// The anchor of soil at rest is as stiff as the soil at the beginning of its shear, so many times: it holds, and moves by less than a millimetre.
+static const double HOLD = 10;
+
+// ---------------------------------------------------------------- the ground
+
+double usi_ground_at(const usi_geom *g, double x, double y) {
+    if (g->geom.kind != US_GEOM_HEIGHT_FIELD) return 0;
+    const us_height_field *f = g->geom.field;
+    double u = x / f->dx + 0.5 * (f->n_x - 1), v = y / f->dy + 0.5 * (f->n_y - 1);
+    u = u < 0 ? 0 : u > f->n_x - 1 ? f->n_x - 1 : u, v = v < 0 ? 0 : v > f->n_y - 1 ? f->n_y - 1 : v;
+    int32_t i = u < f->n_x - 2 ? (int32_t)u : f->n_x - 2, j = v < f->n_y - 2 ? (int32_t)v : f->n_y - 2;
+    const double *row = f->height + (size_t)j * (size_t)f->n_x + i, *next = row + f->n_x;
+    u -= i, v -= j;
+    double z = u >= v ? row[0] + u * (row[1] - row[0]) + v * (next[1] - row[1]) : row[0] + v * (next[0] - row[0]) + u * (next[1] - next[0]);
+    return z + g->geom.radius;
+}
+
+// Where a place lies among a bed's columns: the lower left one of the four around it, and the shares of the others.
+typedef struct column {
+    size_t at;
+    double u, v;
+} column;
+
+static column column_of(const usi_bed *bed, double x, double y) {
+    double u = x / bed->spacing + 0.5 * (bed->n_x - 1), v = y / bed->spacing + 0.5 * (bed->n_y - 1);
+    u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u, v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
+    int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2, j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
+    return (column){usi_bed_at(bed, i, j), u - i, v - j};
+}
+
+static double between(column k, double a, double b, double c, double d) {
+    return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
+}
+
+static double change_at(const usi_bed *bed, double x, double y) {
+    column k = column_of(bed, x, y);
+    const int32_t *a = bed->change + k.at, *b = a + bed->n_x;
+    return USI_BED_UNIT * between(k, a[0], a[1], b[0], b[1]);
+}
+
+static double pressed_at(const usi_bed *bed, double x, double y) {
+    column k = column_of(bed, x, y);
+    const uint16_t *a = bed->pressed + k.at, *b = a + bed->n_x;
+    return USI_BED_PRESSED_UNIT * between(k, a[0], a[1], b[0], b[1]);
+}
+
+double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y) { return usi_ground_at(g, x, y) + (bed ? change_at(bed, x, y) : 0); }
+
+static bool is_over(const usi_geom *g, double x, double y) {
+    if (g->geom.kind != US_GEOM_HEIGHT_FIELD) return true;
+    const us_height_field *f = g->geom.field;
+    return fabs(x) <= 0.5 * (f->n_x - 1) * f->dx && fabs(y) <= 0.5 * (f->n_y - 1) * f->dy;
+}
+
+// The ground under a shape, and how its frame lies.
+typedef struct ground {
+    const usi_geom *g;
+    const usi_bed *bed;
+    us_pose X_WG;
+} ground;
+
+static ground ground_of(const usi_contacts *c, int32_t geom) {
+    const usi_geom *g = &c->model->geom[geom];
+    return (ground){g, g->bed >= 0 && c->bed ? &c->bed[g->bed] : NULL, g->X_NG};
+}
+
+static us_vec3 to_ground(const ground *e, us_vec3 p) {
+    us_quat q = us_quat_conj(e->X_WG.q);
+    return us_quat_rotate(q, us_vec3_sub(p, e->X_WG.p));
+}
+
+static us_vec3 turn_to_ground(const ground *e, us_vec3 d) { return us_quat_rotate(us_quat_conj(e->X_WG.q), d); }
+static usi_v4 turn_to_world(const ground *e, us_vec3 d) { return usi_v4_from(us_quat_rotate(e->X_WG.q, d)); }
+
+// Even-odd, the border belonging to either side.
+static bool is_within(const usi_region_row *r, double x, double y) {
+    if (x < r->min_x || x > r->max_x || y < r->min_y || y > r->max_y) return false;
+    bool is_in = false;
+    for (int32_t i = 0, j = r->n - 1; i < r->n; j = i++) {
+        double xi = r->corner[2 * i], yi = r->corner[2 * i + 1], xj = r->corner[2 * j], yj = r->corner[2 * j + 1];
+        if ((yi > y) != (yj > y) && x < xi + (xj - xi) * (y - yi) / (yj - yi)) is_in = !is_in;
+    }
+    return is_in;
+}
+
+int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape) {
+    const us_model *m = c->model;
+    if (!m->geom[geom].has_region) return m->geom[geom].material;
+    ground e = ground_of(c, geom);
+    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->carrier[c->carrier_of[shape]]).p);
+    for (int32_t i = m->n_region - 1; i >= 0; i--) {
+        if (m->region[i].geom == geom && is_within(&m->region[i], p.x, p.y)) return now->region[i];
+    }
+    return m->geom[geom].material;
+}
+
+// ---------------------------------------------------------------- wheels
+
+static double clamp(double x, double least, double greatest) { return x < least ? least : x > greatest ? greatest : x; }
+
+// A cylinder across the ground: where it is in the soil. False: it lies on its side.
+static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread, int32_t geom, double last_sinkage, usi_sunk *k) {
+    const usi_geom *g = &c->model->geom[geom];
+    const usi_carrier *B = &c->carrier[c->carrier_of[geom]];
+    us_pose X_WS = usi_geom_pose(c, geom, B);
+    us_vec3 p = to_ground(e, X_WS.p), axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
+    // Level directions first: along the wheel, and to its left.
+    double level = sqrt(axle.x * axle.x + axle.y * axle.y);
+    if (level < ON_ITS_SIDE) return false;
+    double lx = axle.x / level, ly = axle.y / level, ax = ly, ay = -lx;
+    k->wheel = (us_soil_wheel){.radius = g->geom.size[0] + g->geom.radius,
+                               .width = 2 * (g->geom.size[1] + g->geom.radius),
+                               .grouser_height = tread->grouser_height,
+                               .n_grouser = tread->n_grouser};
+    double r = us_soil_radius(&k->wheel), b = k->wheel.width;
+    double reach = clamp(sqrt(2 * r * fmax(last_sinkage, 0)), 0.15 * r, 0.7 * r);
+    us_vec3 n = us_vec3_make(0, 0, 1);
+    if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
+        double along =
+            (usi_ground_at(e->g, p.x + reach * ax, p.y + reach * ay) - usi_ground_at(e->g, p.x - reach * ax, p.y - reach * ay)) / (2 * reach);
+        double side = 0.4 * b;
+        double across = (usi_ground_at(e->g, p.x + side * lx, p.y + side * ly) - usi_ground_at(e->g, p.x - side * lx, p.y - side * ly)) / (2 * side);
+        us_vec3 slope = us_vec3_make(-along * ax - across * lx, -along * ay - across * ly, 1);
+        n = us_vec3_scale(1 / us_vec3_norm(slope), slope);
+    }
+    us_vec3 ahead = us_vec3_cross(axle, n);
+    double size = us_vec3_norm(ahead);
+    if (size < ON_ITS_SIDE) return false;
+    ahead = us_vec3_scale(1 / size, ahead);
+    us_vec3 left = us_vec3_cross(n, ahead);
+    k->hub = usi_v4_from(X_WS.p);
+    k->up = turn_to_world(e, n), k->ahead = turn_to_world(e, ahead), k->left = turn_to_world(e, left);
+    usi_v4 v = B->v + usi_v4_cross(B->w, k->hub - B->p);
+    k->vx = usi_v4_dot(k->ahead, v), k->vy = usi_v4_dot(k->left, v), k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
+    double forward = us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward, below = 0, pressed = 0;
+    for (int i = 0; i < 4; i++) {
+        double way = forward * LOOK_AHEAD[i & 1] * reach, aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
+        double x = p.x + way * ax + aside * lx, y = p.y + way * ay + aside * ly;
+        us_vec3 to = us_vec3_make(p.x - x, p.y - y, p.z - usi_surface_at(e->g, e->bed, x, y));
+        below += 0.25 * us_vec3_dot(to, n);
+        if (e->bed) pressed += 0.25 * pressed_at(e->bed, x, y);
+    }
+    k->sinkage = r - below;
+    k->load = (us_soil_load){pressed, us_vec3_norm(c->model->gravity)};
+    return true;
+}
+
+static double step_between(double x, double low, double high) {
+    double t = clamp((x - low) / (high - low), 0, 1);
+    return t * t * (3 - 2 * t);
+}
+
+// The forces of a wheel and their slopes, and what an ordinary point would say in its place.
+static void wheel_law(usi_sunk *k, const us_soil *soil, double normal_velocity, us_touch_law *law) {
+    double r = us_soil_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
+    double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
+    k->reaction = us_soil_react(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin);
+    k->blend = step_between(speed, REST, ROLL);
+    const us_vec3 f = k->reaction.force;
+    // Sunk deeper than the model goes the wheel is carried by more than the rim.
+    double dh = 1e-6 + 1e-3 * k->sinkage;
+    double deeper = us_soil_react(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin).force.z;
+    double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
+    double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
+    // How the shear falls as the rim goes faster over the soil.
+    double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
+    double less = us_soil_react(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin).moment.y;
+    double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
+    k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
+    double isotropic = soil->lateral == US_LATERAL_ISHIGAMI ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1) : k->drag[0];
+    k->drag[1] = fmax(isotropic, fabs(f.y) / fmax(fabs(k->vy), REST));
+    // The resultant of the normal stress leans backward in motion. At rest it is upright.
+    double lean = k->blend * (f.x - shear);
+    k->force = sqrt(fz * fz + lean * lean);
+    double upright = k->force > 0 ? fz / k->force : 1, area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
+    k->stiffness = stiff * upright * upright;
+    double mass = fmax(fz, 1) / fmax(g, 0.1), mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend;
+    double hold = HOLD * fmax(mu * fz, 1) / soil->shear_x;
+    *law = (us_touch_law){.stiffness = k->stiffness,
+                          .damping = 2 * WHEEL_DAMPING * sqrt(stiff * mass),
+                          .tangent_stiffness = hold,
+                          .tangent_damping = 2 * sqrt(hold * mass),
+                          .static_friction = rest * mu,
+                          .kinetic_friction = rest * mu,
+                          .torsion = rest * mu * 0.25 * k->wheel.width,
+                          .rolling = fz > 0 ? rest * r * fabs(f.x - shear) / fz : 0};
+    law->force = k->force - law->damping * normal_velocity;
+}
+
+void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k, usi_block *point) {
+    double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r, lean = k->blend * (k->reaction.force.x - shear);
+    double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
+    usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up, hub = k->hub - s->O;
+    point->d[0] = -d, point->m[0] = usi_v4_cross(hub, -d);
+    usi_v4 rim = hub - k->up * r, side = hub - k->up * (r * cos(0.5 * k->reaction.parts.entry));
+    point->m[1] = usi_v4_cross(rim, point->d[1]), point->m[2] = usi_v4_cross(side, point->d[2]);
+    // Rolling on is no way out of the soil, though the row leans.
+    if (k->sinkage > 0 && k->force > 0) point->b[0] = -point->R[0] * c->model->step * k->force - k->vx * lean / k->force;
+}
+
+void usi_soil_slip_block(const usi_contacts *c, const usi_island *s, const usi_sunk *k, const usi_block *point, usi_block *out) {
+    (void)s;
+    double h = c->model->step, r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r;
+    const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
+    *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
+    for (int j = 0; j < 2; j++) {
+        out->d[j] = point->d[j + 1], out->m[j] = point->m[j + 1];
+        out->K[j] = h * k->blend * k->drag[j], out->R[j] = 1 / out->K[j];
+        out->b[j] = -u[j] - force[j] / k->drag[j];
+        out->g[j] = h * k->blend * force[j];
+    }
+    out->d[2] = out->m[2] = usi_v4_zero();
+    out->R[2] = out->R[1];
+}
+
+// ---------------------------------------------------------------- feet
+
+// What a foot at a depth carries in soil that was never pressed deeper, how that grows, and the area.
+static double carry(const usi_sunk *k, double pressure, double n, double depth, double *out_slope, double *out_area) {
+    double p = depth > 0 ? pressure * pow(depth, n) : 0;
+    if (k->radius > 0) {
+        // Rings of a ball: the integral of k z^n over them, z = depth - a^2 / 2R.
+        *out_area = 2 * M_PI * k->radius * depth;
+        *out_slope = 2 * M_PI * k->radius * p;
+        return *out_slope * depth / (n + 1);
+    }
+    *out_area = k->area;
+    *out_slope = depth > 0 ? k->area * n * p / depth : 0;
+    return k->area * p;
+}
+
+static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
+                     us_touch_law *law) {
+    double depth = fmax(k->sinkage, 0), deepest = fmax(memory[0], depth), slope, area;
+    double width = k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
+    double pressure = soil->kc / width + soil->kphi, most = carry(k, pressure, soil->n, deepest, &slope, &area);
+    double again = fmax((soil->unload + soil->unload_depth * deepest) * area, slope);
+    bool is_new = depth >= deepest;
+    k->force = is_new ? most : fmax(0, most - again * (deepest - depth));
+    k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
+    memory[0] = deepest, memory[1] = k->area;
+    double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force : tan(soil->friction_angle);
+    // A foot that hardly presses is held by its weight, not by glue.
+    mu = fmin(mu, 10);
+    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x, lever = k->radius > 0 ? sqrt(2 * k->radius * deepest) : 0;
+    *law = (us_touch_law){.stiffness = k->stiffness,
+                          .damping = 2 * FOOT_DAMPING * sqrt(fmax(slope, 1) * mass),
+                          .tangent_stiffness = hold,
+                          .tangent_damping = 2 * sqrt(hold * mass),
+                          .static_friction = mu,
+                          .kinetic_friction = mu,
+                          .torsion = 0.67 * lever * fmin(mu, 1),
+                          .rolling = 0.5 * lever};
+    law->force = k->force - law->damping * normal_velocity;
+}
+
+void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,
+                  double memory[US_TOUCH_MEMORY], us_touch_law *law) {
+    (void)c, (void)p;
+    const us_soil *soil = &next->soil[k->material];
+    if (k->is_wheel) {
+        wheel_law(k, soil, normal_velocity, law);
+        memory[0] = 0, memory[1] = k->sinkage;
+    } else {
+        foot_law(k, soil, seen, normal_velocity, memory, law);
+    }
+}
+
+// The point of a foot where fresh soil would be. One that stays keeps the surface that it met: its own print is no soil that gives way. One that
+// slides takes that of the soil it comes to, within its own length.
+static void place_foot(const usi_contacts *c, const usi_contact_state *now, const ground *e, usi_point_now *p, us_vec3 bottom, double length) {
+    double pressed = e->bed ? pressed_at(e->bed, bottom.x, bottom.y) : 0, fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
+    if (p->old >= 0) {
+        us_vec3 was = to_ground(e, usi_v4_vec3(c->carrier[0].p + usi_to_world(&c->carrier[0], now->anchor[p->old].p_A)));
+        double dx = bottom.x - was.x, dy = bottom.y - was.y, share = fmin(1, sqrt(dx * dx + dy * dy) / length);
+        double kept = was.z + usi_ground_at(e->g, bottom.x, bottom.y) - usi_ground_at(e->g, was.x, was.y);
+        fresh = kept + share * (fresh - kept);
+    }
+    us_vec3 top = us_vec3_make(bottom.x, bottom.y, fresh);
+    p->p_A = usi_v4_from(us_pose_point(e->X_WG, top)), p->p_B = usi_v4_from(us_pose_point(e->X_WG, bottom));
+    p->p = p->p_B;
+    p->gap = usi_v4_dot(p->n, p->p_A - p->p_B);
+}
+
+static usi_v4 ground_normal(const ground *e, double x, double y, double reach) {
+    if (e->g->geom.kind != US_GEOM_HEIGHT_FIELD) return turn_to_world(e, us_vec3_make(0, 0, 1));
+    double along = (usi_ground_at(e->g, x + reach, y) - usi_ground_at(e->g, x - reach, y)) / (2 * reach);
+    double across = (usi_ground_at(e->g, x, y + reach) - usi_ground_at(e->g, x, y - reach)) / (2 * reach);
+    us_vec3 slope = us_vec3_make(-along, -across, 1);
+    return turn_to_world(e, us_vec3_scale(1 / us_vec3_norm(slope), slope));
+}
+
+// ---------------------------------------------------------------- points
+
+static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature, usi_sunk **out_sunk) {
+    usi_point_now *p = usi_next_point(c);
+    if (!p) return NULL;
+    p->feature = feature, p->old = -1, p->is_same = false, p->touch = c->n_touch, p->sunk = c->n_sunk;
+    *out_sunk = &c->sunk[c->n_sunk++];
+    **out_sunk = (usi_sunk){.point = (int32_t)(p - c->point), .geom = t->geom_b, .ground = t->geom_a, .material = t->material, .slip_block = -1};
+    t->n++;
+    return p;
+}
+
+static void take_back(usi_contacts *c, usi_touch *t) { c->n_point--, c->n_sunk--, c->error_count--, t->n--; }
+
+// Of a foot that goes on, the anchor with its feature.
+static int32_t find_old(const usi_contact_state *now, const usi_touch *before, uint64_t feature) {
+    for (int32_t i = 0; before && i < before->n; i++) {
+        if (now->anchor[before->first + i].feature == feature) return before->first + i;
+    }
+    return -1;
+}
+
+enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4 };
+
+static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e) {
+    const usi_geom *g = &c->model->geom[t->geom_b];
+    us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG), usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]));
+    us_aabb box = us_geom_box(&g->geom, X_GS);
+    bool is_ball = g->geom.kind == US_GEOM_SPHERE;
+    double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x), cy = 0.5 * (box.min.y + box.max.y);
+    if (!is_over(e->g, cx, cy) || !isfinite(wide) || !isfinite(deep)) return;
+    usi_v4 up = ground_normal(e, cx, cy, 0.25 * (wide + deep));
+    for (int i = 0; i < (is_ball ? 1 : 4); i++) {
+        uint64_t feature = is_ball ? (uint64_t)BALL_FEATURE : (uint64_t)(CORNER_FEATURE + i);
+        us_vec3 bottom = us_vec3_make(cx + (is_ball ? 0 : (i & 1 ? 0.25 : -0.25) * wide), cy + (is_ball ? 0 : (i & 2 ? 0.25 : -0.25) * deep), 0);
+        double share = 1;
+        if (is_ball) {
+            // The lowest point against the slope.
+            us_vec3 n = turn_to_ground(e, usi_v4_vec3(up));
+            bottom = us_vec3_sub(X_GS.p, us_vec3_scale(g->geom.radius, n));
+        } else {
+            us_vec3 from = us_vec3_make(bottom.x, bottom.y, box.min.z - 1e-3);
+            us_ray_hit hit = us_geom_ray(&g->geom, X_GS, from, us_vec3_make(0, 0, 1), box.max.z - box.min.z + 2e-3);
+            if (!isfinite(hit.range)) continue;
+            bottom.z = from.z + hit.range;
+            // A face that stands steep carries little.
+            share = fmax(0.1, -hit.normal.z);
+        }
+        usi_sunk *k;
+        usi_point_now *p = add_point(c, t, feature, &k);
+        if (!p) return;
+        p->n = -up;
+        p->old = find_old(now, before, feature);
+        k->radius = is_ball ? g->geom.radius : 0;
+        k->area = is_ball ? 0 : 0.25 * wide * deep * share;
+        place_foot(c, now, e, p, bottom, is_ball ? fmax(0.3 * g->geom.radius, 1e-3) : fmax(0.25 * sqrt(wide * deep), 1e-3));
+        k->sinkage = -p->gap;
+        if (p->gap > c->grow[t->geom_b]) take_back(c, t);
+    }
+}
+
+void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, bool is_same_place) {
+    const us_model *m = c->model;
+    ground e = ground_of(c, t->geom_a);
+    const usi_geom *g = &m->geom[t->geom_b];
+    if (g->geom.kind == US_GEOM_CYLINDER) {
+        usi_sunk *k;
+        usi_point_now *p = add_point(c, t, WHEEL_FEATURE, &k);
+        if (!p) return;
+        p->old = find_old(now, before, WHEEL_FEATURE);
+        double last = p->old >= 0 ? now->anchor[p->old].memory[1] : 0;
+        if (look_at_wheel(c, &e, &m->material[g->material], t->geom_b, last, k)) {
+            us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
+            k->is_wheel = 1;
+            p->n = -k->up;
+            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_radius(&k->wheel);
+            p->gap = -k->sinkage;
+            if (p->gap > c->grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
+            return;
+        }
+        take_back(c, t);
+    }
+    if (is_same_place && before->n > 0 && now->anchor[before->first].feature != WHEEL_FEATURE) {
+        int32_t first = c->n_point;
+        usi_reuse_points(c, now, before, t);
+        for (int32_t i = first; i < c->n_point; i++) {
+            usi_point_now *p = &c->point[i];
+            bool is_ball = p->feature == BALL_FEATURE;
+            p->sunk = c->n_sunk;
+            c->sunk[c->n_sunk++] = (usi_sunk){.point = i,
+                                              .geom = t->geom_b,
+                                              .ground = t->geom_a,
+                                              .material = t->material,
+                                              .slip_block = -1,
+                                              .radius = is_ball ? g->geom.radius : 0,
+                                              .area = now->anchor[p->old].memory[1],
+                                              .sinkage = -p->gap};
+        }
+        return;
+    }
+    find_feet(c, now, before, t, &e);
+}

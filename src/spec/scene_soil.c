@@ -1,0 +1,110 @@
+// Soil: <soil> of a material, one of the library with any of its numbers changed; the treads that meet it; and the regions of a ground.
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/scene.h"
+
+// "friction_angle" to "friction-angle".
+static void attribute_of(const char *field, char out[32]) {
+    size_t i = 0;
+    for (; field[i] && i < 31; i++) out[i] = field[i] == '_' ? '-' : field[i];
+    out[i] = 0;
+}
+
+// The quantities that have units people write. The shares of an angle have none.
+static usi_dimension dimension_of(const char *unit) { return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN; }
+
+static us_status read_like(usi_reader *r, const xmlNode *node, us_soil *out) {
+    const char *like = usi_xml_attr(node, "like");
+    *out = us_soil_default();
+    if (!like || us_soil_find(like, out)) return US_OK;
+    char known[300] = "";
+    const char *name;
+    us_soil soil;
+    for (int32_t i = 0; us_soil_get(i, &name, &soil, NULL); i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", name);
+    }
+    return usi_fail(r, US_ERR_NAME, node, known, "like: there is no soil \"%.60s\" in the library", like);
+}
+
+static us_status read_soil(usi_reader *r, const xmlNode *node, us_soil *out) {
+    us_status status = read_like(r, node, out);
+    if (status) return status;
+    usi_look look = usi_look_at(node);
+    char name[32];
+#define READ(field, unit, least, greatest, what) \
+    attribute_of(#field, name);                  \
+    if (!status) status = usi_look_number(r, &look, name, dimension_of(unit), &out->field);
+    US_SOIL_LIST(READ)
+#undef READ
+    if (status) return status;
+    // One modulus holds for both directions, one angle for both ends of a flow, where the other is not given.
+    if (usi_xml_attr(node, "shear-x") && !usi_xml_attr(node, "shear-y")) out->shear_y = out->shear_x, out->shear_y_angle = out->shear_x_angle;
+    if (usi_xml_attr(node, "repose-angle") && !usi_xml_attr(node, "critical-angle") && out->critical_angle < out->repose_angle)
+        out->critical_angle = out->repose_angle;
+    const char *lateral = usi_xml_attr(node, "lateral");
+    if (lateral) out->lateral = strcmp(lateral, "ishigami") == 0 ? US_LATERAL_ISHIGAMI : US_LATERAL_ISOTROPIC;
+    us_error why;
+    if (us_soil_check(out, &why)) return usi_fail(r, US_ERR_VALUE, node, why.remedy, "%s", why.message);
+    return US_OK;
+}
+
+us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out) {
+    const xmlNode *soil = usi_xml_child(node, "soil");
+    if (soil && usi_xml_next(soil, "soil"))
+        return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(soil, "soil"), "write all its numbers into one <soil>", "the material has two soils");
+    us_status status = soil ? read_soil(r, soil, &out->soil) : US_OK;
+    out->is_soil = soil != NULL;
+    usi_look look = usi_look_at(node);
+    if (!status) status = usi_xml_int(r, node, "grousers", false, &out->n_grouser);
+    if (!status) status = usi_look_positive(r, &look, "grouser-height", USI_LENGTH, false, &out->grouser_height);
+    if (status) return status;
+    if (out->n_grouser < 0 || out->n_grouser > 1000)
+        return usi_fail(r, US_ERR_VALUE, node, "write a whole number from 0 to 1000", "grousers: %d", (int)out->n_grouser);
+    if ((out->n_grouser > 0) != (out->grouser_height > 0))
+        return usi_fail(r, US_ERR_VALUE, node, "write both: grousers=\"24\" grouser-height=\"10 mm\"", "grousers: number or height is missing");
+    return US_OK;
+}
+
+// ---- Regions ----
+
+enum { MOST_CORNERS = 10000 };
+
+static us_status read_region(usi_reader *r, const xmlNode *node) {
+    us_region_def d = {
+        .name = usi_xml_attr(node, "name"), .ground = usi_xml_attr(node, "ground"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
+    int32_t n = 0;
+    us_status status = usi_scene_material(r, node, "surface", &d.material);
+    if (!status) status = usi_scene_numbers(r, node, "polygon", usi_xml_attr(node, "polygon"), NULL, 2 * MOST_CORNERS, &n);
+    if (status) return status;
+    if (n % 2 != 0 || n < 6)
+        return usi_fail(r, US_ERR_VALUE, node, "write x y of one corner after the other, three corners or more", "polygon: %d numbers", (int)n);
+    double *corners = usi_reader_alloc(r, (size_t)n * sizeof *corners);
+    if (!corners) return usi_fail_memory(r);
+    status = usi_scene_numbers(r, node, "polygon", usi_xml_attr(node, "polygon"), corners, n, &n);
+    d.corners = corners, d.n_corner = n / 2;
+    us_spec_counts counts = us_spec_get_counts(r->spec);
+    bool is_there = false;
+    for (int32_t i = 0; i < counts.n_shape; i++) {
+        const us_shape_def *s = us_spec_view_shape(r->spec, i);
+        bool is_ground = s->kind == US_SHAPE_HALF_SPACE || s->kind == US_SHAPE_HEIGHT_FIELD;
+        is_there = is_there || (s->link == US_WORLD && is_ground && s->name && strcmp(s->name, d.ground) == 0);
+    }
+    if (!is_there)
+        return usi_fail(r, US_ERR_NAME, node, "give the name of a plane or height-field of the world", "ground: there is no ground \"%.60s\"",
+                        d.ground);
+    for (int32_t i = 0; i < counts.n_region; i++) {
+        if (strcmp(us_spec_view_region(r->spec, i)->name, d.name) == 0)
+            return usi_fail(r, US_ERR_NAME, node, "give each region its own name", "there is a region \"%.60s\" already", d.name);
+    }
+    return status ? status : usi_scene_added(r, node, us_spec_add_region(r->spec, &d, NULL));
+}
+
+us_status usi_scene_regions(usi_reader *r, const xmlNode *root) {
+    us_status status = US_OK;
+    for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
+        for (const xmlNode *n = usi_xml_child(w, "region"); n && !status; n = usi_xml_next(n, "region")) status = read_region(r, n);
+    }
+    return status;
+}
