@@ -448,7 +448,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
             if (m->material[t->material].is_soil) {
                 t->X_AB = relative(A, B);
-                bool is_same = before && before->material == t->material && is_same_place(&before->X_AB, &t->X_AB, SAME_TURN_ROUND);
+                bool is_same = before && before->material == t->material && is_same_place(&before->X_AB, &t->X_AB, SAME_TURN);
                 if (is_same) t->X_AB = before->X_AB;
                 usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t, is_same);
                 c->n_touch += t->n > 0;

@@ -107,6 +107,7 @@ typedef struct usi_sunk {
     us_wheel_reaction reaction;  // wheels
     double sinkage;              // m, below the surface that is there
     double vx, vy, spin;         // m/s, rad/s: wheels
+    double forward;              // wheels: 1 or -1, which way it looks at the surface
     double blend;                // wheels: 1 rolls, 0 rests
     double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
     double radius, area;         // feet: m of a ball, or else m^2
@@ -205,6 +206,7 @@ typedef struct usi_contacts {
     usi_arena fixed;      // what is made once
     struct usi_bed *bed;  // of the model's beds, which belong to the sim; NULL: it has none
     int32_t n_sunk;
+    bool is_trial;         // a robot is put down: wheels have no slip, and hold on to nothing
     const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
     const bool *pushed;    // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;

@@ -12,7 +12,7 @@
 
 enum { RING = 1 << 18, MOST_FLOW = 5000 };
 // m/s: slower wheels leave the soil as it is.
-static const double SLOW = 1e-3;
+static const double SLOW = 5e-3;
 
 // ---------------------------------------------------------------- life
 

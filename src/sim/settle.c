@@ -221,7 +221,9 @@ static us_status play(setting *x, double *q, us_error *err) {
     s->n_part = 0;
     if (s->contacts) s->contacts->lone = x->root->tree + 1;
     s->is_trial = true;
+    if (s->contacts) s->contacts->is_trial = true;
     us_status status = relax(x, err);
+    if (s->contacts) s->contacts->is_trial = false;
     s->is_trial = false;
     if (s->contacts) s->contacts->lone = 0;
     s->n_part = n_part;

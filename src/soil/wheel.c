@@ -178,7 +178,11 @@ us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, dou
 
 us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
                                 double spin) {
-    us_wheel_reaction out = {.slip = us_soil_slip(wheel, vx, vy, spin)};
+    return us_soil_react_at(soil, wheel, load, sinkage, us_soil_slip(wheel, vx, vy, spin));
+}
+
+us_wheel_reaction us_soil_react_at(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, us_wheel_slip slip) {
+    us_wheel_reaction out = {.slip = slip};
     us_wheel_force f = us_soil_press(soil, wheel, load, sinkage, out.slip.slip, out.slip.angle);
     double fy = -out.slip.left * (f.fy_shear + f.fy_bulldoze);
     out.parts = f;

@@ -37,6 +37,18 @@ static void open_world(proxy_world *w, bool is_flat) {
     proxy_world_of(w, spec);
 }
 
+static void open_sand(proxy_world *w) {
+    us_error err = {0};
+    us_spec *spec = NULL;
+    const char *const parameters[] = {"relief=0"};
+    us_load_def def = us_load_def_default();
+    def.n_parameter = 1, def.parameters = parameters;
+    us_status status = us_spec_load(US_SOURCE_DIR "/scenes/hexapod-sand.xml", &def, &spec, &err);
+    if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);
+    assert_int_equal(status, US_OK);
+    proxy_world_of(w, spec);
+}
+
 static us_pose pose_of(const proxy_world *w) { return us_sim_get_pose(w->sim, us_model_find_body(w->model, "hexapod/base")); }
 
 static double yaw_of(us_quat q) { return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z)); }
@@ -68,6 +80,50 @@ static void it_walks_a_metre_straight_at_the_speed_it_is_told(void **state) {
     assert_true(fabs(yaw_of(to.q)) < 0.05);
     // Drives that carry it give way by some millimetres.
     assert_true(fabs(to.p.z - 0.2) < 0.015);
+    proxy_world_fini(&w);
+}
+
+// At rest in sand the feet carry the weight, and nothing goes on moving.
+static void on_sand_it_stands_still_on_feet_that_have_sunk(void **state) {
+    (void)state;
+    proxy_world w;
+    open_sand(&w);
+    proxy_world_step(&w, 3000);
+    double carried = 0, deepest = 0, fastest = 0, mass = 0;
+    int32_t n = us_sim_n_sunk(w.sim);
+    for (int32_t i = 0; i < n; i++) {
+        us_sunk_info k = us_sim_get_sunk(w.sim, i);
+        carried += k.force.z;
+        deepest = fmax(deepest, k.sinkage);
+    }
+    us_model_counts counts = us_model_get_counts(w.model);
+    for (int32_t i = 0; i < counts.n_v; i++) fastest = fmax(fastest, fabs(us_sim_view_v(w.sim)[i]));
+    for (int32_t i = 0; i < counts.n_body; i++) mass += us_model_get_inertia(w.model, (us_body){i}).mass;
+    print_message("%d points carry %.6f N of %.6f N, deepest %.2f mm, fastest %.1e\n", (int)n, carried, mass * 9.81, 1e3 * deepest, fastest);
+    assert_true(n >= 6);
+    // The balance of the contact solve is good to 1e-6 of the weight.
+    assert_true(fabs(carried - mass * 9.81) < 1e-4);
+    assert_true(deepest > 1e-3 && deepest < 0.03);
+    assert_true(fastest < 1e-5);
+    proxy_world_fini(&w);
+}
+
+static void on_sand_it_walks_and_leaves_prints(void **state) {
+    (void)state;
+    proxy_world w;
+    open_sand(&w);
+    proxy_world_step(&w, 500);
+    walk(&w, 0.2, 0, 0, 1);
+    us_pose from = pose_of(&w);
+    walk(&w, 0.2, 0, 0, 5);
+    us_pose to = pose_of(&w);
+    us_bed_info bed = us_sim_get_bed(w.sim, 0);
+    print_message("walked %.4f m of 1 m, height %.4f m; prints %.1f mm deep, heaps %.1f mm high\n", to.p.x - from.p.x, to.p.z, -1e3 * bed.lowest,
+                  1e3 * bed.highest);
+    // Sand gives way under each push: it gets along, more slowly than on a plane.
+    assert_true(to.p.x - from.p.x > 0.7 && to.p.x - from.p.x < 1.1);
+    assert_true(to.p.z > 0.16 && to.p.z < 0.21);
+    assert_true(bed.lowest < -1e-3 && bed.highest > 1e-5);
     proxy_world_fini(&w);
 }
 
@@ -125,6 +181,8 @@ static void it_crosses_rough_ground_and_knows_about_where_it_is(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_walks_a_metre_straight_at_the_speed_it_is_told),
+        cmocka_unit_test(on_sand_it_stands_still_on_feet_that_have_sunk),
+        cmocka_unit_test(on_sand_it_walks_and_leaves_prints),
         cmocka_unit_test(it_walks_sideways_and_turns_on_the_spot),
         cmocka_unit_test(told_to_stop_it_stands_without_creeping),
         cmocka_unit_test(it_crosses_rough_ground_and_knows_about_where_it_is),
