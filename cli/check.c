@@ -178,7 +178,10 @@ static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) 
     case US_SHAPE_TRIANGLE: printf(" rounded by %.6g m", s[0]); break;
     case US_SHAPE_ELLIPSOID: printf(" half axes %.6g x %.6g x %.6g m", s[0], s[1], s[2]); break;
     case US_SHAPE_CONVEX: printf(" of %d points", (int)shape->n_point); break;
-    case US_SHAPE_HEIGHT_FIELD: printf(" %d x %d samples, %.6g x %.6g m apart", (int)shape->n_x, (int)shape->n_y, s[0], s[1]); break;
+    case US_SHAPE_HEIGHT_FIELD:
+        printf(" %d x %d samples, %.6g x %.6g m apart", (int)shape->n_x, (int)shape->n_y, s[0], s[1]);
+        if (shape->site) printf(", of the site %s", shape->site);
+        break;
     case US_SHAPE_UNION:
     case US_SHAPE_INTERSECTION: printf(" of %d parts", (int)shape->n_part); break;
     case US_SHAPE_TETRAHEDRON:

@@ -127,5 +127,7 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *p
         if (pace->n_missed > 0) append(&text, " (worst %.3g ms late)", 1e-6 * pace->worst_late_ns);
         if (pace->slipped_ns > 0) append(&text, ", schedule slipped by %.3g s", 1e-9 * pace->slipped_ns);
     }
+    int64_t n_wait = us_sim_get_paging(sim).n_wait;
+    if (n_wait > 0) append(&text, "; %lld step%s waited for ground to be read", (long long)n_wait, n_wait == 1 ? "" : "s");
     fprintf(out, "%s\n", text.text);
 }

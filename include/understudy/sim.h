@@ -194,6 +194,16 @@ typedef struct us_profile {
 } us_profile;
 US_API us_profile us_sim_take_profile(us_sim *sim);
 
+// Ground that is paged in from sites (docs/paging.md). All 0 where there is none.
+typedef struct us_paging {
+    int64_t n_wait;          // steps that had to wait for a tile, since create; the first step left out
+    int64_t n_read, n_drop;  // tiles read and given back since the model was made; by all sims of it
+    int32_t n_resident;      // tiles in memory
+    size_t bytes;            // that they take
+    size_t memory;           // that they may take
+} us_paging;
+US_API us_paging us_sim_get_paging(const us_sim *sim);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,6 @@
 // Ground: random fields with a prescribed covariance, and sites: ground of any size on disk.
 //
-// Any thread, one at a time per object. docs/random-terrain.md has the mathematics of the fields, docs/terrain.md says what a site is.
+// Any thread, one at a time per object. docs/random-terrain.md has the mathematics of the fields, docs/paging.md says what a site is.
 #ifndef UNDERSTUDY_TERRAIN_H
 #define UNDERSTUDY_TERRAIN_H
 
@@ -70,8 +70,9 @@ US_API double us_field_covariance(const us_field_def *def, double r);
 
 // A site is a directory: site.json, which says all of us_site_info, and one file per tile and layer, LAYER/LEVEL/U_V.tile. Its frame is local and
 // metric: x east, y north, z up, the origin in the middle of its samples; `origin` is where that lies in the reference system, so that large
-// coordinates lose nothing. Heights are kept as 32-bit numbers against origin.z. Level k has every 2^k-th sample. Tile (u, v) of a level holds its
-// samples from u*tile, v*tile on, at most tile * tile, x fastest, y to the north; tiles share none.
+// coordinates lose nothing. Heights are kept as 32-bit numbers against origin.z. Level k has every 2^k-th sample, so that its numbers and regions are
+// those of level 0; a colour of it is the mean of the 2^k * 2^k colours from there on. The coarsest level is the first that fits into one tile. Tile
+// (u, v) of a level holds its samples from u*tile, v*tile on, at most tile * tile, x fastest, y to the north; tiles share none.
 enum { US_SITE_TILE = 256, US_SITE_LAYERS = 8, US_SITE_LEVELS = 16 };
 
 // X(code, name): what a sample of a layer is.
@@ -102,7 +103,7 @@ typedef struct us_site_info {
     us_vec3 origin;      // of the site in its reference system: m east, m north, m up
     char reference[64];  // short name of the reference system ("WGS 84 / UTM zone 10N"); "" when there is none
     const char *wkt;     // all of it; "" when there is none. Borrowed from the site
-    uint64_t hash;       // of the tiles' contents
+    uint64_t hash;       // of the layers' names, sizes and spacings and of all samples of level 0
     int64_t n_gap;       // samples of height without a value in the source
 } us_site_info;
 
@@ -118,10 +119,12 @@ US_API int32_t us_site_find_layer(const us_site *site, const char *name);  // -1
 // The size of tile (u, v) of a level, in samples; false when there is none.
 US_API bool us_site_tile_size(const us_site *site, int32_t layer, int32_t level, int32_t u, int32_t v, int32_t *out_n_x, int32_t *out_n_y);
 // Reads a tile's samples (float, uint8_t or 4 uint8_t each), which the caller has room for; checks them against the sum that was written with them.
-// Any thread while the site is open for reading. US_ERR_IO names the file that is missing or damaged.
+// Any thread while the site is open for reading, when its allocator is for any thread too. US_ERR_IO names the file that is missing or damaged.
 US_API us_status us_site_read(const us_site *site, int32_t layer, int32_t level, int32_t u, int32_t v, void *out, us_error *err);
 // Writes a tile of level 0, in any order, each once. A number that is not finite is refused.
 US_API us_status us_site_write(us_site *site, int32_t layer, int32_t u, int32_t v, const void *samples, us_error *err);
+// Counts samples of height that had no value in the source, where they are known only while tiles are written; adds to n_gap.
+US_API void us_site_add_gaps(us_site *site, int64_t n);
 // Makes the coarser levels, tile by tile, and site.json: the site is whole now. `progress`, which may be NULL, hears how far it is, 0 to 1.
 US_API us_status us_site_finish(us_site *site, void (*progress)(void *context, double share), void *context, us_error *err);
 

@@ -1,14 +1,14 @@
-// Address space that takes memory only where it was touched: pages come from the system cleared, one by one, and can be given back.
+// Reserved address space: arrays far larger than memory, of which only the parts that are written take any.
 #ifndef USI_BASE_PAGES_H
 #define USI_BASE_PAGES_H
 
-#include <stddef.h>
+#include "understudy/base.h"
 
-// At least `bytes`, all 0, aligned to a page. NULL when there are not so many addresses.
-void *usi_pages_reserve(size_t bytes);
-void usi_pages_release(void *memory, size_t bytes);  // NULL is allowed; the same size
-// Gives the memory of the whole pages in a range back; they are 0 again.
-void usi_pages_drop(void *from, size_t bytes);
-size_t usi_pages_size(void);
+size_t usi_page_size(void);
+// Addresses of at least `size` bytes, all 0, which take memory page by page as they are written; NULL when there are none left.
+void *usi_pages_reserve(size_t size);
+void usi_pages_free(void *pages, size_t size);  // NULL is allowed
+// Gives the memory of whole pages back; they are all 0 again. `from` is the start of a page.
+void usi_pages_drop(void *from, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 // throwing it away changes nothing.
 #include <string.h>
 
+#include "contact/footing.h"
 #include "contact/soil.h"
 #include "geom/contact.h"
 
@@ -234,9 +235,11 @@ static us_status find_near(usi_contacts *c) {
             c->fat[g].body = m->geom[g].body + 1;
         }
     }
+    us_status status = c->n_footing > 0 ? usi_footing_ask(c) : US_OK;
+    if (status) return status;
     const usi_broad_pair *pairs;
     int64_t n;
-    us_status status = usi_broad_find(c->broad, c->fat, c->n_geom, &pairs, &n, NULL);
+    status = usi_broad_find(c->broad, c->fat, c->n_geom, &pairs, &n, NULL);
     if (status) {
         c->error_count = n > INT32_MAX ? INT32_MAX : (int32_t)n;
         c->is_pair_error = true;
@@ -422,6 +425,7 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
     const us_model *m = c->model;
+    c->is_footing_error = false;
     find_frames(c, q, v, false);
     find_boxes(c);
     us_status status = find_near(c);

@@ -1,6 +1,7 @@
 // Islands: trees that hang together through contacts and loops. Each is solved by itself, in any order, on any thread.
 #include <string.h>
 
+#include "contact/footing.h"
 #include "contact/newton.h"
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
@@ -213,6 +214,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->max_block = usi_blocks_of_point(m) * c->max_contact + 2 * m->n_loop;
     us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
+    if (!status) status = usi_footing_create(c);
     int32_t n_thread = usi_pool_n_thread(pool);
     if (!status) {
         c->work = usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->work, _Alignof(void *));
@@ -238,6 +240,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
 void usi_contacts_destroy(usi_contacts *c) {
     if (!c) return;
     us_allocator a = c->allocator;
+    usi_footing_destroy(c);
     usi_broad_destroy(c->broad);
     usi_arena_fini(&c->fixed);
     usi_release(&a, c->block_memory, c->block_size, USI_ALIGN);

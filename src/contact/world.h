@@ -1,6 +1,7 @@
 // Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the step.
 //
 //     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember   (collide.c)
+//                 and before that the ground under the boxes, where it is paged in                        (footing.c)
 //     islands     trees that hang together through contacts                                              (island.c)
 //     rows        points to blocks, by the interaction models                                            (rows.c)
 //     solve       Newton (newton.c), Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread
@@ -197,6 +198,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                 \
     X(usi_sunk, sunk, max_sunk, "", "what is in soil")
 
+typedef struct usi_footing usi_footing;
+
 typedef struct usi_contacts {
     const us_model *model;
     us_dyn *dyn;
@@ -239,7 +242,11 @@ typedef struct usi_contacts {
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
     int32_t error_count;                       // contacts, or pairs that are near, for which there was no room
     bool is_pair_error;                        // they were pairs
-    int32_t lone;                              // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
+    usi_footing *footing;                      // n_footing: ground that is paged in (footing.c)
+    int32_t n_footing;
+    bool is_footing_error;  // some of it could not be had: footing_error
+    us_error footing_error;
+    int32_t lone;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
 #define CONTACT_SCRATCH(type, name, count, unit, about) type *name;
     USI_CONTACT_SCRATCH_FIELDS(CONTACT_SCRATCH)
 #undef CONTACT_SCRATCH
@@ -255,7 +262,7 @@ void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 
 // Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact points than the state has room for
-// (error_count says how many).
+// (error_count says how many). With is_footing_error: ground that is needed cannot be had.
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v);
 // Groups touched trees; needs usi_collide. tree[t].island is -1 for trees that nothing touches.
 void usi_find_islands(usi_contacts *c);

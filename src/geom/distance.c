@@ -70,7 +70,8 @@ static us_status check(const us_geom *g) {
     if (!g || (int)g->kind < 0 || g->kind >= US_GEOM_COUNT) return US_ERR_ARG;
     if (g->kind == US_GEOM_CONVEX && !g->hull) return US_ERR_ARG;
     if (g->kind == US_GEOM_MESH && (!g->mesh || g->mesh->n_node < 1)) return US_ERR_ARG;
-    if (g->kind == US_GEOM_HEIGHT_FIELD && (!g->field || g->field->n_x < 2 || g->field->n_y < 2)) return US_ERR_ARG;
+    // Of paged ground only what is under robots is known, and the nearest point may be anywhere.
+    if (g->kind == US_GEOM_HEIGHT_FIELD && (!g->field || g->field->n_x < 2 || g->field->n_y < 2 || g->field->pager)) return US_ERR_ARG;
     if (g->kind != US_GEOM_UNION && g->kind != US_GEOM_INTERSECTION) return US_OK;
     if (!g->parts || g->n_part < 1) return US_ERR_ARG;
     for (int32_t i = 0; i < g->n_part; i++) {

@@ -1,4 +1,4 @@
-// Height fields: a rectangle of samples, copied.
+// Height fields: a rectangle of samples, copied. Those of a site: field_site.c.
 #include "geom/geom.h"
 
 us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy, const us_allocator *allocator,
@@ -81,5 +81,6 @@ double usi_field_top(const us_height_field *f, double x0, double y0, double x1, 
 void us_height_field_destroy(us_height_field *field) {
     if (!field) return;
     us_allocator a = field->allocator;
+    usi_pager_destroy(field->pager);
     usi_release(&a, field, field->bytes, USI_ALIGN);
 }

@@ -276,7 +276,10 @@ static int compare_shapes(const us_geom *A, const us_geom *B) {
         if (f->n_x != g->n_x || f->n_y != g->n_y) return f->n_x != g->n_x ? (f->n_x < g->n_x ? -1 : 1) : (f->n_y < g->n_y ? -1 : 1);
         const double grid[2][2] = {{f->dx, f->dy}, {g->dx, g->dy}};
         order = compare(grid[0], grid[1], 2);
-        return order || f == g ? order : compare(f->height, g->height, f->n_x * f->n_y);
+        if (order || f == g) return order;
+        // Of paged ground only its hash is at hand.
+        if (f->pager || g->pager) return f->hash != g->hash ? (f->hash < g->hash ? -1 : 1) : 0;
+        return compare(f->height, g->height, f->n_x * f->n_y);
     }
     case US_GEOM_UNION:
     case US_GEOM_INTERSECTION:

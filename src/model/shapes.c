@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "geom/geom.h"
 #include "model/compile.h"
 
 // Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its neighbours.
@@ -64,6 +65,8 @@ static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const u
     usi_geom *g = &l->geom[l->n++];
     memset(g, 0, sizeof *g);
     us_pose X_BG = {us_quat_normalize(d->X_BG.q), d->X_BG.p};
+    // A part of a site lies where it does in the whole.
+    if (geom->field && geom->field->pager) X_BG.p = us_pose_point(X_BG, geom->field->p_SF);
     g->geom = *geom;
     g->body = d->link;
     g->node = d->link < 0 ? -1 : b->body[d->link].node;
@@ -387,12 +390,49 @@ static us_status keep_exclusions(usi_build *b, exclusions *e, const usi_exclusio
     return US_OK;
 }
 
+// ---- What stands beside the ground ----
+
+static bool is_over(const usi_geom *g, us_vec3 p) {
+    us_aabb box = us_geom_box(&g->geom, g->X_NG);
+    return g->node < 0 && p.x >= box.min.x && p.x <= box.max.x && p.y >= box.min.y && p.y <= box.max.y;
+}
+
+// A site has a zone that robots may drive on. One that starts outside it, over nothing else, falls without end.
+static us_status warn_of_falls(usi_build *b, const us_model *m) {
+    int32_t site = -1;
+    for (int32_t i = 0; i < m->n_geom && site < 0; i++) site = m->geom[i].geom.field && m->geom[i].geom.field->pager ? i : -1;
+    if (site < 0) return US_OK;
+    us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, _Alignof(us_pose));
+    if (!X_WN) return usi_build_out_of_memory(b);
+    usi_build_place(b, X_WN);
+    us_status status = US_OK;
+    for (int32_t i = 0; i < b->spec->n_joint && !status; i++) {
+        const us_joint_def *j = &b->joint_def[i];
+        const usi_body *body = &b->body[j->child];
+        if (j->type != US_JOINT_FLOATING || j->parent != US_WORLD || body->node < 0) continue;
+        us_vec3 p = us_pose_point(X_WN[body->node], body->X_NB.p);
+        bool has_ground = false;
+        for (int32_t k = 0; k < m->n_geom && !has_ground; k++) has_ground = is_over(&m->geom[k], p);
+        if (has_ground) continue;
+        char element[128], message[200];
+        us_aabb box = us_geom_box(&m->geom[site].geom, m->geom[site].X_NG);
+        snprintf(element, sizeof element, "link \"%.100s\"", b->spec->link[j->child].name);
+        snprintf(message, sizeof message,
+                 "it starts at x = %.6g, y = %.6g, beside the ground, which goes from %.6g, %.6g to %.6g, %.6g: it will fall", p.x, p.y, box.min.x,
+                 box.min.y, box.max.x, box.max.y);
+        status = usi_build_warn(b, b->spec->link[j->child].file, b->spec->link[j->child].line, element,
+                                "start it over the ground, or make the ground's zone larger", message);
+    }
+    return status;
+}
+
 us_status usi_build_shapes(usi_build *b, us_model *m) {
     list l = {0};
     us_status status = compile_shapes(b, m, &l);
     usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
     if (!status) status = find_regions(b, m);
     if (!status) status = find_beds(b, m);
+    if (!status) status = warn_of_falls(b, m);
     if (status) return status;
     exclusions e = {0};
     status = find_clusters(b, m, &e);

@@ -63,7 +63,7 @@ us_status usi_beds_create(us_sim *s) {
 
 void usi_beds_destroy(us_sim *s) {
     for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
-        if (s->bed[i].change) usi_pages_release(s->bed[i].change, bytes_of(&s->bed[i]));
+        if (s->bed[i].change) usi_pages_free(s->bed[i].change, bytes_of(&s->bed[i]));
     }
     usi_release(&s->allocator, s->bed, (size_t)s->model->n_bed * sizeof *s->bed, _Alignof(usi_bed));
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contact/footing.h"
 #include "sim/sim.h"
 
 const us_model *us_sim_view_model(const us_sim *s) { return s ? s->model : NULL; }
@@ -28,6 +29,17 @@ us_profile us_sim_take_profile(us_sim *s) {
     p = s->profile;
     memset(&s->profile, 0, sizeof s->profile);
     return p;
+}
+
+us_paging us_sim_get_paging(const us_sim *s) {
+    us_paging all = {0};
+    for (int32_t i = 0; s && s->contacts && i < s->contacts->n_footing; i++) {
+        int64_t n_wait;
+        usi_pager_info one = usi_footing_info(s->contacts, i, &n_wait);
+        all.n_wait += n_wait, all.n_read += one.n_read, all.n_drop += one.n_drop;
+        all.n_resident += one.n_resident, all.bytes += one.bytes, all.memory += one.memory;
+    }
+    return all;
 }
 
 us_pose us_sim_get_pose(const us_sim *s, us_body body) {

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/footing.h"
 #include "sim/sim.h"
 
 static const int32_t MOST_STEP = 1000;
@@ -98,6 +99,24 @@ static int32_t find_feet(const setting *x, foot *out) {
     return n;
 }
 
+// Ground that is paged in: the part under the robot as it stands now.
+static us_status look_down(const setting *x, us_error *err) {
+    const us_model *m = x->m;
+    us_aabb all = {us_vec3_make(INFINITY, INFINITY, INFINITY), us_vec3_make(-INFINITY, -INFINITY, -INFINITY)};
+    if (!x->s->contacts || x->s->contacts->n_footing == 0) return US_OK;
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        const usi_geom *g = &m->geom[i];
+        if (g->node < 0 || g->tree != x->root->tree) continue;
+        us_pose X_WN = us_pose_mul(us_sim_get_pose(x->s, (us_body){g->body}), us_pose_inverse(m->body[g->body].X_NB));
+        us_aabb b = us_geom_box(&g->geom, us_pose_mul(X_WN, g->X_NG));
+        all.min = us_vec3_make(fmin(all.min.x, b.min.x), fmin(all.min.y, b.min.y), fmin(all.min.z, b.min.z));
+        all.max = us_vec3_make(fmax(all.max.x, b.max.x), fmax(all.max.y, b.max.y), fmax(all.max.z, b.max.z));
+    }
+    us_status status = usi_footing_look(x->s->contacts, all);
+    if (status && err) *err = x->s->contacts->footing_error;
+    return status;
+}
+
 // rise = a + b x + c y through the feet by least squares; level where they do not span a plane.
 static void fit_plane(const foot *f, int32_t n, double lowest, double out[3]) {
     double s[6] = {0}, t[3] = {0};
@@ -116,9 +135,11 @@ static void fit_plane(const foot *f, int32_t n, double lowest, double out[3]) {
     out[0] = mz - out[1] * mx - out[2] * my;
 }
 
+static us_pose level_pose(const setting *x) { return (us_pose){about_z(x->pose[2]), {x->pose[0], x->pose[1], 0}}; }
+
 static bool guess(const setting *x) {
     foot feet[MAX_FEET];
-    us_pose level = {about_z(x->pose[2]), {x->pose[0], x->pose[1], 0}};
+    us_pose level = level_pose(x);
     set_base(x, level);
     int32_t n = find_feet(x, feet);
     double lowest = INFINITY, plane[3], up = 0;
@@ -211,6 +232,9 @@ static us_status play(setting *x, double *q, us_error *err) {
         s->now.drive_velocity[i] = s->now.drive_torque[i] = 0;
         s->now.drive_share[i] = 1;
     }
+    set_base(x, level_pose(x));
+    us_status status = look_down(x, err);
+    if (status) return status;
     if (!guess(x)) {
         return us_error_set(err, US_ERR_VALUE, NULL, "choose a place with ground below", "there is nothing to stand on at x = %.4g, y = %.4g",
                             x->pose[0], x->pose[1]);
@@ -222,7 +246,7 @@ static us_status play(setting *x, double *q, us_error *err) {
     if (s->contacts) s->contacts->lone = x->root->tree + 1;
     s->is_trial = true;
     if (s->contacts) s->contacts->is_trial = true;
-    us_status status = relax(x, err);
+    status = relax(x, err);
     if (s->contacts) s->contacts->is_trial = false;
     s->is_trial = false;
     if (s->contacts) s->contacts->lone = 0;

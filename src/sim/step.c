@@ -62,10 +62,15 @@ static us_status take_command(us_sim *s, const us_command *c) {
     return US_OK;
 }
 
-// Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together; next.contact.parted.
+// Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together; next.contact.parted. Waits for ground that is paged in.
 static us_status collide(us_sim *s) {
     if (!s->contacts) return US_OK;
     us_status status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    if (status && s->contacts->is_footing_error) {
+        const us_error *why = &s->contacts->footing_error;
+        us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};
+        return us_error_set(&s->error, status, &place, why->remedy, "tick %lld, stage collide: %.400s", (long long)s->now.tick[0], why->message);
+    }
     if (status == US_ERR_LIMIT) {
         const usi_contacts *c = s->contacts;
         return us_error_set(&s->error, status, NULL, "give the world a larger max-contact", "tick %lld, stage collide: %d %s, and room for %d",

@@ -89,6 +89,14 @@ static us_status make_mesh(usi_assets *assets, const us_shape_def *shape, us_geo
 }
 
 static us_status make_field(usi_assets *assets, const us_shape_def *shape, us_geom *out, us_error *err) {
+    if (shape->site) {
+        us_height_field *paged = NULL;
+        us_error why;
+        us_status status = usi_field_open(shape->site, shape->zone, shape->memory, &assets->arena.allocator, &paged, &why);
+        if (status) return us_error_set(err, status, NULL, why.remedy, "%.150s: %s", why.file[0] ? why.file : shape->site, why.message);
+        out->field = paged;
+        return add_asset(assets, ASSET_FIELD, paged, NULL, 0, err);
+    }
     if (!shape->heights) return us_error_set(err, US_ERR_VALUE, NULL, "give n_x * n_y heights", "a height field without heights");
     us_height_field *field = NULL;
     us_status status =
@@ -116,6 +124,8 @@ static us_status make_parts(usi_assets *assets, const us_shape_def *shape, bool 
         const us_shape_def *part = &shape->parts[i];
         if (is_moving && !is_inside && (part->kind == US_SHAPE_HALF_SPACE || part->kind == US_SHAPE_HEIGHT_FIELD))
             return us_error_set(err, US_ERR_VALUE, NULL, "put it on the world, or use a box", "a %s cannot move", us_shape_kind_name(part->kind));
+        if (part->site)
+            return us_error_set(err, US_ERR_VALUE, NULL, "write them side by side", "a site cannot be part of a %s", us_shape_kind_name(shape->kind));
         us_status status = usi_geometry_make(assets, part, is_moving || is_inside, &parts[i].geom, err);
         if (status) return status;
     }
@@ -248,7 +258,10 @@ uint64_t usi_geometry_hash(uint64_t seed, const us_geom *g) {
     if (g->field) {
         const double grid[] = {g->field->n_x, g->field->n_y, g->field->dx, g->field->dy};
         h = us_hash_bytes(h, grid, sizeof grid);
-        h = us_hash_bytes(h, g->field->height, (size_t)g->field->n_x * (size_t)g->field->n_y * sizeof *g->field->height);
+        if (g->field->pager)
+            h = us_hash_bytes(h, &g->field->hash, sizeof g->field->hash);
+        else
+            h = us_hash_bytes(h, g->field->height, (size_t)g->field->n_x * (size_t)g->field->n_y * sizeof *g->field->height);
     }
     for (int32_t i = 0; i < g->n_part; i++) {
         h = us_hash_bytes(h, &g->parts[i].X_GP, sizeof g->parts[i].X_GP);

@@ -22,7 +22,8 @@
     X(USI_ENERGY, "an energy", "J kJ Wh kWh")          \
     X(USI_POWER, "a power", "W kW")                    \
     X(USI_VOLTAGE, "a voltage", "V mV kV")             \
-    X(USI_DATA_RATE, "a data rate", "B/s kB/s MB/s")
+    X(USI_DATA_RATE, "a data rate", "B/s kB/s MB/s")   \
+    X(USI_BYTES, "an amount of memory", "B kB MB GB")
 
 typedef enum usi_dimension {
 #define USI_DIMENSION_ENUM(code, what, units) code,
@@ -58,6 +59,11 @@ us_status usi_scene_unit_quat(usi_reader *r, const xmlNode *node, const char *na
 
 // A number with or without a unit that makes up the whole text, in SI. False when it is something else.
 bool usi_measure_whole(const char *text, double *out);
+
+// ---- scene_site.c: ground on disk ----
+
+bool usi_is_site(const char *path);  // a directory, or written as one
+us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, us_shape_def *s);
 
 // ---- scene_expression.c: the arithmetic in ${...} ----
 

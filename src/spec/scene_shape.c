@@ -61,6 +61,8 @@ static us_status check_attributes(usi_reader *r, const xmlNode *node, const kind
         {"dy", "use type=\"height-field\", or remove it", k->has_field},
         {"bed", "use type=\"height-field\", or remove it", k->has_field},
         {"bed-depth", "use type=\"height-field\", or remove it", k->has_field},
+        {"zone", "use type=\"height-field\", or remove it", k->has_field},
+        {"memory", "use type=\"height-field\", or remove it", k->has_field},
         {"part-error", "use type=\"mesh\", or remove it", k->kind == US_SHAPE_MESH},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -203,11 +205,22 @@ static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s)
     if ((inside != NULL) + (expression != NULL) + (file != NULL) != 1)
         return usi_fail(r, US_ERR_SCHEMA, node, "write exactly one of heights=\"...\", expression=\"...\" and file=\"...\"", "%s gives the heights",
                         inside || expression || file ? "more than one attribute" : "nothing");
+    char *path = NULL;
+    if (file) {
+        path = usi_path_beside(r, usi_xml_file(node), file);
+        if (!path) return usi_fail_memory(r);
+        if (usi_is_site(path)) return usi_scene_site(r, node, path, s);
+    }
+    if (usi_xml_attr(node, "zone") || usi_xml_attr(node, "memory"))
+        return usi_fail(r, US_ERR_VALUE, node, "give file=\"...\" the directory of a site, or remove it", "%s: it belongs to a site",
+                        usi_xml_attr(node, "zone") ? "zone" : "memory");
     static const char *const names[] = {"nx", "ny", "dx", "dy"};
     for (int i = 0; i < 4; i++) {
         if (!usi_xml_attr(node, names[i]))
-            return usi_fail(r, US_ERR_SCHEMA, node, "write how many samples there are, nx and ny, and how far apart they are, dx and dy",
-                            "the attribute \"%s\" is missing", names[i]);
+            return usi_fail(
+                r, US_ERR_SCHEMA, node,
+                "write how many samples there are, nx and ny, and how far apart they are, dx and dy; or give file=\"...\" the directory of a site",
+                "the attribute \"%s\" is missing", names[i]);
     }
     usi_look look = usi_look_at(node);
     us_status status = usi_xml_int(r, node, "nx", true, &s->n_x);
@@ -227,8 +240,7 @@ static us_status read_field(usi_reader *r, const xmlNode *node, us_shape_def *s)
     if (expression) return read_expression(r, node, s, expression, heights);
     const char *text = inside, *what = "heights";
     if (file) {
-        char *path = usi_path_beside(r, usi_xml_file(node), file), *content = NULL, element[128];
-        if (!path) return usi_fail_memory(r);
+        char *content = NULL, element[128];
         us_place place = usi_xml_place(r, node, element, sizeof element);
         size_t length = 0;
         status = usi_file_read(r, path, &place, &content, &length);
@@ -317,7 +329,7 @@ static us_status read_parts(usi_reader *r, const xmlNode *node, int depth, us_sh
 
 // Mass properties of what is not a mesh. A half space and a height field have none, nor has a mesh that was not read.
 static us_status find_inertia(usi_reader *r, const xmlNode *node, us_shape_def *s) {
-    if (!usi_geometry_has_data(s)) return US_OK;
+    if (!usi_geometry_has_data(s) || s->site) return US_OK;
     us_error why;
     us_status status = usi_geometry_inertia(s, &r->def->allocator, &s->unit_inertia, &why);
     if (status == US_ERR_MEMORY) return usi_fail_memory(r);

@@ -35,6 +35,7 @@ static const struct {
     {"J", USI_ENERGY, 1},        {"kJ", USI_ENERGY, 1e3},       {"Wh", USI_ENERGY, 3600},     {"kWh", USI_ENERGY, 3.6e6},
     {"W", USI_POWER, 1},         {"kW", USI_POWER, 1e3},        {"V", USI_VOLTAGE, 1},        {"mV", USI_VOLTAGE, 1e-3},
     {"kV", USI_VOLTAGE, 1e3},    {"B/s", USI_DATA_RATE, 1},     {"kB/s", USI_DATA_RATE, 1e3}, {"MB/s", USI_DATA_RATE, 1e6},
+    {"B", USI_BYTES, 1},         {"kB", USI_BYTES, 1e3},        {"MB", USI_BYTES, 1e6},       {"GB", USI_BYTES, 1e9},
 };
 enum { N_UNIT = sizeof units_known / sizeof units_known[0], NO_UNIT = -1, BAD_UNIT = -2 };
 
@@ -114,7 +115,7 @@ static us_status fail_unit(usi_reader *r, const xmlNode *node, const char *name,
     }
     return usi_fail(r, US_ERR_VALUE, node,
                     "known units: m mm cm km in ft, rad deg, s ms us min, kg g t, N kN, Nm kNm, Hz kHz, m/s mm/s km/h, rad/s deg/s rpm, m/s^2, "
-                    "J kJ Wh kWh, W kW, V mV kV, B/s kB/s MB/s",
+                    "J kJ Wh kWh, W kW, V mV kV, B/s kB/s MB/s, B kB MB GB",
                     "%s: \"%.*s\" is neither a number nor a known unit", name, clip(m->unit_length), m->unit_text);
 }
 

@@ -1,0 +1,77 @@
+// What surfaces are made of, how two of them touch, and where a ground is made of something else: parts of a us_spec.
+#ifndef UNDERSTUDY_MATERIAL_H
+#define UNDERSTUDY_MATERIAL_H
+
+#include "understudy/soil.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A named value: of a material, or of an interaction model.
+typedef enum us_property_type { US_PROPERTY_STRING, US_PROPERTY_NUMBER, US_PROPERTY_INTEGER } us_property_type;
+typedef struct us_property {
+    const char *key;
+    us_property_type type;
+    const char *text;  // string
+    double number;
+    int64_t integer;
+} us_property;
+
+// What a surface is made of: a token that shapes name, with any properties that models want to look up.
+typedef struct us_material_def {
+    const char *name;
+    const us_property *properties;
+    int32_t n_property;
+    bool is_soil;  // half spaces and height fields of the world made of it give way like `soil`
+    us_soil soil;
+    int32_t n_grouser;      // of wheels made of it, round the rim; default 0: smooth
+    double grouser_height;  // m
+    const char *file;
+    int32_t line;
+} us_material_def;
+
+// A part of a ground that is made of something else: a polygon in the frame of a half space or height field of the world. Later ones lie over earlier
+// ones.
+typedef struct us_region_def {
+    const char *name;
+    const char *ground;     // the name of the shape
+    const char *material;   // what it is made of at the start
+    const double *corners;  // x and y of one after the other, m; closed by itself
+    int32_t n_corner;
+    const char *file;
+    int32_t line;
+} us_region_def;
+
+// How two materials touch. Lengths in m, stiffness in N/m, per contact point.
+typedef struct us_pair_values {
+    double static_friction;   // tangential, while sticking; default 0.90
+    double kinetic_friction;  // tangential, while sliding; default 0.80
+    double viscous;           // N s/m, added while sliding; default 0.50
+    double normal_static;     // damping ratio along the normal of a contact at rest, spring-damper model; default 0.35
+    double rotational;        // scale of the torsional friction; default 1.00
+    double assumed_mass;      // kg, for critical damping where the mass is not known; default 40
+    double restitution;       // 0 .. 1; default 0
+    double reference_speed;   // m/s, at which a nonlinear spring-damper has that restitution; default 1
+    double stiffness;         // 0: from the weight that the contact carries; default 0
+    double damping_ratio;     // default 1
+    double torsion_radius;    // radius of the patch that a single point stands for; default 0: no torsional friction
+    double rolling_length;    // m, rolling torque over normal force; default 0
+} us_pair_values;
+
+// A row of the interaction table: materials A and B (any order; NULL: any), and the fidelity it is for (NULL: any), to a model by name
+// and its numbers. The most particular row wins: both materials before one before none, then a fidelity before none, then the later row.
+typedef struct us_pair_def {
+    const char *material_a, *material_b, *fidelity;
+    const char *model;  // "compliant" (default), "spring-damper", or one that was registered: us_interaction
+    us_pair_values values;
+    const us_property *parameters;  // for models of one's own
+    int32_t n_parameter;
+    const char *file;
+    int32_t line;
+} us_pair_def;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,135 @@
+// Ground that is paged in.
+//
+// Contact reads a field under the grown boxes of shapes and nowhere else, and these boxes hold for many steps: the pairs of near shapes are found
+// anew when a shape leaves its own (collide.c). That is when the tiles are asked for. Over the plane of the field each box is two intervals, and so
+// is each tile; where both overlap, the tile is needed:
+//
+//           x ->
+//      +--------+--------+--------+
+//      |        |  +-----|--+     |      the box of a wheel, grown: tiles 1 and 2
+//    y |   0    |  | 1   |2 |     |
+//      |        |  +-----|--+     |      and the same moved on for LEAD seconds, grown by some samples: what is read ahead
+//      +--------+--------+--------+
+//
+// A tile that is needed is waited for, so that results do not depend on the disk. What lies beyond the field's edge is no ground.
+#include "contact/footing.h"
+
+#include "geom/geom.h"
+
+// Read ahead: where a shape gets in this time, s, and this many samples around it. A tile takes some milliseconds to read.
+static const double LEAD = 2;
+enum { AROUND = 32 };
+// Contact looks at the neighbours of the cells under a box, and one more is for rounding.
+enum { RIM = 3 };
+
+struct usi_footing {
+    const us_height_field *field;
+    us_pose X_WG;
+    us_mat3 R_WG;
+    double more;  // m, that the field itself reaches out of its surface
+    usi_pager_client *client;
+};
+
+us_status usi_footing_create(usi_contacts *c) {
+    const us_model *m = c->model;
+    int32_t n = 0;
+    for (int32_t i = 0; i < m->n_geom; i++) n += m->geom[i].geom.kind == US_GEOM_HEIGHT_FIELD && m->geom[i].geom.field->pager;
+    if (n == 0) return US_OK;
+    c->footing = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->footing, USI_ALIGN);
+    if (!c->footing) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < m->n_geom; i++) {
+        const usi_geom *g = &m->geom[i];
+        if (g->geom.kind != US_GEOM_HEIGHT_FIELD || !g->geom.field->pager) continue;
+        usi_footing *ground = &c->footing[c->n_footing];
+        *ground = (usi_footing){.field = g->geom.field, .X_WG = g->X_NG, .R_WG = us_quat_matrix(g->X_NG.q)};
+        // As collide.c grows the shapes of the world, and a millimetre.
+        ground->more = g->margin + g->geom.radius + 1e-3;
+        us_status status = usi_pager_client_create(g->geom.field->pager, &ground->client);
+        if (status) return status;
+        c->n_footing++;
+    }
+    return US_OK;
+}
+
+void usi_footing_destroy(usi_contacts *c) {
+    for (int32_t i = 0; i < c->n_footing; i++) usi_pager_client_destroy(c->footing[i].client);
+    c->n_footing = 0;
+}
+
+static int32_t sample_at(double x, double spacing, int32_t n, int32_t more) {
+    double i = floor(x / spacing + 0.5 * (n - 1)) + more;
+    // A little beyond the ends is as good as far beyond; and a box that is not finite is nowhere.
+    return i > -2 ? (i < n + 1 ? (int32_t)i : n + 1) : -2;
+}
+
+// The samples of a field under a box of the world, whatever its height, and so many more around it.
+static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around) {
+    const double *R = g->R_WG.m;
+    us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(box.min, box.max)), half = us_vec3_sub(box.max, middle);
+    us_vec3 p = us_quat_rotate(us_quat_conj(g->X_WG.q), us_vec3_sub(middle, g->X_WG.p));
+    double x = fabs(R[0]) * half.x + fabs(R[3]) * half.y + fabs(R[6]) * half.z + g->more;
+    double y = fabs(R[1]) * half.x + fabs(R[4]) * half.y + fabs(R[7]) * half.z + g->more;
+    const us_height_field *f = g->field;
+    return (usi_window){sample_at(p.x - x, f->dx, f->n_x, -around), sample_at(p.x + x, f->dx, f->n_x, 1 + around),
+                        sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
+}
+
+// All that a box passes over when it moves by d.
+static us_aabb moved_on(us_aabb box, usi_v4 d) {
+    us_vec3 v = usi_v4_vec3(d);
+    box.min = us_vec3_add(box.min, us_vec3_make(fmin(v.x, 0), fmin(v.y, 0), fmin(v.z, 0)));
+    box.max = us_vec3_add(box.max, us_vec3_make(fmax(v.x, 0), fmax(v.y, 0), fmax(v.z, 0)));
+    return box;
+}
+
+static us_aabb carrier_box(const usi_contacts *c, const usi_carrier *k) {
+    us_aabb all = c->fat[k->first_geom].box;
+    for (int32_t g = k->first_geom + 1; g < k->end_geom; g++) {
+        const us_aabb *b = &c->fat[g].box;
+        all.min = us_vec3_make(fmin(all.min.x, b->min.x), fmin(all.min.y, b->min.y), fmin(all.min.z, b->min.z));
+        all.max = us_vec3_make(fmax(all.max.x, b->max.x), fmax(all.max.y, b->max.y), fmax(all.max.z, b->max.z));
+    }
+    return all;
+}
+
+static us_status wait_all(usi_contacts *c) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < c->n_footing && !status; i++) status = usi_pager_wait(c->footing[i].client, &c->footing_error);
+    c->is_footing_error = status != US_OK;
+    return status;
+}
+
+us_status usi_footing_ask(usi_contacts *c) {
+    for (int32_t i = 0; i < c->n_footing; i++) {
+        const usi_footing *g = &c->footing[i];
+        usi_pager_begin(g->client);
+        // All that is needed before anything that is expected: a tile is in one list.
+        for (int pass = 0; pass < 2; pass++) {
+            for (int32_t n = 0; n < c->n_carrier; n++) {
+                const usi_carrier *k = &c->carrier[n];
+                bool is_still = c->ghost && k->tree >= 0 && c->ghost[k->tree] == USI_GHOST_STILL;
+                if (k->node < 0 || is_still || k->first_geom == k->end_geom) continue;
+                us_aabb box = carrier_box(c, k);
+                if (pass == 0)
+                    usi_pager_need(g->client, window_under(g, box, RIM));
+                else
+                    usi_pager_expect(g->client, window_under(g, moved_on(box, LEAD * k->v), AROUND));
+            }
+        }
+    }
+    return wait_all(c);
+}
+
+us_status usi_footing_look(usi_contacts *c, us_aabb box) {
+    for (int32_t i = 0; i < c->n_footing; i++) {
+        usi_pager_begin(c->footing[i].client);
+        usi_pager_need(c->footing[i].client, window_under(&c->footing[i], box, RIM));
+    }
+    c->is_fat_valid = false;
+    return wait_all(c);
+}
+
+usi_pager_info usi_footing_info(const usi_contacts *c, int32_t footing, int64_t *out_n_wait) {
+    *out_n_wait = usi_pager_n_wait(c->footing[footing].client);
+    return usi_pager_get_info(c->footing[footing].field->pager);
+}

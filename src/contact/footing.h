@@ -1,0 +1,21 @@
+// Ground that is paged in: which tiles of it the boxes of moving shapes are over.
+#ifndef USI_CONTACT_FOOTING_H
+#define USI_CONTACT_FOOTING_H
+
+#include "contact/world.h"
+#include "terrain/pager.h"
+
+// Finds the paged fields among the world's shapes and becomes a client of each. US_ERR_MEMORY.
+us_status usi_footing_create(usi_contacts *c);
+void usi_footing_destroy(usi_contacts *c);
+
+// Waits until the ground under the grown boxes of all moving shapes is there; what they will soon be over is read ahead. The error is in
+// c->footing_error.
+us_status usi_footing_ask(usi_contacts *c);
+// The same for the ground under one box of the world, in place of what the last ask has found.
+us_status usi_footing_look(usi_contacts *c, us_aabb box);
+
+// What the pager of one of them says, and how often this world waited for it.
+usi_pager_info usi_footing_info(const usi_contacts *c, int32_t footing, int64_t *out_n_wait);
+
+#endif
