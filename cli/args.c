@@ -6,6 +6,8 @@
 
 #include "cli.h"
 
+static const char *dashes(const cli_option *option) { return option->name[0] == '-' ? "" : "--"; }
+
 // ---- the help of a command, made from its table ----
 
 static void print_help(const cli_command *command, const cli_option *options, int32_t n_option) {
@@ -18,7 +20,8 @@ static void print_help(const cli_command *command, const cli_option *options, in
     for (int32_t i = 0; i < n_option; i++) {
         if (options[i].kind == CLI_REST) continue;
         char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", options[i].name, options[i].value ? " " : "", options[i].value ? options[i].value : "");
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(&options[i]), options[i].name, options[i].value ? " " : "",
+                 options[i].value ? options[i].value : "");
         printf("  %-23s %s%s\n", left, options[i].about, options[i].kind == CLI_LIST ? "; may be repeated" : "");
     }
     printf("  %-23s %s\n", "--help", "this text");
@@ -103,7 +106,7 @@ static int fail_option(const cli_command *command, const cli_option *options, in
 static int store(const cli_command *command, const cli_option *option, const char *value) {
     char element[128], remedy[192], *end;
     snprintf(element, sizeof element, "understudy %s", command->name);
-    snprintf(remedy, sizeof remedy, "write --%s %s: %s", option->name, option->value, option->about);
+    snprintf(remedy, sizeof remedy, "write %s%s %s: %s", dashes(option), option->name, option->value, option->about);
     errno = 0;
     switch (option->kind) {
     case CLI_FLAG: *(bool *)option->target = true; break;
@@ -111,14 +114,14 @@ static int store(const cli_command *command, const cli_option *option, const cha
     case CLI_NUMBER: {
         double x = strtod(value, &end);
         if (end == value || *end || !isfinite(x))
-            return cli_fail(CLI_BAD_INPUT, element, remedy, "--%s: \"%s\" is not a number", option->name, value);
+            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a number", dashes(option), option->name, value);
         *(double *)option->target = x;
         break;
     }
     case CLI_INTEGER: {
         long long x = strtoll(value, &end, 10);
         if (end == value || *end || errno == ERANGE) {
-            return cli_fail(CLI_BAD_INPUT, element, remedy, "--%s: \"%s\" is not a whole number", option->name, value);
+            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a whole number", dashes(option), option->name, value);
         }
         *(int64_t *)option->target = x;
         break;
@@ -181,21 +184,21 @@ int cli_parse(const cli_command *command, const cli_option *options, int32_t n_o
             operand = text;
             continue;
         }
-        const char *name = text + 2, *equals = strchr(text, '=');
+        const char *name = text[1] == '-' ? text + 2 : text, *equals = strchr(text, '=');
         size_t length = equals ? (size_t)(equals - name) : strlen(name);
-        const cli_option *option = text[1] == '-' ? find_option(options, n_option, name, length) : NULL;
+        const cli_option *option = name[0] == '-' && name != text ? NULL : find_option(options, n_option, name, length);
         if (!option) return fail_option(command, options, n_option, text);
         const char *value = equals ? equals + 1 : NULL;
         if (option->kind == CLI_FLAG) {
-            if (value) return cli_fail(CLI_BAD_INPUT, element, remedy, "--%s takes no value", option->name);
+            if (value) return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s takes no value", dashes(option), option->name);
         } else if (!value) {
             if (i + 1 >= argc || strncmp(argv[i + 1], "--", 2) == 0)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "--%s needs a value: %s", option->name, option->value);
+                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s needs a value: %s", dashes(option), option->name, option->value);
             value = argv[++i];
         }
         int32_t index = (int32_t)(option - options);
         if (option->kind != CLI_LIST && index < 64) {
-            if (is_seen[index]) return cli_fail(CLI_BAD_INPUT, element, "give it once", "--%s is given twice", option->name);
+            if (is_seen[index]) return cli_fail(CLI_BAD_INPUT, element, "give it once", "%s%s is given twice", dashes(option), option->name);
             is_seen[index] = true;
         }
         int code = store(command, option, value);

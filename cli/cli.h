@@ -43,7 +43,7 @@ typedef struct cli_list {
 } cli_list;
 
 typedef struct cli_option {
-    const char *name;  // without the "--"
+    const char *name;  // without the "--"; of one dash with it: "-o"
     cli_kind kind;
     void *target;       // left alone when the option is absent
     const char *value;  // how the help calls its value; NULL for a flag
@@ -162,6 +162,6 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec);       // "clock_r
 
 extern const cli_command cli_command_run, cli_command_check, cli_command_info, cli_command_eval, cli_command_bench;
 extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record, cli_command_replay, cli_command_doctor,
-    cli_command_tell, cli_command_fault, cli_command_switch, cli_command_timing;
+    cli_command_tell, cli_command_fault, cli_command_switch, cli_command_timing, cli_command_terrain;
 
 #endif

@@ -61,6 +61,12 @@ if(US_SVM_INCLUDE AND US_SVM_LIBRARY)
   target_link_libraries(e2e_test_timing PRIVATE ${US_SVM_LIBRARY})
 endif()
 
+# These write rasters by GDAL themselves.
+foreach(target unit_test_raster unit_test_import)
+  target_include_directories(${target} SYSTEM PRIVATE ${GDAL_INCLUDE_DIRS})
+  target_link_libraries(${target} PRIVATE ${US_GDAL_FILE})
+endforeach()
+
 # The program that these talk to is built with them, where it can be.
 if(TARGET k10_hardware)
   foreach(test handover handover_back hardware hardware_motors hardware_network hardware_world shadow shadow_parted timing)

@@ -117,6 +117,8 @@ us_status usi_scene_joint_values(usi_reader *r, const usi_look *look, us_joint_d
 // scene_shape.c: one <shape> with all inside it; margin, part-error, group, mask and surface alone; a number made of bits.
 us_status usi_scene_shape(usi_reader *r, const xmlNode *node, us_shape_def *out);
 us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s);
+bool usi_scene_is_raster(const xmlNode *node);  // scene_raster.c: file="x.tif"
+us_status usi_scene_raster(usi_reader *r, const xmlNode *node, us_shape_def *s);
 us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, uint32_t *out);
 
 // scene_soil.c: what a material is as soil, and as a tread.

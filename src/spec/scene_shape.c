@@ -364,7 +364,7 @@ static us_status read_shape(usi_reader *r, const xmlNode *node, int depth, bool 
         return usi_fail(r, US_ERR_VALUE, node, "add file=\"...\", or remove it", "scale: it belongs to a mesh file");
     if (is_file) status = read_mesh(r, node, &s);
     if (!is_file && k->has_points) status = read_points(r, node, &s);
-    if (k->has_field) status = read_field(r, node, &s);
+    if (k->has_field) status = usi_scene_is_raster(node) ? usi_scene_raster(r, node, &s) : read_field(r, node, &s);
     if (k->has_parts) status = read_parts(r, node, depth, &s);
     if (!status && s.kind != US_SHAPE_MESH) status = find_inertia(r, node, &s);
     if (!status) *out = s;
