@@ -1,4 +1,4 @@
-// Ground: random fields with a prescribed covariance, and sites: ground of any size on disk.
+// Ground: random fields with a prescribed covariance, craters, rocks and trees by density, and sites: ground of any size on disk.
 //
 // Any thread, one at a time per object. docs/random-terrain.md has the mathematics of the fields, docs/paging.md says what a site is.
 #ifndef UNDERSTUDY_TERRAIN_H
@@ -33,6 +33,7 @@ US_API us_covariance us_covariance_find(const char *name);        // US_COVARIAN
 typedef enum us_field_method {
     US_FIELD_EMBED,  // circulant embedding: normal, and exactly of that covariance
     US_FIELD_OUTER,  // a sum of turned outer products of two one-dimensional samples: of that covariance along its own axes only; for comparison
+    US_FIELD_PATCH,  // a pyramid of moving averages, patch by patch: of any size in little memory, of that covariance within 1e-3 of the variance
 } us_field_method;
 
 typedef struct us_field_def {
@@ -63,8 +64,79 @@ typedef struct us_field_outcome {
 // Fills n_x * n_y numbers, row by row (y slowest). The same definition gives the same bits on every machine. `out_info` may be NULL. Errors:
 // US_ERR_VALUE with what is wrong in the definition; US_ERR_MEMORY. A table that no field can have is clipped to the nearest that one can: `clipped`.
 US_API us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info, us_error *err);
+
+// A rectangle of a field: value (i, j) is that of node (x + i, y + j), values[j * stride + i].
+typedef struct us_field_part {
+    int32_t x, y, n_x, n_y, stride;
+    const double *values;  // borrowed during the visit
+} us_field_part;
+typedef us_status (*us_field_visit)(void *context, const us_field_part *part, us_error *err);
+
+// The same field in parts, each node once: US_FIELD_PATCH makes parts of 768 x 768 nodes from the south-west on, whose borders are multiples of 768;
+// memory is some 30 MB and 13 MB for each doubling of the size (20000 nodes each way: 130 MB). The other methods make one part. A visit that returns
+// an error ends it with that.
+US_API us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context, us_field_outcome *out_info, us_error *err);
 // The covariance at a distance, as the definition says it; NaN for a bad definition.
 US_API double us_field_covariance(const us_field_def *def, double r);
+
+// ---------------------------------------------------------------- craters
+
+// Craters by density: N(D) = density * (D / least)^-slope of at least diameter D for each m^2, from `least` to `most`. Where and how large they are
+// is a function of seed, stream and place alone: ground made in parts is that made at once.
+typedef struct us_crater_def {
+    uint64_t seed, stream;
+    double density;      // of all, per m^2
+    double least, most;  // m, diameters from rim to rim; default 10 and 500
+    double slope;        // default 2
+    double depth, rim;   // of a fresh one, over its diameter: from rim to floor, rim over the plain; default 0.2, 0.036
+    double age;          // each is aged between 0, fresh, and this, at most 1: almost levelled; default 0.9
+} us_crater_def;
+
+US_API us_crater_def us_crater_def_default(void);
+US_API double us_crater_density(const us_crater_def *def, double diameter);  // of this diameter or more, per m^2; NaN for a bad definition
+// The height of a crater at r from its middle, over the plain, m.
+US_API double us_crater_profile(const us_crater_def *def, double diameter, double age, double r);
+// Adds them to n_x * n_y heights, the first of which is that of node (x, y); node (i, j) lies at (i, j) * spacing. Errors: US_ERR_VALUE.
+US_API us_status us_crater_add(const us_crater_def *def, double spacing, int32_t x, int32_t y, int32_t n_x, int32_t n_y, int32_t stride,
+                               double *heights, us_error *err);
+
+// ---------------------------------------------------------------- rocks and trees
+
+typedef enum us_scatter_kind { US_SCATTER_ROCKS, US_SCATTER_TREES } us_scatter_kind;
+
+// Rocks by the share of the ground that they cover, as sizes of rocks are at the landing sites on Mars (Golombek and Rapp 1997): those of at least
+// diameter D cover density * exp(-q D), q = 1.79 + 0.152 / density, per m. Of two that overlap the larger is there. Trees by their number for each
+// m^2, none nearer to another than `distance`. All from seed, stream and place alone.
+typedef struct us_scatter_def {
+    us_scatter_kind kind;
+    uint64_t seed, stream;
+    double density;         // rocks: share, up to 0.5; trees: per m^2
+    double least, most;     // m: diameters of rocks, default 0.2 and 2; heights of trees, default 5 and 15
+    double distance;        // m between trees; default 1
+    double x0, y0, x1, y1;  // m: from, up to and without
+    // Whether one may stand at (x, y): a region, a slope. NULL: everywhere.
+    bool (*is_allowed)(void *context, double x, double y);
+    void *context;
+} us_scatter_def;
+
+typedef struct us_thing {
+    double x, y;      // m
+    double diameter;  // m, of a rock or of a trunk
+    double height;    // m, of all of it
+    double crown;     // m, diameter; 0 for a rock
+    double yaw;       // rad
+    uint64_t number;  // its own: for all else that is random about it
+} us_thing;
+
+enum { US_ROCK_POINTS = 14 };
+
+US_API us_scatter_def us_scatter_def_default(us_scatter_kind kind);
+US_API double us_scatter_density(const us_scatter_def *def);  // how many are expected for each m^2; NaN for a bad definition
+// Calls back for each thing of the area, in an order that depends on it alone. A visit that returns an error ends it with that.
+US_API us_status us_scatter_visit(const us_scatter_def *def, us_status (*visit)(void *context, const us_thing *thing, us_error *err), void *context,
+                                  us_error *err);
+// Corners of a rock that lies on z = 0, about its middle, yaw included.
+US_API void us_rock_points(const us_thing *rock, us_vec3 out[US_ROCK_POINTS]);
 
 // ---------------------------------------------------------------- sites
 
@@ -127,6 +199,40 @@ US_API us_status us_site_write(us_site *site, int32_t layer, int32_t u, int32_t 
 US_API void us_site_add_gaps(us_site *site, int64_t n);
 // Makes the coarser levels, tile by tile, and site.json: the site is whole now. `progress`, which may be NULL, hears how far it is, 0 to 1.
 US_API us_status us_site_finish(us_site *site, void (*progress)(void *context, double share), void *context, us_error *err);
+
+// ---------------------------------------------------------------- sites from a seed
+
+typedef struct us_soil_field {
+    char name[24];  // the layer is "soil.NAME"; values below 0 become 0
+    us_field_def field;
+} us_soil_field;
+
+typedef struct us_random_site_def {
+    us_allocator allocator;
+    us_field_def height;    // its mean becomes the site's origin.z
+    us_crater_def craters;  // of density 0: none; their seed, and that of rocks and soils, is the heights'
+    us_scatter_def rocks;   // of density 0: none; half ellipsoids on the heights, so that `least` is at least two spacings
+    int32_t n_soil;
+    us_soil_field soil[US_SITE_LAYERS - 1];
+    void (*progress)(void *context, double share);  // may be NULL
+    void *context;
+} us_random_site_def;
+
+typedef struct us_random_layer {
+    double mean, variance, low, high;  // of the samples
+    int64_t n_raised;                  // of a soil: values that were below 0
+    us_field_outcome field;
+} us_random_layer;
+
+typedef struct us_random_site_info {
+    us_random_layer layer[US_SITE_LAYERS];  // the heights, with their mean and all that is on them, then the soils
+    int64_t n_rock;
+} us_random_site_info;
+
+US_API us_random_site_def us_random_site_def_default(void);
+// Makes a site of it in a new or empty directory. Memory does not grow with the size by US_FIELD_PATCH. Errors: those of fields, craters, rocks,
+// sites.
+US_API us_status us_site_make_random(const us_random_site_def *def, const char *path, us_random_site_info *out_info, us_error *err);
 
 #ifdef __cplusplus
 }

@@ -306,9 +306,11 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = read_worlds(r, root);
     if (!status) status = read_ground(r, root);
     if (!status) status = usi_scene_regions(r, root);
+    int32_t n_ground = us_spec_get_counts(r->spec).n_shape;
     const usi_scene_group *groups = NULL;
     int n_group = 0;
     if (!status) status = read_groups(r, root, &groups, &n_group);
+    for (const xmlNode *n = usi_xml_child(root, "scatter"); n && !status; n = usi_xml_next(n, "scatter")) status = usi_scene_scatter(r, n, n_ground);
     usi_scene_group outside = {.node = root, .name = "", .index = -1, .X_WG = us_pose_identity()};
     if (!status) status = usi_scene_relations(r, &outside);
     for (const xmlNode *n = usi_xml_child(root, "record"); n && !status; n = usi_xml_next(n, "record")) status = usi_scene_record(r, n);

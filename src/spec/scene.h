@@ -126,6 +126,8 @@ us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *ou
 us_status usi_scene_regions(usi_reader *r, const xmlNode *root);  // after the shapes of the world
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
+// scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.
+us_status usi_scene_scatter(usi_reader *r, const xmlNode *node, int32_t n_ground);
 
 // scene_surface.c: materials first, then everything that names them.
 us_status usi_scene_materials(usi_reader *r, const xmlNode *root);

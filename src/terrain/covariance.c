@@ -89,9 +89,11 @@ us_field_def us_field_def_default(void) {
 }
 
 us_status usi_field_check(const us_field_def *def, us_error *err) {
-    if (def->n_x < 1 || def->n_y < 1 || (int64_t)def->n_x * def->n_y > (int64_t)1 << 30)
-        return us_error_set(err, US_ERR_VALUE, NULL, "give from 1 x 1 up to 2^30 nodes; larger ground is made of tiles", "a field of %d x %d nodes",
-                            (int)def->n_x, (int)def->n_y);
+    bool is_patch = def->method == US_FIELD_PATCH;
+    if (def->n_x < 1 || def->n_y < 1 || (!is_patch && (int64_t)def->n_x * def->n_y > (int64_t)1 << 30) || (is_patch && def->n_x > 1 << 24) ||
+        (is_patch && def->n_y > 1 << 24))
+        return us_error_set(err, US_ERR_VALUE, NULL, "give from 1 x 1 up to 2^30 nodes, or by US_FIELD_PATCH up to 2^24 each way",
+                            "a field of %d x %d nodes", (int)def->n_x, (int)def->n_y);
     if (!(def->spacing > 0) || !isfinite(def->spacing))
         return us_error_set(err, US_ERR_VALUE, NULL, "give a spacing greater than 0, in m", "the spacing is %g", def->spacing);
     if (!isfinite(def->mean) || !(def->variance >= 0) || !isfinite(def->variance))
@@ -113,7 +115,7 @@ us_status usi_field_check(const us_field_def *def, us_error *err) {
     if (has_smoothness && !(def->smoothness >= 0.05 && def->smoothness <= most))
         return us_error_set(err, US_ERR_VALUE, NULL, "the smoothness lies between 0.05 and 10, a Hurst exponent between 0.05 and 1",
                             "the smoothness is %g", def->smoothness);
-    if (def->method != US_FIELD_EMBED && (def->method != US_FIELD_OUTER || def->n_outer < 1))
+    if (def->method != US_FIELD_EMBED && !is_patch && (def->method != US_FIELD_OUTER || def->n_outer < 1))
         return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_field_method, and at least one product", "method %d with %d products",
                             (int)def->method, (int)def->n_outer);
     return US_OK;

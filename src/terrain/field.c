@@ -18,6 +18,7 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/random.h"
 #include "math/v4_functions.h"
 #include "terrain/fft.h"
 #include "terrain/field.h"
@@ -44,14 +45,14 @@ typedef struct maker {
 // ---------------------------------------------------------------- random numbers
 
 // Box and Muller. The angle lies within half a turn; the half is told by a bit that the other uniform number does not need.
-usi_normal_pairs usi_field_normals(uint64_t seed, uint64_t stream, uint64_t place) {
+usi_normal_pairs usi_field_normals(uint64_t key, uint64_t place) {
     usi_normal_pairs out;
     usi_v4 u, angle, sign, s, c;
     for (uint64_t l = 0; l < 4; l++) {
-        uint64_t bits = us_random_bits(seed, stream, 2 * (place + l));
+        uint64_t bits = usi_random_bits(key, 2 * (place + l));
         u[l] = 1 - (double)(bits >> 11) * 0x1p-53;
         sign[l] = bits & 1 ? -1 : 1;
-        angle[l] = M_PI * (us_random_uniform(seed, stream, 2 * (place + l) + 1) - 0.5);
+        angle[l] = M_PI * (usi_random_uniform(key, 2 * (place + l) + 1) - 0.5);
     }
     usi_v4_sin_cos(angle, &s, &c);
     usi_v4 r = sign * usi_v4_sqrt(-2 * usi_v4_log(u));
@@ -143,10 +144,10 @@ static void clip(maker *k, us_field_outcome *info) {
         double row_all = 0, row_kept = 0;
         for (int32_t i = 0; i < k->half_x; i++) {
             double *e = k->eigen + (size_t)j * (size_t)k->half_x + i, n = i == 0 || i == k->half_x - 1 ? 1 : 2;
-            least = fmin(least, *e);
-            greatest = fmax(greatest, *e);
+            least = *e < least ? *e : least;
+            greatest = *e > greatest ? *e : greatest;
             row_all += n * *e;
-            *e = fmax(*e, 0);
+            *e = *e > 0 ? *e : 0;
             row_kept += n * *e;
         }
         double n = j == 0 || j == k->half_y - 1 ? 1 : 2;
@@ -166,9 +167,10 @@ static void sum_columns(void *context, int32_t batch, int32_t thread) {
     const us_field_def *def = k->def;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 4 * batch, n = k->half_x - first < 4 ? k->half_x - first : 4;
+    uint64_t key = usi_random_key(def->seed, def->stream);
     for (int32_t j = 0; j < k->m_y; j++) {
         const double *row = k->eigen + (size_t)(j < k->half_y ? j : k->m_y - j) * (size_t)k->half_x + first;
-        usi_normal_pairs z = usi_field_normals(def->seed, def->stream, (uint64_t)j * (uint64_t)(k->m_x + 4) + (uint64_t)first);
+        usi_normal_pairs z = usi_field_normals(key, (uint64_t)j * (uint64_t)(k->m_x + 4) + (uint64_t)first);
         usi_v4 e = usi_v4_zero();
         for (int32_t l = 0; l < n; l++) e[l] = row[l];
         e = usi_v4_sqrt(e * (0.5 * k->scale));
@@ -291,19 +293,62 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
     return US_OK;
 }
 
+// With its memory and its threads; of a definition that was checked.
+static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info, us_error *err) {
+    return def->method == US_FIELD_OUTER ? usi_field_outer(def, out, info, err) : embed(def, pool, out, info, err);
+}
+
+us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context, us_field_outcome *out_info, us_error *err) {
+    us_field_outcome info = {0};
+    if (!def || !visit) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a function", "an argument is missing");
+    us_status status = usi_field_check(def, err);
+    if (status != US_OK) return status;
+    usi_pool *pool = NULL;
+    status = usi_pool_create(def->n_thread < 1 ? 1 : def->n_thread, &def->allocator, &pool);
+    if (status != US_OK) return us_error_set(err, status, NULL, NULL, "no memory for threads");
+    if (def->method == US_FIELD_PATCH) {
+        status = usi_field_patches(def, pool, visit, context, &info, err);
+    } else {
+        size_t size = sizeof(double) * (size_t)def->n_x * (size_t)def->n_y;
+        double *values = usi_alloc(&def->allocator, size, 64);
+        if (values) {
+            us_field_part part = {.n_x = def->n_x, .n_y = def->n_y, .stride = def->n_x, .values = values};
+            status = make_whole(def, pool, values, &info, err);
+            if (status == US_OK) status = visit(context, &part, err);
+        } else {
+            status = us_error_set(err, US_ERR_MEMORY, NULL, "make it in patches", "no memory for %d x %d nodes", (int)def->n_x, (int)def->n_y);
+        }
+        usi_release(&def->allocator, values, size, 64);
+    }
+    usi_pool_destroy(pool);
+    if (status == US_OK && out_info) *out_info = info;
+    return status;
+}
+
+typedef struct sheet {
+    double *out;
+    int32_t n_x;
+} sheet;
+
+static us_status put_part(void *context, const us_field_part *part, us_error *err) {
+    (void)err;
+    const sheet *s = context;
+    for (int32_t j = 0; j < part->n_y; j++)
+        memcpy(s->out + (size_t)(part->y + j) * (size_t)s->n_x + part->x, part->values + (size_t)j * (size_t)part->stride,
+               sizeof(double) * (size_t)part->n_x);
+    return US_OK;
+}
+
 us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info, us_error *err) {
     us_field_outcome info = {0};
     if (!def || !out) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the result", "an argument is missing");
+    if (def->method == US_FIELD_PATCH) return us_field_visit_parts(def, put_part, &(sheet){out, def->n_x}, out_info, err);
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
-    if (def->method == US_FIELD_OUTER) {
-        status = usi_field_outer(def, out, &info, err);
-    } else {
-        usi_pool *pool = NULL;
-        status = usi_pool_create(def->n_thread < 1 ? 1 : def->n_thread, &def->allocator, &pool);
-        if (status == US_OK) status = embed(def, pool, out, &info, err);
-        usi_pool_destroy(pool);
-    }
+    usi_pool *pool = NULL;
+    status = usi_pool_create(def->n_thread < 1 ? 1 : def->n_thread, &def->allocator, &pool);
+    if (status == US_OK) status = make_whole(def, pool, out, &info, err);
+    usi_pool_destroy(pool);
     if (status == US_OK && out_info) *out_info = info;
     return status;
 }

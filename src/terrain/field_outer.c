@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "math/v4_functions.h"
 #include "terrain/fft.h"
 #include "terrain/field.h"
@@ -17,8 +18,9 @@ enum { FINE = 4 };
 // Two sequences in lanes 0 and 1, independent real and imaginary parts: four sequences a transform, of which the first `n` samples are good.
 static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft, const double *strength, uint64_t number, usi_complex4 *x,
                                      usi_complex4 *work) {
+    uint64_t key = usi_random_key(def->seed, def->stream);
     for (int32_t i = 0; i < fft->n; i++) {
-        usi_normal_pairs z = usi_field_normals(def->seed, def->stream, (number * (uint64_t)fft->n + (uint64_t)i) * 4);
+        usi_normal_pairs z = usi_field_normals(key, (number * (uint64_t)fft->n + (uint64_t)i) * 4);
         x[i] = (usi_complex4){strength[i] * *(usi_v4 *)z.a, strength[i] * *(usi_v4 *)z.b};
     }
     return usi_fft_run(fft, x, work);

@@ -36,7 +36,7 @@ static void near(double a, double b, double tolerance) {
 
 static void every_shipped_scene_compiles_without_a_warning(void **state) {
     (void)state;
-    static const char *const names[] = {"default", "pendulum", "double-pendulum", "spin", "four-bar", "rocker", "chain-30", "every-joint"};
+    static const char *const names[] = {"default", "pendulum", "double-pendulum", "spin", "four-bar", "rocker", "chain-30", "every-joint", "forest"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[512];
         us_spec *spec = NULL;
