@@ -8,15 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli.h"
+#include "bench.h"
 
-enum { N_SAMPLE = 9 };
+enum { N_SAMPLE = CLI_BENCH_SAMPLE };
 // A sample lasts at least this long, so that reading the clock (0.4 us) does not show.
 static const double SAMPLE_SECONDS = 5e-3;
 
-typedef struct figure {
-    double median, least, greatest;  // seconds
-} figure;
+typedef cli_figure figure;
 
 typedef struct report {
     char name[256];
@@ -29,7 +27,7 @@ typedef struct report {
     us_profile profile;
 } report;
 
-static double cpu_seconds(void) {
+double cli_bench_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -40,7 +38,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static figure figure_of(double *samples) {
+figure cli_bench_figure(double samples[N_SAMPLE]) {
     qsort(samples, N_SAMPLE, sizeof *samples, compare);
     return (figure){samples[N_SAMPLE / 2], samples[0], samples[N_SAMPLE - 1]};
 }
@@ -150,9 +148,9 @@ static us_status measure_forward(const us_model *model, const us_sim *sim, figur
     const double *q = us_sim_view_q(sim), *v = us_sim_view_v(sim);
     int64_t n_call = 1;
     for (int32_t i = -1; i < N_SAMPLE && status == US_OK;) {
-        double start = cpu_seconds();
+        double start = cli_bench_seconds();
         for (int64_t k = 0; k < n_call && status == US_OK; k++) status = us_dyn_forward(dyn, q, v, tau, NULL, a);
-        double spent = cpu_seconds() - start;
+        double spent = cli_bench_seconds() - start;
         // Warm-up: more calls until a sample is long enough.
         if (i < 0 && spent < SAMPLE_SECONDS) {
             n_call *= 2;
@@ -161,7 +159,7 @@ static us_status measure_forward(const us_model *model, const us_sim *sim, figur
         if (i >= 0) samples[i] = spent / (double)n_call;
         i++;
     }
-    if (status == US_OK) *out = figure_of(samples);
+    if (status == US_OK) *out = cli_bench_figure(samples);
     free(tau);
     free(a);
     us_dyn_destroy(dyn);
@@ -171,9 +169,9 @@ static us_status measure_forward(const us_model *model, const us_sim *sim, figur
 // Restores and steps n_step times; the time of the steps alone.
 static us_status time_steps(us_sim *sim, const void *start, size_t length, int64_t n_step, double *out_seconds) {
     us_status status = us_sim_restore(sim, start, length);
-    double begin = cpu_seconds();
+    double begin = cli_bench_seconds();
     for (int64_t k = 0; k < n_step && status == US_OK; k++) status = us_sim_step(sim, NULL);
-    *out_seconds = cpu_seconds() - begin;
+    *out_seconds = cli_bench_seconds() - begin;
     return status;
 }
 
@@ -194,7 +192,7 @@ static us_status measure_step(us_sim *sim, int64_t n_step, figure *out, uint64_t
         samples[i] = sum / (double)(n_repeat * n_step);
     }
     if (status == US_OK) {
-        *out = figure_of(samples);
+        *out = cli_bench_figure(samples);
         *out_hash = us_sim_hash(sim);
         us_sim_restore(sim, start, length);
     }
@@ -303,6 +301,12 @@ static void print_json(const report *r) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "wheel-soil") != 0) continue;
+        // A mode with options of its own: what is left of the arguments.
+        for (int k = i; k + 1 < argc; k++) argv[k] = argv[k + 1];
+        return cli_bench_soil(argc - 1, argv);
+    }
     cli_load load = {0};
     const char *integrator = NULL;
     int64_t n_step = 500;
@@ -344,6 +348,7 @@ const cli_command cli_command_bench = {
     .needs_operand = false,
     .summary = "measure forward dynamics and steps",
     .about = "SCENE is a file, \"arm\" (six axes under PD) or \"chain-N\" (N links); without one: chain-6, chain-30, chain-100 and arm.\n"
+             "\"wheel-soil\" measures a wheel in soil instead, over slips: understudy bench wheel-soil --help.\n"
              "Median, least and greatest of 9 samples, in CPU time; the state is restored before each, and its hash after it is shown.\n",
     .run = run,
 };

@@ -108,8 +108,9 @@ typedef struct us_wheel_reaction {
 } us_wheel_reaction;
 US_API us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
                                        double spin);
-// The same for a slip that is known.
-US_API us_wheel_reaction us_soil_react_at(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, us_wheel_slip slip);
+// The same with slip and slip angle made smaller by a factor from 0 to 1: of a wheel that hardly moves, they mean little.
+US_API us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
+                                             double spin, double fade);
 
 // The sinkage at which the soil carries a load (N); NaN when it cannot.
 US_API double us_soil_carry(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double weight, double slip, double slip_angle);

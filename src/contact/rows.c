@@ -21,6 +21,8 @@ static const double IMPACT_SPEED = 0.02;
 static const double IMPACT_STIFFNESS = 1e6;
 // How fast an overlap is pushed apart at most, m/s.
 static const double MOST_PUSH = 1;
+// The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it was in the soil, and climbs out.
+static const double MOST_RISE = 0.1;
 // A contact that slides sticks again below this speed, m/s.
 static const double STICK_SPEED = 1e-3;
 // What part of a penetration a rigid contact takes back in a step: all at once would throw things up.
@@ -234,7 +236,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     k->R[0] = n->R0, k->R[1] = k->R[2] = n->R1, k->K[0] = n->K0, k->K[1] = n->K1;
     k->b[0] = p->gap > 0 ? p->gap / h : -n->R0 * h * (law->force + law->damping * un);
     // Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
-    if (n->is_compliant && n->seen.values->stiffness == 0 && k->b[0] < -MOST_PUSH) k->b[0] = -MOST_PUSH;
+    double push = m->geom[c->touch_now[p->touch].geom_a].has_region ? MOST_RISE : MOST_PUSH;
+    if (n->is_compliant && n->seen.values->stiffness == 0 && k->b[0] < -push) k->b[0] = -push;
     if (s->kind == USI_ISLAND_RIGID && p->gap < 0) k->b[0] = RIGID_SHARE * p->gap / h;
     k->viscous = h * law->viscous;
     kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;

@@ -123,8 +123,8 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
 static double clamp(double x, double least, double greatest) { return x < least ? least : x > greatest ? greatest : x; }
 
 // A cylinder across the ground: where it is in the soil. False: it lies on its side.
-static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread, int32_t geom, const double memory[US_TOUCH_MEMORY],
-                          usi_sunk *k) {
+static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread, const us_soil *soil, int32_t geom,
+                          const double last[US_TOUCH_MEMORY], usi_sunk *k) {
     const usi_geom *g = &c->model->geom[geom];
     const usi_carrier *B = &c->carrier[c->carrier_of[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
@@ -138,7 +138,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                                .grouser_height = tread->grouser_height,
                                .n_grouser = tread->n_grouser};
     double r = us_soil_radius(&k->wheel), b = k->wheel.width;
-    double reach = clamp(sqrt(2 * r * fmax(memory[1], 0)), 0.15 * r, 0.7 * r);
+    double reach = clamp(sqrt(2 * r * fmax(last[1], 0)), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
         double along =
@@ -157,20 +157,20 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->up = turn_to_world(e, n), k->ahead = turn_to_world(e, ahead), k->left = turn_to_world(e, left);
     usi_v4 v = B->v + usi_v4_cross(B->w, k->hub - B->p);
     k->vx = usi_v4_dot(k->ahead, v), k->vy = usi_v4_dot(k->left, v), k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
-    // A wheel at rest looks where it went before.
-    double speed = fmax(fabs(k->vx), fabs(r * k->spin)), forward = us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
-    if (speed < ROLL && memory[0] != 0) forward = memory[0];
+    // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
+    bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
+    k->way = is_still && last[0] != 0 ? last[0] : us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
-    k->forward = forward;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
-        double way = forward * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)), aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
+        double way = k->way * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)), aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + way * ax + aside * lx, y = p.y + way * ay + aside * ly;
         us_vec3 to = us_vec3_make(p.x - x, p.y - y, p.z - usi_surface_at(e->g, e->bed, x, y));
         below += 0.25 * us_vec3_dot(to, n);
         if (e->bed) pressed += 0.25 * pressed_at(e->bed, x, y);
     }
-    k->sinkage = r - below;
+    // A bed shows how deep the soil was pressed: without its load it has come up a little.
+    k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut(soil, b, pressed) : 0);
     k->load = (us_soil_load){pressed, us_vec3_norm(c->model->gravity)};
     return true;
 }
@@ -186,13 +186,11 @@ static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double no
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
     k->blend = is_trial ? 0 : step_between(speed, REST, ROLL);
-    us_wheel_slip slip = us_soil_slip(&k->wheel, k->vx, k->vy, k->spin);
-    slip.slip *= k->blend, slip.angle *= k->blend;
-    k->reaction = us_soil_react_at(soil, &k->wheel, k->load, k->sinkage, slip);
+    k->reaction = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
     double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper = us_soil_react_at(soil, &k->wheel, k->load, k->sinkage + dh, slip).force.z;
+    double deeper = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend).force.z;
     double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
@@ -294,7 +292,7 @@ void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, c
     const us_soil *soil = &next->soil[k->material];
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
-        memory[0] = k->forward, memory[1] = k->sinkage;
+        memory[0] = k->way, memory[1] = k->sinkage;
     } else {
         foot_law(k, soil, seen, normal_velocity, memory, law);
     }
@@ -394,8 +392,9 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         usi_point_now *p = add_point(c, t, WHEEL_FEATURE, &k);
         if (!p) return;
         p->old = find_old(now, before, WHEEL_FEATURE);
-        static const double fresh[US_TOUCH_MEMORY] = {0};
-        if (look_at_wheel(c, &e, &m->material[g->material], t->geom_b, p->old >= 0 ? now->anchor[p->old].memory : fresh, k)) {
+        static const double nothing[US_TOUCH_MEMORY];
+        const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
+        if (look_at_wheel(c, &e, &m->material[g->material], &now->soil[t->material], t->geom_b, last, k)) {
             us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
             k->is_wheel = 1;
             p->n = -k->up;

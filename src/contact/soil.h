@@ -17,7 +17,7 @@
 // Finds the points of a shape in a ground of soil: into the step's list, and their places in `sunk`.
 void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, bool is_same_place);
 // The material of a ground where a shape stands on it: that of the last region around the place, or its own.
-int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t ground, int32_t shape);
+int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape);
 
 // What the soil says of a point, for the generic rows: `law`, and what the point keeps. Of a wheel its forces are found here.
 void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,

@@ -108,7 +108,7 @@ typedef struct usi_sunk {
     us_wheel_reaction reaction;  // wheels
     double sinkage;              // m, below the surface that is there
     double vx, vy, spin;         // m/s, rad/s: wheels
-    double forward;              // wheels: 1 or -1, which way it looks at the surface
+    double way;                  // wheels: 1 or -1, where the soil lies that it meets
     double blend;                // wheels: 1 rolls, 0 rests
     double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
     double radius, area;         // feet: m of a ball, or else m^2

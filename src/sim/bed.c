@@ -121,16 +121,23 @@ static double column_y(const usi_bed *bed, int32_t j) { return (j - 0.5 * (bed->
 static us_vec3 to_bed(us_pose X_WG, usi_v4 p) { return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p)); }
 static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) { return us_quat_rotate(us_quat_conj(X_WG.q), usi_v4_vec3(d)); }
 
-// What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does not rise.
+// The columns around a wheel as far as it covers them: under it, and one row behind it.
+static bool wheel_columns(const usi_bed *bed, const usi_sunk *k, us_pose X_WG, tile *out) {
+    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing, half = 0.5 * k->wheel.width;
+    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead), left = turn_to_bed(X_WG, k->left);
+    double rx = reach * fabs(ahead.x) + half * fabs(left.x), ry = reach * fabs(ahead.y) + half * fabs(left.y);
+    return k->sinkage > 0 && columns_around(bed, hub.x, hub.y, rx, ry, out);
+}
+
+// What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does not rise, and stands until the hub has
+// come to it. Nor does anything rise in the rut just behind the wheel: what is pressed out comes up beside it.
 static void print_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG, double compaction) {
     double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width, reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
-    if (!(k->sinkage > 0) || fmax(fabs(k->vx), fabs(r * k->spin)) < SLOW) return;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead), left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
-    double rx = reach * fabs(ahead.x) + half * fabs(left.x), ry = reach * fabs(ahead.y) + half * fabs(left.y);
+    bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
     tile t;
     int32_t to[MOST_PRINT * MOST_PRINT];
-    if (!columns_around(bed, hub.x, hub.y, rx, ry, &t)) return;
-    bool any = false;
+    if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
@@ -140,17 +147,21 @@ static void print_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG, double co
             double a = dx * ahead.x + dy * ahead.y, n = dx * up.x + dy * up.y, A = ahead.z * ahead.z + up.z * up.z;
             double B = a * ahead.z + n * up.z, C = a * a + n * n - r * r, D = B * B - A * C;
             if (D < 0) continue;
-            double z = (-B - sqrt(D)) / A, along = k->reaction.slip.forward * (a + z * ahead.z), side = dx * left.x + dy * left.y + z * left.z;
-            if (fabs(side) > half || along > reach || along < -reach) continue;
-            if (along > 0) {
-                bed->flag[usi_bed_at(bed, i, j)] |= USI_BED_COVERED;
-                continue;
-            }
+            double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z), side = dx * left.x + dy * left.y + z * left.z;
+            if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
+            bed->flag[usi_bed_at(bed, i, j)] |= USI_BED_COVERED;
+            if (along > 0 || along < -reach) continue;
             *goal = (int32_t)lrint((hub.z + z) / USI_BED_UNIT);
             any = true;
         }
     }
-    if (any) usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    if (any && is_rolling) usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+}
+
+// When the soil has flowed: what is covered is found anew in the next step.
+static void uncover_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG) {
+    tile t;
+    if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) bed->flag[usi_bed_at(bed, i, j)] &= (uint8_t)~USI_BED_COVERED;
     }
@@ -205,6 +216,11 @@ void usi_beds_step(us_sim *s) {
         // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts.
         double share = m->step * sqrt(fmax(gravity, 0.01) / bed->spacing), most = ceil(share * bed->n);
         usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
+    }
+    for (int32_t i = 0; i < c->n_sunk; i++) {
+        const usi_sunk *k = &c->sunk[i];
+        const usi_geom *g = &m->geom[k->ground];
+        if (g->bed >= 0 && k->is_wheel) uncover_wheel(&s->bed[g->bed], k, g->X_NG);
     }
 }
 

@@ -126,7 +126,7 @@ static limits limits_of(const usi_bed *bed, const usi_bed_law *law) {
 
 // Moves soil from one column to another, as much as is there. False: none.
 static bool move(usi_bed *bed, const limits *l, size_t from, size_t to, int64_t units) {
-    if (bed->flag[to] & USI_BED_COVERED) return false;
+    if ((bed->flag[from] | bed->flag[to]) & USI_BED_COVERED) return false;
     int64_t there = bed->change[from] - l->floor;
     if (units > there) units = there;
     if (units > INT_MAX) units = INT_MAX;
@@ -166,8 +166,11 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
         if (size <= l->bend[d >= 4]) continue;
         int64_t half = (size - l->bend[d >= 4]) / 8;  // to or from each side
         size_t one = usi_bed_at(bed, i, j), two = usi_bed_at(bed, m, n);
-        bool a = bend > 0 ? move(bed, l, one, here, half) : move(bed, l, here, one, half);
-        bool b = bend > 0 ? move(bed, l, two, here, half) : move(bed, l, here, two, half);
+        // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
+        bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
+        bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
+        bool a = is_one && (bend > 0 ? move(bed, l, one, here, half) : move(bed, l, here, one, half));
+        bool b = is_two && (bend > 0 ? move(bed, l, two, here, half) : move(bed, l, here, two, half));
         has_moved |= a || b;
         height = units_of(bed, x, y);
     }
@@ -181,14 +184,21 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
 int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
     if (bed->n == 0 && bed->n_lost == 0) return 0;
     limits l = limits_of(bed, law);
-    int64_t n = 0;
+    int64_t n = 0, n_covered = 0;
     for (; n < most; n++) {
         if (bed->n == 0) usi_bed_gather(bed);
-        if (bed->n == 0) break;
+        // Covered columns wait until the body has left. When there are no others, that is all.
+        if (bed->n == 0 || n_covered == bed->n) break;
         uint32_t at = bed->ring[bed->head];
         bed->head = (bed->head + 1) & (bed->cap - 1);
         bed->n--;
         bed->flag[at] &= (uint8_t)~USI_BED_ACTIVE;
+        if (bed->flag[at] & USI_BED_COVERED) {
+            push(bed, at);
+            n_covered++;
+            continue;
+        }
+        n_covered = 0;
         int32_t y = (int32_t)(at / (uint32_t)bed->n_x), x = (int32_t)(at % (uint32_t)bed->n_x);
         if (visit(bed, &l, x, y)) usi_bed_wake(bed, x, y);
     }

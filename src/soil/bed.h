@@ -49,7 +49,7 @@ typedef struct usi_bed {
 enum {
     USI_BED_ACTIVE = 1,   // in the ring, or lost
     USI_BED_FLOWING = 2,  // flowed when last looked at: flows on down to the angle of repose
-    USI_BED_COVERED = 4,  // a body stands here: nothing flows in
+    USI_BED_COVERED = 4,  // a body stands here: nothing flows in or out
 };
 
 usi_bed_law usi_bed_law_of(const us_soil *soil, double spacing, double gravity);

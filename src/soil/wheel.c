@@ -176,18 +176,36 @@ us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, dou
     return out;
 }
 
-us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
-                                double spin) {
-    return us_soil_react_at(soil, wheel, load, sinkage, us_soil_slip(wheel, vx, vy, spin));
+static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, us_wheel_slip slip) {
+    us_wheel_reaction out = {.slip = slip};
+    us_wheel_force f = us_soil_press(soil, wheel, load, sinkage, slip.slip, slip.angle);
+    double fy = -slip.left * (f.fy_shear + f.fy_bulldoze);
+    out.parts = f;
+    out.force = us_vec3_make(slip.forward * f.fx, fy, f.fz);
+    out.moment = us_vec3_make(fy * us_soil_radius(wheel) * cos(0.5 * f.entry), slip.forward * f.moment, 0);
+    return out;
 }
 
-us_wheel_reaction us_soil_react_at(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, us_wheel_slip slip) {
-    us_wheel_reaction out = {.slip = slip};
-    us_wheel_force f = us_soil_press(soil, wheel, load, sinkage, out.slip.slip, out.slip.angle);
-    double fy = -out.slip.left * (f.fy_shear + f.fy_bulldoze);
-    out.parts = f;
-    out.force = us_vec3_make(out.slip.forward * f.fx, fy, f.fz);
-    out.moment = us_vec3_make(fy * us_soil_radius(wheel) * cos(0.5 * f.entry), out.slip.forward * f.moment, 0);
+us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
+                                double spin) {
+    return us_soil_react_faded(soil, wheel, load, sinkage, vx, vy, spin, 1);
+}
+
+us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
+                                      double spin, double fade) {
+    us_wheel_slip slip = us_soil_slip(wheel, vx, vy, spin);
+    slip.slip *= fade, slip.angle *= fade;
+    double rim = us_soil_radius(wheel) * spin;
+    if (vx * rim >= 0) return react_to(soil, wheel, load, sinkage, slip);
+    // The wheel slides one way and turns the other: on a slope that is too steep. Between spinning on the spot (a slip of 1) and sliding as fast as
+    // the rim turns (-1, seen from the way it goes) the soil before it changes sides, and the forces go over from one to the other.
+    double share = fmin(fabs(vx / rim), 1), size = fabs(slip.slip);
+    slip.forward = rim < 0 ? -1 : 1, slip.slip = size;
+    us_wheel_reaction spinning = react_to(soil, wheel, load, sinkage, slip);
+    slip.forward = -slip.forward, slip.slip = -size;
+    us_wheel_reaction sliding = react_to(soil, wheel, load, sinkage, slip), out = share < 0.5 ? spinning : sliding;
+    out.force = us_vec3_add(us_vec3_scale(1 - share, spinning.force), us_vec3_scale(share, sliding.force));
+    out.moment = us_vec3_add(us_vec3_scale(1 - share, spinning.moment), us_vec3_scale(share, sliding.moment));
     return out;
 }
 

@@ -234,6 +234,39 @@ static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
     no_pair_is_steeper_than(bed, 35 * DEG);
 }
 
+static void soil_under_a_body_waits_for_it_to_leave(void **state) {
+    (void)state;
+    usi_bed *bed = fresh(&boxes[0], CAP);
+    for (int y = 30; y < 40; y++) {
+        for (int x = 30; x < 35; x++) {
+            usi_bed_add(bed, x, y, 100000);
+            bed->flag[usi_bed_at(bed, x, y)] |= USI_BED_COVERED;
+        }
+    }
+    // A block with steep sides stands as long as it is covered; looking at nothing but covered columns ends.
+    usi_bed_settle(bed, &sand, INT64_MAX);
+    assert_true(bed->change[usi_bed_at(bed, 30, 35)] == 100000 && bed->change[usi_bed_at(bed, 29, 35)] == 0);
+    for (int i = 0; i < N * N; i++) bed->flag[i] &= (uint8_t)~USI_BED_COVERED;
+    // Nobody has to wake it.
+    usi_bed_settle(bed, &sand, INT64_MAX);
+    assert_true(bed->change[usi_bed_at(bed, 29, 35)] > 0 && volume(bed) == 50 * 100000);
+    no_pair_is_steeper_than(bed, 35 * DEG);
+    assert_true(usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+}
+
+static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **state) {
+    (void)state;
+    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_bed_law law = sand;
+    law.curvature = 2 * tan(35 * DEG) / (3 * 0.05);
+    for (int y = 0; y < N; y++) {
+        for (int x = 40; x < 50; x++) usi_bed_add(bed, x, y, 100000);
+    }
+    usi_bed_settle(bed, &law, INT64_MAX);
+    for (int i = 0; i < N * N; i++) assert_true(bed->change[i] >= 0);
+    assert_true(bed->change[usi_bed_at(bed, 39, 40)] > 0 && volume(bed) == (int64_t)N * 10 * 100000);
+}
+
 static void spikes_of_one_column_are_rounded_off(void **state) {
     (void)state;
     usi_bed *bed = fresh(&boxes[0], CAP);
@@ -258,6 +291,8 @@ int main(void) {
         cmocka_unit_test(a_ring_that_is_too_small_loses_nothing),
         cmocka_unit_test(a_plate_leaves_its_print_and_a_rim),
         cmocka_unit_test(soil_does_not_flow_under_a_body_until_it_has_left),
+        cmocka_unit_test(soil_under_a_body_waits_for_it_to_leave),
+        cmocka_unit_test(a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch),
         cmocka_unit_test(spikes_of_one_column_are_rounded_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

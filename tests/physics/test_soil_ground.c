@@ -1,0 +1,248 @@
+// What wheels and feet do to soft ground and it to them: feet that sink, regions of other ground, ruts.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "build.h"
+#include "soil_rig.h"
+
+static const double PI = 3.14159265358979323846;
+
+// ---- Feet ----
+
+// A weightless foot on soil that is pressed by a force from above. Its mass is small, so that slow pressing is statics.
+static const char *const foot_scene =
+    "<scene name=\"foot\" version=\"1\"><parameter name=\"kc\" value=\"1400\"/><parameter name=\"n\" value=\"1\"/>"
+    "<parameter name=\"shape\" value=\"box\"/><parameter name=\"size\" value=\"0.2 0.2 0.1\"/><parameter name=\"low\" value=\"0.05\"/>"
+    "<world step=\"1 ms\" gravity=\"0 0 0\"><shape name=\"ground\" type=\"plane\" surface=\"soil\"/></world>"
+    "<material name=\"steel\"/><material name=\"soil\"><soil like=\"lunar\" kc=\"${kc}\" n=\"${n}\"/></material>"
+    "<object name=\"foot\"><link name=\"foot\"><inertial mass=\"1\" inertia=\"0.01 0.01 0.01\"/>"
+    "<shape type=\"${shape}\" size=\"${size}\" surface=\"steel\"/></link>"
+    "<joint name=\"down\" type=\"prismatic\" parent=\"world\" child=\"foot\" axis=\"0 0 -1\" xyz=\"0 0 ${low}\"/>"
+    "<drive joint=\"down\"/></object></scene>";
+
+// The force goes from one value to another within two seconds, softly at both ends, so that nothing swings over; and stays for half a second. How
+// deep the foot is then.
+static double press(soil_world *w, double from, double to) {
+    for (int i = 0; i < 2500; i++) {
+        double t = i < 2000 ? (i + 1) / 2000.0 : 1, force = from + (to - from) * t * t * t * (10 - 15 * t + 6 * t * t);
+        us_command command = {.drive_torque = &force};
+        if (us_sim_step(w->sim, &command)) fail_msg("%s", us_sim_view_error(w->sim)->message);
+    }
+    return soil_q(w, "foot/down");
+}
+
+static void a_plate_sinks_as_bekker_says_and_comes_back_along_the_line_of_unloading(void **state) {
+    (void)state;
+    soil_world w = soil_text(foot_scene, NULL);
+    us_soil soil;
+    assert_int_equal(us_sim_get_soil(w.sim, soil_material(&w, "soil"), &soil), US_OK);
+    double at_100 = press(&w, 0, 100);
+    printf("    100 N: %.5f mm\n", 1e3 * at_100);
+    // 2500 Pa over (1400 / 0.1 m + 820000) Pa/m, to the digits that are written; the damper holds back 1e-6 of the load at the end.
+    build_near("100 N", at_100, 2.9976e-3, 5e-8);
+    // The stiffness of unloading grows with the depth, and acts on 0.04 m^2.
+    double again = (soil.unload + soil.unload_depth * at_100) * 0.04;
+    double at_50 = press(&w, 100, 50), back = press(&w, 50, 100), at_200 = press(&w, 100, 200), deep = press(&w, 200, 200);
+    printf("    50 N: %.5f mm, 100 N again: %.5f mm, 200 N: %.5f mm\n", 1e3 * at_50, 1e3 * back, 1e3 * at_200);
+    build_near("unloaded to 50 N", at_50, at_100 - 50 / again, 1e-7);
+    build_near("loaded again", back, at_100, 1e-7);
+    build_near("200 N", at_200, 5.9952e-3, 1e-7);
+    build_near("rests", deep, at_200, 1e-8);
+    us_sunk_info sunk = soil_sunk(&w, "foot/foot");
+    build_near("a quarter of the load on each part", sunk.force.z, 50, 1e-4);
+    soil_free(&w);
+}
+
+static void a_ball_sinks_as_its_rings_say(void **state) {
+    (void)state;
+    const char *const exponents[] = {"n=1", "n=0.7", "n=1.3"};
+    const double n[] = {1, 0.7, 1.3}, radius = 0.1, load = 60, k = 820000;
+    for (int i = 0; i < 3; i++) {
+        const char *const parameters[] = {"kc=0", exponents[i], "shape=sphere", "size=0.1", "low=0.1", NULL};
+        soil_world w = soil_text(foot_scene, parameters);
+        double depth = press(&w, 0, load), closed = pow(load * (n[i] + 1) / (2 * PI * radius * k), 1 / (n[i] + 1));
+        printf("    n = %.1f: %.5f mm, closed form %.5f mm\n", n[i], 1e3 * depth, 1e3 * closed);
+        // F = 2 pi R k d^(n+1) / (n + 1); the damper holds back a little at the end.
+        build_near("depth", depth, closed, 2e-5 * closed);
+        soil_free(&w);
+    }
+}
+
+// ---- Regions ----
+
+static const char *const region_scene =
+    "<scene name=\"region\" version=\"1\">"
+    "<world step=\"1 ms\"><shape name=\"ground\" type=\"plane\" surface=\"sand\"/>"
+    "<region name=\"slab\" ground=\"ground\" surface=\"rock\" polygon=\"0.2 -1 9 -1 9 1 0.2 1\"/></world>"
+    "<material name=\"aluminium\"/><material name=\"rock\"/><material name=\"sand\"><soil like=\"fjs1\"/></material>"
+    "<object name=\"rig\">"
+    "<link name=\"carriage\"><inertial mass=\"5\" inertia=\"0.1 0.1 0.1\"/></link>"
+    "<link name=\"lift\"><inertial mass=\"0.5\" inertia=\"0.01 0.01 0.01\"/></link>"
+    "<link name=\"wheel\"><inertial mass=\"6\" inertia=\"0.03 0.03 0.03\"/>"
+    "<shape type=\"cylinder\" size=\"0.09 0.11\" rpy=\"-90 0 0 deg\" surface=\"aluminium\"/></link>"
+    "<joint name=\"travel\" type=\"prismatic\" parent=\"world\" child=\"carriage\" axis=\"1 0 0\" v=\"0.1\"/>"
+    "<joint name=\"sink\" type=\"prismatic\" parent=\"carriage\" child=\"lift\" axis=\"0 0 1\" xyz=\"0 0 0.09\"/>"
+    "<joint name=\"spin\" type=\"continuous\" parent=\"lift\" child=\"wheel\" axis=\"0 1 0\" v=\"1.1111\"/>"
+    "<drive joint=\"travel\" kd=\"1e7\" velocity=\"0.1\"/><drive joint=\"spin\" kd=\"1e5\" velocity=\"1.1111\"/>"
+    "</object></scene>";
+
+static void a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_soil(void **state) {
+    (void)state;
+    soil_world w = soil_text(region_scene, NULL);
+    soil_steps(&w, 1500);
+    double in_sand = soil_q(&w, "rig/sink"), fastest = 0, highest = -1;
+    assert_true(soil_sunk(&w, "rig/wheel").is_wheel);
+    assert_true(in_sand < -0.012);
+    for (int i = 0; i < 2500; i++) {
+        soil_steps(&w, 1);
+        fastest = fmax(fastest, soil_v(&w, "rig/sink")), highest = fmax(highest, soil_q(&w, "rig/sink"));
+    }
+    double on_rock = soil_q(&w, "rig/sink");
+    printf("    in sand %.3f mm, on rock %.4f mm, risen with %.3f m/s at most, up to %.2f mm\n", 1e3 * in_sand, 1e3 * on_rock, fastest,
+           1e3 * highest);
+    assert_int_equal(soil_sunk(&w, "rig/wheel").body.i, -1);
+    // It climbs out of the rock at a tenth of a metre per second and is not thrown up: v^2 / 2 g is half a millimetre.
+    assert_true(fastest < 0.11 && highest < 6e-4);
+    assert_true(on_rock > -1e-3 && on_rock <= 1e-6);
+    assert_int_equal(us_sim_set_region(w.sim, 0, soil_material(&w, "sand")), US_OK);
+    soil_steps(&w, 1500);
+    // The same soil: the same sinkage, to what the load wanders.
+    build_near("in sand again", soil_q(&w, "rig/sink"), in_sand, 1e-6);
+    soil_free(&w);
+}
+
+// ---- Ruts ----
+
+#define RUT_WHEEL(i, x)                                                                                                          \
+    "<link name=\"lift" i "\"><inertial mass=\"0.5\" inertia=\"0.01 0.01 0.01\"/></link>"                                        \
+    "<link name=\"wheel" i "\"><inertial mass=\"6\" inertia=\"0.03 0.03 0.03\"/>"                                                \
+    "<shape type=\"cylinder\" size=\"0.09 0.11\" rpy=\"-90 0 0 deg\" surface=\"aluminium\"/></link>"                             \
+    "<joint name=\"sink" i "\" type=\"prismatic\" parent=\"carriage\" child=\"lift" i "\" axis=\"0 0 1\" xyz=\"" x " 0 0.09\"/>" \
+    "<joint name=\"spin" i "\" type=\"continuous\" parent=\"lift" i "\" child=\"wheel" i "\" axis=\"0 1 0\" v=\"1.2346\"/>"      \
+    "<drive joint=\"spin" i "\" kd=\"1e5\" velocity=\"1.2346\"/>"
+// Two wheels in line, 0.4 m apart, in a bed of columns of 1 cm.
+static const char *const rut_scene =
+    "<scene name=\"rut\" version=\"1\"><parameter name=\"compaction\" value=\"0.3\"/>"
+    "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"61\" ny=\"25\" dx=\"0.04\" dy=\"0.04\" expression=\"0\" surface=\"sand\" "
+    "bed=\"1 cm\"/></world>"
+    "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"fjs1\" compaction=\"${compaction}\"/></material>"
+    "<object name=\"rig\">"
+    "<link name=\"carriage\"><inertial mass=\"5\" inertia=\"0.1 0.1 0.1\"/></link>" RUT_WHEEL("0", "0") RUT_WHEEL(
+        "1", "-0.4") "<joint name=\"travel\" type=\"prismatic\" parent=\"world\" child=\"carriage\" axis=\"1 0 0\" xyz=\"-0.5 0 0\" v=\"0.1\"/>"
+                     "<drive joint=\"travel\" kd=\"1e7\" velocity=\"0.1\"/>"
+                     "</object></scene>";
+
+// The change of every column, micrometres, x fastest.
+static int32_t *changes(const soil_world *w, us_bed_info *out_bed) {
+    us_bed_info bed = us_sim_get_bed(w->sim, 0);
+    int32_t *out = calloc((size_t)bed.n_x * (size_t)bed.n_y, sizeof *out);
+    assert_non_null(out);
+    for (int32_t v = 0; v < bed.n_tile_y; v++) {
+        for (int32_t u = 0; u < bed.n_tile_x; u++) {
+            float change[US_BED_TILE * US_BED_TILE];
+            int32_t x1 = (u + 1) * US_BED_TILE < bed.n_x ? (u + 1) * US_BED_TILE : bed.n_x;
+            int32_t y1 = (v + 1) * US_BED_TILE < bed.n_y ? (v + 1) * US_BED_TILE : bed.n_y;
+            assert_int_equal(us_sim_get_bed_tile(w->sim, 0, u, v, NULL, change), US_OK);
+            for (int32_t y = v * US_BED_TILE, k = 0; y < y1; y++) {
+                // Whole micrometres below 16 m are kept by a float's digits.
+                for (int32_t x = u * US_BED_TILE; x < x1; x++, k++) out[y * bed.n_x + x] = (int32_t)lrint(1e6 * (double)change[k]);
+            }
+        }
+    }
+    *out_bed = bed;
+    return out;
+}
+
+static int64_t sum_of(const int32_t *change, const us_bed_info *bed) {
+    int64_t sum = 0;
+    for (int32_t i = 0; i < bed->n_x * bed->n_y; i++) sum += change[i];
+    return sum;
+}
+
+static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more(void **state) {
+    (void)state;
+    soil_world w = soil_text(rut_scene, NULL);
+    soil_steps(&w, 6000);
+    // The front wheel is at x = 0.1, the rear one at -0.3: 0 lies in the front wheel's rut, and nothing has flowed over it but its walls.
+    us_bed_info bed;
+    int32_t *change = changes(&w, &bed);
+    double front = -soil_q(&w, "rig/sink0"), rear = -soil_q(&w, "rig/sink1");
+    int32_t x = (bed.n_x - 1) / 2, y = (bed.n_y - 1) / 2;
+    double rut = -1e-6 * change[y * bed.n_x + x];
+    us_sunk_info first = soil_sunk(&w, "rig/wheel0"), second = soil_sunk(&w, "rig/wheel1");
+    printf("    front %.3f mm, rut %.3f mm, rear %.3f mm below the fresh ground; sinkage %.3f and %.3f mm; highest %.2f mm\n", 1e3 * front, 1e3 * rut,
+           1e3 * rear, 1e3 * first.sinkage, 1e3 * second.sinkage, 1e3 * bed.highest);
+    // Columns are whole micrometres, and the front wheel stands as deep as when it was here to a few of them.
+    build_near("rut", rut, front, 3e-6);
+    // The rear one is carried a little by what has fallen in from the walls.
+    assert_true(rear > 0.95 * front && rear < 1.05 * front);
+    assert_true(second.sinkage < 0.35 * first.sinkage);
+    assert_true(bed.highest > 1e-3);
+    free(change);
+    soil_free(&w);
+}
+
+static void a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles(void **state) {
+    (void)state;
+    soil_world w = soil_text(rut_scene, NULL);
+    soil_steps(&w, 4000);
+    // Stopped, the rims go to and fro by a tenth of a micrometre per second.
+    double highest = -1, lowest = 1, least = 1e9;
+    for (int i = 0; i < 4000; i++) {
+        double tremble = (i & 1 ? 1e-7 : -1e-7), speed[3] = {tremble, tremble, 0};
+        us_command command = {.drive_velocity = speed};
+        if (us_sim_step(w.sim, &command)) fail_msg("%s", us_sim_view_error(w.sim)->message);
+        if (i < 1000) continue;
+        double q = soil_q(&w, "rig/sink0");
+        highest = fmax(highest, q), lowest = fmin(lowest, q), least = fmin(least, soil_sunk(&w, "rig/wheel0").sinkage);
+    }
+    printf("    between %.4f and %.4f mm, sinkage %.3f mm\n", 1e3 * lowest, 1e3 * highest, 1e3 * least);
+    // It stands in the soil that it came to, and does not fall into the rut behind it: there the sinkage would be 4 mm.
+    assert_true(highest - lowest < 1e-6 && least > 0.014);
+    soil_free(&w);
+}
+
+static void no_grain_is_lost_but_to_compaction(void **state) {
+    (void)state;
+    const char *const shares[] = {"compaction=0", "compaction=0.3", "compaction=1"};
+    int64_t sum[3];
+    double highest[3];
+    for (int i = 0; i < 3; i++) {
+        const char *const parameters[] = {shares[i], NULL};
+        us_bed_info bed;
+        soil_world w = soil_text(rut_scene, parameters);
+        soil_steps(&w, 6000);
+        int32_t *change = changes(&w, &bed);
+        sum[i] = sum_of(change, &bed), highest[i] = bed.highest;
+        printf("    %s: %lld um of columns gone, highest %.2f mm\n", shares[i], (long long)-sum[i], 1e3 * bed.highest);
+        free(change);
+        soil_free(&w);
+    }
+    // What is pressed comes up beside it, to the last micrometre of a column; or it is compacted
+    // and nothing rises.
+    assert_int_equal(sum[0], 0);
+    assert_true(highest[2] == 0);
+    // What flows back into the rut is pressed again, so that the share is not exactly 0.3 of all that is pressed with full compaction.
+    double share = (double)sum[1] / (double)sum[2];
+    assert_true(sum[2] < 0 && share > 0.25 && share < 0.45);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plate_sinks_as_bekker_says_and_comes_back_along_the_line_of_unloading),
+        cmocka_unit_test(a_ball_sinks_as_its_rings_say),
+        cmocka_unit_test(a_wheel_rises_from_soil_onto_rock_and_sinks_when_the_rock_becomes_soil),
+        cmocka_unit_test(a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more),
+        cmocka_unit_test(a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles),
+        cmocka_unit_test(no_grain_is_lost_but_to_compaction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
