@@ -8,47 +8,44 @@
 // 1/s: how fast energy may grow by the torques of motion, h w^2, before they are taken at the end of the step.
 static const double FAST = 0.01;
 
-// Impulse and slope at a velocity.
-typedef struct joint_row {
-    double impulse, slope;
-} joint_row;
-
-// A drive pulls towards its command, dry friction towards the place where the joint stuck; both give way at their bounds.
-static joint_row element_row(const us_model *m, const usi_push *in, int32_t element, double v, double *out_torque) {
-    const usi_element *e = &m->element[element];
-    const double h = m->step, q = in->q[e->q];
-    double torque =
-        e->drive < 0 ? -e->kd * v + e->kp * (in->stuck[element] - q - h * v)
-                     : in->drive_torque[e->drive] + e->kd * (in->drive_velocity[e->drive] - v) + e->kp * (in->drive_position[e->drive] - q - h * v);
-    double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_share[e->drive]);
-    bool is_low = torque<-most, is_high = torque> most;
-    torque = is_low ? -most : is_high ? most : torque;
-    if (out_torque) *out_torque = torque;
-    return (joint_row){h * torque, is_low || is_high ? 0 : h * (e->kd + h * e->kp)};
+// A drive pulls towards its command, dry friction towards the place where the joint stuck; both give way at their bounds. Beyond each of its limits a
+// joint is only pushed back, and not before it is there. All that does not depend on the velocity is found once a step.
+static void find_joint_rows(usi_contacts *c, const usi_push *in, int32_t tree) {
+    const us_model *m = c->model;
+    const double h = m->step;
+    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
+        const usi_element *e = &m->element[c->element_of_tree[k]];
+        const double q = in->q[e->q];
+        double torque = e->drive < 0 ? e->kp * (in->stuck[c->element_of_tree[k]] - q)
+                                     : in->drive_torque[e->drive] + e->kd * in->drive_velocity[e->drive] + e->kp * (in->drive_position[e->drive] - q);
+        double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_share[e->drive]);
+        c->element_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most};
+    }
+    for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
+        const usi_stop *e = &m->stop[c->stop_of_tree[k]];
+        double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
+        c->stop_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down, up > 0 ? up / h * K : h * e->kp * up};
+    }
 }
 
-// Each limit only pushes, and not before it is reached.
-static joint_row stop_row(double h, const usi_push *in, const usi_stop *e, double v) {
-    double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
-    double low = down > 0 ? -(v + down / h) * K : -h * e->kp * down - K * v;
-    double high = up > 0 ? (up / h - v) * K : h * e->kp * up - K * v;
-    if (low > 0) return (joint_row){low, K};
-    if (high < 0) return (joint_row){high, K};
-    return (joint_row){0, 0};
-}
+static double within(double torque, const usi_joint_now *e) { return torque < e->low ? e->low : torque > e->high ? e->high : torque; }
 
 void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope) {
     const us_model *m = c->model;
     const double h = m->step;
     for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        int32_t i = c->element_of_tree[k], at = m->element[i].v;
-        joint_row r = element_row(m, push, i, v[at], NULL);
-        impulse[at] += r.impulse, slope[at] += r.slope;
+        const usi_joint_now *e = &c->element_now[k];
+        int32_t at = m->element[c->element_of_tree[k]].v;
+        double torque = e->torque - e->rate * v[at];
+        double bound = within(torque, e);
+        impulse[at] += h * bound, slope[at] += bound == torque ? h * e->rate : 0;
     }
     for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
-        const usi_stop *e = &m->stop[c->stop_of_tree[k]];
-        joint_row r = stop_row(h, push, e, v[e->v]);
-        impulse[e->v] += r.impulse, slope[e->v] += r.slope;
+        const usi_joint_now *e = &c->stop_now[k];
+        int32_t at = m->stop[c->stop_of_tree[k]].v;
+        double less = e->rate * v[at];
+        if (!(e->low - less > 0) && !(e->high - less < 0)) continue;
+        impulse[at] += (e->low - less > 0 ? e->low : e->high) - less, slope[at] += e->rate;
     }
     for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
         double k = m->stiffness[i], d = m->damping[i];
@@ -120,6 +117,7 @@ void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
         tree_push(c, push, tree, span);
     }
     for (int32_t i = span.first; i < span.end; i++) c->vel[i] = push->v[i];
+    find_joint_rows(c, push, tree);
 }
 
 void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree) {
@@ -130,8 +128,8 @@ void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree) {
     }
     usi_add_range(m, push->q, c->turn, push->out_q, m->tree[tree].first, m->tree[tree].end);
     for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        int32_t i = c->element_of_tree[k];
-        const usi_element *e = &m->element[i];
-        if (e->drive >= 0) element_row(m, push, i, c->vel[e->v], &push->drive_effort[e->drive]);
+        const usi_element *e = &m->element[c->element_of_tree[k]];
+        const usi_joint_now *now = &c->element_now[k];
+        if (e->drive >= 0) push->drive_effort[e->drive] = within(now->torque - now->rate * c->vel[e->v], now);
     }
 }

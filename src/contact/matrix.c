@@ -143,6 +143,12 @@ static void take_couplings(const usi_problem *p, int32_t tree, int32_t n, double
     }
 }
 
+static double *set_right_side(usi_problem *p, usi_span span) {
+    for (int32_t i = span.first; i < span.end; i++) p->c->step_v[i] = -p->r[i - span.first];
+    return p->c->step_v;
+}
+
+// The step's own right-hand side goes along with the first of them.
 static bool factor_couplings(usi_problem *p, int32_t tree) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
@@ -151,10 +157,13 @@ static bool factor_couplings(usi_problem *p, int32_t tree) {
     bool ok = true;
     for (int32_t k = 0; k < n; k++) {
         const usi_coupling *row = &m->coupling[list[k]];
-        double *z = p->coupled + k * (p->n_var + 1), *x = c->step_v;
+        double *z = p->coupled + k * (p->n_var + 1), *x = c->delta;
         for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
         for (int32_t i = 0; i < row->n_term; i++) x[row->v[i]] += row->factor[i];
-        usi_branch_solve(c, span, x);
+        if (k > 0)
+            usi_branch_solve(c, span, x);
+        else
+            usi_branch_solve_two(c, span, x, set_right_side(p, span));
         take_couplings(p, tree, k, x);
         double pivot = 1 / usi_coupling_stiffness(p) + along_coupling(row, x);
         ok = ok && usi_is_pivot(pivot);
@@ -189,6 +198,7 @@ static bool factor_branch(usi_problem *p) {
     }
     for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
     add_branches(p, span, is_slanted);
+    p->is_solved = c->coupling_start[t + 1] > c->coupling_start[t];
     return usi_branch_factor(c, span) && factor_couplings(p, t);
 }
 
@@ -197,8 +207,8 @@ static void solve_branch(usi_problem *p) {
     const us_model *m = c->model;
     int32_t t = c->members[p->s->first_tree];
     usi_span span = {m->tree[t].first, m->tree[t].end};
-    for (int32_t i = span.first; i < span.end; i++) c->step_v[i] = -p->r[i - span.first];
-    usi_branch_solve(c, span, c->step_v);
+    if (!p->is_solved) usi_branch_solve(c, span, set_right_side(p, span));
+    p->is_solved = false;
     take_couplings(p, t, c->coupling_start[t + 1] - c->coupling_start[t], c->step_v);
     memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
 }

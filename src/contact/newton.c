@@ -69,14 +69,18 @@ static void times_mass(const usi_problem *p, int32_t t, const double *x, double 
     }
 }
 
-// Twists of a tree's links about its own origin, from joint velocities: into the links.
+// Twists of a tree's links about its own origin, from joint velocities: into the links. The last one's is at hand for the next, mostly its child.
 static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
     const us_model *m = p->c->model;
     usi_link *link = p->c->dyn->link;
+    usi_v4 w = usi_v4_zero(), o = w;
     for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
         int32_t parent = m->node[i].parent;
-        usi_v4 w = link[i].Sw * v[i], o = link[i].Sv * v[i];
-        if (parent >= 0) w += link[parent].w, o += link[parent].v;
+        if (parent < 0)
+            w = o = usi_v4_zero();
+        else if (parent != i - 1)
+            w = link[parent].w, o = link[parent].v;
+        w += link[i].Sw * v[i], o += link[i].Sv * v[i];
         link[i].w = w, link[i].v = o;
     }
 }
@@ -87,13 +91,34 @@ static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
 typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
 typedef double loose_pair __attribute__((vector_size(16), may_alias, aligned(8)));
 
-// Twists of all bodies about O from the iterate (or, with `is_step`, from the Newton step).
+// a . b, four at a time: one after the other each sum would wait for the one before.
+static double dot(int32_t n, const double *a, const double *b) {
+    usi_v4 four = usi_v4_zero();
+    double rest = 0;
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) four += *(const loose *)(a + i) * *(const loose *)(b + i);
+    for (; i < n; i++) rest += a[i] * b[i];
+    return usi_v4_sum(four) + rest;
+}
+
+// The sum of a^2 b, likewise.
+static double squares_over(int32_t n, const double *a, const double *b) {
+    usi_v4 four = usi_v4_zero();
+    double rest = 0;
+    int32_t i = 0;
+    for (; i + 4 <= n; i += 4) four += *(const loose *)(a + i) * *(const loose *)(a + i) * *(const loose *)(b + i);
+    for (; i < n; i++) rest += a[i] * a[i] * b[i];
+    return usi_v4_sum(four) + rest;
+}
+
+// Twists of the bodies that are hit about O from the iterate (or, with `is_step`, from the Newton step).
 static void spread(usi_problem *p, bool is_step) {
     const usi_contacts *c = p->c;
     for (int32_t k = 0; k < p->n_unit; k++) {
         if (!usi_unit_is_free(p, k)) tree_twists(p, c->members[p->s->first_tree + k], is_step ? c->step_v : c->vel);
     }
-    for (int32_t b = 0; b < p->s->n_body; b++) {
+    for (int32_t i = 0; i < (p->is_free ? p->s->n_body : p->n_hit); i++) {
+        const int32_t b = p->is_free ? i : p->hit[i];
         const usi_carrier *k = usi_body_carrier(p, b);
         if (c->model->tree[k->tree].is_free_body) {
             if (!is_step) continue;
@@ -132,13 +157,27 @@ static void hold_block(const usi_block *k, const double u[3], double g[3], doubl
     }
 }
 
-// Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns the sum of the points' squares.
+// What a run of blocks does to its two bodies.
+static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi_v4 f) {
+    if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
+    if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
+}
+
+// Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns the sum of the points' squares. Blocks
+// between the same two bodies come one after another: what these share is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     double impulses = 0;
     for (int32_t b = 0; b < 2 * p->s->n_body; b++) p->force[b] = usi_v4_zero();
+    usi_v4 w = usi_v4_zero(), v = w, n = w, f = w;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         usi_block *k = &p->block[i];
         double u[3], g[3], *G = p->G + 9 * i;
+        if (i == 0 || k->a != k[-1].a || k->b_ != k[-1].b_) {
+            if (i > 0) push_bodies(p, k - 1, n, f);
+            w = v = n = f = usi_v4_zero();
+            if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
+            if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
+        }
         if (p->is_exact && k->law == USI_TURN) {
             k->radius = k[-1].g[0], k->press = k->radius > 0 ? k[-1].K[0] : 0;
             if (!(k->radius > 0)) {
@@ -148,20 +187,16 @@ static double push_blocks(usi_problem *p) {
                 continue;
             }
         }
-        usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
-        if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
         row_velocity(k, w, v, u);
         for (int j = 0; j < 3; j++) p->u[3 * i + j] = u[j];
         usi_law_slope(k, u, p->is_exact, g, G);
         if (p->holds && p->hold[i]) hold_block(k, u, g, G);
         for (int j = 0; j < 3; j++) k->g[j] = g[j];
         usi_v4 g0 = usi_v4_all(g[0]), g1 = usi_v4_all(g[1]), g2 = usi_v4_all(g[2]);
-        usi_v4 n = k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f = k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
-        if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
-        if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
+        n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
         if (k->law == USI_POINT) impulses += g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
     }
+    if (p->s->n_block > 0) push_bodies(p, &p->block[p->s->n_block - 1], n, f);
     return impulses;
 }
 
@@ -182,7 +217,7 @@ static double balance(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
     if (!p->is_free) spread(p, false);
-    double impulses = push_blocks(p), scale = p->weight + impulses / p->s->most_mass;
+    double impulses = push_blocks(p), scale = p->load + impulses * p->inv_mass;
     usi_v4 squares = usi_v4_zero();
     if (p->is_free) {
         for (int32_t i = 0; i < p->n_unit; i++) squares += free_residual(p, i, p->r + 6 * i);
@@ -198,25 +233,21 @@ static double balance(usi_problem *p) {
         usi_span span = {m->tree[t].first, m->tree[t].end};
         for (int32_t j = span.first; j < span.end; j++) {
             c->delta[j] = c->vel[j] - p->push->v[j];
-            c->residual[j] = 0;
+            c->residual[j] = c->diag[j] = 0;
             c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
-            c->diag[j] = 0;
         }
         if (p->has_moved) times_mass(p, t, c->delta, c->residual);
         usi_v4 shift = usi_origin_shift(p, t);
-        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) {
-            int32_t b = c->carrier[k].body;
-            usi_link *l = &c->dyn->link[c->carrier[k].node];
+        for (int32_t k = 0; k < p->n_hit; k++) {
+            const int32_t b = p->hit[k];
+            const usi_carrier *at = usi_body_carrier(p, b);
+            if (at->tree != t) continue;
+            usi_link *l = &c->dyn->link[at->node];
             l->f = p->force[2 * b + 1], l->n = p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
         }
         usi_project_forces_of(c->dyn, span, c->turn);
-        for (int32_t j = span.first; j < span.end; j++) c->turn[j] += c->push[j];
         usi_joint_rows(c, p->push, t, c->vel, c->turn, c->diag);
-        for (int32_t j = span.first; j < span.end; j++) {
-            double r = c->residual[j] - c->turn[j], pivot = c->H[m->row_start[j + 1] - 1] + m->armature[j];
-            x[j - span.first] = r;
-            scale += c->push[j] * c->push[j] / pivot;
-        }
+        for (int32_t j = span.first; j < span.end; j++) x[j - span.first] = c->residual[j] - c->push[j] - c->turn[j];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
@@ -232,9 +263,7 @@ static double balance(usi_problem *p) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
         const double *x = p->r + p->unit_start[i];
-        for (int32_t j = tree->first; j < tree->end; j++) {
-            error += x[j - tree->first] * x[j - tree->first] / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
-        }
+        error += squares_over(tree->end - tree->first, x, c->inv_pivot + tree->first);
     }
     return scale > 0 ? sqrt(error / scale) : sqrt(error);
 }
@@ -341,16 +370,6 @@ static void move(usi_problem *p, double alpha) {
 }
 
 // ---------------------------------------------------------------- the method
-
-// a . b, four at a time: one after the other each sum would wait for the one before.
-static double dot(int32_t n, const double *a, const double *b) {
-    usi_v4 four = usi_v4_zero();
-    double rest = 0;
-    int32_t i = 0;
-    for (; i + 4 <= n; i += 4) four += *(const loose *)(a + i) * *(const loose *)(b + i);
-    for (; i < n; i++) rest += a[i] * b[i];
-    return usi_v4_sum(four) + rest;
-}
 
 // The Newton step, from the residual, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
 static bool find_step(usi_problem *p, bool is_anew) {
@@ -528,9 +547,24 @@ static bool goes_free(usi_problem *p) {
     return true;
 }
 
+// The bodies that blocks act on, and all free ones, where there are trees.
+static void find_hit(usi_problem *p) {
+    p->n_hit = 0;
+    // Marks first, in the place of the list, which never gets ahead of them.
+    for (int32_t b = 0; b < p->s->n_body; b++) p->hit[b] = p->c->model->tree[usi_body_carrier(p, b)->tree].is_free_body;
+    for (int32_t i = 0; i < p->s->n_block; i++) {
+        const usi_block *k = &p->block[i];
+        if (k->a >= 0) p->hit[k->a] = 1;
+        if (k->b_ >= 0) p->hit[k->b_] = 1;
+    }
+    for (int32_t b = 0; b < p->s->n_body; b++) {
+        if (p->hit[b]) p->hit[p->n_hit++] = b;
+    }
+}
+
 // What begins at 0 is set one by one: most islands are over before clearing the whole structure would be.
 static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
-    p->c = c, p->s = s, p->push = push, p->sparse = NULL, p->holds = false;
+    p->c = c, p->s = s, p->push = push, p->sparse = NULL, p->holds = p->is_solved = false;
     char *at = c->work[thread], *end = at + c->work_size;
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
     p->n_unit = s->n_tree;
@@ -548,7 +582,7 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
         p->is_free = p->is_free && c->model->tree[t].is_free_body;
         mass += c->tree_mass[t];
     }
-    p->weight = c->fall_speed * c->fall_speed * mass;
+    p->load = p->weight = c->fall_speed * c->fall_speed * mass, p->inv_mass = 1 / s->most_mass;
     p->unit_start[s->n_tree] = p->n_var;
     p->r = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
@@ -559,6 +593,7 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
         int32_t first = c->members[s->first_tree], n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
+        p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));
         p->beyond = usi_take(&at, (size_t)p->n_var * sizeof(void *));
@@ -567,7 +602,19 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
     p->body = &c->body[s->first_body], p->block = &c->block[s->first_block];
     p->u = c->u + 3 * s->first_block, p->du = c->du + 3 * s->first_block;
     p->at = at, p->end = end;
+    if (at <= end && !p->is_free) find_hit(p);
     return at <= end;
+}
+
+// What a tree starts from, and how much that weighs in the balance.
+static void start_tree(usi_problem *p, int32_t t) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    usi_tree_start(c, p->push, t);
+    for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++) {
+        c->inv_pivot[j] = 1 / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
+        p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
+    }
 }
 
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
@@ -577,7 +624,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
         return;
     }
     for (int32_t i = 0; i < p.n_unit; i++) {
-        if (!usi_unit_is_free(&p, i)) usi_tree_start(c, push, c->members[s->first_tree + i]);
+        if (!usi_unit_is_free(&p, i)) start_tree(&p, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
         // Free bodies are there already, unless an impact is solved again.

@@ -27,10 +27,12 @@ typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
     const usi_push *push;
-    bool has_moved;  // the iterate is not where the step starts
-    bool is_exact;   // friction of the iterate's own normal impulses, otherwise of the lagged radii
-    bool is_free;    // all units are free bodies: unit i is body i
-    double weight;   // N s, squared over mass: what gravity gives in a step
+    bool has_moved;   // the iterate is not where the step starts
+    bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
+    bool is_free;     // all units are free bodies: unit i is body i
+    double weight;    // N s, squared over mass: what gravity gives in a step
+    double inv_mass;  // 1/kg, of the heaviest
+    double load;      // the same with all else that acts on the joints, whatever the velocity
     int32_t n_unit, n_var;
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
@@ -44,10 +46,13 @@ typedef struct usi_problem {
     usi_v4 *force;    // per body: impulse about O, two vectors
     usi_v4 *step;     // per body: change of twist about O, two vectors
     usi_v4 *columns;  // room for the columns of two sides
+    int32_t *hit;     // where there are trees: the bodies that blocks act on, and all free ones
+    int32_t n_hit;
     // Of a tree that touches the world alone:
     struct usi_six *made;     // n_var: what the contacts of a node make
     struct usi_six **beyond;  // n_var: and those of all beyond it, in place of one of them; NULL: none
     double *coupled;          // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
+    bool is_solved;           // step_v is what the factors, without couplings, make of the residual
     double slope;             // of the potential at the start of the Newton step
     char *at, *end;           // what is left of the work space
     double smooth0, smooth1;  // slope of the smooth part along the step, and its change

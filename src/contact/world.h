@@ -144,6 +144,13 @@ typedef struct usi_tree_now {
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
 
+// What acts on a joint in this step. Drives and dry friction: the torque without velocity, less per velocity, and its bounds, N m. Limits: the
+// impulses of the lower and the upper one without velocity, N m s, and how much less per velocity; the first only where positive, the second where
+// negative.
+typedef struct usi_joint_now {
+    double torque, rate, low, high;
+} usi_joint_now;
+
 // Inputs of a step's solve that come from outside.
 typedef struct usi_push {
     const double *q, *v;      // state at the start
@@ -187,10 +194,13 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                             \
     X(double, row, n_branch, "kg m2", "rows of a tree's matrix, then of its factors: along the paths, each padded to fours")        \
     X(double, column, n_branch, "kg m2", "its columns")                                                                             \
-    X(double, along, n_branch, "", "of a solution: numbers along the paths")                                                        \
+    X(double, along, 2 * n_branch, "", "of two solutions: numbers along the paths")                                                 \
+    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree")                        \
+    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                                                  \
     X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                 \
     X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                            \
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over the diagonal of the mass matrix")                                            \
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
@@ -293,6 +303,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
 // branch.c: LU factors of a tree's matrix (row, column), without fill, in place, and the solution with them. False when a pivot is 0.
 bool usi_branch_factor(usi_contacts *c, usi_span span);
 void usi_branch_solve(usi_contacts *c, usi_span span, double *x);
+void usi_branch_solve_two(usi_contacts *c, usi_span span, double *x, double *y);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
 // energy, the rows being changed so that the next solve creates less.
 void usi_impact_start(usi_contacts *c, usi_island *s);
@@ -302,7 +313,8 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
-// joints.c: of a tree in an island. Mass matrix (H), the impulse of all that does not depend on the velocity at the end of the step (push), and vel.
+// joints.c: of a tree in an island. Mass matrix (H), the impulse of all that does not depend on the velocity at the end of the step (push), vel, and
+// what acts on the joints (element_now, stop_now).
 void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope);

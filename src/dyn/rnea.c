@@ -5,11 +5,17 @@ void usi_project_forces(us_dyn *d, double *out_tau) { usi_project_forces_of(d, (
 
 void usi_project_forces_of(us_dyn *d, usi_span span, double *out_tau) {
     const us_model *m = d->model;
+    // What a link hands on to the next one, mostly its parent, does not go through memory.
+    usi_v4 n = usi_v4_zero(), f = n;
     for (int32_t i = span.end - 1; i >= span.first; i--) {
-        const usi_link *k = &d->link[i];
+        usi_link *k = &d->link[i];
         int32_t parent = m->node[i].parent;
-        out_tau[i] = usi_v4_sum(k->Sw * k->n + k->Sv * k->f);
-        if (parent >= 0) d->link[parent].n += k->n, d->link[parent].f += k->f;
+        n += k->n, f += k->f;
+        k->n = n, k->f = f;
+        out_tau[i] = usi_v4_sum(k->Sw * n + k->Sv * f);
+        if (parent == i - 1 && parent >= span.first) continue;
+        if (parent >= 0) d->link[parent].n += n, d->link[parent].f += f;
+        n = f = usi_v4_zero();
     }
 }
 

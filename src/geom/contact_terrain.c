@@ -49,13 +49,13 @@ typedef struct spine {
     int n_end;
 } spine;
 
-// What a triangle within reach knows.
+// What the two triangles of a cell know, one end of one triangle in each lane: ends 0 and 1 of the lower one, 0 and 1 of the upper one.
 typedef struct reach {
-    us_vec3 n;
-    double along;       // n . a
-    us_vec3 p[2];       // lowest points of the ends
-    double gap[2];      // from the plane
-    double U[2], V[2];  // feet, in cells
+    usi_v4 nx, ny, nz;  // normals
+    usi_v4 along;       // n . a
+    usi_v4 px, py, pz;  // lowest points of the ends
+    usi_v4 gap;         // from the plane
+    usi_v4 U, V;        // feet, in cells
 } reach;
 
 typedef struct gathered {
@@ -104,13 +104,26 @@ static inline us_vec3 lowest_of_end(const spine *s, int end, us_vec3 n, double a
 
 // ---- Ridges ----
 
+// One of the two triangles.
+typedef struct triangle {
+    us_vec3 n;
+    double along;
+    us_vec3 p[2];
+} triangle;
+
+static inline us_vec3 lane_of(usi_v4 x, usi_v4 y, usi_v4 z, int lane) { return us_vec3_make(x[lane], y[lane], z[lane]); }
+static inline triangle triangle_of(const reach *r, int upper) {
+    int at = 2 * upper;
+    return (triangle){lane_of(r->nx, r->ny, r->nz, at), r->along[at], {lane_of(r->px, r->py, r->pz, at), lane_of(r->px, r->py, r->pz, at + 1)}};
+}
+
 // An edge of the grid, from e along the unit vector u, between faces 1 and 2. `side` is positive on face 2's side.
 typedef struct edge {
     us_vec3 e, u;
     double length;
-    const reach *r1, *r2;
-    double side1[2], side2[2];  // of the feet on face 1 and on face 2, in cells
-    double pos1[2], pos2[2];    // how far along the edge they are: on it from 0 to 1
+    triangle f1, f2;
+    double side[4];  // of the feet on face 1 and on face 2, two each, in cells
+    double pos[4];   // how far along the edge they are: on it from 0 to 1
     uint64_t index;
     uint32_t which;  // 0 .. 2
 } edge;
@@ -123,15 +136,15 @@ static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
 
 static void end_on_ridge(gathered *g, const edge *e, int end) {
     const spine *s = &g->s;
-    us_vec3 n1 = e->r1->n, n2 = e->r2->n, n, p;
+    us_vec3 n1 = e->f1.n, n2 = e->f2.n, n, p;
     if (s->r > 0) {
-        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(e->u, n1), us_vec3_sub(e->r1->p[end], e->e));
-        double f2 = us_vec3_dot(us_vec3_cross(e->u, n2), us_vec3_sub(e->r2->p[end], e->e));
+        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(e->u, n1), us_vec3_sub(e->f1.p[end], e->e));
+        double f2 = us_vec3_dot(us_vec3_cross(e->u, n2), us_vec3_sub(e->f2.p[end], e->e));
         // Oriented so that it falls from face 1 to face 2.
         double sign = f1 < 0 || f2 > 0 ? -1 : 1;
         f1 *= sign, f2 *= sign;
         if (!(f1 >= 0 && f2 <= 0)) return;
-        n = n1, p = e->r1->p[end];
+        n = n1, p = e->f1.p[end];
         int kept = 0;
         for (int step = 0; step < SECANTS && f1 - f2 > 0; step++) {
             double x = x1 + (x2 - x1) * (f1 / (f1 - f2));
@@ -166,10 +179,10 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
 // The line between the ends where it crosses the edge.
 static void line_on_ridge(gathered *g, const edge *e) {
     const spine *s = &g->s;
-    double a1 = e->r1->along, a2 = e->r2->along, w;
+    double a1 = e->f1.along, a2 = e->f2.along, w;
     us_vec3 n, p0, p1;
     if (a1 * a2 < 0) {
-        n = between(a1 / (a1 - a2), e->r1->n, e->r2->n);
+        n = between(a1 / (a1 - a2), e->f1.n, e->f2.n);
         us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(e->u, n);
         p0 = usi_vec3_ahead(low, -s->half, s->a), p1 = usi_vec3_ahead(low, s->half, s->a);
         double s0 = us_vec3_dot(side, us_vec3_sub(p0, e->e)), s1 = us_vec3_dot(side, us_vec3_sub(p1, e->e));
@@ -177,11 +190,11 @@ static void line_on_ridge(gathered *g, const edge *e) {
         w = s0 / (s0 - s1);
     } else {
         bool is_1 = fabs(a1) <= fabs(a2);
-        const reach *r = is_1 ? e->r1 : e->r2;
-        const double *side = is_1 ? e->side1 : e->side2;
+        const triangle *f = is_1 ? &e->f1 : &e->f2;
+        const double *side = e->side + (is_1 ? 0 : 2);
         if (!(side[0] * side[1] < 0)) return;
         w = side[0] / (side[0] - side[1]);
-        n = r->n, p0 = r->p[0], p1 = r->p[1];
+        n = f->n, p0 = f->p[0], p1 = f->p[1];
     }
     us_vec3 p = usi_vec3_ahead(p0, w, us_vec3_sub(p1, p0)), d = us_vec3_sub(p, e->e);
     double along = us_vec3_dot(e->u, d), gap = us_vec3_dot(n, d);
@@ -203,19 +216,20 @@ static inline bool is_beside(double a, double b, double slack) {
     return high + slack >= 0 && low - slack <= 1;
 }
 
-// `rise` is how much higher the edge's ends are than the far corners of the two faces, in sum: positive on convex edges. Most edges are
-// left here, for a few comparisons of where the feet are.
-static void touch_edge(gathered *g, edge *e, double rise, us_vec3 along) {
+// Most edges are left here, for a few comparisons of where the feet are.
+static void touch_edge(gathered *g, edge *e, const reach *r1, const reach *r2, bool is_convex, us_vec3 along) {
+    const double *side1 = e->side, *side2 = e->side + 2, *pos1 = e->pos, *pos2 = e->pos + 2;
     bool is_line = false, is_end[2] = {false, false};
     for (int k = 0; k < g->s.n_end; k++) {
-        is_end[k] = (e->side1[k] > 0) & (e->side2[k] < 0) && is_beside(e->pos1[k], e->pos2[k], e->side1[k] - e->side2[k]);
+        is_end[k] = (side1[k] > 0) & (side2[k] < 0) && is_beside(pos1[k], pos2[k], side1[k] - side2[k]);
     }
-    if (g->s.n_end == 2 && rise > 1e-9 * g->s.size) {
+    if (is_convex) {
         double a = 0, b = 0;
-        bool on_1 = is_crossing(e->side1, e->pos1, &a), on_2 = is_crossing(e->side2, e->pos2, &b);
+        bool on_1 = is_crossing(side1, pos1, &a), on_2 = is_crossing(side2, pos2, &b);
         is_line = (on_1 | on_2) && is_beside(on_1 ? a : b, on_2 ? b : a, on_1 && on_2 ? 0 : 1);
     }
     if (!(is_line || is_end[0] || is_end[1])) return;
+    e->f1 = triangle_of(r1, e->which == 1), e->f2 = triangle_of(r2, e->which != 1);
     e->length = us_vec3_norm(along), e->u = us_vec3_scale(1 / e->length, along);
     if (is_line) line_on_ridge(g, e);
     for (int k = 0; k < (g->is_edge ? 1 : g->s.n_end); k++) {
@@ -270,31 +284,40 @@ typedef struct window {
     double strip_x, strip_y, strip_at, strip_wide;
 } window;
 
-// Is the triangle with normal (-sx, -sy, 1) / L within reach? Fills what is needed of it.
-static inline bool reach_of(const gathered *g, const window *w, double sx, double sy, us_vec3 corner, reach *out) {
+// Which lanes are set, as bits.
+static inline int bits_of(usi_v4i a) {
+#ifdef __AVX__
+    return _mm256_movemask_pd((__m256d)a);
+#else
+    return (a[0] != 0) | (a[1] != 0) << 1 | (a[2] != 0) << 2 | (a[3] != 0) << 3;
+#endif
+}
+enum { LOWER = 1, UPPER = 4 };  // bits of the triangles
+
+// Which of a cell's triangles, of slopes sx and sy, are within reach? Fills what is needed of both, unless none is. A triangle's normal is
+// (-sx, -sy, 1) / L.
+static inline int reach_of(const gathered *g, const window *w, usi_v4 sx, usi_v4 sy, us_vec3 corner, reach *out) {
     const spine *s = &g->s;
-    double inverse = 1 / sqrt(1 + sx * sx + sy * sy);
-    us_vec3 n = us_vec3_make(-sx * inverse, -sy * inverse, inverse), d = us_vec3_sub(s->c, corner);
-    double along = us_vec3_dot(n, s->a), height = us_vec3_dot(n, d) - s->R, across = 1;
+    usi_v4 inverse = 1 / usi_v4_sqrt(1 + sx * sx + sy * sy), nx = -sx * inverse, ny = -sy * inverse, nz = inverse;
+    us_vec3 d = us_vec3_sub(s->c, corner);
+    usi_v4 along = nx * s->a.x + ny * s->a.y + nz * s->a.z, height = nx * d.x + ny * d.y + nz * d.z - s->R, across = usi_v4_all(1);
     if (s->r > 0) {
-        across = sqrt(positive(1 - along * along));
+        usi_v4 square = 1 - along * along;
+        across = usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0)));
         height -= s->r * across;
     }
-    if (height - s->half * fabs(along) > g->margin) return false;
-    out->n = n, out->along = along;
-    us_vec3 p = usi_vec3_ahead(s->c, -s->R, n);
+    int near = bits_of(height - s->half * usi_v4_abs(along) <= g->margin) & (LOWER | UPPER);
+    if (!near) return 0;
+    usi_v4 px = s->c.x - s->R * nx, py = s->c.y - s->R * ny, pz = s->c.z - s->R * nz;
     if (s->r > 0) {
-        double k = across > 0 ? s->r / across : 0;
-        p.x -= k * (n.x - along * s->a.x), p.y -= k * (n.y - along * s->a.y), p.z -= k * (n.z - along * s->a.z);
+        usi_v4 k = (usi_v4)((usi_v4i)(s->r / across) & (across > 0));
+        px -= k * (nx - along * s->a.x), py -= k * (ny - along * s->a.y), pz -= k * (nz - along * s->a.z);
     }
-    for (int k = 0; k < s->n_end; k++) {
-        double h = k ? s->half : -s->half;
-        us_vec3 q = usi_vec3_ahead(p, h, s->a);
-        double gap = height + h * along;
-        out->p[k] = q, out->gap[k] = gap;
-        out->U[k] = (q.x - gap * n.x) * w->per_x + w->half_x, out->V[k] = (q.y - gap * n.y) * w->per_y + w->half_y;
-    }
-    return true;
+    usi_v4 h = {-s->half, s->half, -s->half, s->half}, gap = height + h * along;
+    px += h * s->a.x, py += h * s->a.y, pz += h * s->a.z;
+    out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->px = px, out->py = py, out->pz = pz, out->gap = gap;
+    out->U = (px - gap * nx) * w->per_x + w->half_x, out->V = (py - gap * ny) * w->per_y + w->half_y;
+    return near;
 }
 
 // The least and the greatest of each lane.
@@ -408,69 +431,74 @@ static void lift(gathered *g, const window *w) {
     if (gap <= g->margin) add(g, n, p, gap, (uint64_t)(((int64_t)j * (f->n_x - 1) + i) * 2 + upper), OF_DEPTH);
 }
 
+// Whether an edge is worth a look: an end's foot on each face is beyond it, or it is convex and the ends are on different sides. Sets where they are.
+static inline bool is_between(edge *e, usi_v4 side, usi_v4 pos, uint32_t which, bool is_convex) {
+    int back = bits_of(side < 0), crossing = (back ^ back >> 1) & (LOWER | UPPER);
+    if (!(~back & back >> 2 & 3) && !(is_convex && crossing)) return false;
+    memcpy(e->side, &side, sizeof side), memcpy(e->pos, &pos, sizeof pos);
+    e->which = which;
+    return true;
+}
+
 // Everything in one cell: faces, and the edges to the cells before it.
 static bool touch_cells(gathered *g, const window *w) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
-    // Two rows of cells, two triangles each; a flag says whether a triangle is within reach.
-    reach rows[2][WIDE][2];
-    bool is_near[2][WIDE][2];
+    // Two rows of cells, and which triangles of each are within reach.
+    reach rows[2][WIDE];
+    int near_rows[2][WIDE];
     double bottom = s->c.z - s->half * fabs(s->a.z) - s->r * sqrt(positive(1 - s->a.z * s->a.z)) - s->R - g->margin;
-    int n_own = g->is_edge ? 1 : s->n_end;
+    // How much higher an edge's ends are than the far corners of its two faces, in sum, where it is convex.
+    const double convex = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
+    // Of an edge of a box the second end is another's; a sphere has one.
+    const int own = g->is_edge || s->n_end == 1 ? LOWER | UPPER : 15;
     for (int32_t j = w->j0; j <= w->j1; j++) {
         const double *h0 = f->height + (size_t)j * (size_t)f->n_x, *h1 = h0 + f->n_x;
-        int now = j & 1, before = now ^ 1;
+        const reach *last_row = rows[(j & 1) ^ 1];
+        const int *last_near = near_rows[(j & 1) ^ 1];
+        int *near_row = near_rows[j & 1];
         double y = (j - w->half_y) * f->dy;
         for (int32_t i = w->i0; i <= w->i1; i++) {
             int32_t m = i - w->i0;
-            bool *near = is_near[now][m];
-            near[0] = near[1] = false;
+            near_row[m] = 0;
             double h00 = h0[i], h10 = h0[i + 1], h01 = h1[i], h11 = h1[i + 1];
             double top = (h00 > h10 ? h00 : h10), top1 = (h01 > h11 ? h01 : h11);
             us_vec3 corner = us_vec3_make((i - w->half_x) * f->dx, y, h00);
             double beside = w->strip_x * (corner.x + 0.5 * f->dx) + w->strip_y * (y + 0.5 * f->dy) - w->strip_at;
             if ((top > top1 ? top : top1) < bottom || fabs(beside) > w->strip_wide) continue;
-            reach *r = rows[now][m];
-            near[0] = reach_of(g, w, (h10 - h00) * w->per_x, (h11 - h10) * w->per_y, corner, &r[0]);
-            near[1] = reach_of(g, w, (h11 - h01) * w->per_x, (h01 - h00) * w->per_y, corner, &r[1]);
-            if (!(near[0] || near[1])) continue;
+            reach *r = &rows[j & 1][m];
+            double x0 = (h10 - h00) * w->per_x, x1 = (h11 - h01) * w->per_x, y0 = (h11 - h10) * w->per_y, y1 = (h01 - h00) * w->per_y;
+            int near = near_row[m] = reach_of(g, w, (usi_v4){x0, x0, x1, x1}, (usi_v4){y0, y0, y1, y1}, corner, r);
+            if (!near) continue;
+            // Walls, and ends flat on the ground, are beyond this method.
+            if (near & bits_of((r->nz < 0.7) | (usi_v4_abs(r->along) > (s->r > 0 ? 0.9 : INFINITY)))) return false;
             uint64_t cell = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)i;
-            for (int t = 0; t < 2; t++) {
-                if (!near[t]) continue;
-                // Walls, and ends flat on the ground, are beyond this method.
-                if (r[t].n.z < 0.7 || (s->r > 0 && fabs(r[t].along) > 0.9)) return false;
-                for (int k = 0; k < n_own; k++) {
-                    double u = r[t].U[k] - i, v = r[t].V[k] - j, low = t ? u : v, high = t ? v : u;
-                    if (low >= -SEAM && high <= 1 + SEAM && high >= low - SEAM && r[t].gap[k] <= g->margin) {
-                        add(g, r[t].n, r[t].p[k], r[t].gap[k], 2 * cell + (uint64_t)t, OF_END + (uint32_t)k);
-                    }
-                }
+            usi_v4 u = r->U - i, v = r->V - j, low = __builtin_shufflevector(u, v, 4, 5, 2, 3), high = __builtin_shufflevector(u, v, 0, 1, 6, 7);
+            int inside = own & bits_of((low >= -SEAM) & (high <= 1 + SEAM) & (high >= low - SEAM) & (r->gap <= g->margin));
+            // Of triangles within reach; both bits of a triangle.
+            inside &= near | near << 1;
+            for (; inside; inside &= inside - 1) {
+                int k = __builtin_ctz((unsigned)inside);
+                add(g, lane_of(r->nx, r->ny, r->nz, k), lane_of(r->px, r->py, r->pz, k), r->gap[k], 2 * cell + (uint64_t)(k >> 1),
+                    OF_END + (uint32_t)(k & 1));
             }
-            edge e = {.e = corner, .index = cell};
-            if (near[0] && near[1]) {
-                e.r1 = &r[0], e.r2 = &r[1], e.which = 0;
-                for (int k = 0; k < s->n_end; k++) {
-                    e.pos1[k] = r[0].U[k] - i, e.pos2[k] = r[1].U[k] - i;
-                    e.side1[k] = (r[0].V[k] - j) - e.pos1[k], e.side2[k] = (r[1].V[k] - j) - e.pos2[k];
-                }
-                touch_edge(g, &e, h00 + h11 - h10 - h01, us_vec3_make(f->dx, f->dy, h11 - h00));
+            edge e;
+            e.e = corner, e.index = cell;
+            double rise = h00 + h11 - h10 - h01;
+            if (near == (LOWER | UPPER) && is_between(&e, v - u, u, 0, rise > convex))
+                touch_edge(g, &e, r, r, rise > convex, us_vec3_make(f->dx, f->dy, h11 - h00));
+            if ((near & LOWER) && j > w->j0 && (last_near[m] & UPPER)) {
+                const reach *b = &last_row[m];
+                rise = h00 + h10 - h11 - h0[i - f->n_x];
+                usi_v4 side = __builtin_shufflevector(b->V, r->V, 2, 3, 4, 5) - j, pos = __builtin_shufflevector(b->U, r->U, 2, 3, 4, 5) - i;
+                if (is_between(&e, side, pos, 1, rise > convex)) touch_edge(g, &e, b, r, rise > convex, us_vec3_make(f->dx, 0, h10 - h00));
             }
-            if (near[0] && j > w->j0 && is_near[before][m][1]) {
-                e.r1 = &rows[before][m][1], e.r2 = &r[0], e.which = 1;
-                for (int k = 0; k < s->n_end; k++) {
-                    e.side1[k] = e.r1->V[k] - j, e.side2[k] = e.r2->V[k] - j;
-                    e.pos1[k] = e.r1->U[k] - i, e.pos2[k] = e.r2->U[k] - i;
-                }
-                touch_edge(g, &e, h00 + h10 - h11 - h0[i - f->n_x], us_vec3_make(f->dx, 0, h10 - h00));
-            }
-            if (near[1] && m > 0 && is_near[now][m - 1][0]) {
-                e.r1 = &rows[now][m - 1][0], e.r2 = &r[1], e.which = 2;
+            if ((near & UPPER) && m > 0 && (near_row[m - 1] & LOWER)) {
                 // Face 1 is on the side of smaller x.
-                for (int k = 0; k < s->n_end; k++) {
-                    e.side1[k] = e.r1->U[k] - i, e.side2[k] = e.r2->U[k] - i;
-                    e.pos1[k] = e.r1->V[k] - j, e.pos2[k] = e.r2->V[k] - j;
-                }
-                touch_edge(g, &e, h00 + h01 - h11 - h0[i - 1], us_vec3_make(0, f->dy, h01 - h00));
+                const reach *b = r - 1;
+                rise = h00 + h01 - h11 - h0[i - 1];
+                usi_v4 side = __builtin_shufflevector(b->U, r->U, 0, 1, 6, 7) - i, pos = __builtin_shufflevector(b->V, r->V, 0, 1, 6, 7) - j;
+                if (is_between(&e, side, pos, 2, rise > convex)) touch_edge(g, &e, b, r, rise > convex, us_vec3_make(0, f->dy, h01 - h00));
             }
             if (m > 0 && j > w->j0) touch_peak(g, i, j);
         }
