@@ -6,8 +6,9 @@
 // measured without the switch, both in one domain: the difference of the medians is what the switch adds. Parts: 2000 small samples a second, and
 // 50 MB/s in samples of 1 MB.
 //
-// Beside it stands the floor: the same bytes from one thread to another through plain UDP sockets of the loopback, without DDS. A relay receives a
-// sample whole before it can send it, so it cannot add less than sending it once takes.
+// Beside it stand two floors. The same bytes from one thread to another through plain UDP sockets of the loopback, without DDS: a relay receives a
+// sample whole before it can send it, so it cannot add less than sending it once takes. And the least that a relay of DDS can be: a reader whose
+// callback writes the sample to the other domain, with the time that this one call takes.
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +50,22 @@ static void hear(void *context, const us_sample *sample) {
     atomic_store(&n_heard, n + 1);
 }
 
+typedef enum way { DIRECT, RELAY, SWITCH } way;
+
+typedef struct relay {
+    us_writer *writer;
+    int32_t n;
+    double us[MAX_SAMPLE];  // of each writing
+} relay;
+
+static void pass_on(void *context, const us_sample *sample) {
+    relay *r = context;
+    int64_t begun = now();
+    us_writer_write(r->writer, sample->bytes, sample->length, 0);
+    const char *text = (const char *)sample->bytes + 8;
+    if (r->n < MAX_SAMPLE && text[0] != '-') r->us[r->n++] = 1e-3 * (double)(now() - begun);
+}
+
 static us_bus *open_bus(int32_t domain) {
     us_bus_def def = us_bus_def_default();
     us_error err = {0};
@@ -66,11 +83,14 @@ static void sleep_until(int64_t time) {
 }
 
 // The median, us; prints a line.
-static double measure(const char *title, bool has_switch, size_t size, int32_t n, int64_t period) {
+static double measure(const char *title, way how, size_t size, int32_t n, int64_t period) {
+    static const char *const names[] = {"direct", "relay", "switch"};
+    static relay between;
     us_error err = {0};
     const us_message_type *type = us_message_find("std_msgs/msg/String");
     us_qos qos = {.is_reliable = true, .depth = 100};
-    us_bus *source = open_bus(DOMAIN + 1), *operator_ = open_bus(has_switch ? DOMAIN : DOMAIN + 1);
+    us_bus *source = open_bus(DOMAIN + 1), *operator_ = open_bus(how == DIRECT ? DOMAIN + 1 : DOMAIN);
+    us_bus *ends[2] = {NULL, NULL};
     int32_t node = -1;
     us_writer *writer = NULL;
     us_reader *reader = NULL;
@@ -78,7 +98,14 @@ static double measure(const char *title, bool has_switch, size_t size, int32_t n
     us_bus_add_node(source, "/k10", "driver", &node, &err);
     us_bus_add_writer(source, &(us_topic_def){"/k10/load", type, qos, node}, &writer, &err);
     us_bus_add_reader(operator_, &(us_topic_def){"/k10/load", type, qos, -1}, hear, NULL, &reader, &err);
-    if (has_switch) {
+    if (how == RELAY) {
+        us_reader *from = NULL;
+        between.n = 0;
+        ends[0] = open_bus(DOMAIN), ends[1] = open_bus(DOMAIN + 1);
+        us_bus_add_writer(ends[0], &(us_topic_def){"/k10/load", type, qos, -1}, &between.writer, &err);
+        us_bus_add_reader(ends[1], &(us_topic_def){"/k10/load", type, qos, -1}, pass_on, &between, &from, &err);
+    }
+    if (how == SWITCH) {
         us_switch_def def = us_switch_def_default();
         def.robot = "k10";
         def.operators.domain = DOMAIN;
@@ -111,11 +138,17 @@ static double measure(const char *title, bool has_switch, size_t size, int32_t n
     int32_t heard = atomic_load(&n_heard), kept = heard < MAX_SAMPLE ? heard : MAX_SAMPLE;
     qsort(latencies, (size_t)kept, sizeof *latencies, compare);
     double median = kept ? latencies[kept / 2] : 0, late = kept ? latencies[kept * 99 / 100] : 0;
-    printf("  %-28s %-8s median %8.1f us, 99 %% %9.1f us, lost %d of %d, unsent %d\n", title, has_switch ? "switch" : "direct", median, late,
-           n - heard, n, n_unsent);
+    printf("  %-28s %-8s median %8.1f us, 99 %% %9.1f us, lost %d of %d, unsent %d", title, names[how], median, late, n - heard, n, n_unsent);
+    if (how == RELAY) {
+        qsort(between.us, (size_t)between.n, sizeof *between.us, compare);
+        printf(", of which it writes for %.1f us", between.n ? between.us[between.n / 2] : 0);
+    }
+    putchar('\n');
     fflush(stdout);
     free(bytes);
     us_switch_close(sw);
+    us_bus_close(ends[1]);
+    us_bus_close(ends[0]);
     us_bus_close(operator_);
     us_bus_close(source);
     return median;
@@ -182,18 +215,20 @@ static double measure_floor(size_t size) {
 
 static void compare_both(const char *title, size_t size, int32_t n, int64_t period) {
     enum { N_ROUND = 5 };
-    double added[N_ROUND], directs[N_ROUND], floors[N_ROUND];
+    double added[N_ROUND], directs[N_ROUND], relayed[N_ROUND], floors[N_ROUND];
     // One after the other in turns: what else the machine does meets both.
     for (int i = 0; i < N_ROUND; i++) {
         floors[i] = measure_floor(size);
-        directs[i] = measure(title, false, size, n, period);
-        added[i] = measure(title, true, size, n, period) - directs[i];
+        directs[i] = measure(title, DIRECT, size, n, period);
+        relayed[i] = measure(title, RELAY, size, n, period) - directs[i];
+        added[i] = measure(title, SWITCH, size, n, period) - directs[i];
     }
     qsort(floors, N_ROUND, sizeof *floors, compare);
     qsort(directs, N_ROUND, sizeof *directs, compare);
+    qsort(relayed, N_ROUND, sizeof *relayed, compare);
     qsort(added, N_ROUND, sizeof *added, compare);
-    printf("  %s: the switch adds %.1f us; DDS without it takes %.1f us, plain UDP %.1f us (medians of %d rounds)\n", title, added[N_ROUND / 2],
-           directs[N_ROUND / 2], floors[N_ROUND / 2], (int)N_ROUND);
+    printf("  %s: the switch adds %.1f us, the least relay %.1f us; DDS without either takes %.1f us, plain UDP %.1f us (medians of %d rounds)\n",
+           title, added[N_ROUND / 2], relayed[N_ROUND / 2], directs[N_ROUND / 2], floors[N_ROUND / 2], (int)N_ROUND);
 }
 
 int main(int argc, char **argv) {

@@ -11,7 +11,7 @@
 #include "bus.h"
 
 typedef struct drive_options {
-    const char *robot;
+    const char *robot, *gait;
     double v, side, w, time, rate;  // NaN: not given
     bool is_stamped, is_quiet;
 } drive_options;
@@ -26,9 +26,9 @@ typedef struct odometry {
 typedef struct driver {
     const drive_options *options;
     cli_bus bus;
-    char topic[CLI_NAME_MAX], odom_topic[CLI_NAME_MAX];
+    char topic[CLI_NAME_MAX], odom_topic[CLI_NAME_MAX], gait_topic[CLI_NAME_MAX];
     const us_message_type *odom_type;
-    us_writer *writer;
+    us_writer *writer, *gait;
     us_reader *odom;
     double v, side, w;  // the command
     odometry start, now;
@@ -64,6 +64,15 @@ static cdr make_command(const driver *d) {
     const double twist[6] = {d->v, d->side, 0, 0, 0, d->w};
     for (int i = 0; i < 6; i++) put(&m, &twist[i], sizeof twist[i]);
     return m;
+}
+
+// How a walker shall walk, once.
+static bool send_gait(driver *d) {
+    cdr m = {.bytes = {0, 1, 0, 0}, .n = 4};
+    uint32_t length = (uint32_t)strlen(d->options->gait) + 1;
+    put(&m, &length, sizeof length);
+    for (uint32_t i = 0; i < length; i++) put(&m, d->options->gait + i, 1);
+    return !us_writer_write(d->gait, m.bytes, m.n, 0);
 }
 
 static void send_command(driver *d) {
@@ -103,6 +112,7 @@ static int name_topics(driver *d) {
         return cli_fail(CLI_BAD_INPUT, "understudy drive", "write the robot's name, for example k10", "the robot's name is too long");
     snprintf(d->topic, sizeof d->topic, "%s%.*s/cmd_vel", n ? "/" : "", (int)n, robot);
     snprintf(d->odom_topic, sizeof d->odom_topic, "%s%.*s/odom", n ? "/" : "", (int)n, robot);
+    snprintf(d->gait_topic, sizeof d->gait_topic, "%s%.*s/gait", n ? "/" : "", (int)n, robot);
     return CLI_GO_ON;
 }
 
@@ -119,6 +129,9 @@ static int join_network(driver *d) {
     us_status status = us_bus_add_writer(d->bus.bus, &def, &d->writer, &err);
     us_topic_def odom = {.topic = d->odom_topic, .type = d->odom_type, .qos = {.depth = 1}, .node = node};
     if (!status) status = us_bus_add_reader(d->bus.bus, &odom, NULL, NULL, &d->odom, &err);
+    us_topic_def gait = {.topic = d->gait_topic, .type = us_message_find("std_msgs/msg/String"), .node = node};
+    gait.qos = us_qos_for_topic(d->gait_topic, gait.type);
+    if (!status && d->options->gait) status = us_bus_add_writer(d->bus.bus, &gait, &d->gait, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
     return CLI_BAD_INPUT;
@@ -167,9 +180,9 @@ static void warn_of_others(driver *d) {
     }
 }
 
-static bool wait_for_listener(driver *d, double seconds) {
+static bool wait_for_listener(us_writer *writer, double seconds) {
     double until = cli_clock() + seconds;
-    while (us_writer_n_match(d->writer) == 0) {
+    while (us_writer_n_match(writer) == 0) {
         if (cli_is_stopped() || cli_clock() >= until) return false;
         cli_pause(0.01);
     }
@@ -331,6 +344,7 @@ static void sum_up(const driver *d) {
 static int check_options(const drive_options *o) {
     const char *element = "understudy drive";
     if (o->time < 0) return cli_fail(CLI_BAD_INPUT, element, "write --time S with S at least 0", "--time is negative");
+    if (o->gait && strlen(o->gait) > 120) return cli_fail(CLI_BAD_INPUT, element, "write tripod, wave, or \"wave JOINT\"", "--gait is too long");
     if (o->rate <= 0 || o->rate > 1000) return cli_fail(CLI_BAD_INPUT, element, "write --rate HZ above 0 and at most 1000", "--rate is out of range");
     return CLI_GO_ON;
 }
@@ -342,6 +356,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"side", CLI_NUMBER, &o.side, "M/S", "speed to the left, for robots that can"},
         {"w", CLI_NUMBER, &o.w, "RAD/S", "turn rate, left is positive"},
         {"time", CLI_NUMBER, &o.time, "S", "seconds to drive (until Ctrl-C)"},
+        {"gait", CLI_TEXT, &o.gait, "GAIT", "how a walker walks from now on: tripod, wave, or wave and joints of legs to leave out"},
         {"rate", CLI_NUMBER, &o.rate, "HZ", "how often the command is sent (10)"},
         {"stamped", CLI_FLAG, &o.is_stamped, NULL, "send TwistStamped instead of Twist"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
@@ -361,8 +376,10 @@ static int run(const cli_command *command, int argc, char **argv) {
     code = join_network(&d);
     if (code == CLI_GO_ON) {
         // A keyboard may wait for its robot; numbers in a script may not.
-        if (!wait_for_listener(&d, is_keyboard ? 0.5 : 3) && !is_keyboard) code = cli_is_stopped() ? CLI_OK : fail_alone(&d);
+        if (!wait_for_listener(d.writer, is_keyboard ? 0.5 : 3) && !is_keyboard) code = cli_is_stopped() ? CLI_OK : fail_alone(&d);
     }
+    if (code == CLI_GO_ON && o.gait && !(wait_for_listener(d.gait, 3) && send_gait(&d)))
+        code = cli_fail(CLI_RUN_FAILED, "understudy drive", "leave --gait out, or name a robot with legs", "nobody listens on %s", d.gait_topic);
     if (code == CLI_GO_ON) {
         warn_of_others(&d);
         if (is_keyboard) {
@@ -389,6 +406,7 @@ const cli_command cli_command_drive = {
              "\n"
              "Examples:\n"
              "  understudy drive k10\n"
-             "  understudy drive k10 --v 0.3 --w 0.1 --time 5\n",
+             "  understudy drive k10 --v 0.3 --w 0.1 --time 5\n"
+             "  understudy drive hexapod --gait \"wave front_left_femur\" --v 0.05\n",
     .run = run,
 };

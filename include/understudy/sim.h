@@ -33,6 +33,9 @@ typedef struct us_part {
     // Before the step from the sim's tick to the next. A status other than US_OK fails the step, which leaves the last tick whole. A number that is
     // not finite in the drives' commands is refused.
     us_status (*before)(void *context, us_sim *sim, us_part_view *view, us_error *err);
+    // Makes `to`, the state that the last `before` began with, the same as `from`, the one it ended with: for a large state of which a tick changes
+    // little. NULL: all is copied, as it is in any case after anything else than a step has changed the state.
+    void (*carry)(void *context, const us_sim *sim, const void *from, void *to);
 } us_part;
 
 typedef struct us_sim_def {

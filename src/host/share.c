@@ -16,6 +16,8 @@
 
 // Samples that may wait. Of each process two are of use at a time; the rest are repetitions.
 enum { MAX_WAITING = 1024 };
+// Where nothing is near to what others own, so many stretches make one: fewer letters, and ghosts that are shown where they were so much earlier.
+enum { STRETCHES = 4 };
 // s: how long one that ends stays for those who may still need what it said last.
 static const double LINGER = 2;
 
@@ -212,6 +214,8 @@ static void part_robots(us_host *h, const usi_split *split) {
                 usi_proxy_set_ghost(h->stage.proxy, i);
         }
     }
+    // From here on their states are not carried over from tick to tick: they are the same in both once all is copied.
+    usi_sim_part(h->stage.sim, 0);
     if (!usi_split_is_first(split)) usi_proxy_mute_clock(h->stage.proxy);
 }
 
@@ -234,7 +238,7 @@ us_status us_host_split(us_host *h, us_bus *bus, const us_split_def *def, us_err
     if (gethostname(machine, sizeof machine - 1) != 0) machine[0] = 0;
     snprintf(w->label, sizeof w->label, "%s:%ld", machine, (long)getpid());
     usi_split_def d = {.allocator = h->allocator, .own = def->own, .label = w->label, .id = make_id(w->label), .exchange = def->exchange};
-    d.timeout = def->timeout, d.send = on_send, d.log = on_log, d.context = w;
+    d.n_stretch = STRETCHES, d.timeout = def->timeout, d.send = on_send, d.log = on_log, d.context = w;
     us_status status = usi_split_create(h->stage.world->spec, h->stage.sim, &d, &w->split, err);
     if (!status) status = join_topic(w, bus, def->share, err);
     if (status) {

@@ -8,14 +8,14 @@
 //     rank 1   |  letter k  | waits for that letter ................................................. | steps k .. k+n: its own, pushed so
 //
 // So each contact is solved once, by one process that has both sides of it moving, and the other side gets the same impulses in the same steps: their
-// sum is 0, and no delay is in the loop. Which pairs may touch follows from letters alone: all processes find the same without asking.
+// sum is 0, and no delay is in the loop. Which pairs may touch follows from letters alone: all processes find the same without asking. So they do
+// with what is far from everything of others: where nothing could touch for longer, several stretches go by without a letter.
 //
 //     gather   hellos until everything that must have an owner has one          --> run
 //     return   others are under way: where were our own seen last?              --> run
 //     run      letters of the point | turns | n steps | own letter
 #include "host/split.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,11 +55,13 @@ struct usi_split {
     bool *moves;     // per tree: it is ours, or a ghost that is awake
     int32_t *stack;  // of trees
     int64_t point;   // the exchange point that was reached last
+    int64_t span;    // steps from there to the next
     bool is_put, is_open;
     int64_t open_end;             // how far steps may be made
     bool needs[USI_SPLIT_PEERS];  // whose turn comes before ours
     bool has_awake;
-    parcel parcel[2], hello;  // what was said last
+    parcel parcel[2], hello;  // what was said last, and before
+    int last;                 // which of the two
     us_msg_world_share out;
     us_wrench *wrench, *push;  // n_body
     bool *is_touched;          // n_body
@@ -113,8 +115,6 @@ static us_status say_bare(usi_split *s, usi_share_kind kind, us_error *err) {
     return status;
 }
 
-static int parity(const usi_split *s, int64_t tick) { return (int)(tick / s->n_step & 1); }
-
 static us_status say_point(usi_split *s, us_error *err) {
     us_msg_world_share *m = &s->out;
     uint32_t n_q = 0, n_v = 0, n_drive = 0;
@@ -127,7 +127,8 @@ static us_status say_point(usi_split *s, us_error *err) {
     m->kind = USI_SHARE_POINT;
     m->tick = s->point;
     m->positions._length = n_q, m->velocities._length = n_v, m->drives._length = n_drive;
-    parcel *p = &s->parcel[parity(s, s->point)];
+    s->last = !s->last;
+    parcel *p = &s->parcel[s->last];
     us_status status = pack(s, m, p, err);
     if (!status) say(s, p);
     m->push_steps._length = m->push_links._length = m->push_forces._length = 0;
@@ -135,6 +136,7 @@ static us_status say_point(usi_split *s, us_error *err) {
 }
 
 static usi_letter *last_letter(usi_peer *p) { return &p->letter[p->letter[1].tick > p->letter[0].tick]; }
+static usi_letter *first_letter(usi_peer *p) { return &p->letter[p->letter[1].tick <= p->letter[0].tick]; }
 
 // One that has come back learns where its trees were seen last.
 static void say_return(usi_split *s, usi_peer *p) {
@@ -156,9 +158,8 @@ void usi_split_tend(usi_split *s, int64_t now_ns) {
         say_bare(s, USI_SHARE_HELLO, NULL);
         return;
     }
-    int last = parity(s, s->point);
-    say(s, &s->parcel[!last]);
-    say(s, &s->parcel[last]);
+    say(s, &s->parcel[!s->last]);
+    say(s, &s->parcel[s->last]);
 }
 
 void usi_split_end(usi_split *s) { say_bare(s, USI_SHARE_END, NULL); }
@@ -184,28 +185,6 @@ static void keep(usi_split *s, usi_letter *to) {
     usi_letter old = *to;
     *to = s->inbox;
     s->inbox = old;
-}
-
-// Whether it is about the same world, in the same steps. The first that is not ends the gathering.
-static bool fits(usi_split *s, const us_msg_world_share *m) {
-    const us_msg_world_share *own = &s->out;
-    us_error *err = s->phase == GATHER && !s->fault.code ? &s->fault : NULL;
-    if (strcmp(m->version, own->version) != 0) {
-        us_error_set(err, US_ERR_VALUE, NULL, "start the same program everywhere", "the process %.79s is version %.40s, this one %.40s", m->label,
-                     m->version, own->version);
-    } else if (m->step != own->step) {
-        us_error_set(err, US_ERR_VALUE, NULL, "give the world the same step everywhere", "the process %.79s has a step of %g s, this one %g s",
-                     m->label, m->step, own->step);
-    } else if (m->exchange != own->exchange) {
-        us_error_set(err, US_ERR_VALUE, NULL, "write the same --exchange everywhere", "the process %.79s exchanges every %g s, this one every %g s",
-                     m->label, m->exchange * m->step, own->exchange * own->step);
-    } else if (m->scene != own->scene) {
-        us_error_set(err, US_ERR_VALUE, NULL, "start all with the same scene file, models, parameters and seed",
-                     "the process %.79s has another scene: its hash is %016" PRIx64 ", this one's %016" PRIx64, m->label, m->scene, own->scene);
-    } else {
-        return true;
-    }
-    return false;
 }
 
 static bool read_owns(usi_split *s, const us_msg_world_share *m, bool *out) {
@@ -236,7 +215,9 @@ static void name_peer(usi_peer *p, const us_msg_world_share *m) {
 
 // Somebody new. While the processes gather it joins them; later only one that takes the place of another that has gone.
 static usi_peer *welcome(usi_split *s, const us_msg_world_share *m) {
-    if (m->kind == USI_SHARE_END || !fits(s, m) || !read_owns(s, m, s->missing)) return NULL;
+    // The first that does not fit ends the gathering.
+    us_error *fault = s->phase == GATHER && !s->fault.code ? &s->fault : NULL;
+    if (m->kind == USI_SHARE_END || !usi_share_fits(m, &s->out, fault) || !read_owns(s, m, s->missing)) return NULL;
     int32_t group = 0;
     for (int32_t i = 0; i < s->n_peer; i++) {
         usi_peer *p = &s->peer[i];
@@ -316,8 +297,9 @@ void usi_split_receive(usi_split *s, const void *bytes, size_t length, int64_t n
         break;
     case USI_SHARE_POINT: {
         p->has_begun = true;
-        usi_letter *l = &p->letter[parity(s, m->tick)];
-        if (m->tick >= 0 && m->tick > l->tick && (s->phase != RUN || m->tick >= s->point)) keep(s, l);
+        // Who speaks of a third point has our letter of the second: the first is of no use any more.
+        usi_letter *l = first_letter(p);
+        if (m->tick > l->tick && m->tick != last_letter(p)->tick && (s->phase != RUN || m->tick >= s->point)) keep(s, l);
         break;
     }
     case USI_SHARE_RETURN:
@@ -474,12 +456,33 @@ static void find_turns(usi_split *s) {
     }
 }
 
+// Boxes around all that may be reached in so many stretches.
+static void find_boxes(usi_split *s, int32_t n_stretch) {
+    const double span = n_stretch * s->n_step * s->out.step;
+    usi_contacts_reach(s->sim->contacts, s->sim->now.q, s->sim->now.v, LEAD * span, CLEARANCE + 0.5 * MOST_ACCELERATION * span * span, s->box);
+}
+
+// Whether no box of one owner overlaps one of another.
+static bool are_apart(const usi_split *s) {
+    for (int32_t i = 0; i < s->estate.n_tree; i++) {
+        for (int32_t k = 0; k < i; k++) {
+            if (s->owner[i] != s->owner[k] && overlap(&s->box[i], &s->box[k])) return false;
+        }
+    }
+    return true;
+}
+
 static void look_ahead(usi_split *s) {
-    const double span = s->n_step * s->out.step;
+    const int32_t most = s->def.n_stretch > 1 ? s->def.n_stretch : 1;
     memset(s->needs, 0, sizeof s->needs);
     s->has_awake = false;
+    s->span = (int64_t)most * s->n_step;
     if (!s->sim->contacts) return;
-    usi_contacts_reach(s->sim->contacts, s->sim->now.q, s->sim->now.v, LEAD * span, CLEARANCE + 0.5 * MOST_ACCELERATION * span * span, s->box);
+    find_boxes(s, most);
+    if (most > 1 && !are_apart(s)) {
+        s->span = s->n_step;
+        find_boxes(s, 1);
+    }
     find_movers(s);
     find_turns(s);
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
@@ -490,30 +493,29 @@ static void look_ahead(usi_split *s) {
     }
 }
 
-static const usi_letter *letter_of(const usi_split *s, const usi_peer *p, int64_t tick) {
-    const usi_letter *l = &p->letter[parity(s, tick)];
-    return l->tick == tick ? l : NULL;
+static const usi_letter *letter_of(const usi_peer *p, int64_t tick) {
+    return p->letter[0].tick == tick ? &p->letter[0] : p->letter[1].tick == tick ? &p->letter[1] : NULL;
 }
 
 // What a process with the turn before ours pushes from the point on: to the next one, or as far as it came.
 static const usi_letter *pushes_of(const usi_split *s, const usi_peer *p) {
-    const usi_letter *l = letter_of(s, p, s->point + s->n_step);
-    return l ? l : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->n_step ? &p->ending : NULL;
+    const usi_letter *l = letter_of(p, s->point + s->span);
+    return l ? l : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->span ? &p->ending : NULL;
 }
 
 static us_status open_stretch(usi_split *s, us_error *err) {
     for (int32_t i = 0; i < s->n_peer && !s->is_put; i++) {
-        if (!letter_of(s, &s->peer[i], s->point)) return wait_for(s, &s->peer[i], "has not come to this exchange point", err);
+        if (!letter_of(&s->peer[i], s->point)) return wait_for(s, &s->peer[i], "has not come to this exchange point", err);
     }
     for (int32_t i = 0; i < s->n_peer && !s->is_put; i++) {
-        if (!put_trees(s, i, letter_of(s, &s->peer[i], s->point)->message))
+        if (!put_trees(s, i, letter_of(&s->peer[i], s->point)->message))
             return us_error_set(err, US_ERR_VALUE, NULL, "start all with the same scene and program",
                                 "at %.9g s: the process %s sent a state that does not fit", us_sim_get_time(s->sim), s->peer[i].label);
     }
     if (!s->is_put) look_ahead(s);
     s->is_put = true;
     bool has_turn = false;
-    int64_t end = s->point + s->n_step, tick = us_sim_get_tick(s->sim);
+    int64_t end = s->point + s->span, tick = us_sim_get_tick(s->sim);
     for (int32_t i = 0; i < s->n_peer; i++) {
         if (!s->needs[i]) continue;
         const usi_letter *l = pushes_of(s, &s->peer[i]);
@@ -598,8 +600,8 @@ static us_status collect_pushes(usi_split *s, us_error *err) {
 us_status usi_split_stepped(usi_split *s, us_error *err) {
     us_status status = s->has_awake ? collect_pushes(s, err) : US_OK;
     if (us_sim_get_tick(s->sim) == s->open_end) s->is_open = false;
-    if (status || us_sim_get_tick(s->sim) < s->point + s->n_step) return status;
-    s->point += s->n_step;
+    if (status || us_sim_get_tick(s->sim) < s->point + s->span) return status;
+    s->point += s->span;
     s->is_put = s->is_open = false;
     return say_point(s, err);
 }

@@ -36,6 +36,8 @@ void usi_estate_list(const usi_estate *e, const bool *marks, char *out, size_t c
 bool usi_estate_missing(const usi_estate *e, const bool *const *owns, int32_t n, bool *out_missing);
 // Whether what a loop or coupling holds together would have several owners: US_ERR_TREE. `owner` per tree.
 us_status usi_estate_check(const usi_estate *e, const us_model *model, const int32_t *owner, us_error *err);
+// Whether the message of another process is about our own's world, in the same steps; err says what differs.
+bool usi_share_fits(const us_msg_world_share *m, const us_msg_world_share *own, us_error *err);
 
 // ---------------------------------------------------------------- the exchange (split.c)
 
@@ -55,7 +57,7 @@ typedef struct usi_peer {
     int64_t tick;  // of its last message
     bool has_begun, has_ended, is_told;
     int64_t heard_ns;
-    usi_letter letter[2];  // of even and odd exchange points
+    usi_letter letter[2];  // of its last two exchange points, in any order
     usi_letter estate;     // where it has last seen our own: for one that comes back
     usi_letter ending;     // its last word
 } usi_peer;
@@ -65,8 +67,9 @@ typedef struct usi_split_def {
     const char *own;
     const char *label;
     uint64_t id;
-    double exchange;  // s
-    double timeout;   // s; 0: for ever
+    double exchange;    // s
+    int32_t n_stretch;  // stretches of that from one exchange point to the next where all is far from what others own, the same everywhere; 0: one
+    double timeout;     // s; 0: for ever
     void (*send)(void *context, const void *bytes, size_t length);
     void (*log)(void *context, int32_t level, const char *text);  // may be NULL
     void *context;

@@ -1,4 +1,5 @@
 // Who owns what in a world of several processes: names to groups of the spec, groups to trees of the model.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,4 +132,23 @@ us_status usi_estate_check(const usi_estate *e, const us_model *m, const int32_t
         }
     }
     return US_OK;
+}
+
+bool usi_share_fits(const us_msg_world_share *m, const us_msg_world_share *own, us_error *err) {
+    if (strcmp(m->version, own->version) != 0) {
+        us_error_set(err, US_ERR_VALUE, NULL, "start the same program everywhere", "the process %.79s is version %.40s, this one %.40s", m->label,
+                     m->version, own->version);
+    } else if (m->step != own->step) {
+        us_error_set(err, US_ERR_VALUE, NULL, "give the world the same step everywhere", "the process %.79s has a step of %g s, this one %g s",
+                     m->label, m->step, own->step);
+    } else if (m->exchange != own->exchange) {
+        us_error_set(err, US_ERR_VALUE, NULL, "write the same --exchange everywhere", "the process %.79s exchanges every %g s, this one every %g s",
+                     m->label, m->exchange * m->step, own->exchange * own->step);
+    } else if (m->scene != own->scene) {
+        us_error_set(err, US_ERR_VALUE, NULL, "start all with the same scene file, models, parameters and seed",
+                     "the process %.79s has another scene: its hash is %016" PRIx64 ", this one's %016" PRIx64, m->label, m->scene, own->scene);
+    } else {
+        return true;
+    }
+    return false;
 }

@@ -1,8 +1,15 @@
-// A tripod gait. Three feet stand and carry the body while the other three swing forward; then they change:
+// How a walker walks. In the tripod gait three feet stand and carry the body while the other three swing forward; then they change:
 //
 //     phase       0                 duty        1        each foot stands for `duty` of the period. Above one half there
 //     tripod 0    |##### stands #####|  swings  |        are two moments in a cycle in which all six stand, and the load
 //     tripod 1    |stands|  swings  |## stands #|        passes from three feet to the others.
+//
+// In the wave gait one foot swings at a time, from the rear to the front on the right and then on the left, and it does so with one leg less too: the
+// legs that are left stand so that the body is over their middle, away from the one that is spared. A swing takes as long as in the other gait.
+//
+//     phase     0    1/5   2/5   3/5   4/5    1          five legs
+//     foot 0    |##########################|~~~|         # stands, ~ swings
+//     foot 1    |~~~|##########################|         ...
 //
 // A foot that stands does not move over the ground: in the frame of the base it moves against the body, exactly as a rigid motion does, so that the
 // feet do not pull against each other. A foot that swings goes along with the ground too, and over it to the place from which its next stand begins,
@@ -26,6 +33,9 @@ static const double RISE = 0.1;
 
 // A leg is never quite stretched or folded: there small ways of the foot are large ones of the joints.
 static const double SLACK = 1e-3;
+
+// Of the time that each leg of a wave has for its swing, the share in which it does: then all stand, and the next one takes over.
+static const double WAVE_SWING = 0.9;
 
 static double wrap(double angle) { return remainder(angle, 2 * PI); }
 
@@ -83,6 +93,38 @@ void usi_gait_pair_up(usi_gait *gait) {
     }
 }
 
+static bool is_spared(const usi_gait_state *s, int32_t leg) { return (s->spared >> leg & 1) != 0; }
+
+static int32_t count_legs(const usi_gait *gait, uint32_t spared) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < gait->n_leg; i++) n += (spared >> i & 1) == 0;
+    return n;
+}
+
+static double duty_of(const usi_gait *gait, const usi_gait_state *s) {
+    return s->kind == USI_GAIT_WAVE ? 1 - WAVE_SWING / count_legs(gait, s->spared) : gait->duty;
+}
+
+static double period_of(const usi_gait *gait, const usi_gait_state *s) {
+    return s->kind == USI_GAIT_WAVE ? gait->period * (1 - gait->duty) / (1 - duty_of(gait, s)) : gait->period;
+}
+
+// The middle of a leg's step: with the body over the middle of all that are left, as it is over that of all six.
+static void middle_of(const usi_gait *gait, const usi_gait_state *s, int32_t leg, double out[2]) {
+    double n = count_legs(gait, s->spared);
+    for (int k = 0; k < 2; k++) {
+        out[k] = gait->leg[leg].neutral[k];
+        for (int32_t i = 0; i < gait->n_leg; i++) out[k] += is_spared(s, i) ? gait->leg[i].neutral[k] / n : 0;
+    }
+}
+
+bool usi_gait_choose(const usi_gait *gait, usi_gait_state *s, usi_gait_kind kind, uint32_t spared) {
+    if (count_legs(gait, spared) < 4 || (kind == USI_GAIT_TRIPOD && spared != 0)) return false;
+    s->told_kind = (int32_t)kind;
+    s->told_spared = spared;
+    return true;
+}
+
 void usi_gait_start(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]) {
     for (int32_t i = 0; i < gait->n_leg; i++) {
         usi_leg_foot(&gait->leg[i], q[i], s->foot[i]);
@@ -104,20 +146,48 @@ static void carry(const double body[3], double time, const double point[2], doub
 
 static double phase_of(const usi_gait *gait, const usi_gait_state *s, int32_t leg) {
     double phase = s->phase + 0.5 * gait->leg[leg].tripod;
+    if (s->kind == USI_GAIT_WAVE) {
+        // Its turn: the right side from the rear to the front, then the left.
+        const double *own = gait->leg[leg].neutral;
+        int32_t turn = 0, n = count_legs(gait, s->spared);
+        for (int32_t i = 0; i < gait->n_leg; i++) {
+            const double *other = gait->leg[i].neutral;
+            bool is_left = own[1] > 0, is_other_left = other[1] > 0;
+            turn += !is_spared(s, i) && (is_other_left != is_left ? is_left : other[0] < own[0]);
+        }
+        phase = turn > 0 ? s->phase + 1 - (double)turn / n : s->phase;
+    }
     return phase >= 1 ? phase - 1 : phase;
+}
+
+static bool is_in_air(const usi_gait *gait, const usi_gait_state *s, int32_t leg) {
+    return is_spared(s, leg) || phase_of(gait, s, leg) >= duty_of(gait, s);
+}
+
+// The way that it was told, once all feet stand: there both begin, with their phase at 0.
+static void change(const usi_gait *gait, usi_gait_state *s) {
+    if (s->told_kind == s->kind && s->told_spared == s->spared) return;
+    for (int32_t i = 0; i < gait->n_leg; i++) {
+        if (!is_spared(s, i) && is_in_air(gait, s, i)) return;
+    }
+    s->kind = s->told_kind;
+    s->spared = s->told_spared;
+    s->phase = 0;
 }
 
 // Both ends of each foot's way over the ground must be within reach; and where a foot that stands will lift off, which in the first step from rest is
 // further behind.
 static bool is_possible(const usi_gait *gait, const usi_gait_state *s, const double body[3]) {
-    double half = 0.5 * gait->duty * gait->period, q[3];
+    double duty = duty_of(gait, s), period = period_of(gait, s), half = 0.5 * duty * period, q[3];
     for (int32_t i = 0; i < gait->n_leg; i++) {
-        double left = (gait->duty - phase_of(gait, s, i)) * gait->period, last[3] = {0, 0, gait->ground};
+        if (is_spared(s, i)) continue;
+        double left = (duty - phase_of(gait, s, i)) * period, last[3] = {0, 0, gait->ground}, middle[2];
+        middle_of(gait, s, i, middle);
         carry(body, -left, s->foot[i], last);
         if (left > 0 && !usi_leg_reach(&gait->leg[i], last, q)) return false;
         for (int end = -1; end <= 1; end += 2) {
             double foot[3] = {0, 0, gait->ground};
-            carry(body, end * half, gait->leg[i].neutral, foot);
+            carry(body, end * half, middle, foot);
             if (!usi_leg_reach(&gait->leg[i], foot, q)) return false;
         }
     }
@@ -145,8 +215,10 @@ static void slow_down(const usi_gait *gait, usi_gait_state *s, const double body
 static bool is_walking(const usi_gait *gait, const usi_gait_state *s, const double body[3]) {
     bool walks = body[0] != 0 || body[1] != 0 || body[2] != 0;
     for (int32_t i = 0; i < gait->n_leg; i++) {
-        const double *n = gait->leg[i].neutral;
-        walks = walks || hypot(s->foot[i][0] - n[0], s->foot[i][1] - n[1]) > AT_REST || phase_of(gait, s, i) >= gait->duty;
+        double n[2];
+        if (is_spared(s, i)) continue;
+        middle_of(gait, s, i, n);
+        walks = walks || hypot(s->foot[i][0] - n[0], s->foot[i][1] - n[1]) > AT_REST || is_in_air(gait, s, i);
     }
     return walks;
 }
@@ -155,9 +227,11 @@ static bool is_walking(const usi_gait *gait, const usi_gait_state *s, const doub
 static double smooth(double u) { return u * u * (3 - 2 * u); }
 
 // A foot in the air from u to w of its swing; it and its goal have moved with the ground already. Returns its lift.
-static double swing(const usi_gait *gait, const usi_leg *leg, const double body[3], double u, double w, double foot[3], double goal[2]) {
-    double to[2], air = (1 - gait->duty) * gait->period;
-    carry(body, 0.5 * gait->duty * gait->period, leg->neutral, to);
+static double swing(const usi_gait *gait, usi_gait_state *s, int32_t leg, const double body[3], double u, double w) {
+    double to[2], middle[2], duty = duty_of(gait, s), stand = duty * period_of(gait, s), air = (1 - duty) * period_of(gait, s);
+    double *foot = s->foot[leg], *goal = s->goal[leg];
+    middle_of(gait, s, leg, middle);
+    carry(body, 0.5 * stand, middle, to);
     if (u < 0.5) carry(body, (1 - w) * air, to, goal);
     double share = w < 1 ? (smooth(w) - smooth(u)) / (1 - smooth(u)) : 1;
     for (int i = 0; i < 2; i++) foot[i] += share * (goal[i] - foot[i]);
@@ -167,20 +241,24 @@ static double swing(const usi_gait *gait, const usi_leg *leg, const double body[
 
 void usi_gait_step(const usi_gait *gait, usi_gait_state *s, const double body[3], double time, double (*out_q)[3]) {
     double v[3];
+    change(gait, s);
     slow_down(gait, s, body, v);
-    double further = is_walking(gait, s, v) ? time / gait->period : 0;
+    const double duty = duty_of(gait, s), air = 1 - duty, further = is_walking(gait, s, v) ? time / period_of(gait, s) : 0;
     for (int32_t i = 0; i < gait->n_leg; i++) {
-        double *foot = s->foot[i], at[3], air = 1 - gait->duty, lift = 0;
+        double *foot = s->foot[i], at[3], lift = 0;
+        if (is_spared(s, i)) {
+            // Twice as high as others step.
+            foot[2] += clamp(gait->ground + 2 * gait->step_height - foot[2], -RISE * time, RISE * time);
+            usi_leg_reach(&gait->leg[i], foot, out_q[i]);
+            continue;
+        }
         double from = phase_of(gait, s, i), to = from + further;
         carry(v, -time, foot, at);
         foot[0] = at[0], foot[1] = at[1];
         carry(v, -time, s->goal[i], at);
         s->goal[i][0] = at[0], s->goal[i][1] = at[1];
         foot[2] += clamp(gait->ground - foot[2], -RISE * time, RISE * time);
-        if (to > gait->duty) {
-            double u = fmax(from - gait->duty, 0) / air, w = fmin((to - gait->duty) / air, 1);
-            lift = swing(gait, &gait->leg[i], v, u, w, foot, s->goal[i]);
-        }
+        if (to > duty) lift = swing(gait, s, i, v, fmax(from - duty, 0) / air, fmin((to - duty) / air, 1));
         at[0] = foot[0], at[1] = foot[1], at[2] = foot[2] + lift;
         usi_leg_reach(&gait->leg[i], at, out_q[i]);
     }
@@ -208,7 +286,7 @@ void usi_gait_to_body(const usi_gait *gait, usi_gait_state *s, const double (*q)
         usi_leg_foot(&gait->leg[i], q[i], foot);
         for (int k = 0; k < 2; k++) at[n][k] = 0.5 * (s->seen[i][k] + foot[k]), moved[n][k] = (s->seen[i][k] - foot[k]) / time;
         s->seen[i][0] = foot[0], s->seen[i][1] = foot[1];
-        n += !s->is_on || phase_of(gait, s, i) < gait->duty;
+        n += !is_in_air(gait, s, i) || (!s->is_on && !is_spared(s, i));
     }
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 2; k++) c[k] += at[i][k] / n, m[k] += moved[i][k] / n;

@@ -30,14 +30,18 @@ typedef struct usi_gait {
     usi_leg leg[USI_GAIT_LEGS];
 } usi_gait;
 
+typedef enum usi_gait_kind { USI_GAIT_TRIPOD, USI_GAIT_WAVE } usi_gait_kind;
+
 // What a walker remembers from tick to tick.
 typedef struct usi_gait_state {
-    double phase;                   // 0 .. 1; the second tripod is half a period ahead
+    double phase;                   // 0 .. 1
     double foot[USI_GAIT_LEGS][3];  // m: where each foot shall be, less its lift
     double goal[USI_GAIT_LEGS][2];  // m: the place on the ground where a foot that swings will touch down
     double seen[USI_GAIT_LEGS][2];  // m: where it was measured last
     int32_t is_on;                  // the feet are known: usi_gait_start
     int32_t is_limited;             // slower than told: the legs do not reach as far
+    int32_t kind, told_kind;        // usi_gait_kind; and the one that begins as soon as all feet stand
+    uint32_t spared, told_spared;   // bit i: leg i takes no part, and is held up
 } usi_gait_state;
 
 // Where the joints have the foot's centre.
@@ -50,6 +54,9 @@ bool usi_leg_reach(const usi_leg *leg, const double foot[3], double out_q[3]);
 void usi_gait_pair_up(usi_gait *gait);
 // Begins with the feet where these joint angles have them.
 void usi_gait_start(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]);
+// Walks in another way from the next moment on at which all feet stand; all 0: the tripods, with six legs. False, and nothing has changed, for
+// tripods that lack a leg, and when fewer than four legs are left.
+bool usi_gait_choose(const usi_gait *gait, usi_gait_state *s, usi_gait_kind kind, uint32_t spared);
 // One tick: moves feet and phase on, and says where the joints shall be. With the body at rest the feet go back to the middle of their steps, and
 // then all six stand.
 void usi_gait_step(const usi_gait *gait, usi_gait_state *s, const double body[3], double time, double (*out_q)[3]);

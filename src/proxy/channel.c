@@ -77,6 +77,7 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_LOCOMOTOR:
     case USI_COMMAND_POSE:
     case USI_COMMAND_NAVIGATOR: return can_move;
+    case USI_COMMAND_GAIT: return r->gait.n_leg > 0;
     case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
     case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:

@@ -226,6 +226,34 @@ static bool take_trajectory(inbox *in, const us_msg_joint_trajectory *m) {
     return true;
 }
 
+// ---------------------------------------------------------------- legs
+
+static int32_t leg_of_joint(const usi_robot *r, int32_t joint) {
+    for (int32_t i = 0; i < 3 * r->gait.n_leg && joint >= 0; i++) {
+        if (r->leg_joint[i / 3][i % 3] == joint) return i / 3;
+    }
+    return -1;
+}
+
+// "tripod", "wave", or "wave" and joints of legs that shall take no part: "wave front_left_femur".
+static bool take_gait(inbox *in, const us_msg_string *m) {
+    static const char blanks[] = " \t";
+    const char *at = m->data + strspn(m->data, blanks);
+    size_t n = strcspn(at, blanks);
+    bool is_wave = n == 4 && strncmp(at, "wave", n) == 0;
+    if (!is_wave && !(n == 6 && strncmp(at, "tripod", n) == 0)) return refuse(in, "\"%.*s\" is no gait: tripod or wave", (int)(n < 40 ? n : 40), at);
+    uint32_t spared = 0;
+    for (at += n; at += strspn(at, blanks), (n = strcspn(at, blanks)) > 0; at += n) {
+        char name[100];
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), at);
+        int32_t leg = leg_of_joint(in->r, find_joint(in->r, name));
+        if (leg < 0) return refuse(in, "no leg has a joint \"%.60s\"", name);
+        spared |= UINT32_C(1) << leg;
+    }
+    if (usi_gait_choose(&in->r->gait, &in->s->gait, is_wave ? USI_GAIT_WAVE : USI_GAIT_TRIPOD, spared)) return true;
+    return is_wave ? refuse(in, "a wave needs four legs") : refuse(in, "tripods need all six legs");
+}
+
 // ---------------------------------------------------------------- motors
 
 static bool check_profile(inbox *in, int32_t drive, double acceleration, double velocity, double end, usi_trapezoid *out) {
@@ -461,6 +489,7 @@ static bool take_message(inbox *in, int32_t topic, const void *m, usi_reply *rep
     case USI_COMMAND_LOCOMOTOR: return serve_locomotor(in, m);
     case USI_COMMAND_POSE: return serve_pose(in, m);
     case USI_COMMAND_NAVIGATOR: return serve_navigator(in, m);
+    case USI_COMMAND_GAIT: return take_gait(in, m);
     case USI_COMMAND_MOTOR_TEXT: return take_motor_text(in, m);
     case USI_COMMAND_ASK_MOTORS: {
         const us_msg_motor_group_request *q = m;

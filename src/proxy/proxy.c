@@ -196,8 +196,29 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
     return US_OK;
 }
 
+// Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of a K10's 26 kB a tick changes 4.
+static void carry(void *context, const us_sim *sim, const void *from, void *to) {
+    const us_proxy *p = context;
+    const int64_t last = us_sim_get_tick(sim) - 1;
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_robot *r = &p->robot[i];
+        // Nobody changes the state of a ghost.
+        if (r->is_ghost) continue;
+        const char *now = (const char *)from + r->state_at;
+        char *next = (char *)to + r->state_at;
+        const usi_robot_state *s = (const usi_robot_state *)(const void *)now;
+        // What lies behind the last message of a link is 0, here as there.
+        uint64_t used = ((usi_robot_state *)(void *)next)->uplink.used;
+        if (used < s->uplink.used) used = s->uplink.used;
+        // A trajectory stays as it came.
+        memcpy(next, now, s->trajectory_tick >= last ? r->uplink_at : r->times_at);
+        if (used > 0) memcpy(next + r->uplink_at, now + r->uplink_at, used);
+    }
+}
+
 us_part us_proxy_get_part(us_proxy *p) {
-    return (us_part){.version = US_PART_VERSION, .name = "proxy", .state_size = p->state_size, .context = p, .start = start, .before = before};
+    return (us_part){
+        .version = US_PART_VERSION, .name = "proxy", .state_size = p->state_size, .context = p, .start = start, .before = before, .carry = carry};
 }
 
 // ---------------------------------------------------------------- the outside

@@ -77,22 +77,26 @@ static void write_command(const usi_robot *r, const char *what, char *out, size_
     snprintf(out, cap, is_plain ? "fault %s %s" : "fault \"%s\" %s", r->name, what);
 }
 
+// For a change of what is known about a fault.
+static usi_script_state *note(const usi_robot *r, us_sim *sim, int32_t i) {
+    return &usi_scripts_of(r, (usi_robot_state *)(void *)((char *)usi_sim_part(sim, 0) + r->state_at))[i];
+}
+
 bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {
-    char *state = usi_sim_part(sim, 0);
     int64_t tick = us_sim_get_tick(sim);
-    for (int32_t k = 0; k < p->n_robot && state; k++) {
+    for (int32_t k = 0; k < p->n_robot; k++) {
         const usi_robot *r = &p->robot[k];
-        usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
-        usi_script_state *all = r->n_script > 0 ? usi_scripts_of(r, s) : NULL;
-        for (int32_t i = 0; i < r->n_script; i++) {
+        const usi_robot_state *s = r->n_script > 0 ? usi_view_state(r, sim) : NULL;
+        const usi_script_state *all = s ? usi_view_scripts(r, s) : NULL;
+        for (int32_t i = 0; all && i < r->n_script; i++) {
             const usi_script *x = &r->script[i];
             if (is_due(r, sim, s, i)) {
-                all[i].fired = tick + 1;
+                note(r, sim, i)->fired = tick + 1;
                 write_command(r, x->def->what, out, cap);
                 return true;
             }
             if (x->duration > 0 && all[i].fired != 0 && all[i].undone == 0 && tick >= all[i].fired - 1 + x->duration) {
-                all[i].undone = tick + 1;
+                note(r, sim, i)->undone = tick + 1;
                 write_command(r, x->undo, out, cap);
                 return true;
             }

@@ -35,6 +35,22 @@ void usi_start_parts(us_sim *s) {
     }
 }
 
+void usi_carry_parts(us_sim *s) {
+    // From here on next changes: a step that fails leaves it between two ticks.
+    const bool are_twins = s->are_parts_twins;
+    s->are_parts_twins = false;
+    if (!are_twins && s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
+    size_t at = 0;
+    for (int32_t i = 0; are_twins && i < s->n_part; i++) {
+        const us_part *p = &s->part[i];
+        if (p->carry)
+            p->carry(p->context, s, s->now.part + at, s->next.part + at);
+        else if (p->state_size > 0)
+            memcpy(s->next.part + at, s->now.part + at, p->state_size);
+        at += (p->state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+    }
+}
+
 us_status usi_run_parts(us_sim *s) {
     if (s->n_part == 0) return US_OK;
     size_t at = 0;
@@ -53,6 +69,10 @@ us_status usi_run_parts(us_sim *s) {
     return US_OK;
 }
 
-void *usi_sim_part(us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }
+void *usi_sim_part(us_sim *s, int32_t part) {
+    if (!s || part < 0 || part >= s->n_part) return NULL;
+    s->are_parts_twins = false;
+    return s->now.part + place_of(s, part);
+}
 
 const void *us_sim_view_part(const us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }

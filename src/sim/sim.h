@@ -69,6 +69,7 @@ struct us_sim {
     us_part *part;        // n_part
     int32_t n_part;
     size_t n_part_byte;
+    bool are_parts_twins;  // next's states of parts are those that now's came from, one step ago: us_part.carry
     bool enable_profile;
     us_profile profile;
     us_error error;
@@ -146,6 +147,8 @@ void usi_drag_stuck(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
 
+// Makes next's states of parts the same as now's.
+void usi_carry_parts(us_sim *s);
 // Lets the parts change next's commands and states.
 us_status usi_run_parts(us_sim *s);
 // Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.

@@ -159,6 +159,7 @@ void us_sim_poison(us_sim *s) {
     usi_run_all(s->dyn);
     if (s->contacts) usi_contacts_poison(s->contacts);
     memset(s->next.block, 0xff, s->state_size);
+    s->are_parts_twins = false;
 }
 
 // ---------------------------------------------------------------- snapshot
@@ -232,6 +233,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     size_t fields = length_of(f, n);
     if (length < fields || !usi_beds_restore(s, (const char *)buf + fields, length - fields)) return US_ERR_SNAPSHOT;
     if (s->contacts) s->contacts->n_sunk = 0;
+    s->are_parts_twins = false;
     from = start;
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = f[i].count * f[i].each;

@@ -29,7 +29,7 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_soil; i++) s->next.contact.soil[i] = s->now.contact.soil[i];
     for (int32_t i = 0; i < s->model->n_region; i++) s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
-    if (s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
+    usi_carry_parts(s);
     // The drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
         memcpy(s->next.drive_position, s->now.drive_position,
@@ -197,6 +197,7 @@ static us_status commit(us_sim *s) {
     s->now = s->next;
     s->next = previous;
     if (s->bed && !s->is_trial) usi_beds_step(s);
+    s->are_parts_twins = true;
     return US_OK;
 }
 

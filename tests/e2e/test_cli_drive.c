@@ -79,6 +79,27 @@ static void drive_sends_stamped_commands(void **state) {
     us_bus_close(bus);
 }
 
+static void hear_text(void *context, const us_sample *sample) {
+    _Atomic bool *is_heard = context;
+    const char *text = (const char *)sample->bytes + 8;
+    if (sample->length > 8 && strcmp(text, "wave") == 0) atomic_store(is_heard, true);
+}
+
+static void drive_tells_a_walker_how_to_walk(void **state) {
+    (void)state;
+    listener l = {.type = usi_type_twist};
+    _Atomic bool is_heard = false;
+    us_bus *bus = listen_as("/legs/cmd_vel", &l);
+    add_reader(bus, "/legs/gait", usi_type_string, us_qos_for_topic("/legs/gait", usi_type_string), hear_text, &is_heard);
+    pid_t pid = start("drive", "drive legs --gait wave --v 0.05 --quiet");
+    WAIT_FOR(atomic_load(&is_heard) && has_command(&l, 0.05, 0, 0));
+    end(pid);
+    us_bus_close(bus);
+    outcome a = run("drive k10 --gait wave --v 0.1 --time 1");
+    assert_int_equal(a.code, 3);
+    assert_has(a.err, "nobody listens on /k10/gait");
+}
+
 static void drive_tells_when_nobody_listens(void **state) {
     (void)state;
     outcome a = run("drive nobody --v 0.1 --time 1");
@@ -173,6 +194,7 @@ int main(void) {
         cmocka_unit_test_setup(drive_moves_the_robot_forward, use_own_domain),
         cmocka_unit_test_setup(drive_sends_the_command_and_a_stop, use_own_domain),
         cmocka_unit_test_setup(drive_sends_stamped_commands, use_own_domain),
+        cmocka_unit_test_setup(drive_tells_a_walker_how_to_walk, use_own_domain),
         cmocka_unit_test_setup(drive_tells_when_nobody_listens, use_own_domain),
         cmocka_unit_test_setup(drive_takes_keys_and_leaves_the_terminal_as_it_was, use_own_domain),
         cmocka_unit_test_setup(drive_restores_the_terminal_when_it_is_ended, use_own_domain),

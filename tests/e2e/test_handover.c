@@ -1,16 +1,20 @@
 // The hardware hands over to its proxy in full drive, and an operator sees no jump.
 #include "test_handover_support.h"
 
-enum { ROUNDS = 5, MORE_ROUNDS = 10 };
+enum { ROUNDS = 5 };
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
 
 static void the_hardware_hands_over_to_the_proxy_without_a_jump(void **state) {
     (void)state;
     NEEDS_HARDWARE();
     theatre *t = open_theatre("", "--watchdog 5");  // no busy machine shall trip it
     jump worst = {0};
-    int n_good = 0;
-    for (int i = 0; n_good < ROUNDS; i++) {
-        if (i == ROUNDS + MORE_ROUNDS) fail_msg("the machine is too busy");
+    double wall[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
         drive(t, 0.4, i % 2 ? -0.2 : 0.2);
         wait_steady(t, 0.4, 0.6);
         int32_t from = atomic_load(&t->odom.n);
@@ -25,13 +29,9 @@ static void the_hardware_hands_over_to_the_proxy_without_a_jump(void **state) {
                  1e3 * number_of(took, "total"), 1e3 * number_of(line, "lag"));
         cJSON_Delete(line);
         assert_true(j.stamps > 0);
-        if (was_regular(t, &j, 0.4)) {
-            n_good++;
-            print_jump(what, j);
-            keep_worst(&worst, j);
-        } else {
-            print_message("round %d: the machine was too busy\n", i + 1);
-        }
+        print_jump(what, j);
+        keep_worst(&worst, j);
+        wall[i] = j.wall;
         // Back for the next round, though the hardware stands where it was left.
         cJSON_Delete(hand_over(t, "k10 hardware anyway"));
     }
@@ -40,8 +40,9 @@ static void the_hardware_hands_over_to_the_proxy_without_a_jump(void **state) {
     assert_true(worst.yaw < 0.2 * M_PI / 180);
     assert_true(worst.speed < 0.02);
     assert_true(worst.stamps < 2 * STEP);
-    // Five times two periods: a busy machine is late.
-    assert_true(worst.wall < 10 * STEP);
+    // By the wall's clock the one in the middle: a busy machine may keep one of them waiting.
+    qsort(wall, ROUNDS, sizeof *wall, compare_doubles);
+    assert_true(wall[ROUNDS / 2] < 3 * STEP);
     close_theatre(t);
     // What the proxy took over is part of its recording.
     outcome verified = run("replay --verify run.mcap");
@@ -70,13 +71,6 @@ static void lost_hardware_is_followed_where_it_would_be(void **state) {
     wait_steady(t, 0.4, 0.3);
     jump j = measure_jump(t, from, true);
     print_jump("after the loss", j);
-    j.stamps = j.wall = 0;  // a watchdog apart, as they must be
-    if (!was_regular(t, &j, 0.4)) {
-        print_message("skipped: the machine is too busy\n");
-        close_theatre(t);
-        skip();
-        return;
-    }
     // A second on the arc by the last velocity that was heard, which is known to 2 cm/s and 3 deg/s.
     assert_true(j.position < 0.03);
     assert_true(j.yaw < 3 * M_PI / 180);

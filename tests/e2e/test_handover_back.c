@@ -4,25 +4,6 @@
 static const double RAMP = 0.5, RAMP_TURN = 1;  // m/s^2, rad/s^2: the defaults
 static const double MOST_PAUSE = 0.1;           // s: what counts at most between two commands
 
-static bool is_at_rest(theatre *t, int64_t since) {
-    glimpse g = latest(&t->odom);
-    return g.stamp > since + 300000000 && hypot(g.v[0], g.v[1]) < 0.01 && fabs(g.v[2]) < 0.01;
-}
-
-// Asks until it is refused with this reason: on a busy machine one may be silent just then. The caller deletes the evidence.
-static cJSON *refusal_of(theatre *t, const char *request, const char *reason) {
-    for (double until = clock_now() + PATIENCE;;) {
-        int32_t n = n_line(t);
-        write_text_message(t->request, request);
-        cJSON *line = next_evidence(t, n);
-        const char *why = member(line, "why")->valuestring;
-        assert_string_equal(member(line, "verdict")->valuestring, "refused");
-        if (strstr(why, reason)) return line;
-        if (clock_now() > until) fail_msg("\"%s\" is not in: %s", reason, why);
-        cJSON_Delete(line);
-    }
-}
-
 // The last n lines are those that were heard; before them there may be some of the time when not all had found each other.
 static void check_evidence(int32_t n) {
     char *text = read_text("evidence.jsonl");

@@ -213,6 +213,25 @@ static inline cJSON *hand_over(theatre *t, const char *request) {
     }
 }
 
+static inline bool is_at_rest(theatre *t, int64_t since) {
+    glimpse g = latest(&t->odom);
+    return g.stamp > since + 300000000 && hypot(g.v[0], g.v[1]) < 0.01 && fabs(g.v[2]) < 0.01;
+}
+
+// Asks until it is refused with this reason: on a busy machine one may be silent just then. The caller deletes the evidence.
+static inline cJSON *refusal_of(theatre *t, const char *request, const char *reason) {
+    for (double until = clock_now() + PATIENCE;;) {
+        int32_t n = n_line(t);
+        write_text_message(t->request, request);
+        cJSON *line = next_evidence(t, n);
+        const char *why = member(line, "why")->valuestring;
+        assert_string_equal(member(line, "verdict")->valuestring, "refused");
+        if (strstr(why, reason)) return line;
+        if (clock_now() > until) fail_msg("\"%s\" is not in: %s", reason, why);
+        cJSON_Delete(line);
+    }
+}
+
 // It moves as asked, and has for `time` seconds of its stamps. A machine that kept commands back has stopped it: then from the beginning.
 static inline void wait_steady(theatre *t, double speed, double time) {
     double until = clock_now() + PATIENCE;
@@ -268,20 +287,6 @@ static inline jump measure_jump(theatre *t, int32_t from, bool to_proxy) {
         break;
     }
     return j;
-}
-
-// Whether the hardware told its state in time and drove as asked just before a change, and the proxy kept pace just after it: on a machine that is
-// too busy the world of the one stands while its clock goes on, that of the other is late and makes up for it, and whoever looks sees jumps that are
-// their own.
-static inline bool was_regular(const theatre *t, const jump *j, double speed) {
-    for (int32_t i = atomic_load(&t->hardware_odom.n) - 1; i > 0; i--) {
-        const glimpse *g = &t->hardware_odom.at[i], *before = g - 1;
-        if (before->stamp > j->at + 100000000) continue;
-        if (g->stamp < j->at - 300000000) break;
-        bool is_late = g->stamp - before->stamp > 50000000 || g->wall - before->wall > 0.1;
-        if (is_late || (g->stamp <= j->at && fabs(g->v[0] - speed) > 0.03)) return false;
-    }
-    return fabs(j->stamps - j->wall) < STEP && j->wall < 3 * STEP;
 }
 
 static inline void keep_worst(jump *worst, jump j) {

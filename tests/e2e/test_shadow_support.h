@@ -30,16 +30,9 @@ typedef struct said {
     char event[2048];
 } said;
 
-// When a source was heard last, and the longest pause since it was last forgotten, s.
-typedef struct pulse {
-    pthread_mutex_t *lock;
-    double last, pause;
-} pulse;
-
 typedef struct pair {
     pid_t hardware, proxy, sw;
     operator_ *operator_;
-    pulse pulses[2];
     pthread_mutex_t lock;
     said said;
 } pair;
@@ -74,16 +67,6 @@ static inline void hear_event(void *context, const us_sample *s) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static inline void hear_pulse(void *context, const us_sample *s) {
-    (void)s;
-    pulse *u = context;
-    double now = clock_now();
-    pthread_mutex_lock(u->lock);
-    if (u->last > 0) u->pause = fmax(u->pause, now - u->last);
-    u->last = now;
-    pthread_mutex_unlock(u->lock);
-}
-
 static inline said hear_of(pair *p) {
     pthread_mutex_lock(&p->lock);
     said d = p->said;
@@ -95,24 +78,13 @@ static inline void forget_what_was_said(pair *p) {
     pthread_mutex_lock(&p->lock);
     p->said.least = 1;
     p->said.n_not_ok = 0;
-    p->pulses[0].pause = p->pulses[1].pause = 0;
-    p->operator_->longest_pause = 0;
     pthread_mutex_unlock(&p->lock);
-}
-
-// Whether all had their time since then. On a machine that keeps one of them waiting the two lose commands at different times, stop by themselves,
-// and part as they should.
-static inline bool was_even(pair *p) {
-    pthread_mutex_lock(&p->lock);
-    bool is_even = p->pulses[0].pause < 0.3 && p->pulses[1].pause < 0.3 && p->operator_->longest_pause < 0.3;
-    pthread_mutex_unlock(&p->lock);
-    return is_even;
 }
 
 static inline bool is_state(pair *p, const char *state) { return strcmp(hear_of(p).state, state) == 0; }
 
 // The operators' domain is the one of the environment; the hardware has the next, the proxy the third.
-static inline pair *start_pair(const char *hardware_options) {
+static inline pair *start_pair_with(const char *hardware_options, const char *switch_options) {
     pair *p = calloc(1, sizeof *p);
     assert_non_null(p);
     pthread_mutex_init(&p->lock, NULL);
@@ -123,19 +95,17 @@ static inline pair *start_pair(const char *hardware_options) {
     use_domain(test_domain_of(2));
     p->proxy = start("proxy", "run flat.xml --headless --quiet");
     use_domain(test_domain_of(0));
-    p->sw = start("switch", "switch k10 --hardware %d --proxy %d --mode shadow --watchdog 5", (int)test_domain_of(1), (int)test_domain_of(2));
+    p->sw = start("switch", "switch k10 --hardware %d --proxy %d --mode shadow --watchdog 5 %s", (int)test_domain_of(1), (int)test_domain_of(2),
+                  switch_options);
     p->operator_ = join_as_operator();
     add_reader(p->operator_->bus, "/understudy/shadow", usi_type_string, (us_qos){.is_reliable = true}, hear_shadow, p);
     add_reader(p->operator_->bus, "/understudy/shadow/event", usi_type_string, (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1},
                hear_event, p);
-    static const char *const odoms[2] = {"/k10/odom", "/understudy/shadow/k10/odom"};
-    for (int i = 0; i < 2; i++) {
-        p->pulses[i].lock = &p->lock;
-        add_reader(p->operator_->bus, odoms[i], usi_type_odometry, (us_qos){.is_reliable = true}, hear_pulse, &p->pulses[i]);
-    }
     WAIT_FOR(is_state(p, "ok"));
     return p;
 }
+
+static inline pair *start_pair(const char *hardware_options) { return start_pair_with(hardware_options, ""); }
 
 static inline void end_pair(pair *p) {
     leave(p->operator_);
@@ -169,12 +139,5 @@ static inline void bring_together(pair *p) {
     command(o, 0, 0, 0, false);
     WAIT_DRIVING(o, is_still(&h));
 }
-
-#define SKIP_WHEN_BUSY(attempt)                              \
-    do {                                                     \
-        if ((attempt) < 2) break;                            \
-        print_message("skipped: the machine is too busy\n"); \
-        skip();                                              \
-    } while (0)
 
 #endif

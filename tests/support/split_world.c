@@ -72,7 +72,7 @@ split_process *split_add(split_net *net, const char *scene, const char *own, dou
     static char label[SPLIT_MAX][16];
     snprintf(label[net->n - 1], sizeof label[0], "process%d", (int)net->n);
     usi_split_def def = {.allocator = us_allocator_default(), .own = own, .label = label[net->n - 1], .id = (uint64_t)net->n, .exchange = exchange};
-    def.timeout = net->timeout, def.send = on_send, def.log = on_log, def.context = p;
+    def.n_stretch = net->n_stretch, def.timeout = net->timeout, def.send = on_send, def.log = on_log, def.context = p;
     p->status = usi_split_create(p->spec, p->sim, &def, &p->split, &p->err);
     if (p->status) {
         us_sim_destroy(p->sim);

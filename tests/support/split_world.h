@@ -31,6 +31,7 @@ struct split_net {
     split_bytes *first, **last;
     int64_t now_ns;
     double timeout;
+    int32_t n_stretch;
     // Velocities that the drives are told before a step, of all drives; may be NULL.
     void (*drive)(const us_model *model, int64_t tick, double *out_velocity);
 };

@@ -1,4 +1,4 @@
-// Legs and the tripod gait: angles to feet and back, which feet stand when, and that nothing jumps.
+// Legs and the gaits: angles to feet and back, which feet stand when, and that nothing jumps.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,6 +177,93 @@ static void feet_that_stand_do_not_move_over_the_ground(void **state) {
     assert_true(n > 8000);
 }
 
+// How far the middle of the body is inside the polygon of the feet that stand, m; negative: outside.
+static double margin_of(double (*foot)[3], const bool *is_down, int n) {
+    double least = INFINITY;
+    // The edges of the hull: pairs of feet with all others on one side.
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n; k++) {
+            if (i == k || !is_down[i] || !is_down[k]) continue;
+            double ex = foot[k][0] - foot[i][0], ey = foot[k][1] - foot[i][1], length = hypot(ex, ey);
+            bool is_edge = true;
+            for (int m = 0; m < n; m++) {
+                if (is_down[m] && ex * (foot[m][1] - foot[i][1]) - ey * (foot[m][0] - foot[i][0]) < -1e-12) is_edge = false;
+            }
+            if (is_edge) least = fmin(least, (ex * (0 - foot[i][1]) - ey * (0 - foot[i][0])) / length);
+        }
+    }
+    return least;
+}
+
+static void in_a_wave_one_foot_swings_at_a_time_and_the_rest_carry_the_body(void **state) {
+    (void)state;
+    usi_gait g = make_gait();
+    // With six legs, and with each one left out.
+    for (int lost = -1; lost < g.n_leg; lost++) {
+        usi_gait_state s = stand(&g);
+        const double rest[3] = {0, 0, 0}, body[3] = {0.05, 0, 0};
+        uint32_t spared = lost < 0 ? 0 : UINT32_C(1) << lost;
+        int n_air[USI_GAIT_LEGS] = {0};
+        double q[USI_GAIT_LEGS][3], foot[USI_GAIT_LEGS][3] = {{0}}, margin = INFINITY;
+        assert_true(usi_gait_choose(&g, &s, USI_GAIT_WAVE, spared));
+        for (int i = 0; i < 6000; i++) usi_gait_step(&g, &s, rest, STEP, q);
+        for (int i = 0; i < 8000; i++) {
+            bool is_down[USI_GAIT_LEGS];
+            int n_up = 0;
+            usi_gait_step(&g, &s, body, STEP, q);
+            feet_of(&g, q, foot);
+            for (int k = 0; k < g.n_leg; k++) {
+                is_down[k] = k != lost && foot[k][2] - g.ground < 1e-6;
+                n_up += k != lost && !is_down[k];
+                n_air[k] += !is_down[k];
+            }
+            assert_true(n_up <= 1);
+            margin = fmin(margin, margin_of(foot, is_down, g.n_leg));
+        }
+        for (int k = 0; k < g.n_leg; k++) assert_true(n_air[k] > 800);
+        if (lost >= 0) assert_true(fabs(foot[lost][2] - g.ground - 2 * g.step_height) < 1e-3);
+        print_message("without leg %d: the middle of the body is %.3f m inside\n", lost, margin);
+        // Of a body that is half a metre long and sways by less than a centimetre.
+        assert_true(margin > 0.02);
+    }
+}
+
+static void a_gait_that_cannot_carry_is_refused(void **state) {
+    (void)state;
+    usi_gait g = make_gait();
+    usi_gait_state s = stand(&g), before = s;
+    assert_false(usi_gait_choose(&g, &s, USI_GAIT_TRIPOD, 1));
+    assert_false(usi_gait_choose(&g, &s, USI_GAIT_WAVE, 7));
+    assert_memory_equal(&s, &before, sizeof s);
+    assert_true(usi_gait_choose(&g, &s, USI_GAIT_WAVE, 3));
+}
+
+// Whenever it is told, to and fro, with a leg that is left out and comes back.
+static void feet_do_not_jump_when_the_gait_changes(void **state) {
+    (void)state;
+    usi_gait g = make_gait();
+    usi_gait_state s = stand(&g);
+    const double body[3] = {0.08, 0, 0.1};
+    double q[USI_GAIT_LEGS][3], last[USI_GAIT_LEGS][3], foot[USI_GAIT_LEGS][3], old[USI_GAIT_LEGS][3];
+    int n_change = 0;
+    usi_gait_step(&g, &s, body, STEP, last);
+    feet_of(&g, last, old);
+    for (int i = 0; i < 40000; i++) {
+        if (i % 1733 == 0) assert_true(usi_gait_choose(&g, &s, i / 1733 % 3 ? USI_GAIT_WAVE : USI_GAIT_TRIPOD, i / 1733 % 3 == 2 ? 4 : 0));
+        int32_t kind = s.kind;
+        usi_gait_step(&g, &s, body, STEP, q);
+        n_change += s.kind != kind;
+        feet_of(&g, q, foot);
+        for (int k = 0; k < 3 * g.n_leg; k++) {
+            // 2 m/s: a step of a quarter of a metre in 0.4 s begins and ends at rest. A foot that fell from its lift would be 30 times as fast.
+            double moved = fabs(foot[k / 3][k % 3] - old[k / 3][k % 3]);
+            if (!(moved < 2 * STEP)) fail_msg("foot %d jumps by %g m", k / 3, moved);
+        }
+        memcpy(old, foot, sizeof foot);
+    }
+    assert_true(n_change > 10);
+}
+
 static void joint_angles_never_jump(void **state) {
     (void)state;
     usi_gait g = make_gait();
@@ -283,6 +370,9 @@ int main(void) {
         cmocka_unit_test(neighbours_belong_to_different_tripods),
         cmocka_unit_test(three_feet_always_stand_and_each_one_swings),
         cmocka_unit_test(feet_that_stand_do_not_move_over_the_ground),
+        cmocka_unit_test(in_a_wave_one_foot_swings_at_a_time_and_the_rest_carry_the_body),
+        cmocka_unit_test(a_gait_that_cannot_carry_is_refused),
+        cmocka_unit_test(feet_do_not_jump_when_the_gait_changes),
         cmocka_unit_test(joint_angles_never_jump),
         cmocka_unit_test(at_rest_the_feet_go_home_and_then_nothing_moves),
         cmocka_unit_test(a_speed_for_which_the_legs_are_too_short_is_reduced),

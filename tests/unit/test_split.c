@@ -146,6 +146,35 @@ static void robots_that_do_not_meet_move_as_in_one_process(void **state) {
     split_close(&net);
 }
 
+// Where all is far apart several stretches go by without a word; near each other none does. The bits are those of one process all the same.
+static void what_is_far_apart_exchanges_less_often(void **state) {
+    (void)state;
+    split_net net;
+    split_open(&net);
+    net.n_stretch = 4;
+    const split_process *one = split_add(&net, three(), NULL, 0), *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+                        *b = split_add(&net, three(), "r2", EXCHANGE);
+    for (int64_t tick = 7; tick <= 1400; tick += 199) {
+        assert_true(split_run(&net, tick, 5));
+        assert_true(split_same(one, a, "r1") && split_same(one, a, "r3") && split_same(one, b, "r2") && split_same(one, a, "ball"));
+    }
+    int64_t n_exchange = usi_split_get_counts(a->split).n_exchange;
+    assert_in_range(n_exchange, 1400 / 40, 1400 / 40 + 1);
+    assert_int_equal(usi_split_get_counts(b->split).n_exchange, n_exchange);
+    split_close(&net);
+    // Two carts that stand 5 cm apart: nearer than four stretches reach, 15 m/s2 * (0.04 s)^2 + 0.01 m for each, and farther than one does.
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("r1", 0, 0, 0), split_cart("r2", 0.57, 0, 0), split_tail);
+    split_open(&net);
+    net.n_stretch = 4;
+    a = split_add(&net, text, "r1", EXCHANGE);
+    split_add(&net, text, "r2", EXCHANGE);
+    assert_true(split_run(&net, 1000, 5));
+    assert_int_equal(usi_split_get_counts(a->split).n_exchange, 100);
+    assert_int_equal(usi_split_get_counts(a->split).n_awake, 0);
+    split_close(&net);
+}
+
 static void nobody_goes_beyond_an_exchange_point_alone(void **state) {
     (void)state;
     split_net net;
@@ -186,6 +215,25 @@ static void one_that_comes_back_takes_up_where_it_was_seen_last(void **state) {
     // It rolls on at 2 rad/s on wheels of 0.1 m: half a second later 0.1 m further, less what the wheels lose.
     double way = split_position(c, "r2/base").x - x;
     if (!(way > 0.09 && way < 0.11)) fail_msg("it went %g m", way);
+    split_close(&net);
+}
+
+// The same where the points are several stretches apart: it was seen last at 0.48 s, and the others wait for it at 0.52 s.
+static void one_that_comes_back_finds_the_points_that_are_far_apart(void **state) {
+    (void)state;
+    split_net net;
+    split_open(&net);
+    net.n_stretch = 4;
+    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE), *b = split_add(&net, three(), "r2", EXCHANGE);
+    assert_true(split_run(&net, 505, 5));
+    split_kill(b);
+    assert_false(split_run(&net, 1000, 5));
+    assert_int_equal(us_sim_get_tick(a->sim), 520);
+    const split_process *c = split_add(&net, three(), "r2", EXCHANGE);
+    assert_true(split_run(&net, 1000, 10));
+    assert_int_equal(a->status, US_OK);
+    assert_int_equal(c->status, US_OK);
+    assert_has(c->said, "takes up at 0.48 s");
     split_close(&net);
 }
 
@@ -230,6 +278,7 @@ int main(void) {
         cmocka_unit_test(what_a_loop_holds_together_has_one_owner),   cmocka_unit_test(robots_that_do_not_meet_move_as_in_one_process),
         cmocka_unit_test(nobody_goes_beyond_an_exchange_point_alone), cmocka_unit_test(one_that_comes_back_takes_up_where_it_was_seen_last),
         cmocka_unit_test(a_second_owner_that_comes_late_is_refused),  cmocka_unit_test(bytes_that_are_no_message_change_nothing),
+        cmocka_unit_test(what_is_far_apart_exchanges_less_often),     cmocka_unit_test(one_that_comes_back_finds_the_points_that_are_far_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
