@@ -1,4 +1,5 @@
-// Assets by name: "3.glb" is the mesh of shape 3, "3.0.glb" that of the first part of the union that is shape 3, "0.field" the heights of shape 0.
+// Assets by name: "3.glb" is the mesh of shape 3, "3.0.glb" that of the first part of the union that is shape 3, "0.field" the heights of shape 0,
+// "0/2/4_5.field" and "0/2/4_5.photo" the heights and the photograph of its tile (4, 5) at level 2.
 //
 // A name is numbers alone; the path of a file comes from the spec, never from the one who asks.
 #include "host/asset.h"
@@ -6,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "host/ground.h"
 #include "host/world.h"
 
 usi_asset_kind usi_asset_of(const us_shape_def *shape) {
@@ -60,6 +62,43 @@ static us_status write_field(const us_shape_def *shape, const us_allocator *allo
     return usi_bytes_take(&bytes, out_bytes, out_length);
 }
 
+bool usi_asset_scan(const char *name, const char *between, int32_t *out, const char **out_ending) {
+    for (;; between++) {
+        if ((*out++ = scan_index(&name)) < 0) return false;
+        if (!*between) break;
+        if (*name++ != *between) return false;
+    }
+    *out_ending = name;
+    return true;
+}
+
+// One tile of ground. `name` is what follows the shape: "/LEVEL/U_V.field" or ".photo". US_ERR_NAME when it is neither.
+static us_status write_tile(const us_shape_def *shape, const char *name, const us_allocator *allocator, char **out_bytes, size_t *out_length,
+                            us_error *err) {
+    usi_ground ground;
+    int32_t at[3];
+    if (!usi_asset_scan(name + 1, "/_", at, &name)) return US_ERR_NAME;
+    bool is_photo = strcmp(name, ".photo") == 0;
+    if (!is_photo && strcmp(name, ".field") != 0) return US_ERR_NAME;
+    us_status status = usi_ground_open(shape, allocator, &ground, err);
+    if (status) return status;
+    usi_bytes bytes;
+    usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
+    size_t size = is_photo ? (size_t)USI_GROUND_PIXELS * USI_GROUND_PIXELS : (size_t)USI_GROUND_SIDE * USI_GROUND_SIDE;
+    void *room = usi_bytes_room(&bytes, 4 * size);
+    if (!room) {
+        status = US_ERR_MEMORY;
+    } else if (is_photo) {
+        status = usi_ground_photo(&ground, allocator, at[0], at[1], at[2], room, err);
+    } else {
+        status = usi_ground_tile(&ground, allocator, at[0], at[1], at[2], room, err);
+    }
+    usi_ground_close(&ground);
+    if (!status) return usi_bytes_take(&bytes, out_bytes, out_length);
+    usi_bytes_fini(&bytes);
+    return status;
+}
+
 // A mesh that was built by calls: points and triangles as they are, in the shape's colour, flat.
 static us_status write_triangles(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes, size_t *out_length) {
     usi_glb glb;
@@ -95,13 +134,18 @@ us_status usi_world_asset(const usi_world *world, const char *name, const us_all
     *out_bytes = NULL, *out_length = 0;
     const char *ending = "";
     const us_shape_def *shape = find_shape(world->spec, name, &ending);
+    char *bytes = NULL;
+    us_status status;
+    if (shape && *ending == '/') {
+        status = write_tile(shape, ending, allocator, &bytes, out_length, err);
+        *out_bytes = bytes;
+        if (status != US_ERR_NAME) return status;
+    }
     usi_asset_kind kind = shape ? usi_asset_of(shape) : USI_ASSET_NONE;
     if (kind == USI_ASSET_NONE || strcmp(ending, usi_asset_ending(kind)) != 0) {
         return us_error_set(err, US_ERR_NAME, NULL, "take the names from \"asset\" in /api/world", "there is no asset \"%.100s\" in this world",
                             name);
     }
-    char *bytes = NULL;
-    us_status status;
     if (kind == USI_ASSET_FIELD) {
         status = write_field(shape, allocator, &bytes, out_length);
     } else if (shape->mesh) {

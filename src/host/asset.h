@@ -11,6 +11,10 @@ typedef enum usi_asset_kind { USI_ASSET_NONE, USI_ASSET_GLB, USI_ASSET_FIELD } u
 usi_asset_kind usi_asset_of(const us_shape_def *shape);
 const char *usi_asset_ending(usi_asset_kind kind);  // ".glb", ".field"; "" for none
 
+// Numbers of a name with the letters of `between` between them: "2/4_5.field" with "/_" has three. False when it is otherwise; *out_ending is what
+// follows them.
+bool usi_asset_scan(const char *name, const char *between, int32_t *out, const char **out_ending);
+
 enum { USI_ASSET_LIMIT = 256 * 1024 * 1024 };  // bytes of one asset: more than any page can show
 
 // ---- glb.c: a binary glTF file with one mesh ----

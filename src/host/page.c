@@ -211,6 +211,7 @@ us_status usi_page_create(us_host *host, const us_page_def *def, usi_page **out_
     usi_arena_init(&page->arena, &a);
     pthread_mutex_init(&page->lock, NULL);
     usi_watch_table_init(&page->table, &a);
+    usi_ruts_init(&page->ruts, &a);
     page->back = 0, page->front = 1;
     atomic_init(&page->between, 2);
     page->topics_time = usi_page_clock();
@@ -234,6 +235,7 @@ void usi_page_destroy(usi_page *page) {
     }
     usi_foxglove_destroy(page->foxglove);
     usi_pictures_fini(page);
+    usi_ruts_fini(&page->ruts);
     usi_page_get_fini(page);
     usi_watch_table_fini(&page->table);
     usi_watch_unref(page->watch);

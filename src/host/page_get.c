@@ -75,13 +75,19 @@ static void answer_asset(usi_page *page, const usi_world *world, const char *nam
     us_error err = {0};
     void *bytes = NULL;
     size_t length = 0;
-    us_status status = usi_world_asset(world, name, &page->allocator, &bytes, &length, &err);
+    us_status status = strncmp(name, "bed/", 4) == 0 ? usi_ruts_ground(&page->ruts, world, name + 4, &page->allocator, &bytes, &length, &err)
+                                                     : usi_world_asset(world, name, &page->allocator, &bytes, &length, &err);
     if (status) {
         answer_text(page,
                     status == US_ERR_NAME     ? 404
                     : status == US_ERR_MEMORY ? 503
                                               : 500,
                     err.message[0] ? err.message : us_status_text(status), out);
+        return;
+    }
+    // Of the many tiles of ground each is cut out anew.
+    if (strchr(name, '/')) {
+        *out = (usi_web_answer){200, type, bytes, length};
         return;
     }
     answer_copy(page, type, bytes, length, out);

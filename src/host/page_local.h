@@ -18,6 +18,7 @@
 #include "host/bytes.h"
 #include "host/host.h"
 #include "host/page.h"
+#include "host/ruts.h"
 #include "host/watch.h"
 #include "proxy/robot.h"
 #include "spec/spec.h"
@@ -34,6 +35,9 @@ enum {
     USI_PAGE_QUEUE = 8 * 1024 * 1024,  // bytes that may wait for a client
     USI_PAGE_STATUS_HZ = 4,
     USI_PAGE_FAULTS = 2048,  // bytes of a robot's faults that are shown
+    USI_PAGE_SOILS = 64,     // soils that are shown
+    USI_PAGE_REGIONS = 256,  // and regions
+    USI_PAGE_SUNK = 256,     // and what stands in soil
 };
 
 // ---------------------------------------------------------------- pictures (picture.c)
@@ -64,19 +68,28 @@ typedef struct usi_page_status {
     } snapshot[USI_HOST_SNAPSHOTS];
     int32_t n_authority;
     char authority[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE];
+    int32_t n_sunk;
+    us_sunk_info sunk[USI_PAGE_SUNK];
     int32_t n_robot;
     usi_robot_status *robot;
 } usi_page_status;
 
-// Taken when a pair or the epoch has changed.
+// How materials touch and what soils are like. Taken when a pair, a soil, a region or the epoch has changed.
 typedef struct usi_pair_row {
     int32_t a, b;  // materials of the picture's model
     us_pair_values values;
 } usi_pair_row;
+typedef struct usi_soil_row {
+    int32_t material;
+    us_soil soil;
+} usi_soil_row;
 typedef struct usi_page_pairs {
     uint64_t version;
     int32_t n, cap;
     usi_pair_row *row;
+    int32_t n_soil, n_region;
+    usi_soil_row soil[USI_PAGE_SOILS];
+    int32_t region[USI_PAGE_REGIONS];  // what each is made of
 } usi_page_pairs;
 
 typedef struct usi_picture {
@@ -146,6 +159,9 @@ typedef struct usi_session {
     uint32_t epoch;
     int64_t tick;
     uint64_t jump, picture, status, pairs, log, topics;  // 0: none yet
+    uint32_t beds;                                       // the epoch whose beds it was told
+    uint64_t rut;                                        // the newest that it has
+    double rut_due;                                      // s, monotonic
     bool is_watching_told;
     uint32_t watching_epoch;
     int32_t n_sent, cap_sent;
@@ -214,6 +230,7 @@ struct usi_page {
     _Atomic uint32_t between;  // which one lies between the threads; 4 is added when the server's thread has not seen it
     uint32_t back, front;      // the stepping thread's, the server's
     usi_taker taker;
+    usi_ruts ruts;  // has a lock of its own
 
     // The server's thread alone.
     usi_session *sessions;
@@ -260,6 +277,7 @@ bool usi_text_reply(usi_bytes *out, int64_t id, bool is_ok, const char *text);
 bool usi_text_error(usi_bytes *out, const char *text);
 bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status *status);
 bool usi_text_pairs(usi_bytes *out, const usi_picture *picture);
+bool usi_text_beds(usi_bytes *out, uint32_t epoch, int32_t n, const us_bed_info *beds);
 bool usi_text_log(usi_bytes *out, usi_page *page, uint64_t from, uint64_t *out_to);  // takes the lock
 bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed);                // and reckons their rates
 bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_picture *picture);

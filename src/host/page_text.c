@@ -69,6 +69,25 @@ static void put_faults(usi_json *j, const usi_robot_status *r) {
     usi_json_end(j, ']');
 }
 
+static void put_sunk(usi_json *j, const usi_page_status *s) {
+    usi_json_begin(j, "sunk", '[');
+    for (int32_t i = 0; i < s->n_sunk; i++) {
+        const us_sunk_info *sunk = &s->sunk[i];
+        usi_json_begin(j, NULL, '{');
+        usi_json_integer(j, "link", sunk->body.i);
+        usi_json_integer(j, "soil", sunk->soil.i);
+        usi_json_bool(j, "wheel", sunk->is_wheel);
+        usi_json_bool(j, "buried", sunk->is_buried);
+        usi_json_number(j, "sinkage", sunk->sinkage);
+        usi_json_number(j, "slip", sunk->slip);
+        usi_json_number(j, "slip_angle", sunk->slip_angle);
+        usi_json_vector(j, "force", sunk->force);
+        usi_json_number(j, "moment", sunk->moment);
+        usi_json_end(j, '}');
+    }
+    usi_json_end(j, ']');
+}
+
 bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status *s) {
     usi_json j = begin(out, "status");
     usi_json_number(&j, "time", s->time);
@@ -111,6 +130,7 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
     usi_json_begin(&j, "authority", '[');
     for (int32_t i = 0; i < s->n_authority; i++) usi_json_text(&j, NULL, s->authority[i]);
     usi_json_end(&j, ']');
+    put_sunk(&j, s);
     usi_json_number(&j, "energy", s->energy);
     return end(&j);
 }
@@ -128,6 +148,50 @@ bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
         usi_json_begin(&j, "values", '{');
         for (int32_t k = 0; usi_pair_field_name(k); k++) usi_json_number(&j, usi_pair_field_name(k), *usi_pair_field(&values, k));
         usi_json_end(&j, '}');
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    usi_json_begin(&j, "soils", '[');
+    for (int32_t i = 0; i < picture->pairs.n_soil; i++) {
+        const us_soil *soil = &picture->pairs.soil[i].soil;
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "name", us_model_material_name(model, (us_material){picture->pairs.soil[i].material}));
+        usi_json_begin(&j, "values", '{');
+#define PUT_NUMBER(field, unit, least, greatest, what) usi_json_number(&j, #field, soil->field);
+        US_SOIL_LIST(PUT_NUMBER)
+#undef PUT_NUMBER
+        usi_json_end(&j, '}');
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    usi_json_begin(&j, "regions", '[');
+    for (int32_t i = 0; i < picture->pairs.n_region; i++) {
+        usi_json_begin(&j, NULL, '{');
+        usi_json_text(&j, "name", us_spec_view_region(picture->world->spec, i)->name);
+        usi_json_text(&j, "material", us_model_material_name(model, (us_material){picture->pairs.region[i]}));
+        usi_json_end(&j, '}');
+    }
+    usi_json_end(&j, ']');
+    return end(&j);
+}
+
+bool usi_text_beds(usi_bytes *out, uint32_t epoch, int32_t n, const us_bed_info *beds) {
+    usi_json j = begin(out, "beds");
+    usi_json_integer(&j, "epoch", epoch);
+    usi_json_begin(&j, "beds", '[');
+    for (int32_t i = 0; i < n; i++) {
+        const us_bed_info *bed = &beds[i];
+        const us_quat q = bed->X_WB.q;
+        char path[64];
+        snprintf(path, sizeof path, "/api/asset/%u/bed/%d", (unsigned)epoch, (int)i);
+        usi_json_begin(&j, NULL, '{');
+        usi_json_integer(&j, "shape", bed->shape);
+        usi_json_integer(&j, "nx", bed->n_x);
+        usi_json_integer(&j, "ny", bed->n_y);
+        usi_json_number(&j, "spacing", bed->spacing);
+        usi_json_vector(&j, "p", bed->X_WB.p);
+        usi_json_numbers(&j, "q", (const double[4]){q.w, q.x, q.y, q.z}, 4);
+        usi_json_text(&j, "tiles", path);
         usi_json_end(&j, '}');
     }
     usi_json_end(&j, ']');

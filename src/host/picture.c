@@ -174,6 +174,8 @@ static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
         s->snapshot[i].time = snapshot->time;
     }
     s->n_authority = usi_authorities_copy(host, s->authority);
+    s->n_sunk = us_sim_n_sunk(sim) < USI_PAGE_SUNK ? us_sim_n_sunk(sim) : USI_PAGE_SUNK;
+    for (int32_t i = 0; i < s->n_sunk; i++) s->sunk[i] = us_sim_get_sunk(sim, i);
     const us_proxy *proxy = us_host_get_proxy(host);
     const char *part = us_sim_view_part(sim, 0);
     for (int32_t i = 0; i < page->n_robot; i++) {
@@ -198,6 +200,26 @@ static void copy_status(usi_page_status *to, const usi_page_status *from) {
     if (from->n_robot) memcpy(robot, from->robot, (size_t)from->n_robot * sizeof *robot);
 }
 
+// What soils are like and what regions are made of. True when something is other than it was.
+static bool take_soils(usi_page_pairs *pairs, const us_sim *sim, int32_t n_material) {
+    int32_t n = 0, n_region = 0;
+    bool is_other = false;
+    for (int32_t i = 0; i < n_material && n < USI_PAGE_SOILS; i++) {
+        us_soil soil;
+        if (us_sim_get_soil(sim, (us_material){i}, &soil)) continue;
+        is_other |= n >= pairs->n_soil || pairs->soil[n].material != i || memcmp(&pairs->soil[n].soil, &soil, sizeof soil) != 0;
+        pairs->soil[n++] = (usi_soil_row){i, soil};
+    }
+    for (int32_t made_of; n_region < USI_PAGE_REGIONS && (made_of = us_sim_get_region(sim, n_region).i) >= 0; n_region++) {
+        is_other |= n_region >= pairs->n_region || pairs->region[n_region] != made_of;
+        pairs->region[n_region] = made_of;
+    }
+    is_other |= n != pairs->n_soil || n_region != pairs->n_region;
+    pairs->n_soil = n;
+    pairs->n_region = n_region;
+    return is_other;
+}
+
 // The table as it is now; another version only when something in it has changed, for every client is sent all of it.
 static bool take_pairs(usi_page *page, const us_sim *sim) {
     usi_page_pairs *pairs = &page->taker.pairs;
@@ -215,6 +237,7 @@ static bool take_pairs(usi_page *page, const us_sim *sim) {
             pairs->row[n++] = row;
         }
     }
+    is_other |= take_soils(pairs, sim, n_material);
     if (is_other || n != pairs->n) pairs->version++;
     pairs->n = n;
     page->taker.is_world_new = false;
@@ -226,6 +249,10 @@ static bool copy_pairs(const us_allocator *a, usi_page_pairs *to, const usi_page
     if (!room(a, (void **)&to->row, &to->cap, from->n, sizeof *to->row)) return false;
     if (from->n) memcpy(to->row, from->row, (size_t)from->n * sizeof *to->row);
     to->n = from->n;
+    to->n_soil = from->n_soil;
+    to->n_region = from->n_region;
+    memcpy(to->soil, from->soil, sizeof to->soil);
+    memcpy(to->region, from->region, sizeof to->region);
     to->version = from->version;
     return true;
 }
@@ -264,6 +291,7 @@ static bool take(usi_page *page, const us_host_pace *pace, double now) {
         t->is_pairs_old = false;
     }
     find_values(page, sim);
+    usi_ruts_take(&page->ruts, sim, t->world->epoch, t->jump, now);
 
     if (p->world != t->world) {
         usi_world_unref(p->world);

@@ -12,6 +12,7 @@
 
 static const double MOVED = 1e-6;  // m, and in a quaternion: a hundredth of what a screen shows from a metre away
 static const double FIRST_HZ = 30;
+static const double RUT_PERIOD = 0.1;  // s between two messages with tiles of soil
 // Messages per second that a client may send, and how many at once. A page that drives by stick and moves a slider sends about 40.
 static const double MESSAGE_RATE = 200, MESSAGE_BURST = 400;
 enum { SMALL_BACKLOG = 65536 };  // bytes: with more than this waiting, a client gets nothing but answers
@@ -270,6 +271,31 @@ static bool send_watching(usi_session *s, const usi_picture *p) {
     return true;
 }
 
+// The beds of its epoch, and then tiles of them that it has not got as they are: ten times a second, and only to one who has read all before.
+static bool send_ruts(usi_session *s, const usi_picture *p, double now) {
+    usi_page *page = s->page;
+    const uint32_t epoch = p->world->epoch;
+    if (s->beds != epoch) {
+        us_bed_info beds[USI_RUTS_BEDS];
+        int32_t n;
+        if (!usi_ruts_get_beds(&page->ruts, epoch, &n, beds)) return true;
+        if (!usi_text_beds(&page->frame, epoch, n, beds) || !send_text(s, &page->frame)) return false;
+        s->beds = epoch;
+        s->rut = 0;
+    }
+    if (s->hz <= 0 || now < s->rut_due || usi_web_backlog(s->client) > 0) return true;
+    uint8_t *begin = frame_of(&page->frame, USI_VIEW_HEAD_SIZE + (size_t)USI_RUTS_IN_FRAME * USI_VIEW_RUT_SIZE);
+    uint64_t newest = s->rut;
+    int32_t n = begin ? usi_ruts_put(&page->ruts, epoch, &newest, begin + USI_VIEW_HEAD_SIZE) : 0;
+    if (n == 0) return begin != NULL;
+    usi_view_head head = head_of(p, USI_VIEW_RUTS, n);
+    usi_view_put_head(begin, &head);
+    if (!usi_web_send(s->client, true, begin, USI_VIEW_HEAD_SIZE + (size_t)n * USI_VIEW_RUT_SIZE)) return false;
+    s->rut = newest;
+    s->rut_due = n == USI_RUTS_IN_FRAME ? now : now + RUT_PERIOD;
+    return true;
+}
+
 static void serve(usi_session *s, const usi_picture *p, double now) {
     if (s->is_closing || !send_replies(s) || usi_web_backlog(s->client) > SMALL_BACKLOG) return;
     if (!send_log(s)) return;
@@ -277,6 +303,7 @@ static void serve(usi_session *s, const usi_picture *p, double now) {
     if (!p || p->taken < s->opened) return;
     if (!send_epoch(s, p) || !send_pairs(s, p) || !send_status(s, p) || !send_topics(s, now) || !send_watching(s, p)) return;
     send_picture(s, p, now);
+    send_ruts(s, p, now);
 }
 
 void usi_page_wake(usi_page *page) {

@@ -8,6 +8,7 @@
 #include "geom/geom.h"
 #include "host/asset.h"
 #include "host/bytes.h"
+#include "host/ground.h"
 #include "host/world.h"
 #include "understudy/network.h"
 
@@ -157,6 +158,24 @@ static bool has_colour(const us_shape_def *shape) {
     return memcmp(silent.rgba, shape->rgba, sizeof silent.rgba) != 0;
 }
 
+// Where its tiles are, and how many levels of them.
+static void put_ground(usi_json *json, const us_shape_def *shape, uint32_t epoch, const char *name) {
+    usi_ground ground;
+    if (usi_ground_open(shape, &json->out->allocator, &ground, NULL)) return;
+    char path[NAME_BYTES + 64];
+    double low, high;
+    snprintf(path, sizeof path, "/api/asset/%u/%s", (unsigned)epoch, name);
+    usi_ground_extremes(&ground, &low, &high);
+    usi_json_begin(json, "ground", '{');
+    usi_json_text(json, "tiles", path);
+    usi_json_integer(json, "levels", ground.n_level);
+    usi_json_bool(json, "photo", ground.colour_index >= 0);
+    usi_json_number(json, "low", low);
+    usi_json_number(json, "high", high);
+    usi_json_end(json, '}');
+    usi_ground_close(&ground);
+}
+
 // `name`: of its asset, without the ending: "3", and for a part of it "3.0".
 static void put_shape(usi_json *json, const us_shape_def *shape, uint32_t epoch, const char *name, int depth) {
     usi_json_begin(json, NULL, '{');
@@ -178,6 +197,7 @@ static void put_shape(usi_json *json, const us_shape_def *shape, uint32_t epoch,
     if (shape->kind == US_SHAPE_HEIGHT_FIELD) {
         usi_json_integer(json, "nx", shape->n_x);
         usi_json_integer(json, "ny", shape->n_y);
+        put_ground(json, shape, epoch, name);
     }
     usi_asset_kind asset = usi_asset_of(shape);
     if (asset != USI_ASSET_NONE) {

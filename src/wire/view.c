@@ -61,6 +61,18 @@ uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *c) {
 
 uint8_t *usi_view_put_torque(uint8_t *at, float torque) { return put_f32(at, torque); }
 
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit, const int16_t change[USI_VIEW_RUT_COLUMNS]) {
+    at = put_u32(at, (uint32_t)bed);
+    at = put_u32(at, (uint32_t)u);
+    at = put_u32(at, (uint32_t)v);
+    at = put_f32(at, unit);
+    for (int i = 0; i < USI_VIEW_RUT_COLUMNS; i++) {
+        *at++ = (uint8_t)((uint16_t)change[i] & 0xff);
+        *at++ = (uint8_t)((uint16_t)change[i] >> 8);
+    }
+    return at;
+}
+
 float usi_view_float(double value) {
     if (value > (double)FLT_MAX) return FLT_MAX;
     if (value < -(double)FLT_MAX) return -FLT_MAX;

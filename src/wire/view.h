@@ -9,7 +9,7 @@
 
 // ---- frames: little endian, a head and then n entries ----
 
-typedef enum usi_view_kind { USI_VIEW_POSES = 1, USI_VIEW_VALUES, USI_VIEW_CONTACTS, USI_VIEW_TORQUES } usi_view_kind;
+typedef enum usi_view_kind { USI_VIEW_POSES = 1, USI_VIEW_VALUES, USI_VIEW_CONTACTS, USI_VIEW_TORQUES, USI_VIEW_RUTS } usi_view_kind;
 
 enum {
     USI_VIEW_HEAD_SIZE = 32,  // bytes of the head and of one entry of each kind
@@ -17,6 +17,8 @@ enum {
     USI_VIEW_VALUE_SIZE = 8,
     USI_VIEW_CONTACT_SIZE = 52,
     USI_VIEW_TORQUE_SIZE = 4,
+    USI_VIEW_RUT_COLUMNS = 64 * 64,  // of a tile of a bed
+    USI_VIEW_RUT_SIZE = 16 + 2 * USI_VIEW_RUT_COLUMNS,
     USI_VIEW_FULL = 1,  // flag of poses: every body is in it
 };
 
@@ -44,6 +46,8 @@ uint8_t *usi_view_put_pose(uint8_t *at, uint32_t body, const float pose[7]);  //
 uint8_t *usi_view_put_value(uint8_t *at, double value);
 uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *contact);
 uint8_t *usi_view_put_torque(uint8_t *at, float torque);
+// How a tile of a bed of soil differs from the ground as it was: `change` in units of `unit` m, x fastest.
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit, const int16_t change[USI_VIEW_RUT_COLUMNS]);
 
 // The nearest float; what is beyond them becomes the greatest one.
 float usi_view_float(double value);

@@ -58,6 +58,17 @@ static void a_value_and_a_torque_have_their_golden_bytes(void **state) {
     assert_memory_equal(bytes, torque, sizeof torque);
 }
 
+static void a_tile_of_ruts_has_its_golden_bytes(void **state) {
+    (void)state;
+    static int16_t change[USI_VIEW_RUT_COLUMNS];
+    change[0] = -2, change[USI_VIEW_RUT_COLUMNS - 1] = 0x1234;
+    const uint8_t head[] = {1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0x3f, 0xfe, 0xff, 0, 0};
+    static uint8_t bytes[USI_VIEW_RUT_SIZE];
+    assert_ptr_equal(usi_view_put_rut(bytes, 1, 2, 259, 0.5f, change), bytes + USI_VIEW_RUT_SIZE);
+    assert_memory_equal(bytes, head, sizeof head);
+    assert_true(bytes[USI_VIEW_RUT_SIZE - 2] == 0x34 && bytes[USI_VIEW_RUT_SIZE - 1] == 0x12);
+}
+
 static void a_contact_has_its_golden_bytes(void **state) {
     (void)state;
     const usi_view_contact contact = {3, -1, {1, 2, 3}, {0, 0, 1}, {0, 0, 9.5f}, -0.25f, true};
@@ -309,6 +320,7 @@ int main(void) {
         cmocka_unit_test(a_tick_before_the_start_keeps_its_sign),
         cmocka_unit_test(a_pose_has_its_golden_bytes),
         cmocka_unit_test(a_value_and_a_torque_have_their_golden_bytes),
+        cmocka_unit_test(a_tile_of_ruts_has_its_golden_bytes),
         cmocka_unit_test(a_contact_has_its_golden_bytes),
         cmocka_unit_test(numbers_beyond_a_float_become_the_greatest_one),
         cmocka_unit_test(every_op_is_read_with_its_fields),

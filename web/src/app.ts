@@ -71,6 +71,7 @@ export interface ShapeInfo {
   nx?: number
   ny?: number
   asset?: string
+  ground?: { tiles: string; levels: number; photo: boolean; low: number; high: number } // of a height field
   points?: number[]
   parts?: ShapeInfo[]
   box?: { min: Vec3; max: Vec3 }
@@ -125,13 +126,52 @@ export interface Status {
   recording: { file: string; messages: number; bytes: number } | null
   snapshots: { name: string; time: number }[]
   robots: RobotStatus[]
+  sunk: Sunk[]
   authority: string[] // what switches tell, a line of JSON for each robot
   energy: number
+}
+// A bed of soil: columns over a height field.
+export interface BedInfo {
+  shape: number
+  nx: number
+  ny: number
+  spacing: number
+  p: Vec3
+  q: Quat
+  tiles: string // where the ground below its tiles is
+}
+// A tile of a bed that was touched: how its 64 x 64 columns differ from the ground as it was, in units of `unit` metres, x fastest.
+export interface RutTile {
+  bed: number
+  u: number
+  v: number
+  unit: number
+  change: Int16Array
 }
 export interface PairRow {
   a: string
   b: string
   values: Record<string, number>
+}
+export interface SoilRow {
+  name: string
+  values: Record<string, number>
+}
+export interface RegionRow {
+  name: string
+  material: string
+}
+// A wheel or foot in soil.
+export interface Sunk {
+  link: number
+  soil: number // index of the material
+  wheel: boolean
+  buried: boolean
+  sinkage: number
+  slip: number
+  slip_angle: number
+  force: Vec3 // along the heading, to the left, normal
+  moment: number
 }
 export interface TopicRow {
   name: string
@@ -161,6 +201,8 @@ export interface AppEvents {
   values: { time: number; values: Float64Array } // in the order of app.watched
   contacts: Contact[]
   torques: Float32Array
+  beds: BedInfo[] // of the world of now: app.ruts holds those of its tiles that were touched
+  ruts: RutTile[] // tiles that have changed
   status: Status
   pairs: PairRow[]
   topics: TopicRow[]
@@ -179,8 +221,12 @@ export interface App {
   readonly time: number
   readonly status: Status | null
   readonly pairs: PairRow[]
+  readonly soils: SoilRow[] // these and the regions come with the pairs
+  readonly regions: RegionRow[]
   readonly log: LogLine[]
   readonly poses: Float32Array // 7 per body: x y z, qw qx qy qz
+  readonly beds: BedInfo[]
+  readonly ruts: Map<string, RutTile>
   readonly selection: Selection | null
   select(selection: Selection | null): void
 
@@ -226,6 +272,7 @@ export interface Panel {
   order: number // from the left or top
   icon: string // a short SVG path on a 24 x 24 grid
   wide?: boolean // lies below the view where there is room
+  isHidden?: boolean // is only offered once it says that it has something to show
   create(app: App, root: HTMLElement): void
   shown?(app: App, visible: boolean): void
 }

@@ -1,6 +1,6 @@
 // The line to the simulator: one WebSocket, taken up again when it breaks, and the frames that come over it taken apart.
 // What is on the wire is written in docs/viewer-protocol.md.
-import type { Contact, Status, PairRow, TopicRow, LogLine } from './app'
+import type { BedInfo, Contact, RegionRow, RutTile, SoilRow, Status, PairRow, TopicRow, LogLine } from './app'
 
 export type Message =
   | { op: 'hello'; version: string; scene: string; epoch: number; control: boolean; reason?: string }
@@ -8,7 +8,8 @@ export type Message =
   | { op: 'reply'; id: number; ok: boolean; text: string }
   | { op: 'error'; text: string }
   | ({ op: 'status' } & Status)
-  | { op: 'pairs'; pairs: PairRow[] }
+  | { op: 'pairs'; pairs: PairRow[]; soils: SoilRow[]; regions: RegionRow[] }
+  | { op: 'beds'; epoch: number; beds: BedInfo[] }
   | { op: 'log'; lines: LogLine[] }
   | { op: 'topics'; topics: TopicRow[] }
   | { op: 'watching'; generation: number; unknown: string[] }
@@ -23,9 +24,9 @@ export interface FrameHead {
   n: number
 }
 
-export const FRAME = { poses: 1, values: 2, contacts: 3, torques: 4 }
+export const FRAME = { poses: 1, values: 2, contacts: 3, torques: 4, ruts: 5 }
 const HEAD_BYTES = 32
-const ENTRY_BYTES: Record<number, number> = { 1: 32, 2: 8, 3: 52, 4: 4 }
+const ENTRY_BYTES: Record<number, number> = { 1: 32, 2: 8, 3: 52, 4: 4, 5: 16 + 2 * 64 * 64 }
 
 // Null for what is no whole frame.
 export function readHead(data: DataView): FrameHead | null {
@@ -83,6 +84,15 @@ export function readContacts(data: DataView, n: number): Contact[] {
     })
   }
   return contacts
+}
+
+export function readRuts(data: DataView, n: number): RutTile[] {
+  return Array.from({ length: n }, (_, i) => {
+    const at = HEAD_BYTES + i * (ENTRY_BYTES[FRAME.ruts] as number)
+    const change = Int16Array.from({ length: 64 * 64 }, (_, k) => data.getInt16(at + 16 + 2 * k, true))
+    const [bed, u, v] = [0, 4, 8].map((k) => data.getInt32(at + k, true)) as [number, number, number]
+    return { bed, u, v, unit: data.getFloat32(at + 12, true), change }
+  })
 }
 
 // How long to wait before the next try, in ms: short at first, never longer than the last.

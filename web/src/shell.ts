@@ -28,6 +28,7 @@ interface Place {
   open: boolean
   folded: boolean
   shown: boolean
+  absent: boolean // has nothing to show in this world
 }
 
 export function createShell(app: App): { viewport: HTMLElement } {
@@ -84,7 +85,7 @@ export function createShell(app: App): { viewport: HTMLElement } {
     )
     rail.append(tab)
     panel.create(app, body)
-    const place: Place = { panel, section, body, fold, tab, badge, open, folded, shown: false }
+    const place: Place = { panel, section, body, fold, tab, badge, open, folded, shown: false, absent: panel.isHidden === true }
     return place
   }
 
@@ -120,7 +121,8 @@ export function createShell(app: App): { viewport: HTMLElement } {
     let nDock = 0
     let nBelow = 0
     for (const place of places) {
-      const open = isNarrow ? sheet === place.panel.id : place.open
+      const open = !place.absent && (isNarrow ? sheet === place.panel.id : place.open)
+      place.tab.hidden = place.absent
       const folded = !isNarrow && place.folded
       const home = place.panel.wide && !isNarrow ? below : dock
       if (open && place.section.parentElement !== home) insert(home, place)
@@ -151,6 +153,12 @@ export function createShell(app: App): { viewport: HTMLElement } {
   listen('open', (id) => {
     const place = places.find((p) => p.panel.id === id)
     if (place) setOpen(place, true)
+  })
+  listen('absent', ({ panel, absent }) => {
+    const place = places.find((p) => p.panel.id === panel)
+    if (!place || place.absent === absent) return
+    place.absent = absent
+    arrange()
   })
   listen('badge', ({ panel, count }) => {
     const place = places.find((p) => p.panel.id === panel)

@@ -1,6 +1,6 @@
 // The app: what came over the link is kept here, and all that panels and layers ask for goes out from here.
-import type { App, AppEvents, LogLine, PairRow, Selection, Status, World, View } from './app'
-import { FRAME, Link, readContacts, readHead, readPoses, readTorques, readValues, type Message } from './link'
+import type { App, AppEvents, BedInfo, LogLine, PairRow, RegionRow, RutTile, Selection, SoilRow, Status, World, View } from './app'
+import { FRAME, Link, readContacts, readHead, readPoses, readRuts, readTorques, readValues, type Message } from './link'
 
 const MAX_WATCHED = 256 // the server's limit
 const MAX_LOG = 1000
@@ -13,8 +13,12 @@ export class PageApp implements App {
   time = 0
   status: Status | null = null
   pairs: PairRow[] = []
+  soils: SoilRow[] = []
+  regions: RegionRow[] = []
   log: LogLine[] = []
   poses: Float32Array = new Float32Array(0)
+  beds: BedInfo[] = []
+  ruts = new Map<string, RutTile>()
   selection: Selection | null = null
   watched: string[] = []
   connected = false
@@ -35,6 +39,7 @@ export class PageApp implements App {
   private isSayingView = false
   private isSayingWatch = false
   private wantedEpoch = -1
+  private bedEpoch = -1 // beds and ruts may come before the world that they are of
   private toldAt = -Infinity
   private telling = 0
   private isFetching = false
@@ -154,6 +159,7 @@ export class PageApp implements App {
         this.control = message.control
         this.log = []
         this.isStale = true
+        this.bedEpoch = -1
         this.emit('hello', { version: message.version, scene: message.scene, control: message.control, reason: message.reason ?? '' })
         this.wantWorld(message.epoch)
         break
@@ -176,7 +182,15 @@ export class PageApp implements App {
         break
       case 'pairs':
         this.pairs = message.pairs
+        this.soils = message.soils
+        this.regions = message.regions
         this.emit('pairs', message.pairs)
+        break
+      case 'beds':
+        this.bedEpoch = message.epoch
+        this.beds = message.beds
+        this.ruts.clear()
+        if (this.bedEpoch === this.world?.epoch) this.emit('beds', this.beds)
         break
       case 'log':
         this.log = [...this.log, ...message.lines].slice(-MAX_LOG)
@@ -233,6 +247,7 @@ export class PageApp implements App {
     const selection = this.selection
     this.selection = null
     this.emit('world', world)
+    if (this.bedEpoch === world.epoch) this.emit('beds', this.beds)
     // What was picked stays picked when it is still there under the same name.
     if (selection && !isOther && before) this.select(sameByName(before, world, selection))
     else if (selection) this.emit('select', null)
@@ -255,7 +270,14 @@ export class PageApp implements App {
 
   private takeFrame(data: DataView): void {
     const head = readHead(data)
-    if (head === null || this.world === null) return
+    if (head === null) return
+    if (head.kind === FRAME.ruts && head.label === this.bedEpoch) {
+      const ruts = readRuts(data, head.n)
+      for (const rut of ruts) this.ruts.set(`${rut.bed}/${rut.u}_${rut.v}`, rut)
+      if (this.bedEpoch === this.world?.epoch) this.emit('ruts', ruts)
+      return
+    }
+    if (this.world === null) return
     if (head.kind === FRAME.values) {
       const names = this.lists.get(head.label)
       if (names === undefined || head.n !== names.length) return

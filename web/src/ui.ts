@@ -248,6 +248,7 @@ interface Signals {
   plot: string[] // puts values on the scope
   open: string // opens a panel
   badge: { panel: string; count: number }
+  absent: { panel: string; absent: boolean } // a panel that has nothing to show is not offered
 }
 const bus = new EventTarget()
 

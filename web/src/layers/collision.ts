@@ -1,26 +1,23 @@
 // The shapes that collide, as wire, whatever is drawn in their place.
-import { Color, Group, LineBasicMaterial, LineSegments, Mesh, WireframeGeometry, type BufferGeometry, type Matrix4, type Object3D } from 'three'
+import { Color, Group, LineBasicMaterial, LineSegments, Mesh, MeshBasicMaterial, WireframeGeometry, type BufferGeometry, type Matrix4, type Object3D } from 'three'
 import type { App, Layer, ShapeInfo, World } from '../app'
 import { Assets } from '../view/assets'
-import { fieldGeometry, strideFor } from '../view/field'
+import type { Ground } from '../view/ground'
 import { matrixOf, solidOf } from '../view/shapes'
+import { NO_CUT } from '../view/surfaces'
 
 const material = new LineBasicMaterial({ color: 0x6ee7a8, transparent: true, opacity: 0.5 })
-const groundMaterial = new LineBasicMaterial({ color: new Color(0x6ee7a8), transparent: true, opacity: 0.18 })
-const wires = new Map<BufferGeometry, WireframeGeometry>() // of geometries that are shared
-let own: WireframeGeometry[] = [] // of those that are not
+const groundMaterial = new MeshBasicMaterial({ color: 0x6ee7a8, transparent: true, opacity: 0.18, wireframe: true })
+const wires = new Map<BufferGeometry, WireframeGeometry>()
+let grounds: Ground[] = []
 let assets: Assets
 let parts: Object3D[] = []
 let isOn = false
 
-function wire(geometry: BufferGeometry, isGround = false): LineSegments {
+function wire(geometry: BufferGeometry): LineSegments {
   let lines = wires.get(geometry)
-  if (!lines) {
-    lines = new WireframeGeometry(geometry)
-    if (isGround) own.push(lines)
-    else wires.set(geometry, lines)
-  }
-  const object = new LineSegments(lines, isGround ? groundMaterial : material)
+  if (!lines) wires.set(geometry, (lines = new WireframeGeometry(geometry)))
+  const object = new LineSegments(lines, material)
   object.raycast = () => undefined
   return object
 }
@@ -51,14 +48,16 @@ function add(app: App, world: World, shape: ShapeInfo, index: number, X_BG: Matr
       })
       hang(app, link, all, X_BG)
     })
-  else if (shape.kind === 'height-field')
-    assets.heights(world, index, (heights) => {
-      if (!isCurrent()) return
-      const geometry = fieldGeometry(heights, strideFor(heights, 20_000), null)
-      geometry.translate(0, 0, 0.004)
-      hang(app, link, wire(geometry, true), X_BG)
-    })
-  else if (shape.kind !== 'half-space') {
+  else if (shape.kind === 'height-field') {
+    const shade = { color: new Color(), low: 0, high: 1, isPlain: true }
+    const finish = (mesh: Mesh): void => void (mesh.raycast = () => undefined)
+    const look = { shade, cut: NO_CUT, budget: 20_000, stride: 2, pixels: 20, material: () => groundMaterial, finish }
+    const ground = assets.ground(world, index, () => look, () => app.view.redraw())
+    if (!ground) return
+    ground.object.position.z = 0.004
+    grounds.push(ground)
+    hang(app, link, ground.object, X_BG)
+  } else if (shape.kind !== 'half-space') {
     const solid = solidOf(shape)
     if (solid) hang(app, link, wire(solid.geometry), X_BG.clone().scale(solid.scale))
   }
@@ -66,9 +65,8 @@ function add(app: App, world: World, shape: ShapeInfo, index: number, X_BG: Matr
 
 function clear(): void {
   for (const part of parts) part.removeFromParent()
-  for (const lines of own) lines.dispose()
   parts = []
-  own = []
+  grounds = []
 }
 
 function build(app: App): void {
@@ -95,6 +93,9 @@ const layer: Layer = {
   show(app, on) {
     isOn = on
     build(app)
+  },
+  frame(app) {
+    for (const ground of grounds) ground.update(app.view.camera, app.view.canvas.clientHeight)
   },
 }
 export default layer

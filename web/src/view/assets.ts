@@ -1,9 +1,9 @@
-// Meshes and heights that the world's shapes name, fetched once and kept over edits: after an edit every address is new, what it leads to is not.
+// Meshes and ground that the world's shapes name, fetched once and kept over edits: after an edit every address is new, what it leads to is not.
 import { Box3, DoubleSide, Group, Mesh, MeshLambertMaterial, MeshStandardMaterial, TextureLoader, type Material } from 'three'
 import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js'
 import type { ShapeInfo, World } from '../app'
 import { plainSurface } from './plain'
-import { fetchHeights, type Heights } from './field'
+import { Ground, type GroundLook } from './ground'
 
 // What makes a shape the same one after an edit: its link, its place among that link's shapes, its measures.
 export function assetKey(world: World, index: number): string {
@@ -21,7 +21,7 @@ export function assetKey(world: World, index: number): string {
 export class Assets {
   private readonly loader = new GLTFLoader()
   private readonly meshes = new Map<string, Group>()
-  private readonly fields = new Map<string, Heights>()
+  private readonly grounds = new Map<string, Ground>()
 
   constructor(readonly isPlain: boolean) {
     // Textures inside a file are made to images by the browser alone: no request leaves the page for them.
@@ -34,27 +34,24 @@ export class Assets {
   // Another run may have other files under the same names.
   clear(): void {
     this.meshes.clear()
-    this.fields.clear()
+    for (const ground of this.grounds.values()) ground.dispose()
+    this.grounds.clear()
   }
 
-  // Calls `ready` with the heights, at once when they are known; not at all when there are none.
-  heights(world: World, index: number, ready: (heights: Heights) => void): void {
-    const key = assetKey(world, index)
-    const known = this.fields.get(key)
-    if (known) {
-      ready(known)
-      return
-    }
-    void fetchHeights(world.shapes[index] as ShapeInfo)
-      .then((heights) => {
-        if (!heights) return
-        this.fields.set(key, heights)
-        ready(heights)
-      })
-      .catch(() => undefined)
+  // The ground of a height field, with the tiles that it has; null when there are none. It hangs where it was last hung.
+  ground(world: World, index: number, makeLook: () => GroundLook, changed: () => void): Ground | null {
+    const shape = world.shapes[index] as ShapeInfo
+    if (!shape.ground) return null
+    const { low, high } = shape.ground
+    const key = [assetKey(world, index), low, high, shape.p.join(' '), shape.q.join(' '), shape.rgba?.join(' ') ?? ''].join('|')
+    let ground = this.grounds.get(key)
+    if (!ground) this.grounds.set(key, (ground = new Ground(shape, makeLook(), changed)))
+    ground.tiles = shape.ground.tiles
+    ground.object.userData.shape = index
+    return ground
   }
 
-  // The same for a mesh; what is given is a copy that shares geometry and materials.
+  // Calls `ready` with a mesh, a copy that shares geometry and materials, at once when it is known; not at all when there is none.
   mesh(world: World, index: number, ready: (mesh: Group, box: Box3) => void): void {
     const shape = world.shapes[index] as ShapeInfo
     if (!shape.asset) return

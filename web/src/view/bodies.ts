@@ -19,14 +19,16 @@ import {
   WireframeGeometry,
   type Intersection,
   type Material,
+  type PerspectiveCamera,
   type Raycaster,
 } from 'three'
-import type { ShapeInfo, World } from '../app'
+import type { BedInfo, RutTile, ShapeInfo, World } from '../app'
 import type { Assets } from './assets'
-import { fieldGeometry, strideFor } from './field'
+import type { Ground, GroundLook } from './ground'
+import { Ruts, type RutLook } from './ruts'
 import { HALF_SPACE_RADIUS, matrixOf, solidOf } from './shapes'
 import { bake, plainSurface } from './plain'
-import { groundSurface, surface, type SurfaceOptions } from './surfaces'
+import { groundDepth, groundSurface, makeCut, surface, type SurfaceOptions } from './surfaces'
 
 interface Leaf {
   body: number
@@ -35,6 +37,14 @@ interface Leaf {
   color: Color
 }
 type AddShape = (shape: ShapeInfo, index: number, X_BG: Matrix4, color: Color, opacity: number) => void
+
+// How finely ground is drawn.
+export interface Detail {
+  triangles: number // of a height field
+  stride: number // every how many lines of a tile
+  pixels: number // a cell that looks larger is split
+  ruts: Pick<RutLook, 'step' | 'pixels' | 'most' | 'atOnce'>
+}
 
 interface Batch {
   mesh: InstancedMesh
@@ -47,11 +57,14 @@ const PALETTE = [0x9aa7b4, 0x7f9bb3, 0xb39b7f, 0x8fae94, 0xa58fae, 0xb08f8f]
 const CROWD = 400 // shapes, from which on round ones are drawn with fewer triangles
 
 const GLOW = new Color(0x8fd0ff)
+const PAPER = new Color(1, 1, 1) // what a photograph lies on
 
 export class Bodies {
   readonly root = new Group()
   readonly objects: Object3D[] = []
-  readonly ground: Object3D[] = [] // height fields and half-spaces
+  readonly ground: Object3D[] = [] // half-spaces
+  readonly fields: Ground[] = [] // height fields
+  readonly ruts: (Ruts | undefined)[] = [] // by bed
   readonly boxes: Box3[] = [] // of each body's shapes in its own frame; empty for a body without
   readonly shapeBoxes = new Map<number, Box3>() // of each shape that is drawn, in its own frame
   readonly still = new Box3() // of what stands still, half-spaces apart
@@ -66,7 +79,7 @@ export class Bodies {
     readonly world: World,
     private readonly assets: Assets,
     private readonly isPlain: boolean, // drawn with the cheapest materials
-    private readonly triangles: number,
+    private readonly detail: Detail,
     private readonly changed: () => void,
   ) {
     this.root.name = 'bodies'
@@ -193,22 +206,81 @@ export class Bodies {
 
   private addField(index: number, X_BG: Matrix4, color: Color, opacity: number): void {
     const shape = this.world.shapes[index] as ShapeInfo
-    const half = new Vector3((((shape.nx ?? 1) - 1) * shape.size[0]) / 2, (((shape.ny ?? 1) - 1) * shape.size[1]) / 2, 0)
+    const { nx = 1, ny = 1, size, ground: about } = shape
+    const half = new Vector3(((nx - 1) * size[0]) / 2, ((ny - 1) * size[1]) / 2, 0)
     this.grow(shape.link, index, new Box3(half.clone().negate(), half), X_BG)
-    this.assets.heights(this.world, index, (heights) => {
-      if (this.isGone) return
-      const rgb = color.getRGB({ r: 0, g: 0, b: 0 }, 'srgb')
-      const geometry = fieldGeometry(heights, strideFor(heights, this.triangles), [rgb.r, rgb.g, rgb.b])
-      const isBaked = this.isPlain && shape.link < 0
-      if (isBaked) bake(geometry, X_BG)
-      const mesh = new Mesh(geometry, this.groundSurface({ vertexColors: true, opacity, isDoubleSided: true }, isBaked))
-      mesh.receiveShadow = true
-      mesh.castShadow = !this.isPlain
-      this.made.push(geometry, mesh.material)
-      this.place(mesh, index, X_BG)
-      this.ground.push(mesh)
-      this.changed()
-    })
+    const ground = this.assets.ground(this.world, index, () => this.lookOf(shape, X_BG, color, opacity), this.changed)
+    if (!ground || !about) return
+    ground.object.matrix.identity().decompose(ground.object.position, ground.object.quaternion, ground.object.scale)
+    this.place(ground.object, index, X_BG)
+    this.fields.push(ground)
+  }
+
+  // Ground that stands still is lit once and for all where drawing is costly.
+  private lookOf(shape: ShapeInfo, X_BG: Matrix4, color: Color, opacity: number): GroundLook {
+    const isPhoto = shape.ground?.photo === true
+    const isBaked = this.isPlain && shape.link < 0
+    const shade = { color: isPhoto ? PAPER : color, low: shape.ground?.low ?? 0, high: shape.ground?.high ?? 0, isPlain: isPhoto }
+    const cut = makeCut()
+    const options = { vertexColors: true, opacity, cut }
+    const shared = isPhoto ? null : this.groundSurface(options, isBaked)
+    const depth = groundDepth(cut)
+    return {
+      shade,
+      cut,
+      budget: this.detail.triangles,
+      stride: this.detail.stride,
+      pixels: this.detail.pixels,
+      material: (photo) => shared ?? this.groundSurface({ ...options, photo }, isBaked),
+      finish: (mesh) => {
+        if (isBaked) bake(mesh.geometry, X_BG)
+        mesh.receiveShadow = true
+        mesh.castShadow = !this.isPlain
+        mesh.customDepthMaterial = depth
+      },
+    }
+  }
+
+  // Beds of soil, and what was touched in them so far.
+  setBeds(beds: BedInfo[], touched: Iterable<RutTile>): void {
+    for (const old of this.ruts) old?.dispose()
+    this.ruts.length = 0
+    for (const bed of beds) {
+      const shape = this.world.shapes[bed.shape]
+      const ground = this.fields.find((field) => field.object.userData.shape === bed.shape)
+      if (!shape || !ground) continue
+      ground.cutOut()
+      const X_BG = matrixOf(shape.p, shape.q)
+      const isBaked = this.isPlain
+      const shared = this.groundSurface({ vertexColors: true }, isBaked)
+      const look: RutLook = {
+        ...this.detail.ruts,
+        shade: ground.look.shade,
+        hasPhoto: shape.ground?.photo === true,
+        material: (photo) => (photo ? this.groundSurface({ vertexColors: true, photo }, isBaked) : shared),
+        finish: (mesh) => {
+          if (isBaked) bake(mesh.geometry, X_BG)
+          mesh.receiveShadow = true
+          mesh.castShadow = !this.isPlain
+        },
+      }
+      const ruts = new Ruts(bed, bed.shape, ground.look.cut, X_BG.clone().invert().multiply(matrixOf(bed.p, bed.q)), look, this.changed)
+      this.made.push(shared)
+      this.ruts[beds.indexOf(bed)] = ruts
+      this.root.add(ruts.object)
+    }
+    this.takeRuts(touched)
+  }
+
+  takeRuts(tiles: Iterable<RutTile>): void {
+    for (const tile of tiles) this.ruts[tile.bed]?.take(tile)
+    this.changed()
+  }
+
+  // Before each frame: ground as fine as it is seen.
+  detailFor(camera: PerspectiveCamera, height: number): void {
+    for (const field of this.fields) field.update(camera, height)
+    for (const ruts of this.ruts) ruts?.update(camera, height)
   }
 
   // One of the parts that an intersection is cut from: its edges, and a hint of its surface.
@@ -291,7 +363,7 @@ export class Bodies {
     this.lit.clear()
     this.root.traverse((node) => {
       if (!(node instanceof Mesh) || node instanceof InstancedMesh || node.userData.shape === undefined) return
-      if (!isLit(node.userData.shape as number) || this.ground.includes(node)) return
+      if (!isLit(node.userData.shape as number) || this.ground.includes(node) || node.parent?.name === 'ground') return
       const own = node.material as Material
       if (!(own instanceof MeshStandardMaterial || own instanceof MeshLambertMaterial)) return
       const glowing = own.clone()
@@ -321,6 +393,7 @@ export class Bodies {
       ;(mesh.material as Material).dispose()
       mesh.material = material
     }
+    for (const ruts of this.ruts) ruts?.dispose()
     for (const thing of this.made) thing.dispose()
   }
 

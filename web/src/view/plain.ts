@@ -1,7 +1,7 @@
 // Materials for WebGL in software, where every pixel costs: light, haze and colour are worked out at the corners of triangles alone.
 import { BackSide, BufferAttribute, Color, DoubleSide, FrontSide, Matrix3, Mesh, ShaderMaterial, SphereGeometry, UniformsLib } from 'three'
-import { UniformsUtils, Vector3, type BufferGeometry, type Matrix4 } from 'three'
-import { GRID_FUNCTION, SKY_FUNCTION, SUN, gridStrength, skyUniforms, type SurfaceOptions } from './surfaces'
+import { UniformsUtils, Vector3, type BufferGeometry, type Material, type Matrix4 } from 'three'
+import { CUT_FUNCTION, GRID_FUNCTION, NO_CUT, SKY_FUNCTION, SUN, gridStrength, skyUniforms, type SurfaceOptions } from './surfaces'
 
 type Rgb = [number, number, number]
 const LIGHT: Record<'below' | 'above' | 'sun', Rgb> = { below: [0.3, 0.28, 0.26], above: [0.58, 0.62, 0.68], sun: [0.98, 0.93, 0.86] }
@@ -14,7 +14,11 @@ const VERTEX = `
   uniform vec3 fogColor;
   varying vec3 vColor;
   #ifdef GROUND
-    varying vec2 vGround;
+    varying vec2 vGround, vHere;
+  #endif
+  #ifdef PHOTO
+    varying vec2 vUv;
+    varying float vHaze;
   #endif
   vec3 onScreen(vec3 c) { return pow(1.0 - exp(-${EXPOSURE} * c), vec3(1.0 / 2.2)); }
   void main() {
@@ -44,9 +48,17 @@ const VERTEX = `
     at = modelMatrix * at;
     #ifdef GROUND
       vGround = at.xy;
+      vHere = position.xy;
     #endif
     at = viewMatrix * at;
-    vColor = mix(shown, fogColor, smoothstep(fogNear, fogFar, -at.z)); // the haze's colour is that of the screen
+    float haze = smoothstep(fogNear, fogFar, -at.z);
+    #ifdef PHOTO
+      vUv = uv;
+      vHaze = haze;
+      vColor = shown;
+    #else
+      vColor = mix(shown, fogColor, haze); // the haze's colour is that of the screen
+    #endif
     gl_Position = projectionMatrix * at;
   }`
 
@@ -55,11 +67,26 @@ const FRAGMENT = `
   varying vec3 vColor;
   #ifdef GROUND
     uniform float uGrid;
-    varying vec2 vGround;
+    varying vec2 vGround, vHere;
     ${GRID_FUNCTION}
+  #endif
+  #ifdef CUT
+    ${CUT_FUNCTION}
+  #endif
+  #ifdef PHOTO
+    uniform sampler2D uPhoto;
+    uniform vec3 fogColor;
+    varying vec2 vUv;
+    varying float vHaze;
   #endif
   void main() {
     vec3 c = vColor;
+    #ifdef CUT
+      if (isCut(vHere)) discard;
+    #endif
+    #ifdef PHOTO
+      c = mix(c * pow(texture2D(uPhoto, vUv).rgb, vec3(1.0 / 2.2)), fogColor, vHaze); // a photograph comes as light
+    #endif
     #ifdef GROUND
       if (uGrid > 0.0) c = mix(c, vec3(0.93, 0.97, 1.0), uGrid * (0.14 * gridLines(vGround, 1.0) + 0.18 * gridLines(vGround, 10.0)));
     #endif
@@ -98,7 +125,7 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
     transparent: opacity < 1,
     depthWrite: opacity >= 1,
     side: options.isDoubleSided ? DoubleSide : FrontSide,
-    defines: { ...(isGround && { GROUND: '' }), ...(isBaked && { BAKED: '' }) },
+    defines: { ...(isGround && { GROUND: '' }), ...(isBaked && { BAKED: '' }), ...(options.photo && { PHOTO: '' }) },
     uniforms: {
       ...UniformsUtils.clone(UniformsLib.fog),
       uColor: { value: new Color(options.color ?? 0xffffff) },
@@ -106,8 +133,16 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
       uOpacity: { value: opacity },
     },
   })
-  material.uniforms.uGrid = gridStrength // shared with all ground, not a copy
+  // Shared, not copies.
+  Object.assign(material.uniforms, { uGrid: gridStrength }, options.cut ?? NO_CUT, options.photo && { uPhoto: { value: options.photo } })
   return material
+}
+
+// From now on it is left out where its cut says so. What leaves out pixels is slower to draw: only ground below a bed of soil does.
+export function cutOut(material: Material): void {
+  if (!(material instanceof ShaderMaterial) || 'CUT' in material.defines) return
+  material.defines.CUT = ''
+  material.needsUpdate = true
 }
 
 export function plainSky(): Mesh {

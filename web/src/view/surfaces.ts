@@ -9,11 +9,15 @@ import {
   Group,
   HemisphereLight,
   Mesh,
+  MeshDepthMaterial,
   MeshStandardMaterial,
+  RGBADepthPacking,
   ShaderMaterial,
   SphereGeometry,
   Vector3,
+  Vector4,
   type Material,
+  type Texture,
 } from 'three'
 
 export const SKY = { top: 0x0f1621, horizon: 0x52606d, below: 0x2b3138 }
@@ -23,11 +27,33 @@ export const ACCENT = 0x62b6ff
 // Shared by all ground materials: how strongly the lines of the grid show, 0 to 1.
 export const gridStrength = { value: 0 }
 
+// Where ground is left out, because something finer is drawn there: squares of its own x and y in which the mask is not 0, but for a rim, so that
+// both are there where they meet.
+export interface Cut {
+  uCut: { value: Texture | null } // null: nowhere
+  uCutAt: { value: Vector4 } // its corner, and one over its size
+  uCutRim: { value: number } // m
+}
+export function makeCut(): Cut {
+  return { uCut: { value: null }, uCutAt: { value: new Vector4() }, uCutRim: { value: 0 } }
+}
+export const NO_CUT = makeCut()
+export const CUT_FUNCTION = `
+  uniform sampler2D uCut;
+  uniform vec4 uCutAt;
+  uniform float uCutRim;
+  bool isIn(vec2 m) { return m.x > 0.0 && m.y > 0.0 && m.x < 1.0 && m.y < 1.0 && texture2D(uCut, m).r > 0.5; }
+  bool isCut(vec2 at) {
+    return uCutAt.z > 0.0 && isIn((at + uCutRim - uCutAt.xy) * uCutAt.zw) && isIn((at - uCutRim - uCutAt.xy) * uCutAt.zw);
+  }`
+
 export interface SurfaceOptions {
   color?: number
   opacity?: number
   vertexColors?: boolean
   isDoubleSided?: boolean
+  photo?: Texture | null
+  cut?: Cut
 }
 
 export function surface(options: SurfaceOptions): MeshStandardMaterial {
@@ -37,6 +63,7 @@ export function surface(options: SurfaceOptions): MeshStandardMaterial {
     metalness: 0.04,
     color: options.color ?? 0xffffff,
     vertexColors: options.vertexColors ?? false,
+    map: options.photo ?? null,
     transparent: opacity < 1,
     opacity,
     depthWrite: opacity >= 1,
@@ -51,14 +78,17 @@ export function groundSurface(options: SurfaceOptions): Material {
   material.metalness = 0
   material.onBeforeCompile = (shader) => {
     shader.uniforms.uGrid = gridStrength
+    Object.assign(shader.uniforms, options.cut ?? NO_CUT)
     shader.vertexShader = shader.vertexShader
-      .replace('#include <common>', '#include <common>\nvarying vec2 vGround;')
-      .replace('#include <begin_vertex>', '#include <begin_vertex>\nvGround = (modelMatrix * vec4(transformed, 1.0)).xy;')
+      .replace('#include <common>', '#include <common>\nvarying vec2 vGround, vHere;')
+      .replace('#include <begin_vertex>', '#include <begin_vertex>\nvGround = (modelMatrix * vec4(transformed, 1.0)).xy;\nvHere = position.xy;')
     shader.fragmentShader = shader.fragmentShader
-      .replace('#include <common>', `#include <common>\nvarying vec2 vGround;\nuniform float uGrid;\n${GRID_FUNCTION}`)
+      .replace('#include <common>', `#include <common>\nvarying vec2 vGround, vHere;\nuniform float uGrid;\n${GRID_FUNCTION}${CUT_FUNCTION}${GRAIN_FUNCTION}`)
+      .replace('#include <clipping_planes_fragment>', '#include <clipping_planes_fragment>\nif (isCut(vHere)) discard;')
       .replace(
         '#include <color_fragment>',
         `#include <color_fragment>
+         diffuseColor.rgb *= 1.0 + ${(options.photo ? 0.05 : 0.16).toFixed(2)} * grain(vGround);
          if (uGrid > 0.0) {
            float lines = 0.10 * gridLines(vGround, 1.0) + 0.16 * gridLines(vGround, 10.0);
            diffuseColor.rgb = mix(diffuseColor.rgb, vec3(0.85, 0.93, 1.0), uGrid * lines);
@@ -67,6 +97,37 @@ export function groundSurface(options: SurfaceOptions): Material {
   }
   return material
 }
+
+// For shadows: what is cut out throws none.
+export function groundDepth(cut: Cut): Material {
+  const material = new MeshDepthMaterial({ depthPacking: RGBADepthPacking })
+  material.onBeforeCompile = (shader) => {
+    Object.assign(shader.uniforms, cut)
+    shader.vertexShader = shader.vertexShader
+      .replace('#include <common>', '#include <common>\nvarying vec2 vHere;')
+      .replace('#include <begin_vertex>', '#include <begin_vertex>\nvHere = position.xy;')
+    shader.fragmentShader = shader.fragmentShader
+      .replace('#include <common>', `#include <common>\nvarying vec2 vHere;\n${CUT_FUNCTION}`)
+      .replace('#include <clipping_planes_fragment>', '#include <clipping_planes_fragment>\nif (isCut(vHere)) discard;')
+  }
+  return material
+}
+
+// Sand and small stones that no height tells of: lumps of half a metre, of a hand and of a finger, each only where a pixel can show it.
+const GRAIN_FUNCTION = `
+  float hashed(vec2 p) { return fract(sin(dot(mod(p, 4096.0), vec2(127.1, 311.7))) * 43758.5453); }
+  float lumps(vec2 p) {
+    vec2 i = floor(p), f = smoothstep(0.0, 1.0, fract(p));
+    return mix(mix(hashed(i), hashed(i + vec2(1, 0)), f.x), mix(hashed(i + vec2(0, 1)), hashed(i + 1.0), f.x), f.y) - 0.5;
+  }
+  float grain(vec2 at) {
+    float width = max(length(fwidth(at)), 1e-6), sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+      float size = i == 0 ? 0.37 : i == 1 ? 0.083 : 0.019;
+      sum += lumps(at / size) * clamp(size / width - 1.0, 0.0, 1.0);
+    }
+    return sum;
+  }`
 
 export const GRID_FUNCTION = `
   float gridLines(vec2 at, float spacing) {

@@ -16,7 +16,10 @@ import { watchPointer } from './pointer'
 
 const found = import.meta.glob<{ default: Layer }>('../layers/*.ts', { eager: true })
 
-const TRIANGLES = { weak: 16_000, strong: 400_000 } // of all height fields, each
+const DETAIL = {
+  weak: { triangles: 14_000, stride: 2, pixels: 24, ruts: { step: 2, pixels: 8, most: 32, atOnce: 2 } },
+  strong: { triangles: 400_000, stride: 1, pixels: 5, ruts: { step: 1, pixels: 3, most: 400, atOnce: 8 } },
+}
 const WEAK_SPACING = 40 // ms: software rendering shares the processor with the simulator, and leaves it some
 const STILL_AFTER = 400 // ms
 
@@ -101,6 +104,8 @@ export class WorldView implements View {
     app.on('hello', () => this.assets.clear())
     app.on('world', (world) => this.enter(world))
     app.on('select', (selection) => this.select(selection))
+    app.on('beds', (beds) => this.bodies?.setBeds(beds, app.ruts.values()))
+    app.on('ruts', (tiles) => this.bodies?.takeRuts(tiles))
   }
 
   // To be called once the app knows its view: layers may use both.
@@ -179,6 +184,7 @@ export class WorldView implements View {
       this.setPlain(!on)
       const hadPoses = this.hasPoses
       if (this.app.world) this.enter(this.app.world)
+      this.bodies?.setBeds(this.app.beds, this.app.ruts.values())
       if (hadPoses) this.take(this.app.time)
       this.select(this.app.selection)
     }
@@ -231,6 +237,7 @@ export class WorldView implements View {
 
   private setPlain(isPlain: boolean): void {
     this.isPlain = isPlain
+    this.assets.clear()
     this.assets = new Assets(isPlain)
     this.skies.plain.visible = isPlain
     this.skies.rich.visible = !isPlain
@@ -262,7 +269,7 @@ export class WorldView implements View {
     this.handle.hide()
     this.handled = null
     this.outline.clear()
-    this.bodies = new Bodies(world, this.assets, this.isPlain, this.isWeak ? TRIANGLES.weak : TRIANGLES.strong, () => this.redraw())
+    this.bodies = new Bodies(world, this.assets, this.isPlain, this.isWeak ? DETAIL.weak : DETAIL.strong, () => this.redraw())
     // What was there before stays where it was seen last until its first pose comes.
     last?.dispose()
     this.scene.add(this.bodies.root)
@@ -405,6 +412,8 @@ export class WorldView implements View {
     fog.near = Math.max(30, reach * 1.2)
     fog.far = Math.max(150, reach * 4)
     this.light.aim(center, distance)
+    this.camera.updateMatrixWorld()
+    bodies.detailFor(this.camera, this.size.y)
     for (const layer of this.list) if (this.isOn.get(layer.id)) layer.frame?.(this.app, dt)
     if (this.handled) this.handle.follow(this.handled)
     if (this.isFine) this.applyQuality()

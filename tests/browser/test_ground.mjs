@@ -1,0 +1,130 @@
+// Ground in a browser: tiles as fine as they are looked at and no more than there is room for, ruts where the rover has been, the panel of soil and
+// regions, and a photograph that lies on the ground.
+import { join } from 'node:path'
+import { app, browse, check, open, pass, run, scene, test, until } from './support.mjs'
+
+const world = await run([join(process.env.US_SOURCE_DIR, 'tests', 'browser', 'soil.xml')])
+const browser = await browse()
+const page = await open(browser, world.url)
+const id = (name) => page.getByTestId(name)
+const tiles = (on = page) => app(on, () => window.understudy.app.view.bodies.fields[0].count)
+const ruts = () => app(page, () => window.understudy.app.view.bodies.ruts[0]?.count ?? { touched: 0, shown: 0, missing: 0 })
+const settled = (on, what) => until(async () => ((c) => c.missing === 0 && c.shown > 0 && c)(await tiles(on)), what, 60)
+const look = (point, distance) =>
+  app(page, ([p, d]) => {
+    window.understudy.app.view.setCamera('orbit')
+    window.understudy.app.view.lookAt(p, d)
+  }, [point, distance])
+const soil = (name, key) => app(page, ([n, k]) => window.understudy.app.soils.find((s) => s.name === n).values[k], [name, key])
+
+await test(
+  [
+    ['the ground comes in tiles, finer the nearer one looks', async () => {
+      console.log(`        first picture ${page.readyAfter.toFixed(0)} ms after opening`)
+      // From 400 m the 30 m of ground are a few pixels wide, from 1 m each sample is.
+      await look([5, 5, 0], 400)
+      const far = await until(async () => ((c) => c.missing === 0 && c.shown === 1 && c)(await tiles()), 'one tile is enough from far away', 60)
+      await look([5, 5, 0], 1)
+      const near = await until(async () => ((c) => c.missing === 0 && c.finest === 0 && c)(await tiles()), 'the finest tiles come', 60)
+      console.log(`        ${far.shown} tile from far away, of level ${far.finest}; ${near.shown} from near by`)
+      check(near.shown > 4, `only ${near.shown} tiles`)
+      await page.screenshot({ path: 'near.png' })
+    }],
+    ['tiles that are out of sight are let go of', async () => {
+      for (let i = 0; i < 6; i++) {
+        await look([12 * Math.cos(2 * i), 12 * Math.sin(2 * i), 1], 1.5)
+        await settled(page, 'the tiles there come')
+      }
+      // 14 000 triangles in sight are drawn in software, 768 of a tile; four times as many tiles and 32 more are kept. All levels together have 139.
+      const { kept } = await tiles()
+      check(kept <= 4 * Math.ceil(14000 / 768) + 32, `${kept} tiles are kept`)
+    }],
+    ['wheels leave ruts', async () => {
+      await until(() => app(page, () => window.understudy.app.ruts.size > 0), 'tiles of the bed come')
+      await app(page, () => window.understudy.app.view.setCamera('follow'))
+      await until(async () => ((c) => c.shown > 0 && c.missing === 0)(await ruts()), 'they are drawn', 60)
+      await until(async () => (await app(page, () => Math.min(...[...window.understudy.app.ruts.values()].map((r) => r.unit * Math.min(...r.change))))) < -0.005, 'they are deeper than 5 mm')
+      // The ground is cut out where they are drawn, and nowhere else.
+      const cut = await app(page, () => {
+        const bed = window.understudy.app.view.bodies.ruts[0]
+        return { cells: [...bed.mask.image.data].filter((v) => v > 0).length, shown: bed.count.shown }
+      })
+      check(cut.cells === cut.shown, `${cut.cells} tiles are cut out, ${cut.shown} are drawn`)
+      await pass(page, 3)
+      await page.screenshot({ path: 'ruts.png' })
+    }],
+    ['they go with the past', async () => {
+      await app(page, () => window.understudy.app.command('pause'))
+      await app(page, () => window.understudy.app.command('reset'))
+      await until(() => app(page, () => [...window.understudy.app.ruts.values()].every((r) => r.unit === 0)), 'the bed is as it was')
+      await app(page, () => window.understudy.app.command('resume'))
+    }],
+    ['the panel shows soils, and a slider changes one', async () => {
+      await id('tab-soil').click()
+      await id('panel-soil').waitFor({ state: 'visible' })
+      await id('soil-sand').locator('summary').click()
+      const before = await soil('sand', 'cohesion')
+      const slider = id('slider-sand-cohesion')
+      await slider.focus()
+      for (let i = 0; i < 5; i++) await slider.press('ArrowRight')
+      await until(async () => (await soil('sand', 'cohesion')) > before + 100, 'the simulator has it')
+      await id('soil-sand-friction_angle').fill('30°')
+      await id('soil-sand-friction_angle').press('Enter')
+      await until(async () => Math.abs((await soil('sand', 'friction_angle')) - Math.PI / 6) < 1e-6, 'a number that is typed counts too')
+      await page.screenshot({ path: 'panel-soil.png' })
+    }],
+    ['each wheel has a row with how deep it stands', async () => {
+      await id('soil-sand').locator('summary').click()
+      const rows = page.locator('[data-testid^="sunk-"]')
+      await until(async () => (await rows.count()) === 4, 'four wheels stand in the sand')
+      await until(async () => /\d/.test(await rows.first().textContent()), 'with numbers')
+      await page.screenshot({ path: 'panel-soil-wheels.png' })
+    }],
+    ['a region is made of something else', async () => {
+      const region = () => app(page, () => window.understudy.app.regions.find((r) => r.name === 'north').material)
+      check((await region()) === 'crust', `it is made of ${await region()}`)
+      await id('region-north').selectOption('sand')
+      await until(async () => (await region()) === 'sand', 'the simulator has it')
+    }],
+    ['the console has no error', async () => {
+      check(page.faults.length === 0, page.faults.join('\n'))
+    }],
+    ['a photograph lies on the ground', async () => {
+      // As a site with a layer of colours would give it: stripes to the north.
+      const context = await browser.newContext({ viewport: { width: 900, height: 600 } })
+      const photo = Buffer.alloc(128 * 128 * 4, 255)
+      for (let k = 0; k < 128 * 128; k++) photo.set((k >> 4) % 2 ? [200, 120, 60] : [90, 70, 60], 4 * k)
+      await context.route('**/api/world', async (route) => {
+        const answer = await route.fetch()
+        const told = await answer.json()
+        told.shapes.find((s) => s.ground).ground.photo = true
+        await route.fulfill({ response: answer, json: told })
+      })
+      await context.route('**/*.photo', (route) => route.fulfill({ body: route.request().url().includes('/bed/') ? photo.subarray(0, 64 * 64 * 4) : photo }))
+      const other = await context.newPage()
+      const faults = []
+      other.on('pageerror', (error) => faults.push(error.message))
+      await other.goto(world.url)
+      await other.waitForSelector('html[data-ready="1"]', { state: 'attached', timeout: 30000 })
+      await settled(other, 'its tiles come')
+      await other.screenshot({ path: 'photograph.png' })
+      const isTextured = await app(other, () => window.understudy.app.view.bodies.fields[0].object.children.every((mesh) => mesh.userData.photo))
+      check(isTextured, 'a tile has no photograph')
+      check(faults.length === 0, faults.join('\n'))
+      await context.close()
+    }],
+    ['a scene without soil has no such panel', async () => {
+      const hard = await run([scene('slope.xml')])
+      const other = await open(browser, hard.url)
+      await other.getByTestId('tab-materials').waitFor({ state: 'visible' })
+      await until(() => app(other, () => window.understudy.app.pairs.length > 0), 'the materials are told')
+      check(!(await other.getByTestId('tab-soil').isVisible()), 'it is offered')
+      await other.context().close()
+      await hard.stop()
+    }],
+  ],
+  async () => {
+    await browser.close()
+    await world.stop()
+  },
+)
