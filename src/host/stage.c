@@ -150,6 +150,9 @@ static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, s
             snprintf(reply, cap, "static-friction goes up with it");
         }
     }
+    us_soil soil;
+    bool is_soil = us_sim_get_soil(stage->sim, a, &soil) == US_OK || us_sim_get_soil(stage->sim, b, &soil) == US_OK;
+    if (is_soil && !reply[0]) snprintf(reply, cap, "where it gives way it is soil, whose own numbers hold: soil MATERIAL KEY=VALUE");
     if (!status) status = us_sim_set_pair(stage->sim, a, b, &v);
     return status ? us_error_set(err, status, NULL, "write numbers as docs/world-commands.md has them", "the pair cannot be set: %s",
                                  us_status_text(status))
