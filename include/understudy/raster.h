@@ -68,6 +68,23 @@ US_API us_site_import_def us_site_import_def_default(void);
 // first is. On an error the directory has no site.json. `out_info`, which may be NULL, is of the heights before gaps were filled.
 US_API us_status us_site_import(const us_site_import_def *def, const char *path, us_raster_info *out_info, us_error *err);
 
+// Numbers on a grid, to be written as a GeoTIFF.
+typedef struct us_raster_write_def {
+    int32_t n_x, n_y;
+    double dx, dy;          // m
+    us_vec3 middle;         // of the samples in the reference system
+    double turn;            // rad, of x from east
+    const char *reference;  // "EPSG:32610", WKT, PROJ, ...; NULL: plain metres
+    int32_t n_band;
+    const char *const *band;  // what each is called
+    // Fills n_x numbers of a band, row y from the south; rows are asked for from the north, for one band after the other. An error ends the writing.
+    us_status (*row)(void *context, int32_t band, int32_t y, float *out, us_error *err);
+    void *context;
+} us_raster_write_def;
+
+// Replaces a file that is there. Errors: US_ERR_IO names the file; US_ERR_VALUE for a reference system that is not known; those of `row`.
+US_API us_status us_raster_write(const us_raster_write_def *def, const char *path, us_error *err);
+
 // Draws a site's ground from above, north up, lit from the north-west, into a PNG of at most 2048 x 2048 pixels.
 US_API us_status us_site_picture(const us_site *site, const char *path, us_error *err);
 

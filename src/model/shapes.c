@@ -259,6 +259,9 @@ static us_status find_beds(usi_build *b, us_model *m) {
         if (status || !g->is_soil || !(d->bed_spacing > 0)) continue;
         us_aabb box = us_geom_box(&g->geom, us_pose_identity());
         double wide = (box.max.x - box.min.x) / d->bed_spacing + 1, deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
+        if (d->site)
+            return fail_shape(b, g->shape, US_ERR_VALUE, "name the GeoTIFF itself for a part that fits into memory, or leave bed out",
+                              "it has a bed, and is a site whose tiles come and go: what flows would lose its ground");
         if (m->n_bed == MOST_BEDS) return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
         if (!(wide * deep <= MOST_COLUMNS) || wide < 3 || deep < 3)
             return fail_shape(b, g->shape, US_ERR_LIMIT, "choose a bed spacing that gives 3 by 3 to 2e9 columns",

@@ -24,6 +24,9 @@
     X(GDALGetRasterBand)                    \
     X(GDALGetGeoTransform)                  \
     X(GDALGetSpatialRef)                    \
+    X(GDALSetGeoTransform)                  \
+    X(GDALSetSpatialRef)                    \
+    X(GDALSetDescription)                   \
     X(GDALGetRasterDataType)                \
     X(GDALGetDataTypeName)                  \
     X(GDALDataTypeIsComplex)                \

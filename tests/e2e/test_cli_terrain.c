@@ -177,6 +177,43 @@ static void what_is_wrong_is_said_once_and_by_us_alone(void **state) {
     assert_has(e.err, "site.json");
 }
 
+// A ball dropped into sand leaves a hole, which is in the GeoTIFF and in the site made of it.
+static void ruts_are_written_as_a_raster_and_read_again(void **state) {
+    (void)state;
+    write_text("drop.xml",
+               "<scene name=\"drop\" version=\"1\"><world>\n"
+               "<shape name=\"ground\" type=\"height-field\" nx=\"21\" ny=\"11\" dx=\"0.1\" dy=\"0.1\" expression=\"0.05*x + 1\" surface=\"sand\" "
+               "bed=\"2 cm\"/></world>\n"
+               "<material name=\"sand\"><soil/></material>\n"
+               "<object name=\"ball\" xyz=\"0.2 0 1.3\"><link name=\"ball\" density=\"7800\"><shape type=\"sphere\" size=\"0.1\"/></link></object>\n"
+               "</scene>\n");
+    assert_code(run("run drop.xml --headless --offline --rate max --time 1 --quiet --save-ground hole.tif"), 0);
+    outcome a = run("terrain info hole.tif --band 2 --metric --json");
+    assert_code(a, 0);
+    cJSON *json = parse_json(a.out);
+    // 32-bit numbers: the hole is as deep as the ball has sunk, a centimetre or two; soil came up around it.
+    double low = number_of(json, "low"), high = number_of(json, "high");
+    assert_true(low < -0.005 && low > -0.1);
+    assert_true(high > 1e-4 && high < 0.05);
+    cJSON_Delete(json);
+    outcome b = run("terrain info hole.tif --band 1 --metric --json");
+    assert_code(b, 0);
+    json = parse_json(b.out);
+    assert_true(number_of(json, "high") > 1.04 && number_of(json, "high") < 1.06);
+    cJSON_Delete(json);
+    assert_code(run("terrain import hole.tif --band 1 --metric -o again"), 0);
+    outcome again = run("terrain info again");
+    assert_code(again, 0);
+    assert_has(again.out, "101 x 51");
+    outcome c = run("run drop.xml --headless --offline --rate max --time 0.01 --quiet --save-ground nowhere/hole.tif");
+    assert_code(c, 3);
+    assert_has(c.err, "nowhere/hole.tif");
+    write_text("flat.xml", "<scene name=\"flat\" version=\"1\"><world><shape type=\"plane\"/></world></scene>\n");
+    outcome d = run("run flat.xml --headless --offline --rate max --time 0.01 --quiet --save-ground hole.tif");
+    assert_code(d, 2);
+    assert_has(d.err, "the scene has 0 beds of soil");
+}
+
 static void each_part_has_its_help(void **state) {
     (void)state;
     outcome a = run("terrain --help");
@@ -200,6 +237,7 @@ int main(void) {
         cmocka_unit_test(a_photograph_is_no_ground_until_a_band_is_named),
         cmocka_unit_test(a_small_raster_is_the_ground_of_a_scene),
         cmocka_unit_test(what_is_wrong_is_said_once_and_by_us_alone),
+        cmocka_unit_test(ruts_are_written_as_a_raster_and_read_again),
         cmocka_unit_test(each_part_has_its_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
