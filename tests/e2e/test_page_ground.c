@@ -164,11 +164,13 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
         double x = (64 - 1 + k % USI_RUTS_BED_SIDE - 0.5 * (info.n_x - 1)) * 0.02;
         if (fabs((double)below[k] + info.X_WB.p.z - 0.5 - 0.1 * x) > 1e-6) fail_msg("column %d: %g", k, (double)below[k]);
     }
-    // The ball falls in; the client learns what it does, while it does it and when it lies.
+    // The ball falls in; the client learns what it does, while it does it and when it lies. Another one commands: who waits for an answer throws away
+    // what else comes.
+    ws_client *boss = page_open(NULL);
     us_sim *sim = us_host_get_sim(page.host);
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until) page_next(c, usi_page_clock() + 0.01);
-    assert_true(page_command(c, "pause", NULL, 0));
+    while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until) page_next(boss, usi_page_clock() + 0.01);
+    assert_true(page_command(boss, "pause", NULL, 0));
     assert_true(comes_to_know(c, &first));
     assert_true(first.n_tile >= 1 && deepest(&first) < -0.005);
     // One who comes later gets all of it, and nothing twice while nothing changes.
@@ -180,11 +182,12 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     }
     assert_true(late.n_tile <= n_touched);
     // The past has no ruts.
-    assert_true(page_command(c, "reset", NULL, 0));
+    assert_true(page_command(boss, "reset", NULL, 0));
     assert_true(comes_to_know(c, &first) && comes_to_know(d, &late));
     assert_true(deepest(&first) == 0 && deepest(&late) == 0);
     page_leave(c);
     page_leave(d);
+    page_leave(boss);
     page_stop();
 }
 
