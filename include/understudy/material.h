@@ -31,14 +31,18 @@ typedef struct us_material_def {
     int32_t line;
 } us_material_def;
 
-// A part of a ground that is made of something else: a polygon in the frame of a half space or height field of the world. Later ones lie over earlier
-// ones.
+// A part of a ground that is made of something else: a polygon, or the samples of a mask that have a value, in the frame of a half space or height
+// field of the world. Later ones lie over earlier ones.
 typedef struct us_region_def {
     const char *name;
     const char *ground;     // the name of the shape
     const char *material;   // what it is made of at the start
     const double *corners;  // x and y of one after the other, m; closed by itself
     int32_t n_corner;
+    const uint8_t *mask;  // in place of corners: n_x * n_y samples, x fastest, centred on the ground's frame
+    int32_t n_x, n_y;
+    double dx, dy;  // m
+    int32_t value;  // of the mask, 1 to 255; 0: every sample that is not 0
     const char *file;
     int32_t line;
 } us_region_def;

@@ -96,9 +96,16 @@ static us_vec3 to_ground(const ground *e, us_vec3 p) {
 static us_vec3 turn_to_ground(const ground *e, us_vec3 d) { return us_quat_rotate(us_quat_conj(e->X_WG.q), d); }
 static usi_v4 turn_to_world(const ground *e, us_vec3 d) { return usi_v4_from(us_quat_rotate(e->X_WG.q, d)); }
 
-// Even-odd, the border belonging to either side.
+// By its mask, or even-odd, the border belonging to either side.
 static bool is_within(const usi_region_row *r, double x, double y) {
     if (x < r->min_x || x > r->max_x || y < r->min_y || y > r->max_y) return false;
+    if (r->mask) {
+        // The nearest sample: each stands for the square around it.
+        int32_t i = (int32_t)((x - r->min_x) / r->dx), j = (int32_t)((y - r->min_y) / r->dy);
+        i = i < r->mask_x ? i : r->mask_x - 1, j = j < r->mask_y ? j : r->mask_y - 1;
+        int32_t value = r->mask[(size_t)j * (size_t)r->mask_x + (size_t)i];
+        return r->value > 0 ? value == r->value : value != 0;
+    }
     bool is_in = false;
     for (int32_t i = 0, j = r->n - 1; i < r->n; j = i++) {
         double xi = r->corner[2 * i], yi = r->corner[2 * i + 1], xj = r->corner[2 * j], yj = r->corner[2 * j + 1];

@@ -142,6 +142,9 @@ typedef struct usi_region_row {
     int32_t n;  // corners, x and y of one after the other, in the ground's frame
     const double *corner;
     double min_x, min_y, max_x, max_y;
+    const uint8_t *mask;  // in place of corners: mask_x * mask_y samples, centred
+    int32_t mask_x, mask_y, value;
+    double dx, dy;
 } usi_region_row;
 
 // How two materials touch: element a * n_material + b of the table, the same for (b, a).

@@ -212,6 +212,29 @@ static int32_t soil_of(const us_model *m, int32_t geom) {
     return material;
 }
 
+static bool keep_corners(us_model *m, const us_region_def *d, usi_region_row *row) {
+    double *corner = usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
+    if (!corner) return false;
+    memcpy(corner, d->corners, 2 * (size_t)d->n_corner * sizeof *corner);
+    row->corner = corner, row->n = d->n_corner;
+    row->min_x = row->min_y = INFINITY, row->max_x = row->max_y = -INFINITY;
+    for (int32_t k = 0; k < d->n_corner; k++) {
+        row->min_x = fmin(row->min_x, corner[2 * k]), row->max_x = fmax(row->max_x, corner[2 * k]);
+        row->min_y = fmin(row->min_y, corner[2 * k + 1]), row->max_y = fmax(row->max_y, corner[2 * k + 1]);
+    }
+    return true;
+}
+
+static bool keep_mask(us_model *m, const us_region_def *d, usi_region_row *row) {
+    size_t n = (size_t)d->n_x * (size_t)d->n_y;
+    uint8_t *mask = usi_arena_alloc(&m->assets.arena, n, 1);
+    if (!mask) return false;
+    memcpy(mask, d->mask, n);
+    row->mask = mask, row->mask_x = d->n_x, row->mask_y = d->n_y, row->value = d->value, row->dx = d->dx, row->dy = d->dy;
+    row->max_x = 0.5 * d->n_x * d->dx, row->min_x = -row->max_x, row->max_y = 0.5 * d->n_y * d->dy, row->min_y = -row->max_y;
+    return true;
+}
+
 static us_status find_regions(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     usi_region_row *rows = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_region + 1) * sizeof *rows, _Alignof(usi_region_row));
@@ -220,7 +243,7 @@ static us_status find_regions(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < s->n_region; i++) {
         const us_region_def *d = &s->region[i];
         usi_region_row *row = &rows[m->n_region++];
-        *row = (usi_region_row){.geom = -1, .material = usi_find_material(m, d->material), .n = d->n_corner};
+        *row = (usi_region_row){.geom = -1, .material = usi_find_material(m, d->material)};
         if (row->material < 0) return usi_build_unknown_material(b, m, d->file, d->line, "region", d->name, d->material);
         for (int32_t g = 0; g < m->n_geom; g++) {
             const us_shape_def *shape = &s->shape[m->geom[g].shape];
@@ -234,15 +257,7 @@ static us_status find_regions(usi_build *b, us_model *m) {
         if (m->material[row->material].is_soil) m->geom[row->geom].is_soil = 1;
         bool ok = true;
         row->name = usi_arena_text(&m->assets.arena, d->name, &ok);
-        double *corner = usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
-        if (!ok || !corner) return usi_build_out_of_memory(b);
-        memcpy(corner, d->corners, 2 * (size_t)d->n_corner * sizeof *corner);
-        row->corner = corner;
-        row->min_x = row->min_y = INFINITY, row->max_x = row->max_y = -INFINITY;
-        for (int32_t k = 0; k < d->n_corner; k++) {
-            row->min_x = fmin(row->min_x, corner[2 * k]), row->max_x = fmax(row->max_x, corner[2 * k]);
-            row->min_y = fmin(row->min_y, corner[2 * k + 1]), row->max_y = fmax(row->max_y, corner[2 * k + 1]);
-        }
+        if (!ok || !(d->mask ? keep_mask(m, d, row) : keep_corners(m, d, row))) return usi_build_out_of_memory(b);
     }
     return US_OK;
 }
@@ -474,8 +489,11 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
     }
     for (int32_t i = 0; i < m->n_region; i++) {
         const usi_region_row *r = &m->region[i];
-        const int32_t whole[] = {r->geom, r->material, r->n};
-        h = us_hash_bytes(us_hash_bytes(h, whole, sizeof whole), r->corner, 2 * (size_t)r->n * sizeof *r->corner);
+        const int32_t whole[] = {r->geom, r->material, r->n, r->mask_x, r->mask_y, r->value};
+        const double numbers[] = {r->dx, r->dy};
+        h = us_hash_bytes(us_hash_bytes(h, whole, sizeof whole), numbers, sizeof numbers);
+        if (r->corner) h = us_hash_bytes(h, r->corner, 2 * (size_t)r->n * sizeof *r->corner);
+        if (r->mask) h = us_hash_bytes(h, r->mask, (size_t)r->mask_x * (size_t)r->mask_y);
     }
     for (int32_t i = 0; i < m->n_bed; i++) {
         const double bed[] = {m->bed[i].geom, m->bed[i].spacing, m->bed[i].depth};

@@ -123,7 +123,7 @@ us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, u
 
 // scene_soil.c: what a material is as soil, and as a tread.
 us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
-us_status usi_scene_regions(usi_reader *r, const xmlNode *root);  // after the shapes of the world
+us_status usi_scene_regions(usi_reader *r, const xmlNode *root);  // scene_region.c: after the shapes of the world
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
 // scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.

@@ -1,4 +1,4 @@
-// Soil: <soil> of a material, one of the library with any of its numbers changed; the treads that meet it; and the regions of a ground.
+// Soil: <soil> of a material, one of the library with any of its numbers changed; and the treads that meet it.
 #include <stdio.h>
 #include <string.h>
 
@@ -65,46 +65,4 @@ us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *ou
     if ((out->n_grouser > 0) != (out->grouser_height > 0))
         return usi_fail(r, US_ERR_VALUE, node, "write both: grousers=\"24\" grouser-height=\"10 mm\"", "grousers: number or height is missing");
     return US_OK;
-}
-
-// ---- Regions ----
-
-enum { MOST_CORNERS = 10000 };
-
-static us_status read_region(usi_reader *r, const xmlNode *node) {
-    us_region_def d = {
-        .name = usi_xml_attr(node, "name"), .ground = usi_xml_attr(node, "ground"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
-    int32_t n = 0;
-    us_status status = usi_scene_material(r, node, "surface", &d.material);
-    if (!status) status = usi_scene_numbers(r, node, "polygon", usi_xml_attr(node, "polygon"), NULL, 2 * MOST_CORNERS, &n);
-    if (status) return status;
-    if (n % 2 != 0 || n < 6)
-        return usi_fail(r, US_ERR_VALUE, node, "write x y of one corner after the other, three corners or more", "polygon: %d numbers", (int)n);
-    double *corners = usi_reader_alloc(r, (size_t)n * sizeof *corners);
-    if (!corners) return usi_fail_memory(r);
-    status = usi_scene_numbers(r, node, "polygon", usi_xml_attr(node, "polygon"), corners, n, &n);
-    d.corners = corners, d.n_corner = n / 2;
-    us_spec_counts counts = us_spec_get_counts(r->spec);
-    bool is_there = false;
-    for (int32_t i = 0; i < counts.n_shape; i++) {
-        const us_shape_def *s = us_spec_view_shape(r->spec, i);
-        bool is_ground = s->kind == US_SHAPE_HALF_SPACE || s->kind == US_SHAPE_HEIGHT_FIELD;
-        is_there = is_there || (s->link == US_WORLD && is_ground && s->name && strcmp(s->name, d.ground) == 0);
-    }
-    if (!is_there)
-        return usi_fail(r, US_ERR_NAME, node, "give the name of a plane or height-field of the world", "ground: there is no ground \"%.60s\"",
-                        d.ground);
-    for (int32_t i = 0; i < counts.n_region; i++) {
-        if (strcmp(us_spec_view_region(r->spec, i)->name, d.name) == 0)
-            return usi_fail(r, US_ERR_NAME, node, "give each region its own name", "there is a region \"%.60s\" already", d.name);
-    }
-    return status ? status : usi_scene_added(r, node, us_spec_add_region(r->spec, &d, NULL));
-}
-
-us_status usi_scene_regions(usi_reader *r, const xmlNode *root) {
-    us_status status = US_OK;
-    for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
-        for (const xmlNode *n = usi_xml_child(w, "region"); n && !status; n = usi_xml_next(n, "region")) status = read_region(r, n);
-    }
-    return status;
 }

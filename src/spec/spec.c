@@ -187,10 +187,11 @@ static bool keep_material(us_spec *s, us_material_def *d) {
     return keep(s, &d->name) && keep(s, &d->file) && usi_properties_keep(&s->texts, &d->properties, d->n_property);
 }
 static bool keep_region(us_spec *s, us_region_def *d) {
-    const void *corners = d->corners;
+    const void *corners = d->corners, *mask = d->mask;
     if (!keep(s, &d->name) || !keep(s, &d->ground) || !keep(s, &d->material) || !keep(s, &d->file)) return false;
     if (!keep_array(s, &corners, d->n_corner, 2 * sizeof *d->corners)) return false;
-    d->corners = corners;
+    if (!keep_array(s, &mask, d->mask ? d->n_x * d->n_y : 0, 1)) return false;
+    d->corners = corners, d->mask = mask;
     return true;
 }
 static bool keep_pair(us_spec *s, us_pair_def *d) {
@@ -283,7 +284,9 @@ us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_
     return add_material(spec, def, out_index);
 }
 us_status us_spec_add_region(us_spec *spec, const us_region_def *def, int32_t *out_index) {
-    if (!def || !def->name || !def->ground || !def->material || def->n_corner < 3 || !def->corners) return US_ERR_ARG;
+    if (!def || !def->name || !def->ground || !def->material) return US_ERR_ARG;
+    bool has_corners = def->corners && def->n_corner >= 3, has_mask = def->mask && def->n_x > 0 && def->n_y > 0 && def->dx > 0 && def->dy > 0;
+    if (has_corners == has_mask || def->value < 0 || def->value > 255 || (int64_t)def->n_x * def->n_y > INT32_MAX) return US_ERR_ARG;
     return add_region(spec, def, out_index);
 }
 us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index) {
