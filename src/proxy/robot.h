@@ -25,8 +25,8 @@
     X(USI_COMMAND_MOTORS, "motor_group/command", usi_type_motor_group_command)     \
     X(USI_COMMAND_LOCOMOTOR, "locomotor/command", usi_type_locomotor_command)      \
     X(USI_COMMAND_POSE, "pose_estimator/command", usi_type_pose_estimator_command) \
-    X(USI_COMMAND_NAVIGATOR, "navigator/command", usi_type_navigator_command)      \
     X(USI_COMMAND_GAIT, "gait", usi_type_string)                                   \
+    X(USI_COMMAND_NAVIGATOR, "navigator/command", usi_type_navigator_command)      \
     X(USI_COMMAND_MOTOR_TEXT, "motors", usi_type_string)                           \
     X(USI_COMMAND_ASK_MOTORS, "motor_group", usi_type_motor_group_request)         \
     X(USI_COMMAND_ASK_LOCOMOTOR, "locomotor", usi_type_locomotor_request)          \
