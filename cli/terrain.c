@@ -41,8 +41,7 @@ static int fail_with(const us_error *err) {
     return err->code == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
 }
 
-// A line that tells how far it is, on a terminal only.
-static void show_progress(void *context, double share) {
+void terrain_progress(void *context, double share) {
     int32_t *last = context, now = (int32_t)(1000 * share);
     if (now == *last) return;
     *last = now;
@@ -217,7 +216,7 @@ int terrain_info(int argc, char **argv) {
     us_error err = {0};
     bool is_live = cli_is_terminal(stderr);
     int32_t last = -1;
-    us_status status = us_raster_find_info(&def, is_live ? show_progress : NULL, &last, &info, &err);
+    us_status status = us_raster_find_info(&def, is_live ? terrain_progress : NULL, &last, &info, &err);
     if (is_live) cli_line_clear();
     if (status) return fail_with(&err);
     cli_json json = {.out = stdout};
@@ -262,7 +261,7 @@ int terrain_import(int argc, char **argv) {
     def.height = definition(&o, &all);
     def.ortho = ortho.item, def.n_ortho = ortho.n;
     def.region = regions.item, def.n_region = regions.n;
-    def.progress = is_live ? show_progress : NULL, def.context = &last;
+    def.progress = is_live ? terrain_progress : NULL, def.context = &last;
     us_raster_info info;
     us_error err = {0};
     us_status status = us_site_import(&def, out, &info, &err);

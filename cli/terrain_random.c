@@ -233,16 +233,6 @@ static void json_report(const settings *s, const us_random_site_info *info, doub
     cli_json_end(&json);
 }
 
-// A line that tells how far it is, on a terminal only.
-static void show_progress(void *context, double share) {
-    int32_t *last = context, now = (int32_t)(1000 * share);
-    if (now == *last) return;
-    *last = now;
-    char bar[64];
-    cli_bar(share, bar, sizeof bar);
-    cli_line_show("%s", bar);
-}
-
 static double seconds_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -253,7 +243,7 @@ static int make(settings *s) {
     us_random_site_def *def = &s->def;
     bool is_live = cli_is_terminal(stderr);
     int32_t last = -1;
-    if (is_live) def->progress = show_progress, def->context = &last;
+    if (is_live) def->progress = terrain_progress, def->context = &last;
     us_error err = {0};
     us_random_site_info info;
     double start = seconds_now();

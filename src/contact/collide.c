@@ -310,7 +310,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
 }
 
 // Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody else has taken.
-void usi_match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
+static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
     uint32_t taken = 0;
     for (int32_t i = t->first; i < t->first + t->n; i++) {
         for (int32_t j = 0; j < old->n && c->point[i].old < 0; j++) {
@@ -360,7 +360,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         p->touch = c->n_touch;
         t->n++;
     }
-    if (old && t->n > 0) usi_match_points(c, now, old, t, A);
+    if (old && t->n > 0) match_points(c, now, old, t, A);
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.

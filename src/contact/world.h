@@ -294,7 +294,6 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
-void usi_match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A);
 // rows.c: the blocks of one island; after the solve what its points keep.
 bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands

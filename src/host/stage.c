@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/words.h"
-
 #include "host/host.h"
 #include "proxy/fault.h"
 #include "spec/spec.h"
+#include "spec/words.h"
 #include "spec/xml.h"
 
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
