@@ -289,8 +289,7 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 
 // ---------------------------------------------------------------- parts
 
-// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of a pair, or which of them the new ones
-// go on from.
+// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of a pair.
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
