@@ -38,7 +38,10 @@ if(US_ARCH)
 endif()
 if(US_SANITIZE)
   set(us_sanitize_flags -fsanitize=${US_SANITIZE} -fno-sanitize-recover=all)
-  # Instrumented code misleads gcc's warnings; the plain builds have the last word on them.
-  target_compile_options(us_flags INTERFACE ${us_sanitize_flags} -Wno-error)
+  target_compile_options(us_flags INTERFACE ${us_sanitize_flags})
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # Instrumented code misleads gcc's warnings; its plain build has the last word on them.
+    target_compile_options(us_flags INTERFACE -Wno-error)
+  endif()
   target_link_options(us_flags INTERFACE ${us_sanitize_flags})
 endif()

@@ -14,7 +14,7 @@
 #include "proxy/tap.h"
 #include "wire/messages.h"
 
-static char walker_scene[32768];
+static const char *walker_scene;
 
 // A crane on a mount that can break too: a boom on a hinge, a lift with a weight behind it, and a lamp that is bolted on.
 #define SOLID(name, size, at)                                                     \
@@ -36,12 +36,9 @@ static char crane_scene[8192];
 
 static int make_scenes(void **state) {
     (void)state;
-    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
-    if (!file) return -1;
-    walker_scene[fread(walker_scene, 1, sizeof walker_scene - 1, file)] = 0;
-    fclose(file);
+    walker_scene = host_walker_scene(false);
     char here[4096];
-    file = fopen("breakage_crane.urdf", "wb");
+    FILE *file = fopen("breakage_crane.urdf", "wb");
     if (!file || !getcwd(here, sizeof here)) return -1;
     fputs(crane_urdf, file);
     fclose(file);
@@ -52,17 +49,6 @@ static int make_scenes(void **state) {
              "</robot></scene>",
              here);
     return 0;
-}
-
-static void walk(us_host *host, double vx, int n) {
-    us_msg_twist m = {{vx, 0, 0}, {0, 0, 0}};
-    uint8_t bytes[256];
-    size_t length = 0;
-    for (int i = 0; i < n; i += 100) {
-        assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/hexapod/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
-        host_step(host, n - i < 100 ? n - i : 100);
-    }
 }
 
 // ---------------------------------------------------------------- what the robot tells
@@ -248,21 +234,21 @@ static void snapshots_bring_the_whole_robot_back_and_the_broken_one(void **state
     us_sim *sim = us_host_get_sim(host);
     host_step(host, 1);
     uint64_t start = us_sim_hash(sim);
-    walk(host, 0.15, 700);
+    host_walk(host, 0.15, 700);
     host_done(host, "snapshot whole");
-    walk(host, 0.15, 300);
+    host_walk(host, 0.15, 300);
     uint64_t whole = us_sim_hash(sim);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
-    walk(host, 0.15, 40);  // the leg is still in the air
+    host_walk(host, 0.15, 40);  // the leg is still in the air
     host_done(host, "snapshot broken");
-    walk(host, 0.15, 600);
+    host_walk(host, 0.15, 600);
     uint64_t broken = us_sim_hash(sim);
     host_done(host, "restore whole");
-    walk(host, 0.15, 300);
+    host_walk(host, 0.15, 300);
     assert_true(us_sim_hash(sim) == whole);
     host_done(host, "restore broken");
     us_sim_poison(sim);
-    walk(host, 0.15, 600);
+    host_walk(host, 0.15, 600);
     assert_true(us_sim_hash(sim) == broken);
     host_done(host, "reset");
     host_step(host, 1);
@@ -273,9 +259,9 @@ static void snapshots_bring_the_whole_robot_back_and_the_broken_one(void **state
 static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     (void)state;
     us_host *host = host_open(walker_scene);
-    walk(host, 0.15, 500);
+    host_walk(host, 0.15, 500);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
-    walk(host, 0.15, 1500);
+    host_walk(host, 0.15, 1500);
     us_pose leg = host_pose(host, "hexapod/front_left_femur"), other = host_pose(host, "hexapod/rear_right_tibia");
     host_done(host, "add box crate size=0.3,0.3,0.3 at=3,0,0.3");
     host_done(host, "fault hexapod joint:rear_right_tibia=broken");
@@ -283,22 +269,10 @@ static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     assert_true(memcmp(&leg, &(us_pose){host_pose(host, "hexapod/front_left_femur").q, host_pose(host, "hexapod/front_left_femur").p}, sizeof leg) ==
                 0);
     assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/rear_right_tibia").p, other.p)) < 1e-12);
-    walk(host, 0.15, 1000);
+    host_walk(host, 0.15, 1000);
     // The leg lies where it lay: what it rests on has gone on too.
     assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/front_left_femur").p, leg.p)) < 0.02);
     us_host_destroy(host);
-}
-
-static us_verify_result verify(const char *path) {
-    us_error err = {0};
-    us_recording *recording = NULL;
-    us_verify_result result = {0};
-    us_spec *spec = host_load(walker_scene);
-    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
-    us_recording_close(recording);
-    us_spec_destroy(spec);
-    return result;
 }
 
 static void recordings_with_breaks_verify_bit_for_bit(void **state) {
@@ -306,16 +280,16 @@ static void recordings_with_breaks_verify_bit_for_bit(void **state) {
     us_error err = {0};
     us_host *host = host_open(walker_scene);
     // One is broken when the recording begins, and still falls; another breaks while it goes on.
-    walk(host, 0.2, 300);
+    host_walk(host, 0.2, 300);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
-    walk(host, 0.2, 50);
+    host_walk(host, 0.2, 50);
     host_ok(us_host_record(host, "breakage.mcap", &err), &err);
-    walk(host, 0.2, 800);
+    host_walk(host, 0.2, 800);
     host_done(host, "fault hexapod joint:rear_right_tibia=broken");
-    walk(host, 0.2, 700);
+    host_walk(host, 0.2, 700);
     host_ok(us_host_record(host, NULL, &err), &err);
     us_host_destroy(host);
-    us_verify_result result = verify("breakage.mcap");
+    us_verify_result result = host_verify(walker_scene, "breakage.mcap");
     assert_int_equal(result.first_tick, 350);
     assert_int_equal(result.n_tick, 1500);
 }

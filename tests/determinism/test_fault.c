@@ -14,7 +14,7 @@
 #include "wire/messages.h"
 
 // The scene with the walker as it ships; or its body bolted to a post, so that a leg hangs free.
-static char walker_scene[32768];
+static const char *walker_scene;
 static const char bolted_scene[] =
     "<scene name='bolted' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive kp='400' kd='40'/></default>"
     "<robot name='hexapod' file='../models/hexapod.urdf' xyz='0 0 2' default='leg'>"
@@ -23,29 +23,8 @@ static const char bolted_scene[] =
 
 static int load_walker(void **state) {
     (void)state;
-    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
-    if (!file) return -1;
-    walker_scene[fread(walker_scene, 1, sizeof walker_scene - 1, file)] = 0;
-    fclose(file);
+    walker_scene = host_walker_scene(false);
     return 0;
-}
-
-static double value_of(us_host *host, const char *name) {
-    us_sim *sim = us_host_get_sim(host);
-    int32_t id = us_sim_find_value(sim, name);
-    if (id < 0) fail_msg("there is no value \"%s\"", name);
-    return us_sim_get_value(sim, id);
-}
-
-static void walk(us_host *host, double vx, int n) {
-    us_msg_twist m = {{vx, 0, 0}, {0, 0, 0}};
-    uint8_t bytes[256];
-    size_t length = 0;
-    for (int i = 0; i < n; i += 100) {
-        assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/hexapod/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
-        host_step(host, n - i < 100 ? n - i : 100);
-    }
 }
 
 // ---------------------------------------------------------------- what they do
@@ -55,16 +34,16 @@ static void a_dead_motor_gives_no_torque_and_a_mended_one_does(void **state) {
     us_host *host = host_open(bolted_scene);
     host_step(host, 300);
     // The femur carries its leg: 0.4 kg at 8.5 cm and 0.3 kg at 17 cm.
-    host_near(value_of(host, "hexapod/front_left_femur.torque"), 9.81 * (0.4 * 0.085 + 0.3 * 0.17), 0.02);
+    host_near(host_value(host, "hexapod/front_left_femur.torque"), 9.81 * (0.4 * 0.085 + 0.3 * 0.17), 0.02);
     host_reply r = host_say(host, "fault hexapod motor:front_left_femur=dead");
     assert_int_equal(r.status, US_OK);
     assert_string_equal(r.text, "hexapod/front_left_femur: dead");
     host_step(host, 500);
-    assert_true(value_of(host, "hexapod/front_left_femur.torque") == 0);
-    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.5);
+    assert_true(host_value(host, "hexapod/front_left_femur.torque") == 0);
+    assert_true(host_value(host, "hexapod/front_left_femur.q") < -0.5);
     host_done(host, "fault hexapod motor:front_left_femur=ok");
     host_step(host, 2000);
-    host_near(value_of(host, "hexapod/front_left_femur.q"), 0, 0.01);
+    host_near(host_value(host, "hexapod/front_left_femur.q"), 0, 0.01);
     us_host_destroy(host);
 }
 
@@ -74,8 +53,8 @@ static void a_weak_motor_gives_a_part_of_its_strength(void **state) {
     host_done(host, "fault hexapod motor:front_left_femur=weak:0.02");
     host_step(host, 300);
     // 2 % of 20 N m, less than its leg weighs.
-    host_near(value_of(host, "hexapod/front_left_femur.torque"), 0.4, 1e-12);
-    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.1);
+    host_near(host_value(host, "hexapod/front_left_femur.torque"), 0.4, 1e-12);
+    assert_true(host_value(host, "hexapod/front_left_femur.q") < -0.1);
     us_host_destroy(host);
 }
 
@@ -86,11 +65,11 @@ static void a_blocked_joint_stays_where_it_is(void **state) {
     host_done(host, "fault hexapod motor:front_left_coxa=blocked");
     host_step(host, 1000);
     // Its drive pulls with all its 20 N m, a hundredth of what holds: that gives way by a hundredth of 0.1 micrometre.
-    host_near(value_of(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0.5, 1e-6);
+    host_near(host_value(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0.5, 1e-6);
     host_done(host, "fault hexapod motor:front_left_coxa=ok");
     host_step(host, 3000);
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
     us_host_destroy(host);
 }
 
@@ -101,19 +80,19 @@ static void a_joint_that_is_partly_blocked_stops_where_the_drive_is_no_stronger(
     host_done(host, "fault hexapod motor:front_left_coxa=blocked:4");
     host_step(host, 4000);
     // 400 N m/rad pull with 4 N m at 0.01 rad; with that damping it creeps there from above.
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0.01, 5e-4);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0.01, 5e-4);
     us_host_destroy(host);
 }
 
 static void a_walker_with_a_dead_and_a_blocked_joint_limps_on(void **state) {
     (void)state;
     us_host *host = host_open(walker_scene);
-    walk(host, 0.15, 2000);
+    host_walk(host, 0.15, 2000);
     host_done(host, "fault hexapod motor:middle_left_tibia=dead");
     host_done(host, "fault hexapod motor:middle_right_coxa=blocked");
-    double held = value_of(host, "hexapod/middle_right_coxa.q"), from = host_pose(host, "hexapod/base").p.x;
-    walk(host, 0.15, 4000);
-    host_near(value_of(host, "hexapod/middle_right_coxa.q"), held, 1e-6);
+    double held = host_value(host, "hexapod/middle_right_coxa.q"), from = host_pose(host, "hexapod/base").p.x;
+    host_walk(host, 0.15, 4000);
+    host_near(host_value(host, "hexapod/middle_right_coxa.q"), held, 1e-6);
     us_pose to = host_pose(host, "hexapod/base");
     // It gets on, and does not fall on its belly, which is 5 cm under its middle.
     assert_true(to.p.x - from > 0.2 && to.p.x - from < 0.7);
@@ -187,32 +166,20 @@ static void snapshots_bring_faults_back(void **state) {
     (void)state;
     us_host *host = host_open(walker_scene);
     us_sim *sim = us_host_get_sim(host);
-    walk(host, 0.15, 700);
+    host_walk(host, 0.15, 700);
     host_done(host, "fault hexapod motor:front_left_femur=weak:0.2");
     host_done(host, "fault hexapod motor:rear_right_tibia=blocked:3");
-    walk(host, 0.15, 100);
+    host_walk(host, 0.15, 100);
     host_done(host, "snapshot limping");
-    walk(host, 0.15, 500);
+    host_walk(host, 0.15, 500);
     uint64_t later = us_sim_hash(sim);
     host_done(host, "fault hexapod motor:front_left_femur=ok");
     host_done(host, "fault hexapod motor:rear_right_tibia=ok");
-    walk(host, 0.15, 300);
+    host_walk(host, 0.15, 300);
     host_done(host, "restore limping");
-    walk(host, 0.15, 500);
+    host_walk(host, 0.15, 500);
     assert_true(us_sim_hash(sim) == later);
     us_host_destroy(host);
-}
-
-static us_verify_result verify(const char *path) {
-    us_error err = {0};
-    us_recording *recording = NULL;
-    us_verify_result result = {0};
-    us_spec *spec = host_load(walker_scene);
-    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
-    us_recording_close(recording);
-    us_spec_destroy(spec);
-    return result;
 }
 
 static void recordings_with_steps_and_faults_verify_bit_for_bit(void **state) {
@@ -221,17 +188,17 @@ static void recordings_with_steps_and_faults_verify_bit_for_bit(void **state) {
     us_host *host = host_open(walker_scene);
     host_done(host, "fault hexapod motor:middle_left_femur=weak:0.5");
     host_done(host, "fault hexapod motor:middle_left_coxa=blocked");
-    walk(host, 0.1, 200);
+    host_walk(host, 0.1, 200);
     host_ok(us_host_record(host, "fault.mcap", &err), &err);
-    walk(host, 0.2, 700);
+    host_walk(host, 0.2, 700);
     host_done(host, "fault hexapod motor:middle_left_coxa=ok");
     host_done(host, "fault hexapod motor:front_right_femur=dead");
-    walk(host, 0.2, 500);
+    host_walk(host, 0.2, 500);
     host_done(host, "fault hexapod motor:front_right_femur=blocked:2.5");
-    walk(host, -0.2, 500);
+    host_walk(host, -0.2, 500);
     host_ok(us_host_record(host, NULL, &err), &err);
     us_host_destroy(host);
-    us_verify_result result = verify("fault.mcap");
+    us_verify_result result = host_verify(walker_scene, "fault.mcap");
     assert_int_equal(result.first_tick, 200);
     assert_int_equal(result.n_tick, 1700);
 }

@@ -93,13 +93,6 @@ static us_host *open_leg(const char *network, heard *out) {
     return open_heard(scene, "front_left_coxa", out);
 }
 
-static double value_of(us_host *host, const char *name) {
-    us_sim *sim = us_host_get_sim(host);
-    int32_t id = us_sim_find_value(sim, name);
-    if (id < 0) fail_msg("there is no value \"%s\"", name);
-    return us_sim_get_value(sim, id);
-}
-
 // Drives straight on for n ticks.
 static void drive(us_host *host, double v, int n) {
     us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
@@ -123,16 +116,16 @@ static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(
     assert_string_equal(r.text, "hexapod: encoder of front_left_coxa stuck at 0.5");
     host_step(host, 100);
     // 400 N m/rad times half a radian is beyond the 20 N m that it has, and goes on however far the joint has come.
-    host_near(value_of(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
+    host_near(host_value(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
     host_step(host, 1900);
-    assert_true(value_of(host, "hexapod/front_left_coxa.q") < -0.5);
+    assert_true(host_value(host, "hexapod/front_left_coxa.q") < -0.5);
     assert_true(h.q == 0.5 && h.v == 0);
     // Frames follow the encoder, not the joint.
     host_near(h.tf_angle, 0.8726646260 + 0.5, 1e-9);
     host_done(host, "fault hexapod encoder:front_left_coxa=ok");
     host_step(host, 3000);
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
-    host_near(h.q, value_of(host, "hexapod/front_left_coxa.q"), 1e-6);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    host_near(h.q, host_value(host, "hexapod/front_left_coxa.q"), 1e-6);
     us_host_destroy(host);
 }
 
@@ -146,12 +139,12 @@ static void an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way(
     host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.1");
     host_step(host, 3000);
     // The drive brings what the encoder says to 0; it hangs about a vertical axis, so that no weight pulls.
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), -0.3, 1e-3);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), -0.3, 1e-3);
     host_near(h.q, 0, 1e-3);
     host_near(h.tf_angle, tf, 1e-3);
     host_done(host, "fault hexapod encoder:front_left_coxa=ok");
     host_step(host, 3000);
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
     us_host_destroy(host);
 }
 
@@ -162,8 +155,8 @@ static void an_encoder_that_drifts_takes_the_joint_along(void **state) {
     host_done(host, "fault hexapod encoder:front_left_coxa=drift:0.1");
     host_step(host, 2000);
     // 2 s at 0.1 rad/s. A drive that follows a ramp in position and in velocity stays on it.
-    host_near(value_of(host, "hexapod/front_left_coxa.q"), -0.2, 2e-3);
-    host_near(value_of(host, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
+    host_near(host_value(host, "hexapod/front_left_coxa.q"), -0.2, 2e-3);
+    host_near(host_value(host, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
     host_near(h.q, 0, 2e-3);
     host_near(h.v, 0, 1e-3);
     us_host_destroy(host);
@@ -197,9 +190,9 @@ static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
     drive(host, 0.1, 2000);
     // The loop is open: what it is told, and the 0.2 rad that it is thought to be behind at 10/s, would be 102 N m: it gives its 45 and spins, while
     // the others turn at 0.1 m/s over 0.18 m.
-    host_near(value_of(host, "k10/front_left_drive.torque"), 45, 1e-9);
-    assert_true(value_of(host, "k10/front_left_drive.v") > 20);
-    host_near(value_of(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
+    host_near(host_value(host, "k10/front_left_drive.torque"), 45, 1e-9);
+    assert_true(host_value(host, "k10/front_left_drive.v") > 20);
+    host_near(host_value(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
     assert_true(h.v == 0);
     us_host_destroy(host);
 }
@@ -260,12 +253,12 @@ static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_
     host_step(host, 150);
     assert_true(h.n_truth > n_truth);
     // The leg falls for want of torque: its weight turns it by 0.43 rad in that time.
-    assert_true(value_of(host, "hexapod/front_left_femur.torque") == 0);
-    assert_true(value_of(host, "hexapod/front_left_femur.q") < -0.3);
+    assert_true(host_value(host, "hexapod/front_left_femur.torque") == 0);
+    assert_true(host_value(host, "hexapod/front_left_femur.q") < -0.3);
     // Then the computer starts, for 5 s, while the drives hold where the leg is: against 0.8 N m of weight.
     host_step(host, 1000);
-    double held = value_of(host, "hexapod/front_left_femur.q");
-    assert_true(fabs(value_of(host, "hexapod/front_left_femur.torque")) > 0.5);
+    double held = host_value(host, "hexapod/front_left_femur.q");
+    assert_true(fabs(host_value(host, "hexapod/front_left_femur.torque")) > 0.5);
     host_step(host, 3990);
     assert_int_equal(h.n_joint_states, n);
     host_step(host, 200);
@@ -275,7 +268,7 @@ static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_
     assert_non_null(strstr(h.message, "started anew"));
     assert_string_equal(h.boots, "1");
     // It still holds, where the drive and the weight were in balance.
-    host_near(value_of(host, "hexapod/front_left_femur.q"), held, 1e-3);
+    host_near(host_value(host, "hexapod/front_left_femur.q"), held, 1e-3);
     us_host_destroy(host);
 }
 
@@ -292,7 +285,7 @@ static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) 
     // Commands do not reach it.
     drive(host, 0.5, 1900);
     assert_int_equal(h.n_odom, n);
-    host_near(value_of(host, "k10/front_left_drive.v"), 0, 0.05);
+    host_near(host_value(host, "k10/front_left_drive.v"), 0, 0.05);
     host_step(host, 1000);
     assert_true(h.n_odom > n);
     // Counted from where it started anew.
@@ -310,10 +303,10 @@ static void motors_hold_or_let_go_while_the_computer_starts(void **state) {
         heard h;
         us_host *host = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
         host_step(host, 200);
-        double before = value_of(host, "hexapod/front_left_femur.q");
+        double before = host_value(host, "hexapod/front_left_femur.q");
         host_done(host, "fault hexapod computer=reboot:1");
         host_step(host, 500);
-        double after = value_of(host, "hexapod/front_left_femur.q");
+        double after = host_value(host, "hexapod/front_left_femur.q");
         if (lets_go) {
             assert_true(after < before - 0.3);
         } else {

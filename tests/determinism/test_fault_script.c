@@ -135,18 +135,6 @@ static void scripts_give_the_same_bits_and_go_back_with_time(void **state) {
     us_host_destroy(b);
 }
 
-static us_verify_result verify(const char *path) {
-    us_error err = {0};
-    us_recording *recording = NULL;
-    us_verify_result result = {0};
-    us_spec *spec = host_load(scene);
-    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
-    us_recording_close(recording);
-    us_spec_destroy(spec);
-    return result;
-}
-
 static void recordings_with_scripts_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
@@ -159,8 +147,8 @@ static void recordings_with_scripts_verify_bit_for_bit(void **state) {
     drive(host, 0.4, 1600);
     host_ok(us_host_record(host, NULL, &err), &err);
     us_host_destroy(host);
-    assert_int_equal(verify("script.mcap").n_tick, 400);
-    us_verify_result later = verify("script-later.mcap");
+    assert_int_equal(host_verify(scene, "script.mcap").n_tick, 400);
+    us_verify_result later = host_verify(scene, "script-later.mcap");
     assert_true(later.first_tick == 400 && later.n_tick == 1600);
 }
 

@@ -88,18 +88,6 @@ static void reset_undoes_all_edits(void **state) {
 
 // ---------------------------------------------------------------- recordings
 
-static us_verify_result verify(const char *scene, const char *path) {
-    us_error err = {0};
-    us_recording *recording = NULL;
-    us_verify_result result = {0};
-    us_spec *spec = host_load(scene);
-    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
-    us_recording_close(recording);
-    us_spec_destroy(spec);
-    return result;
-}
-
 static void recordings_with_edits_pairs_and_jumps_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
@@ -144,8 +132,8 @@ static void recordings_with_edits_pairs_and_jumps_verify_bit_for_bit(void **stat
     host_ok(us_host_record(host, NULL, &err), &err);
     assert_null(us_host_get_recording(host).path);
     us_host_destroy(host);
-    us_verify_result first = verify(host_robot_scene, "run.mcap"), second = verify(host_robot_scene, "run-2.mcap"),
-                     third = verify(host_robot_scene, "run-3.mcap");
+    us_verify_result first = host_verify(host_robot_scene, "run.mcap"), second = host_verify(host_robot_scene, "run-2.mcap"),
+                     third = host_verify(host_robot_scene, "run-3.mcap");
     assert_int_equal(first.first_tick, 40);
     assert_int_equal(first.n_tick, last - 40);
     assert_int_equal(second.n_tick, 120);
@@ -161,7 +149,7 @@ static void a_recording_of_another_scene_or_without_the_edits_is_refused(void **
     host_ok(us_host_record(host, "edited.mcap", &err), &err);
     host_step(host, 10);
     us_host_destroy(host);
-    assert_int_equal(verify(host_plain_scene, "edited.mcap").n_tick, 10);
+    assert_int_equal(host_verify(host_plain_scene, "edited.mcap").n_tick, 10);
     us_recording *recording = NULL;
     us_verify_result result;
     host_ok(us_recording_open("edited.mcap", NULL, &recording, &err), &err);
@@ -197,9 +185,9 @@ static void commands_record_in_the_run_s_own_directory_and_overwrite_nothing(voi
     host_done(host, "record off");
     assert_null(us_host_get_recording(host).path);
     us_host_destroy(host);
-    assert_int_equal(verify(host_plain_scene, "mine.mcap").n_tick, 5);
-    assert_int_equal(verify(host_plain_scene, "mine-3.mcap").n_tick, 5);
-    assert_int_equal(verify(host_plain_scene, "other.mcap").n_tick, 5);
+    assert_int_equal(host_verify(host_plain_scene, "mine.mcap").n_tick, 5);
+    assert_int_equal(host_verify(host_plain_scene, "mine-3.mcap").n_tick, 5);
+    assert_int_equal(host_verify(host_plain_scene, "other.mcap").n_tick, 5);
 }
 
 // Threads share the work of a step, and edits go on with as many: nothing of it shows.
@@ -219,7 +207,7 @@ static void the_number_of_threads_does_not_show_in_a_recording(void **state) {
     host_done(host, "add box crate size=0.4,0.4,0.4 at=0.3,0,1.5 mass=4");
     host_step(host, 100);
     us_host_destroy(host);
-    assert_int_equal(verify(host_robot_scene, "threads.mcap").n_tick, 150);
+    assert_int_equal(host_verify(host_robot_scene, "threads.mcap").n_tick, 150);
 }
 
 // The same commands at other ticks make another world: the comparison would see it.

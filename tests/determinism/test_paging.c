@@ -30,7 +30,8 @@ static us_spec *world_on(const us_shape_def *ground) {
         snprintf(name, sizeof name, "body%d", (int)k);
         int32_t link = build_link(spec, name, 2, us_vec3_make(0, 0, 0), us_vec3_make(0.05, 0.05, 0.05));
         us_joint_def j = build_joint_at(US_JOINT_FLOATING, US_WORLD, link, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1));
-        const double x = -400 + 2.0 * k, y = -300 + 3.0 * k, q[7] = {1, 0, 0, 0, x, y, (double)site_hills(x, y) + 1}, v[6] = {0, 5, 0, 200, 115 + k, 0};
+        const double x = -400 + 2.0 * k, y = -300 + 3.0 * k, q[7] = {1, 0, 0, 0, x, y, (double)site_hills(x, y) + 1},
+                     v[6] = {0, 5, 0, 200, 115 + k, 0};
         memcpy(j.q0, q, sizeof q);
         memcpy(j.v0, v, sizeof v);
         build_joint_def(spec, name, &j);

@@ -15,31 +15,12 @@
 static const double G = 9.81;
 
 // The scene with the walker as it ships, on a plane in place of its rough ground.
-static char walker_scene[32768];
+static const char *walker_scene;
 
 static int load_walker(void **state) {
     (void)state;
-    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
-    if (!file) return -1;
-    walker_scene[fread(walker_scene, 1, sizeof walker_scene - 1, file)] = 0;
-    fclose(file);
-    char *at = strstr(walker_scene, "expression=\"");
-    if (!at) return -1;
-    at += strlen("expression=\"");
-    while (*at && *at != '"') *at++ = ' ';
-    at[-1] = '0';
+    walker_scene = host_walker_scene(true);
     return 0;
-}
-
-static void walk(us_host *host, double vx, int n) {
-    us_msg_twist m = {{vx, 0, 0}, {0, 0, 0}};
-    uint8_t bytes[256];
-    size_t length = 0;
-    for (int i = 0; i < n; i += 100) {
-        assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/hexapod/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
-        host_step(host, n - i < 100 ? n - i : 100);
-    }
 }
 
 static us_twist twist_of(us_host *host, const char *link) {
@@ -48,13 +29,6 @@ static us_twist twist_of(us_host *host, const char *link) {
 }
 
 static double distance(us_vec3 a, us_vec3 b) { return us_vec3_norm(us_vec3_sub(a, b)); }
-
-static double value_of(us_host *host, const char *name) {
-    us_sim *sim = us_host_get_sim(host);
-    int32_t id = us_sim_find_value(sim, name);
-    if (id < 0) fail_msg("there is no value \"%s\"", name);
-    return us_sim_get_value(sim, id);
-}
 
 // ---------------------------------------------------------------- the moment itself
 
@@ -67,7 +41,7 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
     (void)state;
     us_host *host = host_open(walker_scene);
     // In the middle of a swing, when the leg is fast.
-    walk(host, 0.2, 1310);
+    host_walk(host, 0.2, 1310);
     us_sim *sim = us_host_get_sim(host);
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_body;
     static motion before[64];
@@ -75,7 +49,7 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
     for (int32_t i = 0; i < n; i++) before[i] = (motion){us_sim_get_pose(sim, (us_body){i}), us_sim_get_twist(sim, (us_body){i})};
     us_momentum p = us_sim_get_momentum(sim);
     us_energy e = us_sim_get_energy(sim);
-    double speed = value_of(host, "hexapod/front_left_femur.v");
+    double speed = host_value(host, "hexapod/front_left_femur.v");
     assert_true(us_vec3_norm(twist_of(host, "hexapod/front_left_tibia").v) > 0.2);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     assert_int_equal(us_model_get_counts(us_sim_view_model(sim)).n_body, n);
@@ -274,15 +248,15 @@ static stumble walk_without_leg(bool is_cleared) {
     us_host *host = host_open(walker_scene);
     us_sim *sim = us_host_get_sim(host);
     stumble out = {.lowest = 1};
-    walk(host, 0.2, 2000);
+    host_walk(host, 0.2, 2000);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     // Somebody takes the leg away: the same walker, and nothing to stumble over.
     if (is_cleared) host_done(host, "move hexapod/front_left_femur 0 3 0.1");
-    walk(host, 0.2, 8000);
+    host_walk(host, 0.2, 8000);
     double sum = 0;
     const int n = 460;
     for (int i = 0; i < n; i++) {
-        walk(host, 0.2, 10);
+        host_walk(host, 0.2, 10);
         double kick = kick_of(sim);
         us_pose X = host_pose(host, "hexapod/base");
         us_vec3 w = us_quat_rotate(us_quat_conj(X.q), twist_of(host, "hexapod/base").w);

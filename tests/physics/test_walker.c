@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "host_world.h"
 #include "proxy_world.h"
 
 static const double PI = 3.14159265358979323846;
@@ -17,20 +18,7 @@ static const double PI = 3.14159265358979323846;
 static void open_world(proxy_world *w, bool is_flat) {
     us_error err = {0};
     us_spec *spec = NULL;
-    static char text[32768];
-    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
-    assert_non_null(file);
-    size_t n = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[n] = 0;
-    if (is_flat) {
-        // The height field becomes a plane: its bumps are the only thing in the expression.
-        char *at = strstr(text, "expression=\"");
-        assert_non_null(at);
-        at += strlen("expression=\"");
-        while (*at && *at != '"') *at++ = ' ';
-        at[-1] = '0';
-    }
+    const char *text = host_walker_scene(is_flat);
     us_status status = us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/scenes/hexapod.xml", NULL, &spec, &err);
     if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);
     assert_int_equal(status, US_OK);

@@ -109,6 +109,13 @@ void host_refused(us_host *host, const char *text, us_status status, const char 
     assert_true(us_host_get_wish(host).change == wish.change);
 }
 
+double host_value(us_host *host, const char *name) {
+    us_sim *sim = us_host_get_sim(host);
+    int32_t id = us_sim_find_value(sim, name);
+    if (id < 0) fail_msg("there is no value \"%s\"", name);
+    return us_sim_get_value(sim, id);
+}
+
 us_pose host_pose(us_host *host, const char *link) {
     us_body body = us_model_find_body(us_host_view_model(host), link);
     assert_true(body.i >= 0);
@@ -121,10 +128,47 @@ void host_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
 }
 
-void host_drive(us_host *host, double v) {
-    us_msg_twist twist = {{v, 0, 0}, {0, 0, 0.3}};
+static void tell(us_host *host, const char *topic, us_msg_twist twist) {
     uint8_t bytes[128];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+    assert_int_equal(us_proxy_post(us_host_get_proxy(host), topic, usi_type_twist, "test", bytes, length), US_OK);
+}
+
+void host_drive(us_host *host, double v) { tell(host, "/k10/cmd_vel", (us_msg_twist){{v, 0, 0}, {0, 0, 0.3}}); }
+
+void host_walk(us_host *host, double vx, int n) {
+    for (int i = 0; i < n; i += 100) {
+        tell(host, "/hexapod/cmd_vel", (us_msg_twist){{vx, 0, 0}, {0, 0, 0}});
+        host_step(host, n - i < 100 ? n - i : 100);
+    }
+}
+
+const char *host_walker_scene(bool is_flat) {
+    static char text[32768];
+    FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod.xml", "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    if (is_flat) {
+        // The height field becomes a plane: its bumps are the only thing in the expression.
+        char *at = strstr(text, "expression=\"");
+        assert_non_null(at);
+        at += strlen("expression=\"");
+        while (*at && *at != '"') *at++ = ' ';
+        at[-1] = '0';
+    }
+    return text;
+}
+
+us_verify_result host_verify(const char *scene, const char *path) {
+    us_error err = {0};
+    us_recording *recording = NULL;
+    us_verify_result result = {0};
+    us_spec *spec = host_load(scene);
+    host_ok(us_recording_open(path, NULL, &recording, &err), &err);
+    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    us_recording_close(recording);
+    us_spec_destroy(spec);
+    return result;
 }

@@ -30,7 +30,14 @@ void host_done(us_host *host, const char *text);
 void host_refused(us_host *host, const char *text, us_status status, const char *part);
 // A velocity for the rover, which enters with the next step.
 void host_drive(us_host *host, double v);
+// The walker "hexapod" goes on at this speed for n ticks, told ten times a second.
+void host_walk(us_host *host, double vx, int n);
+// The text of scenes/hexapod.xml, on its rough ground or on a plane.
+const char *host_walker_scene(bool is_flat);
+// Runs the scene again beside a recording, which must begin as the scene does and give the same bits.
+us_verify_result host_verify(const char *scene, const char *path);
 
+double host_value(us_host *host, const char *name);
 us_pose host_pose(us_host *host, const char *link);
 bool host_has_link(us_host *host, const char *link);
 void host_near(double value, double expected, double tolerance);
