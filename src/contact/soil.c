@@ -19,6 +19,8 @@ static const double REST = 1e-3, ROLL = 5e-3;
 static const double WHEEL_DAMPING = 0.5, FOOT_DAMPING = 0.3;
 // A cylinder whose axle leans more than this to the ground (its sine is the number) lies on its side: it is a foot.
 static const double ON_ITS_SIDE = 0.1;
+// A face whose normal is steeper to the slope (its cosine is the number) is no flat sole.
+static const double FLAT = 0.95;
 // Where the surface before a wheel is looked at: shares of the way from the hub to the entry, and of the width to either side.
 static const double LOOK_AHEAD[2] = {0.3, 0.9}, LOOK_ASIDE = 0.35;
 // The anchor of soil at rest is so many times as stiff as the soil at the beginning of its shear: it holds, and moves by less than a tenth of a
@@ -258,10 +260,12 @@ void usi_soil_slip_block(const usi_contacts *c, const usi_island *s, const usi_s
 static double carry(const usi_sunk *k, double pressure, double n, double depth, double *out_slope, double *out_area) {
     double p = depth > 0 ? pressure * pow(depth, n) : 0;
     if (k->radius > 0) {
-        // Rings of a ball: the integral of k z^n over them, z = depth - a^2 / 2R.
-        *out_area = 2 * M_PI * k->radius * depth;
-        *out_slope = 2 * M_PI * k->radius * p;
-        return *out_slope * depth / (n + 1);
+        // Rings of a ball: the integral of k z^n over them, z = depth - a^2 / 2R. Of a capsule's half it is half a ball, and a strip of lines.
+        double share = k->strip > 0 ? 0.5 : 1, half = sqrt(2 * k->radius * depth), lines = 0;
+        if (k->strip > 0) lines = 2 * half * k->strip * p * 0.5 * sqrt(M_PI) * tgamma(n + 1) / tgamma(n + 1.5);
+        *out_area = share * 2 * M_PI * k->radius * depth + 2 * half * k->strip;
+        *out_slope = share * 2 * M_PI * k->radius * p + (depth > 0 ? (n + 0.5) * lines / depth : 0);
+        return share * 2 * M_PI * k->radius * p * depth / (n + 1) + lines;
     }
     *out_area = k->area;
     *out_slope = depth > 0 ? k->area * n * p / depth : 0;
@@ -277,11 +281,13 @@ static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, dou
     bool is_new = depth >= deepest;
     k->force = is_new ? most : fmax(0, most - again * (deepest - depth));
     k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
-    memory[0] = deepest, memory[1] = k->area;
+    memory[0] = deepest, memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
     double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force : tan(soil->friction_angle);
     // A foot that hardly presses is held by its weight, not by glue.
     mu = fmin(mu, 10);
-    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x, lever = k->radius > 0 ? sqrt(2 * k->radius * deepest) : 0;
+    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x, round = k->is_curved ? sqrt(k->area) : k->radius;
+    // Flat faces have levers in their four points; what is round rolls out of its print.
+    double lever = sqrt(2 * round * deepest);
     *law = (us_touch_law){.stiffness = k->stiffness,
                           .damping = 2 * FOOT_DAMPING * sqrt(fmax(slope, 1) * mass),
                           .tangent_stiffness = hold,
@@ -351,42 +357,82 @@ static int32_t find_old(const usi_contact_state *now, const usi_touch *before, u
     return -1;
 }
 
-enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4 };
+enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4, HALF_FEATURE = 8 };
+
+static inline bool is_round(uint64_t feature) { return feature == BALL_FEATURE || feature >= HALF_FEATURE; }
+
+// A foot's point that is there; false: it is not near the soil.
+static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e, uint64_t feature,
+                     usi_v4 up, us_vec3 bottom, double length, usi_sunk **out) {
+    usi_sunk *k;
+    usi_point_now *p = add_point(c, t, feature, &k);
+    if (!p) return false;
+    p->n = -up;
+    p->old = find_old(now, before, feature);
+    place_foot(c, now, e, p, bottom, length);
+    k->sinkage = -p->gap;
+    *out = k;
+    if (p->gap <= c->grow[t->geom_b]) return true;
+    take_back(c, t);
+    return false;
+}
+
+// What is round touches with its lowest point against the slope: it presses through its middle, and rolls. A ball has one; a capsule two, which stand
+// where a strip that lies evenly is carried as by two points, and at the ends when it stands upright.
+static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e, us_pose X_GS,
+                            usi_v4 up) {
+    const us_geom *g = &c->model->geom[t->geom_b].geom;
+    us_vec3 n = turn_to_ground(e, usi_v4_vec3(up)), axis = us_quat_rotate(X_GS.q, us_vec3_make(0, 0, 1));
+    const double straight = g->kind == US_GEOM_CAPSULE ? g->size[0] : 0, upright = fabs(us_vec3_dot(axis, n));
+    const double middle = 1 / sqrt(3), at = straight * (middle + (1 - middle) * upright);
+    for (int i = 0; i < (straight > 0 ? 2 : 1); i++) {
+        us_vec3 centre = us_vec3_add(X_GS.p, us_vec3_scale(i ? -at : straight > 0 ? at : 0, axis));
+        usi_sunk *k;
+        if (!add_foot(c, now, before, t, e, straight > 0 ? (uint64_t)(HALF_FEATURE + i) : (uint64_t)BALL_FEATURE, up,
+                      us_vec3_sub(centre, us_vec3_scale(g->radius, n)), fmax(0.3 * g->radius, 1e-3), &k))
+            continue;
+        k->radius = g->radius;
+        k->strip = straight * sqrt(fmax(1 - upright * upright, 0));
+    }
+}
+
+// The shape as the slope sees it: z along the slope's normal n, x as the more level one of the shape's own axes x and y runs.
+static us_quat turn_to_slope(us_pose X_GS, us_vec3 n) {
+    us_vec3 x = us_quat_rotate(X_GS.q, us_vec3_make(1, 0, 0)), y = us_quat_rotate(X_GS.q, us_vec3_make(0, 1, 0));
+    us_vec3 along = fabs(us_vec3_dot(x, n)) <= fabs(us_vec3_dot(y, n)) ? x : y;
+    along = us_vec3_sub(along, us_vec3_scale(us_vec3_dot(along, n), n));
+    along = us_vec3_scale(1 / us_vec3_norm(along), along);
+    us_vec3 across = us_vec3_cross(n, along);
+    return us_quat_from_matrix((us_mat3){{along.x, across.x, n.x, along.y, across.y, n.y, along.z, across.z, n.z}});
+}
 
 static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e) {
-    const usi_geom *g = &c->model->geom[t->geom_b];
+    const us_geom *g = &c->model->geom[t->geom_b].geom;
     us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG), usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]));
-    us_aabb box = us_geom_box(&g->geom, X_GS);
-    bool is_ball = g->geom.kind == US_GEOM_SPHERE;
+    us_aabb box = us_geom_box(g, X_GS);
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x), cy = 0.5 * (box.min.y + box.max.y);
     if (!is_over(e->g, cx, cy) || !isfinite(wide) || !isfinite(deep)) return;
     usi_v4 up = ground_normal(e, cx, cy, 0.25 * (wide + deep));
-    for (int i = 0; i < (is_ball ? 1 : 4); i++) {
-        uint64_t feature = is_ball ? (uint64_t)BALL_FEATURE : (uint64_t)(CORNER_FEATURE + i);
-        us_vec3 bottom = us_vec3_make(cx + (is_ball ? 0 : (i & 1 ? 0.25 : -0.25) * wide), cy + (is_ball ? 0 : (i & 2 ? 0.25 : -0.25) * deep), 0);
-        double share = 1;
-        if (is_ball) {
-            // The lowest point against the slope.
-            us_vec3 n = turn_to_ground(e, usi_v4_vec3(up));
-            bottom = us_vec3_sub(X_GS.p, us_vec3_scale(g->geom.radius, n));
-        } else {
-            us_vec3 from = us_vec3_make(bottom.x, bottom.y, box.min.z - 1e-3);
-            us_ray_hit hit = us_geom_ray(&g->geom, X_GS, from, us_vec3_make(0, 0, 1), box.max.z - box.min.z + 2e-3);
-            if (!isfinite(hit.range)) continue;
-            bottom.z = from.z + hit.range;
-            // A face that stands steep carries little.
-            share = fmax(0.1, -hit.normal.z);
-        }
+    if (g->kind == US_GEOM_SPHERE || g->kind == US_GEOM_CAPSULE) {
+        find_round_feet(c, now, before, t, e, X_GS, up);
+        return;
+    }
+    // Anything else has four, each in the middle of a quarter of what the slope sees of it. Seen from above instead, something round would lie
+    // off its lowest line, and roll uphill.
+    us_quat q_GE = turn_to_slope(X_GS, turn_to_ground(e, usi_v4_vec3(up)));
+    us_pose X_ES = us_pose_mul((us_pose){us_quat_conj(q_GE), us_vec3_make(0, 0, 0)}, X_GS);
+    box = us_geom_box(g, X_ES);
+    wide = box.max.x - box.min.x, deep = box.max.y - box.min.y;
+    for (int i = 0; i < 4; i++) {
+        us_vec3 from = us_vec3_make(box.min.x + (i & 1 ? 0.75 : 0.25) * wide, box.min.y + (i & 2 ? 0.75 : 0.25) * deep, box.min.z - 1e-3);
+        us_ray_hit hit = us_geom_ray(g, X_ES, from, us_vec3_make(0, 0, 1), box.max.z - box.min.z + 2e-3);
+        if (!isfinite(hit.range)) continue;
+        us_vec3 bottom = us_quat_rotate(q_GE, us_vec3_make(from.x, from.y, from.z + hit.range));
         usi_sunk *k;
-        usi_point_now *p = add_point(c, t, feature, &k);
-        if (!p) return;
-        p->n = -up;
-        p->old = find_old(now, before, feature);
-        k->radius = is_ball ? g->geom.radius : 0;
-        k->area = is_ball ? 0 : 0.25 * wide * deep * share;
-        place_foot(c, now, e, p, bottom, is_ball ? fmax(0.3 * g->geom.radius, 1e-3) : fmax(0.25 * sqrt(wide * deep), 1e-3));
-        k->sinkage = -p->gap;
-        if (p->gap > c->grow[t->geom_b]) take_back(c, t);
+        if (!add_foot(c, now, before, t, e, (uint64_t)(CORNER_FEATURE + i), up, bottom, fmax(0.25 * sqrt(wide * deep), 1e-3), &k)) continue;
+        // A face that stands steep carries little.
+        k->area = 0.25 * wide * deep * fmax(0.1, -hit.normal.z);
+        k->is_curved = -hit.normal.z < FLAT;
     }
 }
 
@@ -417,15 +463,17 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         usi_reuse_points(c, now, before, t);
         for (int32_t i = first; i < c->n_point; i++) {
             usi_point_now *p = &c->point[i];
-            bool is_ball = p->feature == BALL_FEATURE;
+            const double kept = now->anchor[p->old].memory[1];
             p->sunk = c->n_sunk;
             c->sunk[c->n_sunk++] = (usi_sunk){.point = i,
                                               .geom = t->geom_b,
                                               .ground = t->geom_a,
                                               .material = t->material,
                                               .slip_block = -1,
-                                              .radius = is_ball ? g->geom.radius : 0,
-                                              .area = now->anchor[p->old].memory[1],
+                                              .radius = is_round(p->feature) ? g->geom.radius : 0,
+                                              .strip = is_round(p->feature) ? kept : 0,
+                                              .area = is_round(p->feature) ? 0 : fabs(kept),
+                                              .is_curved = !is_round(p->feature) && kept < 0,
                                               .sinkage = -p->gap};
         }
         return;

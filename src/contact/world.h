@@ -112,8 +112,9 @@ typedef struct usi_sunk {
     double blend;                // wheels: 1 rolls, 0 rests
     double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
     double radius, area;         // feet: m of a ball, or else m^2
+    double strip;                // feet: m, a ball that is half a capsule has so much of its straight part
     double force, stiffness;     // N, N/m, along the normal stress's resultant
-    int32_t is_wheel, point, geom, ground, material;
+    int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;  // of the island's blocks; -1: none
 } usi_sunk;
 
