@@ -62,7 +62,7 @@ if(US_SVM_INCLUDE AND US_SVM_LIBRARY)
 endif()
 
 # These write rasters by GDAL themselves.
-foreach(target unit_test_raster unit_test_import unit_test_scene_region)
+foreach(target unit_test_raster unit_test_import unit_test_scene_region unit_test_scene_soil_map)
   target_include_directories(${target} SYSTEM PRIVATE ${GDAL_INCLUDE_DIRS})
   target_link_libraries(${target} PRIVATE ${US_GDAL_FILE})
 endforeach()

@@ -1,4 +1,4 @@
-// What surfaces are made of, how two of them touch, and where a ground is made of something else: parts of a us_spec.
+// What surfaces are made of, how two of them touch, where a ground is made of something else, and how its soil varies: parts of a us_spec.
 #ifndef UNDERSTUDY_MATERIAL_H
 #define UNDERSTUDY_MATERIAL_H
 
@@ -46,6 +46,19 @@ typedef struct us_region_def {
     const char *file;
     int32_t line;
 } us_region_def;
+
+// A number of the soil of a ground that varies from place to place: it takes the place of the material's own. Later ones lie over earlier ones.
+typedef struct us_soil_map_def {
+    const char *ground;     // the name of a half space or height field of the world
+    const char *material;   // of which soil; NULL: of whatever soil the ground is made of at a place
+    const char *parameter;  // a field of us_soil: "cohesion". Not repose_angle, critical_angle: a bed flows alike everywhere
+    const double *values;   // n_x * n_y samples, x fastest, centred on the ground's frame, bilinear between them; NaN, as beyond the last: what holds
+                            // without the map. NULL: the layer "soil.PARAMETER" of the site that the ground is
+    int32_t n_x, n_y;
+    double dx, dy;  // m
+    const char *file;
+    int32_t line;
+} us_soil_map_def;
 
 // How two materials touch. Lengths in m, stiffness in N/m, per contact point.
 typedef struct us_pair_values {

@@ -135,6 +135,8 @@ typedef struct us_sunk_info {
 } us_sunk_info;
 US_API int32_t us_sim_n_sunk(const us_sim *sim);
 US_API us_sunk_info us_sim_get_sunk(const us_sim *sim, int32_t i);  // body -1 and NaN for a bad index
+// The soil under it: its material's, with what maps say of the place. US_ERR_ARG for a bad index.
+US_API us_status us_sim_get_sunk_soil(const us_sim *sim, int32_t i, us_soil *out_soil);
 
 // Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the state.
 enum { US_BED_TILE = 64 };

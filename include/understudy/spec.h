@@ -294,6 +294,7 @@ US_API us_status us_spec_add_shape(us_spec *spec, const us_shape_def *def, int32
 US_API us_status us_spec_add_coupling(us_spec *spec, const us_coupling_def *def, int32_t *out_index);
 US_API us_status us_spec_add_material(us_spec *spec, const us_material_def *def, int32_t *out_index);
 US_API us_status us_spec_add_region(us_spec *spec, const us_region_def *def, int32_t *out_index);
+US_API us_status us_spec_add_soil_map(us_spec *spec, const us_soil_map_def *def, int32_t *out_index);
 US_API us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index);
 US_API us_status us_spec_add_exclude(us_spec *spec, const us_exclude_def *def, int32_t *out_index);
 US_API us_status us_spec_add_loop(us_spec *spec, const us_loop_def *def, int32_t *out_index);
@@ -321,7 +322,7 @@ US_API us_status us_spec_raise_link(us_spec *spec, int32_t link, double height);
 
 typedef struct us_spec_counts {
     int32_t n_group, n_link, n_joint, n_shape, n_coupling, n_loop, n_drive, n_record, n_extension, n_warning;
-    int32_t n_material, n_pair, n_exclude, n_region;
+    int32_t n_material, n_pair, n_exclude, n_region, n_soil_map;
 } us_spec_counts;
 
 US_API us_spec_counts us_spec_get_counts(const us_spec *spec);
@@ -339,6 +340,7 @@ US_API const us_extension_def *us_spec_view_extension(const us_spec *spec, int32
 US_API const us_error *us_spec_view_warning(const us_spec *spec, int32_t i);
 US_API const us_material_def *us_spec_view_material(const us_spec *spec, int32_t i);
 US_API const us_region_def *us_spec_view_region(const us_spec *spec, int32_t i);
+US_API const us_soil_map_def *us_spec_view_soil_map(const us_spec *spec, int32_t i);
 US_API const us_pair_def *us_spec_view_pair(const us_spec *spec, int32_t i);
 US_API const us_exclude_def *us_spec_view_exclude(const us_spec *spec, int32_t i);
 // Index by full name, or -1.

@@ -1,4 +1,4 @@
-// Ground that is paged in.
+// Ground that is paged in, and what varies over it.
 //
 // Contact reads a field under the grown boxes of shapes and nowhere else, and these boxes hold for many steps: the pairs of near shapes are found
 // anew when a shape leaves its own (collide.c). That is when the tiles are asked for. Over the plane of the field each box is two intervals, and so
@@ -30,25 +30,36 @@ struct usi_footing {
     usi_pager_client *client;
 };
 
+// A field whose middle is at a place of a ground.
+static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle) {
+    usi_footing *ground = &c->footing[c->n_footing];
+    *ground = (usi_footing){.field = field, .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)}, .R_WG = us_quat_matrix(g->X_NG.q)};
+    // As collide.c grows the shapes of the world, and a millimetre.
+    ground->more = g->margin + g->geom.radius + 1e-3;
+    us_status status = usi_pager_client_create(field->pager, &ground->client);
+    if (!status) c->n_footing++;
+    return status;
+}
+
 us_status usi_footing_create(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t n = 0;
     for (int32_t i = 0; i < m->n_geom; i++) n += m->geom[i].geom.kind == US_GEOM_HEIGHT_FIELD && m->geom[i].geom.field->pager;
+    for (int32_t i = 0; i < m->n_soil_map; i++) n += m->soil_map[i].paged != NULL;
     if (n == 0) return US_OK;
     c->footing = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->footing, USI_ALIGN);
     if (!c->footing) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < m->n_geom; i++) {
+    us_status status = US_OK;
+    for (int32_t i = 0; i < m->n_geom && !status; i++) {
         const usi_geom *g = &m->geom[i];
-        if (g->geom.kind != US_GEOM_HEIGHT_FIELD || !g->geom.field->pager) continue;
-        usi_footing *ground = &c->footing[c->n_footing];
-        *ground = (usi_footing){.field = g->geom.field, .X_WG = g->X_NG, .R_WG = us_quat_matrix(g->X_NG.q)};
-        // As collide.c grows the shapes of the world, and a millimetre.
-        ground->more = g->margin + g->geom.radius + 1e-3;
-        us_status status = usi_pager_client_create(g->geom.field->pager, &ground->client);
-        if (status) return status;
-        c->n_footing++;
+        if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager) status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0));
     }
-    return US_OK;
+    // What varies over a ground is read where the ground is.
+    for (int32_t i = 0; i < m->n_soil_map && !status; i++) {
+        const usi_soil_map *r = &m->soil_map[i];
+        if (r->paged) status = add_footing(c, &m->geom[r->geom], r->paged, us_vec3_make(r->x, r->y, 0));
+    }
+    return status;
 }
 
 void usi_footing_destroy(usi_contacts *c) {

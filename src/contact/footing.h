@@ -5,7 +5,7 @@
 #include "contact/world.h"
 #include "terrain/pager.h"
 
-// Finds the paged fields among the world's shapes and becomes a client of each. US_ERR_MEMORY.
+// Finds the paged fields among the world's shapes, and the paged maps of their soils, and becomes a client of each. US_ERR_MEMORY.
 us_status usi_footing_create(usi_contacts *c);
 void usi_footing_destroy(usi_contacts *c);
 

@@ -34,7 +34,7 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
     const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
                  n_loose = (size_t)m->n_loose, n_branch = (size_t)c->n_branch, max_sunk = m->n_soil > 0 ? max_contact : 0,
-                 n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
+                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0, n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)

@@ -127,6 +127,17 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
     return m->geom[geom].material;
 }
 
+const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k) {
+    return c->model->geom[k->ground].has_soil_map ? &c->soil_here[k - c->sunk] : &state->soil[k->material];
+}
+
+// Looks at the maps of a ground that has some, where something stands on it.
+static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_sunk *k, double x, double y) {
+    us_soil *soil = &c->soil_here[k - c->sunk];
+    *soil = now->soil[k->material];
+    usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
+}
+
 // ---------------------------------------------------------------- wheels
 
 static double clamp(double x, double least, double greatest) { return x < least ? least : x > greatest ? greatest : x; }
@@ -302,7 +313,7 @@ static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, dou
 void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,
                   double memory[US_TOUCH_MEMORY], us_touch_law *law) {
     (void)p;
-    const us_soil *soil = &next->soil[k->material];
+    const us_soil *soil = usi_sunk_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
         memory[0] = k->way, memory[1] = k->sinkage;
@@ -372,9 +383,12 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
     place_foot(c, now, e, p, bottom, length);
     k->sinkage = -p->gap;
     *out = k;
-    if (p->gap <= c->grow[t->geom_b]) return true;
-    take_back(c, t);
-    return false;
+    if (p->gap > c->grow[t->geom_b]) {
+        take_back(c, t);
+        return false;
+    }
+    if (e->g->has_soil_map) look_at_maps(c, now, k, bottom.x, bottom.y);
+    return true;
 }
 
 // What is round touches with its lowest point against the slope: it presses through its middle, and rolls. A ball has one; a capsule two, which stand
@@ -447,7 +461,11 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         p->old = find_old(now, before, WHEEL_FEATURE);
         static const double nothing[US_TOUCH_MEMORY];
         const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
-        if (look_at_wheel(c, &e, &m->material[g->material], &now->soil[t->material], t->geom_b, last, k)) {
+        if (e.g->has_soil_map) {
+            us_vec3 hub = to_ground(&e, usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]).p);
+            look_at_maps(c, now, k, hub.x, hub.y);
+        }
+        if (look_at_wheel(c, &e, &m->material[g->material], usi_sunk_soil(c, now, k), t->geom_b, last, k)) {
             us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
             k->is_wheel = 1;
             p->n = -k->up;
@@ -475,6 +493,9 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
                                               .area = is_round(p->feature) ? 0 : fabs(kept),
                                               .is_curved = !is_round(p->feature) && kept < 0,
                                               .sinkage = -p->gap};
+            if (!e.g->has_soil_map) continue;
+            us_vec3 bottom = to_ground(&e, usi_v4_vec3(p->p_B));
+            look_at_maps(c, now, &c->sunk[c->n_sunk - 1], bottom.x, bottom.y);
         }
         return;
     }

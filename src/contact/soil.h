@@ -19,6 +19,9 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
 // The material of a ground where a shape stands on it: that of the last region around the place, or its own.
 int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape);
 
+// The soil under something: that of its material, with what maps say of the place.
+const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k);
+
 // What the soil says of a point, for the generic rows: `law`, and what the point keeps. Of a wheel its forces are found here.
 void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,
                   double memory[US_TOUCH_MEMORY], us_touch_law *law);

@@ -207,7 +207,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
     X(double, turn, n_pad, "rad", "displacement of the step")                                                                       \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                 \
-    X(usi_sunk, sunk, max_sunk, "", "what is in soil")
+    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                                              \
+    X(us_soil, soil_here, max_soil_here, "", "what the soil under each of these is like, where it varies over its ground")
 
 typedef struct usi_footing usi_footing;
 

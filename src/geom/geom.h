@@ -64,9 +64,11 @@ static inline us_vec3 usi_field_point(const us_height_field *f, int32_t i, int32
 }
 
 // A field of a site's heights, or of the samples in a zone of it: x0 y0 x1 y1, m, in the site's frame; all 0: everything. Reads no tile. `memory`:
-// bytes that tiles may take. US_ERR_IO, US_ERR_SYNTAX name what is wrong with the site, US_ERR_VALUE with the zone.
-us_status usi_field_open(const char *path, const double zone[4], double memory, const us_allocator *allocator, us_height_field **out_field,
-                         us_error *err);
+// bytes that tiles may take. With the name of another layer of numbers, in which '-' is as good as '_': a field of its samples, all that a place in
+// the zone may lie between. US_ERR_IO, US_ERR_SYNTAX name what is wrong with the site, US_ERR_VALUE with the zone, US_ERR_NAME: no such layer.
+us_status usi_field_open(const char *path, const char *layer, const double zone[4], double memory, const us_allocator *allocator,
+                         us_height_field **out_field, us_error *err);
+int32_t usi_field_layer(const us_site_info *info, const char *name);  // the layer of numbers of that name; -1: none
 // The zone as a window of samples.
 us_status usi_field_zone(const us_site_info *info, const double zone[4], usi_window *out_window, us_error *err);
 

@@ -254,8 +254,18 @@ static us_status set_soil(usi_stage *stage, const usi_command *c, char *reply, s
         return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>", "the material \"%.60s\" is no soil", c->name);
     for (int32_t i = 0; i < c->n_value; i++) *usi_soil_field(&soil, c->value[i].field) = c->value[i].value;
     status = us_sim_set_soil(stage->sim, material, &soil, err);
-    if (!status) snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value, c->n_value == 1 ? "" : "s");
-    return status;
+    if (status) return status;
+    size_t used = (size_t)snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value, c->n_value == 1 ? "" : "s");
+    const us_spec *spec = stage->world->spec;
+    for (int32_t i = 0; i < spec->n_soil_map; i++) {
+        const us_soil_map_def *map = &spec->soil_map[i];
+        for (int32_t k = 0; k < c->n_value && (!map->material || strcmp(map->material, c->name) == 0); k++) {
+            if (strcmp(usi_soil_field_name(c->value[k].field), map->parameter) == 0 && used < cap)
+                used += (size_t)snprintf(reply + used, cap - used, "; a map has the %s of \"%.40s\": the number holds where the map has none",
+                                         map->parameter, map->ground);
+        }
+    }
+    return US_OK;
 }
 
 static us_status set_region(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {

@@ -49,6 +49,10 @@ bool usi_build_couples(const usi_build *b, const us_coupling_def *c);
 // shapes.c: m->geom, and b->exclusion and b->loose with their numbers in m. Needs bodies, joints and materials.
 us_status usi_build_shapes(usi_build *b, us_model *m);
 uint64_t usi_shapes_hash(const us_model *m, uint64_t seed);
+int32_t usi_build_ground(const usi_build *b, const us_model *m, const char *name);  // a plane or height field of the world; -1: none
+// soil_map.c: after the grounds and their regions.
+us_status usi_build_soil_maps(usi_build *b, us_model *m);
+uint64_t usi_soil_maps_hash(const us_model *m, uint64_t seed);
 // materials.c: materials, rows and models of the interaction table before the arrays are laid out; then the table itself.
 us_status usi_build_materials(usi_build *b, us_model *m);
 us_status usi_build_pairs(usi_build *b, us_model *m);

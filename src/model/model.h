@@ -120,10 +120,11 @@ typedef struct usi_geom {
     int32_t node, tree, body;  // -1: the world
     int32_t shape;             // of the spec
     int32_t material;
-    int32_t is_soil;     // the world's, a half space or a height field, of a material that gives way
-    int32_t has_region;  // part of it is made of something else
-    int32_t bed;         // of the model; -1: it keeps its form
-    int32_t is_round;    // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
+    int32_t is_soil;       // the world's, a half space or a height field, of a material that gives way
+    int32_t has_region;    // part of it is made of something else
+    int32_t has_soil_map;  // numbers of its soil vary over it
+    int32_t bed;           // of the model; -1: it keeps its form
+    int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
 } usi_geom;
 
@@ -146,6 +147,18 @@ typedef struct usi_region_row {
     int32_t mask_x, mask_y, value;
     double dx, dy;
 } usi_region_row;
+
+// A number of the soil of a ground that varies from place to place (soil_map.c).
+typedef struct usi_soil_map {
+    int32_t geom, material;  // the ground; of which soil, -1: of any
+    int32_t number;          // where it is in us_soil, bytes
+    int32_t n_x, n_y;
+    double dx, dy;                 // m
+    double x, y;                   // m, of the samples' middle in the ground's frame
+    double low, high;              // extremes, of a site's layer those of all of it
+    const double *value;           // n_x * n_y, x fastest; NaN: none
+    const us_height_field *paged;  // whose samples they are, where they are paged in; NULL: all are in memory
+} usi_soil_map;
 
 // How two materials touch: element a * n_material + b of the table, the same for (b, a).
 typedef struct usi_pair {
@@ -224,7 +237,8 @@ struct us_model {
     const us_material_def *material;    // n_material, with their properties; 0 is "default"
     const usi_bed_row *bed;
     const usi_region_row *region;  // later ones lie over earlier ones
-    int32_t n_interaction, n_pair_row, n_bed, n_region;
+    const usi_soil_map *soil_map;  // later ones lie over earlier ones
+    int32_t n_interaction, n_pair_row, n_bed, n_region, n_soil_map;
     int32_t n_soil;  // n_material when any of them is a soil, otherwise 0
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
@@ -237,6 +251,11 @@ us_pose usi_node_motion(const usi_node *n, const double *q);
 us_pose usi_node_rest(const usi_node *n);
 
 int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
+
+// soil_map.c: what maps say of a soil at a place of its ground's frame. Paged ones are read where a client has asked for their tiles.
+void usi_soil_map_apply(const us_model *m, int32_t geom, int32_t material, double x, double y, us_soil *soil);
+// Whether a material can be this soil under the maps that there are. US_ERR_VALUE.
+us_status usi_soil_map_check(const us_model *m, int32_t material, const us_soil *soil, us_error *err);
 
 // Where two bodies stand in a sorted list of exclusions; -1: they are not in it.
 int32_t usi_exclusion_find(const usi_exclusion *pairs, int32_t n, int32_t a, int32_t b);

@@ -212,10 +212,17 @@ static int32_t soil_of(const us_model *m, int32_t geom) {
     return material;
 }
 
+// Where the frame that a ground is written in has its origin, in the ground's own: a part of a site lies where it does in the whole.
+static us_vec3 written_origin(const usi_geom *g) {
+    bool is_part = g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager;
+    return is_part ? us_vec3_scale(-1, g->geom.field->p_SF) : us_vec3_make(0, 0, 0);
+}
+
 static bool keep_corners(us_model *m, const us_region_def *d, usi_region_row *row) {
     double *corner = usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
     if (!corner) return false;
-    memcpy(corner, d->corners, 2 * (size_t)d->n_corner * sizeof *corner);
+    us_vec3 o = written_origin(&m->geom[row->geom]);
+    for (int32_t k = 0; k < d->n_corner; k++) corner[2 * k] = d->corners[2 * k] + o.x, corner[2 * k + 1] = d->corners[2 * k + 1] + o.y;
     row->corner = corner, row->n = d->n_corner;
     row->min_x = row->min_y = INFINITY, row->max_x = row->max_y = -INFINITY;
     for (int32_t k = 0; k < d->n_corner; k++) {
@@ -231,8 +238,20 @@ static bool keep_mask(us_model *m, const us_region_def *d, usi_region_row *row) 
     if (!mask) return false;
     memcpy(mask, d->mask, n);
     row->mask = mask, row->mask_x = d->n_x, row->mask_y = d->n_y, row->value = d->value, row->dx = d->dx, row->dy = d->dy;
-    row->max_x = 0.5 * d->n_x * d->dx, row->min_x = -row->max_x, row->max_y = 0.5 * d->n_y * d->dy, row->min_y = -row->max_y;
+    us_vec3 o = written_origin(&m->geom[row->geom]);
+    row->min_x = o.x - 0.5 * d->n_x * d->dx, row->max_x = o.x + 0.5 * d->n_x * d->dx;
+    row->min_y = o.y - 0.5 * d->n_y * d->dy, row->max_y = o.y + 0.5 * d->n_y * d->dy;
     return true;
+}
+
+int32_t usi_build_ground(const usi_build *b, const us_model *m, const char *name) {
+    int32_t found = -1;
+    for (int32_t g = 0; g < m->n_geom; g++) {
+        const us_shape_def *shape = &b->spec->shape[m->geom[g].shape];
+        bool is_ground = m->geom[g].node < 0 && (m->geom[g].geom.kind == US_GEOM_HALF_SPACE || m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD);
+        if (is_ground && shape->name && strcmp(shape->name, name) == 0) found = g;
+    }
+    return found;
 }
 
 static us_status find_regions(usi_build *b, us_model *m) {
@@ -243,13 +262,9 @@ static us_status find_regions(usi_build *b, us_model *m) {
     for (int32_t i = 0; i < s->n_region; i++) {
         const us_region_def *d = &s->region[i];
         usi_region_row *row = &rows[m->n_region++];
-        *row = (usi_region_row){.geom = -1, .material = usi_find_material(m, d->material)};
+        *row = (usi_region_row){.material = usi_find_material(m, d->material)};
         if (row->material < 0) return usi_build_unknown_material(b, m, d->file, d->line, "region", d->name, d->material);
-        for (int32_t g = 0; g < m->n_geom; g++) {
-            const us_shape_def *shape = &s->shape[m->geom[g].shape];
-            bool is_ground = m->geom[g].node < 0 && (m->geom[g].geom.kind == US_GEOM_HALF_SPACE || m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD);
-            if (is_ground && shape->name && strcmp(shape->name, d->ground) == 0) row->geom = g;
-        }
+        row->geom = usi_build_ground(b, m, d->ground);
         if (row->geom < 0)
             return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "region", d->name,
                                   "give the name of a plane or height field of the world that collides", "there is no such ground");
@@ -449,6 +464,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     us_status status = compile_shapes(b, m, &l);
     usi_release(&m->allocator, l.geom, (size_t)l.cap * sizeof *l.geom, _Alignof(max_align_t));
     if (!status) status = find_regions(b, m);
+    if (!status) status = usi_build_soil_maps(b, m);
     if (!status) status = find_beds(b, m);
     if (!status) status = warn_of_falls(b, m);
     if (status) return status;
@@ -499,5 +515,5 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
         const double bed[] = {m->bed[i].geom, m->bed[i].spacing, m->bed[i].depth};
         h = us_hash_bytes(h, bed, sizeof bed);
     }
-    return h;
+    return usi_soil_maps_hash(m, h);
 }

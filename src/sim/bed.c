@@ -201,7 +201,7 @@ void usi_beds_step(us_sim *s) {
         const usi_sunk *k = &c->sunk[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
-        double compaction = s->now.contact.soil[k->material].compaction;
+        double compaction = usi_sunk_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
             print_wheel(&s->bed[g->bed], k, g->X_NG, compaction);
         else
@@ -416,6 +416,7 @@ us_status us_sim_set_soil(us_sim *s, us_material material, const us_soil *soil, 
     if (!s || !soil || material.i < 0 || material.i >= s->model->n_soil || !s->model->material[material.i].is_soil)
         return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>", "this material is no soil");
     us_status status = us_soil_check(soil, err);
+    if (!status) status = usi_soil_map_check(s->model, material.i, soil, err);
     if (status) return status;
     us_soil copy = *soil;
     copy.reserved = 0;

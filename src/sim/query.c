@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contact/footing.h"
+#include "contact/soil.h"
 #include "sim/sim.h"
 
 const us_model *us_sim_view_model(const us_sim *s) { return s ? s->model : NULL; }
@@ -40,6 +41,12 @@ us_paging us_sim_get_paging(const us_sim *s) {
         all.n_resident += one.n_resident, all.bytes += one.bytes, all.memory += one.memory;
     }
     return all;
+}
+
+us_status us_sim_get_sunk_soil(const us_sim *s, int32_t i, us_soil *out_soil) {
+    if (i < 0 || i >= us_sim_n_sunk(s) || !out_soil) return US_ERR_ARG;
+    *out_soil = *usi_sunk_soil(s->contacts, &s->now.contact, &s->contacts->sunk[i]);
+    return US_OK;
 }
 
 us_pose us_sim_get_pose(const us_sim *s, us_body body) {

@@ -22,6 +22,7 @@ static us_status copy_lists(const us_spec *from, us_spec *to) {
     for (int32_t i = 0; i < from->n_extension && !status; i++) status = us_spec_add_extension(to, &from->extension[i], NULL);
     for (int32_t i = 0; i < from->n_material && !status; i++) status = us_spec_add_material(to, &from->material[i], NULL);
     for (int32_t i = 0; i < from->n_region && !status; i++) status = us_spec_add_region(to, &from->region[i], NULL);
+    for (int32_t i = 0; i < from->n_soil_map && !status; i++) status = us_spec_add_soil_map(to, &from->soil_map[i], NULL);
     for (int32_t i = 0; i < from->n_pair && !status; i++) status = us_spec_add_pair(to, &from->pair[i], NULL);
     for (int32_t i = 0; i < from->n_exclude && !status; i++) status = us_spec_add_exclude(to, &from->exclude[i], NULL);
     for (int32_t i = 0; i < from->n_warning && !status; i++) status = us_spec_add_warning(to, &from->warning[i]);

@@ -88,15 +88,17 @@ static us_status make_mesh(usi_assets *assets, const us_shape_def *shape, us_geo
     return add_asset(assets, ASSET_MESH, mesh, shape->triangles, shape->n_triangle, err);
 }
 
+us_status usi_geometry_layer(usi_assets *assets, const us_shape_def *shape, const char *layer, const us_height_field **out, us_error *err) {
+    us_height_field *paged = NULL;
+    us_error why;
+    us_status status = usi_field_open(shape->site, layer, shape->zone, shape->memory, &assets->arena.allocator, &paged, &why);
+    if (status) return us_error_set(err, status, NULL, why.remedy, "%.150s: %s", why.file[0] ? why.file : shape->site, why.message);
+    *out = paged;
+    return add_asset(assets, ASSET_FIELD, paged, NULL, 0, err);
+}
+
 static us_status make_field(usi_assets *assets, const us_shape_def *shape, us_geom *out, us_error *err) {
-    if (shape->site) {
-        us_height_field *paged = NULL;
-        us_error why;
-        us_status status = usi_field_open(shape->site, shape->zone, shape->memory, &assets->arena.allocator, &paged, &why);
-        if (status) return us_error_set(err, status, NULL, why.remedy, "%.150s: %s", why.file[0] ? why.file : shape->site, why.message);
-        out->field = paged;
-        return add_asset(assets, ASSET_FIELD, paged, NULL, 0, err);
-    }
+    if (shape->site) return usi_geometry_layer(assets, shape, NULL, &out->field, err);
     if (!shape->heights) return us_error_set(err, US_ERR_VALUE, NULL, "give n_x * n_y heights", "a height field without heights");
     us_height_field *field = NULL;
     us_status status =

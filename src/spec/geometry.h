@@ -25,6 +25,8 @@ us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool 
 enum { USI_PART_LIMIT = 64 };
 us_status usi_geometry_split(usi_assets *assets, const us_shape_def *shape, us_geom out[USI_PART_LIMIT], int32_t *out_n, double *out_error,
                              us_error *err);
+// Another layer of the site that a height field is, paged as its heights are; belongs to the assets.
+us_status usi_geometry_layer(usi_assets *assets, const us_shape_def *shape, const char *layer, const us_height_field **out, us_error *err);
 // False for a mesh that is known by name alone, or a union with such a part: nothing of it collides.
 bool usi_geometry_has_data(const us_shape_def *shape);
 // Mass properties at density 1 of any kind of shape; see us_geom_unit_inertia.

@@ -306,6 +306,7 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     if (!status) status = read_worlds(r, root);
     if (!status) status = read_ground(r, root);
     if (!status) status = usi_scene_regions(r, root);
+    if (!status) status = usi_scene_soil_maps(r, root);
     int32_t n_ground = us_spec_get_counts(r->spec).n_shape;
     const usi_scene_group *groups = NULL;
     int n_group = 0;

@@ -3,6 +3,7 @@
 #define USI_SPEC_SCENE_H
 
 #include "spec/xml.h"
+#include "understudy/terrain.h"
 
 // ---- scene_value.c: numbers with units ----
 
@@ -123,7 +124,13 @@ us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, u
 
 // scene_soil.c: what a material is as soil, and as a tread.
 us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
-us_status usi_scene_regions(usi_reader *r, const xmlNode *root);  // scene_region.c: after the shapes of the world
+us_status usi_scene_regions(usi_reader *r, const xmlNode *root);    // scene_region.c: after the shapes of the world
+us_status usi_scene_soil_maps(usi_reader *r, const xmlNode *root);  // scene_soil_map.c: the same
+// scene_region.c: the ground that an element names, a plane or height field of the world, and where it is written.
+us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *node, const us_shape_def **out_shape, const xmlNode **out_ground);
+// A raster over a ground: one that is a GeoTIFF itself lays it by its reference system. Of US_LAYER_NUMBER the numbers are as they are in the file.
+struct usi_raster;
+us_status usi_scene_lay(usi_reader *r, const xmlNode *ground, const char *path, us_layer_type type, struct usi_raster **out, us_error *why);
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
 // scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.

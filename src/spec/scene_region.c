@@ -16,22 +16,23 @@ typedef struct region_reader {
     us_region_def d;
 } region_reader;
 
-static us_status find_ground(region_reader *x, const xmlNode *root) {
-    us_spec_counts counts = us_spec_get_counts(x->r->spec);
+us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *node, const us_shape_def **out_shape, const xmlNode **out_ground) {
+    const char *wanted = usi_xml_attr(node, "ground");
+    us_spec_counts counts = us_spec_get_counts(r->spec);
+    *out_shape = NULL, *out_ground = NULL;
     for (int32_t i = 0; i < counts.n_shape; i++) {
-        const us_shape_def *s = us_spec_view_shape(x->r->spec, i);
+        const us_shape_def *s = us_spec_view_shape(r->spec, i);
         bool is_ground = s->kind == US_SHAPE_HALF_SPACE || s->kind == US_SHAPE_HEIGHT_FIELD;
-        if (s->link == US_WORLD && is_ground && s->name && strcmp(s->name, x->d.ground) == 0) x->shape = s;
+        if (s->link == US_WORLD && is_ground && s->name && strcmp(s->name, wanted) == 0) *out_shape = s;
     }
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
         for (const xmlNode *n = usi_xml_child(w, "shape"); n; n = usi_xml_next(n, "shape")) {
             const char *name = usi_xml_attr(n, "name");
-            if (name && strcmp(name, x->d.ground) == 0) x->ground = n;
+            if (name && strcmp(name, wanted) == 0) *out_ground = n;
         }
     }
-    if (x->shape && x->ground) return US_OK;
-    return usi_fail(x->r, US_ERR_NAME, x->node, "give the name of a plane or height-field of the world", "ground: there is no ground \"%.60s\"",
-                    x->d.ground);
+    if (*out_shape && *out_ground) return US_OK;
+    return usi_fail(r, US_ERR_NAME, node, "give the name of a plane or height-field of the world", "ground: there is no ground \"%.60s\"", wanted);
 }
 
 static us_status read_polygon(region_reader *x, const char *text) {
@@ -61,33 +62,42 @@ static uint8_t *make_mask(region_reader *x, int32_t n_x, int32_t n_y, double dx,
     return mask;
 }
 
-static us_status open_raster(region_reader *x, const char *path, us_layer_type type, const usi_frame *within, usi_raster **out, us_error *why) {
+// `unit`: as in us_raster_def; "1" takes the numbers as they are.
+static us_status open_raster(usi_reader *r, const char *path, us_layer_type type, const char *unit, const usi_frame *within, usi_raster **out,
+                             us_error *why) {
     us_raster_def def = us_raster_def_default();
-    def.allocator = x->r->def->allocator;
+    def.allocator = r->def->allocator;
     def.file = &path, def.n_file = 1;
     def.is_geotiff = true;
     def.is_metric = true;
+    def.unit = unit;
     return usi_raster_open(&def, type, within, out, why);
 }
 
-static us_status read_mask(region_reader *x, const char *file) {
-    usi_raster *over = NULL, *raster = NULL;
-    us_error why = {0};
+us_status usi_scene_lay(usi_reader *r, const xmlNode *ground, const char *path, us_layer_type type, usi_raster **out, us_error *why) {
+    usi_raster *over = NULL;
     us_status status = US_OK;
+    if (usi_scene_is_raster(ground)) {
+        const char *below = usi_path_beside(r, usi_xml_file(ground), usi_xml_attr(ground, "file"));
+        status = below ? open_raster(r, below, US_LAYER_NUMBER, NULL, NULL, &over, why) : US_ERR_MEMORY;
+    }
+    if (!status) status = open_raster(r, path, type, "1", over ? usi_raster_frame(over) : NULL, out, why);
+    usi_raster_close(over);
+    return status;
+}
+
+static us_status read_mask(region_reader *x, const char *file) {
+    usi_raster *raster = NULL;
+    us_error why = {0};
     const char *path = usi_path_beside(x->r, usi_xml_file(x->node), file);
     if (!path) return usi_fail_memory(x->r);
-    if (usi_scene_is_raster(x->ground)) {
-        const char *ground = usi_path_beside(x->r, usi_xml_file(x->ground), usi_xml_attr(x->ground, "file"));
-        status = ground ? open_raster(x, ground, US_LAYER_NUMBER, NULL, &over, &why) : US_ERR_MEMORY;
-    }
-    if (!status) status = open_raster(x, path, US_LAYER_REGION, over ? usi_raster_frame(over) : NULL, &raster, &why);
+    us_status status = usi_scene_lay(x->r, x->ground, path, US_LAYER_REGION, &raster, &why);
     if (!status) {
         const usi_frame *f = usi_raster_frame(raster);
         uint8_t *mask = make_mask(x, f->n_x, f->n_y, f->dx, f->dy, &why, &status);
         if (mask) status = usi_raster_read(raster, 0, 0, f->n_x, f->n_y, mask, &why);
     }
     usi_raster_close(raster);
-    usi_raster_close(over);
     if (status == US_ERR_MEMORY) return usi_fail_memory(x->r);
     return status ? usi_fail(x->r, status, x->node, why.remedy, "mask: %.150s: %s", path, why.message) : US_OK;
 }
@@ -131,7 +141,7 @@ static us_status read_region(usi_reader *r, const xmlNode *root, const xmlNode *
     x.d = (us_region_def){
         .name = usi_xml_attr(node, "name"), .ground = usi_xml_attr(node, "ground"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
     us_status status = usi_scene_material(r, node, "surface", &x.d.material);
-    if (!status) status = find_ground(&x, root);
+    if (!status) status = usi_scene_ground(r, root, node, &x.shape, &x.ground);
     if (!status) status = usi_xml_int(r, node, "value", false, &x.d.value);
     if (status) return status;
     const char *polygon = usi_xml_attr(node, "polygon"), *mask = usi_xml_attr(node, "mask");

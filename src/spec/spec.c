@@ -194,6 +194,13 @@ static bool keep_region(us_spec *s, us_region_def *d) {
     d->corners = corners, d->mask = mask;
     return true;
 }
+static bool keep_soil_map(us_spec *s, us_soil_map_def *d) {
+    const void *values = d->values;
+    if (!keep(s, &d->ground) || !keep(s, &d->material) || !keep(s, &d->parameter) || !keep(s, &d->file)) return false;
+    if (!keep_array(s, &values, d->values ? d->n_x * d->n_y : 0, sizeof *d->values)) return false;
+    d->values = values;
+    return true;
+}
 static bool keep_pair(us_spec *s, us_pair_def *d) {
     return keep(s, &d->material_a) && keep(s, &d->material_b) && keep(s, &d->fidelity) && keep(s, &d->model) && keep(s, &d->file) &&
            usi_properties_keep(&s->texts, &d->parameters, d->n_parameter);
@@ -288,6 +295,12 @@ us_status us_spec_add_region(us_spec *spec, const us_region_def *def, int32_t *o
     bool has_corners = def->corners && def->n_corner >= 3, has_mask = def->mask && def->n_x > 0 && def->n_y > 0 && def->dx > 0 && def->dy > 0;
     if (has_corners == has_mask || def->value < 0 || def->value > 255 || (int64_t)def->n_x * def->n_y > INT32_MAX) return US_ERR_ARG;
     return add_region(spec, def, out_index);
+}
+us_status us_spec_add_soil_map(us_spec *spec, const us_soil_map_def *def, int32_t *out_index) {
+    if (!def || !def->ground || !def->parameter) return US_ERR_ARG;
+    bool has_samples = def->n_x >= 2 && def->n_y >= 2 && (int64_t)def->n_x * def->n_y <= INT32_MAX && def->dx > 0 && def->dy > 0;
+    if (def->values && !has_samples) return US_ERR_ARG;
+    return add_soil_map(spec, def, out_index);
 }
 us_status us_spec_add_pair(us_spec *spec, const us_pair_def *def, int32_t *out_index) {
     if (!def || !are_whole_properties(def->parameters, def->n_parameter)) return US_ERR_ARG;

@@ -20,6 +20,7 @@
     X(us_extension_def, extension) \
     X(us_material_def, material)   \
     X(us_region_def, region)       \
+    X(us_soil_map_def, soil_map)   \
     X(us_pair_def, pair)           \
     X(us_exclude_def, exclude)     \
     X(us_error, warning)

@@ -50,7 +50,8 @@ typedef struct queue {
 struct usi_pager {
     us_allocator allocator;
     us_site *site;
-    usi_window window;           // of the site's samples
+    int32_t layer;
+    usi_window window;           // of the layer's samples
     int32_t n_x, n_y;            // samples
     int32_t u0, v0, n_u, n_v;    // tiles
     int32_t n_cell_x, n_cell_y;  // blocks of 8 by 8 cells
@@ -173,9 +174,9 @@ static void find_extremes(usi_pager *p, int32_t t) {
 
 static us_status fill_tile(usi_pager *p, int32_t t, us_error *err) {
     int32_t u = p->u0 + t % p->n_u, v = p->v0 + t / p->n_u, n_x = 0;
-    us_status status = usi_site_read(p->site, p->reader, 0, 0, u, v, p->samples, err);
+    us_status status = usi_site_read(p->site, p->reader, p->layer, 0, u, v, p->samples, err);
     if (status) return status;
-    us_site_tile_size(p->site, 0, 0, u, v, &n_x, NULL);
+    us_site_tile_size(p->site, p->layer, 0, u, v, &n_x, NULL);
     usi_window w = tile_window(p, t);
     double *height = (double *)(void *)p->height.base;
     for (int32_t j = w.j0; j <= w.j1; j++) {
@@ -290,13 +291,14 @@ static us_status no_memory(us_error *err) {
                         "no memory for the addresses of a site's heights");
 }
 
-us_status usi_pager_create(us_site *site, usi_window window, size_t memory, const us_allocator *allocator, usi_pager **out_pager, us_error *err) {
+us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size_t memory, const us_allocator *allocator, usi_pager **out_pager,
+                           us_error *err) {
     usi_pager *p = usi_alloc(allocator, sizeof *p, USI_ALIGN);
     if (!p) {
         us_site_close(site);
         return no_memory(err);
     }
-    *p = (usi_pager){.allocator = *allocator, .site = site, .window = window, .memory = memory, .page = usi_page_size()};
+    *p = (usi_pager){.allocator = *allocator, .site = site, .layer = layer, .window = window, .memory = memory, .page = usi_page_size()};
     p->info.memory = memory;
     p->n_x = window.i1 - window.i0 + 1, p->n_y = window.j1 - window.j0 + 1;
     p->u0 = window.i0 / US_SITE_TILE, p->v0 = window.j0 / US_SITE_TILE;

@@ -26,9 +26,10 @@ typedef struct usi_pager_info {
     size_t memory;       // that they may take
 } usi_pager_info;
 
-// The part `window` of the site's heights, of which sample (i0, j0) becomes (0, 0). Reads no tile. The site is the pager's from then on, also when
-// this fails.
-us_status usi_pager_create(us_site *site, usi_window window, size_t memory, const us_allocator *allocator, usi_pager **out_pager, us_error *err);
+// The part `window` of a layer of numbers of the site (0: its heights), of which sample (i0, j0) becomes (0, 0). Reads no tile. The site is the
+// pager's from then on, also when this fails.
+us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size_t memory, const us_allocator *allocator, usi_pager **out_pager,
+                           us_error *err);
 void usi_pager_destroy(usi_pager *pager);                 // NULL is allowed; no client may be left
 double *usi_pager_heights(const usi_pager *pager);        // n_x * n_y, x fastest
 double (*usi_pager_extremes(const usi_pager *pager))[2];  // least and greatest height of each 8 by 8 cells, as in us_height_field

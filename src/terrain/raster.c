@@ -129,7 +129,7 @@ us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const us
     if (!r) return no_memory(err);
     memset(r, 0, sizeof *r);
     r->allocator = def->allocator, r->gdal = gdal, r->def = *def, r->type = type;
-    if (within) r->def.band = 0, r->def.unit = NULL, r->def.is_local = false;
+    if (within) r->def.band = 0, r->def.is_local = false;
     size_t bytes = (size_t)def->n_file * sizeof *r->sources;
     us_status status = US_OK;
     if ((r->sources = usi_alloc(&r->allocator, bytes, _Alignof(usi_raster_source)))) {

@@ -43,7 +43,7 @@ static inline void usi_geo_apply(const double gt[6], double a, double b, double 
 typedef struct usi_raster usi_raster;
 
 // Opens the files as heights (numbers), regions or colours. Without `within` the frame is that of the first file; with it the raster covers the same
-// ground, from the first sample to the last, with samples about as far apart as in the first file, and def->band, unit, is_local are not used.
+// ground, from the first sample to the last, with samples about as far apart as in the first file, and def->band, is_local are not used.
 us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const usi_frame *within, usi_raster **out_raster, us_error *err);
 void usi_raster_close(usi_raster *raster);  // NULL is allowed
 const usi_frame *usi_raster_frame(const usi_raster *raster);

@@ -54,6 +54,12 @@ soil_world soil_text(const char *text, const char *const *parameters) { return b
 
 soil_world soil_text_threads(const char *text, int32_t n_thread) { return begin(read_text(text, NULL), n_thread); }
 
+soil_world soil_text_maps(const char *text, const us_soil_map_def *maps, int32_t n_map) {
+    us_spec *spec = read_text(text, NULL);
+    for (int32_t i = 0; i < n_map; i++) assert_int_equal(us_spec_add_soil_map(spec, &maps[i], NULL), US_OK);
+    return begin(spec, 1);
+}
+
 void soil_free(soil_world *w) {
     us_sim_destroy(w->sim);
     us_model_destroy(w->model);

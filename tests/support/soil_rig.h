@@ -14,6 +14,8 @@ typedef struct soil_world {
 soil_world soil_file(const char *path, const char *const *parameters);
 soil_world soil_text(const char *text, const char *const *parameters);
 soil_world soil_text_threads(const char *text, int32_t n_thread);
+// With maps of its soil.
+soil_world soil_text_maps(const char *text, const us_soil_map_def *maps, int32_t n_map);
 void soil_free(soil_world *w);
 void soil_steps(soil_world *w, int64_t n);
 // Steps until no drive's torque changes by more than `share` of the greatest within 100 steps; at most `most`.

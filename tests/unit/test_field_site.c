@@ -158,11 +158,11 @@ static void calls_that_cannot_be_are_refused_too(void **state) {
     us_height_field *field = NULL;
     us_error err = {0};
     const double all[4] = {0}, nowhere[4] = {NAN, 0, 1, 1};
-    assert_int_equal(usi_field_open("level", all, 0, &a, &field, &err), US_ERR_VALUE);
-    assert_int_equal(usi_field_open("level", all, -5, &a, &field, &err), US_ERR_VALUE);
-    assert_int_equal(usi_field_open("level", all, NAN, &a, &field, &err), US_ERR_VALUE);
-    assert_int_equal(usi_field_open("level", nowhere, 1e9, &a, &field, &err), US_ERR_VALUE);
-    assert_int_equal(usi_field_open("no such place", all, 1e9, &a, &field, &err), US_ERR_IO);
+    assert_int_equal(usi_field_open("level", NULL, all, 0, &a, &field, &err), US_ERR_VALUE);
+    assert_int_equal(usi_field_open("level", NULL, all, -5, &a, &field, &err), US_ERR_VALUE);
+    assert_int_equal(usi_field_open("level", NULL, all, NAN, &a, &field, &err), US_ERR_VALUE);
+    assert_int_equal(usi_field_open("level", NULL, nowhere, 1e9, &a, &field, &err), US_ERR_VALUE);
+    assert_int_equal(usi_field_open("no such place", NULL, all, 1e9, &a, &field, &err), US_ERR_IO);
     assert_null(field);
 }
 

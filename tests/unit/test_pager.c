@@ -41,7 +41,7 @@ static usi_pager *open_pager(usi_window window, size_t memory, const us_allocato
     us_site *site = NULL;
     usi_pager *p = NULL;
     us_error err = {0};
-    if (us_site_open(SITE, &a, &site, &err) || usi_pager_create(site, window, memory, &a, &p, &err)) fail_msg("%s: %s", err.file, err.message);
+    if (us_site_open(SITE, &a, &site, &err) || usi_pager_create(site, 0, window, memory, &a, &p, &err)) fail_msg("%s: %s", err.file, err.message);
     return p;
 }
 
@@ -215,7 +215,7 @@ static void out_of_memory_at_any_allocation_leaves_nothing_behind(void **state) 
         usi_pager_client *c = NULL;
         us_error err = {0};
         us_status status = us_site_open(SITE, &t.allocator, &site, &err);
-        if (!status) status = usi_pager_create(site, whole, SIZE_MAX, &t.allocator, &p, &err);
+        if (!status) status = usi_pager_create(site, 0, whole, SIZE_MAX, &t.allocator, &p, &err);
         if (!status) status = usi_pager_client_create(p, &c);
         is_whole = status == US_OK;
         assert_true(is_whole || status == US_ERR_MEMORY);

@@ -5,6 +5,7 @@
 
 #include "raster_make.h"
 #include "understudy/sim.h"
+#include "understudy/terrain.h"
 
 static char directory[] = "/tmp/us-region-XXXXXX";
 
@@ -93,6 +94,30 @@ static void over_a_geotiff_it_lies_by_its_coordinates(void **state) {
     us_model_destroy(model);
 }
 
+static void in_a_zone_of_a_site_it_lies_where_it_does_in_the_whole(void **state) {
+    (void)state;
+    us_site_info info = {.n_layer = 2, .wkt = ""};
+    info.layer[0] = (us_layer_info){.name = "height", .type = US_LAYER_NUMBER, .n_x = 41, .n_y = 41, .dx = 1, .dy = 1};
+    info.layer[1] = (us_layer_info){.name = "region", .type = US_LAYER_REGION, .n_x = 41, .n_y = 41, .dx = 1, .dy = 1};
+    us_site *site = NULL;
+    us_error err = {0};
+    static float height[41 * 41];
+    static uint8_t region[41 * 41];
+    for (int i = 0; i < 41 * 41; i++) region[i] = i % 41 > 20 ? 7 : 0;
+    char path[200];
+    snprintf(path, sizeof path, "%s/site", directory);
+    assert_int_equal(us_site_create(path, &info, NULL, &site, &err), US_OK);
+    assert_int_equal(us_site_write(site, 0, 0, 0, height, &err), US_OK);
+    assert_int_equal(us_site_write(site, 1, 0, 0, region, &err), US_OK);
+    assert_int_equal(us_site_finish(site, NULL, NULL, &err), US_OK);
+    us_site_close(site);
+    static const char *const grounds[] = {"type=\"height-field\" file=\"site/\"", "type=\"height-field\" file=\"site/\" zone=\"-8 -9 20 4\""};
+    for (int i = 0; i < 2; i++) {
+        expect_halves(grounds[i], "value=\"7\"");
+        expect_halves(grounds[i], "polygon=\"1 -9 20 -9 20 9 1 9\"");
+    }
+}
+
 static void what_is_wrong_is_said(void **state) {
     (void)state;
     us_model *model = NULL;
@@ -114,6 +139,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mask_beside_the_scene_says_where_rock_is),
         cmocka_unit_test(over_a_geotiff_it_lies_by_its_coordinates),
+        cmocka_unit_test(in_a_zone_of_a_site_it_lies_where_it_does_in_the_whole),
         cmocka_unit_test(what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, start, NULL);
