@@ -4,9 +4,10 @@
 //
 // Both run the same simulated time as fast as they can, in turns, and the medians of the rounds are compared: the wall time of the steps, waiting for
 // each other included, as the program reports it; and the processor time per step of the whole process, its network included, the greater of the
-// two. The second says what a machine with a free processor for each would gain at most. Each figure is the difference of a run and one of the
-// first second alone, so that loading, finding each other and the fall to the ground do not count. It fails when the two processes do not end where
-// the one does.
+// two. The second says what a machine with a free processor for each would gain at most. Beside them, in the same turns, run two processes of five
+// rovers that know nothing of each other: what two processes can gain at all where they share caches and memory. Each figure is the difference of a
+// run and one of the first second alone, so that loading, finding each other and the fall to the ground do not count. It fails when the two processes
+// do not end where the one does.
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 #include "process.h"
 
-enum { DOMAIN = 191, MAX_ROUNDS = 99 };
+enum { DOMAIN = 191, MAX_ROUNDS = 99, ONE = 0, TWO, LIMIT, N_WAY };
 static const char *const SCENE = US_SOURCE_DIR "/scenes/convoy.xml";
 static const char *const FIRST = "r0,r1,r2,r3,r4", *const SECOND = "r5,r6,r7,r8,r9";
 
@@ -45,6 +46,13 @@ static pid_t start(const char *out, const char *own, const char *seconds, const 
     const char *shared[] = {SCENE, "--offline",  "--headless", "--rate", "max", "--time",     seconds,  "--csv",
                             csv,   "--csv-rate", "1",          "--own",  own,   "--exchange", exchange, NULL};
     return bench_start_run(DOMAIN, out, own ? shared : alone);
+}
+
+// Half of the rovers, and nobody else.
+static pid_t start_half(const char *out, const char *seconds, const char *csv) {
+    return bench_start_run(DOMAIN, out,
+                           (const char *[]){SCENE, "--offline", "--headless", "--rate", "max", "--time", seconds, "--csv", csv, "--csv-rate", "1",
+                                            "--set", "n=5", NULL});
 }
 
 static result finish(pid_t pid, const char *out) {
@@ -84,14 +92,21 @@ typedef struct files {
     char out[3][64], csv[3][64];
 } files;
 
-// Ten in one process, then five in each of two. False when a run fails, or the two do not end where the one does.
-static bool run_both(const files *f, const char *seconds, const char *exchange, result *out_one, result *out_two) {
-    static char names[1 << 20], row[3][1 << 20];
-    *out_one = finish(start(f->out[0], NULL, seconds, exchange, f->csv[0]), f->out[0]);
-    pid_t first = start(f->out[1], FIRST, seconds, exchange, f->csv[1]), second = start(f->out[2], SECOND, seconds, exchange, f->csv[2]);
+// Of two processes: the slower one counts.
+static result finish_both(pid_t first, pid_t second, const files *f) {
     result a = finish(first, f->out[1]), b = finish(second, f->out[2]);
-    *out_two = (result){.wall = fmax(a.wall, b.wall), .cpu = fmax(a.cpu, b.cpu), .is_good = a.is_good && b.is_good};
-    if (!out_one->is_good || !out_two->is_good) return false;
+    return (result){.wall = fmax(a.wall, b.wall), .cpu = fmax(a.cpu, b.cpu), .is_good = a.is_good && b.is_good};
+}
+
+// Ten in one process, then five in each of two, without and with each other. False when a run fails, or the two do not end where the one does.
+static bool run_all(const files *f, const char *seconds, const char *exchange, result out[N_WAY]) {
+    static char names[1 << 20], row[3][1 << 20];
+    pid_t first = start_half(f->out[1], seconds, f->csv[1]), second = start_half(f->out[2], seconds, f->csv[2]);
+    out[LIMIT] = finish_both(first, second, f);
+    out[ONE] = finish(start(f->out[0], NULL, seconds, exchange, f->csv[0]), f->out[0]);
+    first = start(f->out[1], FIRST, seconds, exchange, f->csv[1]), second = start(f->out[2], SECOND, seconds, exchange, f->csv[2]);
+    out[TWO] = finish_both(first, second, f);
+    if (!out[ONE].is_good || !out[TWO].is_good || !out[LIMIT].is_good) return false;
     for (int i = 0; i < 3; i++) {
         if (!read_rows(f->csv[i], names, row[i], sizeof row[i])) return false;
     }
@@ -105,7 +120,7 @@ int main(int argc, char **argv) {
     double seconds = argc > 2 ? atof(argv[2]) : 10;
     const char *exchange = argc > 3 ? argv[3] : "0.01", *brief = "1";
     if (rounds < 1 || rounds > MAX_ROUNDS) rounds = 5;
-    double wall_one[MAX_ROUNDS], wall_two[MAX_ROUNDS], cpu_one[MAX_ROUNDS], cpu_two[MAX_ROUNDS], us = 1e6 / (seconds / 1e-3);
+    double wall[N_WAY][MAX_ROUNDS], cpu[N_WAY][MAX_ROUNDS], us = 1e6 / (seconds / 1e-3);
     char whole[32];
     snprintf(whole, sizeof whole, "%.17g", seconds + atof(brief));
     files f;
@@ -115,17 +130,18 @@ int main(int argc, char **argv) {
     }
     bool is_good = true;
     for (int k = 0; k < rounds && is_good; k++) {
-        result one, two, brief_one, brief_two;
-        is_good = run_both(&f, brief, exchange, &brief_one, &brief_two) && run_both(&f, whole, exchange, &one, &two);
-        wall_one[k] = one.wall - brief_one.wall, wall_two[k] = two.wall - brief_two.wall;
-        cpu_one[k] = one.cpu - brief_one.cpu, cpu_two[k] = two.cpu - brief_two.cpu;
+        result begin[N_WAY], all[N_WAY];
+        is_good = run_all(&f, brief, exchange, begin) && run_all(&f, whole, exchange, all);
+        for (int i = 0; i < N_WAY && is_good; i++) wall[i][k] = all[i].wall - begin[i].wall, cpu[i][k] = all[i].cpu - begin[i].cpu;
     }
     for (int i = 0; i < 3; i++) unlink(f.out[i]), unlink(f.csv[i]);
     if (!is_good) return 1;
-    double w1 = bench_median_of(wall_one, rounds), w2 = bench_median_of(wall_two, rounds), c1 = bench_median_of(cpu_one, rounds),
-           c2 = bench_median_of(cpu_two, rounds);
+    double w[N_WAY], c[N_WAY];
+    for (int i = 0; i < N_WAY; i++) w[i] = bench_median_of(wall[i], rounds), c[i] = bench_median_of(cpu[i], rounds);
     printf("ten rovers, %g s in steps of 1 ms, exchange every %s s, medians of %d rounds\n", seconds, exchange, rounds);
-    printf("  wall time per step       one process %6.1f us   two %6.1f us   ratio %.2f\n", us * w1, us * w2, w1 / w2);
-    printf("  processor time per step  one process %6.1f us   two %6.1f us   ratio %.2f\n", us * c1, us * c2, c1 / c2);
+    printf("  wall time per step       one process %6.1f us   two %6.1f us   ratio %.2f\n", us * w[ONE], us * w[TWO], w[ONE] / w[TWO]);
+    printf("  processor time per step  one process %6.1f us   two %6.1f us   ratio %.2f\n", us * c[ONE], us * c[TWO], c[ONE] / c[TWO]);
+    printf("  limit: two processes that do not talk   wall %6.1f us, ratio %.2f   processor %6.1f us, ratio %.2f\n", us * w[LIMIT], w[ONE] / w[LIMIT],
+           us * c[LIMIT], c[ONE] / c[LIMIT]);
     return 0;
 }

@@ -8,9 +8,12 @@
 //
 // Beside it stand two floors. The same bytes from one thread to another through plain UDP sockets of the loopback, without DDS: a relay receives a
 // sample whole before it can send it, so it cannot add less than sending it once takes. And the least that a relay of DDS can be: a reader whose
-// callback writes the sample to the other domain, with the time that this one call takes.
+// callback hands the sample, as it lies in memory, to a thread that writes it to the other domain, with the time that this one call takes. (The
+// callback itself must not: a thread of Cyclone's that writes into another domain is no longer known to work in its own, where what it uses is then
+// freed under it.)
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "understudy/bus.h"
+#include "bus/bus.h"
 #include "understudy/switch.h"
 #include "wire/messages.h"
 
-enum { MAX_SAMPLE = 20000, DOMAIN = 190 };
+enum { MAX_SAMPLE = 20000, DOMAIN = 190, MAX_QUEUE = 4096 };
 
 static double latencies[MAX_SAMPLE];
 static _Atomic int32_t n_heard;
@@ -52,20 +55,6 @@ static void hear(void *context, const us_sample *sample) {
 
 typedef enum way { DIRECT, RELAY, SWITCH } way;
 
-typedef struct relay {
-    us_writer *writer;
-    int32_t n;
-    double us[MAX_SAMPLE];  // of each writing
-} relay;
-
-static void pass_on(void *context, const us_sample *sample) {
-    relay *r = context;
-    int64_t begun = now();
-    us_writer_write(r->writer, sample->bytes, sample->length, 0);
-    const char *text = (const char *)sample->bytes + 8;
-    if (r->n < MAX_SAMPLE && text[0] != '-') r->us[r->n++] = 1e-3 * (double)(now() - begun);
-}
-
 static us_bus *open_bus(int32_t domain) {
     us_bus_def def = us_bus_def_default();
     us_error err = {0};
@@ -76,6 +65,67 @@ static us_bus *open_bus(int32_t domain) {
         exit(1);
     }
     return bus;
+}
+
+// One puts, one takes.
+typedef struct relay {
+    us_bus *from, *to;
+    us_reader *reader;
+    us_writer *writer;
+    pthread_t thread;
+    sem_t bell;
+    uint32_t put, taken;
+    _Atomic bool is_over;
+    struct {
+        us_sample sample;
+        void *held;
+    } queue[MAX_QUEUE];
+    int32_t n;
+    double us[MAX_SAMPLE];  // of each writing
+} relay;
+
+static void take_over(void *context, const us_sample *sample) {
+    relay *r = context;
+    r->queue[r->put % MAX_QUEUE].sample = *sample;
+    r->queue[r->put++ % MAX_QUEUE].held = usi_bus_hold(r->from, sample);
+    sem_post(&r->bell);
+}
+
+static void *pass_on(void *context) {
+    relay *r = context;
+    for (;;) {
+        while (sem_wait(&r->bell)) continue;
+        if (atomic_load(&r->is_over) && r->taken == r->put) return NULL;
+        const us_sample *sample = &r->queue[r->taken % MAX_QUEUE].sample;
+        void *held = r->queue[r->taken++ % MAX_QUEUE].held;
+        const char *text = (const char *)sample->bytes + 8;
+        bool is_counted = text[0] != '-' && r->n < MAX_SAMPLE;
+        int64_t begun = now();
+        usi_writer_pass(r->writer, r->from, held, sample);
+        if (is_counted) r->us[r->n++] = 1e-3 * (double)(now() - begun);
+        usi_bus_release(r->from, held);
+    }
+}
+
+static void start_relay(relay *r) {
+    us_error err = {0};
+    us_topic_def topic = {"/k10/load", us_message_find("std_msgs/msg/String"), {.is_reliable = true, .depth = 100}, -1};
+    us_bus *to = open_bus(DOMAIN);
+    *r = (relay){.from = open_bus(DOMAIN + 1), .to = to};
+    sem_init(&r->bell, 0, 0);
+    us_bus_add_writer(to, &topic, &r->writer, &err);
+    pthread_create(&r->thread, NULL, pass_on, r);
+    us_bus_add_reader(r->from, &topic, take_over, r, &r->reader, &err);
+}
+
+static void end_relay(relay *r) {
+    us_reader_remove(r->reader);
+    atomic_store(&r->is_over, true);
+    sem_post(&r->bell);
+    pthread_join(r->thread, NULL);
+    us_bus_close(r->from);
+    us_bus_close(r->to);
+    sem_destroy(&r->bell);
 }
 
 static void sleep_until(int64_t time) {
@@ -90,7 +140,6 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
     const us_message_type *type = us_message_find("std_msgs/msg/String");
     us_qos qos = {.is_reliable = true, .depth = 100};
     us_bus *source = open_bus(DOMAIN + 1), *operator_ = open_bus(how == DIRECT ? DOMAIN + 1 : DOMAIN);
-    us_bus *ends[2] = {NULL, NULL};
     int32_t node = -1;
     us_writer *writer = NULL;
     us_reader *reader = NULL;
@@ -98,13 +147,7 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
     us_bus_add_node(source, "/k10", "driver", &node, &err);
     us_bus_add_writer(source, &(us_topic_def){"/k10/load", type, qos, node}, &writer, &err);
     us_bus_add_reader(operator_, &(us_topic_def){"/k10/load", type, qos, -1}, hear, NULL, &reader, &err);
-    if (how == RELAY) {
-        us_reader *from = NULL;
-        between.n = 0;
-        ends[0] = open_bus(DOMAIN), ends[1] = open_bus(DOMAIN + 1);
-        us_bus_add_writer(ends[0], &(us_topic_def){"/k10/load", type, qos, -1}, &between.writer, &err);
-        us_bus_add_reader(ends[1], &(us_topic_def){"/k10/load", type, qos, -1}, pass_on, &between, &from, &err);
-    }
+    if (how == RELAY) start_relay(&between);
     if (how == SWITCH) {
         us_switch_def def = us_switch_def_default();
         def.robot = "k10";
@@ -135,6 +178,7 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
         if (us_writer_write(writer, bytes, 8 + size, 0)) n_unsent++;
     }
     for (int i = 0; i < 2000 && atomic_load(&n_heard) < n; i++) usleep(1000);
+    if (how == RELAY) end_relay(&between);
     int32_t heard = atomic_load(&n_heard), kept = heard < MAX_SAMPLE ? heard : MAX_SAMPLE;
     qsort(latencies, (size_t)kept, sizeof *latencies, compare);
     double median = kept ? latencies[kept / 2] : 0, late = kept ? latencies[kept * 99 / 100] : 0;
@@ -147,8 +191,6 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
     fflush(stdout);
     free(bytes);
     us_switch_close(sw);
-    us_bus_close(ends[1]);
-    us_bus_close(ends[0]);
     us_bus_close(operator_);
     us_bus_close(source);
     return median;

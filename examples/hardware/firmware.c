@@ -71,12 +71,14 @@ void firmware_boot(firmware *f, const body *b) {
     bool is_emergency = f->is_emergency;
     double energy = f->energy, time = f->time;
     uint64_t n_draw = f->n_draw;
+    int64_t n_boot = f->n_boot;
     memset(f, 0, sizeof *f);
     f->options = o;
     f->is_emergency = is_emergency;
     f->energy = energy;
     f->time = time;
     f->n_draw = n_draw;
+    f->n_boot = n_boot;
     f->refused_time = -INFINITY;
     for (int i = 0; i < N_WHEEL; i++) {
         // Wheels count from here; steering has absolute encoders.

@@ -89,11 +89,13 @@ typedef struct firmware {
     double energy;  // J taken from the battery
     bool is_emergency;
     int64_t n_taken, n_refused, n_safe_stop;
+    int64_t n_boot;  // after the first
     double refused_time;
     char refusal[REFUSAL_SIZE];
 } firmware;
 
-// As after switching on: standing still, odometry at 0, wheels counted from here. The battery and the emergency stop are not the computer's.
+// As after switching on: standing still, odometry at 0, wheels counted from here. The battery and the emergency stop are not the computer's,
+// and it knows how often it was started again.
 void firmware_boot(firmware *f, const body *b);
 void firmware_take(firmware *f, const double velocity[3]);  // a command; checked, refused with a reason
 void firmware_stop(firmware *f, bool is_emergency);         // the emergency stop is pressed or released

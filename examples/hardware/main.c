@@ -182,6 +182,7 @@ static void reboot(machine *m) {
 static bool tick(machine *m) {
     const options *o = &m->options;
     if (!m->network && m->tick >= m->tick_back) {
+        m->firmware.n_boot++;
         firmware_boot(&m->firmware, &m->body);
         if (!join_network(m)) return false;
         is_reboot_asked = 0;

@@ -294,7 +294,7 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
     put_text(n, name);
     put_text(n, f->is_emergency ? "the emergency stop is on" : is_warning ? f->refusal : "ok");
     put_text(n, n->options->namespace_);
-    put_count(n, 10);
+    put_count(n, f->is_emergency ? 12 : 11);
     put_text(n, "motion");
     put_text(n, motions[f->motion]);
     put_value(n, "taken", f->n_taken);
@@ -306,8 +306,12 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
     put_value(n, "uplink lost", n->up.n_lost);
     put_value(n, "downlink lost", n->down.n_lost);
     put_value(n, "unsent", n->n_unsent);
+    put_value(n, "boots", f->n_boot);
+    put_text(n, "faults");
+    put_text(n, "none");
+    if (!f->is_emergency) return;
     put_text(n, "emergency stop");
-    put_text(n, f->is_emergency ? "on" : "off");
+    put_text(n, "on");
 }
 
 static void say_motors(network *n, const firmware *f, const body *b, int64_t stamp) {

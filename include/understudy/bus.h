@@ -69,7 +69,8 @@ typedef struct us_sample {
     uint8_t writer[16];   // the writer's id
 } us_sample;
 
-// Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it short, never call the bus from it.
+// Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it short, never call a bus from it, this or
+// another one.
 typedef void us_sample_function(void *context, const us_sample *sample);
 
 typedef struct us_topic_def {

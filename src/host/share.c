@@ -2,9 +2,11 @@
 //
 //     network's thread   on_sample --> [ list of samples ] --> us_host_wait    the thread that steps
 //
-// Samples wait in a list under a lock; who steps sleeps on its condition when it has to wait for others.
+// Samples wait in a list under a lock; who steps looks at it for a moment when it has to wait for others, and then sleeps on its condition.
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,9 @@
 enum { MAX_WAITING = 1024 };
 // Where nothing is near to what others own, so many stretches make one: fewer letters, and ghosts that are shown where they were so much earlier.
 enum { STRETCHES = 4 };
+// ns: how long it looks for what others say before it sleeps. They mostly work as long as this one, and are there soon; two threads that wake one
+// after the other, on a processor that has gone to sleep too, take longer than that. While it looks it gives way to whoever wants to run.
+static const int64_t LOOK_NS = 500000;
 // s: how long one that ends stays for those who may still need what it said last.
 static const double LINGER = 2;
 
@@ -34,7 +39,7 @@ struct usi_share {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     sample *first, *last;
-    int32_t n_waiting;
+    _Atomic int32_t n_waiting;
     char label[USI_SPLIT_LABEL];
 };
 
@@ -86,6 +91,10 @@ static sample *take_all(usi_share *w, int64_t until_ns) {
     return all;
 }
 
+static void look(const usi_share *w, int64_t until_ns) {
+    while (atomic_load_explicit(&w->n_waiting, memory_order_relaxed) == 0 && clock_ns() < until_ns) sched_yield();
+}
+
 static void receive(usi_share *w, int64_t until_ns) {
     for (sample *x = take_all(w, until_ns), *next; x; x = next) {
         next = x->next;
@@ -130,11 +139,12 @@ us_status us_host_wait(us_host *h, double seconds, bool *out_is_ready, us_error 
     us_status status = poll_split(w, now, out_is_ready, err);
     if (status || *out_is_ready) return status;
     // First what is there already.
-    for (;;) {
+    for (const int64_t looks_until = now + LOOK_NS;;) {
         receive(w, until);
         now = clock_ns();
         status = poll_split(w, now, out_is_ready, err);
         if (status || *out_is_ready || now >= end) return status;
+        look(w, looks_until < end ? looks_until : end);
         // Now and then it must say that it is there itself.
         until = end < now + 100000000 ? end : now + 100000000;
     }

@@ -4,11 +4,11 @@
 // ask at the same moment. A thread of its own sends it: no listener holds up time.
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/line.h"
 #include "host/host.h"
 #include "proxy/robot.h"
 #include "wire/messages.h"
@@ -48,58 +48,37 @@ static void on_command(void *context, const us_sample *sample) {
 
 // ---------------------------------------------------------------- out
 
-typedef struct line {
-    char *text;
-    size_t n, cap;
-} line;
-
-US_PRINTF(2, 3) static void put(line *out, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(out->text + out->n, out->cap - out->n, format, args);
-    va_end(args);
-    if (n > 0) out->n += (size_t)n;
-    if (out->n >= out->cap) out->n = out->cap - 1;
+static void put_answer(usi_line *out, const usi_answer *a) {
+    usi_line_put(out, "{");
+    usi_line_put_text(out, "source", a->source);
+    usi_line_put(out, ",");
+    usi_line_put_text(out, "text", a->text);
+    usi_line_put(out, ",\"ok\":%s,", a->is_ok ? "true" : "false");
+    usi_line_put_text(out, "message", a->message);
+    usi_line_put(out, "}");
 }
 
-// The text is clean: UTF-8 without control characters.
-static void put_text(line *out, const char *key, const char *text) {
-    put(out, "\"%s\":\"", key);
-    for (const char *s = text; *s; s++) put(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-    put(out, "\"");
-}
-
-static void put_answer(line *out, const usi_answer *a) {
-    put(out, "{");
-    put_text(out, "source", a->source);
-    put(out, ",");
-    put_text(out, "text", a->text);
-    put(out, ",\"ok\":%s,", a->is_ok ? "true" : "false");
-    put_text(out, "message", a->message);
-    put(out, "}");
-}
-
-static void write_status(us_host *h, line *out) {
+static void write_status(us_host *h, usi_line *out) {
     double time = us_sim_get_time(h->stage.sim);
-    put(out, "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32 ",\"last\":", isfinite(time) ? time : 0,
-        us_sim_get_tick(h->stage.sim), h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
+    usi_line_put(out, "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32 ",\"last\":", isfinite(time) ? time : 0,
+                 us_sim_get_tick(h->stage.sim), h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
     if (h->n_answer > 0) {
         put_answer(out, &h->answer[(h->n_answer - 1) % USI_HOST_ANSWERS]);
     } else {
-        put(out, "null");
+        usi_line_put(out, "null");
     }
-    put(out, ",\"answers\":[");
+    usi_line_put(out, ",\"answers\":[");
     for (int32_t i = h->n_answer > USI_HOST_ANSWERS ? h->n_answer - USI_HOST_ANSWERS : 0, first = i; i < h->n_answer; i++) {
-        if (i > first) put(out, ",");
+        if (i > first) usi_line_put(out, ",");
         put_answer(out, &h->answer[i % USI_HOST_ANSWERS]);
     }
-    put(out, "]}");
+    usi_line_put(out, "]}");
 }
 
 void usi_topics_tell(us_host *h) {
     usi_topics *t = h->topics;
     if (!t) return;
-    line out = {t->text, 0, sizeof t->text};
+    usi_line out = {t->text, 0, sizeof t->text};
     write_status(h, &out);
     us_msg_string m = {t->text};
     size_t length = 0;

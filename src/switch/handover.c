@@ -170,7 +170,8 @@ static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estim
         usi_estimate_planar(hardware, at, pose, v);
         n += snprintf(out + n, cap - (size_t)n, " odom=%.9g,%.9g,%.9g velocity=%.9g,%.9g,%.9g", pose[0], pose[1], pose[2], v[0], v[1], v[2]);
         pthread_mutex_lock(&h->lock);
-        double age = h->want_time ? seconds(now - h->want_time) : INFINITY;
+        // One that came while this is written is new, and not from the future.
+        double age = h->want_time ? fmax(seconds(now - h->want_time), 0) : INFINITY;
         if (age < OLD_COMMAND) n += snprintf(out + n, cap - (size_t)n, " want=%.9g,%.9g,%.9g,%.4f", h->want[0], h->want[1], h->want[2], age);
         pthread_mutex_unlock(&h->lock);
     }

@@ -1,14 +1,10 @@
-// Can it be told who plays, the hardware or the proxy? What the tests of that share: a recording of what operators see beside the numbers, windows of
-// it as lists of numbers, and a classifier that tries.
-//
-// Hardware and proxy are in control in turns, for a block of some windows each, so that what else the machine does meets both. A fold is one block of
-// each: what is tested was heard at another time than what was learned from, and neighbouring windows are never in both.
+// Can it be told who plays, the hardware or the proxy? What the test of that hears: a recording of what operators see beside the numbers, and windows
+// of it as lists of numbers for the classifier of test_timing_classifier.h.
 #ifndef UNDERSTUDY_TEST_TIMING_SUPPORT_H
 #define UNDERSTUDY_TEST_TIMING_SUPPORT_H
 
-#include <libsvm/svm.h>
-
 #include "test_hardware_support.h"
+#include "test_timing_classifier.h"
 
 // ---- what is heard ----
 
@@ -109,7 +105,7 @@ static inline ear *join_as_ear(int32_t domain) {
     us_qos latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
     add_reader(e->bus, "/understudy/authority", usi_type_string, latched, hear_authority, e);
     e->request = writer_to(e->bus, "/understudy/authority/request", usi_type_string);
-    e->twist = writer_to(e->bus, "/k10/cmd_vel", usi_type_twist);
+    e->twist = add_writer(e->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
     return e;
 }
 
@@ -167,19 +163,8 @@ static inline double phase_of(ear *e, const char *who) {
 
 // ---- windows ----
 
-static const double WINDOW = 0.5, SETTLE = 0.4;  // s; after a change of control
-enum { N_QUANTILE = 5, PER_FAST = 17, N_BURST = 4, N_FEATURE = N_FAST * PER_FAST + 2 * (N_TOPIC - N_FAST) + N_BURST, MAX_WINDOW = 512 };
-
-typedef struct window {
-    int pair;      // of blocks: one of each
-    double label;  // +1: the hardware
-    double x[N_FEATURE];
-} window;
-
-static inline int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
+static const double WINDOW = 0.5, SETTLE = 1.2;  // s; after a change of control, until all has been heard once
+enum { N_QUANTILE = 5, PER_FAST = 17, N_BURST = 4, N_FEATURE = N_FAST * PER_FAST + 2 * (N_TOPIC - N_FAST) + N_BURST };
 
 static inline void put_quantiles(double *x, int n, int n_quantile, double **out) {
     qsort(x, (size_t)n, sizeof *x, compare_doubles);
@@ -226,19 +211,32 @@ static inline void put_bursts(const record *r, int n, double **out) {
     *(*out)++ = n_wrong;
 }
 
-static inline void make_features(const record *r, int n, double x[N_FEATURE]) {
+// Of the last one of a topic that was heard, be it `before` this window.
+static inline double last_size(const record *r, int n, int before, int topic) {
+    for (int k = n - 1; k >= -before; k--) {
+        if (r[k].topic == topic) return r[k].size;
+    }
+    return 0;
+}
+
+static inline void make_features(const record *r, int n, int before, double x[N_FEATURE]) {
     double *out = x;
     for (int i = 0; i < N_FAST; i++) put_topic(r, n, i, &out);
     for (int i = N_FAST; i < N_TOPIC; i++) {
-        double number = 0, size = 0;
-        for (int k = 0; k < n; k++) {
-            if (r[k].topic == i) number++, size += r[k].size;
-        }
+        double number = 0;
+        for (int k = 0; k < n; k++) number += r[k].topic == i;
         *out++ = number;
-        *out++ = number > 0 ? size / number : 0;
+        *out++ = last_size(r, n, before, i);
     }
     put_bursts(r, n, &out);
     assert_int_equal(out - x, N_FEATURE);
+}
+
+// What it would be if its stamps were so much earlier, s.
+static inline void shift_stamps(double x[N_FEATURE], double by) {
+    for (int i = 0; i < N_FAST; i++) {
+        for (int k = 0; k < N_QUANTILE; k++) x[i * PER_FAST + 9 + k] += by;
+    }
 }
 
 // What a number of a window is about.
@@ -257,144 +255,57 @@ static inline void name_feature(int f, char *out, size_t cap) {
     }
 }
 
-// The numbers that differ most, in spreads: where to look when they can be told apart.
-static inline void print_telling(const window *w, int n) {
-    bool is_said[N_FEATURE] = {false};
+// The numbers that differ most between the two, in spreads from start to start: where to look when they can be told apart.
+static inline void print_telling(trial *t) {
+    double apart[N_FEATURE], mean[N_FEATURE][2];
+    memset(mean, 0, sizeof mean);
+    for (int f = 0; f < N_FEATURE; f++) {
+        double of_start[MAX_ROUND][2] = {{0}}, spread = 0;
+        for (int i = 0; i < n_window_of(t); i++) of_start[round_of(t, i)][kind_of(t, i)] += t->x[i][f] / t->n_per_start;
+        for (int r = 0; r < t->n_round; r++) mean[f][0] += of_start[r][0] / t->n_round, mean[f][1] += of_start[r][1] / t->n_round;
+        for (int r = 0; r < t->n_round; r++) spread += pow(of_start[r][0] - mean[f][0], 2) + pow(of_start[r][1] - mean[f][1], 2);
+        apart[f] = fabs(mean[f][0] - mean[f][1]) / (sqrt(spread / (2 * t->n_round)) + 1e-12);
+    }
     for (int k = 0; k < 8; k++) {
-        double best = 0, best_mean[2] = {0};
-        int which = -1;
-        for (int f = 0; f < N_FEATURE; f++) {
-            double mean[2] = {0}, spread = 0;
-            for (int i = 0; i < n; i++) mean[w[i].label < 0] += 2 * w[i].x[f] / n;
-            for (int i = 0; i < n; i++) spread += pow(w[i].x[f] - mean[w[i].label < 0], 2) / n;
-            double apart = fabs(mean[0] - mean[1]) / (sqrt(spread) + 1e-12);
-            if (!is_said[f] && apart > best) best = apart, which = f, best_mean[0] = mean[0], best_mean[1] = mean[1];
-        }
-        if (which < 0) return;
+        int which = 0;
         char name[128];
-        is_said[which] = true;
+        for (int f = 0; f < N_FEATURE; f++) which = apart[f] > apart[which] ? f : which;
         name_feature(which, name, sizeof name);
-        print_message("    %-44s hardware %.9g, proxy %.9g: %.2f spreads apart\n", name, best_mean[0], best_mean[1], best);
+        print_message("    %-44s %.9g and %.9g: %.2f spreads apart\n", name, mean[which][0], mean[which][1], apart[which]);
+        apart[which] = 0;
     }
 }
 
-// Lets both play in turns, n_pair blocks each, and cuts what is heard into windows.
-static inline int record_windows(ear *e, int n_pair, int per_block, window *windows) {
-    static const char *const who[] = {"hardware", "proxy"};
-    int n = 0;
-    for (int pair = 0; pair < n_pair; pair++) {
-        for (int k = 0; k < 2; k++) {
-            // Who begins changes too.
-            int which = (k + pair) % 2;
-            ask_for(e, who[which]);
-            drive(e, SETTLE);
-            pthread_mutex_lock(&e->lock);
-            e->n = 0;
-            pthread_mutex_unlock(&e->lock);
-            int64_t begin = wall_now();
-            drive(e, WINDOW * per_block + 0.02);
-            pthread_mutex_lock(&e->lock);
-            for (int w = 0, at = 0; w < per_block; w++) {
-                int64_t until = begin + (int64_t)(1e9 * WINDOW * (w + 1));
-                int first = at;
-                while (at < e->n && e->record[at].arrival < until) at++;
-                assert_true(n < MAX_WINDOW);
-                windows[n] = (window){.pair = pair, .label = which == 0 ? 1 : -1};
-                make_features(e->record + first, at - first, windows[n++].x);
-            }
-            pthread_mutex_unlock(&e->lock);
-        }
+// From stamp to arrival in a round: what differs from start to start.
+static inline void print_start(trial *t, int round) {
+    double late[2] = {0};
+    for (int kind = 0; kind < 2; kind++) {
+        for (int w = 0; w < t->n_per_start; w++) late[kind] += window_of(t, round, kind, w)[IMU * PER_FAST + 10] / t->n_per_start;
     }
-    return n;
+    print_message("    round %d: a quarter of /k10/imu/data %.0f us after the stamp, and the proxy's %.0f us later\n", round + 1, 1e6 * late[0],
+                  1e6 * (late[1] - late[0]));
 }
 
-// ---- the classifier ----
-
-typedef struct scale {
-    double mean[N_FEATURE], spread[N_FEATURE];
-} scale;
-
-// Only windows of pairs that `is_used` names.
-static inline scale scale_of(const window *w, int n, const bool *is_used) {
-    scale s = {0};
-    double number = 0;
-    for (int i = 0; i < n; i++) number += is_used[w[i].pair];
-    for (int f = 0; f < N_FEATURE; f++) {
-        for (int i = 0; i < n; i++) s.mean[f] += is_used[w[i].pair] ? w[i].x[f] / number : 0;
-        for (int i = 0; i < n; i++) s.spread[f] += is_used[w[i].pair] ? pow(w[i].x[f] - s.mean[f], 2) / number : 0;
-        s.spread[f] = sqrt(s.spread[f]);
+// Lets one play for a while, and cuts what is heard into windows.
+static inline void record_windows(ear *e, const char *who, trial *t, int round, int kind) {
+    ask_for(e, who);
+    drive(e, 0.1);
+    pthread_mutex_lock(&e->lock);
+    e->n = 0;
+    pthread_mutex_unlock(&e->lock);
+    drive(e, SETTLE);
+    int64_t begin = wall_now();
+    drive(e, WINDOW * t->n_per_start + 0.02);
+    pthread_mutex_lock(&e->lock);
+    int at = 0;
+    while (at < e->n && e->record[at].arrival < begin) at++;
+    for (int w = 0; w < t->n_per_start; w++) {
+        int64_t until = begin + (int64_t)(1e9 * WINDOW * (w + 1));
+        int first = at;
+        while (at < e->n && e->record[at].arrival < until) at++;
+        make_features(e->record + first, at - first, first, window_of(t, round, kind, w));
     }
-    return s;
-}
-
-// As the library wants it. A hiccup of the machine is a hiccup, however long: at most 4 spreads.
-static inline void scaled(const window *w, const scale *s, struct svm_node x[N_FEATURE + 1]) {
-    for (int f = 0; f < N_FEATURE; f++) {
-        double value = s->spread[f] > 1e-12 ? (w->x[f] - s->mean[f]) / s->spread[f] : 0;
-        x[f] = (struct svm_node){f + 1, fmax(-4, fmin(4, value))};
-    }
-    x[N_FEATURE].index = -1;
-}
-
-// Learns from the pairs that is_used names and counts how many windows of the pair `held_out` it tells right.
-static inline int count_right(const window *w, int n, const bool *is_used, int held_out, double c, double gamma) {
-    static struct svm_node nodes[MAX_WINDOW][N_FEATURE + 1];
-    struct svm_node *x[MAX_WINDOW], probe[N_FEATURE + 1];
-    double y[MAX_WINDOW];
-    scale s = scale_of(w, n, is_used);
-    struct svm_problem problem = {.y = y, .x = x};
-    for (int i = 0; i < n; i++) {
-        if (!is_used[w[i].pair]) continue;
-        scaled(&w[i], &s, nodes[problem.l]);
-        x[problem.l] = nodes[problem.l];
-        y[problem.l++] = w[i].label;
-    }
-    struct svm_parameter parameter = {.svm_type = C_SVC, .kernel_type = RBF, .gamma = gamma, .C = c, .cache_size = 10, .eps = 1e-3, .shrinking = 1};
-    assert_null(svm_check_parameter(&problem, &parameter));
-    struct svm_model *model = svm_train(&problem, &parameter);
-    int n_right = 0;
-    for (int i = 0; i < n; i++) {
-        if (w[i].pair != held_out) continue;
-        scaled(&w[i], &s, probe);
-        n_right += svm_predict(model, probe) == w[i].label;
-    }
-    svm_free_and_destroy_model(&model);
-    return n_right;
-}
-
-static inline void be_silent(const char *text) { (void)text; }
-
-// Share of windows told right by classifiers that have not heard them. C and gamma are chosen within what is learned from.
-static inline double held_out_accuracy(const window *w, int n, int n_pair) {
-    static const double cs[] = {0.3, 3, 30}, gammas[] = {0.1 / N_FEATURE, 1.0 / N_FEATURE, 5.0 / N_FEATURE};
-    bool is_used[MAX_WINDOW];
-    int n_right = 0;
-    svm_set_print_string_function(be_silent);
-    for (int out = 0; out < n_pair; out++) {
-        int best = -1, best_c = 0, best_gamma = 0;
-        for (int i = 0; i < 9; i++) {
-            int right = 0;
-            for (int in = 0; in < n_pair; in++) {
-                for (int k = 0; k < n_pair; k++) is_used[k] = k != out && k != in;
-                if (in != out) right += count_right(w, n, is_used, in, cs[i / 3], gammas[i % 3]);
-            }
-            if (right > best) best = right, best_c = i / 3, best_gamma = i % 3;
-        }
-        for (int k = 0; k < n_pair; k++) is_used[k] = k != out;
-        n_right += count_right(w, n, is_used, out, cs[best_c], gammas[best_gamma]);
-    }
-    return (double)n_right / n;
-}
-
-// The largest share of n throws of a coin that comes up by chance: beyond it lies 1 in 2000, and as much below 1 - that.
-static inline double chance_bound(int n) {
-    double below = 0;
-    int k = -1;
-    while (below < 1 - 0.0005) {
-        k++;
-        below += exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) - n * log(2));
-    }
-    return (double)k / n;
+    pthread_mutex_unlock(&e->lock);
 }
 
 #endif
