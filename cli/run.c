@@ -8,7 +8,6 @@
 
 #include "network.h"
 #include "run.h"
-#include "understudy/raster.h"
 
 typedef struct run_options {
     cli_load load;
@@ -18,7 +17,7 @@ typedef struct run_options {
     int64_t every;
     double csv_rate;
     int64_t seed, port;
-    const char *restore, *save, *save_ground, *record, *address, *token;
+    const char *restore, *save, *save_ground, *ground_zone, *record, *address, *token;
     const char *own, *share;
     double exchange, share_timeout;  // NaN: not given
     bool is_quiet, show_hash, is_headless, is_offline;
@@ -86,6 +85,8 @@ static int check_options(const run_options *options) {
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
     if (has_every && has_rate) return cli_fail(CLI_BAD_INPUT, element, "give one of the two", "--every and --csv-rate both say how often to record");
+    if (options->ground_zone && !options->save_ground)
+        return cli_fail(CLI_BAD_INPUT, element, "add --save-ground FILE.tif", "--ground-zone says which part to write, but no file is named");
     if (!options->csv && (has_every || has_rate || options->values)) {
         return cli_fail(CLI_BAD_INPUT, element, "add --csv FILE", "--every, --csv-rate and --values say how to record, but no file is named");
     }
@@ -117,66 +118,22 @@ static int restore(us_sim *sim, const char *path) {
                     "cannot be restored: %s", us_status_text(status));
 }
 
-// A row of tiles of a bed at a time.
-typedef struct bed_rows {
-    const us_sim *sim;
-    us_bed_info info;
-    int32_t bed, v;  // -1: none yet
-    float *height, *change;
-} bed_rows;
-
-static us_status read_tiles(bed_rows *b, int32_t v) {
-    float height[US_BED_TILE * US_BED_TILE], change[US_BED_TILE * US_BED_TILE];
-    int32_t n_y = b->info.n_y - v * US_BED_TILE < US_BED_TILE ? b->info.n_y - v * US_BED_TILE : US_BED_TILE;
-    for (int32_t u = 0; u < b->info.n_tile_x; u++) {
-        int32_t x = u * US_BED_TILE, n_x = b->info.n_x - x < US_BED_TILE ? b->info.n_x - x : US_BED_TILE;
-        us_status status = us_sim_get_bed_tile(b->sim, b->bed, u, v, height, change);
-        if (status) return status;
-        for (int32_t j = 0; j < n_y; j++) {
-            memcpy(b->height + (size_t)j * (size_t)b->info.n_x + x, height + (size_t)j * (size_t)n_x, sizeof *height * (size_t)n_x);
-            memcpy(b->change + (size_t)j * (size_t)b->info.n_x + x, change + (size_t)j * (size_t)n_x, sizeof *change * (size_t)n_x);
-        }
-    }
-    b->v = v;
-    return US_OK;
-}
-
-static us_status bed_row(void *context, int32_t band, int32_t y, float *out, us_error *err) {
-    bed_rows *b = context;
-    us_status status = y / US_BED_TILE == b->v ? US_OK : read_tiles(b, y / US_BED_TILE);
-    if (status) return us_error_set(err, status, NULL, NULL, "the bed cannot be read");
-    const float *from = (band == 0 ? b->height : b->change) + (size_t)(y % US_BED_TILE) * (size_t)b->info.n_x;
-    float up = band == 0 ? (float)b->info.X_WB.p.z : 0;
-    for (int32_t i = 0; i < b->info.n_x; i++) out[i] = from[i] + up;
-    return US_OK;
-}
-
-static int save_ground(const us_sim *sim, const char *path) {
-    static const char *const names[] = {"height", "change"};
+static int save_ground(const us_sim *sim, const us_spec *spec, const run_options *options, FILE *out) {
     if (us_sim_n_bed(sim) != 1)
         return cli_fail(CLI_BAD_INPUT, "--save-ground", "give one height-field of soil a bed: bed=\"5 cm\"", "the scene has %d beds of soil, not one",
                         (int)us_sim_n_bed(sim));
-    bed_rows b = {.sim = sim, .info = us_sim_get_bed(sim, 0), .v = -1};
-    size_t n = sizeof(float) * (size_t)b.info.n_x * US_BED_TILE;
-    b.height = malloc(n);
-    b.change = malloc(n);
-    us_quat q = b.info.X_WB.q;
-    us_raster_write_def def = {.n_x = b.info.n_x,
-                               .n_y = b.info.n_y,
-                               .dx = b.info.spacing,
-                               .dy = b.info.spacing,
-                               .middle = b.info.X_WB.p,
-                               .turn = 2 * atan2(q.z, q.w),
-                               .n_band = 2,
-                               .band = names,
-                               .row = bed_row,
-                               .context = &b};
+    double zone[4], written[4];
+    if (options->ground_zone && sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
+        return cli_fail(CLI_BAD_INPUT, "--ground-zone", "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame", "\"%s\" is no rectangle",
+                        options->ground_zone);
+    const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_bed(sim, 0).shape);
     us_error err = {0};
-    us_status status = b.height && b.change ? us_raster_write(&def, path, &err) : US_ERR_MEMORY;
-    free(b.height);
-    free(b.change);
-    if (status == US_OK) return CLI_GO_ON;
-    return cli_fail(CLI_RUN_FAILED, path, err.remedy, "%s", status == US_ERR_MEMORY ? us_status_text(status) : err.message);
+    us_status status = us_sim_write_bed(sim, 0, ground, options->ground_zone ? zone : NULL, options->save_ground, written, &err);
+    if (status) return cli_fail(CLI_RUN_FAILED, options->save_ground, err.remedy, "%s", err.message[0] ? err.message : us_status_text(status));
+    if (!options->is_quiet)
+        fprintf(out, "ground from x %g m, y %g m to x %g m, y %g m, columns of %g m: %s\n", written[0], written[1], written[2], written[3],
+                us_sim_get_bed(sim, 0).spacing, options->save_ground);
+    return CLI_GO_ON;
 }
 
 static int save(us_sim *sim, const char *path) {
@@ -509,7 +466,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         if (code == CLI_GO_ON) code = saving;
     }
     if (options->save_ground && (code == CLI_GO_ON || code == CLI_RUN_FAILED)) {
-        int saving = save_ground(sim, options->save_ground);
+        int saving = save_ground(sim, us_host_view_spec(network->host), options, out);
         if (code == CLI_GO_ON) code = saving;
     }
     return code == CLI_GO_ON ? CLI_OK : code;
@@ -533,6 +490,7 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"save", CLI_TEXT, &o.save, "SNAP", "write the state at the end to this file"},
         {"save-ground", CLI_TEXT, &o.save_ground, "FILE.tif",
          "write the ground with its ruts at the end as a GeoTIFF: height, and how it has changed"},
+        {"ground-zone", CLI_TEXT, &o.ground_zone, "X0,Y0,X1,Y1", "of --save-ground: this rectangle, m (all; of a site what has changed)"},
         {"restore", CLI_TEXT, &o.restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
         {"seed", CLI_INTEGER, &o.seed, "N", "seed of every random number, instead of the scene's"},

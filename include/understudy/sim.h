@@ -146,16 +146,28 @@ typedef struct us_bed_info {
     double spacing;              // m
     us_pose X_WB;                // the middle of the bed
     int32_t n_tile_x, n_tile_y;  // of US_BED_TILE by US_BED_TILE columns, those at the end smaller
+    int32_t n_touched;           // tiles in which something has happened
+    size_t bytes, memory;        // that they take, and may take: bed-memory. When they take more, the next step returns US_ERR_LIMIT
     uint64_t digest;             // changes with every change
     int64_t n_active;            // columns that may flow
     double lowest, highest;      // m, the greatest changes there have been
 } us_bed_info;
 US_API int32_t us_sim_n_bed(const us_sim *sim);
 US_API us_bed_info us_sim_get_bed(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
-// Grows with every change of a tile; 0: untouched. Not part of the state.
+// Touched tiles in the order in which they were; all others are as they have always been. US_ERR_ARG for what is not there; find: -1.
+US_API us_status us_sim_get_bed_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u, int32_t *out_v);
+US_API int32_t us_sim_find_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
+// Another one with every change of a tile; 0: none. Not part of the state.
 US_API uint32_t us_sim_get_bed_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
-// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have changed. Either may be NULL.
+// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have changed. Either may be NULL. Of
+// paged ground heights are waited for, and may be an error as in a step: US_ERR_IO, US_ERR_LIMIT.
 US_API us_status us_sim_get_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v, float *out_height, float *out_change);
+// The bed's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the height field, us_spec_view_shape of
+// info.shape. Where it came from a raster or a site, the file has the reference system of that, and heights above its reference; otherwise plain
+// metres of the world. `zone` (x0 y0 x1 y1, m in the ground's frame) says which part; NULL: all of it, and of a site what has changed. out_zone,
+// which may be NULL, is what was written. Errors: US_ERR_ARG; US_ERR_VALUE and US_ERR_LIMIT for a zone of no or too many columns; US_ERR_IO.
+US_API us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *ground, const double zone[4], const char *path,
+                                  double out_zone[4], us_error *err);
 
 // A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
 // "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",

@@ -159,11 +159,14 @@ struct us_shape_def {
     const char *site;           // of height fields: the directory of a site, in place of heights (docs/paging.md); n_x, n_y, size are then its own
     double zone[4];             // m, x0 y0 x1 y1 in the site's frame: the part that robots may drive on; all 0: everything
     double memory;              // bytes that tiles of the site may take; default 200e6
+    const char *wkt;            // of heights from a raster: its reference system, in which the frame's origin is at `origin`; NULL: none
+    us_vec3 origin;             // m east, north, up
     const us_shape_def *parts;  // their X_BG is relative to this shape
     int32_t n_part;
     double margin;         // m; contact begins this far outside the shape; default 0
     double bed_spacing;    // m; height fields of soil: columns of a bed in which wheels and feet leave ruts; 0: none
     double bed_depth;      // m; of the soil above what does not give way; default 0.5
+    double bed_memory;     // bytes that the touched columns of a bed may take; default 1e9
     double part_error;     // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
     uint32_t group, mask;  // two shapes collide when each one's group is in the other's mask; default 1 and all
     int32_t level;         // of detail: the shapes of a link with the level of us_link_def.level collide; default 0

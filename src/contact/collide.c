@@ -215,7 +215,7 @@ static void hide(usi_contacts *c, int32_t g) {
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
     const us_model *m = c->model;
-    if (c->is_fat_valid) return US_OK;
+    if (c->is_fat_valid) return usi_footing_is_due(c) ? usi_footing_ask(c) : US_OK;
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
         // A nanometre less than there is, for rounding.

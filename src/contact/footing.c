@@ -12,30 +12,38 @@
 //      +--------+--------+--------+
 //
 // A tile that is needed is waited for, so that results do not depend on the disk. What lies beyond the field's edge is no ground.
+//
+// Soil in a bed flows where wheels have been, for some seconds after they have left: the ground under its tiles with busy columns is needed as well.
+// When a quiet tile of a bed gets such columns, the ask is made anew before the next step, in which they may be looked at.
 #include "contact/footing.h"
 
 #include "geom/geom.h"
+#include "soil/bed.h"
 
 // Read ahead: where a shape gets in this time, s, and this many samples around it. A tile takes some milliseconds to read.
 static const double LEAD = 2;
 enum { AROUND = 32 };
 // Contact looks at the neighbours of the cells under a box, and one more is for rounding.
 enum { RIM = 3 };
+// Columns of a bed beyond a box: a wheel looks one ahead, covers two behind it, and wakes their neighbours, whose own neighbours are looked at.
+enum { BED_RIM = 5 };
 
 struct usi_footing {
     const us_height_field *field;
     us_pose X_WG;
     us_mat3 R_WG;
     double more;  // m, that the field itself reaches out of its surface
+    int32_t bed;  // 1 + the number of its bed; 0: none
     usi_pager_client *client;
 };
 
-// A field whose middle is at a place of a ground.
-static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle) {
+// A field whose middle is at a place of a ground, with a bed (-1: without).
+static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle, int32_t bed) {
     usi_footing *ground = &c->footing[c->n_footing];
-    *ground = (usi_footing){.field = field, .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)}, .R_WG = us_quat_matrix(g->X_NG.q)};
+    *ground = (usi_footing){.field = field, .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)}, .R_WG = us_quat_matrix(g->X_NG.q), .bed = bed + 1};
     // As collide.c grows the shapes of the world, and a millimetre.
     ground->more = g->margin + g->geom.radius + 1e-3;
+    if (bed >= 0) ground->more += BED_RIM * c->model->bed[bed].spacing;
     us_status status = usi_pager_client_create(field->pager, &ground->client);
     if (!status) c->n_footing++;
     return status;
@@ -52,12 +60,12 @@ us_status usi_footing_create(usi_contacts *c) {
     us_status status = US_OK;
     for (int32_t i = 0; i < m->n_geom && !status; i++) {
         const usi_geom *g = &m->geom[i];
-        if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager) status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0));
+        if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager) status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0), g->bed);
     }
     // What varies over a ground is read where the ground is.
     for (int32_t i = 0; i < m->n_soil_map && !status; i++) {
         const usi_soil_map *r = &m->soil_map[i];
-        if (r->paged) status = add_footing(c, &m->geom[r->geom], r->paged, us_vec3_make(r->x, r->y, 0));
+        if (r->paged) status = add_footing(c, &m->geom[r->geom], r->paged, us_vec3_make(r->x, r->y, 0), -1);
     }
     return status;
 }
@@ -85,6 +93,22 @@ static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around
                         sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
 }
 
+// The samples around a tile of a bed and the columns beside it.
+static usi_window window_of_tile(const usi_footing *g, const usi_bed *bed, uint32_t place) {
+    const us_height_field *f = g->field;
+    int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
+    double side = USI_BED_TILE * bed->spacing, x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing;
+    double y = (v * USI_BED_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing;
+    return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2), sample_at(y, f->dy, f->n_y, -1),
+                        sample_at(y + side + bed->spacing, f->dy, f->n_y, 2)};
+}
+
+static void need_busy(const usi_footing *g, const usi_bed *bed) {
+    for (uint32_t i = 1; i <= bed->n_tile; i++) {
+        if (bed->spot[i].n_busy > 0) usi_pager_need(g->client, window_of_tile(g, bed, bed->spot[i].place));
+    }
+}
+
 // All that a box passes over when it moves by d.
 static us_aabb moved_on(us_aabb box, usi_v4 d) {
     us_vec3 v = usi_v4_vec3(d);
@@ -110,6 +134,17 @@ static us_status wait_all(usi_contacts *c) {
     return status;
 }
 
+// The bed of a ground; NULL: it has none.
+static usi_bed *bed_of(const usi_contacts *c, const usi_footing *g) { return g->bed > 0 && c->bed ? &c->bed[g->bed - 1] : NULL; }
+
+bool usi_footing_is_due(const usi_contacts *c) {
+    for (int32_t i = 0; i < c->n_footing; i++) {
+        const usi_bed *bed = bed_of(c, &c->footing[i]);
+        if (bed && bed->has_stirred) return true;
+    }
+    return false;
+}
+
 us_status usi_footing_ask(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_footing; i++) {
         const usi_footing *g = &c->footing[i];
@@ -126,9 +161,15 @@ us_status usi_footing_ask(usi_contacts *c) {
                 else
                     usi_pager_expect(g->client, window_under(g, moved_on(box, LEAD * k->v), AROUND));
             }
+            if (pass == 0 && bed_of(c, g)) need_busy(g, bed_of(c, g));
         }
     }
-    return wait_all(c);
+    us_status status = wait_all(c);
+    for (int32_t i = 0; i < c->n_footing; i++) {
+        usi_bed *bed = bed_of(c, &c->footing[i]);
+        if (bed) bed->has_stirred = status != US_OK;
+    }
+    return status;
 }
 
 us_status usi_footing_look(usi_contacts *c, us_aabb box) {

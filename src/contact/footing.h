@@ -1,4 +1,4 @@
-// Ground that is paged in: which tiles of it the boxes of moving shapes are over.
+// Ground that is paged in: which tiles of it the boxes of moving shapes are over, and soil that flows.
 #ifndef USI_CONTACT_FOOTING_H
 #define USI_CONTACT_FOOTING_H
 
@@ -9,9 +9,10 @@
 us_status usi_footing_create(usi_contacts *c);
 void usi_footing_destroy(usi_contacts *c);
 
-// Waits until the ground under the grown boxes of all moving shapes is there; what they will soon be over is read ahead. The error is in
-// c->footing_error.
+// Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of beds that may flow; what the shapes will soon
+// be over is read ahead. The error is in c->footing_error.
 us_status usi_footing_ask(usi_contacts *c);
+bool usi_footing_is_due(const usi_contacts *c);  // soil has begun to flow elsewhere since
 // The same for the ground under one box of the world, in place of what the last ask has found.
 us_status usi_footing_look(usi_contacts *c, us_aabb box);
 

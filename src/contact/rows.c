@@ -210,7 +210,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     for (int j = 0; j < US_TOUCH_MEMORY; j++) kept->memory[j] = old ? old->memory[j] : 0;
     usi_sunk *sunk = p->sunk >= 0 ? &c->sunk[p->sunk] : NULL;
     if (sunk) {
-        usi_soil_law(c, next, sunk, p, &n->seen, un, kept->memory, &n->law);
+        usi_soil_law(c, next, sunk, &n->seen, un, kept->memory, &n->law);
         n->is_compliant = false;
         if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, h, un);
         set_rows(n, h);
@@ -272,7 +272,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, old ? usi_to_world(A, old->turn) : usi_v4_zero());
     if (sunk && sunk->is_wheel && sunk->blend > 0) {
         sunk->slip_block = (int32_t)(*at - c->block);
-        usi_soil_slip_block(c, s, sunk, k, (*at)++);
+        usi_soil_slip_block(c, sunk, k, (*at)++);
     }
     return true;
 }

@@ -41,9 +41,9 @@ double usi_ground_at(const usi_geom *g, double x, double y) {
     return z + g->geom.radius;
 }
 
-// Where a place lies among a bed's columns: the lower left one of the four around it, and the shares of the others.
+// Where a place lies among a bed's columns: the four around it, and how far between them.
 typedef struct column {
-    size_t at;
+    uint32_t at[4];
     double u, v;
 } column;
 
@@ -51,26 +51,31 @@ static column column_of(const usi_bed *bed, double x, double y) {
     double u = x / bed->spacing + 0.5 * (bed->n_x - 1), v = y / bed->spacing + 0.5 * (bed->n_y - 1);
     u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u, v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
     int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2, j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    return (column){usi_bed_at(bed, i, j), u - i, v - j};
+    uint32_t at = usi_bed_at(bed, i, j);
+    column k = {{at, at + 1, at + USI_BED_TILE, at + USI_BED_TILE + 1}, u - i, v - j};
+    // All in one tile, but at its end.
+    if (i % USI_BED_TILE == USI_BED_TILE - 1 || j % USI_BED_TILE == USI_BED_TILE - 1)
+        k.at[1] = usi_bed_at(bed, i + 1, j), k.at[2] = usi_bed_at(bed, i, j + 1), k.at[3] = usi_bed_at(bed, i + 1, j + 1);
+    return k;
 }
 
 static double between(column k, double a, double b, double c, double d) {
     return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
 }
 
-static double change_at(const usi_bed *bed, double x, double y) {
-    column k = column_of(bed, x, y);
-    const int32_t *a = bed->change + k.at, *b = a + bed->n_x;
-    return USI_BED_UNIT * between(k, a[0], a[1], b[0], b[1]);
+static double change_in(const usi_bed *bed, column k) {
+    return USI_BED_UNIT *
+           between(k, usi_bed_change(bed, k.at[0]), usi_bed_change(bed, k.at[1]), usi_bed_change(bed, k.at[2]), usi_bed_change(bed, k.at[3]));
 }
 
-static double pressed_at(const usi_bed *bed, double x, double y) {
-    column k = column_of(bed, x, y);
-    const uint16_t *a = bed->pressed + k.at, *b = a + bed->n_x;
-    return USI_BED_PRESSED_UNIT * between(k, a[0], a[1], b[0], b[1]);
+static double pressed_in(const usi_bed *bed, column k) {
+    return USI_BED_PRESSED_UNIT *
+           between(k, usi_bed_pressed(bed, k.at[0]), usi_bed_pressed(bed, k.at[1]), usi_bed_pressed(bed, k.at[2]), usi_bed_pressed(bed, k.at[3]));
 }
 
-double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y) { return usi_ground_at(g, x, y) + (bed ? change_at(bed, x, y) : 0); }
+double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y) {
+    return usi_ground_at(g, x, y) + (bed ? change_in(bed, column_of(bed, x, y)) : 0);
+}
 
 static bool is_over(const usi_geom *g, double x, double y) {
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD) return true;
@@ -185,9 +190,13 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
         // Beyond the columns that it has pressed itself.
         double way = k->way * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)), aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + way * ax + aside * lx, y = p.y + way * ay + aside * ly;
-        us_vec3 to = us_vec3_make(p.x - x, p.y - y, p.z - usi_surface_at(e->g, e->bed, x, y));
-        below += 0.25 * us_vec3_dot(to, n);
-        if (e->bed) pressed += 0.25 * pressed_at(e->bed, x, y);
+        double height = usi_ground_at(e->g, x, y);
+        if (e->bed) {
+            column at = column_of(e->bed, x, y);
+            height += change_in(e->bed, at);
+            pressed += 0.25 * pressed_in(e->bed, at);
+        }
+        below += 0.25 * us_vec3_dot(us_vec3_make(p.x - x, p.y - y, p.z - height), n);
     }
     // A bed shows how deep the soil was pressed: without its load it has come up a little.
     k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut(soil, b, pressed) : 0);
@@ -215,7 +224,7 @@ static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double no
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less = us_soil_react(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin).moment.y;
+    double less = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend).moment.y;
     double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
     double isotropic = soil->lateral == US_LATERAL_ISHIGAMI ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1) : k->drag[0];
@@ -250,8 +259,7 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k
     if (k->sinkage > 0 && k->force > 0) point->b[0] = -point->R[0] * c->model->step * k->force - k->vx * lean / k->force;
 }
 
-void usi_soil_slip_block(const usi_contacts *c, const usi_island *s, const usi_sunk *k, const usi_block *point, usi_block *out) {
-    (void)s;
+void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_block *point, usi_block *out) {
     double h = c->model->step, r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r;
     const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
     *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
@@ -310,9 +318,8 @@ static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, dou
     law->force = k->force - law->damping * normal_velocity;
 }
 
-void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,
+void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen, double normal_velocity,
                   double memory[US_TOUCH_MEMORY], us_touch_law *law) {
-    (void)p;
     const us_soil *soil = usi_sunk_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
@@ -325,7 +332,8 @@ void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, c
 // The point of a foot where fresh soil would be. One that stays keeps the surface that it met: its own print is no soil that gives way. One that
 // slides takes that of the soil it comes to, within its own length.
 static void place_foot(const usi_contacts *c, const usi_contact_state *now, const ground *e, usi_point_now *p, us_vec3 bottom, double length) {
-    double pressed = e->bed ? pressed_at(e->bed, bottom.x, bottom.y) : 0, fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
+    double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
+           fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
         us_vec3 was = to_ground(e, usi_v4_vec3(c->carrier[0].p + usi_to_world(&c->carrier[0], now->anchor[p->old].p_A)));
         double dx = bottom.x - was.x, dy = bottom.y - was.y, share = fmin(1, sqrt(dx * dx + dy * dy) / length);

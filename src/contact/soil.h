@@ -23,11 +23,11 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
 const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k);
 
 // What the soil says of a point, for the generic rows: `law`, and what the point keeps. Of a wheel its forces are found here.
-void usi_soil_law(usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const usi_point_now *p, const us_touch *seen, double normal_velocity,
+void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen, double normal_velocity,
                   double memory[US_TOUCH_MEMORY], us_touch_law *law);
 // Turns the generic rows of a wheel's point into those of its stress, and makes those of its slip.
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k, usi_block *point);
-void usi_soil_slip_block(const usi_contacts *c, const usi_island *s, const usi_sunk *k, const usi_block *point, usi_block *out);
+void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_block *point, usi_block *out);
 
 // The height of a ground without its bed at a place of its own frame; clamped to its border. And with its bed.
 double usi_ground_at(const usi_geom *g, double x, double y);

@@ -16,12 +16,11 @@ void usi_ruts_init(usi_ruts *ruts, const us_allocator *allocator) {
     pthread_mutex_init(&ruts->lock, NULL);
 }
 
-static size_t slots_of(const us_bed_info *bed) { return (size_t)bed->n_tile_x * (size_t)bed->n_tile_y * sizeof(int32_t); }
-
 static void forget(usi_ruts *ruts) {
     const us_allocator *a = &ruts->allocator;
     for (int32_t i = 0; i < ruts->n; i++) usi_release(a, ruts->rut[i].change, USI_VIEW_RUT_COLUMNS * sizeof(int16_t), _Alignof(int16_t));
-    for (int32_t i = 0; i < ruts->n_bed; i++) usi_release(a, ruts->bed[i].slot, slots_of(&ruts->bed[i].info), _Alignof(int32_t));
+    for (int32_t i = 0; i < ruts->n_bed; i++)
+        usi_release(a, ruts->bed[i].slot, (size_t)ruts->bed[i].cap * sizeof *ruts->bed[i].slot, _Alignof(max_align_t));
     ruts->n = ruts->n_bed = 0;
     ruts->oldest = ruts->newest = -1;
     ruts->epoch = 0;
@@ -39,11 +38,7 @@ static void begin_epoch(usi_ruts *ruts, const us_sim *sim, uint32_t epoch) {
     forget(ruts);
     int32_t n = us_sim_n_bed(sim);
     for (int32_t i = 0; i < n && i < USI_RUTS_BEDS; i++) {
-        usi_bed_view bed = {.info = us_sim_get_bed(sim, i), .is_behind = true};
-        bed.slot = usi_alloc(&ruts->allocator, slots_of(&bed.info), _Alignof(int32_t));
-        if (!bed.slot) break;
-        memset(bed.slot, 0xff, slots_of(&bed.info));
-        ruts->bed[ruts->n_bed++] = bed;
+        ruts->bed[ruts->n_bed++] = (usi_bed_view){.info = us_sim_get_bed(sim, i), .is_behind = true};
     }
     ruts->epoch = epoch;
 }
@@ -110,15 +105,42 @@ static void copy(usi_ruts *ruts, int32_t i, const us_sim *sim, uint32_t version)
     if (is_other) renew(ruts, i);
 }
 
-// Looks round a bed from where it last stopped; how many tiles may still be taken with this picture.
+// Makes the list of a bed's touched tiles longer. False: there is no memory.
+static bool list_touched(usi_ruts *ruts, usi_bed_view *bed, int32_t n) {
+    for (; bed->n < n; bed->n++) {
+        if (usi_grow(&ruts->allocator, (void **)&bed->slot, bed->n, &bed->cap, sizeof *bed->slot)) return false;
+        bed->slot[bed->n] = -1;
+    }
+    return true;
+}
+
+// After time has jumped the touched tiles are others, and numbered otherwise. What is untouched now is level again.
+static void find_again(usi_ruts *ruts, const us_sim *sim) {
+    for (int32_t i = 0; i < ruts->n_bed; i++) ruts->bed[i].n = ruts->bed[i].next = 0, ruts->bed[i].is_behind = true;
+    for (int32_t i = 0; i < ruts->n; i++) {
+        usi_rut *r = &ruts->rut[i];
+        usi_bed_view *bed = &ruts->bed[r->bed];
+        int32_t k = us_sim_find_bed_tile(sim, r->bed, r->u, r->v);
+        // Versions of another past say nothing. Tiles that are the same all the same are not sent again.
+        r->version = UINT32_MAX;
+        if (k < 0)
+            copy(ruts, i, sim, 0);
+        else if (list_touched(ruts, bed, k + 1))
+            bed->slot[k] = i;
+    }
+}
+
+// Looks round a bed's touched tiles from where it last stopped; how many may still be taken with this picture.
 static int32_t look_at_bed(usi_ruts *ruts, const us_sim *sim, int32_t b, int32_t left) {
     usi_bed_view *bed = &ruts->bed[b];
-    uint64_t digest = us_sim_get_bed(sim, b).digest;
-    if (!bed->is_behind && digest == bed->digest) return left;
-    int32_t n = bed->info.n_tile_x * bed->info.n_tile_y;
+    us_bed_info info = us_sim_get_bed(sim, b);
+    if (!bed->is_behind && info.digest == bed->digest) return left;
     bed->is_behind = false;
+    if (!list_touched(ruts, bed, info.n_touched)) return left;
+    const int32_t n = info.n_touched;
     for (int32_t k = 0; k < n; k++, bed->next = bed->next + 1 < n ? bed->next + 1 : 0) {
-        int32_t u = bed->next % bed->info.n_tile_x, v = bed->next / bed->info.n_tile_x, *slot = &bed->slot[bed->next];
+        int32_t u = 0, v = 0, *slot = &bed->slot[bed->next];
+        us_sim_get_bed_touched(sim, b, bed->next, &u, &v);
         uint32_t version = us_sim_get_bed_version(sim, b, u, v);
         if (*slot >= 0 ? ruts->rut[*slot].version == version : version == 0) continue;
         if (left == 0) {
@@ -129,7 +151,7 @@ static int32_t look_at_bed(usi_ruts *ruts, const us_sim *sim, int32_t b, int32_t
         copy(ruts, *slot, sim, version);
         left--;
     }
-    bed->digest = digest;
+    bed->digest = info.digest;
     return left;
 }
 
@@ -139,10 +161,8 @@ void usi_ruts_take(usi_ruts *ruts, const us_sim *sim, uint32_t epoch, uint64_t j
     ruts->due = now + PERIOD;
     if (ruts->epoch != epoch) begin_epoch(ruts, sim, epoch);
     if (ruts->jump != jump) {
-        // Versions of another past say nothing. Tiles that are the same all the same are not sent again.
         ruts->jump = jump;
-        for (int32_t i = 0; i < ruts->n; i++) ruts->rut[i].version = UINT32_MAX;
-        for (int32_t i = 0; i < ruts->n_bed; i++) ruts->bed[i].is_behind = true;
+        find_again(ruts, sim);
     }
     int32_t left = USI_RUTS_AT_ONCE;
     for (int32_t i = 0; i < ruts->n_bed; i++) {

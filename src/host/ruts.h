@@ -38,7 +38,8 @@ typedef struct usi_rut {
 
 typedef struct usi_bed_view {
     us_bed_info info;
-    int32_t *slot;  // of each tile: where its copy is; -1: none
+    int32_t *slot;  // of each touched tile: where its copy is; -1: none
+    int32_t n, cap;
     // Of the stepping thread: where to look next, and what the bed was when all of it had been looked at.
     int32_t next;
     bool is_behind;

@@ -134,6 +134,7 @@ typedef struct usi_bed_row {
     int32_t soil;      // the material by which it flows
     int32_t n_x, n_y;  // columns
     double spacing, depth;
+    double memory;  // bytes that its tiles may take
 } usi_bed_row;
 
 // A part of a ground that is made of something else.

@@ -10,6 +10,7 @@
 
 #include "geom/geom.h"
 #include "model/compile.h"
+#include "soil/bed.h"
 
 // Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its neighbours.
 enum { LEAST_CONTACTS = 64, CONTACTS_PER_GEOM = 32 };
@@ -187,7 +188,9 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
 // ---- Beds of soil ----
 
 enum { MOST_BEDS = 16 };
-static const double MOST_COLUMNS = 2e9;  // their numbers are 32 bits wide
+static const double MOST_TILES = 1e9;        // of a bed's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
+static const double MOST_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
+static const double MOST_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
 
 static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
     const usi_geom *g = &m->geom[i];
@@ -289,16 +292,19 @@ static us_status find_beds(usi_build *b, us_model *m) {
         if (status || !g->is_soil || !(d->bed_spacing > 0)) continue;
         us_aabb box = us_geom_box(&g->geom, us_pose_identity());
         double wide = (box.max.x - box.min.x) / d->bed_spacing + 1, deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
-        if (d->site)
-            return fail_shape(b, g->shape, US_ERR_VALUE, "name the GeoTIFF itself for a part that fits into memory, or leave bed out",
-                              "it has a bed, and is a site whose tiles come and go: what flows would lose its ground");
         if (m->n_bed == MOST_BEDS) return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
-        if (!(wide * deep <= MOST_COLUMNS) || wide < 3 || deep < 3)
-            return fail_shape(b, g->shape, US_ERR_LIMIT, "choose a bed spacing that gives 3 by 3 to 2e9 columns",
+        if (!(ceil(wide / USI_BED_TILE) * ceil(deep / USI_BED_TILE) <= MOST_TILES) || wide < 3 || deep < 3 || fmax(wide, deep) > MOST_TILES)
+            return fail_shape(b, g->shape, US_ERR_LIMIT, "choose a bed spacing that gives 3 by 3 to 4e12 columns",
                               "its bed has too many or too few columns");
+        if (!(d->bed_memory > 0 && d->bed_memory <= MOST_BED_MEMORY))
+            return fail_shape(b, g->shape, US_ERR_VALUE, "write bed-memory=\"1 GB\", for example; 20 GB are the most",
+                              "that is no memory for its bed of soil");
+        if (!(box.min.z > -MOST_BED_HEIGHT && box.max.z < MOST_BED_HEIGHT))
+            return fail_shape(b, g->shape, US_ERR_VALUE, "move it: heights that lie around 0, and xyz=\"0 0 ...\" for where it is",
+                              "its bed counts heights in micrometres, and it reaches beyond 2000 m up or down");
         if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
             return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone", "a bed of soil cannot be tilted");
-        rows[m->n_bed] = (usi_bed_row){i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth};
+        rows[m->n_bed] = (usi_bed_row){i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth, d->bed_memory};
         g->bed = m->n_bed++;
     }
     return status;

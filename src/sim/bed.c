@@ -4,9 +4,14 @@
 // during the step is pressed into it, in the order in which it was found; then the soil flows, as many columns as would flow in a step's time.
 //
 // Its memory is addresses whose pages come from the system cleared: what nothing has touched takes none. Snapshots have the tiles that were touched.
+// A bed has a bound, bed-memory. A step may go beyond it by what a single step can touch, and the next one is refused: so there is always room, and
+// the state is whole.
+//
+// Ground that is paged in lies below a bed like any other: contact/footing.c sees to it that it is there under all columns that may flow.
 #include <string.h>
 
 #include "base/pages.h"
+#include "contact/footing.h"
 #include "contact/soil.h"
 #include "sim/sim.h"
 
@@ -22,10 +27,24 @@ static int32_t ground_units(const void *context, int32_t x, int32_t y) {
     return (int32_t)lrint(usi_ground_at(bed->shape, u, v) / USI_BED_UNIT);
 }
 
-static size_t n_column(const usi_bed *bed) { return (size_t)bed->n_x * (size_t)bed->n_y; }
 static int32_t n_tile_y(const usi_bed *bed) { return (bed->n_y + USI_BED_TILE - 1) / USI_BED_TILE; }
 static size_t n_tile(const usi_bed *bed) { return (size_t)bed->n_tile_x * (size_t)n_tile_y(bed); }
-static size_t bytes_of(const usi_bed *bed) { return n_column(bed) * 7 + (RING + n_tile(bed)) * 4 + 64; }
+
+// The arrays of a bed one behind the other, the first of them in whole pages of any size.
+typedef struct layout {
+    size_t spot, ring, slot, size;
+} layout;
+
+static layout layout_of(const usi_bed *bed) {
+    const size_t page = 1 << 16, n = (size_t)bed->max_tile + 1;
+    layout l = {.spot = (n * sizeof *bed->tile + page - 1) / page * page};
+    l.ring = l.spot + n * sizeof *bed->spot;
+    l.slot = l.ring + 2 * (size_t)RING * sizeof *bed->ring;
+    l.size = l.slot + n_tile(bed) * sizeof *bed->slot;
+    return l;
+}
+
+static uint32_t limit_of(const usi_bed_row *row) { return (uint32_t)fmax(1, row->memory / sizeof(usi_bed_tile)); }
 
 static bool make_bed(usi_bed *bed, const us_model *m, const usi_bed_row *row) {
     *bed = (usi_bed){.n_x = row->n_x,
@@ -36,15 +55,18 @@ static bool make_bed(usi_bed *bed, const us_model *m, const usi_bed_row *row) {
                      .ground_context = bed,
                      .shape = &m->geom[row->geom],
                      .cap = RING,
+                     .has_stirred = true,
                      .n_tile_x = (row->n_x + USI_BED_TILE - 1) / USI_BED_TILE};
-    char *memory = usi_pages_reserve(bytes_of(bed));
+    // A print lies in up to nine tiles, and a column that is looked at may reach three more.
+    size_t most = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MOST_FLOW;
+    bed->max_tile = (uint32_t)(most < n_tile(bed) ? most : n_tile(bed));
+    layout l = layout_of(bed);
+    char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
-    size_t n = n_column(bed);
-    bed->change = (int32_t *)(void *)memory;
-    bed->ring = (uint32_t *)(void *)(memory + 4 * n);
-    bed->version = bed->ring + RING;
-    bed->pressed = (uint16_t *)(void *)(bed->version + n_tile(bed));
-    bed->flag = (uint8_t *)(bed->pressed + n);
+    bed->tile = (usi_bed_tile *)(void *)memory;
+    bed->spot = (usi_bed_spot *)(void *)(memory + l.spot);
+    bed->ring = (uint32_t *)(void *)(memory + l.ring), bed->wait = bed->ring + RING;
+    bed->slot = (uint32_t *)(void *)(memory + l.slot);
     return true;
 }
 
@@ -63,7 +85,7 @@ us_status usi_beds_create(us_sim *s) {
 
 void usi_beds_destroy(us_sim *s) {
     for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
-        if (s->bed[i].change) usi_pages_free(s->bed[i].change, bytes_of(&s->bed[i]));
+        if (s->bed[i].tile) usi_pages_free(s->bed[i].tile, layout_of(&s->bed[i]).size);
     }
     usi_release(&s->allocator, s->bed, (size_t)s->model->n_bed * sizeof *s->bed, _Alignof(usi_bed));
 }
@@ -72,34 +94,36 @@ typedef struct tile {
     int32_t x0, y0, x1, y1;  // columns
 } tile;
 
-static tile tile_of(const usi_bed *bed, size_t i) {
-    int32_t x = (int32_t)(i % (size_t)bed->n_tile_x) * USI_BED_TILE, y = (int32_t)(i / (size_t)bed->n_tile_x) * USI_BED_TILE;
+static tile tile_of(const usi_bed *bed, size_t place) {
+    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_BED_TILE, y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_BED_TILE;
     return (tile){x, y, x + USI_BED_TILE < bed->n_x ? x + USI_BED_TILE : bed->n_x, y + USI_BED_TILE < bed->n_y ? y + USI_BED_TILE : bed->n_y};
 }
 
-// Versions go on, so that whoever looks sees the change.
+// The memory of its tiles goes back.
 static void clear_bed(usi_bed *bed) {
-    for (size_t i = 0; i < n_tile(bed); i++) {
-        if (bed->version[i] == 0) continue;
-        tile t = tile_of(bed, i);
-        for (int32_t y = t.y0; y < t.y1; y++) {
-            size_t at = usi_bed_at(bed, t.x0, y), n = (size_t)(t.x1 - t.x0);
-            memset(bed->change + at, 0, 4 * n);
-            memset(bed->pressed + at, 0, 2 * n);
-            memset(bed->flag + at, 0, n);
-        }
-        bed->version[i]++;
-    }
-    // Active columns may lie beside the tiles that changed.
-    for (uint32_t i = 0; i < bed->n; i++) bed->flag[bed->ring[(bed->head + i) & (bed->cap - 1)]] = 0;
-    bed->head = bed->n = bed->turn = 0;
-    bed->digest = bed->pressed_digest = 0;
+    for (uint32_t i = 1; i <= bed->n_tile; i++) bed->slot[bed->spot[i].place] = 0;
+    if (bed->n_tile > 0) usi_pages_drop(bed->tile, ((size_t)bed->n_tile + 1) * sizeof *bed->tile);
+    bed->n_tile = bed->head = bed->n = bed->n_wait = bed->turn = 0;
+    bed->digest = bed->pressed_digest = bed->flag_digest = 0;
     bed->lowest = bed->highest = 0;
     bed->n_lost = 0;
+    bed->has_stirred = true;
 }
 
 void usi_beds_clear(us_sim *s) {
     for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) clear_bed(&s->bed[i]);
+}
+
+us_status usi_beds_check(us_sim *s) {
+    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
+        const usi_bed_row *row = &s->model->bed[i];
+        if (s->bed[i].n_tile <= limit_of(row)) continue;
+        return us_error_set(&s->error, US_ERR_LIMIT, NULL,
+                            "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns twice as far apart take a quarter",
+                            "tick %lld: wheels and feet have touched %u tiles of the bed of soil, more than fit into bed-memory=\"%.6g MB\"",
+                            (long long)s->now.tick[0], s->bed[i].n_tile, row->memory / 1e6);
+    }
+    return US_OK;
 }
 
 // ---------------------------------------------------------------- prints
@@ -149,7 +173,7 @@ static void print_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG, double co
             if (D < 0) continue;
             double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z), side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
-            bed->flag[usi_bed_at(bed, i, j)] |= USI_BED_COVERED;
+            usi_bed_cover(bed, i, j);
             if (along > 0 || along < -reach) continue;
             *goal = (int32_t)lrint((hub.z + z) / USI_BED_UNIT);
             any = true;
@@ -163,7 +187,7 @@ static void uncover_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG) {
     tile t;
     if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) bed->flag[usi_bed_at(bed, i, j)] &= (uint8_t)~USI_BED_COVERED;
+        for (int32_t i = t.x0; i < t.x1; i++) usi_bed_uncover(bed, i, j);
     }
 }
 
@@ -210,11 +234,12 @@ void usi_beds_step(us_sim *s) {
     double gravity = us_vec3_norm(m->gravity);
     for (int32_t i = 0; i < m->n_bed; i++) {
         usi_bed *bed = &s->bed[i];
-        if (bed->n == 0 && bed->n_lost == 0) continue;
+        if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) continue;
+        if (bed->n == 0) usi_bed_gather(bed);
         const us_soil *soil = &s->now.contact.soil[m->bed[i].soil];
         usi_bed_law law = usi_bed_law_of(soil, bed->spacing, gravity);
-        // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts.
-        double share = m->step * sqrt(fmax(gravity, 0.01) / bed->spacing), most = ceil(share * bed->n);
+        // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts, and at least a step.
+        double share = fmin(m->step * sqrt(fmax(gravity, 0.01) / bed->spacing), 1), most = ceil(share * bed->n);
         usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
     }
     for (int32_t i = 0; i < c->n_sunk; i++) {
@@ -228,16 +253,14 @@ void usi_beds_step(us_sim *s) {
 
 typedef struct bed_header {
     int64_t n_lost;
-    uint64_t digest, pressed_digest;
+    uint64_t digest, pressed_digest, flag_digest;
     int32_t lowest, highest;
-    uint32_t n, turn;
-    uint64_t n_tile;  // that follow, each with its number
+    uint32_t n, n_wait, turn;
+    uint32_t n_tile;
 } bed_header;
 
-static size_t tile_bytes(const usi_bed *bed, size_t i) {
-    tile t = tile_of(bed, i);
-    return 8 + (size_t)(t.x1 - t.x0) * (size_t)(t.y1 - t.y0) * 7;
-}
+// Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each with its place.
+static size_t length_of(const bed_header *h) { return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_bed_tile)); }
 
 static char *put(char *to, const void *from, size_t n) {
     memcpy(to, from, n);
@@ -245,27 +268,17 @@ static char *put(char *to, const void *from, size_t n) {
 }
 
 static size_t save_bed(const usi_bed *bed, char *to) {
-    bed_header h = {bed->n_lost, bed->digest, bed->pressed_digest, bed->lowest, bed->highest, bed->n, bed->turn, 0};
-    size_t length = sizeof h + 4 * (size_t)bed->n;
-    for (size_t i = 0; i < n_tile(bed); i++) {
-        if (bed->version[i] > 0) h.n_tile++, length += tile_bytes(bed, i);
-    }
-    if (!to) return length;
+    bed_header h = {bed->n_lost,  bed->digest, bed->pressed_digest, bed->flag_digest, bed->lowest,
+                    bed->highest, bed->n,      bed->n_wait,         bed->turn,        bed->n_tile};
+    if (!to) return length_of(&h);
     to = put(to, &h, sizeof h);
     for (uint32_t i = 0; i < bed->n; i++) to = put(to, &bed->ring[(bed->head + i) & (bed->cap - 1)], 4);
-    for (size_t i = 0; i < n_tile(bed); i++) {
-        if (bed->version[i] == 0) continue;
-        uint64_t number = i;
-        tile t = tile_of(bed, i);
-        to = put(to, &number, sizeof number);
-        for (int32_t y = t.y0; y < t.y1; y++) {
-            size_t at = usi_bed_at(bed, t.x0, y), n = (size_t)(t.x1 - t.x0);
-            to = put(to, bed->change + at, 4 * n);
-            to = put(to, bed->pressed + at, 2 * n);
-            to = put(to, bed->flag + at, n);
-        }
+    to = put(to, bed->wait, 4 * (size_t)bed->n_wait);
+    for (uint32_t i = 1; i <= bed->n_tile; i++) {
+        to = put(to, &bed->spot[i].place, 4);
+        to = put(to, &bed->tile[i], sizeof *bed->tile);
     }
-    return length;
+    return length_of(&h);
 }
 
 size_t usi_beds_save(const us_sim *s, char *to) {
@@ -279,21 +292,19 @@ static bool check_bed(const usi_bed *bed, const char *from, size_t left, size_t 
     bed_header h;
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
-    if (h.n > bed->cap || h.n_tile > n_tile(bed) || left - sizeof h < 4 * (size_t)h.n) return false;
-    size_t at = sizeof h;
-    for (uint32_t i = 0; i < h.n; i++, at += 4) {
+    if (h.n > bed->cap || h.n_wait > bed->cap || h.n_tile > bed->max_tile || left < length_of(&h)) return false;
+    from += sizeof h;
+    for (uint32_t i = 0; i < h.n + h.n_wait; i++, from += 4) {
         uint32_t column;
-        memcpy(&column, from + at, 4);
-        if (column >= n_column(bed)) return false;
+        memcpy(&column, from, 4);
+        if (column < USI_BED_COLUMNS || column >> USI_BED_TILE_BITS > h.n_tile) return false;
     }
-    for (uint64_t i = 0; i < h.n_tile; i++) {
-        uint64_t number;
-        if (left - at < sizeof number) return false;
-        memcpy(&number, from + at, sizeof number);
-        if (number >= n_tile(bed) || left - at < tile_bytes(bed, number)) return false;
-        at += tile_bytes(bed, number);
+    for (uint32_t i = 0; i < h.n_tile; i++, from += 4 + sizeof *bed->tile) {
+        uint32_t place;
+        memcpy(&place, from, 4);
+        if (place >= n_tile(bed)) return false;
     }
-    *out_length = at;
+    *out_length = length_of(&h);
     return true;
 }
 
@@ -306,22 +317,23 @@ static void load_bed(usi_bed *bed, const char *from) {
     bed_header h;
     clear_bed(bed);
     from = take(&h, from, sizeof h);
-    bed->n_lost = h.n_lost, bed->digest = h.digest, bed->pressed_digest = h.pressed_digest, bed->lowest = h.lowest, bed->highest = h.highest;
-    bed->n = h.n, bed->turn = h.turn, bed->head = 0;
-    for (uint32_t i = 0; i < h.n; i++) from = take(&bed->ring[i], from, 4);
-    for (uint64_t i = 0; i < h.n_tile; i++) {
-        uint64_t number;
-        from = take(&number, from, sizeof number);
-        tile t = tile_of(bed, number);
-        for (int32_t y = t.y0; y < t.y1; y++) {
-            size_t at = usi_bed_at(bed, t.x0, y), n = (size_t)(t.x1 - t.x0);
-            from = take(bed->change + at, from, 4 * n);
-            from = take(bed->pressed + at, from, 2 * n);
-            from = take(bed->flag + at, from, n);
+    bed->n_lost = h.n_lost, bed->digest = h.digest, bed->pressed_digest = h.pressed_digest, bed->flag_digest = h.flag_digest;
+    bed->lowest = h.lowest, bed->highest = h.highest, bed->n = h.n, bed->n_wait = h.n_wait, bed->turn = h.turn;
+    from = take(bed->ring, from, 4 * (size_t)h.n);
+    from = take(bed->wait, from, 4 * (size_t)h.n_wait);
+    for (uint32_t i = 0; i < h.n_tile; i++) {
+        uint32_t place;
+        from = take(&place, from, 4);
+        uint32_t slot = usi_bed_open(bed, place);
+        from = take(&bed->tile[slot], from, sizeof *bed->tile);
+        usi_bed_spot *spot = &bed->spot[slot];
+        bool is_changed = false;
+        for (int32_t k = 0; k < USI_BED_COLUMNS; k++) {
+            spot->n_busy += bed->tile[slot].flag[k] & USI_BED_ACTIVE;
+            is_changed = is_changed || bed->tile[slot].change[k] != 0;
         }
-        bed->version[number]++;
+        if (is_changed) spot->version = ++bed->version ? bed->version : (bed->version = 1);
     }
-    for (uint32_t i = 0; i < h.n; i++) bed->flag[bed->ring[i]] |= USI_BED_ACTIVE;
 }
 
 bool usi_beds_restore(us_sim *s, const char *from, size_t length) {
@@ -345,8 +357,10 @@ uint64_t usi_beds_hash(const us_sim *s, uint64_t seed) {
     uint64_t h = seed;
     for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
         const usi_bed *bed = &s->bed[i];
-        const uint64_t numbers[] = {bed->digest, bed->pressed_digest, bed->n, bed->turn};
+        const uint64_t numbers[] = {bed->digest,           bed->pressed_digest,   bed->flag_digest,       bed->n,     bed->n_wait, bed->turn,
+                                    (uint64_t)bed->n_lost, (uint64_t)bed->lowest, (uint64_t)bed->highest, bed->n_tile};
         h = us_hash_bytes(h, numbers, sizeof numbers);
+        h = us_hash_bytes(h, bed->wait, 4 * (size_t)bed->n_wait);
         uint32_t first = bed->cap - bed->head < bed->n ? bed->cap - bed->head : bed->n;
         h = us_hash_bytes(h, bed->ring + bed->head, 4 * (size_t)first);
         h = us_hash_bytes(h, bed->ring, 4 * (size_t)(bed->n - first));
@@ -354,19 +368,42 @@ uint64_t usi_beds_hash(const us_sim *s, uint64_t seed) {
     return h;
 }
 
-// The beds change places: the old world gets the untouched ones, and is given up.
-void usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t)) {
-    for (int32_t i = 0; to->bed && i < to->model->n_bed; i++) {
-        for (int32_t k = 0; from->bed && k < from->model->n_bed; k++) {
-            const usi_bed_row *a = &to->model->bed[i], *b = &from->model->bed[k];
+static us_status move_bed(usi_bed *to, const usi_bed *from, const us_allocator *allocator) {
+    size_t length = save_bed(from, NULL), same;
+    char *bytes = usi_alloc(allocator, length, USI_ALIGN);
+    if (!bytes) return US_ERR_MEMORY;
+    save_bed(from, bytes);
+    bool fits = check_bed(to, bytes, length, &same);
+    if (fits) load_bed(to, bytes);
+    usi_release(allocator, bytes, length, USI_ALIGN);
+    return fits ? US_OK : US_ERR_LIMIT;
+}
+
+// The beds change places: the old world gets the untouched ones, and is given up. One with another bound goes over as by a snapshot, and before the
+// others, since that may fail.
+us_status usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t), us_error *err) {
+    const int32_t n = to->bed && from->bed ? to->model->n_bed : 0;
+    for (int32_t i = 0; i < 2 * n; i++) {
+        usi_bed *fresh = &to->bed[i % n];
+        for (int32_t k = 0; k < from->model->n_bed; k++) {
+            usi_bed *old = &from->bed[k];
+            const usi_bed_row *a = &to->model->bed[i % n], *b = &from->model->bed[k];
             if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth) continue;
             if (!is_same(to->model, a->geom, from->model, b->geom)) continue;
-            usi_bed old = from->bed[k], fresh = to->bed[i];
-            to->bed[i] = old, to->bed[i].shape = fresh.shape, to->bed[i].ground_context = &to->bed[i];
-            from->bed[k] = fresh, from->bed[k].shape = old.shape, from->bed[k].ground_context = &from->bed[k];
+            bool is_as_large = old->max_tile == fresh->max_tile;
+            us_status status = i < n && !is_as_large ? move_bed(fresh, old, &to->allocator) : US_OK;
+            if (status == US_ERR_LIMIT)
+                us_error_set(err, status, NULL, "leave bed-memory as large as it was", "the ruts of a bed do not fit into its new bed-memory");
+            if (status) return status;
+            if (i < n || !is_as_large) break;
+            usi_bed kept = *old;
+            *old = *fresh, old->shape = kept.shape, old->ground_context = old;
+            kept.shape = fresh->shape, kept.ground_context = fresh, kept.has_stirred = true;
+            *fresh = kept;
             break;
         }
     }
+    return US_OK;
 }
 
 // ---------------------------------------------------------------- questions
@@ -386,6 +423,9 @@ us_bed_info us_sim_get_bed(const us_sim *s, int32_t i) {
                          .X_WB = g->X_NG,
                          .n_tile_x = bed->n_tile_x,
                          .n_tile_y = n_tile_y(bed),
+                         .n_touched = (int32_t)bed->n_tile,
+                         .bytes = bed->n_tile * sizeof *bed->tile,
+                         .memory = (size_t)s->model->bed[i].memory,
                          .digest = bed->digest,
                          .n_active = bed->n + bed->n_lost,
                          .lowest = USI_BED_UNIT * bed->lowest,
@@ -394,22 +434,53 @@ us_bed_info us_sim_get_bed(const us_sim *s, int32_t i) {
 
 static bool has_tile(const usi_bed *bed, int32_t u, int32_t v) { return bed && u >= 0 && v >= 0 && u < bed->n_tile_x && v < n_tile_y(bed); }
 
+// The number of a touched tile, from 1; 0: it is untouched, or not there.
+static uint32_t slot_of(const usi_bed *bed, int32_t u, int32_t v) {
+    return has_tile(bed, u, v) ? bed->slot[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] : 0;
+}
+
 uint32_t us_sim_get_bed_version(const us_sim *s, int32_t i, int32_t u, int32_t v) {
     const usi_bed *bed = bed_at(s, i);
-    return has_tile(bed, u, v) ? bed->version[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] : 0;
+    uint32_t slot = slot_of(bed, u, v);
+    return slot ? bed->spot[slot].version : 0;
+}
+
+int32_t us_sim_find_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) { return (int32_t)slot_of(bed_at(s, i), u, v) - 1; }
+
+us_status us_sim_get_bed_touched(const us_sim *s, int32_t i, int32_t k, int32_t *out_u, int32_t *out_v) {
+    const usi_bed *bed = bed_at(s, i);
+    if (!bed || k < 0 || k >= (int32_t)bed->n_tile || !out_u || !out_v) return US_ERR_ARG;
+    uint32_t place = bed->spot[k + 1].place;
+    *out_u = (int32_t)(place % (uint32_t)bed->n_tile_x), *out_v = (int32_t)(place / (uint32_t)bed->n_tile_x);
+    return US_OK;
+}
+
+// Ground that is paged in is waited for.
+static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
+    const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
+    if (s->contacts->n_footing == 0) return US_OK;
+    const usi_bed *bed = &s->bed[i];
+    us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
+    for (int k = 0; k < 4; k++) {
+        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(bed, k & 1 ? t.x1 - 1 : t.x0), column_y(bed, k & 2 ? t.y1 - 1 : t.y0), 0));
+        all.min = us_vec3_make(fmin(all.min.x, p.x), fmin(all.min.y, p.y), 0);
+        all.max = us_vec3_make(fmax(all.max.x, p.x), fmax(all.max.y, p.y), 0);
+    }
+    return usi_footing_look(s->contacts, all);
 }
 
 us_status us_sim_get_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height, float *out_change) {
     const usi_bed *bed = bed_at(s, i);
     if (!has_tile(bed, u, v)) return US_ERR_ARG;
     tile t = tile_of(bed, (size_t)v * (size_t)bed->n_tile_x + (size_t)u);
-    for (int32_t y = t.y0, k = 0; y < t.y1; y++) {
+    us_status status = out_height ? look_at_ground(s, i, t) : US_OK;
+    for (int32_t y = t.y0, k = 0; y < t.y1 && !status; y++) {
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
             if (out_height) out_height[k] = (float)usi_bed_height(bed, x, y);
-            if (out_change) out_change[k] = (float)(USI_BED_UNIT * bed->change[usi_bed_at(bed, x, y)]);
+            if (out_change) out_change[k] = (float)(USI_BED_UNIT * usi_bed_change(bed, usi_bed_at(bed, x, y)));
         }
     }
-    return US_OK;
+    return status;
 }
 
 us_status us_sim_set_soil(us_sim *s, us_material material, const us_soil *soil, us_error *err) {

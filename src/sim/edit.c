@@ -367,7 +367,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!status) carry_parted(&x);
     if (!status) status = close_loops(fresh, &why);
     if (!status) start_pieces(fresh, sim);
-    if (!status) usi_beds_carry(sim, fresh, is_same_shape);
+    if (!status) status = usi_beds_carry(sim, fresh, is_same_shape, &why);
     usi_arena_fini(&x.arena);
     if (status) {
         us_sim_destroy(fresh);

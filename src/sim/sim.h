@@ -80,11 +80,12 @@ struct us_sim {
 us_status usi_beds_create(us_sim *s);
 void usi_beds_destroy(us_sim *s);
 void usi_beds_clear(us_sim *s);
+us_status usi_beds_check(us_sim *s);  // US_ERR_LIMIT where more was touched than may be
 void usi_beds_step(us_sim *s);
 size_t usi_beds_save(const us_sim *s, char *to);
 bool usi_beds_restore(us_sim *s, const char *from, size_t length);
 uint64_t usi_beds_hash(const us_sim *s, uint64_t seed);
-void usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t));
+us_status usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t), us_error *err);
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);

@@ -65,7 +65,9 @@ static us_status take_command(us_sim *s, const us_command *c) {
 // Reads: now. Writes: the contacts' scratch: what touches, and which trees hang together; next.contact.parted. Waits for ground that is paged in.
 static us_status collide(us_sim *s) {
     if (!s->contacts) return US_OK;
-    us_status status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
+    us_status status = usi_beds_check(s);
+    if (status) return status;
+    status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
     if (status && s->contacts->is_footing_error) {
         const us_error *why = &s->contacts->footing_error;
         us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};

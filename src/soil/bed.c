@@ -26,80 +26,141 @@ usi_bed_law usi_bed_law_of(const us_soil *soil, double spacing, double gravity) 
 
 // ---------------------------------------------------------------- columns
 
-// What a column adds to the digest; nothing where it is untouched.
-static uint64_t mixed(size_t at, int32_t change) { return change == 0 ? 0 : us_random_bits((uint64_t)at, 0x626564, (uint64_t)(uint32_t)change); }
+// What a column adds to a digest; nothing where it is untouched. By its place in the grid, not by when its tile was touched.
+static uint64_t mixed(const usi_bed *bed, uint32_t at, uint32_t value) {
+    uint64_t place = (uint64_t)bed->spot[at >> USI_BED_TILE_BITS].place << USI_BED_TILE_BITS | at % USI_BED_COLUMNS;
+    return value == 0 ? 0 : us_random_bits(place, 0x626564, value);
+}
 
-static void set_change(usi_bed *bed, size_t at, int32_t change) {
-    bed->digest += mixed(at, change) - mixed(at, bed->change[at]);
-    bed->change[at] = change;
+uint32_t usi_bed_open(usi_bed *bed, uint32_t place) {
+    if (bed->n_tile == bed->max_tile) return 0;
+    bed->slot[place] = ++bed->n_tile;
+    bed->spot[bed->n_tile] = (usi_bed_spot){.place = place};
+    return bed->n_tile;
+}
+
+uint32_t usi_bed_touch(usi_bed *bed, int32_t x, int32_t y) {
+    uint32_t at = usi_bed_at(bed, x, y);
+    if (at >= USI_BED_COLUMNS) return at;
+    return usi_bed_open(bed, (uint32_t)(y >> 6) * (uint32_t)bed->n_tile_x + (uint32_t)(x >> 6)) << USI_BED_TILE_BITS | at;
+}
+
+// Tile 0 belongs to all untouched columns: nothing is written there, not even when there is no room for more.
+static bool is_own(uint32_t at) { return at >= USI_BED_COLUMNS; }
+
+static void set_change(usi_bed *bed, uint32_t at, int32_t change) {
+    if (!is_own(at)) return;
+    usi_bed_tile *tile = &bed->tile[at >> USI_BED_TILE_BITS];
+    int32_t *now = &tile->change[at % USI_BED_COLUMNS];
+    bed->digest += mixed(bed, at, (uint32_t)change) - mixed(bed, at, (uint32_t)*now);
+    *now = change;
     if (change < bed->lowest) bed->lowest = change;
     if (change > bed->highest) bed->highest = change;
-    if (!bed->version) return;
-    size_t y = at / (size_t)bed->n_x, x = at % (size_t)bed->n_x;
-    uint32_t *version = &bed->version[y / USI_BED_TILE * (size_t)bed->n_tile_x + x / USI_BED_TILE];
     // 0 means untouched for ever.
-    if (++*version == 0) *version = 1;
+    if (++bed->version == 0) bed->version = 1;
+    bed->spot[at >> USI_BED_TILE_BITS].version = bed->version;
 }
 
-static void set_pressed(usi_bed *bed, size_t at, uint16_t pressed) {
-    bed->pressed_digest += mixed(at, pressed) - mixed(at, bed->pressed[at]);
-    bed->pressed[at] = pressed;
+static void set_pressed(usi_bed *bed, uint32_t at, uint16_t pressed) {
+    if (!is_own(at)) return;
+    uint16_t *now = &bed->tile[at >> USI_BED_TILE_BITS].pressed[at % USI_BED_COLUMNS];
+    bed->pressed_digest += mixed(bed, at, pressed) - mixed(bed, at, *now);
+    *now = pressed;
 }
+
+// Those in the ring and those that wait are known by their lists; who is covered, by what stands there.
+enum { LASTING = USI_BED_FLOWING | USI_BED_LOST };
+
+static void set_flag(usi_bed *bed, uint32_t at, uint8_t flag) {
+    if (!is_own(at)) return;
+    uint8_t *now = &bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS];
+    if ((*now ^ flag) & LASTING) bed->flag_digest += mixed(bed, at, flag & LASTING) - mixed(bed, at, *now & LASTING);
+    usi_bed_spot *spot = &bed->spot[at >> USI_BED_TILE_BITS];
+    if ((*now ^ flag) & USI_BED_ACTIVE) {
+        bed->has_stirred |= (flag & USI_BED_ACTIVE) && spot->n_busy == 0;
+        spot->n_busy += flag & USI_BED_ACTIVE ? 1U : -1U;
+    }
+    *now = flag;
+}
+
+static void raise_flag(usi_bed *bed, uint32_t at, int flags) { set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) | flags)); }
+static void lower_flag(usi_bed *bed, uint32_t at, int flags) { set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) & ~flags)); }
 
 static int64_t units_of(const usi_bed *bed, int32_t x, int32_t y) {
-    return (int64_t)bed->ground(bed->ground_context, x, y) + bed->change[usi_bed_at(bed, x, y)];
+    return (int64_t)bed->ground(bed->ground_context, x, y) + usi_bed_change(bed, usi_bed_at(bed, x, y));
 }
 
 double usi_bed_height(const usi_bed *bed, int32_t x, int32_t y) { return USI_BED_UNIT * (double)units_of(bed, x, y); }
 
 uint64_t usi_bed_digest(const usi_bed *bed) {
     uint64_t digest = 0;
-    for (size_t i = 0; i < (size_t)bed->n_x * (size_t)bed->n_y; i++) {
-        digest += mixed(i, bed->change[i]);
+    for (uint32_t at = USI_BED_COLUMNS; at < (bed->n_tile + 1) << USI_BED_TILE_BITS; at++) {
+        digest += mixed(bed, at, (uint32_t)usi_bed_change(bed, at));
     }
     return digest;
 }
 
 // ---------------------------------------------------------------- the ring
 
-static void push(usi_bed *bed, size_t at) {
-    if (bed->flag[at] & USI_BED_ACTIVE) return;
-    bed->flag[at] |= USI_BED_ACTIVE;
+// What is active already, and in no list any more.
+static void enlist(usi_bed *bed, uint32_t at) {
     if (bed->n == bed->cap) {
+        raise_flag(bed, at, USI_BED_LOST);
         bed->n_lost++;
         return;
     }
-    bed->ring[(bed->head + bed->n++) & (bed->cap - 1)] = (uint32_t)at;
+    bed->ring[(bed->head + bed->n++) & (bed->cap - 1)] = at;
+}
+
+static void push(usi_bed *bed, uint32_t at) {
+    if (!is_own(at) || (usi_bed_flag(bed, at) & USI_BED_ACTIVE)) return;
+    raise_flag(bed, at, USI_BED_ACTIVE);
+    enlist(bed, at);
 }
 
 void usi_bed_wake(usi_bed *bed, int32_t x, int32_t y) {
     for (int32_t j = y - 1; j <= y + 1; j++) {
         for (int32_t i = x - 1; i <= x + 1; i++) {
-            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y) push(bed, usi_bed_at(bed, i, j));
+            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y) push(bed, usi_bed_touch(bed, i, j));
         }
     }
 }
 
 void usi_bed_gather(usi_bed *bed) {
     if (bed->n_lost == 0) return;
-    // Those in the ring are marked first, so that nobody comes in twice.
-    for (uint32_t i = 0; i < bed->n; i++) bed->flag[bed->ring[(bed->head + i) & (bed->cap - 1)]] &= (uint8_t)~USI_BED_ACTIVE;
-    uint32_t n_before = bed->n;
-    bed->n_lost = 0;
-    for (size_t at = 0; at < (size_t)bed->n_x * (size_t)bed->n_y; at++) {
-        if (!(bed->flag[at] & USI_BED_ACTIVE)) continue;
-        if (bed->n == bed->cap) {
-            bed->n_lost++;
-            continue;
-        }
-        bed->ring[(bed->head + bed->n++) & (bed->cap - 1)] = (uint32_t)at;
+    for (uint32_t at = USI_BED_COLUMNS; at < (bed->n_tile + 1) << USI_BED_TILE_BITS && bed->n < bed->cap && bed->n_lost > 0; at++) {
+        if ((usi_bed_flag(bed, at) & (USI_BED_LOST | USI_BED_COVERED)) != USI_BED_LOST) continue;
+        lower_flag(bed, at, USI_BED_LOST);
+        bed->n_lost--;
+        enlist(bed, at);
     }
-    for (uint32_t i = 0; i < n_before; i++) bed->flag[bed->ring[(bed->head + i) & (bed->cap - 1)]] |= USI_BED_ACTIVE;
+}
+
+// The body that they waited for may have left. Who waits on keeps the order.
+static void end_wait(usi_bed *bed) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bed->n_wait; i++) {
+        uint32_t at = bed->wait[i];
+        if (usi_bed_flag(bed, at) & USI_BED_COVERED)
+            bed->wait[n++] = at;
+        else
+            enlist(bed, at);
+    }
+    bed->n_wait = n;
+}
+
+static void put_off(usi_bed *bed, uint32_t at) {
+    if (bed->n_wait < bed->cap) {
+        bed->wait[bed->n_wait++] = at;
+        return;
+    }
+    raise_flag(bed, at, USI_BED_LOST);
+    bed->n_lost++;
 }
 
 void usi_bed_add(usi_bed *bed, int32_t x, int32_t y, int32_t units) {
-    size_t at = usi_bed_at(bed, x, y);
-    set_change(bed, at, bed->change[at] + units);
+    uint32_t at = usi_bed_touch(bed, x, y);
+    set_change(bed, at, usi_bed_change(bed, at) + units);
     usi_bed_wake(bed, x, y);
 }
 
@@ -125,35 +186,37 @@ static limits limits_of(const usi_bed *bed, const usi_bed_law *law) {
 }
 
 // Moves soil from one column to another, as much as is there. False: none.
-static bool move(usi_bed *bed, const limits *l, size_t from, size_t to, int64_t units) {
-    if ((bed->flag[from] | bed->flag[to]) & USI_BED_COVERED) return false;
-    int64_t there = bed->change[from] - l->floor;
+static bool move(usi_bed *bed, const limits *l, uint32_t from, uint32_t to, int64_t units) {
+    if ((usi_bed_flag(bed, from) | usi_bed_flag(bed, to)) & USI_BED_COVERED) return false;
+    int64_t there = usi_bed_change(bed, from) - l->floor;
     if (units > there) units = there;
     if (units > INT_MAX) units = INT_MAX;
-    if (units <= 0) return false;
-    set_change(bed, from, bed->change[from] - (int32_t)units);
-    set_change(bed, to, bed->change[to] + (int32_t)units);
+    if (units <= 0 || !is_own(from) || !is_own(to)) return false;
+    set_change(bed, from, usi_bed_change(bed, from) - (int32_t)units);
+    set_change(bed, to, usi_bed_change(bed, to) + (int32_t)units);
     return true;
 }
 
 // One column and its pairs. Whether anything moved.
 static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
-    size_t here = usi_bed_at(bed, x, y);
-    bool has_moved = false, was_flowing = bed->flag[here] & USI_BED_FLOWING;
+    uint32_t here = usi_bed_at(bed, x, y);
+    bool has_moved = false, was_flowing = usi_bed_flag(bed, here) & USI_BED_FLOWING;
     uint32_t first = bed->turn++;
     int64_t height = units_of(bed, x, y);
     for (uint32_t k = 0; k < N_NEIGHBOUR; k++) {
         uint32_t d = (first + k) % N_NEIGHBOUR;
         int32_t i = x + step_x[d], j = y + step_y[d];
         if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y) continue;
-        size_t there = usi_bed_at(bed, i, j);
+        uint32_t there = usi_bed_at(bed, i, j);
         int64_t other = units_of(bed, i, j), difference = height > other ? height - other : other - height;
-        bool is_flowing = was_flowing || (bed->flag[there] & USI_BED_FLOWING), is_diagonal = d >= 4;
+        bool is_flowing = was_flowing || (usi_bed_flag(bed, there) & USI_BED_FLOWING), is_diagonal = d >= 4;
         if (difference <= (is_flowing ? l->stop : l->begin)[is_diagonal]) continue;
         int64_t units = (int64_t)(l->share * (double)(difference - l->stop[is_diagonal]));
-        size_t from = height > other ? here : there, to = height > other ? there : here;
+        if (units <= 0) continue;
+        there = usi_bed_touch(bed, i, j);
+        uint32_t from = height > other ? here : there, to = height > other ? there : here;
         if (!move(bed, l, from, to, units)) continue;
-        bed->flag[there] |= USI_BED_FLOWING;
+        raise_flag(bed, there, USI_BED_FLOWING);
         has_moved = true;
         height = units_of(bed, x, y);
     }
@@ -165,7 +228,7 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
         int64_t bend = units_of(bed, i, j) - 2 * height + units_of(bed, m, n), size = bend < 0 ? -bend : bend;
         if (size <= l->bend[d >= 4]) continue;
         int64_t half = (size - l->bend[d >= 4]) / 8;  // to or from each side
-        size_t one = usi_bed_at(bed, i, j), two = usi_bed_at(bed, m, n);
+        uint32_t one = usi_bed_touch(bed, i, j), two = usi_bed_touch(bed, m, n);
         // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
         bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
         bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
@@ -175,31 +238,32 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
         height = units_of(bed, x, y);
     }
     if (has_moved)
-        bed->flag[here] |= USI_BED_FLOWING;
+        raise_flag(bed, here, USI_BED_FLOWING);
     else
-        bed->flag[here] &= (uint8_t)~USI_BED_FLOWING;
+        lower_flag(bed, here, USI_BED_FLOWING);
     return has_moved;
 }
 
 int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
-    if (bed->n == 0 && bed->n_lost == 0) return 0;
+    if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return 0;
     limits l = limits_of(bed, law);
-    int64_t n = 0, n_covered = 0;
+    int64_t n = 0;
+    end_wait(bed);
     for (; n < most; n++) {
         if (bed->n == 0) usi_bed_gather(bed);
-        // Covered columns wait until the body has left. When there are no others, that is all.
-        if (bed->n == 0 || n_covered == bed->n) break;
+        if (bed->n == 0) break;
         uint32_t at = bed->ring[bed->head];
         bed->head = (bed->head + 1) & (bed->cap - 1);
         bed->n--;
-        bed->flag[at] &= (uint8_t)~USI_BED_ACTIVE;
-        if (bed->flag[at] & USI_BED_COVERED) {
-            push(bed, at);
-            n_covered++;
+        // Covered columns wait until the body has left, and cost next to nothing meanwhile.
+        if (usi_bed_flag(bed, at) & USI_BED_COVERED) {
+            put_off(bed, at);
             continue;
         }
-        n_covered = 0;
-        int32_t y = (int32_t)(at / (uint32_t)bed->n_x), x = (int32_t)(at % (uint32_t)bed->n_x);
+        lower_flag(bed, at, USI_BED_ACTIVE);
+        uint32_t place = bed->spot[at >> USI_BED_TILE_BITS].place, wide = (uint32_t)bed->n_tile_x;
+        int32_t x = (int32_t)(place % wide * USI_BED_TILE + at % USI_BED_TILE);
+        int32_t y = (int32_t)(place / wide * USI_BED_TILE + at % USI_BED_COLUMNS / USI_BED_TILE);
         if (visit(bed, &l, x, y)) usi_bed_wake(bed, x, y);
     }
     return n;
@@ -214,15 +278,15 @@ usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1,
     for (int32_t y = y0; y < y1; y++) {
         for (int32_t x = x0; x < x1; x++) {
             int32_t goal = to[(y - y0) * width + (x - x0)];
-            size_t at = usi_bed_at(bed, x, y);
             if (goal == INT32_MAX) continue;
+            uint32_t at = usi_bed_touch(bed, x, y);
             int64_t change = (int64_t)goal - bed->ground(bed->ground_context, x, y);
             if (change < floor) change = floor;
-            if (change >= bed->change[at]) continue;
-            out.n_pressed += bed->change[at] - change;
+            if (!is_own(at) || change >= usi_bed_change(bed, at)) continue;
+            out.n_pressed += usi_bed_change(bed, at) - change;
             set_change(bed, at, (int32_t)change);
             int64_t deep = -change / (int64_t)(USI_BED_PRESSED_UNIT / USI_BED_UNIT + 0.5);
-            if (deep > bed->pressed[at]) set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
+            if (deep > usi_bed_pressed(bed, at)) set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
             usi_bed_wake(bed, x, y);
         }
     }
@@ -234,7 +298,8 @@ usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1,
             for (int32_t x = x0 - 1; x <= x1; x++) {
                 if (x < 0 || x >= bed->n_x || y < 0 || y >= bed->n_y) continue;
                 bool inside = x >= x0 && x < x1 && y >= y0 && y < y1;
-                if ((inside && to[(y - y0) * width + (x - x0)] != INT32_MAX) || (bed->flag[usi_bed_at(bed, x, y)] & USI_BED_COVERED)) continue;
+                if ((inside && to[(y - y0) * width + (x - x0)] != INT32_MAX) || (usi_bed_flag(bed, usi_bed_at(bed, x, y)) & USI_BED_COVERED))
+                    continue;
                 int64_t touching = 0;
                 for (int d = 0; d < 4; d++) {
                     int32_t i = x + step_x[d], j = y + step_y[d];

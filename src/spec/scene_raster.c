@@ -59,6 +59,12 @@ static us_status read_heights(usi_reader *r, usi_raster *raster, us_shape_def *s
     s->n_x = info->n_x, s->n_y = info->n_y;
     s->size[0] = info->dx, s->size[1] = info->dy;
     s->heights = heights;
+    const char *wkt = usi_raster_wkt(raster);
+    size_t length = strlen(wkt) + 1;
+    char *copy = usi_reader_alloc(r, length);
+    if (!copy) return US_ERR_MEMORY;
+    s->wkt = memcpy(copy, wkt, length);
+    s->origin = us_vec3_make(info->middle.x, info->middle.y, datum);
     return status;
 }
 

@@ -61,6 +61,7 @@ static us_status check_attributes(usi_reader *r, const xmlNode *node, const kind
         {"dy", "use type=\"height-field\", or remove it", k->has_field},
         {"bed", "use type=\"height-field\", or remove it", k->has_field},
         {"bed-depth", "use type=\"height-field\", or remove it", k->has_field},
+        {"bed-memory", "use type=\"height-field\", or remove it", k->has_field},
         {"zone", "use type=\"height-field\", or remove it", k->has_field},
         {"memory", "use type=\"height-field\", or remove it", k->has_field},
         {"part-error", "use type=\"mesh\", or remove it", k->kind == US_SHAPE_MESH},
@@ -281,6 +282,7 @@ us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s)
     if (!status) status = usi_look_positive(r, &look, "margin", USI_LENGTH, false, &s->margin);
     if (!status) status = usi_look_positive(r, &look, "bed", USI_LENGTH, false, &s->bed_spacing);
     if (!status) status = usi_look_positive(r, &look, "bed-depth", USI_LENGTH, true, &s->bed_depth);
+    if (!status) status = usi_look_positive(r, &look, "bed-memory", USI_BYTES, true, &s->bed_memory);
     if (!status) status = usi_look_positive(r, &look, "part-error", USI_LENGTH, false, &s->part_error);
     if (!status) status = usi_scene_bits(r, node, "group", &s->group);
     if (!status) status = usi_scene_bits(r, node, "mask", &s->mask);

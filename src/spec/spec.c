@@ -52,6 +52,7 @@ us_shape_def us_shape_def_default(us_shape_kind kind) {
     d.size[0] = d.size[1] = d.size[2] = 1;
     d.group = 1, d.mask = UINT32_MAX;
     d.bed_depth = 0.5;
+    d.bed_memory = 1e9;
     d.memory = 200e6;
     return d;
 }
@@ -151,7 +152,7 @@ static bool share_mesh(const us_spec *s, us_shape_def *d) {
 static bool keep_shape(us_spec *s, us_shape_def *d) {
     const void *points = d->points, *triangles = d->triangles, *heights = d->heights;
     if (!keep(s, &d->name) || !keep(s, &d->mesh) || !keep(s, &d->mesh_uri) || !keep(s, &d->material) || !keep(s, &d->surface) || !keep(s, &d->file) ||
-        !keep(s, &d->site))
+        !keep(s, &d->site) || !keep(s, &d->wkt))
         return false;
     if (!share_mesh(s, d)) {
         if (!keep_array(s, &points, d->n_point, sizeof *d->points)) return false;

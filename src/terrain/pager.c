@@ -476,6 +476,7 @@ us_status usi_pager_wait(usi_pager_client *c, us_error *err) {
     pthread_mutex_unlock(&p->mutex);
     if (worst == REFUSED)
         status = us_error_set(err, US_ERR_LIMIT, NULL, "write a larger memory=\"...\" at the height field",
-                              "the tiles of ground under the robots do not fit into memory=\"%.6g MB\"", (double)p->memory / 1e6);
+                              "the tiles of ground under the robots, and under soil that flows, do not fit into memory=\"%.6g MB\"",
+                              (double)p->memory / 1e6);
     return status;
 }

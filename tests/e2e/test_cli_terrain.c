@@ -216,6 +216,78 @@ static void ruts_are_written_as_a_raster_and_read_again(void **state) {
     assert_has(d.err, "the scene has 0 beds of soil");
 }
 
+// What a GDAL tool says, as one line; false when it is not installed.
+static bool ask(char *out, size_t cap, const char *command) {
+    char line[1600], *text = NULL;
+    snprintf(line, sizeof line, "GDAL_PAM_ENABLED=NO %s > said.txt 2> said.err", command);
+    if (system(line) != 0 || !(text = read_text("said.txt"))) return false;
+    snprintf(out, cap, "%s", text);
+    free(text);
+    return true;
+}
+
+static bool value_at(const char *path, int band, double x, double y, double *out) {
+    char command[1400], said[100];
+    snprintf(command, sizeof command, "gdallocationinfo -valonly -geoloc -b %d '%s' %.9f %.9f", band, path, x, y);
+    return ask(said, sizeof said, command) && sscanf(said, "%lf", out) == 1;
+}
+
+// A ball is dropped onto a sample near the middle of a real raster; GDAL finds its hole there, in the reference system of the raster and at its
+// height.
+static void a_rut_lies_where_it_is_on_its_world(void **state) {
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        facts f = rows[k];
+        char name[128], path[1024], command[1400], scene[2000], first[1200], second[1200];
+        snprintf(name, sizeof name, "data/terrain/%s", f.file);
+        const char *found = shared_file(name);
+        if (!found) continue;
+        snprintf(path, sizeof path, "%s", found);
+        double x = f.n_x % 2 ? 0 : 0.5 * f.gt[1], y = f.n_y % 2 ? 0 : -0.5 * f.gt[5], high, change = 0, now = 0;
+        double east = f.gt[0] + 0.5 * f.n_x * f.gt[1] + x, north = f.gt[3] + 0.5 * f.n_y * f.gt[5] + y;
+        snprintf(command, sizeof command, "gdalsrsinfo -o proj4 '%s'", path);
+        if (!value_at(path, 1, east, north, &high) || !ask(first, sizeof first, command)) {
+            printf("    skipped: gdallocationinfo or gdalsrsinfo is not installed\n");
+            return;
+        }
+        high *= f.metres;
+        // The last one as a site, of which the part that has changed is written.
+        bool is_site = k == 2;
+        assert_int_equal(system("rm -rf world"), 0);
+        if (is_site) assert_code(run("terrain import %s %s -o world", path, f.options), 0);
+        double origin = round(0.5 * f.metres * (f.low + f.high));
+        snprintf(
+            scene, sizeof scene,
+            "<scene version=\"1\"><world><shape name=\"ground\" type=\"height-field\" file=\"%s\" surface=\"sand\" bed=\"5 cm\" xyz=\"0 0 3\"/>"
+            "</world><material name=\"sand\"><soil/></material><object name=\"ball\" xyz=\"%.6f %.6f %.6f\"><link name=\"ball\" density=\"7800\">"
+            "<shape type=\"sphere\" size=\"0.2\"/></link></object></scene>\n",
+            is_site ? "world" : path, x, y, high - origin + 3.25);
+        write_text("world.xml", scene);
+        outcome a =
+            run("run world.xml --headless --offline --rate max --time 0.3 --save-ground rut.tif %s", is_site ? "" : "--ground-zone -2,-2,2,2");
+        assert_code(a, 0);
+        assert_has(a.out, "rut.tif");
+        assert_true(value_at("rut.tif", 2, east, north, &change) && value_at("rut.tif", 1, east, north, &now));
+        assert_true(ask(second, sizeof second, "gdalsrsinfo -o proj4 rut.tif"));
+        assert_string_equal(first, second);
+        facts w = {0};
+        assert_true(ask_gdalinfo("rut.tif", 2, &w));
+        printf("    %s: a hole of %.1f mm at %.2f east, %.2f north, %.3f m; %d x %d columns\n", f.reference, -1e3 * change, east, north, now, w.n_x,
+               w.n_y);
+        assert_true(change < -0.005 && w.n_x <= 128 && w.n_y <= 128);
+        // Columns of 5 cm may lie 3 cm beside the sample, on ground as steep as 45 degrees; heights are 32-bit numbers.
+        if (fabs(now - change - high) > 0.03) fail_msg("%s: %.4f m in the raster, %.4f m written", f.file, high, now - change);
+        // The hole is the deepest place, or nearly: what was written is not somewhere else.
+        assert_true(change < 0.5 * w.low);
+    }
+    outcome b = run("run drop.xml --headless --offline --rate max --time 0.01 --quiet --save-ground hole.tif --ground-zone 9,9,10,10");
+    assert_code(b, 3);
+    assert_has(b.err, "no column of the bed");
+    outcome c = run("run drop.xml --headless --offline --rate max --time 0.01 --quiet --ground-zone 0,0,1,1");
+    assert_code(c, 2);
+    assert_has(c.err, "--save-ground");
+}
+
 static void each_part_has_its_help(void **state) {
     (void)state;
     outcome a = run("terrain --help");
@@ -240,6 +312,7 @@ int main(void) {
         cmocka_unit_test(a_small_raster_is_the_ground_of_a_scene),
         cmocka_unit_test(what_is_wrong_is_said_once_and_by_us_alone),
         cmocka_unit_test(ruts_are_written_as_a_raster_and_read_again),
+        cmocka_unit_test(a_rut_lies_where_it_is_on_its_world),
         cmocka_unit_test(each_part_has_its_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,6 +262,15 @@ static void a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles(void *
     printf("    between %.4f and %.4f mm, sinkage %.3f mm\n", 1e3 * lowest, 1e3 * highest, 1e3 * least);
     // It stands in the soil that it came to, and does not fall into the rut behind it: there the sinkage would be 4 mm.
     assert_true(highest - lowest < 1e-6 && least > 0.014);
+    // And the soil around it has come to rest: nothing flows, nothing is looked at, the bed stays as it is.
+    for (int i = 0; i < 20000 && us_sim_get_bed(w.sim, 0).n_active > 0; i++) {
+        double still[3] = {0};
+        if (us_sim_step(w.sim, &(us_command){.drive_velocity = still})) fail_msg("%s", us_sim_view_error(w.sim)->message);
+    }
+    us_bed_info bed = us_sim_get_bed(w.sim, 0);
+    assert_int_equal(bed.n_active, 0);
+    soil_steps(&w, 100);
+    assert_true(us_sim_get_bed(w.sim, 0).n_active == 0 && us_sim_get_bed(w.sim, 0).digest == bed.digest);
     soil_free(&w);
 }
 

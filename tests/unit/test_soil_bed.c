@@ -14,7 +14,7 @@
 #include "soil/bed.h"
 
 #define DEG (M_PI / 180)
-enum { N = 81, CAP = 1 << 14 };
+enum { N = 81, CAP = 1 << 14, TILES = 4 };
 
 static int32_t flat(const void *context, int32_t x, int32_t y) {
     (void)context, (void)x, (void)y;
@@ -23,10 +23,10 @@ static int32_t flat(const void *context, int32_t x, int32_t y) {
 
 typedef struct box {
     usi_bed bed;
-    int32_t change[N * N];
-    uint16_t pressed[N * N];
-    uint8_t flag[N * N];
-    uint32_t ring[CAP];
+    uint32_t slot[TILES];
+    usi_bed_tile tile[TILES + 1];
+    usi_bed_spot spot[TILES + 1];
+    uint32_t ring[CAP], wait[CAP];
 } box;
 static box boxes[2];
 
@@ -37,17 +37,22 @@ static usi_bed *fresh(box *b, uint32_t cap) {
                        .spacing = 0.05,
                        .depth = 0.3,
                        .ground = flat,
-                       .change = b->change,
-                       .pressed = b->pressed,
-                       .flag = b->flag,
+                       .n_tile_x = 2,
+                       .slot = b->slot,
+                       .tile = b->tile,
+                       .spot = b->spot,
+                       .max_tile = TILES,
                        .ring = b->ring,
+                       .wait = b->wait,
                        .cap = cap};
     return &b->bed;
 }
 
+static int32_t change_at(const usi_bed *bed, int32_t x, int32_t y) { return usi_bed_change(bed, usi_bed_at(bed, x, y)); }
+
 static int64_t volume(const usi_bed *bed) {
     int64_t sum = 0;
-    for (int i = 0; i < N * N; i++) sum += bed->change[i];
+    for (int i = 0; i < N * N; i++) sum += change_at(bed, i % N, i / N);
     return sum;
 }
 
@@ -168,6 +173,30 @@ static void the_digest_knows_the_heights_not_the_way(void **state) {
     assert_true(a->digest == 0);
 }
 
+// Two beds of the same heights that differ in what flows, or in what is lost, have another future, and another digest of their flags.
+static void what_flows_and_what_is_lost_have_a_digest_of_their_own(void **state) {
+    (void)state;
+    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    heap(a);
+    heap(b);
+    assert_true(a->flag_digest == 0);
+    // In one of them it has flowed to where it lies, in the other it was put there.
+    assert_true(usi_bed_settle(a, &sand, 3000) == 3000);
+    for (int y = 0; y < N; y++) {
+        for (int x = 0; x < N; x++) {
+            int32_t difference = change_at(a, x, y) - change_at(b, x, y);
+            if (difference != 0) usi_bed_add(b, x, y, difference);
+        }
+    }
+    assert_true(a->digest == b->digest && a->flag_digest != 0 && b->flag_digest == 0);
+    // At rest nothing flows any more, and it is as if nothing ever had.
+    usi_bed_settle(a, &sand, INT64_MAX);
+    assert_true(a->flag_digest == 0);
+    usi_bed *c = fresh(&boxes[0], 64);
+    heap(c);
+    assert_true(c->n_lost > 0 && c->flag_digest != 0);
+}
+
 static void a_step_at_a_time_is_the_same_as_all_at_once(void **state) {
     (void)state;
     usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
@@ -176,7 +205,7 @@ static void a_step_at_a_time_is_the_same_as_all_at_once(void **state) {
     usi_bed_settle(a, &sand, INT64_MAX);
     while (usi_bed_settle(b, &sand, 777) > 0) {
     }
-    assert_memory_equal(a->change, b->change, sizeof boxes[0].change);
+    assert_memory_equal(boxes[0].tile, boxes[1].tile, sizeof boxes[0].tile);
 }
 
 static void a_ring_that_is_too_small_loses_nothing(void **state) {
@@ -198,17 +227,17 @@ static void a_plate_leaves_its_print_and_a_rim(void **state) {
     usi_bed_pressing p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 36 * 10000 && p.n_risen == p.n_pressed - p.n_pressed / 4);
     assert_true(volume(bed) == -p.n_pressed / 4);
-    assert_true(bed->pressed[usi_bed_at(bed, 33, 33)] == 1000 && bed->pressed[usi_bed_at(bed, 29, 33)] == 0);
+    assert_true(usi_bed_pressed(bed, usi_bed_at(bed, 33, 33)) == 1000 && usi_bed_pressed(bed, usi_bed_at(bed, 29, 33)) == 0);
     usi_bed_settle(bed, &sand, INT64_MAX);
     // The print stays where it is flatter than repose; the rim round it is higher than before.
-    assert_true(bed->change[usi_bed_at(bed, 33, 33)] == -10000 && usi_bed_height(bed, 29, 33) > 0);
+    assert_true(change_at(bed, 33, 33) == -10000 && usi_bed_height(bed, 29, 33) > 0);
     assert_true(volume(bed) == -p.n_pressed / 4);
     // Pressing again to the same depth moves nothing; and nobody digs through the bedrock.
     p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 0);
     for (int i = 0; i < 36; i++) to[i] = i == 0 ? INT32_MAX : -900000;
     usi_bed_press(bed, 30, 30, 36, 36, to, 1);
-    assert_true(bed->change[usi_bed_at(bed, 31, 30)] == -300000 && bed->change[usi_bed_at(bed, 30, 30)] > -300000);
+    assert_true(change_at(bed, 31, 30) == -300000 && change_at(bed, 30, 30) > -300000);
 }
 
 static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
@@ -218,13 +247,13 @@ static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
     for (int i = 0; i < 100; i++) to[i] = -200000;
     usi_bed_press(bed, 30, 30, 40, 40, to, 1);
     for (int y = 30; y < 40; y++) {
-        for (int x = 30; x < 40; x++) bed->flag[usi_bed_at(bed, x, y)] |= USI_BED_COVERED;
+        for (int x = 30; x < 40; x++) usi_bed_cover(bed, x, y);
     }
     usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(bed->change[usi_bed_at(bed, 30, 35)] == -200000);
+    assert_true(change_at(bed, 30, 35) == -200000);
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 40; x++) {
-            bed->flag[usi_bed_at(bed, x, y)] &= (uint8_t)~USI_BED_COVERED;
+            usi_bed_uncover(bed, x, y);
             usi_bed_wake(bed, x, y);
         }
     }
@@ -240,18 +269,37 @@ static void soil_under_a_body_waits_for_it_to_leave(void **state) {
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 35; x++) {
             usi_bed_add(bed, x, y, 100000);
-            bed->flag[usi_bed_at(bed, x, y)] |= USI_BED_COVERED;
+            usi_bed_cover(bed, x, y);
         }
     }
     // A block with steep sides stands as long as it is covered; looking at nothing but covered columns ends.
     usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(bed->change[usi_bed_at(bed, 30, 35)] == 100000 && bed->change[usi_bed_at(bed, 29, 35)] == 0);
-    for (int i = 0; i < N * N; i++) bed->flag[i] &= (uint8_t)~USI_BED_COVERED;
+    assert_true(change_at(bed, 30, 35) == 100000 && change_at(bed, 29, 35) == 0);
+    // It has come to rest: nothing is looked at again as long as the body stands there.
+    assert_true(bed->n == 0 && bed->n_lost == 0 && bed->n_wait > 0 && usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+    for (int i = 0; i < N * N; i++) usi_bed_uncover(bed, i % N, i / N);
     // Nobody has to wake it.
     usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(bed->change[usi_bed_at(bed, 29, 35)] > 0 && volume(bed) == 50 * 100000);
+    assert_true(change_at(bed, 29, 35) > 0 && volume(bed) == 50 * 100000);
     no_pair_is_steeper_than(bed, 35 * DEG);
     assert_true(usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+}
+
+static void a_bed_has_no_more_tiles_than_it_has_memory_for(void **state) {
+    (void)state;
+    usi_bed *bed = fresh(&boxes[0], CAP);
+    bed->max_tile = 1;
+    usi_bed_add(bed, 10, 10, 1000);
+    assert_true(bed->n_tile == 1 && bed->spot[1].place == 0 && change_at(bed, 10, 10) == 1000 && bed->has_stirred);
+    // The other three have none: what would be written there is not, and all that is untouched stays level.
+    usi_bed_add(bed, 70, 70, 1000);
+    usi_bed_cover(bed, 70, 10);
+    assert_true(bed->n_tile == 1 && change_at(bed, 70, 70) == 0 && volume(bed) == 1000 && usi_bed_flag(bed, usi_bed_at(bed, 70, 10)) == 0);
+    // At its border it is as at the border of the bed.
+    for (int y = 10; y < 50; y++) usi_bed_add(bed, 63, y, 100000);
+    usi_bed_settle(bed, &sand, INT64_MAX);
+    assert_true(volume(bed) == 1000 + 40 * 100000 && change_at(bed, 64, 30) == 0 && change_at(bed, 62, 30) > 0);
+    assert_true(bed->spot[1].n_busy == 0);
 }
 
 static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **state) {
@@ -263,8 +311,8 @@ static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **stat
         for (int x = 40; x < 50; x++) usi_bed_add(bed, x, y, 100000);
     }
     usi_bed_settle(bed, &law, INT64_MAX);
-    for (int i = 0; i < N * N; i++) assert_true(bed->change[i] >= 0);
-    assert_true(bed->change[usi_bed_at(bed, 39, 40)] > 0 && volume(bed) == (int64_t)N * 10 * 100000);
+    for (int i = 0; i < N * N; i++) assert_true(change_at(bed, i % N, i / N) >= 0);
+    assert_true(change_at(bed, 39, 40) > 0 && volume(bed) == (int64_t)N * 10 * 100000);
 }
 
 static void spikes_of_one_column_are_rounded_off(void **state) {
@@ -274,7 +322,7 @@ static void spikes_of_one_column_are_rounded_off(void **state) {
     law.curvature = 2 * tan(35 * DEG) / (3 * 0.05);
     usi_bed_add(bed, 40, 40, 34000);  // flatter than repose to every side
     usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(bed->change[usi_bed_at(bed, 40, 40)] == 34000);
+    assert_true(change_at(bed, 40, 40) == 34000);
     usi_bed_wake(bed, 40, 40);
     usi_bed_settle(bed, &law, INT64_MAX);
     assert_true(usi_bed_height(bed, 40, 40) < 0.034 && volume(bed) == 34000);
@@ -287,11 +335,13 @@ int main(void) {
         cmocka_unit_test(volume_is_the_same_to_the_last_grain_after_a_hundred_thousand_changes),
         cmocka_unit_test(what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_down_to_repose),
         cmocka_unit_test(the_digest_knows_the_heights_not_the_way),
+        cmocka_unit_test(what_flows_and_what_is_lost_have_a_digest_of_their_own),
         cmocka_unit_test(a_step_at_a_time_is_the_same_as_all_at_once),
         cmocka_unit_test(a_ring_that_is_too_small_loses_nothing),
         cmocka_unit_test(a_plate_leaves_its_print_and_a_rim),
         cmocka_unit_test(soil_does_not_flow_under_a_body_until_it_has_left),
         cmocka_unit_test(soil_under_a_body_waits_for_it_to_leave),
+        cmocka_unit_test(a_bed_has_no_more_tiles_than_it_has_memory_for),
         cmocka_unit_test(a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch),
         cmocka_unit_test(spikes_of_one_column_are_rounded_off),
     };
