@@ -75,7 +75,7 @@ static void put_sunk(usi_json *j, const usi_page_status *s) {
         const us_sunk_info *sunk = &s->sunk[i];
         usi_json_begin(j, NULL, '{');
         usi_json_integer(j, "link", sunk->body.i);
-        usi_json_integer(j, "soil", sunk->soil.i);
+        usi_json_integer(j, "soil", sunk->soil.i - 1);  // the world lists what the scene names: the default material, 0, is not among it
         usi_json_bool(j, "wheel", sunk->is_wheel);
         usi_json_bool(j, "buried", sunk->is_buried);
         usi_json_number(j, "sinkage", sunk->sinkage);

@@ -12,8 +12,9 @@ export function check(what, message) {
   if (!what) throw new Error(message)
 }
 
-// Asks again until `question` gives something true, at most `seconds` long.
-export async function until(question, what, seconds = 20) {
+// Asks again until `question` gives something true, at most `seconds` long. The world goes on between two questions to the page: what belongs
+// together is asked in one.
+export async function until(question, what, seconds = 60) {
   const end = performance.now() + 1000 * seconds
   for (;;) {
     const answer = await question()
@@ -28,6 +29,7 @@ export function run(args) {
   const child = spawn(process.env.US_PROGRAM, ['run', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const world = { child, output: '', url: null, ended: null }
   world.ended = new Promise((resolve) => child.on('exit', (code) => resolve(code)))
+  process.on('exit', () => child.kill('SIGKILL')) // also when a test ends before its time
   const found = new Promise((resolve, reject) => {
     const hear = (data) => {
       world.output += data
@@ -40,7 +42,7 @@ export function run(args) {
     child.stdout.on('data', hear)
     child.stderr.on('data', hear)
     child.on('exit', (code) => reject(new Error(`the program ended with ${code}:\n${world.output}`)))
-    setTimeout(() => reject(new Error(`no address within 20 s:\n${world.output}`)), 20000).unref()
+    setTimeout(() => reject(new Error(`no address within 60 s:\n${world.output}`)), 60000).unref()
   })
   world.stop = async () => {
     child.kill('SIGINT')
@@ -62,6 +64,7 @@ export async function browse() {
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
+  page.setDefaultTimeout(90000) // a machine that draws in software and has other things to do takes its time for a click
   page.faults = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !isDriver(message.text())) page.faults.push(`${message.type()}: ${message.text()}`)
@@ -70,7 +73,7 @@ export async function open(browser, url, options = {}) {
   page.on('requestfailed', (request) => page.faults.push(`request failed: ${request.url()}`))
   const begin = performance.now()
   await page.goto(url)
-  await page.waitForSelector('html[data-ready="1"]', { state: 'attached', timeout: 30000 })
+  await page.waitForSelector('html[data-ready="1"]', { state: 'attached', timeout: 60000 })
   page.readyAfter = performance.now() - begin
   return page
 }
@@ -84,13 +87,28 @@ export async function pass(page, seconds) {
   const t = await page.evaluate(() => window.understudy.app.time)
   await until(() => page.evaluate((then) => window.understudy.app.time > then, t + seconds), `${seconds} s pass`)
 }
-// The place of a link, by name.
-export const place = (page, name) =>
+// Where a link is, by name, and when.
+export const moment = (page, name) =>
   page.evaluate((wanted) => {
     const a = window.understudy.app
     const i = a.world.links.findIndex((link) => link.name === wanted)
-    return Array.from(a.poses.subarray(7 * i, 7 * i + 3))
+    return { time: a.time, p: Array.from(a.poses.subarray(7 * i, 7 * i + 3)) }
   }, name)
+export const place = async (page, name) => (await moment(page, name)).p
+// Waits until time stands, at `tick` when it is given, and the page has the places of that very tick.
+export async function still(page, tick = null) {
+  const stands = (t) => ((s) => s?.paused && (t === null || s.tick === t))(window.understudy.app.status)
+  await until(() => page.evaluate(stands, tick), tick === null ? 'time stands' : `time stands at tick ${tick}`)
+  // Bodies that do not move are not sent again, unless one asks for all of them.
+  await page.evaluate(() => window.understudy.app.link.send({ op: 'full' }))
+  await until(() => page.evaluate(() => ((a) => Math.abs(a.time - a.status.time) < 1e-9)(window.understudy.app)), 'the picture of now is there')
+}
+export const command = (page, text) => page.evaluate((t) => window.understudy.app.command(t), text)
+// Opens a panel, unless it is.
+export async function show(page, name) {
+  if (!(await page.getByTestId(`panel-${name}`).isVisible())) await page.getByTestId(`tab-${name}`).click()
+  await page.getByTestId(`panel-${name}`).waitFor({ state: 'visible' })
+}
 
 export const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2])
 

@@ -1,7 +1,7 @@
 // The panel of faults: what the scene has in store comes by itself, buttons let parts fail and mend them, and a recording of it runs again.
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
-import { app, browse, check, open, pass, run, scene, test, until } from './support.mjs'
+import { app, browse, check, command, open, run, scene, show, still, test, until } from './support.mjs'
 
 const FILE = 'faults.mcap'
 rmSync(FILE, { force: true })
@@ -12,26 +12,37 @@ const id = (name) => page.getByTestId(name)
 const faults = () => app(page, () => window.understudy.app.status?.robots[0].faults.map((f) => f.what) ?? [])
 const has = (what) => until(async () => (await faults()).includes(what), `${what} is there`)
 const hasNot = (what) => until(async () => !(await faults()).includes(what), `${what} is gone`)
+// Time stands, and goes on by steps alone: what the scene has in store comes when the test is there to see it.
+async function step(n, tick) {
+  await command(page, `step ${n}`)
+  await still(page, tick)
+}
+// What the panel says of the first fault in store, what it lists as failed, and what its tab counts.
+const said = () =>
+  app(page, () => {
+    const text = (id) => document.querySelector(`[data-testid="${id}"]`)?.textContent ?? ''
+    return { script: text('fault-script-state-0'), isListed: text('fault-now-motor:front_left_drive=dead') !== '', badge: text('badge-faults') }
+  })
 
 await test(
   [
     ['the panel lists what is in store, and what has come of it', async () => {
-      if (!(await id('panel-faults').isVisible())) await id('tab-faults').click()
-      await id('panel-faults').waitFor({ state: 'visible' })
+      await show(page, 'faults')
       await id('fault-script-9').waitFor({ state: 'visible' })
       check((await id('fault-script-0').textContent()).includes('at 2 s, for 2 s'), 'its time is not told')
       check((await id('fault-script-4').textContent()).includes('when odom.x > 3'), 'its condition is not told')
-      // From the start again, now that somebody looks; slowly, for a machine that draws in software.
-      await app(page, () => window.understudy.app.command('reset'))
-      await app(page, () => window.understudy.app.command('rate 0.5'))
-      await until(async () => (await id('fault-script-state-0').textContent()) === 'has come', 'the first comes')
-      await id('fault-now-motor:front_left_drive=dead').waitFor({ state: 'visible' })
-      check((await id('badge-faults').textContent()) === '1', 'the tab does not count it')
-      await until(async () => (await id('fault-script-state-0').textContent()) === 'over', 'the first is over')
-      await app(page, () => window.understudy.app.command('rate real'))
+      await command(page, 'pause')
+      await command(page, 'reset')
+      await still(page, 0)
+      await until(async () => (await said()).script === 'waits', 'the first waits again')
+      await step(2500, 2500)
+      const hasCome = ({ script, isListed, badge }) => script === 'has come' && isListed && badge === '1'
+      await until(async () => hasCome(await said()), 'the first has come, is listed, and the tab counts it')
+      await step(2000, 4500)
+      await until(async () => ((s) => s.script === 'over' && !s.isListed)(await said()), 'the first is over')
     }],
     ['buttons let parts fail, and mend them', async () => {
-      await app(page, (file) => window.understudy.app.command(`record ${file}`), FILE)
+      await command(page, `record ${FILE}`)
       await id('fault-part-motor').click()
       await id('fault-motor-weak-number').fill('0.25')
       await id('fault-motor:rear_left_drive-weak').click()
@@ -45,6 +56,7 @@ await test(
       await has('link=delay:1.3')
       const row = id('fault-row-motor:rear_left_drive')
       await until(async () => (await row.getAttribute('class')).includes('failed'), 'the row shows it')
+      await step(100, 4600)
       await id('fault-part-encoder').click()
       await page.screenshot({ path: 'faults.png' })
       await id('fault-undo-motor:rear_left_drive').click()
@@ -55,7 +67,9 @@ await test(
     ['what the robot itself has lost is told: the computer starts, and has started', async () => {
       await id('fault-computer-reboot-number').fill('1')
       await id('fault-computer-reboot').click()
+      await step(500, 5100)
       await has('computer=reboot')
+      await step(1000, 6100)
       await hasNot('computer=reboot')
     }],
     ['a number that cannot be is refused with the reason', async () => {
@@ -64,8 +78,7 @@ await test(
       await page.getByText('out of range').first().waitFor({ state: 'visible' })
     }],
     ['a recording of it runs again bit for bit', async () => {
-      await pass(page, 0.5)
-      await app(page, () => window.understudy.app.command('record off'))
+      await command(page, 'record off')
       check(existsSync(FILE), `${FILE} is not there`)
       const replay = spawnSync(process.env.US_PROGRAM, ['replay', FILE, '--verify'], { encoding: 'utf8', timeout: 60000 })
       check(replay.status === 0, `replay --verify: ${replay.status}\n${replay.stdout}${replay.stderr}`)

@@ -1,31 +1,28 @@
 // The other panels, cameras and layers; and what is done on the page is recorded so that it runs again bit for bit.
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
-import { app, browse, check, distance, open, pass, place, run, scene, test, until } from './support.mjs'
+import { app, browse, check, command, distance, open, pass, place, run, scene, show, test, until } from './support.mjs'
 
 const FILE = 'page.mcap'
 rmSync(FILE, { force: true })
 let world = await run([scene('default.xml'), '--set', 'motor_port=0'])
 const browser = await browse()
-const page = await open(browser, world.url)
+// Every layer at once, shadows too, is a lot to draw in software: a small window.
+const page = await open(browser, world.url, { viewport: { width: 1000, height: 600 } })
 const id = (name) => page.getByTestId(name)
-const show = async (name) => {
-  if (!(await id(`panel-${name}`).isVisible())) await id(`tab-${name}`).click()
-  await id(`panel-${name}`).waitFor({ state: 'visible' })
-}
 const frames = () => app(page, () => performance.getEntriesByName('first-frame').length)
 
 await test(
   [
     ['the tree finds a joint, shows its value and selects it', async () => {
-      await show('tree')
+      await show(page, 'tree')
       await id('tree-search').fill('front_left_steer')
       const node = page.locator('[data-testid="node-joint:k10/front_left_steer"]')
       await node.waitFor({ state: 'visible' })
       await node.click()
       await until(() => app(page, () => window.understudy.app.selection?.kind === 'joint'), 'the joint is selected')
-      await show('properties')
-      check((await id('properties-title').textContent()).includes('front_left_steer'), 'the panel shows another thing')
+      await show(page, 'properties')
+      await until(async () => (await id('properties-title').textContent()).includes('front_left_steer'), 'the panel shows it')
       await page.screenshot({ path: 'tree.png' })
       await id('tree-search').fill('')
     }],
@@ -54,29 +51,29 @@ await test(
       }
     }],
     ['the network panel has the robot’s topics with their rates', async () => {
-      await show('network')
+      await show(page, 'network')
       const row = page.locator('[data-testid="topic-/k10/odom"]')
       await row.waitFor({ state: 'visible' })
       await until(async () => /\d/.test(await row.textContent()), 'a rate is measured')
       await page.screenshot({ path: 'network.png' })
     }],
     ['what is done while recording runs again bit for bit', async () => {
-      await show('record')
+      await show(page, 'record')
       await id('record-name').fill('page')
       await id('record-start').click()
-      await until(() => app(page, () => window.understudy.app.status?.recording !== null), 'it records')
-      await app(page, () => window.understudy.app.command('pair rubber soil static-friction=0.5 kinetic-friction=0.4'))
-      await app(page, () => window.understudy.app.command('add sphere marble size=0.2 at=0,0,1 density=500 surface=rock'))
-      await show('drive')
+      await until(() => app(page, () => window.understudy.app.status?.recording), 'it records')
+      await command(page, 'pair rubber soil static-friction=0.5 kinetic-friction=0.4')
+      await command(page, 'add sphere marble size=0.2 at=0,0,1 density=500 surface=rock')
+      await show(page, 'drive')
       await id('viewport').click({ position: { x: 200, y: 120 } })
       const p0 = await place(page, 'k10/base')
       await page.keyboard.down('KeyW')
       await until(async () => distance(p0, await place(page, 'k10/base')) > 0.5, 'it drives')
       await page.keyboard.up('KeyW')
-      await app(page, () => window.understudy.app.command('remove marble'))
-      await app(page, () => window.understudy.app.command('raise stone1 0.3'))
+      await command(page, 'remove marble')
+      await command(page, 'raise stone1 0.3')
       await pass(page, 0.5)
-      await show('record')
+      await show(page, 'record')
       await id('record-stop').click()
       await until(() => app(page, () => window.understudy.app.status?.recording === null), 'it ends')
       check(existsSync(FILE), `${FILE} is not there`)
@@ -87,7 +84,7 @@ await test(
     ['a command that cannot be is refused with the reason, here and in the log', async () => {
       const why = await app(page, () => window.understudy.app.command('move nobody 1 2 3').then(() => null, (error) => error.message))
       check(why && why.includes('nobody'), `the reason is ${why}`)
-      await show('log')
+      await show(page, 'log')
       await until(async () => (await id('log').textContent()).includes('nobody'), 'the log has it')
     }],
     ['the console has no error', async () => {

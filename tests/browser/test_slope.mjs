@@ -6,20 +6,20 @@ const browser = await browse()
 const page = await open(browser, world.url)
 const base = () => place(page, 'k10/base')
 
-// Moves a slider as a hand does: by its keys.
+// Moves a slider as a hand does: by its keys, until it stands where it should, and the simulator has followed.
 async function slide(slider, wanted) {
+  const value = () => app(page, () => window.understudy.app.pairs.find((p) => [p.a, p.b].sort().join() === 'rubber,soil').values['static-friction'])
   await slider.focus()
-  const value = async () => Number(await app(page, () => window.understudy.app.pairs.find((p) => [p.a, p.b].sort().join() === 'rubber,soil').values['static-friction']))
   await until(
     async () => {
-      const now = await value()
+      const now = Number.parseFloat(await slider.getAttribute('aria-valuetext'))
       if (Math.abs(now - wanted) < 0.006) return true
       await slider.press(now > wanted ? 'ArrowLeft' : 'ArrowRight')
       return false
     },
-    `the slider brings the friction to ${wanted}`,
-    60,
+    `the slider stands at ${wanted}`,
   )
+  await until(async () => Math.abs((await value()) - wanted) < 0.006, `the simulator has a friction of ${wanted}`)
 }
 
 await test(

@@ -195,6 +195,29 @@ static void columns_of_what_is_gone_are_nan_and_told_once(void **state) {
     free(err);
 }
 
+// Ground is read ahead where something moves to; where it is put by a word nobody could know. The line at the end says that a step had to wait.
+static void a_step_that_waited_for_ground_is_told_at_the_end(void **state) {
+    (void)state;
+    use_domain(quiet_domain());
+    assert_int_equal(system("rm -rf wide"), 0);
+    assert_code(run("terrain random -o wide --size 1200,300 --covariance gaussian --length 60 --variance 1 --seed 3"), 0);
+    write_text("wide.xml", "<scene name=\"wide\" version=\"1\">\n"
+                           "  <world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" file=\"wide/\"/></world>\n"
+                           "  <robot name=\"k10\" file=\"" US_SOURCE_DIR "/models/k10.urdf\" base=\"floating\" xyz=\"-500 0 6\"><network/></robot>\n"
+                           "</scene>\n");
+    pid_t pid = start("wide", "run wide.xml --headless");
+    assert_code(tell("move k10 500 0 6"), 0);
+    us_bus *bus = listen_to_status();
+    double before = status_number("tick");
+    WAIT_FOR(status_number("tick") > before);
+    us_bus_close(bus);
+    end(pid);
+    char *err = read_text("wide.err"), *out = read_text("wide.out");
+    if (!strstr(err, "waited for ground to be read") && !strstr(out, "waited for ground to be read")) fail_msg("no step has waited:\n%s%s", out, err);
+    free(err);
+    free(out);
+}
+
 // ---- the page's address ----
 
 static int take_port(int *out_port) {
@@ -249,6 +272,7 @@ int main(void) {
         cmocka_unit_test_setup(tell_without_a_simulation_says_so, use_own_domain),
         cmocka_unit_test_setup(a_run_that_was_told_verifies, use_own_domain),
         cmocka_unit_test_setup(columns_of_what_is_gone_are_nan_and_told_once, use_own_domain),
+        cmocka_unit_test_setup(a_step_that_waited_for_ground_is_told_at_the_end, use_own_domain),
         cmocka_unit_test_setup(run_prints_the_address_of_its_page, use_own_domain),
         cmocka_unit_test_setup(a_port_that_was_asked_for_is_not_exchanged_for_another, use_own_domain),
     };

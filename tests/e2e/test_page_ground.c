@@ -229,7 +229,8 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     while (!is_sunk && usi_page_clock() < until) {
         cJSON *status = page_text(c, "status");
         const cJSON *sunk = cJSON_GetArrayItem(cJSON_GetObjectItem(status, "sunk"), 0);
-        is_sunk = sunk && page_number(sunk, "link") == 0 && page_number(sunk, "sinkage") > 0 && !page_is_true(sunk, "wheel");
+        is_sunk = sunk && page_number(sunk, "link") == 0 && page_number(sunk, "soil") == 1 && page_number(sunk, "sinkage") > 0 &&
+                  !page_is_true(sunk, "wheel");
         cJSON_Delete(status);
     }
     assert_true(is_sunk);

@@ -4,7 +4,7 @@ import type { App, Layer, ShapeInfo, World } from '../app'
 import { Assets } from '../view/assets'
 import type { Ground } from '../view/ground'
 import { matrixOf, solidOf } from '../view/shapes'
-import { NO_CUT } from '../view/surfaces'
+import { makeCut } from '../view/surfaces'
 
 const material = new LineBasicMaterial({ color: 0x6ee7a8, transparent: true, opacity: 0.5 })
 const groundMaterial = new MeshBasicMaterial({ color: 0x6ee7a8, transparent: true, opacity: 0.18, wireframe: true })
@@ -51,7 +51,7 @@ function add(app: App, world: World, shape: ShapeInfo, index: number, X_BG: Matr
   else if (shape.kind === 'height-field') {
     const shade = { color: new Color(), low: 0, high: 1, isPlain: true }
     const finish = (mesh: Mesh): void => void (mesh.raycast = () => undefined)
-    const look = { shade, cut: NO_CUT, budget: 20_000, stride: 2, pixels: 20, material: () => groundMaterial, finish }
+    const look = { shade, cut: makeCut(), budget: 20_000, stride: 2, pixels: 20, material: () => groundMaterial, finish }
     const ground = assets.ground(world, index, () => look, () => app.view.redraw())
     if (!ground) return
     ground.object.position.z = 0.004

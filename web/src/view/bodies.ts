@@ -1,8 +1,9 @@
 // All that stands and moves in the world, as three.js objects.
 //
-// Each body has an Object3D that follows it. Solids of one geometry are drawn together, as instances; meshes and height fields hang on
-// their body. A link without a visual shape shows those it collides with.
+// Each body has an Object3D that follows it. Solids of one geometry are drawn together, as instances; many that are like no other, such as rocks, in
+// one batch; meshes and height fields hang on their body. A link without a visual shape shows those it collides with.
 import {
+  BatchedMesh,
   Box3,
   Color,
   Group,
@@ -27,7 +28,7 @@ import type { Assets } from './assets'
 import type { Ground, GroundLook } from './ground'
 import { Ruts, type RutLook } from './ruts'
 import { HALF_SPACE_RADIUS, matrixOf, solidOf } from './shapes'
-import { bake, plainSurface } from './plain'
+import { baker, plainSurface } from './plain'
 import { groundDepth, groundSurface, makeCut, surface, type SurfaceOptions } from './surfaces'
 
 interface Leaf {
@@ -43,17 +44,23 @@ export interface Detail {
   triangles: number // of a height field
   stride: number // every how many lines of a tile
   pixels: number // a cell that looks larger is split
-  ruts: Pick<RutLook, 'step' | 'pixels' | 'most' | 'atOnce'>
+  ruts: Pick<RutLook, 'step' | 'pixels' | 'most'>
 }
 
 interface Batch {
-  mesh: InstancedMesh
+  mesh: InstancedMesh | BatchedMesh
+  leaves: Leaf[]
+}
+interface Solids {
+  geometry: Mesh['geometry']
+  opacity: number
   leaves: Leaf[]
 }
 
 // For what the scene gives no colour: quiet ones, by group.
 const PALETTE = [0x9aa7b4, 0x7f9bb3, 0xb39b7f, 0x8fae94, 0xa58fae, 0xb08f8f]
 
+const MANY = 8 // solids that are like no other, from which on they are drawn in one batch
 const CROWD = 400 // shapes, from which on round ones are drawn with fewer triangles
 
 const GLOW = new Color(0x8fd0ff)
@@ -111,7 +118,7 @@ export class Bodies {
 
   private build(): void {
     const isCoarse = this.isPlain || this.world.shapes.length > CROWD
-    const solids = new Map<string, { geometry: Mesh['geometry']; opacity: number; leaves: Leaf[] }>()
+    const solids = new Map<string, Solids>()
     const add: AddShape = (shape, index, X_BG, color, opacity) => {
       if (shape.kind === 'union' || shape.kind === 'intersection') {
         for (const part of shape.parts ?? []) {
@@ -154,12 +161,22 @@ export class Bodies {
       const color = shape.rgba ? colorOf(shape.rgba) : new Color(PALETTE[(group + 1) % PALETTE.length])
       add(shape, i, matrixOf(shape.p, shape.q), color, shape.rgba?.[3] ?? 1)
     })
-    for (const entry of solids.values()) this.addBatch(entry.geometry, entry.opacity, entry.leaves)
+    // By opacity: those that are like no other.
+    const single = new Map<number, Solids[]>()
+    for (const entry of solids.values()) {
+      if (entry.leaves.length === 1) single.set(entry.opacity, [...(single.get(entry.opacity) ?? []), entry])
+      else this.addBatch(new InstancedMesh(entry.geometry, undefined, entry.leaves.length), entry.opacity, entry.leaves)
+    }
+    for (const [opacity, entries] of single) {
+      const leaves = entries.flatMap((entry) => entry.leaves)
+      if (entries.length >= MANY) this.addBatch(together(entries), opacity, leaves)
+      else for (const entry of entries) this.addBatch(new InstancedMesh(entry.geometry, undefined, 1), opacity, entry.leaves)
+    }
   }
 
-  private addBatch(geometry: Mesh['geometry'], opacity: number, leaves: Leaf[]): void {
+  private addBatch(mesh: InstancedMesh | BatchedMesh, opacity: number, leaves: Leaf[]): void {
     const material = this.isPlain ? plainSurface({ opacity }) : surface({ opacity })
-    const mesh = new InstancedMesh(geometry, material, leaves.length)
+    mesh.material = material
     this.made.push(mesh, material)
     // Its instances move about: neither culling nor picking may go by where they were at first.
     mesh.frustumCulled = false
@@ -222,8 +239,8 @@ export class Bodies {
     const isBaked = this.isPlain && shape.link < 0
     const shade = { color: isPhoto ? PAPER : color, low: shape.ground?.low ?? 0, high: shape.ground?.high ?? 0, isPlain: isPhoto }
     const cut = makeCut()
-    const options = { vertexColors: true, opacity, cut }
-    const shared = isPhoto ? null : this.groundSurface(options, isBaked)
+    const options = { vertexColors: true, opacity }
+    const shared = isPhoto ? null : { whole: this.groundSurface(options, isBaked), cut: this.groundSurface({ ...options, cut }, isBaked) }
     const depth = groundDepth(cut)
     return {
       shade,
@@ -231,12 +248,13 @@ export class Bodies {
       budget: this.detail.triangles,
       stride: this.detail.stride,
       pixels: this.detail.pixels,
-      material: (photo) => shared ?? this.groundSurface({ ...options, photo }, isBaked),
-      finish: (mesh) => {
-        if (isBaked) bake(mesh.geometry, X_BG)
+      bake: isBaked ? baker(X_BG) : undefined,
+      material: (photo, isCut) => shared?.[isCut ? 'cut' : 'whole'] ?? this.groundSurface({ ...options, photo, ...(isCut && { cut }) }, isBaked),
+      finish: (mesh, isCut) => {
         mesh.receiveShadow = true
         mesh.castShadow = !this.isPlain
-        mesh.customDepthMaterial = depth
+        if (isCut) mesh.customDepthMaterial = depth
+        else delete mesh.customDepthMaterial
       },
     }
   }
@@ -249,7 +267,6 @@ export class Bodies {
       const shape = this.world.shapes[bed.shape]
       const ground = this.fields.find((field) => field.object.userData.shape === bed.shape)
       if (!shape || !ground) continue
-      ground.cutOut()
       const X_BG = matrixOf(shape.p, shape.q)
       const isBaked = this.isPlain
       const shared = this.groundSurface({ vertexColors: true }, isBaked)
@@ -257,9 +274,9 @@ export class Bodies {
         ...this.detail.ruts,
         shade: ground.look.shade,
         hasPhoto: shape.ground?.photo === true,
+        bake: isBaked ? baker(X_BG) : undefined,
         material: (photo) => (photo ? this.groundSurface({ vertexColors: true, photo }, isBaked) : shared),
         finish: (mesh) => {
-          if (isBaked) bake(mesh.geometry, X_BG)
           mesh.receiveShadow = true
           mesh.castShadow = !this.isPlain
         },
@@ -279,8 +296,15 @@ export class Bodies {
 
   // Before each frame: ground as fine as it is seen.
   detailFor(camera: PerspectiveCamera, height: number): void {
-    for (const field of this.fields) field.update(camera, height)
     for (const ruts of this.ruts) ruts?.update(camera, height)
+    for (const field of this.fields) field.update(camera, height)
+  }
+
+  // Moves an eye that looks at something so far away out of the ground, to so much above it; true when it had to be.
+  raise(eye: Vector3, above: number, distance: number): boolean {
+    let isRaised = false
+    for (const field of this.fields) if (field.raise(eye, above, distance)) isRaised = true
+    return isRaised
   }
 
   // One of the parts that an intersection is cut from: its edges, and a hint of its surface.
@@ -316,8 +340,9 @@ export class Bodies {
     matrix.compose(object.position, object.quaternion, ONE)
     for (const leaf of leaves) {
       product.multiplyMatrices(matrix, (leaf.batch.leaves[leaf.at] as Leaf).local)
-      leaf.batch.mesh.setMatrixAt(leaf.at, product)
-      leaf.batch.mesh.instanceMatrix.needsUpdate = true
+      const { mesh } = leaf.batch
+      mesh.setMatrixAt(leaf.at, product)
+      if (mesh instanceof InstancedMesh) mesh.instanceMatrix.needsUpdate = true
     }
   }
 
@@ -354,7 +379,7 @@ export class Bodies {
         if (isLit(leaf.shape)) color.multiplyScalar(1.3).add(faint)
         batch.mesh.setColorAt(at, color)
       })
-      if (batch.mesh.instanceColor) batch.mesh.instanceColor.needsUpdate = true
+      if (batch.mesh instanceof InstancedMesh && batch.mesh.instanceColor) batch.mesh.instanceColor.needsUpdate = true
     }
     for (const [mesh, material] of this.lit) {
       ;(mesh.material as Material).dispose()
@@ -379,7 +404,7 @@ export class Bodies {
     ray.intersectObject(this.root, true, hits)
     for (const hit of hits) {
       const batch = this.batches.find((one) => one.mesh === hit.object)
-      const shape = batch ? batch.leaves[hit.instanceId ?? -1]?.shape : (hit.object.userData.shape as number | undefined)
+      const shape = batch ? batch.leaves[hit.instanceId ?? hit.batchId ?? -1]?.shape : (hit.object.userData.shape as number | undefined)
       if (shape === undefined || !hit.object.visible) continue
       return { point: hit.point, shape, link: this.world.shapes[shape]?.link ?? -1 }
     }
@@ -403,6 +428,20 @@ export class Bodies {
     if (box.isEmpty()) return this.ground.length > 0 ? HALF_SPACE_RADIUS / 8 : 2
     return box.getBoundingSphere(new Sphere()).radius
   }
+}
+
+// Different geometries, one of each, to be drawn at once.
+function together(entries: Solids[]): BatchedMesh {
+  const geometries = entries.map(({ geometry }) => {
+    const own = geometry.index ? geometry.toNonIndexed() : geometry.clone()
+    return own.deleteAttribute('uv')
+  })
+  const corners = geometries.reduce((n, geometry) => n + geometry.getAttribute('position').count, 0)
+  const mesh = new BatchedMesh(entries.length, corners, 0)
+  mesh.perObjectFrustumCulled = false
+  mesh.sortObjects = false
+  for (const geometry of geometries) mesh.addInstance(mesh.addGeometry(geometry))
+  return mesh
 }
 
 const ONE = new Vector3(1, 1, 1)

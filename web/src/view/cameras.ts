@@ -9,6 +9,7 @@ const UP = new Vector3(0, 0, 1)
 // A camera looks along its -z with y up; on board it looks along the body's x with z up.
 const FORWARD = new Quaternion(0.5, -0.5, -0.5, 0.5)
 const GLIDE = 0.35 // s, to what is focused
+const ABOVE = 0.1 // m: no nearer to the ground
 
 export class Cameras {
   readonly camera = new PerspectiveCamera(45, 1, 0.03, 3000)
@@ -151,8 +152,20 @@ export class Cameras {
       this.glide.left = Math.max(0, this.glide.left - dt)
     }
     const isTurning = this.controls.update(dt)
+    if (bodies?.raise(this.camera.position, ABOVE, this.distance())) this.camera.lookAt(this.controls.target)
     const isCatchingUp = this.mode === 'follow' && object !== undefined && this.led.distanceToSquared(object.position) > 1e-6
     return isTurning || isCatchingUp || this.glide.left > 0
+  }
+
+  // As far as there is something to see, and as near as the depths of both can be told apart.
+  see(radius: number): void {
+    const near = Math.max(0.03, this.distance() / 300)
+    const far = Math.max(3000, 5 * radius)
+    this.controls.maxDistance = Math.max(600, 3 * radius)
+    if (Math.abs(near / this.camera.near - 1) < 0.1 && far === this.camera.far) return
+    this.camera.near = near
+    this.camera.far = far
+    this.camera.updateProjectionMatrix()
   }
 
   distance(): number {

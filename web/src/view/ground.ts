@@ -6,9 +6,8 @@
 import { Box3, Frustum, Group, Matrix4, Mesh, Vector3 } from 'three'
 import type { Material, PerspectiveCamera, Texture } from 'three'
 import type { ShapeInfo } from '../app'
-import { getBytes, patchGeometry, patchIndex, photoTexture, type Patch, type Shade } from './field'
-import { cutOut } from './plain'
-import type { Cut } from './surfaces'
+import { getBytes, patchGeometry, patchIndex, photoTexture, type Bake, type Patch, type Shade } from './field'
+import { cutShare, type Cut } from './surfaces'
 
 const CELLS = 32 // as the simulator sends them: cells of a tile, samples around it, samples in all, pixels of its photograph
 const BORDER = 3
@@ -24,8 +23,9 @@ export interface GroundLook {
   budget: number // triangles
   stride: number // every how many lines of a tile are drawn; near by all of them when there are triangles left
   pixels: number // a cell that looks larger is split
-  material: (photo: Texture | null) => Material
-  finish?: (mesh: Mesh) => void
+  bake?: Bake | undefined
+  material: (photo: Texture | null, isCut: boolean) => Material
+  finish?: (mesh: Mesh, isCut: boolean) => void // after a material was given to it
 }
 
 interface Node {
@@ -42,6 +42,7 @@ interface Node {
   isSeen: boolean
   stride: number
   used: number // when it was last wanted or shown
+  cut: number // version of the mask for which it was dressed
 }
 
 export class Ground {
@@ -55,7 +56,6 @@ export class Ground {
   private underWay = 0
   private turn = 0
   private isGone = false
-  private isCut = false
   private readonly frustum = new Frustum()
   private readonly matrix = new Matrix4()
   private readonly eye = new Vector3()
@@ -76,12 +76,6 @@ export class Ground {
     return { shown: this.shown.size, kept: this.kept.size, missing: this.underWay + this.wanted.length, finest }
   }
 
-  // Finer things may be drawn in its place.
-  cutOut(): void {
-    this.isCut = true
-    for (const node of this.kept) cutOut((node.mesh as Mesh).material as Material)
-  }
-
   // Before a frame: what is wanted from where the eye is now, in a window of so many pixels.
   update(camera: PerspectiveCamera, height: number): void {
     this.turn++
@@ -97,6 +91,24 @@ export class Ground {
     this.show(this.cover(this.root) ?? [])
     this.ask()
     this.forget()
+  }
+
+  // Moves an eye that is in the ground out of it, to so much above; true when it was. Tiles that are coarse for the distance at which it looks do not
+  // know well enough where the ground is.
+  raise(eye: Vector3, above: number, distance: number): boolean {
+    this.object.updateWorldMatrix(true, false)
+    const at = this.object.worldToLocal(eye.clone())
+    for (const node of this.shown) {
+      if (!node.mesh || at.x < node.box.min.x || at.y < node.box.min.y || at.x > node.box.max.x || at.y > node.box.max.y) continue
+      const cell = Math.max(this.shape.size[0], this.shape.size[1]) * 2 ** node.level
+      if (node.level > 0 && cell > distance / 4) return false
+      const lowest = heightIn(node, at.x, at.y) + above
+      if (at.z >= lowest) return false
+      at.z = lowest
+      eye.copy(this.object.localToWorld(at))
+      return true
+    }
+    return false
   }
 
   dispose(): void {
@@ -116,7 +128,8 @@ export class Ground {
       new Vector3(place(u * reach, nx, size[0]), place(v * reach, ny, size[1]), ground?.low ?? 0),
       new Vector3(place((u + 1) * reach, nx, size[0]), place((v + 1) * reach, ny, size[1]), ground?.high ?? 0),
     )
-    return { level, u, v, box, children: null, mesh: null, isAsked: false, askAfter: 0, isSplit: false, size: 0, isSeen: false, stride: this.look.stride, used: 0 }
+    const unseen = { isSplit: false, size: 0, isSeen: false, stride: this.look.stride, used: 0, cut: -1 }
+    return { level, u, v, box, children: null, mesh: null, isAsked: false, askAfter: 0, ...unseen }
   }
 
   private childrenOf(node: Node): Node[] {
@@ -132,8 +145,10 @@ export class Ground {
     return node.children
   }
 
-  // The tiles that are wanted, each with the size that a cell of it seems to have. Those in sight use up the triangles.
+  // The tiles that are wanted, each with the size that a cell of it seems to have. What looks largest is made finer, as long as there are triangles:
+  // those of tiles in sight count.
   private choose(focal: number): Node[] {
+    const { budget, pixels, stride } = this.look
     const measure = (node: Node): Node => {
       const cell = Math.max(this.shape.size[0], this.shape.size[1]) * stride * 2 ** node.level
       const near = Math.max(node.box.distanceToPoint(this.eye), 0.3)
@@ -142,35 +157,34 @@ export class Ground {
       node.isSplit = false
       node.stride = stride
       node.used = this.turn
-      if (node.isSeen) seen++
+      if (node.isSeen) left -= trianglesOf(stride)
       return node
     }
-    const { budget, pixels, stride } = this.look
-    const most = budget / trianglesOf(stride)
-    let seen = 0
+    const most = (3 * budget) / trianglesOf(stride) // tiles, those out of sight too
+    let left = budget
     const leaves = [measure(this.root)]
-    const isLarge = (node: Node): boolean => node.level > 0 && node.size > pixels
-    while (seen + 3 <= most && leaves.length + 3 <= 3 * most) {
+    for (;;) {
       let largest = -1
       for (let i = 0; i < leaves.length; i++) {
-        if (isLarge(leaves[i] as Node) && (largest < 0 || (leaves[i] as Node).size > (leaves[largest] as Node).size)) largest = i
+        const { level, size, stride: lines } = leaves[i] as Node
+        if (size > pixels && (level > 0 || lines > 1) && (largest < 0 || size > (leaves[largest] as Node).size)) largest = i
       }
       if (largest < 0) break
       const node = leaves[largest] as Node
-      node.isSplit = true
-      if (node.isSeen) seen--
-      leaves.splice(largest, 1, ...this.childrenOf(node).map(measure))
+      // The finest tiles get all of their lines, the others become four.
+      const more = node.level > 0 ? 3 * trianglesOf(stride) : trianglesOf(1) - trianglesOf(stride)
+      if (left < more || leaves.length + 3 > most) break
+      if (node.level > 0) {
+        node.isSplit = true
+        if (node.isSeen) left += trianglesOf(stride)
+        leaves.splice(largest, 1, ...this.childrenOf(node).map(measure))
+      } else {
+        if (node.isSeen) left -= more
+        node.stride = 1
+        node.size *= 1 / stride
+      }
     }
-    leaves.sort((a, b) => b.size - a.size)
-    // The nearest of the finest tiles with every line.
-    const more = trianglesOf(1) - trianglesOf(stride)
-    let left = budget - seen * trianglesOf(stride)
-    for (const node of leaves) {
-      if (stride === 1 || left < more || node.level > 0 || !node.isSeen || node.size < pixels) continue
-      node.stride = 1
-      left -= more
-    }
-    return leaves
+    return leaves.sort((a, b) => b.size - a.size)
   }
 
   // Tiles with a mesh that cover a node, as it is wanted where that can be; null when nothing does.
@@ -187,10 +201,26 @@ export class Ground {
     for (const node of this.shown) if (!now.has(node)) node.mesh?.removeFromParent()
     for (const node of now) {
       node.used = this.turn
-      node.mesh?.geometry.setIndex(patchIndex(CELLS, node.stride))
-      if (!this.shown.has(node) && node.mesh) this.object.add(node.mesh)
+      if (!node.mesh) continue
+      node.mesh.geometry.setIndex(patchIndex(CELLS, node.stride))
+      if (node.cut !== this.look.cut.version) this.dress(node, node.mesh)
+      if (!this.shown.has(node)) this.object.add(node.mesh)
     }
     this.shown = now
+  }
+
+  // A tile with something finer in its place leaves out pixels, or all of it.
+  private dress(node: Node, mesh: Mesh): void {
+    const share = cutShare(this.look.cut, node.box)
+    const isCut = share === 'part'
+    const photo = mesh.userData.photo as Texture | null
+    node.cut = this.look.cut.version
+    mesh.visible = share !== 'all'
+    if (mesh.userData.isCut === isCut) return
+    if (photo) (mesh.material as Material).dispose()
+    mesh.material = this.look.material(photo, isCut)
+    mesh.userData.isCut = isCut
+    this.look.finish?.(mesh, isCut)
   }
 
   private ask(): void {
@@ -235,16 +265,17 @@ export class Ground {
     const dx = size[0] * 2 ** node.level
     const dy = size[1] * 2 ** node.level
     const patch: Patch = { z, side: SIDE, cells: CELLS, dx, dy, x: line(node.u, nx, size[0]), y: line(node.v, ny, size[1]) }
-    const geometry = patchGeometry(patch, this.look.shade, Math.max(dx, dy), { hasPhoto: photo !== null })
-    const mesh = new Mesh(geometry, this.look.material(photo))
-    mesh.userData = { shape: this.object.userData.shape as number, photo }
+    const geometry = patchGeometry(patch, this.look.shade, Math.max(dx, dy), { hasPhoto: photo !== null, bake: this.look.bake })
+    const mesh = new Mesh(geometry, this.look.material(photo, false))
+    mesh.userData = { shape: this.object.userData.shape as number, photo, isCut: false }
     mesh.matrixAutoUpdate = false
-    if (this.isCut) cutOut(mesh.material as Material)
-    this.look.finish?.(mesh)
+    this.look.finish?.(mesh, false)
+    geometry.setIndex(patchIndex(CELLS, node.stride))
     geometry.computeBoundingBox()
     node.box.min.z = (geometry.boundingBox as Box3).min.z
     node.box.max.z = (geometry.boundingBox as Box3).max.z
     node.mesh = mesh
+    node.cut = -1
     this.kept.add(node)
   }
 
@@ -263,6 +294,28 @@ export class Ground {
 function trianglesOf(stride: number): number {
   const cells = CELLS / stride
   return 2 * cells * cells + 16 * cells
+}
+
+// On the triangle that it is on: cells are cut from their first corner to the one across, here as in the simulator.
+function heightIn(node: Node, x: number, y: number): number {
+  const n = CELLS + 1
+  const p = (node.mesh as Mesh).geometry.getAttribute('position')
+  const share = (value: number, i: number, read: (k: number) => number, step: number): number => {
+    const way = read((i + 1) * step) - read(i * step)
+    return way > 0 ? Math.min(Math.max((value - read(i * step)) / way, 0), 1) : 0
+  }
+  const find = (value: number, read: (k: number) => number, step: number): number => {
+    let i = 0
+    while (i < CELLS - 1 && read((i + 1) * step) < value) i++
+    return i
+  }
+  const i = find(x, (k) => p.getX(k), 1)
+  const j = find(y, (k) => p.getY(k), n)
+  const [a, b] = [share(x, i, (k) => p.getX(k), 1), share(y, j, (k) => p.getY(k), n)]
+  const k = j * n + i
+  const [near, far] = [p.getZ(k), p.getZ(k + n + 1)]
+  const side = a > b ? p.getZ(k + 1) : p.getZ(k + n)
+  return near + Math.max(a, b) * (side - near) + Math.min(a, b) * (far - side)
 }
 
 function drop(node: Node): void {

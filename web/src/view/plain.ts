@@ -1,7 +1,8 @@
 // Materials for WebGL in software, where every pixel costs: light, haze and colour are worked out at the corners of triangles alone.
-import { BackSide, BufferAttribute, Color, DoubleSide, FrontSide, Matrix3, Mesh, ShaderMaterial, SphereGeometry, UniformsLib } from 'three'
-import { UniformsUtils, Vector3, type BufferGeometry, type Material, type Matrix4 } from 'three'
-import { CUT_FUNCTION, GRID_FUNCTION, NO_CUT, SKY_FUNCTION, SUN, gridStrength, skyUniforms, type SurfaceOptions } from './surfaces'
+import { BackSide, Color, DoubleSide, FrontSide, Matrix3, Mesh, ShaderMaterial, SphereGeometry, UniformsLib } from 'three'
+import { UniformsUtils, Vector3, type Matrix4 } from 'three'
+import type { Bake } from './field'
+import { CUT_FUNCTION, GRID_FUNCTION, SKY_FUNCTION, SUN, gridStrength, skyUniforms, type SurfaceOptions } from './surfaces'
 
 type Rgb = [number, number, number]
 const LIGHT: Record<'below' | 'above' | 'sun', Rgb> = { below: [0.3, 0.28, 0.26], above: [0.58, 0.62, 0.68], sun: [0.98, 0.93, 0.86] }
@@ -9,12 +10,16 @@ const EXPOSURE = 1.25
 const glsl = (rgb: Rgb): string => `vec3(${rgb.map((x) => x.toFixed(3)).join(', ')})`
 
 const VERTEX = `
+  #include <batching_pars_vertex>
   uniform vec3 uColor, uSun;
   uniform float fogNear, fogFar;
   uniform vec3 fogColor;
   varying vec3 vColor;
   #ifdef GROUND
-    varying vec2 vGround, vHere;
+    varying vec2 vGround;
+  #endif
+  #ifdef CUT
+    varying vec2 vHere;
   #endif
   #ifdef PHOTO
     varying vec2 vUv;
@@ -27,16 +32,26 @@ const VERTEX = `
       vec3 shown = color;
     #else
     vec3 n = normal;
+    #ifdef USE_BATCHING
+      float which = getIndirectIndex(gl_DrawID);
+      mat4 own = getBatchingMatrix(which);
+    #endif
     #ifdef USE_INSTANCING
+      mat4 own = instanceMatrix;
+    #endif
+    #if defined(USE_INSTANCING) || defined(USE_BATCHING)
       // Normals of what is scaled unevenly go by the inverse of the scale.
-      mat3 m = mat3(instanceMatrix);
+      mat3 m = mat3(own);
       n = m * (n / vec3(dot(m[0], m[0]), dot(m[1], m[1]), dot(m[2], m[2])));
-      at = instanceMatrix * at;
+      at = own * at;
     #endif
     n = normalize(mat3(modelMatrix) * n);
     vec3 base = uColor;
     #ifdef USE_INSTANCING_COLOR
       base *= instanceColor;
+    #endif
+    #ifdef USE_BATCHING_COLOR
+      base *= getBatchingColor(which).rgb;
     #endif
     #ifdef USE_COLOR
       base *= color;
@@ -48,6 +63,8 @@ const VERTEX = `
     at = modelMatrix * at;
     #ifdef GROUND
       vGround = at.xy;
+    #endif
+    #ifdef CUT
       vHere = position.xy;
     #endif
     at = viewMatrix * at;
@@ -67,10 +84,11 @@ const FRAGMENT = `
   varying vec3 vColor;
   #ifdef GROUND
     uniform float uGrid;
-    varying vec2 vGround, vHere;
+    varying vec2 vGround;
     ${GRID_FUNCTION}
   #endif
   #ifdef CUT
+    varying vec2 vHere;
     ${CUT_FUNCTION}
   #endif
   #ifdef PHOTO
@@ -93,25 +111,26 @@ const FRAGMENT = `
     gl_FragColor = vec4(c, uOpacity);
   }`
 
-// Works out once what the shader would for every frame, for ground that stands still: colours become those of the screen. X: where it stands.
-export function bake(geometry: BufferGeometry, X: Matrix4): void {
-  const normal = geometry.getAttribute('normal')
-  const color = geometry.getAttribute('color')
-  const turn = new Matrix3().setFromMatrix4(X)
+// How light comes out on the screen, in 8 bits, for light from 0 to MOST.
+const MOST = 4
+const SCREEN = Uint8Array.from({ length: 4097 }, (_, i) => Math.round(255 * (1 - Math.exp(-EXPOSURE * (i / 4096) * MOST)) ** (1 / 2.2)))
+
+// Works out once what the shader would for every frame, for ground that stands still. X: where it stands.
+export function baker(X: Matrix4): Bake {
   const sun = new Vector3(...SUN).normalize()
-  const n = new Vector3()
-  const baked = new Uint8Array(color.count * 3)
-  for (let i = 0; i < color.count; i++) {
-    n.fromBufferAttribute(normal, i).applyMatrix3(turn).normalize()
-    const up = 0.5 + 0.5 * n.z
-    const lit = Math.max(n.dot(sun), 0)
-    for (let k = 0; k < 3; k++) {
-      const light = (LIGHT.below[k] as number) * (1 - up) + (LIGHT.above[k] as number) * up + (LIGHT.sun[k] as number) * lit
-      baked[i * 3 + k] = Math.round(255 * (1 - Math.exp(-EXPOSURE * color.getComponent(i, k) * light)) ** (1 / 2.2))
-    }
+  // The sun and what is up, as the ground's own frame has them.
+  const turn = new Matrix3().setFromMatrix4(X).transpose()
+  sun.applyMatrix3(turn).normalize()
+  const top = new Vector3(0, 0, 1).applyMatrix3(turn).normalize()
+  const { below, above, sun: warm } = LIGHT
+  const shown = (light: number): number => SCREEN[Math.min(Math.max((light * 4096) / MOST, 0), 4096) | 0] as number
+  return (to, k, r, g, b, nx, ny, nz) => {
+    const up = 0.5 + 0.5 * (nx * top.x + ny * top.y + nz * top.z)
+    const lit = Math.max(nx * sun.x + ny * sun.y + nz * sun.z, 0)
+    to[3 * k] = shown(r * (below[0] * (1 - up) + above[0] * up + warm[0] * lit))
+    to[3 * k + 1] = shown(g * (below[1] * (1 - up) + above[1] * up + warm[1] * lit))
+    to[3 * k + 2] = shown(b * (below[2] * (1 - up) + above[2] * up + warm[2] * lit))
   }
-  geometry.setAttribute('color', new BufferAttribute(baked, 3, true))
-  geometry.deleteAttribute('normal')
 }
 
 // Ground has lines of the grid on it; `isBaked` when its geometry is.
@@ -125,7 +144,7 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
     transparent: opacity < 1,
     depthWrite: opacity >= 1,
     side: options.isDoubleSided ? DoubleSide : FrontSide,
-    defines: { ...(isGround && { GROUND: '' }), ...(isBaked && { BAKED: '' }), ...(options.photo && { PHOTO: '' }) },
+    defines: { ...(isGround && { GROUND: '' }), ...(isBaked && { BAKED: '' }), ...(options.photo && { PHOTO: '' }), ...(options.cut && { CUT: '' }) },
     uniforms: {
       ...UniformsUtils.clone(UniformsLib.fog),
       uColor: { value: new Color(options.color ?? 0xffffff) },
@@ -134,22 +153,14 @@ export function plainSurface(options: SurfaceOptions, isGround = false, isBaked 
     },
   })
   // Shared, not copies.
-  Object.assign(material.uniforms, { uGrid: gridStrength }, options.cut ?? NO_CUT, options.photo && { uPhoto: { value: options.photo } })
+  Object.assign(material.uniforms, { uGrid: gridStrength }, options.cut?.uniforms, options.photo && { uPhoto: { value: options.photo } })
   return material
-}
-
-// From now on it is left out where its cut says so. What leaves out pixels is slower to draw: only ground below a bed of soil does.
-export function cutOut(material: Material): void {
-  if (!(material instanceof ShaderMaterial) || 'CUT' in material.defines) return
-  material.defines.CUT = ''
-  material.needsUpdate = true
 }
 
 export function plainSky(): Mesh {
   const material = new ShaderMaterial({
     side: BackSide,
     depthWrite: false,
-    depthTest: false,
     uniforms: skyUniforms(),
     vertexShader: `
       ${SKY_FUNCTION}
@@ -157,6 +168,7 @@ export function plainSky(): Mesh {
       void main() {
         vColor = skyColor(normalize(position).z);
         gl_Position = projectionMatrix * mat4(mat3(modelViewMatrix)) * vec4(position, 1.0);
+        gl_Position.z = gl_Position.w;
       }`,
     fragmentShader: 'varying vec3 vColor; void main() { gl_FragColor = vec4(vColor, 1.0); }',
   })

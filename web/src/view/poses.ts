@@ -32,11 +32,16 @@ export class PoseTrack {
     this.to.set(poses)
     for (let i = 0; i < this.moves.length; i++) {
       const at = i * 7
-      let change = 0
-      for (let k = 0; k < 7; k++) change += Math.abs((this.to[at + k] as number) - (this.from[at + k] as number))
-      if (change > 0) this.moves[i] = 1
-      // What is put elsewhere does not fly there.
-      if (isJump || change > 1.5) for (let k = 0; k < 7; k++) this.from[at + k] = this.to[at + k] as number
+      let way = 0
+      let turn = 0
+      for (let k = 0; k < 7; k++) {
+        const change = Math.abs((this.to[at + k] as number) - (this.from[at + k] as number))
+        if (k < 3) way += change
+        else turn += change
+      }
+      if (way + turn > 0) this.moves[i] = 1
+      // What is put elsewhere does not fly there. A wheel that turns fast stays with its rover.
+      if (isJump || way > 1.5) for (let k = 0; k < 7; k++) this.from[at + k] = this.to[at + k] as number
     }
   }
 

@@ -1,28 +1,33 @@
 // Ruts: tiles of beds of soil that something has touched, drawn as they are now in place of the ground, which is cut out below them.
 //
 // The simulator tells how each column has changed; the ground that it was before is fetched once for each tile. Only the tiles nearest to the eye are
-// drawn, the farther the fewer of their lines.
-import { DataTexture, Group, Mesh, NearestFilter, RedFormat, Vector3, type BufferGeometry, type Material, type PerspectiveCamera, type Texture } from 'three'
+// drawn, the farther the fewer of their lines, and of each only those squares of 16 columns in which something has changed.
+import { DataTexture, Group, Mesh, NearestFilter, RedFormat, Vector3, type Material, type PerspectiveCamera, type Texture } from 'three'
 import type { BedInfo, RutTile } from '../app'
-import { getBytes, patchGeometry, patchIndex, photoTexture, type Patch, type Shade } from './field'
+import { getBytes, partIndex, patchGeometry, photoTexture, type Bake, type Patch, type Shade } from './field'
 import { matrixOf } from './shapes'
 import type { Cut } from './surfaces'
 
 const TILE = 64 // columns of a tile, each way
 const SIDE = TILE + 3 // of the ground below it: up to the next tile, and one more on each side
 const PIXELS = 64 // of its photograph, each way
+const PARTS = 4 // squares of a tile, each way
+const MASK_MOST = 4096 // its side; larger beds are cut out by whole tiles
+const TOUCHED = 1e-4 // m: what has changed by less is not seen
 const PATIENCE = 2000 // ms until what was refused is asked for again
 const AT_ONCE = 4 // requests under way
+const ORDER_WAY = 0.2 // m that the eye moves before it is worked out anew what is near
+const BUILD_TIME = 1.5 // ms of a frame in which tiles are made anew, at least one
 
 export interface RutLook {
   shade: Shade
   material: (photo: Texture | null) => Material
   hasPhoto: boolean
+  bake?: Bake | undefined
   finish: (mesh: Mesh) => void
   step: number // every how many columns are drawn at most
   pixels: number // a line that is closer to the next one is left out
   most: number // tiles
-  atOnce: number // that are made anew for one frame
 }
 
 interface Tile {
@@ -33,6 +38,9 @@ interface Tile {
   askAfter: number
   isOld: boolean // the mesh is of before
   mesh: Mesh | null
+  stride: number // every how many lines the mesh has
+  bits: number // squares that have changed
+  isDrawn: boolean // as they are in the index
   distance: number
 }
 
@@ -40,10 +48,14 @@ export class Ruts {
   readonly object = new Group()
   private readonly tiles = new Map<string, Tile>()
   private readonly mask: DataTexture
-  private readonly wide: number // tiles
+  private readonly parts: number // squares of a tile, each way
+  private readonly wide: number // squares
   private underWay = 0
   private isGone = false
   private readonly eye = new Vector3()
+  private near: Tile[] = [] // those that are drawn, as they were seen from `orderedAt`
+  private readonly orderedAt = new Vector3()
+  private isOther = true // there are others than when that was worked out
 
   constructor(
     private readonly bed: BedInfo,
@@ -55,16 +67,19 @@ export class Ruts {
   ) {
     this.object.name = 'ground'
     this.object.applyMatrix4(matrixOf(bed.p, bed.q))
-    this.wide = Math.ceil(bed.nx / TILE)
-    const high = Math.ceil(bed.ny / TILE)
+    const [nu, nv] = [Math.ceil(bed.nx / TILE), Math.ceil(bed.ny / TILE)]
+    this.parts = PARTS * Math.max(nu, nv) <= MASK_MOST ? PARTS : 1
+    this.wide = nu * this.parts
+    const high = nv * this.parts
     this.mask = new DataTexture(new Uint8Array(this.wide * high), this.wide, high, RedFormat)
     this.mask.minFilter = this.mask.magFilter = NearestFilter
     this.mask.unpackAlignment = 1
     this.mask.needsUpdate = true
     const corner = new Vector3(this.place(0, bed.nx), this.place(0, bed.ny), 0).applyMatrix4(X_GB)
-    cut.uCut.value = this.mask
-    cut.uCutRim.value = 0.6 * bed.spacing
-    cut.uCutAt.value.set(corner.x, corner.y, 1 / (this.wide * TILE * bed.spacing), 1 / (high * TILE * bed.spacing))
+    const { uCut, uCutRim, uCutAt } = cut.uniforms
+    uCut.value = this.mask
+    uCutRim.value = 0.6 * bed.spacing
+    uCutAt.value.set(corner.x, corner.y, 1 / (nu * TILE * bed.spacing), 1 / (nv * TILE * bed.spacing))
   }
 
   get count(): { touched: number; shown: number; missing: number } {
@@ -81,7 +96,11 @@ export class Ruts {
     const tile = this.tiles.get(key)
     const before = tile?.rut
     if (tile) Object.assign(tile, { rut, isOld: true })
-    else this.tiles.set(key, { rut, ground: null, photo: null, isAsked: false, askAfter: 0, isOld: true, mesh: null, distance: 0 })
+    else {
+      this.isOther = true
+      const undrawn = { isOld: true, mesh: null, stride: 1, bits: 0, isDrawn: false, distance: 0 }
+      this.tiles.set(key, { rut, ground: null, photo: null, isAsked: false, askAfter: 0, ...undrawn })
+    }
     // Tiles beside it show its rim too.
     for (let dv = -1; dv <= 1; dv++)
       for (let du = -1; du <= 1; du++) {
@@ -97,6 +116,29 @@ export class Ruts {
     this.eye.setFromMatrixPosition(camera.matrixWorld)
     this.object.worldToLocal(this.eye)
     const focal = height / (2 * Math.tan((camera.fov * Math.PI) / 360))
+    if (this.isOther || this.eye.distanceTo(this.orderedAt) > ORDER_WAY) this.order()
+    let end = 0 // ms, of the time for making tiles
+    for (const tile of this.near) {
+      if (!tile.ground) this.ask(tile)
+      else if (tile.isOld && (end === 0 || performance.now() < end)) {
+        if (end === 0) end = performance.now() + BUILD_TIME
+        this.build(tile)
+      }
+      if (!tile.mesh) continue
+      const line = (this.bed.spacing * this.look.step * focal) / tile.distance
+      let stride = 1
+      while (line * stride < this.look.pixels && stride < 16) stride *= 2
+      if (tile.isDrawn && tile.stride === stride) continue
+      tile.mesh.geometry.dispose() // it is sent anew, and the last index is not left behind
+      tile.mesh.geometry.setIndex(partIndex(TILE / this.look.step, stride, this.parts, tile.bits))
+      Object.assign(tile, { stride, isDrawn: true })
+    }
+    if (this.near.some((tile) => tile.isOld && tile.ground)) this.changed()
+    this.draw()
+  }
+
+  // The tiles that are drawn, nearest first.
+  private order(): void {
     const reach = (TILE * this.bed.spacing) / 2
     const level = this.tiles.values().next().value?.ground?.[0] ?? this.eye.z - 1
     for (const tile of this.tiles.values()) {
@@ -105,23 +147,10 @@ export class Ruts {
       const flat = Math.max(Math.hypot(x - this.eye.x, y - this.eye.y) - 1.42 * reach, 0)
       tile.distance = Math.max(Math.hypot(flat, (tile.ground?.[SIDE * 33] ?? level) - this.eye.z), 0.2)
     }
-    const near = [...this.tiles.values()].sort((a, b) => a.distance - b.distance)
-    near.slice(this.look.most).forEach((tile) => drop(tile))
-    let left = this.look.atOnce
-    for (const tile of near.slice(0, this.look.most)) {
-      if (!tile.ground) this.ask(tile)
-      else if (tile.isOld && left > 0) {
-        this.build(tile)
-        left--
-      }
-      if (!tile.mesh) continue
-      const line = (this.bed.spacing * this.look.step * focal) / tile.distance
-      let stride = 1
-      while (line * stride < this.look.pixels && stride < 16) stride *= 2
-      tile.mesh.geometry.setIndex(patchIndex(TILE / this.look.step, Math.min(stride, TILE / this.look.step)))
-    }
-    if (near.slice(0, this.look.most).some((tile) => tile.isOld && tile.ground)) this.changed()
-    this.draw()
+    this.near = [...this.tiles.values()].sort((a, b) => a.distance - b.distance)
+    for (const tile of this.near.splice(this.look.most)) drop(tile)
+    this.orderedAt.copy(this.eye)
+    this.isOther = false
   }
 
   dispose(): void {
@@ -132,8 +161,8 @@ export class Ruts {
       tile.photo?.dispose()
     }
     this.tiles.clear()
-    this.cut.uCut.value = null
-    this.cut.uCutAt.value.set(0, 0, 0, 0)
+    this.cut.uniforms.uCut.value = null
+    this.cut.version++
     this.mask.dispose()
   }
 
@@ -144,14 +173,19 @@ export class Ruts {
   // The ground is cut out where a tile is drawn, and nowhere else.
   private draw(): void {
     const data = this.mask.image.data as Uint8Array
+    let isOther = false
     for (const tile of this.tiles.values()) {
-      const at = tile.rut.v * this.wide + tile.rut.u
-      const now = tile.mesh ? 255 : 0
-      if (data[at] !== now) {
+      const bits = tile.mesh ? tile.bits : 0
+      for (let k = 0; k < this.parts * this.parts; k++) {
+        const at = (tile.rut.v * this.parts + Math.floor(k / this.parts)) * this.wide + tile.rut.u * this.parts + (k % this.parts)
+        const now = bits & (1 << k) ? 255 : 0
+        isOther ||= data[at] !== now
         data[at] = now
-        this.mask.needsUpdate = true
       }
     }
+    if (!isOther) return
+    this.mask.needsUpdate = true
+    this.cut.version++
   }
 
   private ask(tile: Tile): void {
@@ -163,6 +197,7 @@ export class Ruts {
       .then(([ground, photo]) => {
         tile.photo = photo && photoTexture(photo, PIXELS)
         tile.ground = new Float32Array(ground)
+        this.isOther = true
       })
       .catch(() => {
         tile.askAfter = performance.now() + PATIENCE
@@ -204,35 +239,44 @@ export class Ruts {
       const c = change[k] as number
       return c < 0 ? 1 - 0.42 * Math.min(-c / 0.03, 1) : 1 - 0.12 * Math.min(c / 0.01, 1)
     }
-    const geometry = patchGeometry(patch, shade, 4 * spacing, { flare: 4 * spacing, tint, hasPhoto: this.look.hasPhoto })
-    if (tile.mesh) {
-      release(tile.mesh.geometry)
-      tile.mesh.geometry = geometry
-    } else {
+    const options = { flare: 4 * spacing, tint, parts: this.parts, hasPhoto: this.look.hasPhoto, bake: this.look.bake }
+    const geometry = patchGeometry(patch, shade, 4 * spacing, options, tile.mesh?.geometry)
+    if (!tile.mesh) {
       tile.mesh = new Mesh(geometry, this.look.material(tile.photo))
       tile.mesh.userData.shape = this.shape
       tile.mesh.matrixAutoUpdate = false
+      this.look.finish(tile.mesh)
       this.object.add(tile.mesh)
     }
-    this.look.finish(tile.mesh)
     geometry.computeBoundingSphere()
     tile.isOld = false
+    const bits = this.squares(change, cells)
+    if (bits !== tile.bits) Object.assign(tile, { bits, isDrawn: false })
   }
-}
 
-function release(geometry: BufferGeometry): void {
-  geometry.setIndex(null) // that one is shared
-  geometry.dispose()
+  // Squares in which something has changed, or so near to them that it would be seen at their rim.
+  private squares(change: Float32Array, cells: number): number {
+    const c = cells / this.parts
+    const side = cells + 3
+    const square = (line: number): number => Math.min(Math.max(Math.floor(line / c), 0), this.parts - 1)
+    let bits = 0
+    for (let j = 0, k = 0; j < side; j++)
+      for (let i = 0; i < side; i++, k++) {
+        if (Math.abs(change[k] as number) < TOUCHED) continue
+        // Sample i is at line i - 1 of the grid; a square reaches over its last line, and two lines further.
+        for (let v = square(j - 4); v <= square(j + 2); v++) for (let u = square(i - 4); u <= square(i + 2); u++) bits |= 1 << (v * this.parts + u)
+      }
+    return bits
+  }
 }
 
 // What is far away is made anew when it comes near; its ground is kept, its photograph too.
 function drop(tile: Tile): void {
   if (!tile.mesh) return
   tile.mesh.removeFromParent()
-  release(tile.mesh.geometry)
+  tile.mesh.geometry.dispose()
   if (tile.photo) (tile.mesh.material as Material).dispose()
-  tile.mesh = null
-  tile.isOld = true
+  Object.assign(tile, { mesh: null, isOld: true, isDrawn: false })
 }
 
 // Has the rim towards a neighbour changed?

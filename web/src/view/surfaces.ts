@@ -16,6 +16,8 @@ import {
   SphereGeometry,
   Vector3,
   Vector4,
+  type Box3,
+  type DataTexture,
   type Material,
   type Texture,
 } from 'three'
@@ -30,21 +32,45 @@ export const gridStrength = { value: 0 }
 // Where ground is left out, because something finer is drawn there: squares of its own x and y in which the mask is not 0, but for a rim, so that
 // both are there where they meet.
 export interface Cut {
-  uCut: { value: Texture | null } // null: nowhere
-  uCutAt: { value: Vector4 } // its corner, and one over its size
-  uCutRim: { value: number } // m
+  uniforms: {
+    uCut: { value: DataTexture | null } // null: nowhere
+    uCutAt: { value: Vector4 } // its corner, and one over its size
+    uCutRim: { value: number } // m
+  }
+  version: number // another one when the mask has changed
 }
 export function makeCut(): Cut {
-  return { uCut: { value: null }, uCutAt: { value: new Vector4() }, uCutRim: { value: 0 } }
+  return { uniforms: { uCut: { value: null }, uCutAt: { value: new Vector4() }, uCutRim: { value: 0 } }, version: 0 }
 }
-export const NO_CUT = makeCut()
+
+// How much of a rectangle of ground is left out.
+export function cutShare(cut: Cut, box: Box3): 'none' | 'part' | 'all' {
+  const mask = cut.uniforms.uCut.value
+  if (!mask) return 'none'
+  const { width, height } = mask.image
+  const data = mask.image.data as Uint8Array
+  const rim = cut.uniforms.uCutRim.value
+  const at = cut.uniforms.uCutAt.value
+  const x = (m: number): number => Math.floor((m - at.x) * at.z * width)
+  const y = (m: number): number => Math.floor((m - at.y) * at.w * height)
+  let isAny = false
+  let isAll = true
+  for (let j = y(box.min.y - rim), j1 = y(box.max.y + rim); j <= j1; j++)
+    for (let i = x(box.min.x - rim), i1 = x(box.max.x + rim); i <= i1; i++) {
+      if (i >= 0 && j >= 0 && i < width && j < height && data[j * width + i]) isAny = true
+      else isAll = false
+      if (isAny && !isAll) return 'part'
+    }
+  return isAny ? 'all' : 'none'
+}
+
 export const CUT_FUNCTION = `
   uniform sampler2D uCut;
   uniform vec4 uCutAt;
   uniform float uCutRim;
   bool isIn(vec2 m) { return m.x > 0.0 && m.y > 0.0 && m.x < 1.0 && m.y < 1.0 && texture2D(uCut, m).r > 0.5; }
   bool isCut(vec2 at) {
-    return uCutAt.z > 0.0 && isIn((at + uCutRim - uCutAt.xy) * uCutAt.zw) && isIn((at - uCutRim - uCutAt.xy) * uCutAt.zw);
+    return isIn((at - uCutAt.xy) * uCutAt.zw) && isIn((at + uCutRim - uCutAt.xy) * uCutAt.zw) && isIn((at - uCutRim - uCutAt.xy) * uCutAt.zw);
   }`
 
 export interface SurfaceOptions {
@@ -53,7 +79,7 @@ export interface SurfaceOptions {
   vertexColors?: boolean
   isDoubleSided?: boolean
   photo?: Texture | null
-  cut?: Cut
+  cut?: Cut // what leaves out pixels is slower to draw: only ground that lies below something finer does
 }
 
 export function surface(options: SurfaceOptions): MeshStandardMaterial {
@@ -76,15 +102,25 @@ export function groundSurface(options: SurfaceOptions): Material {
   const material = surface(options)
   material.roughness = 0.95
   material.metalness = 0
+  if (options.cut) material.defines = { ...material.defines, CUT: '' }
   material.onBeforeCompile = (shader) => {
     shader.uniforms.uGrid = gridStrength
-    Object.assign(shader.uniforms, options.cut ?? NO_CUT)
+    Object.assign(shader.uniforms, options.cut?.uniforms)
     shader.vertexShader = shader.vertexShader
       .replace('#include <common>', '#include <common>\nvarying vec2 vGround, vHere;')
       .replace('#include <begin_vertex>', '#include <begin_vertex>\nvGround = (modelMatrix * vec4(transformed, 1.0)).xy;\nvHere = position.xy;')
     shader.fragmentShader = shader.fragmentShader
-      .replace('#include <common>', `#include <common>\nvarying vec2 vGround, vHere;\nuniform float uGrid;\n${GRID_FUNCTION}${CUT_FUNCTION}${GRAIN_FUNCTION}`)
-      .replace('#include <clipping_planes_fragment>', '#include <clipping_planes_fragment>\nif (isCut(vHere)) discard;')
+      .replace(
+        '#include <common>',
+        `#include <common>
+         varying vec2 vGround, vHere;
+         uniform float uGrid;
+         ${GRID_FUNCTION}${GRAIN_FUNCTION}
+         #ifdef CUT
+           ${CUT_FUNCTION}
+         #endif`,
+      )
+      .replace('#include <clipping_planes_fragment>', '#include <clipping_planes_fragment>\n#ifdef CUT\nif (isCut(vHere)) discard;\n#endif')
       .replace(
         '#include <color_fragment>',
         `#include <color_fragment>
@@ -102,7 +138,7 @@ export function groundSurface(options: SurfaceOptions): Material {
 export function groundDepth(cut: Cut): Material {
   const material = new MeshDepthMaterial({ depthPacking: RGBADepthPacking })
   material.onBeforeCompile = (shader) => {
-    Object.assign(shader.uniforms, cut)
+    Object.assign(shader.uniforms, cut.uniforms)
     shader.vertexShader = shader.vertexShader
       .replace('#include <common>', '#include <common>\nvarying vec2 vHere;')
       .replace('#include <begin_vertex>', '#include <begin_vertex>\nvHere = position.xy;')
@@ -135,7 +171,7 @@ export const GRID_FUNCTION = `
     vec2 width = max(fwidth(p), vec2(1e-6));
     vec2 near = abs(fract(p - 0.5) - 0.5) / width;
     float line = 1.0 - min(min(near.x, near.y), 1.0);
-    return line * clamp(1.0 - 2.5 * max(width.x, width.y), 0.0, 1.0);
+    return line * clamp(1.0 - 4.0 * max(width.x, width.y), 0.0, 1.0);
   }`
 
 // The colours of the sky as they are on the screen, where the haze is mixed in too.
@@ -150,12 +186,11 @@ export const SKY_FUNCTION = `
     return up > 0.0 ? mix(horizon, top, pow(min(up, 1.0), 0.6)) : mix(horizon, below, pow(min(-up, 1.0), 0.5));
   }`
 
-// A sphere around the camera, calm and dark above, lighter at the horizon.
+// A sphere around the camera, calm and dark above, lighter at the horizon. It stands behind everything and is drawn last: only where it is seen.
 export function makeSky(): Mesh {
   const material = new ShaderMaterial({
     side: BackSide,
     depthWrite: false,
-    depthTest: false,
     toneMapped: false,
     uniforms: skyUniforms(),
     vertexShader: `
@@ -163,6 +198,7 @@ export function makeSky(): Mesh {
       void main() {
         vUp = normalize(position).z;
         gl_Position = projectionMatrix * mat4(mat3(modelViewMatrix)) * vec4(position, 1.0);
+        gl_Position.z = gl_Position.w;
       }`,
     // A grain of half a step of 8 bits keeps the slow gradient from showing bands.
     fragmentShader: `

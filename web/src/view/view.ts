@@ -17,10 +17,12 @@ import { watchPointer } from './pointer'
 const found = import.meta.glob<{ default: Layer }>('../layers/*.ts', { eager: true })
 
 const DETAIL = {
-  weak: { triangles: 14_000, stride: 2, pixels: 24, ruts: { step: 2, pixels: 8, most: 32, atOnce: 2 } },
-  strong: { triangles: 400_000, stride: 1, pixels: 5, ruts: { step: 1, pixels: 3, most: 400, atOnce: 8 } },
+  weak: { triangles: 9_000, stride: 2, pixels: 24, ruts: { step: 2, pixels: 8, most: 32 } },
+  strong: { triangles: 400_000, stride: 1, pixels: 5, ruts: { step: 1, pixels: 3, most: 400 } },
 }
-const WEAK_SPACING = 40 // ms: software rendering shares the processor with the simulator, and leaves it some
+// ms: software rendering shares the processor with the simulator, and leaves it some: at least so much, and half as much as a frame took.
+const WEAK_SPACING = 40
+const WEAK_REST = 0.5
 const STILL_AFTER = 400 // ms
 
 export class WorldView implements View {
@@ -40,6 +42,7 @@ export class WorldView implements View {
   private readonly quality: Quality
   private still = 0 // timer
   private isFine = false // what is seen was drawn with every pixel
+  private isOther = true // size, pixels or shadows are to be other ones from the next frame on
   private readonly list: Layer[]
   private readonly isOn = new Map<string, boolean>()
   private readonly chosen: Record<string, boolean> // layers as the user left them
@@ -55,6 +58,8 @@ export class WorldView implements View {
   private isFirst = true
   private lastFrame = 0 // ms, when it began
   private lastDone = 0 // ms, when it was done
+  private fence: WebGLSync | null = null // of a frame that is being drawn
+  private took = 0 // ms, the last one
   private radius = 0 // m, of the world, and when it was measured
   private measuredAt = -Infinity
   private size = new Vector2(1, 1)
@@ -84,7 +89,7 @@ export class WorldView implements View {
     this.scene.add(this.light.root)
     for (const sky of Object.values(this.skies)) {
       sky.frustumCulled = false
-      sky.renderOrder = -1000
+      sky.renderOrder = 5 // behind what is solid, below what shines through
       sky.raycast = () => undefined
       this.scene.add(sky)
     }
@@ -188,7 +193,7 @@ export class WorldView implements View {
       if (hadPoses) this.take(this.app.time)
       this.select(this.app.selection)
     }
-    this.applyQuality()
+    this.isOther = true
     this.redraw()
   }
 
@@ -323,14 +328,15 @@ export class WorldView implements View {
     const height = Math.max(place.clientHeight, 1)
     this.size.set(width, height)
     this.cameras.resize(width, height)
-    this.applyQuality()
-    // A new size empties the canvas: it is filled again in the same frame, not a flash later.
+    this.isOther = true
     this.isDirty = true
     this.draw(performance.now())
     this.ask()
   }
 
+  // A new size empties the canvas: only before it is drawn into.
   private applyQuality(): void {
+    this.isOther = false
     if (!this.renderer) return
     this.isFine = false
     const { pixels, shadow } = this.quality.level
@@ -357,12 +363,22 @@ export class WorldView implements View {
 
   private turn(now: number): void {
     this.isAsked = false
-    if (this.isWeak && now - this.lastFrame < WEAK_SPACING) {
+    if (this.isWeak && !this.isRested(now)) {
       this.isAsked = true
       requestAnimationFrame((later) => this.turn(later))
       return
     }
     this.draw(now)
+  }
+
+  // Has the last frame been drawn, and left time for others? Frames that queue up would make the whole page slow.
+  private isRested(now: number): boolean {
+    const gl = this.renderer?.getContext() as WebGL2RenderingContext | undefined
+    if (gl && this.fence && gl.getSyncParameter(this.fence, gl.SYNC_STATUS) === gl.SIGNALED) this.took = now - this.lastFrame
+    else if (gl && this.fence && now - this.lastFrame < 2000) return false
+    if (gl) gl.deleteSync(this.fence)
+    this.fence = null
+    return now - this.lastFrame >= Math.max(WEAK_SPACING, (1 + WEAK_REST) * this.took)
   }
 
   private draw(now: number): void {
@@ -412,19 +428,27 @@ export class WorldView implements View {
     fog.near = Math.max(30, reach * 1.2)
     fog.far = Math.max(150, reach * 4)
     this.light.aim(center, distance)
+    this.cameras.see(this.radius)
     this.camera.updateMatrixWorld()
-    bodies.detailFor(this.camera, this.size.y)
+    bodies.detailFor(this.camera, this.size.y * Math.min(this.renderer?.getPixelRatio() ?? 1, 1))
     for (const layer of this.list) if (this.isOn.get(layer.id)) layer.frame?.(this.app, dt)
     if (this.handled) this.handle.follow(this.handled)
-    if (this.isFine) this.applyQuality()
+    if (this.isFine || this.isOther) this.applyQuality()
     this.renderer?.render(this.scene, this.camera)
+    if (this.renderer && this.isWeak) this.setFence(this.renderer.getContext() as WebGL2RenderingContext)
     // Frames that did not have to wait for something to draw tell how quick drawing is.
     const hadToWait = this.askedAt - this.lastDone > Math.max(60, gap / 2)
-    if (this.quality.frame(gap, hadToWait)) this.applyQuality()
+    if (this.quality.frame(gap, hadToWait)) this.isOther = true
     this.lastFrame = now
     this.lastDone = performance.now()
     if (this.isFirst && this.renderer) this.first()
     return isMoving
+  }
+
+  private setFence(gl: WebGL2RenderingContext): void {
+    gl.deleteSync(this.fence)
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)
+    gl.flush()
   }
 
   private first(): void {
