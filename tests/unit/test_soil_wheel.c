@@ -380,7 +380,9 @@ static void the_library_is_sound_and_bad_soils_are_named(void **state) {
 static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_second(void **state) {
     (void)state;
     us_soil soil[1] = {fjs1(US_LATERAL_ISOTROPIC)};
-    const usi_contacts contacts = {.is_trial = false};
+    usi_geom ground = {.has_soil_map = false};
+    const us_model model = {.geom = &ground, .n_geom = 1};
+    const usi_contacts contacts = {.model = &model};
     const usi_contact_state next = {.soil = soil};
     const us_touch seen = {.mass = 6.6};
     static const double speeds[] = {2e-3, 3e-3, 4e-3, 8e-3};
