@@ -22,7 +22,7 @@ enum { MAX_WAITING = 1024 };
 enum { STRETCHES = 4 };
 // ns: how long it looks for what others say before it sleeps. They mostly work as long as this one, and are there soon; two threads that wake one
 // after the other, on a processor that has gone to sleep too, take longer than that. While it looks it gives way to whoever wants to run.
-static const int64_t LOOK_NS = 500000;
+static const int64_t LOOK_NS = 2000000;
 // s: how long one that ends stays for those who may still need what it said last.
 static const double LINGER = 2;
 
