@@ -12,9 +12,8 @@
 #include <cmocka.h>
 
 #include "allocator.h"
+#include "build.h"
 #include "site_make.h"
-#include "understudy/model.h"
-#include "understudy/sim.h"
 
 // 64 m at 5 cm: 6 by 6 tiles of 12.8 m. Out for N_OUT steps, back over the own ruts.
 enum { N = 1281, N_OUT = 9000, N_STEP = N_OUT + 9500 };
@@ -70,30 +69,17 @@ static us_model *whole_model(void) {
     return model;
 }
 
-static us_sim *simulate(const us_model *model, int32_t n_thread, const us_allocator *allocator) {
-    us_sim_def def = us_sim_def_default();
-    def.n_thread = n_thread;
-    if (allocator) def.allocator = *allocator;
-    us_sim *sim = NULL;
-    us_error err = {0};
-    if (us_sim_create(model, &def, &sim, &err)) fail_msg("%s", err.message);
-    return sim;
-}
-
 static us_status step(us_sim *sim) {
     double rim = us_sim_get_tick(sim) < N_OUT ? SPEED : -SPEED, velocity[8];
     for (int i = 0; i < 8; i++) velocity[i] = i % 2 ? rim / 0.18 : 0;
     return us_sim_step(sim, &(us_command){.drive_velocity = velocity});
 }
 
-// Of the motion and of the soil. The model is part of a sim's own hash, and two models are compared here.
+// Of the motion and of the soil.
 static uint64_t hash_of(const us_sim *sim) {
-    us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
     us_bed_info bed = us_sim_get_bed(sim, 0);
     const uint64_t soil[] = {bed.digest, (uint64_t)bed.n_active, (uint64_t)bed.n_touched};
-    uint64_t h =
-        us_hash_bytes(us_hash_bytes(0, us_sim_view_q(sim), (size_t)n.n_q * sizeof(double)), us_sim_view_v(sim), (size_t)n.n_v * sizeof(double));
-    return us_hash_bytes(h, soil, sizeof soil);
+    return us_hash_bytes(build_motion_hash(sim), soil, sizeof soil);
 }
 
 static void run(us_sim *sim, int32_t from, int32_t to, uint64_t *out) {
@@ -135,7 +121,7 @@ static int setup(void **state) {
     (void)state;
     site_make(SITE, N, N, SPACING, SPACING, dunes);
     us_model *model = whole_model();
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     run(sim, 0, N_STEP, dense);
     double volume, deepest;
     dense_height = touched(sim, &dense_touched, &volume, &deepest);
@@ -156,7 +142,7 @@ static void ruts_on_paged_ground_are_those_on_the_same_ground_in_memory(void **s
     static uint64_t hash[N_STEP];
     us_model *model = paged_model(SMALL, NULL);
     for (int32_t n_thread = 1; n_thread <= 2; n_thread++) {
-        us_sim *sim = simulate(model, n_thread, NULL);
+        us_sim *sim = build_sim_of(model, n_thread, NULL);
         run(sim, 0, N_OUT, hash);
         us_paging out = us_sim_get_paging(sim);
         double way = us_sim_get_pose(sim, us_model_find_body(model, "k10/base")).p.x + 8;
@@ -185,7 +171,7 @@ static void a_snapshot_has_the_ruts_whose_ground_is_not_in_memory(void **state) 
     static uint64_t hash[N_STEP];
     // Of one model both would share the memory.
     us_model *model = paged_model(SMALL, NULL), *same = paged_model(SMALL, NULL);
-    us_sim *sim = simulate(model, 1, NULL), *other = simulate(same, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL), *other = build_sim_of(same, 1, NULL);
     run(sim, 0, N_OUT, hash);
     size_t length = 0;
     us_sim_save(sim, NULL, 0, &length);
@@ -223,7 +209,7 @@ static void a_step_allocates_nothing(void **state) {
     test_allocator t;
     test_allocator_init(&t);
     us_model *model = paged_model(SMALL, &t.allocator);
-    us_sim *sim = simulate(model, 1, &t.allocator);
+    us_sim *sim = build_sim_of(model, 1, &t.allocator);
     int64_t n = t.n_alloc;
     for (int32_t i = 0; i < N_OUT / 2; i++) assert_int_equal(step(sim), US_OK);
     assert_int_equal(t.n_alloc, n);
@@ -237,7 +223,7 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
     us_shape_def ground = paged(SMALL);
     ground.bed_memory = 5 * 28672;
     us_model *model = compile(world(), ground, NULL);
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     int32_t n = 0;
     while (n < N_STEP && !step(sim)) n++;
     assert_true(n > 100 && n < N_OUT);

@@ -58,26 +58,10 @@ static us_model *compile(us_spec *spec, const us_allocator *allocator) {
     return model;
 }
 
-static us_sim *simulate(const us_model *model, int32_t n_thread, const us_allocator *allocator) {
-    us_sim_def def = us_sim_def_default();
-    def.n_thread = n_thread;
-    if (allocator) def.allocator = *allocator;
-    us_sim *sim = NULL;
-    us_error err = {0};
-    if (us_sim_create(model, &def, &sim, &err)) fail_msg("%s", err.message);
-    return sim;
-}
-
-// The model is part of a sim's own hash, and two models are compared here.
-static uint64_t hash_of(const us_sim *sim) {
-    us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
-    return us_hash_bytes(us_hash_bytes(0, us_sim_view_q(sim), (size_t)n.n_q * sizeof(double)), us_sim_view_v(sim), (size_t)n.n_v * sizeof(double));
-}
-
 static void step(us_sim *sim, int32_t n, uint64_t *out_hash) {
     for (int32_t i = 0; i < n; i++) {
         if (us_sim_step(sim, NULL)) fail_msg("%s: %s", us_sim_view_error(sim)->file, us_sim_view_error(sim)->message);
-        if (out_hash) out_hash[i] = hash_of(sim);
+        if (out_hash) out_hash[i] = build_motion_hash(sim);
     }
 }
 
@@ -92,7 +76,7 @@ static int setup(void **state) {
     ground.heights = heights, ground.n_x = ground.n_y = N, ground.size[0] = ground.size[1] = 1;
     us_model *model = compile(world_on(&ground), NULL);
     free(heights);
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     step(sim, N_STEP, dense);
     // They do touch the ground, or this test says nothing.
     assert_true(us_sim_n_contact(sim) > 0);
@@ -115,7 +99,7 @@ static void paged_ground_gives_the_bits_of_dense_ground_for_any_number_of_thread
     us_shape_def ground = paged_ground(SMALL);
     us_model *model = compile(world_on(&ground), NULL);
     for (int32_t n_thread = 1; n_thread <= 3; n_thread += 2) {
-        us_sim *sim = simulate(model, n_thread, NULL);
+        us_sim *sim = build_sim_of(model, n_thread, NULL);
         step(sim, N_STEP, hash);
         assert_memory_equal(hash, dense, sizeof dense);
         us_paging p = us_sim_get_paging(sim);
@@ -133,7 +117,7 @@ static void forgetting_the_scratch_and_jumping_back_change_nothing(void **state)
     static uint64_t hash[N_STEP];
     us_shape_def ground = paged_ground(SMALL);
     us_model *model = compile(world_on(&ground), NULL);
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     size_t length = 0;
     us_sim_save(sim, NULL, 0, &length);
     void *kept = malloc(length);
@@ -162,7 +146,7 @@ static void *run_steps(void *context) {
     run *r = context;
     for (int32_t i = 0; i < N_STEP && !r->status; i++) {
         r->status = us_sim_step(r->sim, NULL);
-        r->hash[i] = hash_of(r->sim);
+        r->hash[i] = build_motion_hash(r->sim);
     }
     return NULL;
 }
@@ -174,7 +158,7 @@ static void sims_that_share_the_ground_do_not_disturb_each_other(void **state) {
     us_model *model = compile(world_on(&ground), NULL);
     pthread_t thread[3];
     for (int k = 0; k < 3; k++) {
-        runs[k] = (run){.sim = simulate(model, 1, NULL)};
+        runs[k] = (run){.sim = build_sim_of(model, 1, NULL)};
         assert_int_equal(pthread_create(&thread[k], NULL, run_steps, &runs[k]), 0);
     }
     for (int k = 0; k < 3; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
@@ -192,7 +176,7 @@ static void a_step_allocates_nothing(void **state) {
     test_allocator_init(&t);
     us_shape_def ground = paged_ground(SMALL);
     us_model *model = compile(world_on(&ground), &t.allocator);
-    us_sim *sim = simulate(model, 1, &t.allocator);
+    us_sim *sim = build_sim_of(model, 1, &t.allocator);
     int64_t n = t.n_alloc;
     step(sim, N_STEP, NULL);
     assert_int_equal(t.n_alloc, n);
@@ -208,13 +192,13 @@ static void a_tile_that_is_not_there_stops_the_step_until_it_is_put_back(void **
     const char *file = "ground/height/0/4_3.tile";
     us_shape_def ground = paged_ground(SMALL);
     us_model *model = compile(world_on(&ground), NULL);
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     assert_int_equal(rename(file, "kept.tile"), 0);
     us_status status = US_OK;
     int32_t n = 0;
     while (n < N_STEP && !status) {
         status = us_sim_step(sim, NULL);
-        if (!status) hash[n++] = hash_of(sim);
+        if (!status) hash[n++] = build_motion_hash(sim);
     }
     for (int again = 0; again < 2; again++) {
         assert_int_equal(status, US_ERR_IO);
@@ -224,7 +208,7 @@ static void a_tile_that_is_not_there_stops_the_step_until_it_is_put_back(void **
         assert_non_null(strstr(err->remedy, "put the file back"));
         // The state is that of the last tick.
         assert_int_equal(us_sim_get_tick(sim), n);
-        assert_true(n == 0 || hash_of(sim) == hash[n - 1]);
+        assert_true(n == 0 || build_motion_hash(sim) == hash[n - 1]);
         status = us_sim_step(sim, NULL);
     }
     assert_int_equal(rename("kept.tile", file), 0);
@@ -238,7 +222,7 @@ static void memory_that_is_not_enough_is_named(void **state) {
     (void)state;
     us_shape_def ground = paged_ground(1e6);
     us_model *model = compile(world_on(&ground), NULL);
-    us_sim *sim = simulate(model, 1, NULL);
+    us_sim *sim = build_sim_of(model, 1, NULL);
     uint64_t before = us_sim_hash(sim);
     for (int again = 0; again < 2; again++) {
         assert_int_equal(us_sim_step(sim, NULL), US_ERR_LIMIT);

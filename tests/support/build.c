@@ -230,3 +230,18 @@ const char *build_shared(const char *name) {
     printf("skipped: %s is not there\n", path);
     return NULL;
 }
+
+us_sim *build_sim_of(const us_model *model, int32_t n_thread, const us_allocator *allocator) {
+    us_sim_def def = us_sim_def_default();
+    def.n_thread = n_thread;
+    if (allocator) def.allocator = *allocator;
+    us_sim *sim = NULL;
+    us_error err = {0};
+    check(us_sim_create(model, &def, &sim, &err), &err);
+    return sim;
+}
+
+uint64_t build_motion_hash(const us_sim *sim) {
+    us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
+    return us_hash_bytes(us_hash_bytes(0, us_sim_view_q(sim), (size_t)n.n_q * sizeof(double)), us_sim_view_v(sim), (size_t)n.n_v * sizeof(double));
+}

@@ -95,4 +95,9 @@ us_spec *build_heavy_top(double theta, double spin, double precession, double st
 // dampers. Everything follows from the seed.
 us_spec *build_random_tree(uint64_t seed, int32_t n_link, us_integrator integrator);
 
+// A sim of a model; `allocator` may be NULL.
+us_sim *build_sim_of(const us_model *model, int32_t n_thread, const us_allocator *allocator);
+// Of positions and velocities alone: the model is part of a sim's own hash, and two models may be compared.
+uint64_t build_motion_hash(const us_sim *sim);
+
 #endif
