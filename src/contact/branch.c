@@ -1,78 +1,129 @@
-// Factors of a tree's matrix: its mass matrix and what contacts with the world add. Not symmetric, because sliding friction depends on the normal
-// velocity, but not the other way round.
+// The matrix of a tree that touches nothing but the world: factors and solutions, in O(nodes).
 //
-// The matrix keeps the branches of the mass matrix (see dyn/crba.c): node i meets only its ancestors. So it is kept as two lists per node along its
-// path, its row H[i, ancestor] and its column H[ancestor, i], and eliminated from the leaves inwards without fill:
+// A contact with the world acts on a link as inertia does: an impulse J^T G J V, six by six, that is linear in the link's twist V. So it is added to
+// the link's own inertia, and the matrix is that of an articulated body (Featherstone 2008, section 7.3) whose links have these sums A in place of
+// their inertias. From the leaves inwards each joint is eliminated,
 //
-//     H[a, b] -= H[a, i] H[i, b] / H[i, i]          for all ancestors a, b of i
+//     U = A S    V = S^T A    d = S^T A S + what acts along the joint itself         A of the parent += A - U V / d
 //
-// Lists are padded to whole vectors of four. What stands beyond the end of one is finite and means nothing: an ancestor's list takes it from a longer
-// one of a descendant, and in a solution it meets a zero.
+// which is the same elimination as that of the mass matrix along its branches (dyn/crba.c), without the products of axes that make that matrix. It
+// is not symmetric, because sliding friction depends on the normal velocity but not the other way round: hence U and V.
+//
+// Joints of the same depth come one after another: none of them waits for another, and the processor works on several at a time. The six axes of a
+// free root make one six by six matrix, in the world's axes.
+//
+// Twists and forces are six numbers (w | v), in two vectors: the first four, and two and two zeros.
 #include <string.h>
 
-#include "contact/world.h"
+#include "contact/newton.h"
+#include "contact/sparse_kernel.h"
 
-static inline usi_v4 *list(double *lists, const usi_contacts *c, int32_t node) { return (usi_v4 *)(void *)(lists + c->branch_start[node]); }
-static inline int32_t last_of(const us_model *m, int32_t node) { return m->row_start[node + 1] - m->row_start[node] - 1; }
-
-bool usi_branch_factor(usi_contacts *c, usi_span span) {
-    const us_model *m = c->model;
-    bool ok = true;
-    for (int32_t i = span.end - 1; i >= span.first; i--) {
-        usi_v4 *row = list(c->row, c, i), *column = list(c->column, c, i);
-        double *x = (double *)column, *y = (double *)row;
-        const int32_t *path = m->path + m->row_start[i], last = last_of(m, i);
-        double pivot = y[last], inverse = 1 / pivot;
-        ok = ok && pivot != 0 && isfinite(pivot);
-        y[last] = inverse;
-        // The column becomes multipliers. What waits for the pivot is scaled; the factors of its products do not.
-        for (int32_t k = 0; 4 * k < last; k++) {
-            const usi_v4 r = row[k] * usi_v4_all(inverse), s = column[k] * usi_v4_all(inverse);
-            for (int32_t a = 4 * k; a < last; a++) {
-                list(c->row, c, path[a])[k] -= usi_v4_all(x[a]) * r;
-                list(c->column, c, path[a])[k] -= usi_v4_all(y[a]) * s;
-            }
-        }
-        for (int32_t k = 0; 4 * k < last; k++) column[k] *= usi_v4_all(inverse);
-    }
-    return ok;
+// The products of the rows with S.
+static inline usi_row times(const usi_six *A, usi_row S) {
+    usi_v4 s[6], zero = usi_v4_zero();
+    for (int r = 0; r < 6; r++) s[r] = A->a[r] * S.a + A->b[r] * S.b;
+    usi_v4 s01 = __builtin_shufflevector(s[0], s[1], 0, 4, 2, 6) + __builtin_shufflevector(s[0], s[1], 1, 5, 3, 7);
+    usi_v4 s23 = __builtin_shufflevector(s[2], s[3], 0, 4, 2, 6) + __builtin_shufflevector(s[2], s[3], 1, 5, 3, 7);
+    usi_v4 s45 = __builtin_shufflevector(s[4], s[5], 0, 4, 2, 6) + __builtin_shufflevector(s[4], s[5], 1, 5, 3, 7);
+    return (usi_row){__builtin_shufflevector(s01, s23, 0, 1, 4, 5) + __builtin_shufflevector(s01, s23, 2, 3, 6, 7),
+                     __builtin_shufflevector(s45, zero, 0, 1, 4, 5) + __builtin_shufflevector(s45, zero, 2, 3, 6, 7)};
 }
 
-// For n right-hand sides, 1 or 2, at a time: what one waits for, going from node to node, the other uses. Their numbers along the paths alternate,
-// vector by vector.
-static inline __attribute__((always_inline)) void solve(usi_contacts *c, usi_span span, const int n, double *const x[]) {
+static inline double dot6(usi_row x, usi_row y) { return usi_v4_sum(x.a * y.a + x.b * y.b); }
+
+// The sums of the inertia along the axes of a free root: S D S^T, where S is a rotation.
+static void add_along_axes(usi_problem *p, usi_span root, usi_six *A) {
+    const usi_contacts *c = p->c;
+    for (int32_t i = root.first; i < root.end; i++) {
+        const double along = c->diag[i] + c->model->armature[i];
+        if (along == 0) continue;
+        const usi_row S = usi_row_pack(c->dyn->link[i].Sw, c->dyn->link[i].Sv);
+        for (int r = 0; r < 6; r++) {
+            usi_v4 factor = usi_v4_all(along * ((const double *)&S)[r]);
+            A->a[r] += factor * S.a, A->b[r] += factor * S.b;
+        }
+    }
+}
+
+bool usi_branch_factor(usi_problem *p, usi_span span) {
+    usi_contacts *c = p->c;
     const us_model *m = c->model;
-    usi_v4 *along = (usi_v4 *)(void *)c->along;
-    // Inwards, with what the nodes beyond take from each ancestor.
-    int32_t from = c->branch_start[span.first] / 4 * n, to = c->branch_start[span.end] / 4 * n;
-    memset(along + from, 0, (size_t)(to - from) * sizeof *along);
-    for (int32_t i = span.end - 1; i >= span.first; i--) {
-        const usi_v4 *column = list(c->column, c, i), *mine = along + c->branch_start[i] / 4 * n;
-        int32_t last = last_of(m, i), parent = m->node[i].parent;
-        for (int r = 0; r < n; r++) x[r][i] -= ((const double *)&mine[last / 4 * n + r])[last % 4];
+    usi_six *const at = p->made - span.first;
+    bool *const is_there = p->is_there - span.first, ok = true;
+    const usi_span root = usi_free_root(m, span);
+    for (int32_t n = root.end; n < span.end; n++) {
+        const int32_t i = c->inwards[n], parent = m->node[i].parent;
+        usi_branch *k = &c->branch[i];
+        const usi_link *link = &c->dyn->link[i];
+        if (!is_there[i]) memset(&at[i], 0, sizeof *at);
+        const usi_six *A = &at[i];
+        k->S = usi_row_pack(link->Sw, link->Sv);
+        k->U = times(A, k->S);
+        const double *s = (const double *)&k->S, *u = (const double *)&k->U;
+        usi_row V = {usi_v4_zero(), usi_v4_zero()};
+        for (int r = 0; r < 6; r++) V.a += usi_v4_all(s[r]) * A->a[r], V.b += usi_v4_all(s[r]) * A->b[r];
+        double pivot = dot6(k->S, k->U) + c->diag[i] + m->armature[i];
+        ok = ok && usi_is_pivot(pivot);
+        k->inv_d = 1 / pivot;
+        k->V = V;
         if (parent < 0) continue;
-        usi_v4 *up = along + c->branch_start[parent] / 4 * n;
-        for (int32_t k = 0; 4 * k < last; k++) {
-            for (int r = 0; r < n; r++) up[n * k + r] += mine[n * k + r] + column[k] * usi_v4_all(x[r][i]);
+        const usi_v4 a = V.a * usi_v4_all(k->inv_d), b = V.b * usi_v4_all(k->inv_d);
+        usi_six *up = &at[parent];
+        if (!is_there[parent]) memset(up, 0, sizeof *up);
+        is_there[parent] = true;
+        for (int r = 0; r < 6; r++) up->a[r] += A->a[r] - usi_v4_all(u[r]) * a, up->b[r] += A->b[r] - usi_v4_all(u[r]) * b;
+    }
+    if (root.end == root.first) return ok;
+    add_along_axes(p, root, &at[root.end - 1]);
+    usi_store6(p->lone, &at[root.end - 1]);
+    return usi_factor6(p->lone, p->lone + 48) && ok;
+}
+
+// For n right-hand sides, 1 or 2, at a time: what one waits for, going from node to node, the other uses.
+static inline __attribute__((always_inline)) void solve(usi_problem *p, usi_span span, const int n, double *const x[]) {
+    usi_contacts *c = p->c;
+    const us_model *m = c->model;
+    const usi_link *link = c->dyn->link;
+    const usi_span root = usi_free_root(m, span);
+    const usi_row zero = {usi_v4_zero(), usi_v4_zero()};
+    for (int32_t i = span.first; i < span.end; i++) {
+        for (int r = 0; r < n; r++) c->branch[i].sum[r] = zero;
+    }
+    // Inwards, with the forces that the parent has to bear.
+    for (int32_t at = root.end; at < span.end; at++) {
+        const int32_t i = c->inwards[at], parent = m->node[i].parent;
+        const usi_branch *k = &c->branch[i];
+        for (int r = 0; r < n; r++) {
+            double u = x[r][i] = (x[r][i] - dot6(k->S, k->sum[r])) * k->inv_d;
+            if (parent < 0) continue;
+            usi_row *up = &c->branch[parent].sum[r];
+            up->a += k->sum[r].a + k->U.a * usi_v4_all(u), up->b += k->sum[r].b + k->U.b * usi_v4_all(u);
         }
     }
-    // Outwards, with the solution along the path; zero beyond its end.
-    const usi_v4i lane = {0, 1, 2, 3};
-    for (int32_t i = span.first; i < span.end; i++) {
-        const usi_v4 *row = list(c->row, c, i), *up = along + c->branch_start[m->node[i].parent < 0 ? i : m->node[i].parent] / 4 * n;
-        usi_v4 *mine = along + c->branch_start[i] / 4 * n, sum[2] = {usi_v4_zero(), usi_v4_zero()};
-        int32_t last = last_of(m, i);
-        for (int32_t k = 0; 4 * k < last; k++) {
-            for (int r = 0; r < n; r++) mine[n * k + r] = up[n * k + r], sum[r] += row[k] * up[n * k + r];
-        }
+    for (int r = 0; r < n && root.end > root.first; r++) {
+        usi_row *twist = &c->branch[root.end - 1].sum[r];
+        usi_v4 f = usi_v4_zero(), t = f;
+        for (int32_t i = root.first; i < root.end; i++) t += link[i].Sw * usi_v4_all(x[r][i]), f += link[i].Sv * usi_v4_all(x[r][i]);
+        const usi_row load = usi_row_pack(t, f);
+        _Alignas(32) double y[8];
+        usi_store(y, load.a - twist->a), usi_store(y + 4, load.b - twist->b);
+        usi_forward6(p->lone, y);
+        usi_backward6(p->lone, p->lone + 48, y);
+        *twist = (usi_row){usi_load(y), usi_load(y + 4)};
+        usi_v4 w = twist->a, v = __builtin_shufflevector(twist->a, twist->b, 3, 4, 5, 6);
+        for (int32_t i = root.first; i < root.end; i++) x[r][i] = usi_v4_sum(link[i].Sw * w + link[i].Sv * v);
+    }
+    // Outwards, with the twists.
+    for (int32_t at = span.end - 1; at >= root.end; at--) {
+        const int32_t i = c->inwards[at], parent = m->node[i].parent;
+        usi_branch *k = &c->branch[i];
         for (int r = 0; r < n; r++) {
-            double xi = (x[r][i] - usi_v4_sum(sum[r])) * ((const double *)row)[last];
-            usi_v4 before = last % 4 ? up[last / 4 * n + r] : usi_v4_zero();
-            mine[last / 4 * n + r] = before + (usi_v4)((usi_v4i)usi_v4_all(xi) & (lane == last % 4));
-            x[r][i] = xi;
+            usi_row V = parent < 0 ? zero : c->branch[parent].sum[r];
+            double y = x[r][i] -= dot6(k->V, V) * k->inv_d;
+            k->sum[r] = (usi_row){V.a + k->S.a * usi_v4_all(y), V.b + k->S.b * usi_v4_all(y)};
         }
     }
 }
 
-void usi_branch_solve(usi_contacts *c, usi_span span, double *x) { solve(c, span, 1, &x); }
-void usi_branch_solve_two(usi_contacts *c, usi_span span, double *x, double *y) { solve(c, span, 2, (double *[]){x, y}); }
+void usi_branch_solve(usi_problem *p, usi_span span, double *x) { solve(p, span, 1, &x); }
+void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y) { solve(p, span, 2, (double *[]){x, y}); }

@@ -33,7 +33,7 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
     const us_model *m = c->model;
     const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
-                 n_loose = (size_t)m->n_loose, n_branch = (size_t)c->n_branch, max_sunk = m->n_soil > 0 ? max_contact : 0,
+                 n_loose = (size_t)m->n_loose, n_node = (size_t)m->n_node, max_sunk = m->n_soil > 0 ? max_contact : 0,
                  max_soil_here = m->n_soil_map > 0 ? max_sunk : 0, n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
     size_t size = 0;
     int32_t n = 0;
@@ -94,6 +94,25 @@ static double greatest_distance(const usi_geom *g) {
     return us_vec3_norm(far);
 }
 
+// Nodes of the same depth come in the order of the tree.
+static void order_inwards(usi_contacts *c) {
+    const us_model *m = c->model;
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        const usi_span tree = {m->tree[t].first, m->tree[t].end}, root = usi_free_root(m, tree);
+        int32_t deepest = 0, at = root.end;
+        for (int32_t i = tree.first; i < tree.end; i++) {
+            int32_t length = m->row_start[i + 1] - m->row_start[i];
+            deepest = length > deepest ? length : deepest;
+            c->inwards[i] = i;
+        }
+        for (int32_t depth = deepest; depth > 0; depth--) {
+            for (int32_t i = root.end; i < tree.end; i++) {
+                if (m->row_start[i + 1] - m->row_start[i] == depth) c->inwards[at++] = i;
+            }
+        }
+    }
+}
+
 static bool fill_fixed(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t *of_node = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
@@ -102,10 +121,9 @@ static bool fill_fixed(usi_contacts *c) {
     c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
     c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
     c->carrier_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
-    c->branch_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->loop_carrier = usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->branch_start || !c->loop_carrier)
-        return false;
+    c->inwards = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
+    if (!of_node || !c->inwards || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->loop_carrier) return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
     find_carriers(m, of_node);
     c->n_carrier = 1;
@@ -132,8 +150,7 @@ static bool fill_fixed(usi_contacts *c) {
         c->is_plain[g] = q.x == 0 && q.y == 0 && q.z == 0;
         c->far[g] = greatest_distance(&m->geom[g]);
     }
-    for (int32_t i = 0; i < m->n_node; i++) c->branch_start[i] = c->n_branch, c->n_branch += (m->row_start[i + 1] - m->row_start[i] + 3) / 4 * 4;
-    c->branch_start[m->n_node] = c->n_branch;
+    order_inwards(c);
     for (int32_t l = 0; l < m->n_loop; l++) {
         c->loop_carrier[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
         c->loop_carrier[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];

@@ -86,9 +86,8 @@ static bool is_fast(const us_dyn *d, usi_span span, double h) {
 static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
-    int32_t from = m->row_start[span.first], to = m->row_start[span.end];
     usi_v4 up = d->world.av;
-    memcpy(d->row + from, c->H + from, (size_t)(to - from) * sizeof(double));
+    usi_crba_of(d, span, d->row);
     if (!usi_factor_of(d, span, m->armature, NULL)) return false;
     usi_inertias_of(d, span, true);
     for (int32_t i = span.first; i < span.end; i++) {
@@ -106,17 +105,22 @@ static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
 // The torques of motion (centrifugal, gyroscopic) depend on the velocity at the end of the step, and taken at the start they feed a tree that spins:
 // its energy grows by (h w)^2 in each step. Links that are fast enough for that to matter get those of the velocity that they would leave by
 // themselves, which takes energy instead, as an implicit step does.
-void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree) {
+void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
     tree_push(c, push, tree, span);
-    usi_crba_of(d, span, c->H);
+    if (wants_matrix) usi_crba_of(d, span, c->H);
+    usi_crba_diagonal_of(d, span, c->inertia);
     if (is_fast(d, span, m->step) && predict(c, push, span)) {
         usi_kinematics_of(d, span, push->q, c->vel, NULL);
         tree_push(c, push, tree, span);
     }
-    for (int32_t i = span.first; i < span.end; i++) c->vel[i] = push->v[i];
+    for (int32_t i = span.first; i < span.end; i++) {
+        c->vel[i] = push->v[i];
+        c->inertia[i] += m->armature[i];
+        c->inv_pivot[i] = 1 / c->inertia[i];
+    }
     find_joint_rows(c, push, tree);
 }
 

@@ -9,15 +9,6 @@
 
 // ---------------------------------------------------------------- six by six
 
-// A row of a free body's matrix: six numbers (w | v) in two vectors, as the sparse matrix keeps them.
-typedef struct six {
-    usi_v4 a, b;
-} six;
-
-static inline six pack(usi_v4 w, usi_v4 v) {
-    return (six){__builtin_shufflevector(w, v, 0, 1, 2, 4), __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
-}
-
 // Whether a block does nothing at all.
 static inline bool is_idle(const double *G) { return G[0] == 0 && G[1] == 0 && G[4] == 0 && G[8] == 0; }
 
@@ -25,7 +16,7 @@ static inline bool is_idle(const double *G) { return G[0] == 0 && G[1] == 0 && G
 static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
     const usi_v4 x = k->m[0] * G[0], y = k->m[1] * G[4] + k->m[2] * G[5], z = k->m[1] * G[7] + k->m[2] * G[8];
     const usi_v4 by = k->m[0] * G[1] + k->m[1] * G[3] + k->m[2] * G[6];
-    const six J = pack(k[-1].m[0], k[-1].d[0]);
+    const usi_row J = usi_row_pack(k[-1].m[0], k[-1].d[0]);
     const double *m = (const double *)k->m;
     for (int i = 0; i < 3; i++) {
         usi_v4 limits = usi_v4_all(by[i]);
@@ -36,11 +27,11 @@ static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
 
 // The same of any other block.
 static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
-    const six J0 = pack(k->m[0], k->d[0]), J1 = pack(k->m[1], k->d[1]), J2 = pack(k->m[2], k->d[2]);
-    six A[3];
+    const usi_row J0 = usi_row_pack(k->m[0], k->d[0]), J1 = usi_row_pack(k->m[1], k->d[1]), J2 = usi_row_pack(k->m[2], k->d[2]);
+    usi_row A[3];
     for (int i = 0; i < 3; i++) {
         usi_v4 x = usi_v4_all(G[3 * i]), y = usi_v4_all(G[3 * i + 1]), z = usi_v4_all(G[3 * i + 2]);
-        A[i] = (six){J0.a * x + J1.a * y + J2.a * z, J0.b * x + J1.b * y + J2.b * z};
+        A[i] = (usi_row){J0.a * x + J1.a * y + J2.a * z, J0.b * x + J1.b * y + J2.b * z};
     }
     const double *m = (const double *)k->m, *d = (const double *)k->d;
     for (int i = 0; i < 6; i++) {
@@ -51,75 +42,20 @@ static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
     }
 }
 
+// The mass matrix of a body: J about O, symmetric, so that its columns are its rows; h, with the mass in the spare lane. n from v: h x; f from w: -h x.
+static inline usi_six inertia(const usi_v4 J[3], usi_v4 h) {
+    const double x = h[0], y = h[1], z = h[2], mass = h[3];
+    usi_six D;
+    D.a[0] = J[0], D.b[0] = (usi_v4){-z, y, 0, 0};
+    D.a[1] = J[1] + (usi_v4){0, 0, 0, z}, D.b[1] = (usi_v4){0, -x, 0, 0};
+    D.a[2] = J[2] + (usi_v4){0, 0, 0, -y}, D.b[2] = (usi_v4){x, 0, 0, 0};
+    D.a[3] = (usi_v4){0, z, -y, mass}, D.b[3] = usi_v4_zero();
+    D.a[4] = (usi_v4){-z, 0, x, 0}, D.b[4] = (usi_v4){mass, 0, 0, 0};
+    D.a[5] = (usi_v4){y, -x, 0, 0}, D.b[5] = (usi_v4){0, mass, 0, 0};
+    return D;
+}
+
 // ---------------------------------------------------------------- a tree on the ground
-
-// Four numbers anywhere.
-typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
-
-static inline usi_v4 four_sums(const usi_v4 x[4]) {
-    usi_v4 x01 = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6) + __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
-    usi_v4 x23 = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6) + __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
-    return __builtin_shufflevector(x01, x23, 0, 1, 4, 5) + __builtin_shufflevector(x01, x23, 2, 3, 6, 7);
-}
-
-// A node's list: H along its path and, where contacts are, (n, f) seen by the axes of the path; (N, F) for the column. Beyond the end: 0.
-static void fill_lists(const usi_problem *p, int32_t node, bool any, bool is_slanted, const usi_v4 *force, double *row, double *column) {
-    const us_model *m = p->c->model;
-    const usi_link *link = p->c->dyn->link;
-    const int32_t *path = m->path + m->row_start[node], length = m->row_start[node + 1] - m->row_start[node];
-    const double *H = p->c->H + m->row_start[node];
-    for (int32_t k = 0; k < length; k += 4) {
-        usi_v4 x[4], y[4], r = *(const loose *)(H + k), s = r;
-        if (any) {
-            const usi_link *l[4] = {&link[path[k]], &link[path[k + 1 < length ? k + 1 : k]], &link[path[k + 2 < length ? k + 2 : k]],
-                                    &link[path[k + 3 < length ? k + 3 : k]]};
-            for (int j = 0; j < 4; j++) x[j] = l[j]->Sw * force[0] + l[j]->Sv * force[1];
-            r += four_sums(x), s = r;
-            if (is_slanted) {
-                for (int j = 0; j < 4; j++) y[j] = l[j]->Sw * force[2] + l[j]->Sv * force[3];
-                s = *(const loose *)(H + k) + four_sums(y);
-            }
-        }
-        if (length - k < 4) {
-            usi_v4i within = (usi_v4i){0, 1, 2, 3} < length - k;
-            r = (usi_v4)((usi_v4i)r & within), s = (usi_v4)((usi_v4i)s & within);
-        }
-        usi_store(row + k, r), usi_store(column + k, s);
-    }
-}
-
-// What the blocks of each link make, W = sum of J^T G J, goes down the branches as inertias do (dyn/crba.c): W of everything beyond a node, seen by
-// the axes of the node and its ancestors, is what the contacts add to the node's row and, where W is not symmetric, to its column.
-static void add_branches(usi_problem *p, usi_span span, bool is_slanted) {
-    usi_contacts *c = p->c;
-    const us_model *m = c->model;
-    for (int32_t i = span.end - 1; i >= span.first; i--) {
-        usi_six *W = p->beyond[i - span.first];
-        const int32_t length = m->row_start[i + 1] - m->row_start[i], parent = m->node[i].parent;
-        const six S = pack(c->dyn->link[i].Sw, c->dyn->link[i].Sv);
-        usi_v4 force[4];
-        bool any = W != NULL;
-        if (any) {
-            six R = {usi_v4_zero(), usi_v4_zero()};
-            const double *s = (const double *)&S;
-            for (int k = 0; k < 6; k++) R.a += usi_v4_all(s[k]) * W->a[k], R.b += usi_v4_all(s[k]) * W->b[k];
-            force[0] = __builtin_shufflevector(R.a, usi_v4_zero(), 0, 1, 2, 4), force[1] = __builtin_shufflevector(R.a, R.b, 3, 4, 5, 6);
-        }
-        if (any && is_slanted) {
-            usi_v4 x[6];
-            for (int k = 0; k < 6; k++) x[k] = W->a[k] * S.a + W->b[k] * S.b;
-            force[2] = usi_three_sums(x[0], x[1], x[2]), force[3] = usi_three_sums(x[3], x[4], x[5]);
-        }
-        double *row = c->row + c->branch_start[i], *column = c->column + c->branch_start[i];
-        fill_lists(p, i, any, is_slanted, force, row, column);
-        row[length - 1] += c->diag[i];
-        if (!any || parent < 0) continue;
-        // The first to come is handed on as it is.
-        usi_six *up = p->beyond[parent - span.first];
-        if (!up) p->beyond[parent - span.first] = W;
-        for (int k = 0; up && k < 6; k++) up->a[k] += W->a[k], up->b[k] += W->b[k];
-    }
-}
 
 // A coupling's row f of stiffness K would fill the matrix between branches. It is left out of the factors, of A, and put in by its own small system:
 //
@@ -161,9 +97,9 @@ static bool factor_couplings(usi_problem *p, int32_t tree) {
         for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
         for (int32_t i = 0; i < row->n_term; i++) x[row->v[i]] += row->factor[i];
         if (k > 0)
-            usi_branch_solve(c, span, x);
+            usi_branch_solve(p, span, x);
         else
-            usi_branch_solve_two(c, span, x, set_right_side(p, span));
+            usi_branch_solve_two(p, span, x, set_right_side(p, span));
         take_couplings(p, tree, k, x);
         double pivot = 1 / usi_coupling_stiffness(p) + along_coupling(row, x);
         ok = ok && usi_is_pivot(pivot);
@@ -178,28 +114,24 @@ static bool factor_branch(usi_problem *p) {
     const us_model *m = c->model;
     int32_t t = c->members[p->s->first_tree];
     usi_span span = {m->tree[t].first, m->tree[t].end};
-    for (int32_t i = 0; i < p->n_var; i++) p->beyond[i] = NULL;
-    // Only sliding and rolling make it unsymmetric.
-    bool is_slanted = false;
+    for (int32_t i = 0; i < p->n_var; i++) {
+        p->is_there[i] = m->node[span.first + i].flags & USI_NODE_MASSIVE;
+        if (p->is_there[i]) p->made[i] = inertia(c->dyn->link[span.first + i].J, c->dyn->link[span.first + i].h);
+    }
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         const double *G = p->G + 9 * i;
         if (is_idle(G)) continue;
-        is_slanted = is_slanted || G[1] != 0 || G[3] != 0 || G[6] != 0;
         int32_t node = usi_body_carrier(p, k->a >= 0 ? k->a : k->b_)->node - span.first;
-        if (!p->beyond[node]) {
-            p->beyond[node] = &p->made[node];
-            for (int j = 0; j < 6; j++) p->made[node].a[j] = p->made[node].b[j] = usi_v4_zero();
-        }
+        if (!p->is_there[node]) memset(&p->made[node], 0, sizeof *p->made);
+        p->is_there[node] = true;
         if (k->law == USI_TURN)
-            add_turn(p->beyond[node], k, G);
+            add_turn(&p->made[node], k, G);
         else
-            add_block(p->beyond[node], k, G);
+            add_block(&p->made[node], k, G);
     }
-    for (int32_t i = span.first; i < span.end; i++) c->diag[i] += m->armature[i];
-    add_branches(p, span, is_slanted);
     p->is_solved = c->coupling_start[t + 1] > c->coupling_start[t];
-    return usi_branch_factor(c, span) && factor_couplings(p, t);
+    return usi_branch_factor(p, span) && factor_couplings(p, t);
 }
 
 static void solve_branch(usi_problem *p) {
@@ -207,7 +139,7 @@ static void solve_branch(usi_problem *p) {
     const us_model *m = c->model;
     int32_t t = c->members[p->s->first_tree];
     usi_span span = {m->tree[t].first, m->tree[t].end};
-    if (!p->is_solved) usi_branch_solve(c, span, set_right_side(p, span));
+    if (!p->is_solved) usi_branch_solve(p, span, set_right_side(p, span));
     p->is_solved = false;
     take_couplings(p, t, c->coupling_start[t + 1] - c->coupling_start[t], c->step_v);
     memcpy(p->x, c->step_v + span.first, (size_t)p->n_var * sizeof(double));
@@ -241,19 +173,6 @@ static inline void take_six(double *to, const usi_six *W) {
     for (int i = 0; i < 6; i++) usi_store(to + 8 * i, usi_load(to + 8 * i) - W->a[i]), usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) - W->b[i]);
 }
 
-// The mass matrix of a free body. J is symmetric: its columns are its rows. n from v: h x; f from w: -h x.
-static inline usi_six inertia(const usi_free *b) {
-    const double x = b->h[0], y = b->h[1], z = b->h[2], mass = b->h[3];
-    usi_six D;
-    D.a[0] = b->J[0], D.b[0] = (usi_v4){-z, y, 0, 0};
-    D.a[1] = b->J[1] + (usi_v4){0, 0, 0, z}, D.b[1] = (usi_v4){0, -x, 0, 0};
-    D.a[2] = b->J[2] + (usi_v4){0, 0, 0, -y}, D.b[2] = (usi_v4){x, 0, 0, 0};
-    D.a[3] = (usi_v4){0, z, -y, mass}, D.b[3] = usi_v4_zero();
-    D.a[4] = (usi_v4){-z, 0, x, 0}, D.b[4] = (usi_v4){mass, 0, 0, 0};
-    D.a[5] = (usi_v4){y, -x, 0, 0}, D.b[5] = (usi_v4){0, mass, 0, 0};
-    return D;
-}
-
 static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t) {
     const us_model *m = p->c->model;
     int32_t first = m->tree[t].first;
@@ -283,17 +202,17 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
 typedef struct side {
     int32_t unit, n, first;
     const int32_t *index;  // variables of the model; NULL: 0 .. n - 1 of the unit
-    six *S;
+    usi_row *S;
 } side;
 
-static side side_of(const usi_problem *p, int32_t body, six *room) {
+static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
     const usi_carrier *at = usi_body_carrier(p, body);
     side s = {.unit = c->tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
     if (m->tree[at->tree].is_free_body) {
         for (int i = 0; i < 6; i++) {
-            room[i] = (six){usi_v4_zero(), usi_v4_zero()};
+            room[i] = (usi_row){usi_v4_zero(), usi_v4_zero()};
             ((double *)&room[i])[i] = 1;
         }
         return s;
@@ -304,7 +223,7 @@ static side side_of(const usi_problem *p, int32_t body, six *room) {
     s.n = m->row_start[at->node + 1] - m->row_start[at->node];
     for (int32_t i = 0; i < s.n; i++) {
         const usi_link *l = &link[s.index[i]];
-        room[i] = pack(l->Sw, l->Sv + usi_v4_cross(l->Sw, shift));
+        room[i] = usi_row_pack(l->Sw, l->Sv + usi_v4_cross(l->Sw, shift));
     }
     return s;
 }
@@ -313,7 +232,7 @@ static side side_of(const usi_problem *p, int32_t body, six *room) {
 static void add_product(double *block, int32_t stride, const side *a, const side *b, const usi_six *W, double sign) {
     for (int32_t i = 0; i < a->n; i++) {
         const double *s = (const double *)&a->S[i];
-        six R = {usi_v4_zero(), usi_v4_zero()};
+        usi_row R = {usi_v4_zero(), usi_v4_zero()};
         for (int k = 0; k < 6; k++) R.a += usi_v4_all(sign * s[k]) * W->a[k], R.b += usi_v4_all(sign * s[k]) * W->b[k];
         double *row = block + (a->index ? a->index[i] - a->first : i) * stride;
         for (int32_t j = 0; j < b->n; j++) row[b->index ? b->index[j] - b->first : j] += usi_v4_sum(R.a * b->S[j].a + R.b * b->S[j].b);
@@ -326,8 +245,8 @@ static void add_sides(usi_problem *p, const usi_run *r) {
     if (!sum_blocks(p, r->first, r->end, &W)) return;
     const usi_block *k = &p->block[r->first];
     side a = {.unit = -1}, b = {.unit = -1};
-    if (k->a >= 0) a = side_of(p, k->a, (six *)p->columns);
-    if (k->b_ >= 0) b = side_of(p, k->b_, (six *)p->columns + p->c->model->n_node + 6);
+    if (k->a >= 0) a = side_of(p, k->a, (usi_row *)p->columns);
+    if (k->b_ >= 0) b = side_of(p, k->b_, (usi_row *)p->columns + p->c->model->n_node + 6);
     int32_t stride_a = a.unit < 0 ? 0 : usi_sparse_stride(p->sparse, a.unit), stride_b = b.unit < 0 ? 0 : usi_sparse_stride(p->sparse, b.unit);
     if (a.unit >= 0) add_product(usi_sparse_block(p->sparse, a.unit, a.unit), stride_a, &a, &a, &W, 1);
     if (b.unit >= 0) add_product(usi_sparse_block(p->sparse, b.unit, b.unit), stride_b, &b, &b, &W, 1);
@@ -345,7 +264,8 @@ static bool factor_blocks(usi_problem *p) {
         int32_t t = c->members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
         if (usi_unit_is_free(p, i)) {
-            usi_six D = inertia(&p->body[c->carrier[c->carrier_start[t]].body]);
+            const usi_free *body = &p->body[c->carrier[c->carrier_start[t]].body];
+            usi_six D = inertia(body->J, body->h);
             usi_store6(to, &D);
         } else {
             put_tree(p, to, usi_sparse_stride(p->sparse, i), t);
@@ -381,7 +301,7 @@ static void solve_blocks(usi_problem *p) {
 
 // One free body and the world.
 static bool factor_lone(usi_problem *p) {
-    usi_six W = inertia(&p->body[0]);
+    usi_six W = inertia(p->body[0].J, p->body[0].h);
     sum_blocks(p, 0, p->s->n_block, &W);
     usi_store6(p->lone, &W);
     return usi_factor6(p->lone, p->lone + 48);

@@ -52,23 +52,6 @@ static double coupling_impulse(const usi_problem *p, const usi_coupling *k, cons
 
 // ---------------------------------------------------------------- trees
 
-// y = (H + armature) x over a tree.
-static void times_mass(const usi_problem *p, int32_t t, const double *x, double *y) {
-    const us_model *m = p->c->model;
-    for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) y[i] = 0;
-    for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
-        const double *row = p->c->H + m->row_start[i];
-        const int32_t *path = m->path + m->row_start[i];
-        int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
-        double sum = (row[last] + m->armature[i]) * x[i], xi = x[i];
-        for (int32_t a = 0; a < last; a++) {
-            sum += row[a] * x[path[a]];
-            y[path[a]] += row[a] * xi;
-        }
-        y[i] += sum;
-    }
-}
-
 // Twists of a tree's links about its own origin, from joint velocities: into the links. The last one's is at hand for the next, mostly its child.
 static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
     const us_model *m = p->c->model;
@@ -82,6 +65,29 @@ static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
             w = link[parent].w, o = link[parent].v;
         w += link[i].Sw * v[i], o += link[i].Sv * v[i];
         link[i].w = w, link[i].v = o;
+    }
+}
+
+// Momenta of a tree's links about its own origin, from changes of the joint velocities: into their n and f. The links' own changes stand in the place
+// of their accelerations.
+static void tree_momenta(const usi_problem *p, int32_t t, const double *delta) {
+    const us_model *m = p->c->model;
+    usi_link *link = p->c->dyn->link;
+    usi_v4 w = usi_v4_zero(), o = w;
+    for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
+        usi_link *k = &link[i];
+        int32_t parent = m->node[i].parent;
+        if (parent < 0)
+            w = o = usi_v4_zero();
+        else if (parent != i - 1)
+            w = link[parent].aw, o = link[parent].av;
+        w += k->Sw * delta[i], o += k->Sv * delta[i];
+        k->aw = w, k->av = o;
+        k->n = k->f = usi_v4_zero();
+        if (!(m->node[i].flags & USI_NODE_MASSIVE)) continue;
+        usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&k->h)[3]);
+        k->n = k->J[0] * usi_v4_lane0(w) + k->J[1] * usi_v4_lane1(w) + k->J[2] * usi_v4_lane2(w) + usi_v4_cross(h, o);
+        k->f = mass * o - usi_v4_cross(h, w);
     }
 }
 
@@ -233,21 +239,25 @@ static double balance(usi_problem *p) {
         usi_span span = {m->tree[t].first, m->tree[t].end};
         for (int32_t j = span.first; j < span.end; j++) {
             c->delta[j] = c->vel[j] - p->push->v[j];
-            c->residual[j] = c->diag[j] = 0;
-            c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
+            c->residual[j] = c->push[j];
+            c->diag[j] = 0;
         }
-        if (p->has_moved) times_mass(p, t, c->delta, c->residual);
+        if (p->has_moved) {
+            tree_momenta(p, t, c->delta);
+        } else {
+            for (int32_t j = span.first; j < span.end; j++) c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
+        }
         usi_v4 shift = usi_origin_shift(p, t);
         for (int32_t k = 0; k < p->n_hit; k++) {
             const int32_t b = p->hit[k];
             const usi_carrier *at = usi_body_carrier(p, b);
             if (at->tree != t) continue;
             usi_link *l = &c->dyn->link[at->node];
-            l->f = p->force[2 * b + 1], l->n = p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
+            l->f -= p->force[2 * b + 1], l->n -= p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
         }
         usi_project_forces_of(c->dyn, span, c->turn);
-        usi_joint_rows(c, p->push, t, c->vel, c->turn, c->diag);
-        for (int32_t j = span.first; j < span.end; j++) x[j - span.first] = c->residual[j] - c->push[j] - c->turn[j];
+        usi_joint_rows(c, p->push, t, c->vel, c->residual, c->diag);
+        for (int32_t j = span.first; j < span.end; j++) x[j - span.first] = c->turn[j] + m->armature[j] * c->delta[j] - c->residual[j];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
@@ -327,8 +337,10 @@ static void prepare_line(usi_problem *p) {
             continue;
         }
         const usi_tree *tree = &m->tree[t];
-        times_mass(p, t, c->step_v, c->turn);
+        tree_momenta(p, t, c->step_v);
+        usi_project_forces_of(c->dyn, (usi_span){tree->first, tree->end}, c->turn);
         for (int32_t j = tree->first; j < tree->end; j++) {
+            c->turn[j] += m->armature[j] * c->step_v[j];
             p->smooth1 += c->turn[j] * c->step_v[j];
             p->smooth0 += c->turn[j] * (c->vel[j] - p->push->v[j]) - c->push[j] * c->step_v[j];
         }
@@ -413,7 +425,7 @@ static bool is_going_on(const usi_problem *p) {
     double sum = 0;
     for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         const usi_tree *tree = usi_unit_tree(p, i);
-        for (int32_t j = tree->first; j < tree->end && !tree->is_free_body; j++) sum += c->H[m->row_start[j + 1] - 1] * p->push->a[j] * p->push->a[j];
+        for (int32_t j = tree->first; j < tree->end && !tree->is_free_body; j++) sum += c->inertia[j] * p->push->a[j] * p->push->a[j];
     }
     return sum * m->step * m->step > FAR_TREE * FAR_TREE * p->weight;
 }
@@ -596,7 +608,7 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
         p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));
-        p->beyond = usi_take(&at, (size_t)p->n_var * sizeof(void *));
+        p->is_there = usi_take(&at, (size_t)p->n_var * sizeof *p->is_there);
         p->coupled = usi_take(&at, (size_t)n_coupling * (size_t)(p->n_var + 1) * sizeof(double));
     }
     p->body = &c->body[s->first_body], p->block = &c->block[s->first_block];
@@ -610,11 +622,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
 static void start_tree(usi_problem *p, int32_t t) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    usi_tree_start(c, p->push, t);
-    for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++) {
-        c->inv_pivot[j] = 1 / (c->H[m->row_start[j + 1] - 1] + m->armature[j]);
-        p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
-    }
+    usi_tree_start(c, p->push, t, p->s->kind != USI_ISLAND_BRANCH);
+    for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++) p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
 }
 
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {

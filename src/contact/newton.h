@@ -23,6 +23,8 @@ typedef struct usi_layout {
 // Room for twelve free bodies with some thirty pairs: of larger islands nothing is kept.
 enum { USI_LAYOUT_BYTES = 32768 };
 
+struct usi_six;  // sparse_kernel.h
+
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
@@ -37,7 +39,7 @@ typedef struct usi_problem {
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double *lone;   // of a free body by itself: the matrix, by columns, and the inverse pivots
+    double *lone;   // of a free body by itself, or of a free root: the matrix, by columns, and the inverse pivots
     bool is_clear;  // the sparse matrix is all zero
     usi_run *run;
     int32_t n_run;
@@ -49,8 +51,8 @@ typedef struct usi_problem {
     int32_t *hit;     // where there are trees: the bodies that blocks act on, and all free ones
     int32_t n_hit;
     // Of a tree that touches the world alone:
-    struct usi_six *made;     // n_var: what the contacts of a node make
-    struct usi_six **beyond;  // n_var: and those of all beyond it, in place of one of them; NULL: none
+    struct usi_six *made;     // n_var: inertia and contacts of each node
+    bool *is_there;           // n_var: whether a node has any
     double *coupled;          // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
     bool is_solved;           // step_v is what the factors, without couplings, make of the residual
     double slope;             // of the potential at the start of the Newton step
@@ -80,12 +82,27 @@ static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 *
 
 static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) { return p->s->O - p->c->dyn->origin[t]; }
 
+static inline usi_row usi_row_pack(usi_v4 w, usi_v4 v) {
+    return (usi_row){__builtin_shufflevector(w, v, 0, 1, 2, 4), __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
+}
+
 // A piece of the work space.
 static inline void *usi_take(char **at, size_t bytes) {
     void *memory = *at;
     *at += (bytes + 63) / 64 * 64;
     return memory;
 }
+
+// The nodes of a tree's free root; none where it has no such root.
+static inline usi_span usi_free_root(const us_model *m, usi_span tree) {
+    return (usi_span){tree.first, m->node[tree.first].kind == USI_NODE_FREE ? tree.first + 6 : tree.first};
+}
+
+// branch.c: factors of the matrix of a tree that touches only the world, in c->branch and p->lone, and solutions with them. p->made (overwritten) has
+// what stands at each node, inertia and contacts, where p->is_there; c->diag acts along the joints. False when a pivot is 0.
+bool usi_branch_factor(usi_problem *p, usi_span span);
+void usi_branch_solve(usi_problem *p, usi_span span, double *x);
+void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y);
 
 // matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for the matrix.
 bool usi_newton_matrix(usi_problem *p);

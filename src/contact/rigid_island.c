@@ -455,7 +455,7 @@ void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int3
     for (int32_t i = 0; i < p.n_unit; i++) {
         unit *u = &p.unit[i];
         if (!u->L) continue;
-        usi_tree_start(c, push, u->tree);
+        usi_tree_start(c, push, u->tree, true);
         memcpy(p.held + u->first, push->v + c->model->tree[u->tree].first, (size_t)u->n * sizeof(double));
     }
     find_points(&p);

@@ -152,6 +152,18 @@ typedef struct usi_joint_now {
     double torque, rate, low, high;
 } usi_joint_now;
 
+// Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and two zeros.
+typedef struct usi_row {
+    usi_v4 a, b;
+} usi_row;
+
+// What is kept of a joint that was eliminated, see branch.c.
+typedef struct usi_branch {
+    usi_row S, U, V;
+    usi_row sum[2];  // of two solutions: forces on the way inwards, twists on the way outwards
+    double inv_d;
+} usi_branch;
+
 // Inputs of a step's solve that come from outside.
 typedef struct usi_push {
     const double *q, *v;      // state at the start
@@ -193,15 +205,14 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                                                    \
     X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                                                      \
     X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                             \
-    X(double, row, n_branch, "kg m2", "rows of a tree's matrix, then of its factors: along the paths, each padded to fours")        \
-    X(double, column, n_branch, "kg m2", "its columns")                                                                             \
-    X(double, along, 2 * n_branch, "", "of two solutions: numbers along the paths")                                                 \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                                                 \
     X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree")                        \
     X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                                                  \
     X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                 \
     X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                            \
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over the diagonal of the mass matrix")                                            \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                                               \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                                         \
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
@@ -242,8 +253,7 @@ typedef struct usi_contacts {
     int32_t *carrier_of;         // of each shape
     int32_t *carrier_start;      // n_tree + 1: carriers of each tree
     int32_t *loop_carrier;       // two per loop
-    int32_t *branch_start;       // n_node + 1: where a node's padded list begins; n_branch in all
-    int32_t n_branch;
+    int32_t *inwards;            // n_node: the nodes of each tree, but those of a free root at its beginning from the deepest inwards
     double *far;                // m, greatest distance of a shape's points from its node's origin
     bool *is_plain;             // shapes whose axes are their node's
     void **work;                // one work space per thread, for the sparse and rigid solvers
@@ -300,10 +310,6 @@ bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands
 bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread);
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next);
-// branch.c: LU factors of a tree's matrix (row, column), without fill, in place, and the solution with them. False when a pivot is 0.
-bool usi_branch_factor(usi_contacts *c, usi_span span);
-void usi_branch_solve(usi_contacts *c, usi_span span, double *x);
-void usi_branch_solve_two(usi_contacts *c, usi_span span, double *x, double *y);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
 // energy, the rows being changed so that the next solve creates less.
 void usi_impact_start(usi_contacts *c, usi_island *s);
@@ -313,9 +319,9 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
-// joints.c: of a tree in an island. Mass matrix (H), the impulse of all that does not depend on the velocity at the end of the step (push), vel, and
+// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push), vel, and
 // what acts on the joints (element_now, stop_now).
-void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree);
+void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope);
 // Joint velocities (vel) to the next state; efforts of drives.

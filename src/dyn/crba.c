@@ -10,23 +10,47 @@
 
 void usi_crba(us_dyn *d) { usi_crba_of(d, (usi_span){0, d->model->n_node}, d->row); }
 
+// Composite inertias, J and h of everything beyond, about O, gather in the slots.
+static void start_composites(us_dyn *d, usi_span span) {
+    for (int32_t i = span.first; i < span.end; i++) {
+        for (int j = 0; j < 3; j++) d->slot[i].nw[j] = d->link[i].J[j];
+        d->slot[i].n = d->link[i].h;
+    }
+}
+
+// The force (n, f) about O that moves node i with everything beyond along its axis, from the composite, which then goes on to the parent.
+static inline void push_along(us_dyn *d, int32_t i, usi_v4 *out_n, usi_v4 *out_f) {
+    const usi_link *k = &d->link[i];
+    const usi_slot *s = &d->slot[i];
+    const int32_t parent = d->model->node[i].parent;
+    usi_v4 h = s->n * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&s->n)[3]);
+    *out_n = s->nw[0] * usi_v4_lane0(k->Sw) + s->nw[1] * usi_v4_lane1(k->Sw) + s->nw[2] * usi_v4_lane2(k->Sw) + usi_v4_cross(h, k->Sv);
+    *out_f = mass * k->Sv - usi_v4_cross(h, k->Sw);
+    if (parent < 0) return;
+    usi_slot *up = &d->slot[parent];
+    for (int j = 0; j < 3; j++) up->nw[j] += s->nw[j];
+    up->n += s->n;
+}
+
 void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
     const us_model *m = d->model;
-    // Composite inertias replace the links' own: J and h of everything beyond, about O.
+    start_composites(d, span);
     for (int32_t i = span.end - 1; i >= span.first; i--) {
-        usi_link *k = &d->link[i];
-        usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(k->h[3]);
-        usi_v4 n = k->J[0] * usi_v4_lane0(k->Sw) + k->J[1] * usi_v4_lane1(k->Sw) + k->J[2] * usi_v4_lane2(k->Sw) + usi_v4_cross(h, k->Sv);
-        usi_v4 f = mass * k->Sv - usi_v4_cross(h, k->Sw);
+        usi_v4 n, f;
+        push_along(d, i, &n, &f);
         double *row = rows + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t length = m->row_start[i + 1] - m->row_start[i];
         for (int32_t a = 0; a < length; a++) row[a] = usi_v4_sum(d->link[path[a]].Sw * n + d->link[path[a]].Sv * f);
-        int32_t parent = m->node[i].parent;
-        if (parent < 0) continue;
-        usi_link *P = &d->link[parent];
-        for (int j = 0; j < 3; j++) P->J[j] += k->J[j];
-        P->h += k->h;
+    }
+}
+
+void usi_crba_diagonal_of(us_dyn *d, usi_span span, double *out_diagonal) {
+    start_composites(d, span);
+    for (int32_t i = span.end - 1; i >= span.first; i--) {
+        usi_v4 n, f;
+        push_along(d, i, &n, &f);
+        out_diagonal[i] = usi_v4_sum(d->link[i].Sw * n + d->link[i].Sv * f);
     }
 }
 

@@ -29,7 +29,7 @@ typedef struct usi_link {
 } usi_link;
 
 // What children that are not the next node leave at their parent: articulated inertia, as columns of the four blocks
-// "force (n, f) from motion (w, v)", and force.
+// "force (n, f) from motion (w, v)", and force. Composite rigid bodies keep J and h of each node with everything beyond it in nw and n.
 typedef struct usi_slot {
     usi_v4 nw[3], nv[3], fw[3], fv[3];
     usi_v4 n, f;
@@ -114,6 +114,7 @@ void usi_kinematics_of(us_dyn *d, usi_span span, const double *q, const double *
 void usi_inertias_of(us_dyn *d, usi_span span, bool want_forces);
 void usi_project_forces_of(us_dyn *d, usi_span span, double *out_tau);
 void usi_crba_of(us_dyn *d, usi_span span, double *row);
+void usi_crba_diagonal_of(us_dyn *d, usi_span span, double *out_diagonal);  // of H alone
 bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *damp);
 void usi_solve_of(const us_dyn *d, usi_span span, double *x);
 
@@ -131,7 +132,7 @@ bool usi_aba(us_dyn *d, const double *q, const double *v, const usi_joint_terms 
 // The same at the same positions and joint terms with other velocities, from the factors that the last usi_aba left: half the work.
 void usi_aba_again(us_dyn *d, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a);
 
-// After usi_kinematics and usi_inertias: rows of H, in d->row. Then factors of H + diag: H = L^T D L.
+// After usi_kinematics and usi_inertias: rows of H, in d->row. Overwrites the slots. Then factors of H + diag: H = L^T D L.
 void usi_crba(us_dyn *d);
 bool usi_factor(us_dyn *d, const double *diag, const double *damp);
 // x = H^-1 x, and its two halves: x = L^-T x, then D^-1, then x = L^-1 x.
