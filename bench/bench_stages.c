@@ -64,8 +64,8 @@ static bool measure(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const scenes[] = {"bench/k10-terrain", "scenes/default", "scenes/stack", "scenes/grasp",
-                                         "scenes/gripper",    "scenes/marbles", "scenes/slope", "scenes/arm"};
+    static const char *const scenes[] = {"bench/k10-terrain", "bench/k10-soil", "bench/k10-ruts", "scenes/default", "scenes/stack",
+                                         "scenes/grasp",      "scenes/gripper", "scenes/marbles", "scenes/slope",   "scenes/arm"};
     bool ok = true;
     printf("microseconds per step and stage, after a second of settling\n");
     for (int i = 1; i < argc; i++) ok = measure(argv[i]) && ok;

@@ -19,39 +19,40 @@ static void find_joint_rows(usi_contacts *c, const usi_push *in, int32_t tree) {
         double torque = e->drive < 0 ? e->kp * (in->stuck[c->element_of_tree[k]] - q)
                                      : in->drive_torque[e->drive] + e->kd * in->drive_velocity[e->drive] + e->kp * (in->drive_position[e->drive] - q);
         double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_share[e->drive]);
-        c->element_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most};
+        c->element_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most, e->v};
     }
     for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
         const usi_stop *e = &m->stop[c->stop_of_tree[k]];
         double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
-        c->stop_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down, up > 0 ? up / h * K : h * e->kp * up};
+        c->stop_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down, up > 0 ? up / h * K : h * e->kp * up, e->v};
+    }
+    for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
+        double k = m->stiffness[i];
+        c->spring[i] = k != 0 ? h * k * (m->rest[i] - in->q[m->node[i].q]) : 0;
+        c->soft[i] = h * (m->damping[i] + h * k);
     }
 }
 
 static double within(double torque, const usi_joint_now *e) { return torque < e->low ? e->low : torque > e->high ? e->high : torque; }
 
-void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope) {
+void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse, double *restrict slope) {
     const us_model *m = c->model;
     const double h = m->step;
     for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
         const usi_joint_now *e = &c->element_now[k];
-        int32_t at = m->element[c->element_of_tree[k]].v;
-        double torque = e->torque - e->rate * v[at];
-        double bound = within(torque, e);
-        impulse[at] += h * bound, slope[at] += bound == torque ? h * e->rate : 0;
+        double torque = e->torque - e->rate * v[e->v], bound = within(torque, e);
+        impulse[e->v] += h * bound, slope[e->v] += bound == torque ? h * e->rate : 0;
     }
     for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
         const usi_joint_now *e = &c->stop_now[k];
-        int32_t at = m->stop[c->stop_of_tree[k]].v;
-        double less = e->rate * v[at];
+        double less = e->rate * v[e->v];
         if (!(e->low - less > 0) && !(e->high - less < 0)) continue;
-        impulse[at] += (e->low - less > 0 ? e->low : e->high) - less, slope[at] += e->rate;
+        impulse[e->v] += (e->low - less > 0 ? e->low : e->high) - less, slope[e->v] += e->rate;
     }
+    const double *spring = c->spring, *soft = c->soft;
     for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
-        double k = m->stiffness[i], d = m->damping[i];
-        if (k == 0 && d == 0) continue;
-        impulse[i] -= h * (d * v[i] + (k != 0 ? k * (push->q[m->node[i].q] + h * v[i] - m->rest[i]) : 0));
-        slope[i] += h * (d + h * k);
+        impulse[i] += spring[i] - soft[i] * v[i];
+        slope[i] += soft[i];
     }
 }
 

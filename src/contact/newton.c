@@ -256,7 +256,7 @@ static double balance(usi_problem *p) {
             l->f -= p->force[2 * b + 1], l->n -= p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
         }
         usi_project_forces_of(c->dyn, span, c->turn);
-        usi_joint_rows(c, p->push, t, c->vel, c->residual, c->diag);
+        usi_joint_rows(c, t, c->vel, c->residual, c->diag);
         for (int32_t j = span.first; j < span.end; j++) x[j - span.first] = c->turn[j] + m->armature[j] * c->delta[j] - c->residual[j];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
@@ -299,7 +299,7 @@ static double slope_at(usi_problem *p, double alpha) {
             c->residual[i] = c->vel[i] + alpha * c->step_v[i];
             c->turn[i] = c->diag[i] = 0;
         }
-        usi_joint_rows(c, p->push, t, c->residual, c->turn, c->diag);
+        usi_joint_rows(c, t, c->residual, c->turn, c->diag);
         for (int32_t i = tree->first; i < tree->end; i++) sum -= c->turn[i] * c->step_v[i];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {

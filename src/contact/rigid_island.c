@@ -282,7 +282,7 @@ static bool free_velocities(problem *p) {
             for (int32_t j = 0; j < k; j++) v[k] += u->L[k * u->n + j] * v0[j], v[j] += u->L[k * u->n + j] * v0[k];
             v[k] += u->L[k * u->n + k] * v0[k];
         }
-        usi_joint_rows(c, p->push, u->tree, c->step_v, c->turn, p->slope);
+        usi_joint_rows(c, u->tree, c->step_v, c->turn, p->slope);
         for (int32_t k = 0; k < u->n; k++) {
             v[k] += c->turn[first + k] + p->slope[first + k] * c->step_v[first + k];
             u->L[k * u->n + k] += p->slope[first + k];
@@ -412,7 +412,7 @@ static bool rows_hold(problem *p) {
             c->step_v[first + k] = p->held[u->first + k] = p->v[u->first + k];
             c->turn[first + k] = p->last[first + k] = 0;
         }
-        usi_joint_rows(c, p->push, u->tree, c->step_v, c->turn, p->last);
+        usi_joint_rows(c, u->tree, c->step_v, c->turn, p->last);
         for (int32_t k = first; k < first + u->n; k++) hold = hold && p->last[k] == p->slope[k];
     }
     return hold;

@@ -150,6 +150,7 @@ typedef struct usi_tree_now {
 // negative.
 typedef struct usi_joint_now {
     double torque, rate, low, high;
+    int32_t v;  // of which velocity
 } usi_joint_now;
 
 // Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and two zeros.
@@ -213,6 +214,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
     X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                                               \
     X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                                         \
+    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                                                \
+    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                                                   \
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
@@ -323,7 +326,7 @@ void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int3
 // what acts on the joints (element_now, stop_now).
 void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
-void usi_joint_rows(const usi_contacts *c, const usi_push *push, int32_t tree, const double *v, double *impulse, double *slope);
+void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse, double *restrict slope);
 // Joint velocities (vel) to the next state; efforts of drives.
 void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree);
 // free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they end, after.
