@@ -19,8 +19,8 @@
 //
 // Other edges, those of flat ground above all, touch nothing themselves. Gaps are continuous across all these changes.
 //
-// Only a few cells are looked at one by one. The heights under the shape's box bound the slopes there, the slopes bound the normals, and the
-// normals bound where the lowest points can be: a wheel on gentle ground has its whole tread in one or two cells, whatever its box.
+// Only a few cells are looked at, two of a row at a time. The heights under the shape's box bound the slopes there, the slopes bound the normals,
+// and the normals bound where the lowest points can be: a wheel on gentle ground has its whole tread in one or two cells, whatever its box.
 //
 // Left to the general method (false is returned): shapes over the field's rim, cylinders that stand on an end, walls steeper than 45
 // degrees, windows of more than WIDE cells across.
@@ -49,14 +49,30 @@ typedef struct spine {
     int n_end;
 } spine;
 
-// What the two triangles of a cell know, one end of one triangle in each lane: ends 0 and 1 of the lower one, 0 and 1 of the upper one.
+// What the triangles of two cells know that are neighbours in a row, one in each lane: lower and upper of the first cell, lower and upper of the
+// second one. Each triangle has three sides, and its feet are beyond some of them:
+//
+//           over                 lower triangle: first = V, second = U
+//       +---------+ 1            upper triangle: first = U, second = V
+//       |       / |
+// under | upper / |              under   first < 0: beyond the side that is the edge of index 1 (lower) or 2 (upper) of this cell
+//       |     / lower | over     over    second > 1: beyond the side that is such an edge of the cell to the right (lower) or above (upper)
+//       |   /     |              across  first > second: beyond the diagonal, which is the edge of index 0
+//       | /       |
+//       +---------+
+//     0    under
 typedef struct reach {
     usi_v4 nx, ny, nz;  // normals
     usi_v4 along;       // n . a
-    usi_v4 px, py, pz;  // lowest points of the ends
-    usi_v4 gap;         // from the plane
-    usi_v4 U, V;        // feet, in cells
+    usi_v4 qx, qy, qz;  // from the shape's centre to the point half way between the lowest points of the two ends
+    usi_v4 height;      // of that point over the plane
+    usi_v4 U[2], V[2];  // feet of the ends, in cells from their cell's first corner
+    // A bit for each triangle; those about ends have end 1 in the next four bits.
+    int near;                 // within reach
+    int inside;               // ends that touch: their feet are in the triangle
+    int under, over, across;  // ends whose feet are beyond a side
 } reach;
+enum { ENDS = 4, LOWER = 5, UPPER = 10, FIRST = 3, SECOND = 12 };  // where the bits of end 1 begin; bits of triangles
 
 typedef struct gathered {
     const us_height_field *f;
@@ -70,23 +86,33 @@ typedef struct gathered {
 } gathered;
 
 static void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
-    uint64_t id = g->prefix | index << 8 | kind;
     us_vec3 p_B = usi_vec3_ahead(p_A, -gap, n);
     // Where faces of one plane meet, both have the point.
-    double near2 = 1e-12 * g->s.size * g->s.size;
+    const double near = 1e-6 * g->s.size;
     for (int32_t i = 0; i < g->n; i++) {
         us_vec3 d = us_vec3_sub(g->at[i].p_B, p_B), e = us_vec3_sub(g->at[i].normal, n);
-        if (us_vec3_dot(d, d) < near2 && us_vec3_dot(e, e) < 1e-12) return;
+        if (fabs(d.x) < near && us_vec3_dot(d, d) < near * near && us_vec3_dot(e, e) < 1e-12) return;
     }
-    int32_t at = g->n < GATHERED ? g->n++ : 0;
-    if (g->n == GATHERED && at == 0) {
+    int32_t at = g->n;
+    if (at == GATHERED) {
         // No room: the shallowest gives way.
+        at = 0;
         for (int32_t i = 1; i < GATHERED; i++) at = g->at[i].gap > g->at[at].gap ? i : at;
         if (gap >= g->at[at].gap) return;
+    } else {
+        g->n++;
     }
     usi_point *p = &g->at[at];
-    p->normal = n, p->p_A = p_A, p->p_B = p_B, p->gap = gap, p->id = id;
+    p->normal = n, p->p_A = p_A, p->p_B = p_B, p->gap = gap, p->id = g->prefix | index << 8 | kind;
 }
+
+// Cells of the field.
+typedef struct window {
+    int32_t i0, i1, j0, j1;
+    double half_x, half_y, per_x, per_y;
+    // Only cells whose middle is within this strip along the shape's line: |x strip_x + y strip_y - strip_at| <= strip_wide.
+    double strip_x, strip_y, strip_at, strip_wide;
+} window;
 
 static inline double positive(double x) { return x > 0 ? x : 0; }
 
@@ -104,29 +130,40 @@ static inline us_vec3 lowest_of_end(const spine *s, int end, us_vec3 n, double a
 
 // ---- Ridges ----
 
-// One of the two triangles.
-typedef struct triangle {
-    us_vec3 n;
-    double along;
-    us_vec3 p[2];
-} triangle;
+// A triangle of two cells.
+typedef struct face {
+    const reach *r;
+    int lane;
+} face;
 
-static inline us_vec3 lane_of(usi_v4 x, usi_v4 y, usi_v4 z, int lane) { return us_vec3_make(x[lane], y[lane], z[lane]); }
-static inline triangle triangle_of(const reach *r, int upper) {
-    int at = 2 * upper;
-    return (triangle){lane_of(r->nx, r->ny, r->nz, at), r->along[at], {lane_of(r->px, r->py, r->pz, at), lane_of(r->px, r->py, r->pz, at + 1)}};
+static inline us_vec3 normal_of(face f) { return us_vec3_make(f.r->nx[f.lane], f.r->ny[f.lane], f.r->nz[f.lane]); }
+static inline double along_of(face f) { return f.r->along[f.lane]; }
+static inline double gap_of(const spine *s, face f, int end) { return f.r->height[f.lane] + (end ? s->half : -s->half) * along_of(f); }
+// The lowest point of an end.
+static inline us_vec3 point_of(const spine *s, face f, int end) {
+    double h = end ? s->half : -s->half;
+    return us_vec3_make(s->c.x + f.r->qx[f.lane] + h * s->a.x, s->c.y + f.r->qy[f.lane] + h * s->a.y, s->c.z + f.r->qz[f.lane] + h * s->a.z);
 }
 
-// An edge of the grid, from e along the unit vector u, between faces 1 and 2. `side` is positive on face 2's side.
+// An edge of the grid, from e along the unit vector u, between faces 1 and 2.
 typedef struct edge {
     us_vec3 e, u;
     double length;
-    triangle f1, f2;
-    double side[4];  // of the feet on face 1 and on face 2, two each, in cells
-    double pos[4];   // how far along the edge they are: on it from 0 to 1
+    face f1, f2;
     uint64_t index;
     uint32_t which;  // 0 .. 2
 } edge;
+
+// Where the feet of the two ends are: `side` is positive on face 2's side of the edge, `pos` is how far along the edge, on it from 0 to 1. In cells.
+typedef struct feet {
+    double side[2], pos[2];
+} feet;
+
+static inline feet feet_of(face f, uint32_t which, bool is_1) {
+    double u0 = f.r->U[0][f.lane], u1 = f.r->U[1][f.lane], v0 = f.r->V[0][f.lane], v1 = f.r->V[1][f.lane];
+    if (which == 0) return (feet){{v0 - u0, v1 - u1}, {u0, u1}};
+    return which == 1 ? (feet){{v0 - is_1, v1 - is_1}, {u0, u1}} : (feet){{u0 - is_1, u1 - is_1}, {v0, v1}};
+}
 
 // Across the edge as well: the sum of two such normals is.
 static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
@@ -136,15 +173,16 @@ static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
 
 static void end_on_ridge(gathered *g, const edge *e, int end) {
     const spine *s = &g->s;
-    us_vec3 n1 = e->f1.n, n2 = e->f2.n, n, p;
+    us_vec3 n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
     if (s->r > 0) {
-        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(e->u, n1), us_vec3_sub(e->f1.p[end], e->e));
-        double f2 = us_vec3_dot(us_vec3_cross(e->u, n2), us_vec3_sub(e->f2.p[end], e->e));
+        us_vec3 p1 = point_of(s, e->f1, end), p2 = point_of(s, e->f2, end);
+        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(e->u, n1), us_vec3_sub(p1, e->e));
+        double f2 = us_vec3_dot(us_vec3_cross(e->u, n2), us_vec3_sub(p2, e->e));
         // Oriented so that it falls from face 1 to face 2.
         double sign = f1 < 0 || f2 > 0 ? -1 : 1;
         f1 *= sign, f2 *= sign;
         if (!(f1 >= 0 && f2 <= 0)) return;
-        n = n1, p = e->f1.p[end];
+        n = n1, p = p1;
         int kept = 0;
         for (int step = 0; step < SECANTS && f1 - f2 > 0; step++) {
             double x = x1 + (x2 - x1) * (f1 / (f1 - f2));
@@ -177,26 +215,26 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
 }
 
 // The line between the ends where it crosses the edge.
-static void line_on_ridge(gathered *g, const edge *e) {
+static void line_on_ridge(gathered *g, const edge *e, const feet *feet_1, const feet *feet_2) {
     const spine *s = &g->s;
-    double a1 = e->f1.along, a2 = e->f2.along, w;
-    us_vec3 n, p0, p1;
+    double a1 = along_of(e->f1), a2 = along_of(e->f2), w;
+    us_vec3 n, p0;
     if (a1 * a2 < 0) {
-        n = between(a1 / (a1 - a2), e->f1.n, e->f2.n);
+        n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
         us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(e->u, n);
-        p0 = usi_vec3_ahead(low, -s->half, s->a), p1 = usi_vec3_ahead(low, s->half, s->a);
-        double s0 = us_vec3_dot(side, us_vec3_sub(p0, e->e)), s1 = us_vec3_dot(side, us_vec3_sub(p1, e->e));
+        p0 = usi_vec3_ahead(low, -s->half, s->a);
+        double s0 = us_vec3_dot(side, us_vec3_sub(p0, e->e)), s1 = s0 + 2 * s->half * us_vec3_dot(side, s->a);
         if (!(s0 * s1 < 0)) return;
         w = s0 / (s0 - s1);
     } else {
         bool is_1 = fabs(a1) <= fabs(a2);
-        const triangle *f = is_1 ? &e->f1 : &e->f2;
-        const double *side = e->side + (is_1 ? 0 : 2);
+        const double *side = is_1 ? feet_1->side : feet_2->side;
         if (!(side[0] * side[1] < 0)) return;
         w = side[0] / (side[0] - side[1]);
-        n = f->n, p0 = f->p[0], p1 = f->p[1];
+        face f = is_1 ? e->f1 : e->f2;
+        n = normal_of(f), p0 = point_of(s, f, 0);
     }
-    us_vec3 p = usi_vec3_ahead(p0, w, us_vec3_sub(p1, p0)), d = us_vec3_sub(p, e->e);
+    us_vec3 p = usi_vec3_ahead(p0, 2 * s->half * w, s->a), d = us_vec3_sub(p, e->e);
     double along = us_vec3_dot(e->u, d), gap = us_vec3_dot(n, d);
     if (along < 0 || along > e->length || !(gap <= g->margin)) return;
     add(g, n, p, gap, e->index, OF_LINE + e->which);
@@ -216,24 +254,40 @@ static inline bool is_beside(double a, double b, double slack) {
     return high + slack >= 0 && low - slack <= 1;
 }
 
-// Most edges are left here, for a few comparisons of where the feet are.
-static void touch_edge(gathered *g, edge *e, const reach *r1, const reach *r2, bool is_convex, us_vec3 along) {
-    const double *side1 = e->side, *side2 = e->side + 2, *pos1 = e->pos, *pos2 = e->pos + 2;
-    bool is_line = false, is_end[2] = {false, false};
-    for (int k = 0; k < g->s.n_end; k++) {
-        is_end[k] = (side1[k] > 0) & (side2[k] < 0) && is_beside(pos1[k], pos2[k], side1[k] - side2[k]);
+// Edge `which` of cell (i, j), between two faces within reach. Of these most are left here, for a few comparisons of heights and of where the feet are.
+static void touch_edge(gathered *g, const window *w, int32_t i, int32_t j, uint32_t which, face f1, face f2) {
+    const us_height_field *f = g->f;
+    const double *h = f->height + (size_t)j * (size_t)f->n_x + i, *above = h + f->n_x;
+    // From the corner (i, j) to the other end; and how much higher the two are, in sum, than the far corners of the two faces.
+    us_vec3 way;
+    double rise;
+    switch (which) {
+    case 0: way = us_vec3_make(f->dx, f->dy, above[1] - h[0]), rise = h[0] + above[1] - h[1] - above[0]; break;
+    case 1: way = us_vec3_make(f->dx, 0, h[1] - h[0]), rise = h[0] + h[1] - above[1] - h[-f->n_x]; break;
+    default: way = us_vec3_make(0, f->dy, above[0] - h[0]), rise = h[0] + above[0] - above[1] - h[-1];
     }
-    if (is_convex) {
-        double a = 0, b = 0;
-        bool on_1 = is_crossing(side1, pos1, &a), on_2 = is_crossing(side2, pos2, &b);
-        is_line = (on_1 | on_2) && is_beside(on_1 ? a : b, on_2 ? b : a, on_1 && on_2 ? 0 : 1);
+    feet a = feet_of(f1, which, true), b = feet_of(f2, which, false);
+    const int n_own = g->is_edge ? 1 : g->s.n_end;
+    bool is_line = false, is_end[2] = {false, false};
+    for (int k = 0; k < n_own; k++)
+        is_end[k] = (a.side[k] > 0) & (b.side[k] < 0) && is_beside(a.pos[k], b.pos[k], a.side[k] - b.side[k]);
+    if (g->s.n_end == 2 && rise > 1e-9 * g->s.size) {
+        double x = 0, y = 0;
+        bool on_1 = is_crossing(a.side, a.pos, &x), on_2 = is_crossing(b.side, b.pos, &y);
+        is_line = (on_1 | on_2) && is_beside(on_1 ? x : y, on_2 ? y : x, on_1 && on_2 ? 0 : 1);
     }
     if (!(is_line || is_end[0] || is_end[1])) return;
-    e->f1 = triangle_of(r1, e->which == 1), e->f2 = triangle_of(r2, e->which != 1);
-    e->length = us_vec3_norm(along), e->u = us_vec3_scale(1 / e->length, along);
-    if (is_line) line_on_ridge(g, e);
-    for (int k = 0; k < (g->is_edge ? 1 : g->s.n_end); k++) {
-        if (is_end[k]) end_on_ridge(g, e, k);
+    double length = us_vec3_norm(way);
+    edge e = {us_vec3_make((i - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[0]),
+              us_vec3_scale(1 / length, way),
+              length,
+              f1,
+              f2,
+              (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)i,
+              which};
+    if (is_line) line_on_ridge(g, &e, &a, &b);
+    for (int k = 0; k < n_own; k++) {
+        if (is_end[k]) end_on_ridge(g, &e, k);
     }
 }
 
@@ -277,13 +331,6 @@ static void touch_peak(gathered *g, int32_t i, int32_t j) {
 
 // ---- The field ----
 
-typedef struct window {
-    int32_t i0, i1, j0, j1;
-    double half_x, half_y, per_x, per_y;
-    // Only cells whose middle is within this strip along the shape's line: |x strip_x + y strip_y - strip_at| <= strip_wide.
-    double strip_x, strip_y, strip_at, strip_wide;
-} window;
-
 // Which lanes are set, as bits.
 static inline int bits_of(usi_v4i a) {
 #ifdef __AVX__
@@ -292,32 +339,39 @@ static inline int bits_of(usi_v4i a) {
     return (a[0] != 0) | (a[1] != 0) << 1 | (a[2] != 0) << 2 | (a[3] != 0) << 3;
 #endif
 }
-enum { LOWER = 1, UPPER = 4 };  // bits of the triangles
 
-// Which of a cell's triangles, of slopes sx and sy, are within reach? Fills what is needed of both, unless none is. A triangle's normal is
-// (-sx, -sy, 1) / L.
-static inline int reach_of(const gathered *g, const window *w, usi_v4 sx, usi_v4 sy, us_vec3 corner, reach *out) {
+static inline int bits_of_ends(usi_v4i end_0, usi_v4i end_1) { return bits_of(end_0) | bits_of(end_1) << ENDS; }
+
+// Which triangles of two cells are within reach? Fills what is needed of all, unless none is. The heights are those of the cells' corners to the left
+// and to the right, lower and upper in turn; dx, dy: from the corner of the first cell to the shape's centre. A triangle's normal is
+// (-sx, -sy, 1) / L, of slopes sx and sy. `cells`: FIRST, SECOND or both.
+static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi_v4 right, double dx, double dy, int cells, reach *out) {
     const spine *s = &g->s;
-    usi_v4 inverse = 1 / usi_v4_sqrt(1 + sx * sx + sy * sy), nx = -sx * inverse, ny = -sy * inverse, nz = inverse;
-    us_vec3 d = us_vec3_sub(s->c, corner);
-    usi_v4 along = nx * s->a.x + ny * s->a.y + nz * s->a.z, height = nx * d.x + ny * d.y + nz * d.z - s->R, across = usi_v4_all(1);
+    usi_v4 sx = (right - left) * w->per_x;
+    usi_v4 sy = (__builtin_shufflevector(right, left, 1, 5, 3, 7) - __builtin_shufflevector(right, left, 0, 4, 2, 6)) * w->per_y;
+    usi_v4 nz = 1 / usi_v4_sqrt(1 + sx * sx + sy * sy), nx = -sx * nz, ny = -sy * nz;
+    usi_v4 x = {dx, dx, dx - g->f->dx, dx - g->f->dx}, y = usi_v4_all(dy), z = s->c.z - __builtin_shufflevector(left, left, 0, 0, 2, 2);
+    usi_v4 along = nx * s->a.x + ny * s->a.y + nz * s->a.z, height = nx * x + ny * y + nz * z - s->R;
+    usi_v4 qx = -s->R * nx, qy = -s->R * ny, qz = -s->R * nz;
     if (s->r > 0) {
-        usi_v4 square = 1 - along * along;
-        across = usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0)));
+        usi_v4 square = 1 - along * along, across = usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0))), k = s->r / across;
         height -= s->r * across;
+        qx -= k * (nx - along * s->a.x), qy -= k * (ny - along * s->a.y), qz -= k * (nz - along * s->a.z);
     }
-    int near = bits_of(height - s->half * usi_v4_abs(along) <= g->margin) & (LOWER | UPPER);
-    if (!near) return 0;
-    usi_v4 px = s->c.x - s->R * nx, py = s->c.y - s->R * ny, pz = s->c.z - s->R * nz;
-    if (s->r > 0) {
-        usi_v4 k = (usi_v4)((usi_v4i)(s->r / across) & (across > 0));
-        px -= k * (nx - along * s->a.x), py -= k * (ny - along * s->a.y), pz -= k * (nz - along * s->a.z);
-    }
-    usi_v4 h = {-s->half, s->half, -s->half, s->half}, gap = height + h * along;
-    px += h * s->a.x, py += h * s->a.y, pz += h * s->a.z;
-    out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->px = px, out->py = py, out->pz = pz, out->gap = gap;
-    out->U = (px - gap * nx) * w->per_x + w->half_x, out->V = (py - gap * ny) * w->per_y + w->half_y;
-    return near;
+    usi_v4 lift = s->half * along, margin = usi_v4_all(g->margin);
+    int touches = bits_of_ends(height - lift <= margin, height + lift <= margin);
+    out->near = (touches | touches >> ENDS) & cells;
+    if (!out->near) return;
+    out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->qx = qx, out->qy = qy, out->qz = qz, out->height = height;
+    usi_v4 u = (x + qx - height * nx) * w->per_x, v = (y + qy - height * ny) * w->per_y;
+    usi_v4 to_u = (s->half * s->a.x - lift * nx) * w->per_x, to_v = (s->half * s->a.y - lift * ny) * w->per_y;
+    usi_v4 u0 = u - to_u, u1 = u + to_u, v0 = v - to_v, v1 = v + to_v;
+    out->U[0] = u0, out->U[1] = u1, out->V[0] = v0, out->V[1] = v1;
+    usi_v4 first0 = __builtin_shufflevector(v0, u0, 0, 5, 2, 7), second0 = __builtin_shufflevector(u0, v0, 0, 5, 2, 7);
+    usi_v4 first1 = __builtin_shufflevector(v1, u1, 0, 5, 2, 7), second1 = __builtin_shufflevector(u1, v1, 0, 5, 2, 7);
+    out->under = bits_of_ends(first0 < -SEAM, first1 < -SEAM), out->over = bits_of_ends(second0 > 1 + SEAM, second1 > 1 + SEAM);
+    out->across = bits_of_ends(first0 - second0 > SEAM, first1 - second1 > SEAM);
+    out->inside = touches & ~(out->under | out->over | out->across);
 }
 
 // The least and the greatest of each lane.
@@ -400,11 +454,14 @@ static bool narrow(const gathered *g, double bottom, window *w) {
     // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too.
     double x0 = p.x - g->margin + (x < 0 ? x : 0) + (ux < 0 ? ux : 0) - slack, x1 = p.x + g->margin + (x > 0 ? x : 0) + (ux > 0 ? ux : 0) + slack;
     double y0 = p.y - g->margin + (y < 0 ? y : 0) + (uy < 0 ? uy : 0) - slack, y1 = p.y + g->margin + (y > 0 ? y : 0) + (uy > 0 ? uy : 0) + slack;
-    double length = sqrt(x * x + y * y);
-    if (length > 0.1 * s->size) {
-        w->strip_x = -y / length, w->strip_y = x / length;
-        double up = w->strip_x * ux + w->strip_y * uy, cell = 0.5 * sqrt(g->f->dx * g->f->dx + g->f->dy * g->f->dy);
-        w->strip_at = w->strip_x * p.x + w->strip_y * p.y + 0.5 * up, w->strip_wide = 0.5 * fabs(up) + g->margin + slack + cell;
+    // Where little is left, all of it is looked at.
+    if ((x1 - x0) * w->per_x + 1 > 3 || (y1 - y0) * w->per_y + 1 > 3) {
+        double length = sqrt(x * x + y * y);
+        if (length > 0.1 * s->size) {
+            w->strip_x = -y / length, w->strip_y = x / length;
+            double up = w->strip_x * ux + w->strip_y * uy, cell = 0.5 * sqrt(g->f->dx * g->f->dx + g->f->dy * g->f->dy);
+            w->strip_at = w->strip_x * p.x + w->strip_y * p.y + 0.5 * up, w->strip_wide = 0.5 * fabs(up) + g->margin + slack + cell;
+        }
     }
     x0 = x0 * w->per_x + w->half_x, x1 = x1 * w->per_x + w->half_x, y0 = y0 * w->per_y + w->half_y, y1 = y1 * w->per_y + w->half_y;
     if (x0 > w->i0) w->i0 = x0 < w->i1 ? (int32_t)x0 : w->i1;
@@ -431,84 +488,91 @@ static void lift(gathered *g, const window *w) {
     if (gap <= g->margin) add(g, n, p, gap, (uint64_t)(((int64_t)j * (f->n_x - 1) + i) * 2 + upper), OF_DEPTH);
 }
 
-// Whether an edge is worth a look: an end's foot on each face is beyond it, or it is convex and the ends are on different sides. Sets where they are.
-static inline bool is_between(edge *e, usi_v4 side, usi_v4 pos, uint32_t which, bool is_convex) {
-    int back = bits_of(side < 0), crossing = (back ^ back >> 1) & (LOWER | UPPER);
-    if (!(~back & back >> 2 & 3) && !(is_convex && crossing)) return false;
-    memcpy(e->side, &side, sizeof side), memcpy(e->pos, &pos, sizeof pos);
-    e->which = which;
+// Which edges are worth a look, of those between two faces within reach: an end's foot on each face is beyond it, or the ends' are on different sides.
+static inline int edges_between(int near, int beyond_1, int beyond_2, int own) {
+    int both = beyond_1 & beyond_2 & own, crossing = (beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS);
+    return near & (both | both >> ENDS | crossing);
+}
+
+// Whether a place is beside the strip by more than `more`.
+static inline bool is_off_strip(const window *w, double x, double y, double more) {
+    return fabs(w->strip_x * x + w->strip_y * y - w->strip_at) > w->strip_wide + more;
+}
+
+// Walls, and ends flat on the ground, are beyond this method: false, unless the cell is beside the strip or below the shape, and so out of reach.
+static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, int32_t j, double bottom) {
+    const us_height_field *f = g->f;
+    const int walls = r->near & bits_of((r->nz < 0.7) | (usi_v4_abs(r->along) > (g->s.r > 0 ? 0.9 : INFINITY)));
+    for (int k = 0; k < 2; k++) {
+        const int cell = k ? SECOND : FIRST;
+        if (!(walls & cell)) continue;
+        const double *h = f->height + (size_t)j * (size_t)f->n_x + i + k, *above = h + f->n_x;
+        const bool is_below = h[0] < bottom && h[1] < bottom && above[0] < bottom && above[1] < bottom;
+        if (!is_below && !is_off_strip(w, (i + k + 0.5 - w->half_x) * f->dx, (j + 0.5 - w->half_y) * f->dy, 0)) return false;
+        r->near &= ~cell;
+    }
     return true;
 }
 
-// Everything in one cell: faces, and the edges to the cells before it.
-static bool touch_cells(gathered *g, const window *w) {
+// Everything in the window: faces, and the edges of each cell to the cells before it. `bottom`: the lowest point, less the margin.
+static bool touch_cells(gathered *g, double bottom, const window *w) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
-    // Two rows of cells, and which triangles of each are within reach.
-    reach rows[2][WIDE];
-    int near_rows[2][WIDE];
-    double bottom = s->c.z - s->half * fabs(s->a.z) - s->r * sqrt(positive(1 - s->a.z * s->a.z)) - s->R - g->margin;
-    // How much higher an edge's ends are than the far corners of its two faces, in sum, where it is convex.
-    const double convex = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
+    reach rows[2][WIDE / 2];
     // Of an edge of a box the second end is another's; a sphere has one.
-    const int own = g->is_edge || s->n_end == 1 ? LOWER | UPPER : 15;
+    const int own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
     for (int32_t j = w->j0; j <= w->j1; j++) {
         const double *h0 = f->height + (size_t)j * (size_t)f->n_x, *h1 = h0 + f->n_x;
-        const reach *last_row = rows[(j & 1) ^ 1];
-        const int *last_near = near_rows[(j & 1) ^ 1];
-        int *near_row = near_rows[j & 1];
-        double y = (j - w->half_y) * f->dy;
-        for (int32_t i = w->i0; i <= w->i1; i++) {
-            int32_t m = i - w->i0;
-            near_row[m] = 0;
-            double h00 = h0[i], h10 = h0[i + 1], h01 = h1[i], h11 = h1[i + 1];
-            double top = (h00 > h10 ? h00 : h10), top1 = (h01 > h11 ? h01 : h11);
-            us_vec3 corner = us_vec3_make((i - w->half_x) * f->dx, y, h00);
-            double beside = w->strip_x * (corner.x + 0.5 * f->dx) + w->strip_y * (y + 0.5 * f->dy) - w->strip_at;
-            if ((top > top1 ? top : top1) < bottom || fabs(beside) > w->strip_wide) continue;
+        const double y = (j - w->half_y) * f->dy;
+        for (int32_t i = w->i0; i <= w->i1; i += 2) {
+            const int32_t m = (i - w->i0) / 2;
             reach *r = &rows[j & 1][m];
-            double x0 = (h10 - h00) * w->per_x, x1 = (h11 - h01) * w->per_x, y0 = (h11 - h10) * w->per_y, y1 = (h01 - h00) * w->per_y;
-            int near = near_row[m] = reach_of(g, w, (usi_v4){x0, x0, x1, x1}, (usi_v4){y0, y0, y1, y1}, corner, r);
-            if (!near) continue;
-            // Walls, and ends flat on the ground, are beyond this method.
-            if (near & bits_of((r->nz < 0.7) | (usi_v4_abs(r->along) > (s->r > 0 ? 0.9 : INFINITY)))) return false;
-            uint64_t cell = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)i;
-            usi_v4 u = r->U - i, v = r->V - j, low = __builtin_shufflevector(u, v, 4, 5, 2, 3), high = __builtin_shufflevector(u, v, 0, 1, 6, 7);
-            int inside = own & bits_of((low >= -SEAM) & (high <= 1 + SEAM) & (high >= low - SEAM) & (r->gap <= g->margin));
-            // Of triangles within reach; both bits of a triangle.
-            inside &= near | near << 1;
-            for (; inside; inside &= inside - 1) {
-                int k = __builtin_ctz((unsigned)inside);
-                add(g, lane_of(r->nx, r->ny, r->nz, k), lane_of(r->px, r->py, r->pz, k), r->gap[k], 2 * cell + (uint64_t)(k >> 1),
-                    OF_END + (uint32_t)(k & 1));
+            const double x = (i - w->half_x) * f->dx;
+            r->near = 0;
+            if (is_off_strip(w, x + f->dx, y + 0.5 * f->dy, 0.5 * f->dx)) continue;
+            // Where a row ends with one cell, that takes the place of the second, which does not count.
+            const int32_t k = i < w->i1 ? i + 1 : i;
+            const usi_v4 left = {h0[i], h1[i], h0[k], h1[k]}, right = {h0[i + 1], h1[i + 1], h0[k + 1], h1[k + 1]};
+            reach_of(g, w, left, right, s->c.x - x, s->c.y - y, i < w->i1 ? FIRST | SECOND : FIRST, r);
+            if (!r->near) continue;
+            if (!drop_walls(g, w, r, i, j, bottom)) return false;
+            for (int on = r->inside & (r->near | r->near << ENDS) & own; on; on &= on - 1) {
+                const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
+                const uint64_t cell = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)(i + lane / 2);
+                const face t = {r, lane};
+                add(g, normal_of(t), point_of(s, t, end), gap_of(s, t, end), 2 * cell + (uint64_t)(lane % 2), OF_END + (uint32_t)end);
             }
-            edge e;
-            e.e = corner, e.index = cell;
-            double rise = h00 + h11 - h10 - h01;
-            if (near == (LOWER | UPPER) && is_between(&e, v - u, u, 0, rise > convex))
-                touch_edge(g, &e, r, r, rise > convex, us_vec3_make(f->dx, f->dy, h11 - h00));
-            if ((near & LOWER) && j > w->j0 && (last_near[m] & UPPER)) {
-                const reach *b = &last_row[m];
-                rise = h00 + h10 - h11 - h0[i - f->n_x];
-                usi_v4 side = __builtin_shufflevector(b->V, r->V, 2, 3, 4, 5) - j, pos = __builtin_shufflevector(b->U, r->U, 2, 3, 4, 5) - i;
-                if (is_between(&e, side, pos, 1, rise > convex)) touch_edge(g, &e, b, r, rise > convex, us_vec3_make(f->dx, 0, h10 - h00));
+            int look = edges_between(r->near & r->near >> 1 & LOWER, r->across, r->across >> 1, own);
+            for (; look; look &= look - 1) {
+                const int lane = __builtin_ctz((unsigned)look);
+                touch_edge(g, w, i + lane / 2, j, 0, (face){r, lane}, (face){r, lane + 1});
             }
-            if ((near & UPPER) && m > 0 && (near_row[m - 1] & LOWER)) {
-                // Face 1 is on the side of smaller x.
-                const reach *b = r - 1;
-                rise = h00 + h01 - h11 - h0[i - 1];
-                usi_v4 side = __builtin_shufflevector(b->U, r->U, 0, 1, 6, 7) - i, pos = __builtin_shufflevector(b->V, r->V, 0, 1, 6, 7) - j;
-                if (is_between(&e, side, pos, 2, rise > convex)) touch_edge(g, &e, b, r, rise > convex, us_vec3_make(0, f->dy, h01 - h00));
+            const reach *below = &rows[(j & 1) ^ 1][m];
+            if (j > w->j0 && below->near) {
+                look = edges_between(r->near & below->near >> 1 & LOWER, below->over >> 1, r->under, own);
+                for (; look; look &= look - 1) {
+                    const int lane = __builtin_ctz((unsigned)look);
+                    touch_edge(g, w, i + lane / 2, j, 1, (face){below, lane + 1}, (face){r, lane});
+                }
             }
-            if (m > 0 && j > w->j0) touch_peak(g, i, j);
+            // The lower triangle to the left of an upper one: in the same pair of cells for the second, in that before for the first.
+            int near_left = r->near << 3 & 8, over_left = r->over << 3 & (8 | 8 << ENDS);
+            if (m > 0 && r[-1].near) near_left |= r[-1].near >> 1 & 2, over_left |= r[-1].over >> 1 & (2 | 2 << ENDS);
+            look = edges_between(r->near & near_left & UPPER, over_left, r->under, own);
+            for (; look; look &= look - 1) {
+                const int lane = __builtin_ctz((unsigned)look);
+                touch_edge(g, w, i + lane / 2, j, 2, lane == 3 ? (face){r, 0} : (face){r - 1, 2}, (face){r, lane});
+            }
+            if (j > w->j0 && m > 0 && (r->near & FIRST)) touch_peak(g, i, j);
+            if (j > w->j0 && (r->near & SECOND)) touch_peak(g, i + 1, j);
         }
     }
     return true;
 }
 
-// At most KEPT: the deepest, then always the one farthest from those chosen.
+// KEPT of more: the deepest, then always the one farthest from those chosen.
 static void choose(gathered *g) {
-    for (int32_t k = 0; k < KEPT && g->n > KEPT; k++) {
+    for (int32_t k = 0; k < KEPT; k++) {
         int32_t best = k;
         double score = -INFINITY;
         for (int32_t i = k; i < g->n; i++) {
@@ -522,17 +586,17 @@ static void choose(gathered *g) {
         usi_point t = g->at[k];
         g->at[k] = g->at[best], g->at[best] = t;
     }
-    if (g->n > KEPT) g->n = KEPT;
+    g->n = KEPT;
 }
 
-// From F to W, at most KEPT of them.
-static void finish(gathered *g, const us_mat3 *R, const us_geom *B, const us_pose *X_WB, us_manifold *out) {
-    choose(g);
+// From F to W, at most KEPT of them. R_WB is NULL where F is not turned.
+static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_pose *X_WB, us_manifold *out) {
+    if (g->n > KEPT) choose(g);
     for (int32_t i = 0; i < g->n; i++) {
         const usi_point *p = &g->at[i];
-        us_vec3 p_B = usi_vec3_ahead(p->p_B, B->radius, p->normal);
-        out->normal[i] = us_mat3_mul_vec(R, p->normal);
-        out->p_A[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(R, p->p_A)), out->p_B[i] = us_vec3_add(X_WB->p, us_mat3_mul_vec(R, p_B));
+        us_vec3 n = p->normal, p_A = p->p_A, p_B = usi_vec3_ahead(p->p_B, B->radius, n);
+        if (R_WB) n = us_mat3_mul_vec(R_WB, n), p_A = us_mat3_mul_vec(R_WB, p_A), p_B = us_mat3_mul_vec(R_WB, p_B);
+        out->normal[i] = n, out->p_A[i] = us_vec3_add(X_WB->p, p_A), out->p_B[i] = us_vec3_add(X_WB->p, p_B);
         out->gap[i] = p->gap - B->radius, out->feature[i] = p->id;
     }
     out->n = g->n;
@@ -559,16 +623,17 @@ static bool touch_spine(gathered *g, double bottom, window *w) {
         n = (w->i1 - w->i0 + 1) * (w->j1 - w->j0 + 1);
         if (2 * n > last) break;
     }
-    return w->i1 - w->i0 < WIDE && touch_cells(g, w);
+    return w->i1 - w->i0 < WIDE && touch_cells(g, bottom, w);
 }
 
 bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out) {
     const us_height_field *f = B->field;
     gathered g;
     spine *s = &g.s;
-    us_mat3 R = us_quat_matrix(X_WB->q);
-    us_vec3 d = us_vec3_sub(X_WA->p, X_WB->p), a = usi_quat_z(X_WA->q);
-    s->c = usi_mat3_back(&R, d), s->a = usi_mat3_back(&R, a);
+    us_mat3 R;
+    const bool is_turned = X_WB->q.x != 0 || X_WB->q.y != 0 || X_WB->q.z != 0;
+    s->c = us_vec3_sub(X_WA->p, X_WB->p), s->a = usi_quat_z(X_WA->q);
+    if (is_turned) R = us_quat_matrix(X_WB->q), s->c = usi_mat3_back(&R, s->c), s->a = usi_mat3_back(&R, s->a);
     s->half = A->kind == US_GEOM_SPHERE ? 0 : A->size[A->kind == US_GEOM_CYLINDER], s->r = A->kind == US_GEOM_CYLINDER ? A->size[0] : 0;
     s->R = A->radius, s->n_end = s->half > 0 ? 2 : 1, s->size = s->half + s->r + s->R;
     if (s->r > 0 && s->n_end == 1) return false;
@@ -586,7 +651,7 @@ bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B
     if (under != COVER_SOME) return under == COVER_NONE;
     if (!touch_spine(&g, s->c.z - az, &w)) return false;
     if (g.n == 0) lift(&g, &w);
-    finish(&g, &R, B, X_WB, out);
+    finish(&g, is_turned ? &R : NULL, B, X_WB, out);
     return true;
 }
 
@@ -600,12 +665,12 @@ static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3
     const us_height_field *f = g->f;
     int u = (k + 1) % 3, v = (k + 2) % 3;
     us_vec3 n = us_vec3_scale(-1, out);
-    double face = half[k] + g->s.R;
+    double outside = half[k] + g->s.R;
     for (int32_t j = w->j0 + 1; j <= w->j1; j++) {
         const double *h = f->height + (size_t)j * (size_t)f->n_x;
         for (int32_t i = w->i0 + 1; i <= w->i1; i++) {
             us_vec3 p = us_vec3_make((i - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[i]), d = us_vec3_sub(p, c);
-            double gap = us_vec3_dot(out, d) - face;
+            double gap = us_vec3_dot(out, d) - outside;
             if (!(gap <= g->margin) || fabs(us_vec3_dot(axis[u], d)) > half[u] || fabs(us_vec3_dot(axis[v], d)) > half[v]) continue;
             bool is_peak = true;
             for (int q = 0; q < 6 && is_peak; q++) {
