@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "geom/contact.h"
-#include "math/v4.h"
+#include "math/v4_functions.h"
 
 enum {
     WIDE = 64,      // cells of a row under the shape
@@ -62,6 +62,7 @@ typedef struct spine {
 //       +---------+
 //     0    under
 typedef struct reach {
+    usi_v4 sx, sy;      // slopes
     usi_v4 nx, ny, nz;  // normals
     usi_v4 along;       // n . a
     usi_v4 qx, qy, qz;  // from the shape's centre to the point half way between the lowest points of the two ends
@@ -69,10 +70,11 @@ typedef struct reach {
     usi_v4 U[2], V[2];  // feet of the ends, in cells from their cell's first corner
     // A bit for each triangle; those about ends have end 1 in the next four bits.
     int near;                 // within reach
+    int walls;                // those that are beyond this method
     int inside;               // ends that touch: their feet are in the triangle
     int under, over, across;  // ends whose feet are beyond a side
 } reach;
-enum { ENDS = 4, LOWER = 5, UPPER = 10, FIRST = 3, SECOND = 12 };  // where the bits of end 1 begin; bits of triangles
+enum { ENDS = 4, LOWER = 5, FIRST = 3, SECOND = 12 };  // where the bits of end 1 begin; bits of triangles
 
 typedef struct gathered {
     const us_height_field *f;
@@ -81,29 +83,45 @@ typedef struct gathered {
     uint64_t prefix;  // of the ids
     double reach;     // m, how far from the spine's surface a peak may be: the margin, and for edges of a box the depth it may have sunk to
     bool is_edge;     // the spine is an edge of a box: its second end is the first of the next edge
+    int own;          // bits of the ends that count: of such an edge the first; a sphere has one
+    double flat;      // m: edges whose ends are less than this higher, in sum, than the far corners of their faces do not count as convex
     int32_t n;
-    usi_point at[GATHERED];
+    usi_point at[GATHERED + 1];  // the one after the last is the candidate
 } gathered;
 
-static void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
-    us_vec3 p_B = usi_vec3_ahead(p_A, -gap, n);
+// Takes over the candidate, of which all is there but p_B.
+static void keep(gathered *g) {
+    const usi_point *p = &g->at[g->n];
     // Where faces of one plane meet, both have the point.
     const double near = 1e-6 * g->s.size;
-    for (int32_t i = 0; i < g->n; i++) {
-        us_vec3 d = us_vec3_sub(g->at[i].p_B, p_B), e = us_vec3_sub(g->at[i].normal, n);
-        if (fabs(d.x) < near && us_vec3_dot(d, d) < near * near && us_vec3_dot(e, e) < 1e-12) return;
+    for (const usi_point *o = g->at; o < p; o++) {
+        if (fabs(o->p_A.x - p->p_A.x) > near) continue;
+        us_vec3 d = us_vec3_sub(o->p_A, p->p_A), e = us_vec3_sub(o->normal, p->normal);
+        if (us_vec3_dot(d, d) < near * near && us_vec3_dot(e, e) < 1e-12) return;
     }
-    int32_t at = g->n;
-    if (at == GATHERED) {
-        // No room: the shallowest gives way.
-        at = 0;
-        for (int32_t i = 1; i < GATHERED; i++) at = g->at[i].gap > g->at[at].gap ? i : at;
-        if (gap >= g->at[at].gap) return;
-    } else {
+    if (g->n < GATHERED) {
         g->n++;
+        return;
     }
-    usi_point *p = &g->at[at];
-    p->normal = n, p->p_A = p_A, p->p_B = p_B, p->gap = gap, p->id = g->prefix | index << 8 | kind;
+    // No room: the shallowest gives way.
+    int32_t at = 0;
+    for (int32_t i = 1; i < GATHERED; i++) at = g->at[i].gap > g->at[at].gap ? i : at;
+    if (p->gap < g->at[at].gap) g->at[at] = *p;
+}
+
+static inline void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
+    usi_point *p = &g->at[g->n];
+    p->normal = n, p->p_A = p_A, p->gap = gap, p->id = g->prefix | index << 8 | kind;
+    keep(g);
+}
+
+// Which lanes are set, as bits.
+static inline int bits_of(usi_v4i a) {
+#ifdef __AVX__
+    return _mm256_movemask_pd((__m256d)a);
+#else
+    return (a[0] != 0) | (a[1] != 0) << 1 | (a[2] != 0) << 2 | (a[3] != 0) << 3;
+#endif
 }
 
 // Cells of the field.
@@ -138,31 +156,28 @@ typedef struct face {
 
 static inline us_vec3 normal_of(face f) { return us_vec3_make(f.r->nx[f.lane], f.r->ny[f.lane], f.r->nz[f.lane]); }
 static inline double along_of(face f) { return f.r->along[f.lane]; }
-static inline double gap_of(const spine *s, face f, int end) { return f.r->height[f.lane] + (end ? s->half : -s->half) * along_of(f); }
-// The lowest point of an end.
-static inline us_vec3 point_of(const spine *s, face f, int end) {
-    double h = end ? s->half : -s->half;
+// The lowest point of end 0 (h = -half) or 1 (h = half), and any between.
+static inline us_vec3 point_of(const spine *s, face f, double h) {
     return us_vec3_make(s->c.x + f.r->qx[f.lane] + h * s->a.x, s->c.y + f.r->qy[f.lane] + h * s->a.y, s->c.z + f.r->qz[f.lane] + h * s->a.z);
 }
 
-// An edge of the grid, from e along the unit vector u, between faces 1 and 2.
+// An edge of the grid, from e to e + way, between faces 1 and 2.
 typedef struct edge {
-    us_vec3 e, u;
-    double length;
+    us_vec3 e, way;
     face f1, f2;
     uint64_t index;
     uint32_t which;  // 0 .. 2
 } edge;
 
-// Where the feet of the two ends are: `side` is positive on face 2's side of the edge, `pos` is how far along the edge, on it from 0 to 1. In cells.
-typedef struct feet {
-    double side[2], pos[2];
-} feet;
-
-static inline feet feet_of(face f, uint32_t which, bool is_1) {
-    double u0 = f.r->U[0][f.lane], u1 = f.r->U[1][f.lane], v0 = f.r->V[0][f.lane], v1 = f.r->V[1][f.lane];
-    if (which == 0) return (feet){{v0 - u0, v1 - u1}, {u0, u1}};
-    return which == 1 ? (feet){{v0 - is_1, v1 - is_1}, {u0, u1}} : (feet){{u0 - is_1, u1 - is_1}, {v0, v1}};
+// Where the foot of an end on face 1 or 2 is, in cells: positive on face 2's side of the edge; and how far along the edge, on it from 0 to 1.
+static inline double side_of(const edge *e, bool is_1, int end) {
+    face f = is_1 ? e->f1 : e->f2;
+    double u = f.r->U[end][f.lane], v = f.r->V[end][f.lane];
+    return e->which == 0 ? v - u : (e->which == 1 ? v : u) - is_1;
+}
+static inline double pos_of(const edge *e, bool is_1, int end) {
+    face f = is_1 ? e->f1 : e->f2;
+    return e->which == 2 ? f.r->V[end][f.lane] : f.r->U[end][f.lane];
 }
 
 // Across the edge as well: the sum of two such normals is.
@@ -173,11 +188,16 @@ static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
 
 static void end_on_ridge(gathered *g, const edge *e, int end) {
     const spine *s = &g->s;
-    us_vec3 n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
+    // Both feet may only be beyond the ends of the edge as far as they are from each other.
+    double side_1 = side_of(e, true, end), side_2 = side_of(e, false, end), pos_1 = pos_of(e, true, end), pos_2 = pos_of(e, false, end);
+    double low = pos_1 < pos_2 ? pos_1 : pos_2, high = pos_1 < pos_2 ? pos_2 : pos_1, slack = side_1 - side_2 + high - low;
+    if (!(side_1 > 0 && side_2 < 0 && high + slack >= 0 && low - slack <= 1)) return;
+    double length = us_vec3_norm(e->way), h = end ? s->half : -s->half;
+    us_vec3 u = us_vec3_scale(1 / length, e->way), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
     if (s->r > 0) {
-        us_vec3 p1 = point_of(s, e->f1, end), p2 = point_of(s, e->f2, end);
-        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(e->u, n1), us_vec3_sub(p1, e->e));
-        double f2 = us_vec3_dot(us_vec3_cross(e->u, n2), us_vec3_sub(p2, e->e));
+        us_vec3 p1 = point_of(s, e->f1, h), p2 = point_of(s, e->f2, h);
+        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(u, n1), us_vec3_sub(p1, e->e));
+        double f2 = us_vec3_dot(us_vec3_cross(u, n2), us_vec3_sub(p2, e->e));
         // Oriented so that it falls from face 1 to face 2.
         double sign = f1 < 0 || f2 > 0 ? -1 : 1;
         f1 *= sign, f2 *= sign;
@@ -188,7 +208,7 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             double x = x1 + (x2 - x1) * (f1 / (f1 - f2));
             n = between(x, n1, n2);
             p = lowest_of_end(s, end, n, us_vec3_dot(n, s->a));
-            double f = sign * us_vec3_dot(us_vec3_cross(e->u, n), us_vec3_sub(p, e->e));
+            double f = sign * us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(p, e->e));
             if (fabs(f) < 1e-11 * s->size) break;
             // An end that stays twice running counts half (Illinois).
             if (f > 0) {
@@ -202,105 +222,85 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             }
         }
     } else {
-        us_vec3 c = usi_vec3_ahead(s->c, end ? s->half : -s->half, s->a), d = us_vec3_sub(c, e->e);
-        d = usi_vec3_ahead(d, -us_vec3_dot(d, e->u), e->u);
+        us_vec3 c = usi_vec3_ahead(s->c, h, s->a), d = us_vec3_sub(c, e->e);
+        d = usi_vec3_ahead(d, -us_vec3_dot(d, u), u);
         n = usi_vec3_unit(d, n1);
         if (us_vec3_dot(n, n1) < 0) n = us_vec3_scale(-1, n);
         p = usi_vec3_ahead(c, -s->R, n);
     }
     us_vec3 d = us_vec3_sub(p, e->e);
-    double along = us_vec3_dot(e->u, d), gap = us_vec3_dot(n, d);
-    if (along < 0 || along > e->length || !(gap <= g->margin)) return;
+    double along = us_vec3_dot(u, d), gap = us_vec3_dot(n, d);
+    if (along < 0 || along > length || !(gap <= g->margin)) return;
     add(g, n, p, gap, e->index, OF_RIDGE_END + 2 * e->which + (uint32_t)end);
 }
 
 // The line between the ends where it crosses the edge.
-static void line_on_ridge(gathered *g, const edge *e, const feet *feet_1, const feet *feet_2) {
+static void line_on_ridge(gathered *g, const edge *e) {
     const spine *s = &g->s;
-    double a1 = along_of(e->f1), a2 = along_of(e->f2), w;
-    us_vec3 n, p0;
+    double a1 = along_of(e->f1), a2 = along_of(e->f2), s0, s1;
+    us_vec3 n, p;
     if (a1 * a2 < 0) {
         n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
-        us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(e->u, n);
-        p0 = usi_vec3_ahead(low, -s->half, s->a);
-        double s0 = us_vec3_dot(side, us_vec3_sub(p0, e->e)), s1 = s0 + 2 * s->half * us_vec3_dot(side, s->a);
+        us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(e->way, n);
+        double middle = us_vec3_dot(side, us_vec3_sub(low, e->e)), to_end = s->half * us_vec3_dot(side, s->a);
+        s0 = middle - to_end, s1 = middle + to_end;
         if (!(s0 * s1 < 0)) return;
-        w = s0 / (s0 - s1);
+        p = usi_vec3_ahead(low, s->half * (s0 + s1) / (s0 - s1), s->a);
     } else {
         bool is_1 = fabs(a1) <= fabs(a2);
-        const double *side = is_1 ? feet_1->side : feet_2->side;
-        if (!(side[0] * side[1] < 0)) return;
-        w = side[0] / (side[0] - side[1]);
+        s0 = side_of(e, is_1, 0), s1 = side_of(e, is_1, 1);
+        if (!(s0 * s1 < 0)) return;
         face f = is_1 ? e->f1 : e->f2;
-        n = normal_of(f), p0 = point_of(s, f, 0);
+        n = normal_of(f), p = point_of(s, f, s->half * (s0 + s1) / (s0 - s1));
     }
-    us_vec3 p = usi_vec3_ahead(p0, 2 * s->half * w, s->a), d = us_vec3_sub(p, e->e);
-    double along = us_vec3_dot(e->u, d), gap = us_vec3_dot(n, d);
-    if (along < 0 || along > e->length || !(gap <= g->margin)) return;
+    us_vec3 d = us_vec3_sub(p, e->e);
+    double along = us_vec3_dot(e->way, d), gap = us_vec3_dot(n, d);
+    if (along < 0 || along > us_vec3_dot(e->way, e->way) || !(gap <= g->margin)) return;
     add(g, n, p, gap, e->index, OF_LINE + e->which);
 }
 
-// Where the line between two feet crosses the edge; false when it does not.
-static inline bool is_crossing(const double side[2], const double pos[2], double *out_pos) {
-    if (!(side[0] * side[1] < 0)) return false;
-    *out_pos = pos[0] + side[0] / (side[0] - side[1]) * (pos[1] - pos[0]);
-    return true;
+// Edges between faces within reach, a bit for one of the faces each: those beyond which ends have their feet on both faces, with end 1 in the next
+// four bits; and the convex ones that lie between the feet of the two ends, on one face or both.
+typedef struct edges {
+    int ends, lines;
+} edges;
+
+// `fall`: how much the slope across the edge falls from face 1 to face 2.
+static inline edges edges_between(const gathered *g, int near, int beyond_1, int beyond_2, usi_v4 fall, double per) {
+    int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
+    return (edges){beyond_1 & beyond_2 & g->own & (near | near << ENDS), crossed ? crossed & bits_of(fall > g->flat * per) : 0};
 }
 
-// Both may only be beyond the ends of the edge as far as they are from each other.
-static inline bool is_beside(double a, double b, double slack) {
-    double low = a < b ? a : b, high = a < b ? b : a;
-    slack += high - low;
-    return high + slack >= 0 && low - slack <= 1;
-}
-
-// Edge `which` of cell (i, j), between two faces within reach. Of these most are left here, for a few comparisons of heights and of where the feet are.
-static void touch_edge(gathered *g, const window *w, int32_t i, int32_t j, uint32_t which, face f1, face f2) {
+// Edges of index `which` of the two cells from (i, j) on. `before`: the cells below or to the left.
+static inline void touch_edges(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *before, uint32_t which, edges found) {
     const us_height_field *f = g->f;
-    const double *h = f->height + (size_t)j * (size_t)f->n_x + i, *above = h + f->n_x;
-    // From the corner (i, j) to the other end; and how much higher the two are, in sum, than the far corners of the two faces.
-    us_vec3 way;
-    double rise;
-    switch (which) {
-    case 0: way = us_vec3_make(f->dx, f->dy, above[1] - h[0]), rise = h[0] + above[1] - h[1] - above[0]; break;
-    case 1: way = us_vec3_make(f->dx, 0, h[1] - h[0]), rise = h[0] + h[1] - above[1] - h[-f->n_x]; break;
-    default: way = us_vec3_make(0, f->dy, above[0] - h[0]), rise = h[0] + above[0] - above[1] - h[-1];
-    }
-    feet a = feet_of(f1, which, true), b = feet_of(f2, which, false);
-    const int n_own = g->is_edge ? 1 : g->s.n_end;
-    bool is_line = false, is_end[2] = {false, false};
-    for (int k = 0; k < n_own; k++)
-        is_end[k] = (a.side[k] > 0) & (b.side[k] < 0) && is_beside(a.pos[k], b.pos[k], a.side[k] - b.side[k]);
-    if (g->s.n_end == 2 && rise > 1e-9 * g->s.size) {
-        double x = 0, y = 0;
-        bool on_1 = is_crossing(a.side, a.pos, &x), on_2 = is_crossing(b.side, b.pos, &y);
-        is_line = (on_1 | on_2) && is_beside(on_1 ? x : y, on_2 ? y : x, on_1 && on_2 ? 0 : 1);
-    }
-    if (!(is_line || is_end[0] || is_end[1])) return;
-    double length = us_vec3_norm(way);
-    edge e = {us_vec3_make((i - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[0]),
-              us_vec3_scale(1 / length, way),
-              length,
-              f1,
-              f2,
-              (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)i,
-              which};
-    if (is_line) line_on_ridge(g, &e, &a, &b);
-    for (int k = 0; k < n_own; k++) {
-        if (is_end[k]) end_on_ridge(g, &e, k);
+    for (int look = (found.ends | found.ends >> ENDS | found.lines) & (FIRST | SECOND); look; look &= look - 1) {
+        const int lane = __builtin_ctz((unsigned)look), ends = found.ends >> lane;
+        const int32_t k = i + lane / 2;
+        const double *h = f->height + (size_t)j * (size_t)f->n_x + k, *above = h + f->n_x;
+        edge e = {.e = us_vec3_make((k - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[0]), .f2 = {r, lane}, .which = which};
+        e.index = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)k;
+        if (which == 0)
+            e.way = us_vec3_make(f->dx, f->dy, above[1] - h[0]), e.f1 = e.f2, e.f2.lane++;
+        else if (which == 1)
+            e.way = us_vec3_make(f->dx, 0, h[1] - h[0]), e.f1 = (face){before, lane + 1};
+        else
+            e.way = us_vec3_make(0, f->dy, above[0] - h[0]), e.f1 = lane == 3 ? (face){r, 0} : (face){before, 2};
+        if (found.lines >> lane & 1) line_on_ridge(g, &e);
+        if (ends & 1) end_on_ridge(g, &e, 0);
+        if (ends & 1 << ENDS) end_on_ridge(g, &e, 1);
     }
 }
 
 // ---- Peaks ----
 
-static void touch_peak(gathered *g, int32_t i, int32_t j) {
+// A corner v within reach, z along the axis.
+static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
     const us_height_field *f = g->f;
     const spine *s = &g->s;
-    us_vec3 v = usi_field_point(f, i, j), d = us_vec3_sub(v, s->c), n;
-    double z = us_vec3_dot(s->a, d), far2 = us_vec3_dot(d, d), near = s->r + s->R + g->reach, over = fabs(z) - s->half;
-    double rho2 = far2 - z * z;
-    if (over > s->R + g->margin || rho2 > near * near || (g->is_edge && z > s->half)) return;
+    us_vec3 d = us_vec3_sub(v, s->c), n;
+    const double over = fabs(z) - s->half;
     // From the corner to the shape: the outward normal there, turned round.
     us_vec3 radial = usi_vec3_ahead(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
     double rho = us_vec3_norm(radial), out = rho - s->r, distance;
@@ -329,16 +329,15 @@ static void touch_peak(gathered *g, int32_t i, int32_t j) {
     add(g, n, usi_vec3_ahead(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i, OF_PEAK);
 }
 
-// ---- The field ----
-
-// Which lanes are set, as bits.
-static inline int bits_of(usi_v4i a) {
-#ifdef __AVX__
-    return _mm256_movemask_pd((__m256d)a);
-#else
-    return (a[0] != 0) | (a[1] != 0) << 1 | (a[2] != 0) << 2 | (a[3] != 0) << 3;
-#endif
+static inline void touch_peak(gathered *g, int32_t i, int32_t j) {
+    const spine *s = &g->s;
+    us_vec3 v = usi_field_point(g->f, i, j), d = us_vec3_sub(v, s->c);
+    double z = us_vec3_dot(s->a, d), near = s->r + s->R + g->reach;
+    if (fabs(z) > s->half + s->R + g->margin || (g->is_edge && z > s->half) || us_vec3_dot(d, d) - z * z > near * near) return;
+    on_peak(g, i, j, v, z);
 }
+
+// ---- The field ----
 
 static inline int bits_of_ends(usi_v4i end_0, usi_v4i end_1) { return bits_of(end_0) | bits_of(end_1) << ENDS; }
 
@@ -362,16 +361,17 @@ static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi
     int touches = bits_of_ends(height - lift <= margin, height + lift <= margin);
     out->near = (touches | touches >> ENDS) & cells;
     if (!out->near) return;
-    out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->qx = qx, out->qy = qy, out->qz = qz, out->height = height;
+    out->sx = sx, out->sy = sy, out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->qx = qx, out->qy = qy, out->qz = qz, out->height = height;
     usi_v4 u = (x + qx - height * nx) * w->per_x, v = (y + qy - height * ny) * w->per_y;
     usi_v4 to_u = (s->half * s->a.x - lift * nx) * w->per_x, to_v = (s->half * s->a.y - lift * ny) * w->per_y;
     usi_v4 u0 = u - to_u, u1 = u + to_u, v0 = v - to_v, v1 = v + to_v;
     out->U[0] = u0, out->U[1] = u1, out->V[0] = v0, out->V[1] = v1;
+    out->walls = out->near & bits_of((nz < 0.7) | (usi_v4_abs(along) > (s->r > 0 ? 0.9 : INFINITY)));
     usi_v4 first0 = __builtin_shufflevector(v0, u0, 0, 5, 2, 7), second0 = __builtin_shufflevector(u0, v0, 0, 5, 2, 7);
     usi_v4 first1 = __builtin_shufflevector(v1, u1, 0, 5, 2, 7), second1 = __builtin_shufflevector(u1, v1, 0, 5, 2, 7);
     out->under = bits_of_ends(first0 < -SEAM, first1 < -SEAM), out->over = bits_of_ends(second0 > 1 + SEAM, second1 > 1 + SEAM);
     out->across = bits_of_ends(first0 - second0 > SEAM, first1 - second1 > SEAM);
-    out->inside = touches & ~(out->under | out->over | out->across);
+    out->inside = touches & (out->near | out->near << ENDS) & ~(out->under | out->over | out->across);
 }
 
 // The least and the greatest of each lane.
@@ -379,60 +379,48 @@ typedef struct extent {
     usi_v4 low, high;
 } extent;
 
-static inline void widen(extent *e, usi_v4 x) {
-#ifdef __AVX__
-    e->low = (usi_v4)_mm256_min_pd((__m256d)e->low, (__m256d)x), e->high = (usi_v4)_mm256_max_pd((__m256d)e->high, (__m256d)x);
-#else
-    for (int k = 0; k < 4; k++) e->low[k] = x[k] < e->low[k] ? x[k] : e->low[k], e->high[k] = x[k] > e->high[k] ? x[k] : e->high[k];
-#endif
-}
+static inline void widen(extent *e, usi_v4 x) { e->low = usi_v4_min(e->low, x), e->high = usi_v4_max(e->high, x); }
 static inline usi_v4 load4(const double *x) {
     usi_v4 v;
     memcpy(&v, x, sizeof v);
     return v;
 }
-static inline double least4(usi_v4 a) {
-    double x = a[0] < a[1] ? a[0] : a[1], y = a[2] < a[3] ? a[2] : a[3];
-    return x < y ? x : y;
-}
-static inline double most4(usi_v4 a) {
-    double x = a[0] > a[1] ? a[0] : a[1], y = a[2] > a[3] ? a[2] : a[3];
-    return x > y ? x : y;
+
+// The heights at the left and at the right of four cells of a row, of which there are n: where they are fewer, some count twice.
+static inline void load_cells(const double *h, int32_t n, usi_v4 *left, usi_v4 *right) {
+    if (n >= 4) {
+        *left = load4(h), *right = load4(h + 1);
+    } else {
+        const double *b = h + (n > 1), *c = h + n - 1;
+        *left = (usi_v4){h[0], b[0], c[0], c[0]}, *right = (usi_v4){h[1], b[1], c[1], c[1]};
+    }
 }
 
 // Slopes (as differences of neighbouring heights) and the greatest height of a window. Rows are taken four cells at a time, the last four
 // once more rather than less.
 static double slopes_of(const us_height_field *f, const window *w, double dx[2], double dy[2]) {
-    int32_t n = w->i1 - w->i0 + 1;
-    if (n < 4) {
-        double top = -INFINITY;
-        dx[0] = dy[0] = INFINITY, dx[1] = dy[1] = -INFINITY;
-        for (int32_t j = w->j0; j <= w->j1 + 1; j++) {
-            const double *h = f->height + (size_t)j * (size_t)f->n_x + w->i0;
-            bool has_next = j <= w->j1;
-            for (int32_t i = 0; i <= n; i++) {
-                double x = i < n ? h[i + 1] - h[i] : h[i] - h[i - 1], y = has_next ? h[i + f->n_x] - h[i] : dy[0];
-                top = h[i] > top ? h[i] : top;
-                dx[0] = x < dx[0] ? x : dx[0], dx[1] = x > dx[1] ? x : dx[1];
-                dy[0] = y < dy[0] ? y : dy[0], dy[1] = y > dy[1] ? y : dy[1];
-            }
-        }
-        return top;
-    }
-    usi_v4 big = usi_v4_all(INFINITY);
-    extent ex = {big, -big}, ey = ex, eh = ex;
-    for (int32_t j = w->j0; j <= w->j1 + 1; j++) {
-        const double *h = f->height + (size_t)j * (size_t)f->n_x + w->i0, *next = h + (j <= w->j1 ? f->n_x : -f->n_x);
-        usi_v4 sign = usi_v4_all(j <= w->j1 ? 1 : -1);
-        for (int32_t i = 0; i < n; i += 4) {
-            int32_t k = i + 4 <= n ? i : n - 4;
-            usi_v4 a = load4(h + k), b = load4(h + k + 1);
-            widen(&ex, b - a), widen(&ey, sign * (load4(next + k) - a)), widen(&ey, sign * (load4(next + k + 1) - b));
-            widen(&eh, a), widen(&eh, b);
+    const int32_t n = w->i1 - w->i0 + 1;
+    usi_v4 big = usi_v4_all(INFINITY), top = -big;
+    extent ex = {big, -big}, ey = ex;
+    for (int32_t i = 0; i < n; i += 4) {
+        const double *h = f->height + (size_t)w->j0 * (size_t)f->n_x + w->i0 + (i + 4 <= n || n < 4 ? i : n - 4);
+        usi_v4 left, right;
+        load_cells(h, n, &left, &right);
+        for (int32_t j = w->j0;; j++) {
+            widen(&ex, right - left);
+            top = usi_v4_max(top, usi_v4_max(left, right));
+            if (j > w->j1) break;
+            usi_v4 last_left = left, last_right = right;
+            load_cells(h += f->n_x, n, &left, &right);
+            widen(&ey, left - last_left), widen(&ey, right - last_right);
         }
     }
-    dx[0] = least4(ex.low), dx[1] = most4(ex.high), dy[0] = least4(ey.low), dy[1] = most4(ey.high);
-    return most4(eh.high);
+    usi_v4 by_lane[4];
+    usi_v4_transpose(ex.low, -ex.high, ey.low, -ey.high, by_lane);
+    usi_v4 least = usi_v4_min(usi_v4_min(by_lane[0], by_lane[1]), usi_v4_min(by_lane[2], by_lane[3]));
+    dx[0] = least[0], dx[1] = -least[1], dy[0] = least[2], dy[1] = -least[3];
+    top = usi_v4_max(top, usi_v4_swap_halves(top));
+    return top[0] > top[1] ? top[0] : top[1];
 }
 
 // Makes the window as small as the slopes allow; false when the shape is above everything in it. `bottom`: the lowest point, less the margin.
@@ -488,12 +476,6 @@ static void lift(gathered *g, const window *w) {
     if (gap <= g->margin) add(g, n, p, gap, (uint64_t)(((int64_t)j * (f->n_x - 1) + i) * 2 + upper), OF_DEPTH);
 }
 
-// Which edges are worth a look, of those between two faces within reach: an end's foot on each face is beyond it, or the ends' are on different sides.
-static inline int edges_between(int near, int beyond_1, int beyond_2, int own) {
-    int both = beyond_1 & beyond_2 & own, crossing = (beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS);
-    return near & (both | both >> ENDS | crossing);
-}
-
 // Whether a place is beside the strip by more than `more`.
 static inline bool is_off_strip(const window *w, double x, double y, double more) {
     return fabs(w->strip_x * x + w->strip_y * y - w->strip_at) > w->strip_wide + more;
@@ -502,70 +484,73 @@ static inline bool is_off_strip(const window *w, double x, double y, double more
 // Walls, and ends flat on the ground, are beyond this method: false, unless the cell is beside the strip or below the shape, and so out of reach.
 static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, int32_t j, double bottom) {
     const us_height_field *f = g->f;
-    const int walls = r->near & bits_of((r->nz < 0.7) | (usi_v4_abs(r->along) > (g->s.r > 0 ? 0.9 : INFINITY)));
     for (int k = 0; k < 2; k++) {
         const int cell = k ? SECOND : FIRST;
-        if (!(walls & cell)) continue;
+        if (!(r->walls & cell)) continue;
         const double *h = f->height + (size_t)j * (size_t)f->n_x + i + k, *above = h + f->n_x;
         const bool is_below = h[0] < bottom && h[1] < bottom && above[0] < bottom && above[1] < bottom;
         if (!is_below && !is_off_strip(w, (i + k + 0.5 - w->half_x) * f->dx, (j + 0.5 - w->half_y) * f->dy, 0)) return false;
-        r->near &= ~cell;
+        r->near &= ~cell, r->inside &= ~(cell | cell << ENDS);
     }
     return true;
 }
 
-// Everything in the window: faces, and the edges of each cell to the cells before it. `bottom`: the lowest point, less the margin.
+// The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the pairs of cells there; NULL: none.
+static void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *left, const reach *below) {
+    const spine *s = &g->s;
+    for (int on = r->inside & g->own; on; on &= on - 1) {
+        const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
+        const uint64_t cell = (uint64_t)j * (uint64_t)(g->f->n_x - 1) + (uint64_t)i;
+        const double h = end ? s->half : -s->half;
+        const face t = {r, lane};
+        add(g, normal_of(t), point_of(s, t, h), r->height[lane] + h * along_of(t), 2 * cell + (uint64_t)lane, OF_END + (uint32_t)end);
+    }
+    usi_v4 fall = __builtin_shufflevector(r->sx, r->sx, 1, 0, 3, 2) - r->sx;
+    edges e = edges_between(g, r->near & r->near >> 1 & LOWER, r->across, r->across >> 1, fall, w->per_x);
+    if (e.ends | e.lines) touch_edges(g, w, i, j, r, NULL, 0, e);
+    if (below) {
+        fall = __builtin_shufflevector(below->sy, below->sy, 1, 0, 3, 2) - r->sy;
+        e = edges_between(g, r->near & below->near >> 1 & LOWER, below->over >> 1, r->under, fall, w->per_y);
+        if (e.ends | e.lines) touch_edges(g, w, i, j, r, below, 1, e);
+    }
+    // To the left of an upper triangle is a lower one: of the same two cells for the second, of those before for the first.
+    int near = r->near << 3 & 8, over = r->over << 3 & (8 | 8 << ENDS);
+    if (left) near |= left->near >> 1 & 2, over |= left->over >> 1 & (2 | 2 << ENDS);
+    fall = __builtin_shufflevector(left ? left->sx : r->sx, r->sx, 2, 2, 4, 4) - r->sx;
+    e = edges_between(g, r->near & near, over, r->under, fall, w->per_x);
+    if (e.ends | e.lines) touch_edges(g, w, i, j, r, left, 2, e);
+}
+
+// Everything in the window. `bottom`: the lowest point, less the margin.
 static bool touch_cells(gathered *g, double bottom, const window *w) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
-    reach rows[2][WIDE / 2];
-    // Of an edge of a box the second end is another's; a sphere has one.
-    const int own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
+    // Two rows of pairs of cells.
+    reach rows[2][WIDE / 2], *row = rows[0], *row_below = rows[1];
+    g->own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
+    g->flat = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
+    const bool has_strip = w->strip_wide < INFINITY;
     for (int32_t j = w->j0; j <= w->j1; j++) {
         const double *h0 = f->height + (size_t)j * (size_t)f->n_x, *h1 = h0 + f->n_x;
         const double y = (j - w->half_y) * f->dy;
-        for (int32_t i = w->i0; i <= w->i1; i += 2) {
-            const int32_t m = (i - w->i0) / 2;
-            reach *r = &rows[j & 1][m];
+        reach *r = row, *below = row_below;
+        for (int32_t i = w->i0; i <= w->i1; i += 2, r++, below++) {
             const double x = (i - w->half_x) * f->dx;
             r->near = 0;
-            if (is_off_strip(w, x + f->dx, y + 0.5 * f->dy, 0.5 * f->dx)) continue;
+            if (has_strip && is_off_strip(w, x + f->dx, y + 0.5 * f->dy, 0.5 * f->dx)) continue;
             // Where a row ends with one cell, that takes the place of the second, which does not count.
             const int32_t k = i < w->i1 ? i + 1 : i;
             const usi_v4 left = {h0[i], h1[i], h0[k], h1[k]}, right = {h0[i + 1], h1[i + 1], h0[k + 1], h1[k + 1]};
             reach_of(g, w, left, right, s->c.x - x, s->c.y - y, i < w->i1 ? FIRST | SECOND : FIRST, r);
             if (!r->near) continue;
-            if (!drop_walls(g, w, r, i, j, bottom)) return false;
-            for (int on = r->inside & (r->near | r->near << ENDS) & own; on; on &= on - 1) {
-                const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
-                const uint64_t cell = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)(i + lane / 2);
-                const face t = {r, lane};
-                add(g, normal_of(t), point_of(s, t, end), gap_of(s, t, end), 2 * cell + (uint64_t)(lane % 2), OF_END + (uint32_t)end);
-            }
-            int look = edges_between(r->near & r->near >> 1 & LOWER, r->across, r->across >> 1, own);
-            for (; look; look &= look - 1) {
-                const int lane = __builtin_ctz((unsigned)look);
-                touch_edge(g, w, i + lane / 2, j, 0, (face){r, lane}, (face){r, lane + 1});
-            }
-            const reach *below = &rows[(j & 1) ^ 1][m];
-            if (j > w->j0 && below->near) {
-                look = edges_between(r->near & below->near >> 1 & LOWER, below->over >> 1, r->under, own);
-                for (; look; look &= look - 1) {
-                    const int lane = __builtin_ctz((unsigned)look);
-                    touch_edge(g, w, i + lane / 2, j, 1, (face){below, lane + 1}, (face){r, lane});
-                }
-            }
-            // The lower triangle to the left of an upper one: in the same pair of cells for the second, in that before for the first.
-            int near_left = r->near << 3 & 8, over_left = r->over << 3 & (8 | 8 << ENDS);
-            if (m > 0 && r[-1].near) near_left |= r[-1].near >> 1 & 2, over_left |= r[-1].over >> 1 & (2 | 2 << ENDS);
-            look = edges_between(r->near & near_left & UPPER, over_left, r->under, own);
-            for (; look; look &= look - 1) {
-                const int lane = __builtin_ctz((unsigned)look);
-                touch_edge(g, w, i + lane / 2, j, 2, lane == 3 ? (face){r, 0} : (face){r - 1, 2}, (face){r, lane});
-            }
-            if (j > w->j0 && m > 0 && (r->near & FIRST)) touch_peak(g, i, j);
-            if (j > w->j0 && (r->near & SECOND)) touch_peak(g, i + 1, j);
+            if (r->walls && !drop_walls(g, w, r, i, j, bottom)) return false;
+            const bool has_left = i > w->i0, has_below = j > w->j0;
+            touch_pair(g, w, i, j, r, has_left && r[-1].near ? r - 1 : NULL, has_below && below->near ? below : NULL);
+            if (has_below && has_left && (r->near & FIRST)) touch_peak(g, i, j);
+            if (has_below && (r->near & SECOND)) touch_peak(g, i + 1, j);
         }
+        reach *last = row;
+        row = row_below, row_below = last;
     }
     return true;
 }
@@ -594,10 +579,11 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
     if (g->n > KEPT) choose(g);
     for (int32_t i = 0; i < g->n; i++) {
         const usi_point *p = &g->at[i];
-        us_vec3 n = p->normal, p_A = p->p_A, p_B = usi_vec3_ahead(p->p_B, B->radius, n);
-        if (R_WB) n = us_mat3_mul_vec(R_WB, n), p_A = us_mat3_mul_vec(R_WB, p_A), p_B = us_mat3_mul_vec(R_WB, p_B);
-        out->normal[i] = n, out->p_A[i] = us_vec3_add(X_WB->p, p_A), out->p_B[i] = us_vec3_add(X_WB->p, p_B);
-        out->gap[i] = p->gap - B->radius, out->feature[i] = p->id;
+        us_vec3 n = p->normal, p_A = p->p_A;
+        if (R_WB) n = us_mat3_mul_vec(R_WB, n), p_A = us_mat3_mul_vec(R_WB, p_A);
+        p_A = us_vec3_add(X_WB->p, p_A);
+        const double gap = p->gap - B->radius;
+        out->normal[i] = n, out->p_A[i] = p_A, out->p_B[i] = usi_vec3_ahead(p_A, -gap, n), out->gap[i] = gap, out->feature[i] = p->id;
     }
     out->n = g->n;
 }

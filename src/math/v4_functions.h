@@ -15,7 +15,14 @@ static inline usi_v4 usi_v4_min(usi_v4 a, usi_v4 b) {
     return a;
 #endif
 }
-static inline usi_v4 usi_v4_max(usi_v4 a, usi_v4 b) { return -usi_v4_min(-a, -b); }
+static inline usi_v4 usi_v4_max(usi_v4 a, usi_v4 b) {
+#ifdef __AVX__
+    return (usi_v4)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+    for (int l = 0; l < 4; l++) a[l] = a[l] > b[l] ? a[l] : b[l];
+    return a;
+#endif
+}
 // The size of a with the sign of b.
 static inline usi_v4 usi_v4_copysign(usi_v4 a, usi_v4 b) {
     usi_v4i sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
