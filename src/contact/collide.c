@@ -23,7 +23,7 @@ static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
 
 static void set_frame(usi_carrier *k, us_pose X) {
     us_mat3 R = us_quat_matrix(X.q);
-    k->X_WN = X;
+    k->X_WN = X, k->has_turn = true;
     k->X = usi_v4_set(R.m[0], R.m[3], R.m[6]), k->Y = usi_v4_set(R.m[1], R.m[4], R.m[7]), k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
     k->p = usi_v4_from(X.p);
 }
@@ -48,7 +48,17 @@ static void frame_link(const usi_contacts *c, usi_carrier *k) {
     usi_v4 O = c->dyn->origin[k->tree];
     k->X = l->X, k->Y = l->Y, k->Z = l->Z, k->p = l->p + O;
     k->w = l->w, k->v = l->v + usi_v4_cross(l->w, l->p);
-    k->X_WN = usi_link_pose(l, O);
+    k->has_turn = false;
+}
+
+// Most links are never looked at so closely that their turn is asked for.
+static us_pose pose_of(const usi_carrier *k) {
+    if (k->has_turn) return k->X_WN;
+    us_mat3 R = {{k->X[0], k->Y[0], k->Z[0], k->X[1], k->Y[1], k->Z[1], k->X[2], k->Y[2], k->Z[2]}};
+    return (us_pose){us_quat_from_matrix(R), usi_v4_vec3(k->p)};
+}
+static inline void find_turn(usi_carrier *k) {
+    if (!k->has_turn) k->X_WN = pose_of(k), k->has_turn = true;
 }
 
 static inline bool is_still(const usi_contacts *c, int32_t tree) { return c->ghost && tree >= 0 && c->ghost[tree] == USI_GHOST_STILL; }
@@ -72,31 +82,47 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
             frame_free(c, k, q, v);
         } else {
             frame_link(c, k);
+            if (m->n_loop > 0) find_turn(k);
         }
     }
 }
 
 // ---------------------------------------------------------------- boxes
 
-// Rounding may leave the argument below 0.
-static inline usi_v4 lanes_sqrt(usi_v4 a) { return (usi_v4){sqrt(fmax(a[0], 0)), sqrt(fmax(a[1], 0)), sqrt(fmax(a[2], 0)), 0}; }
-
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
     const usi_geom *g = &c->model->geom[geom];
-    if (!c->is_plain[geom]) return us_pose_mul(k->X_WN, g->X_NG);
-    return (us_pose){k->X_WN.q, usi_v4_vec3(k->p + usi_to_world(k, g->X_NG.p))};
+    if (k->node < 0) return g->X_NG;
+    if (!c->is_plain[geom]) return us_pose_mul(pose_of(k), g->X_NG);
+    return (us_pose){pose_of(k).q, usi_v4_vec3(k->p + usi_to_world(k, g->X_NG.p))};
+}
+
+// Where a shape's origin is, and its z-axis.
+static inline usi_v4 centre_of(const usi_geom *g, const usi_carrier *k) { return k->p + usi_to_world(k, g->X_NG.p); }
+static inline usi_v4 axis_of(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+    return c->is_plain[geom] ? k->Z : usi_to_world(k, usi_quat_z(c->model->geom[geom].X_NG.q));
 }
 
 // Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for the others.
-static bool half_box(const us_geom *g, usi_v4 X, usi_v4 Y, usi_v4 Z, usi_v4 *out) {
+static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 *out) {
+    const us_geom *g = &c->model->geom[geom].geom;
     usi_v4 e;
     switch (g->kind) {
     case US_GEOM_SPHERE: e = usi_v4_zero(); break;
-    case US_GEOM_CAPSULE: e = usi_v4_abs(Z) * g->size[0]; break;
-    case US_GEOM_BOX: e = usi_v4_abs(X) * g->size[0] + usi_v4_abs(Y) * g->size[1] + usi_v4_abs(Z) * g->size[2]; break;
+    case US_GEOM_CAPSULE: e = usi_v4_abs(axis_of(c, geom, k)) * g->size[0]; break;
+    case US_GEOM_BOX: {
+        usi_v4 X = k->X, Y = k->Y, Z = k->Z;
+        if (!c->is_plain[geom]) {
+            us_mat3 R = us_quat_matrix(c->model->geom[geom].X_NG.q);
+            X = usi_to_world(k, us_vec3_make(R.m[0], R.m[3], R.m[6])), Y = usi_to_world(k, us_vec3_make(R.m[1], R.m[4], R.m[7]));
+            Z = usi_to_world(k, us_vec3_make(R.m[2], R.m[5], R.m[8]));
+        }
+        e = usi_v4_abs(X) * g->size[0] + usi_v4_abs(Y) * g->size[1] + usi_v4_abs(Z) * g->size[2];
+        break;
+    }
     case US_GEOM_CYLINDER: {
-        usi_v4 left = unit_lanes() - Z * Z;
-        e = usi_v4_abs(Z) * g->size[1] + lanes_sqrt(left) * g->size[0];
+        // Rounding may leave the square below 0.
+        usi_v4 Z = axis_of(c, geom, k), square = unit_lanes() - Z * Z;
+        e = usi_v4_abs(Z) * g->size[1] + usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0))) * g->size[0];
         break;
     }
     default: return false;
@@ -110,19 +136,13 @@ typedef struct corners {
     usi_v4 least, greatest;
 } corners;
 
-static corners box_of(const usi_contacts *c, int32_t geom, const usi_carrier *k, double grow) {
+static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_carrier *k, double grow) {
     const usi_geom *g = &c->model->geom[geom];
-    usi_v4 e, centre, X = k->X, Y = k->Y, Z = k->Z, more = usi_v4_all(grow);
-    if (!c->is_plain[geom]) {
-        us_mat3 R = us_quat_matrix(g->X_NG.q);
-        const double x[3] = {R.m[0], R.m[3], R.m[6]}, y[3] = {R.m[1], R.m[4], R.m[7]}, z[3] = {R.m[2], R.m[5], R.m[8]};
-        X = usi_v4_columns(k->X, k->Y, k->Z, x), Y = usi_v4_columns(k->X, k->Y, k->Z, y), Z = usi_v4_columns(k->X, k->Y, k->Z, z);
-    }
-    if (!half_box(&g->geom, X, Y, Z, &e)) {
+    usi_v4 e, more = usi_v4_all(grow), centre = centre_of(g, k);
+    if (!half_box(c, geom, k, &e)) {
         us_aabb b = us_geom_box(&g->geom, usi_geom_pose(c, geom, k));
         return (corners){usi_v4_from(b.min) - more, usi_v4_from(b.max) + more};
     }
-    centre = k->p + usi_to_world(k, g->X_NG.p);
     e += more;
     return (corners){centre - e, centre + e};
 }
@@ -150,12 +170,12 @@ static inline bool is_inside(corners a, corners b) { return !any_of_three((a.lea
 static inline void set_speed(usi_carrier *k) { k->speed = sqrt(usi_v4_dot(k->v, k->v)), k->spin = sqrt(usi_v4_dot(k->w, k->w)); }
 
 // Whether no shape of a link can have left its grown box: the link has moved and turned by less than those leave. Not asked where all are near
-// others.
-static bool has_stayed(const usi_contacts *c, const usi_carrier *k, const usi_stay *from) {
-    if (from->room <= 0) return false;
+// others. Sets the speeds.
+static inline bool has_stayed(const usi_contacts *c, usi_carrier *k, const usi_stay *from) {
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
-    double faster = k->speed - from->speed, spun = k->spin - from->spin;
-    double moved = sqrt(usi_v4_dot(p, p)) + from->far * sqrt(usi_v4_sum(x * x + y * y + z * z));
+    usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
+    k->speed = length[0], k->spin = length[1];
+    double faster = k->speed - from->speed, spun = k->spin - from->spin, moved = length[2] + from->far * length[3];
     return moved + c->model->step * ((faster > 0 ? faster : 0) + (spun > 0 ? spun : 0) * from->far) < from->room;
 }
 
@@ -185,7 +205,6 @@ static void find_boxes(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_carrier && c->is_fat_valid; i++) {
         usi_carrier *k = &c->carrier[i];
         if (k->node < 0 || is_still(c, k->tree)) continue;
-        set_speed(k);
         c->is_fat_valid = find_boxes_of(c, k, has_stayed(c, k, &c->stay[i]));
     }
     for (int32_t i = 0; i < c->n_carrier && !c->is_fat_valid; i++) {
@@ -271,9 +290,11 @@ static us_status find_near(usi_contacts *c) {
 
 // ---------------------------------------------------------------- points
 
-static us_pose relative(const usi_carrier *A, const usi_carrier *B) {
-    us_pose X = {us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
-    return X;
+static us_pose relative(usi_carrier *A, usi_carrier *B) {
+    find_turn(B);
+    if (A->node < 0) return B->X_WN;
+    find_turn(A);
+    return (us_pose){us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
 }
 
 static bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
@@ -339,18 +360,26 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
 static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_manifold f;
     f.n = 0;
-    const us_pose X_A = usi_geom_pose(c, t->geom_a, A), X_B = usi_geom_pose(c, t->geom_b, B);
+    const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
-    // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
-    if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
+    // A wheel on the ground needs no pose of its own, and comes out the other way round.
+    const bool is_wheel = ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind) &&
+                          usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
+    if (!is_wheel) {
+        find_turn(A), find_turn(B);
+        const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
+        // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
+        if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
+    }
     for (int32_t i = 0; i < f.n; i++) {
         usi_point_now *p = usi_next_point(c);
         if (!p) return;
-        p->n = usi_v4_from(f.normal[i]);
-        p->p_A = usi_v4_from(f.p_A[i]), p->p_B = usi_v4_from(f.p_B[i]);
+        usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
+        p->n = is_wheel ? -n : n;
+        p->p_A = is_wheel ? p_B : p_A, p->p_B = is_wheel ? p_A : p_B;
         p->p = 0.5 * (p->p_A + p->p_B);
         p->gap = f.gap[i] - ga->margin - gb->margin;
         p->feature = f.feature[i];
@@ -446,7 +475,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;
         t->material = m->geom[t->geom_a].material, t->reserved = 0;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
-        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+        usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
         // The world's shapes come first: the ground is A.
         if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);

@@ -62,12 +62,13 @@ typedef struct usi_contact_state {
 
 // A link that carries shapes (0 is the world), in this step.
 typedef struct usi_carrier {
-    us_pose X_WN;
+    us_pose X_WN;              // with has_turn; in any case where there are loops
     usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
     usi_v4 w, v;               // twist at p
     double speed, spin;        // their lengths
     int32_t node, tree, body;  // body: its place in its island's list
     int32_t first_geom, end_geom;
+    bool has_turn;  // X_WN is known, and not only these columns
 } usi_carrier;
 
 // Where a carrier was when the boxes of its shapes were grown.
@@ -82,6 +83,13 @@ static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
     usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
     usi_v4 zz = z + __builtin_shufflevector(z, z, 1, 0, 3, 2);
     return __builtin_shufflevector(xy, zz, 0, 1, 4, 5) + __builtin_shufflevector(xy, zz, 2, 3, 6, 7);
+}
+
+// The same of four.
+static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
+    usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
+    usi_v4 zw = __builtin_shufflevector(z, w, 0, 4, 2, 6) + __builtin_shufflevector(z, w, 1, 5, 3, 7);
+    return __builtin_shufflevector(xy, zw, 0, 1, 4, 5) + __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
 }
 
 // Vectors between the world's axes and a link's.

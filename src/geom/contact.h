@@ -76,12 +76,14 @@ void usi_points_finish(usi_points *c, double tolerance, us_manifold *out);
 // Room for at least half of the candidates: when there is less, what is there shrinks to a manifold's worth.
 void usi_points_make_room(usi_points *c);
 
+static inline bool usi_is_spine(us_geom_kind kind) { return kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_CYLINDER; }
+
 // The common pairs in closed form, straight into the manifold, of which only the points found are written. False: not one of them, or a
 // case that only the general methods can do; the manifold is then garbage.
 bool usi_contact_quick(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
-// Two boxes without radius; a sphere, capsule or cylinder on a height field (B); a box on it.
+// Two boxes without radius; a sphere, capsule or cylinder on a height field (B), known by its centre and its axis in W; a box on it.
 bool usi_contact_boxes(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
-bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
+bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
 bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out);
 
 // Candidates of a pair. All poses in W, points with a gap above the margin are left out.

@@ -612,13 +612,13 @@ static bool touch_spine(gathered *g, double bottom, window *w) {
     return w->i1 - w->i0 < WIDE && touch_cells(g, bottom, w);
 }
 
-bool usi_contact_terrain(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out) {
+bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *out) {
     const us_height_field *f = B->field;
     gathered g;
     spine *s = &g.s;
     us_mat3 R;
     const bool is_turned = X_WB->q.x != 0 || X_WB->q.y != 0 || X_WB->q.z != 0;
-    s->c = us_vec3_sub(X_WA->p, X_WB->p), s->a = usi_quat_z(X_WA->q);
+    s->c = us_vec3_sub(centre, X_WB->p), s->a = axis;
     if (is_turned) R = us_quat_matrix(X_WB->q), s->c = usi_mat3_back(&R, s->c), s->a = usi_mat3_back(&R, s->a);
     s->half = A->kind == US_GEOM_SPHERE ? 0 : A->size[A->kind == US_GEOM_CYLINDER], s->r = A->kind == US_GEOM_CYLINDER ? A->size[0] : 0;
     s->R = A->radius, s->n_end = s->half > 0 ? 2 : 1, s->size = s->half + s->r + s->R;
