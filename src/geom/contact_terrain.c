@@ -128,6 +128,7 @@ static inline int bits_of(usi_v4i a) {
 typedef struct window {
     int32_t i0, i1, j0, j1;
     double half_x, half_y, per_x, per_y;
+    bool is_gentle;  // there are no walls in it, and the shape is along with none of it
     // Only cells whose middle is within this strip along the shape's line: |x strip_x + y strip_y - strip_at| <= strip_wide.
     double strip_x, strip_y, strip_at, strip_wide;
 } window;
@@ -161,13 +162,21 @@ static inline us_vec3 point_of(const spine *s, face f, double h) {
     return us_vec3_make(s->c.x + f.r->qx[f.lane] + h * s->a.x, s->c.y + f.r->qy[f.lane] + h * s->a.y, s->c.z + f.r->qz[f.lane] + h * s->a.z);
 }
 
-// An edge of the grid, from e to e + way, between faces 1 and 2.
+// Edge `which` (0 .. 2) of cell (i, j), between faces 1 and 2.
 typedef struct edge {
-    us_vec3 e, way;
     face f1, f2;
-    uint64_t index;
-    uint32_t which;  // 0 .. 2
+    int32_t i, j;
+    uint32_t which;
 } edge;
+
+static inline uint64_t index_of(const gathered *g, const edge *e) { return (uint64_t)e->j * (uint64_t)(g->f->n_x - 1) + (uint64_t)e->i; }
+
+// From its first end, which is the cell's first corner, to its second.
+static inline us_vec3 way_of(const us_height_field *f, const edge *e) {
+    const double *h = f->height + (size_t)e->j * (size_t)f->n_x + e->i, *above = h + f->n_x;
+    if (e->which == 0) return us_vec3_make(f->dx, f->dy, above[1] - h[0]);
+    return e->which == 1 ? us_vec3_make(f->dx, 0, h[1] - h[0]) : us_vec3_make(0, f->dy, above[0] - h[0]);
+}
 
 // Where the foot of an end on face 1 or 2 is, in cells: positive on face 2's side of the edge; and how far along the edge, on it from 0 to 1.
 static inline double side_of(const edge *e, bool is_1, int end) {
@@ -192,12 +201,13 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
     double side_1 = side_of(e, true, end), side_2 = side_of(e, false, end), pos_1 = pos_of(e, true, end), pos_2 = pos_of(e, false, end);
     double low = pos_1 < pos_2 ? pos_1 : pos_2, high = pos_1 < pos_2 ? pos_2 : pos_1, slack = side_1 - side_2 + high - low;
     if (!(side_1 > 0 && side_2 < 0 && high + slack >= 0 && low - slack <= 1)) return;
-    double length = us_vec3_norm(e->way), h = end ? s->half : -s->half;
-    us_vec3 u = us_vec3_scale(1 / length, e->way), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
+    double length = us_vec3_norm(way), h = end ? s->half : -s->half;
+    us_vec3 u = us_vec3_scale(1 / length, way), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
     if (s->r > 0) {
         us_vec3 p1 = point_of(s, e->f1, h), p2 = point_of(s, e->f2, h);
-        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(u, n1), us_vec3_sub(p1, e->e));
-        double f2 = us_vec3_dot(us_vec3_cross(u, n2), us_vec3_sub(p2, e->e));
+        double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(u, n1), us_vec3_sub(p1, first));
+        double f2 = us_vec3_dot(us_vec3_cross(u, n2), us_vec3_sub(p2, first));
         // Oriented so that it falls from face 1 to face 2.
         double sign = f1 < 0 || f2 > 0 ? -1 : 1;
         f1 *= sign, f2 *= sign;
@@ -208,7 +218,7 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             double x = x1 + (x2 - x1) * (f1 / (f1 - f2));
             n = between(x, n1, n2);
             p = lowest_of_end(s, end, n, us_vec3_dot(n, s->a));
-            double f = sign * us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(p, e->e));
+            double f = sign * us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(p, first));
             if (fabs(f) < 1e-11 * s->size) break;
             // An end that stays twice running counts half (Illinois).
             if (f > 0) {
@@ -222,74 +232,49 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             }
         }
     } else {
-        us_vec3 c = usi_vec3_ahead(s->c, h, s->a), d = us_vec3_sub(c, e->e);
+        us_vec3 c = usi_vec3_ahead(s->c, h, s->a), d = us_vec3_sub(c, first);
         d = usi_vec3_ahead(d, -us_vec3_dot(d, u), u);
         n = usi_vec3_unit(d, n1);
         if (us_vec3_dot(n, n1) < 0) n = us_vec3_scale(-1, n);
         p = usi_vec3_ahead(c, -s->R, n);
     }
-    us_vec3 d = us_vec3_sub(p, e->e);
+    us_vec3 d = us_vec3_sub(p, first);
     double along = us_vec3_dot(u, d), gap = us_vec3_dot(n, d);
     if (along < 0 || along > length || !(gap <= g->margin)) return;
-    add(g, n, p, gap, e->index, OF_RIDGE_END + 2 * e->which + (uint32_t)end);
+    add(g, n, p, gap, index_of(g, e), OF_RIDGE_END + 2 * e->which + (uint32_t)end);
 }
 
-// The line between the ends where it crosses the edge.
-static void line_on_ridge(gathered *g, const edge *e) {
+// The line between the ends where it crosses the edge, with a normal between those of the faces.
+static void line_on_edge(gathered *g, const edge *e) {
     const spine *s = &g->s;
-    double a1 = along_of(e->f1), a2 = along_of(e->f2), s0, s1;
-    us_vec3 n, p;
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
+    double a1 = along_of(e->f1), a2 = along_of(e->f2);
+    us_vec3 n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
+    us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(way, n);
+    double middle = us_vec3_dot(side, us_vec3_sub(low, first)), to_end = s->half * us_vec3_dot(side, s->a);
+    if (!(fabs(middle) < fabs(to_end))) return;
+    us_vec3 p = usi_vec3_ahead(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
+    double along = us_vec3_dot(way, d), gap = us_vec3_dot(n, d);
+    if (along < 0 || along > us_vec3_dot(way, way) || !(gap <= g->margin)) return;
+    add(g, n, p, gap, index_of(g, e), OF_LINE + e->which);
+}
+
+// The same with the normal of the face that it is more along with, unless it lies between the two.
+static inline void line_on_ridge(gathered *g, const edge *e) {
+    const spine *s = &g->s;
+    double a1 = along_of(e->f1), a2 = along_of(e->f2);
     if (a1 * a2 < 0) {
-        n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
-        us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(e->way, n);
-        double middle = us_vec3_dot(side, us_vec3_sub(low, e->e)), to_end = s->half * us_vec3_dot(side, s->a);
-        s0 = middle - to_end, s1 = middle + to_end;
-        if (!(s0 * s1 < 0)) return;
-        p = usi_vec3_ahead(low, s->half * (s0 + s1) / (s0 - s1), s->a);
-    } else {
-        bool is_1 = fabs(a1) <= fabs(a2);
-        s0 = side_of(e, is_1, 0), s1 = side_of(e, is_1, 1);
-        if (!(s0 * s1 < 0)) return;
-        face f = is_1 ? e->f1 : e->f2;
-        n = normal_of(f), p = point_of(s, f, s->half * (s0 + s1) / (s0 - s1));
+        line_on_edge(g, e);
+        return;
     }
-    us_vec3 d = us_vec3_sub(p, e->e);
-    double along = us_vec3_dot(e->way, d), gap = us_vec3_dot(n, d);
-    if (along < 0 || along > us_vec3_dot(e->way, e->way) || !(gap <= g->margin)) return;
-    add(g, n, p, gap, e->index, OF_LINE + e->which);
-}
-
-// Edges between faces within reach, a bit for one of the faces each: those beyond which ends have their feet on both faces, with end 1 in the next
-// four bits; and the convex ones that lie between the feet of the two ends, on one face or both.
-typedef struct edges {
-    int ends, lines;
-} edges;
-
-// `fall`: how much the slope across the edge falls from face 1 to face 2.
-static inline edges edges_between(const gathered *g, int near, int beyond_1, int beyond_2, usi_v4 fall, double per) {
-    int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
-    return (edges){beyond_1 & beyond_2 & g->own & (near | near << ENDS), crossed ? crossed & bits_of(fall > g->flat * per) : 0};
-}
-
-// Edges of index `which` of the two cells from (i, j) on. `before`: the cells below or to the left.
-static inline void touch_edges(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *before, uint32_t which, edges found) {
-    const us_height_field *f = g->f;
-    for (int look = (found.ends | found.ends >> ENDS | found.lines) & (FIRST | SECOND); look; look &= look - 1) {
-        const int lane = __builtin_ctz((unsigned)look), ends = found.ends >> lane;
-        const int32_t k = i + lane / 2;
-        const double *h = f->height + (size_t)j * (size_t)f->n_x + k, *above = h + f->n_x;
-        edge e = {.e = us_vec3_make((k - w->half_x) * f->dx, (j - w->half_y) * f->dy, h[0]), .f2 = {r, lane}, .which = which};
-        e.index = (uint64_t)j * (uint64_t)(f->n_x - 1) + (uint64_t)k;
-        if (which == 0)
-            e.way = us_vec3_make(f->dx, f->dy, above[1] - h[0]), e.f1 = e.f2, e.f2.lane++;
-        else if (which == 1)
-            e.way = us_vec3_make(f->dx, 0, h[1] - h[0]), e.f1 = (face){before, lane + 1};
-        else
-            e.way = us_vec3_make(0, f->dy, above[0] - h[0]), e.f1 = lane == 3 ? (face){r, 0} : (face){before, 2};
-        if (found.lines >> lane & 1) line_on_ridge(g, &e);
-        if (ends & 1) end_on_ridge(g, &e, 0);
-        if (ends & 1 << ENDS) end_on_ridge(g, &e, 1);
-    }
+    const bool is_1 = fabs(a1) <= fabs(a2);
+    const face f = is_1 ? e->f1 : e->f2;
+    double s0 = side_of(e, is_1, 0), s1 = side_of(e, is_1, 1), pos0 = pos_of(e, is_1, 0), pos1 = pos_of(e, is_1, 1);
+    if (!(s0 * s1 < 0)) return;
+    // From -1 at end 0 to 1 at end 1.
+    double at = (s0 + s1) / (s0 - s1), pos = 0.5 * (pos0 + pos1 + at * (pos1 - pos0)), h = s->half * at, gap = f.r->height[f.lane] + h * along_of(f);
+    if (pos < 0 || pos > 1 || !(gap <= g->margin)) return;
+    add(g, normal_of(f), point_of(s, f, h), gap, index_of(g, e), OF_LINE + e->which);
 }
 
 // ---- Peaks ----
@@ -321,7 +306,6 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     if (!(distance <= g->margin) || !(us_vec3_dot(n, n) > 0.5)) return;
     for (int k = 0; k < 6; k++) {
         int32_t a = i + step[k][0], b = j + step[k][1];
-        if (a < 0 || b < 0 || a >= f->n_x || b >= f->n_y) return;
         us_vec3 rim = us_vec3_make(step[k][0] * f->dx, step[k][1] * f->dy, f->height[(size_t)b * (size_t)f->n_x + (size_t)a] - v.z);
         // Strictly below: what a flat or an edge can do is done there.
         if (us_vec3_dot(n, rim) > -1e-9 * (f->dx + f->dy)) return;
@@ -329,8 +313,11 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     add(g, n, usi_vec3_ahead(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i, OF_PEAK);
 }
 
+// A corner inside the window.
 static inline void touch_peak(gathered *g, int32_t i, int32_t j) {
     const spine *s = &g->s;
+    const double *h = g->f->height + (size_t)j * (size_t)g->f->n_x + i, *above = h + g->f->n_x, *below = h - g->f->n_x, twice = 2 * h[0];
+    if (h[-1] + h[1] >= twice || below[0] + above[0] >= twice || below[-1] + above[1] >= twice) return;
     us_vec3 v = usi_field_point(g->f, i, j), d = us_vec3_sub(v, s->c);
     double z = us_vec3_dot(s->a, d), near = s->r + s->R + g->reach;
     if (fabs(z) > s->half + s->R + g->margin || (g->is_edge && z > s->half) || us_vec3_dot(d, d) - z * z > near * near) return;
@@ -366,7 +353,7 @@ static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi
     usi_v4 to_u = (s->half * s->a.x - lift * nx) * w->per_x, to_v = (s->half * s->a.y - lift * ny) * w->per_y;
     usi_v4 u0 = u - to_u, u1 = u + to_u, v0 = v - to_v, v1 = v + to_v;
     out->U[0] = u0, out->U[1] = u1, out->V[0] = v0, out->V[1] = v1;
-    out->walls = out->near & bits_of((nz < 0.7) | (usi_v4_abs(along) > (s->r > 0 ? 0.9 : INFINITY)));
+    out->walls = w->is_gentle ? 0 : out->near & bits_of((nz < 0.7) | (usi_v4_abs(along) > (s->r > 0 ? 0.9 : INFINITY)));
     usi_v4 first0 = __builtin_shufflevector(v0, u0, 0, 5, 2, 7), second0 = __builtin_shufflevector(u0, v0, 0, 5, 2, 7);
     usi_v4 first1 = __builtin_shufflevector(v1, u1, 0, 5, 2, 7), second1 = __builtin_shufflevector(u1, v1, 0, 5, 2, 7);
     out->under = bits_of_ends(first0 < -SEAM, first1 < -SEAM), out->over = bits_of_ends(second0 > 1 + SEAM, second1 > 1 + SEAM);
@@ -437,6 +424,8 @@ static bool narrow(const gathered *g, double bottom, window *w) {
         if (steepest > 0.9) return true;
         slack += s->r * off / sqrt(1 - steepest * steepest);
     }
+    double steep_x = fabs(mx) + ox, steep_y = fabs(my) + oy;
+    w->is_gentle = steep_x * steep_x + steep_y * steep_y < 1;
     us_vec3 p = lowest_of_end(s, 0, n, along);
     double x = 2 * s->half * s->a.x, y = 2 * s->half * s->a.y, ux = deep * n.x, uy = deep * n.y;
     // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too.
@@ -496,7 +485,7 @@ static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, 
 }
 
 // The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the pairs of cells there; NULL: none.
-static void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *left, const reach *below) {
+static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *left, const reach *below) {
     const spine *s = &g->s;
     for (int on = r->inside & g->own; on; on &= on - 1) {
         const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
@@ -505,20 +494,30 @@ static void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const
         const face t = {r, lane};
         add(g, normal_of(t), point_of(s, t, h), r->height[lane] + h * along_of(t), 2 * cell + (uint64_t)lane, OF_END + (uint32_t)end);
     }
-    usi_v4 fall = __builtin_shufflevector(r->sx, r->sx, 1, 0, 3, 2) - r->sx;
-    edges e = edges_between(g, r->near & r->near >> 1 & LOWER, r->across, r->across >> 1, fall, w->per_x);
-    if (e.ends | e.lines) touch_edges(g, w, i, j, r, NULL, 0, e);
-    if (below) {
-        fall = __builtin_shufflevector(below->sy, below->sy, 1, 0, 3, 2) - r->sy;
-        e = edges_between(g, r->near & below->near >> 1 & LOWER, below->over >> 1, r->under, fall, w->per_y);
-        if (e.ends | e.lines) touch_edges(g, w, i, j, r, below, 1, e);
+    // Edges have the bit of the triangle of this cell, or the lower one: those of index 0 in the first eight bits, then those of index 1 and 2. The
+    // edge of index 2 is between an upper triangle and the lower one to the left: of the same two cells, or of those before.
+    int near = (r->near & r->near >> 1 & LOWER) | (r->near & r->near << 3 & 8) << 16;
+    int beyond_1 = r->across | (r->over << 3 & (8 | 8 << ENDS)) << 16, beyond_2 = r->across >> 1 | r->under << 8 | r->under << 16;
+    if (below) near |= (r->near & below->near >> 1 & LOWER) << 8, beyond_1 |= below->over >> 1 << 8;
+    if (left) near |= (r->near & left->near >> 1 & 2) << 16, beyond_1 |= (left->over >> 1 & (2 | 2 << ENDS)) << 16;
+    // Worth a look: an end's foot on each face is beyond the edge, or those of the two ends are on different sides.
+    const int ends = beyond_1 & beyond_2 & (near | near << ENDS) & g->own * 0x10101;
+    const int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
+    for (int look = (ends | ends >> ENDS | crossed) & (FIRST | SECOND) * 0x10101; look; look &= look - 1) {
+        const int bit = __builtin_ctz((unsigned)look), which = bit / 8, lane = bit % 8;
+        edge e = {{r, lane}, {r, lane}, i + lane / 2, j, (uint32_t)which};
+        if (which == 0)
+            e.f2.lane = lane + 1;
+        else if (which == 1)
+            e.f1 = (face){below, lane + 1};
+        else
+            e.f1 = lane == 3 ? (face){r, 0} : (face){left, 2};
+        // Convex: the slope across it falls.
+        const usi_v4 *slope_1 = which == 2 ? &e.f1.r->sx : &e.f1.r->sy, *slope_2 = which == 2 ? &e.f2.r->sx : &e.f2.r->sy;
+        if ((crossed >> bit & 1) && (*slope_1)[e.f1.lane] - (*slope_2)[e.f2.lane] > g->flat * (which == 2 ? w->per_x : w->per_y)) line_on_ridge(g, &e);
+        if (ends >> bit & 1) end_on_ridge(g, &e, 0);
+        if (ends >> bit & 1 << ENDS) end_on_ridge(g, &e, 1);
     }
-    // To the left of an upper triangle is a lower one: of the same two cells for the second, of those before for the first.
-    int near = r->near << 3 & 8, over = r->over << 3 & (8 | 8 << ENDS);
-    if (left) near |= left->near >> 1 & 2, over |= left->over >> 1 & (2 | 2 << ENDS);
-    fall = __builtin_shufflevector(left ? left->sx : r->sx, r->sx, 2, 2, 4, 4) - r->sx;
-    e = edges_between(g, r->near & near, over, r->under, fall, w->per_x);
-    if (e.ends | e.lines) touch_edges(g, w, i, j, r, left, 2, e);
 }
 
 // Everything in the window. `bottom`: the lowest point, less the margin.
@@ -530,18 +529,21 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
     g->own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
     g->flat = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
     const bool has_strip = w->strip_wide < INFINITY;
-    for (int32_t j = w->j0; j <= w->j1; j++) {
-        const double *h0 = f->height + (size_t)j * (size_t)f->n_x, *h1 = h0 + f->n_x;
-        const double y = (j - w->half_y) * f->dy;
+    const double *h0 = f->height + (size_t)w->j0 * (size_t)f->n_x;
+    // From the first corner to the shape's centre.
+    const double dx0 = s->c.x - (w->i0 - w->half_x) * f->dx;
+    double dy = s->c.y - (w->j0 - w->half_y) * f->dy;
+    for (int32_t j = w->j0; j <= w->j1; j++, h0 += f->n_x, dy -= f->dy) {
+        const double *h1 = h0 + f->n_x;
         reach *r = row, *below = row_below;
-        for (int32_t i = w->i0; i <= w->i1; i += 2, r++, below++) {
-            const double x = (i - w->half_x) * f->dx;
+        double dx = dx0;
+        for (int32_t i = w->i0; i <= w->i1; i += 2, r++, below++, dx -= 2 * f->dx) {
             r->near = 0;
-            if (has_strip && is_off_strip(w, x + f->dx, y + 0.5 * f->dy, 0.5 * f->dx)) continue;
+            if (has_strip && is_off_strip(w, s->c.x - dx + f->dx, s->c.y - dy + 0.5 * f->dy, 0.5 * f->dx)) continue;
             // Where a row ends with one cell, that takes the place of the second, which does not count.
             const int32_t k = i < w->i1 ? i + 1 : i;
             const usi_v4 left = {h0[i], h1[i], h0[k], h1[k]}, right = {h0[i + 1], h1[i + 1], h0[k + 1], h1[k + 1]};
-            reach_of(g, w, left, right, s->c.x - x, s->c.y - y, i < w->i1 ? FIRST | SECOND : FIRST, r);
+            reach_of(g, w, left, right, dx, dy, i < w->i1 ? FIRST | SECOND : FIRST, r);
             if (!r->near) continue;
             if (r->walls && !drop_walls(g, w, r, i, j, bottom)) return false;
             const bool has_left = i > w->i0, has_below = j > w->j0;
