@@ -315,8 +315,8 @@ static void join_trees(usi_contacts *c) {
 
 static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) { return c->coupling_start[tree + 1] - c->coupling_start[tree]; }
 
-// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then its mass matrix keeps its
-// branches.
+// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then it is solved joint by
+// joint (branch.c).
 static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     const us_model *m = c->model;
     bool all_free = true;

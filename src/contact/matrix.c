@@ -1,7 +1,7 @@
 // The matrix of Newton's method: mass plus J^T G J of every block, and the step that it gives.
 //
-// A single tree that touches only the world keeps the branches of its mass matrix; a lone free body is six by six; everything else is a sparse matrix
-// whose blocks are trees and free bodies.
+// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by six; everything else is a sparse matrix whose
+// blocks are trees and free bodies.
 #include <string.h>
 
 #include "contact/newton.h"
