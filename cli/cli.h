@@ -96,6 +96,7 @@ typedef struct cli_load {
     cli_list set;      // --set name=value
     cli_list path;     // --path DIR
     const char *base;  // --base fixed|floating; NULL: not given
+    bool is_quiet;     // --quiet of a command that has it: no bar while a large raster is read
 } cli_load;
 
 #define CLI_LOAD_OPTIONS(load)                                                                               \

@@ -3,7 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bus.h"
 #include "cli.h"
+#include "run.h"
+
+// A bar while a large raster is read; what is read within half a second shows none.
+typedef struct reading {
+    int64_t begun_ns;
+    int32_t shown;  // thousandths; -1: nothing yet
+} reading;
+
+static void show_reading(void *context, const char *file, double share) {
+    reading *x = context;
+    int32_t now = (int32_t)(1000 * share);
+    if (now == x->shown || cli_now_ns() - x->begun_ns < 500000000) return;
+    x->shown = now;
+    char bar[64];
+    cli_bar(share, bar, sizeof bar);
+    cli_line_show("%s  reading %s", bar, file);
+}
 
 int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     memset(world, 0, sizeof *world);
@@ -29,7 +47,11 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     def.n_search = load->path.n;
     def.search = load->path.item;
 
-    if (us_spec_load(load->file, &def, &world->spec, &world->error) != US_OK) {
+    reading bar = {.begun_ns = cli_now_ns(), .shown = -1};
+    if (!load->is_quiet && cli_is_terminal(stderr)) def.progress = show_reading, def.context = &bar;
+    us_status status = us_spec_load(load->file, &def, &world->spec, &world->error);
+    if (bar.shown >= 0) cli_line_clear();
+    if (status) {
         cli_print_error(&world->error);
         return CLI_BAD_INPUT;
     }

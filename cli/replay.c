@@ -303,7 +303,11 @@ static int verify(const replay_options *o, us_recording *recording) {
                         "does not say which scene it was made with");
     char *parameters = strdup(metadata(recording, "parameters")), *search = strdup(metadata(recording, "search"));
     const char *base = metadata(recording, "base");
-    cli_load load = {.file = o->scene ? o->scene : metadata(recording, "scene"), .base = o->load.base ? o->load.base : base[0] ? base : NULL};
+    cli_load load = {.file = o->scene ? o->scene : metadata(recording, "scene"),
+                     .base = o->load.base ? o->load.base
+                             : base[0]    ? base
+                                          : NULL,
+                     .is_quiet = o->is_quiet};
     merge(&o->load.set, parameters, true, &load.set);
     merge(&o->load.path, search, false, &load.path);
     cli_world world;

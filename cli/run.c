@@ -509,6 +509,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (code != CLI_GO_ON) return code;
 
     cli_world world;
+    o.load.is_quiet = o.is_quiet;
     code = cli_load_spec(&o.load, US_BASE_FIXED, &world);
     if (code == CLI_GO_ON && o.seed != NOT_GIVEN) code = set_seed(world.spec, o.seed);
     cli_network network = {.is_quiet = o.is_quiet};

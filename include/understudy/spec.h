@@ -277,6 +277,9 @@ typedef struct us_load_def {
     const char *const *search;  // directories in which package://NAME/... is looked for, before those around the file
     bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
     bool skip_plugins;          // do not load the libraries of <plugin>, which are code; models of theirs stay unknown
+    // Large rasters take seconds: called with the file that is being read and the share of it that has been. May be NULL.
+    void (*progress)(void *context, const char *file, double share);
+    void *context;
 } us_load_def;
 
 US_API us_load_def us_load_def_default(void);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "terrain/raster.h"
 #include "understudy/network.h"
 
 // ---- World ----
@@ -318,5 +319,7 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     for (int i = 0; i < n_group && !status; i++) {
         if (usi_xml_is(groups[i].node, "robot")) status = usi_scene_network(r, &groups[i]);
     }
+    usi_raster_close(r->ground);
+    r->ground = NULL;
     return status;
 }

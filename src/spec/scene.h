@@ -118,9 +118,20 @@ us_status usi_scene_joint_values(usi_reader *r, const usi_look *look, us_joint_d
 // scene_shape.c: one <shape> with all inside it; margin, part-error, group, mask and surface alone; a number made of bits.
 us_status usi_scene_shape(usi_reader *r, const xmlNode *node, us_shape_def *out);
 us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s);
-bool usi_scene_is_raster(const xmlNode *node);  // scene_raster.c: file="x.tif"
-us_status usi_scene_raster(usi_reader *r, const xmlNode *node, us_shape_def *s);
 us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, uint32_t *out);
+
+// scene_raster.c: file="x.tif" of a height field.
+bool usi_scene_is_raster(const xmlNode *node);
+us_status usi_scene_raster(usi_reader *r, const xmlNode *node, us_shape_def *s);
+// A raster over a ground, which an attribute of `node` names. Over a ground that is a GeoTIFF itself it is laid by its reference system; over another
+// one its middle is the ground's. Samples as of usi_raster_read, numbers as they are in the file; they belong to the reader.
+typedef struct usi_scene_grid {
+    int32_t n_x, n_y;
+    double dx, dy;
+    void *samples;
+} usi_scene_grid;
+us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribute, const xmlNode *ground, us_layer_type type, int64_t most,
+                         usi_scene_grid *out);
 
 // scene_soil.c: what a material is as soil, and as a tread.
 us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
@@ -128,9 +139,6 @@ us_status usi_scene_regions(usi_reader *r, const xmlNode *root);    // scene_reg
 us_status usi_scene_soil_maps(usi_reader *r, const xmlNode *root);  // scene_soil_map.c: the same
 // scene_region.c: the ground that an element names, a plane or height field of the world, and where it is written.
 us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *node, const us_shape_def **out_shape, const xmlNode **out_ground);
-// A raster over a ground: one that is a GeoTIFF itself lays it by its reference system. Of US_LAYER_NUMBER the numbers are as they are in the file.
-struct usi_raster;
-us_status usi_scene_lay(usi_reader *r, const xmlNode *ground, const char *path, us_layer_type type, struct usi_raster **out, us_error *why);
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
 // scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.

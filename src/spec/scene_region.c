@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "spec/scene.h"
-#include "terrain/raster.h"
 
 enum { MOST_CORNERS = 10000, MOST_SAMPLES = 64 * 1000 * 1000 };
 
@@ -49,65 +48,22 @@ static us_status read_polygon(region_reader *x, const char *text) {
 
 // ---- Masks ----
 
-static uint8_t *make_mask(region_reader *x, int32_t n_x, int32_t n_y, double dx, double dy, us_error *why, us_status *out_status) {
-    *out_status = US_OK;
-    if ((int64_t)n_x * n_y > MOST_SAMPLES) {
-        *out_status =
-            us_error_set(why, US_ERR_LIMIT, NULL, "take a coarser mask", "%d x %d samples are more than %d", (int)n_x, (int)n_y, MOST_SAMPLES);
-        return NULL;
-    }
-    uint8_t *mask = usi_reader_alloc(x->r, (size_t)n_x * (size_t)n_y);
-    if (!mask) *out_status = US_ERR_MEMORY;
-    x->d.mask = mask, x->d.n_x = n_x, x->d.n_y = n_y, x->d.dx = dx, x->d.dy = dy;
-    return mask;
-}
-
-// `unit`: as in us_raster_def; "1" takes the numbers as they are.
-static us_status open_raster(usi_reader *r, const char *path, us_layer_type type, const char *unit, const usi_frame *within, usi_raster **out,
-                             us_error *why) {
-    us_raster_def def = us_raster_def_default();
-    def.allocator = r->def->allocator;
-    def.file = &path, def.n_file = 1;
-    def.is_geotiff = true;
-    def.is_metric = true;
-    def.unit = unit;
-    return usi_raster_open(&def, type, within, out, why);
-}
-
-us_status usi_scene_lay(usi_reader *r, const xmlNode *ground, const char *path, us_layer_type type, usi_raster **out, us_error *why) {
-    usi_raster *over = NULL;
-    us_status status = US_OK;
-    if (usi_scene_is_raster(ground)) {
-        const char *below = usi_path_beside(r, usi_xml_file(ground), usi_xml_attr(ground, "file"));
-        status = below ? open_raster(r, below, US_LAYER_NUMBER, NULL, NULL, &over, why) : US_ERR_MEMORY;
-    }
-    if (!status) status = open_raster(r, path, type, "1", over ? usi_raster_frame(over) : NULL, out, why);
-    usi_raster_close(over);
+static us_status read_mask(region_reader *x) {
+    usi_scene_grid grid = {0};
+    us_status status = usi_scene_over(x->r, x->node, "mask", x->ground, US_LAYER_REGION, MOST_SAMPLES, &grid);
+    x->d.mask = grid.samples, x->d.n_x = grid.n_x, x->d.n_y = grid.n_y, x->d.dx = grid.dx, x->d.dy = grid.dy;
     return status;
-}
-
-static us_status read_mask(region_reader *x, const char *file) {
-    usi_raster *raster = NULL;
-    us_error why = {0};
-    const char *path = usi_path_beside(x->r, usi_xml_file(x->node), file);
-    if (!path) return usi_fail_memory(x->r);
-    us_status status = usi_scene_lay(x->r, x->ground, path, US_LAYER_REGION, &raster, &why);
-    if (!status) {
-        const usi_frame *f = usi_raster_frame(raster);
-        uint8_t *mask = make_mask(x, f->n_x, f->n_y, f->dx, f->dy, &why, &status);
-        if (mask) status = usi_raster_read(raster, 0, 0, f->n_x, f->n_y, mask, &why);
-    }
-    usi_raster_close(raster);
-    if (status == US_ERR_MEMORY) return usi_fail_memory(x->r);
-    return status ? usi_fail(x->r, status, x->node, why.remedy, "mask: %.150s: %s", path, why.message) : US_OK;
 }
 
 static us_status read_tiles(region_reader *x, const us_site *site, int32_t layer, us_error *why) {
     us_site_info info = us_site_get_info(site);
     const us_layer_info *l = &info.layer[layer];
-    us_status status = US_OK;
-    uint8_t *mask = make_mask(x, l->n_x, l->n_y, l->dx, l->dy, why, &status), *tile = usi_reader_alloc(x->r, US_SITE_TILE * US_SITE_TILE);
-    if (!status && !tile) status = US_ERR_MEMORY;
+    int64_t n = (int64_t)l->n_x * l->n_y;
+    if (n > MOST_SAMPLES)
+        return us_error_set(why, US_ERR_LIMIT, NULL, "take a coarser mask", "%lld samples are more than %d", (long long)n, MOST_SAMPLES);
+    uint8_t *mask = usi_reader_alloc(x->r, (size_t)n), *tile = usi_reader_alloc(x->r, US_SITE_TILE * US_SITE_TILE);
+    us_status status = mask && tile ? US_OK : US_ERR_MEMORY;
+    x->d.mask = mask, x->d.n_x = l->n_x, x->d.n_y = l->n_y, x->d.dx = l->dx, x->d.dy = l->dy;
     int32_t n_x, n_y;
     for (int32_t v = 0; !status && us_site_tile_size(site, layer, 0, 0, v, &n_x, &n_y); v++) {
         for (int32_t u = 0; !status && us_site_tile_size(site, layer, 0, u, v, &n_x, &n_y); u++) {
@@ -156,7 +112,7 @@ static us_status read_region(usi_reader *r, const xmlNode *root, const xmlNode *
         if (strcmp(us_spec_view_region(r->spec, i)->name, x.d.name) == 0)
             return usi_fail(r, US_ERR_NAME, node, "give each region its own name", "there is a region \"%.60s\" already", x.d.name);
     }
-    status = polygon ? read_polygon(&x, polygon) : mask ? read_mask(&x, mask) : read_layer(&x);
+    status = polygon ? read_polygon(&x, polygon) : mask ? read_mask(&x) : read_layer(&x);
     return status ? status : usi_scene_added(r, node, us_spec_add_region(r->spec, &x.d, NULL));
 }
 

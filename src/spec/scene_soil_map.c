@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "spec/scene.h"
-#include "terrain/raster.h"
 
-enum { MOST_SAMPLES = 16 * 1000 * 1000, N_ROW = 64 };
+enum { MOST_SAMPLES = 16 * 1000 * 1000 };
 
 static const char LAYER[] = "soil.";
 
@@ -40,34 +39,14 @@ static usi_dimension dimension_of(const char *parameter) {
 
 static us_status add(map_reader *x) { return usi_scene_added(x->r, x->node, us_spec_add_soil_map(x->r->spec, &x->d, NULL)); }
 
-static us_status read_samples(map_reader *x, usi_raster *raster, us_error *why) {
-    const usi_frame *f = usi_raster_frame(raster);
-    int64_t n = (int64_t)f->n_x * f->n_y;
-    if (n > MOST_SAMPLES)
-        return us_error_set(why, US_ERR_LIMIT, NULL, "take a coarser raster: gdalwarp -tr DX DY IN.tif OUT.tif", "%lld samples are more than %d",
-                            (long long)n, MOST_SAMPLES);
-    double *values = usi_reader_alloc(x->r, (size_t)n * sizeof *values);
-    if (!values) return US_ERR_MEMORY;
-    us_status status = US_OK;
-    for (int32_t j = 0; j < f->n_y && !status; j += N_ROW) {
-        int32_t n_row = f->n_y - j < N_ROW ? f->n_y - j : N_ROW;
-        status = usi_raster_read(raster, 0, j, f->n_x, n_row, values + (size_t)j * (size_t)f->n_x, why);
-    }
-    for (int64_t k = 0; k < n && x->scale != 1; k++) values[k] *= x->scale;
-    x->d.values = values, x->d.n_x = f->n_x, x->d.n_y = f->n_y, x->d.dx = f->dx, x->d.dy = f->dy;
-    return status;
-}
-
-static us_status read_raster(map_reader *x, const char *file) {
-    usi_raster *raster = NULL;
-    us_error why = {0};
-    const char *path = usi_path_beside(x->r, usi_xml_file(x->node), file);
-    if (!path) return usi_fail_memory(x->r);
-    us_status status = usi_scene_lay(x->r, x->ground, path, US_LAYER_NUMBER, &raster, &why);
-    if (!status) status = read_samples(x, raster, &why);
-    usi_raster_close(raster);
-    if (status == US_ERR_MEMORY) return usi_fail_memory(x->r);
-    return status ? usi_fail(x->r, status, x->node, why.remedy, "file: %.150s: %s", path, why.message) : add(x);
+static us_status read_raster(map_reader *x) {
+    usi_scene_grid grid = {0};
+    us_status status = usi_scene_over(x->r, x->node, "file", x->ground, US_LAYER_NUMBER, MOST_SAMPLES, &grid);
+    if (status) return status;
+    double *values = grid.samples;
+    for (int64_t k = 0; k < (int64_t)grid.n_x * grid.n_y && x->scale != 1; k++) values[k] *= x->scale;
+    x->d.values = values, x->d.n_x = grid.n_x, x->d.n_y = grid.n_y, x->d.dx = grid.dx, x->d.dy = grid.dy;
+    return add(x);
 }
 
 static us_status look_at_site(usi_reader *r, const xmlNode *node, const char *path, us_site_info *out) {
@@ -121,7 +100,7 @@ static us_status read_map(usi_reader *r, const xmlNode *root, const xmlNode *nod
     usi_look look = usi_look_at(node);
     status = usi_look_number(r, &look, "scale", dimension_of(x.parameter), &x.scale);
     if (status) return status;
-    return file ? read_raster(&x, file) : add(&x);
+    return file ? read_raster(&x) : add(&x);
 }
 
 // A site of soil that has such layers, and nobody says that they hold.

@@ -20,6 +20,7 @@ void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_er
     r->spec = spec;
     r->def = def;
     r->err = err;
+    r->ground = NULL;
     usi_arena_init(&r->memory, &def->allocator);
 }
 

@@ -20,6 +20,8 @@ typedef struct usi_reader {
     const us_load_def *def;
     us_error *err;     // may be NULL
     usi_arena memory;  // temporary texts, given back by usi_reader_fini
+    // The GeoTIFF that was read last as ground, still open: rasters are laid over it by its frame. Or NULL; closed by usi_scene_read.
+    struct usi_raster *ground;
 } usi_reader;
 
 void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_error *err);

@@ -12,7 +12,7 @@ us_raster_def us_raster_def_default(void) { return (us_raster_def){.allocator = 
 const usi_frame *usi_raster_frame(const usi_raster *r) { return &r->frame; }
 const char *usi_raster_wkt(const usi_raster *r) { return r->wkt ? r->wkt : ""; }
 const us_raster_info *usi_raster_info(const usi_raster *r) { return &r->info; }
-const char *usi_raster_file(const usi_raster *r) { return r->def.file[0]; }
+const char *usi_raster_file(const usi_raster *r) { return r->sources[0].file; }
 double usi_raster_datum(double low, double high) { return round(0.5 * (low + high)); }
 
 static us_status no_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a raster"); }
