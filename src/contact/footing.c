@@ -33,14 +33,20 @@ struct usi_footing {
     us_pose X_WG;
     us_mat3 R_WG;
     double more;  // m, that the field itself reaches out of its surface
-    int32_t bed;  // 1 + the number of its bed; 0: none
+    double x, y;  // m, of the field's middle in the ground's frame: a map's may be elsewhere
+    int32_t bed;  // 1 + the number of the bed that flows by it; 0: none
     usi_pager_client *client;
 };
 
 // A field whose middle is at a place of a ground, with a bed (-1: without).
 static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle, int32_t bed) {
     usi_footing *ground = &c->footing[c->n_footing];
-    *ground = (usi_footing){.field = field, .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)}, .R_WG = us_quat_matrix(g->X_NG.q), .bed = bed + 1};
+    *ground = (usi_footing){.field = field,
+                            .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
+                            .R_WG = us_quat_matrix(g->X_NG.q),
+                            .x = middle.x,
+                            .y = middle.y,
+                            .bed = bed + 1};
     // As collide.c grows the shapes of the world, and a millimetre.
     ground->more = g->margin + g->geom.radius + 1e-3;
     if (bed >= 0) ground->more += BED_RIM * c->model->bed[bed].spacing;
@@ -65,7 +71,8 @@ us_status usi_footing_create(usi_contacts *c) {
     // What varies over a ground is read where the ground is.
     for (int32_t i = 0; i < m->n_soil_map && !status; i++) {
         const usi_soil_map *r = &m->soil_map[i];
-        if (r->paged) status = add_footing(c, &m->geom[r->geom], r->paged, us_vec3_make(r->x, r->y, 0), -1);
+        const usi_geom *g = &m->geom[r->geom];
+        if (r->paged) status = add_footing(c, g, r->paged, us_vec3_make(r->x, r->y, 0), g->has_region || g->has_flow_map ? g->bed : -1);
     }
     return status;
 }
@@ -97,8 +104,8 @@ static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around
 static usi_window window_of_tile(const usi_footing *g, const usi_bed *bed, uint32_t place) {
     const us_height_field *f = g->field;
     int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
-    double side = USI_BED_TILE * bed->spacing, x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing;
-    double y = (v * USI_BED_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing;
+    double side = USI_BED_TILE * bed->spacing, x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
+    double y = (v * USI_BED_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
     return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2), sample_at(y, f->dy, f->n_y, -1),
                         sample_at(y + side + bed->spacing, f->dy, f->n_y, 2)};
 }

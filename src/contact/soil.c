@@ -121,15 +121,19 @@ static bool is_within(const usi_region_row *r, double x, double y) {
     return is_in;
 }
 
+int32_t usi_ground_material_at(const us_model *m, const usi_contact_state *now, int32_t geom, double x, double y) {
+    for (int32_t i = m->geom[geom].has_region ? m->n_region - 1 : -1; i >= 0; i--) {
+        if (m->region[i].geom == geom && is_within(&m->region[i], x, y)) return now->region[i];
+    }
+    return m->geom[geom].material;
+}
+
 int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape) {
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
     us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->carrier[c->carrier_of[shape]]).p);
-    for (int32_t i = m->n_region - 1; i >= 0; i--) {
-        if (m->region[i].geom == geom && is_within(&m->region[i], p.x, p.y)) return now->region[i];
-    }
-    return m->geom[geom].material;
+    return usi_ground_material_at(m, now, geom, p.x, p.y);
 }
 
 const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k) {

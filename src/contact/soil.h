@@ -16,7 +16,8 @@
 
 // Finds the points of a shape in a ground of soil: into the step's list, and their places in `sunk`.
 void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, bool is_same_place);
-// The material of a ground where a shape stands on it: that of the last region around the place, or its own.
+// The material of a ground at a place of its frame, that of the last region around it, or its own; and where a shape stands on it.
+int32_t usi_ground_material_at(const us_model *m, const usi_contact_state *now, int32_t geom, double x, double y);
 int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape);
 
 // The soil under something: that of its material, with what maps say of the place.

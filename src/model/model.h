@@ -123,6 +123,7 @@ typedef struct usi_geom {
     int32_t is_soil;       // the world's, a half space or a height field, of a material that gives way
     int32_t has_region;    // part of it is made of something else
     int32_t has_soil_map;  // numbers of its soil vary over it
+    int32_t has_flow_map;  // ... by which a bed of it flows
     int32_t bed;           // of the model; -1: it keeps its form
     int32_t is_round;      // rolls: spheres, capsules, cylinders, ...; the anchor is kept on the other one
     uint32_t group, mask;
@@ -131,7 +132,7 @@ typedef struct usi_geom {
 // A bed of soil over a height field.
 typedef struct usi_bed_row {
     int32_t geom;
-    int32_t soil;      // the material by which it flows
+    int32_t soil;      // the material by which it flows, where no region says otherwise
     int32_t n_x, n_y;  // columns
     double spacing, depth;
     double memory;  // bytes that its tiles may take

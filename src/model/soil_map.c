@@ -179,8 +179,6 @@ static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, u
     if (!number) return fail(b, d, US_ERR_NAME, "name a number of a <soil>: cohesion, kphi, ...", "a soil has no such number");
     ptrdiff_t at = (const char *)number - (const char *)&probe;
     r->number = (int32_t)at;
-    if (number == &probe.repose_angle || number == &probe.critical_angle)
-        return fail(b, d, US_ERR_VALUE, "write it at the <soil>", "a bed flows alike everywhere: this number cannot vary");
     r->geom = usi_build_ground(b, m, d->ground);
     if (r->geom < 0) return fail(b, d, US_ERR_NAME, "give the name of a plane or height field of the world that collides", "there is no such ground");
     if (!m->geom[r->geom].is_soil)
@@ -191,6 +189,9 @@ static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, u
     if (d->material && !m->material[r->material].is_soil)
         return fail(b, d, US_ERR_VALUE, "name a material that has a <soil>", "its material is no soil");
     m->geom[r->geom].has_soil_map = 1;
+    // Those of usi_bed_law_of.
+    if (number == &probe.repose_angle || number == &probe.critical_angle || number == &probe.cohesion || number == &probe.density)
+        m->geom[r->geom].has_flow_map = 1;
     return d->values ? keep_samples(b, m, d, good, r) : open_layer(b, m, d, good, r);
 }
 

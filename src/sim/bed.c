@@ -218,6 +218,48 @@ static void print_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, 
     usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
 }
 
+// ---------------------------------------------------------------- flow
+
+// A bed whose soil is another at each place.
+typedef struct varied_bed {
+    const us_sim *s;
+    const usi_bed *bed;
+    const usi_bed_row *row;
+    double gravity;
+} varied_bed;
+
+// By the soil of the region around a column, and what maps say there. What lies on a rock flows by the ground's own soil, and the rock does not.
+static usi_bed_law law_at(const void *context, int32_t i, int32_t j) {
+    const varied_bed *v = context;
+    const us_model *m = v->s->model;
+    const usi_contact_state *now = &v->s->now.contact;
+    double x = column_x(v->bed, i), y = column_y(v->bed, j);
+    int32_t material = usi_ground_material_at(m, now, v->row->geom, x, y);
+    bool is_firm = !m->material[material].is_soil;
+    if (is_firm) material = v->row->soil;
+    us_soil soil = now->soil[material];
+    usi_soil_map_apply(m, v->row->geom, material, x, y, &soil);
+    // Each of the two angles may have a map of its own.
+    soil.critical_angle = fmax(soil.critical_angle, soil.repose_angle);
+    usi_bed_law law = usi_bed_law_of(&soil, v->bed->spacing, v->gravity);
+    law.is_firm = is_firm;
+    return law;
+}
+
+static void let_flow(us_sim *s, int32_t i) {
+    const us_model *m = s->model;
+    usi_bed *bed = &s->bed[i];
+    if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return;
+    if (bed->n == 0) usi_bed_gather(bed);
+    const usi_geom *g = &m->geom[m->bed[i].geom];
+    varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
+    usi_bed_law law = usi_bed_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
+    if (g->has_region || g->has_flow_map) law.at = law_at, law.context = &varied;
+    // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts, and at least a step.
+    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1), most = ceil(share * bed->n);
+    usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
+}
+
 void usi_beds_step(us_sim *s) {
     const us_model *m = s->model;
     const usi_contacts *c = s->contacts;
@@ -231,17 +273,7 @@ void usi_beds_step(us_sim *s) {
         else
             print_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, compaction);
     }
-    double gravity = us_vec3_norm(m->gravity);
-    for (int32_t i = 0; i < m->n_bed; i++) {
-        usi_bed *bed = &s->bed[i];
-        if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) continue;
-        if (bed->n == 0) usi_bed_gather(bed);
-        const us_soil *soil = &s->now.contact.soil[m->bed[i].soil];
-        usi_bed_law law = usi_bed_law_of(soil, bed->spacing, gravity);
-        // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts, and at least a step.
-        double share = fmin(m->step * sqrt(fmax(gravity, 0.01) / bed->spacing), 1), most = ceil(share * bed->n);
-        usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
-    }
+    for (int32_t i = 0; i < m->n_bed; i++) let_flow(s, i);
     for (int32_t i = 0; i < c->n_sunk; i++) {
         const usi_sunk *k = &c->sunk[i];
         const usi_geom *g = &m->geom[k->ground];

@@ -175,14 +175,29 @@ typedef struct limits {
 } limits;
 
 static limits limits_of(const usi_bed *bed, const usi_bed_law *law) {
-    limits l = {.share = 0.5 * law->relaxation, .floor = -(int64_t)(bed->depth / USI_BED_UNIT)};
+    limits l = {.share = 0.5 * law->relaxation, .floor = law->is_firm ? 0 : -(int64_t)(bed->depth / USI_BED_UNIT)};
+    double stop = tan(law->repose), begin = tan(law->critical);
     for (int d = 0; d < 2; d++) {
         double way = bed->spacing * (d == 0 ? 1 : M_SQRT2);
-        l.stop[d] = (int64_t)((way * tan(law->repose) + law->cohesive_step) / USI_BED_UNIT);
-        l.begin[d] = (int64_t)((way * tan(law->critical) + law->cohesive_step) / USI_BED_UNIT);
+        l.stop[d] = (int64_t)((way * stop + law->cohesive_step) / USI_BED_UNIT);
+        l.begin[d] = (int64_t)((way * begin + law->cohesive_step) / USI_BED_UNIT);
         l.bend[d] = law->curvature > 0 ? (int64_t)(way * way * law->curvature / USI_BED_UNIT) : INT64_MAX;
     }
     return l;
+}
+
+// The law, and what it allows where it is the same everywhere.
+typedef struct flow {
+    const usi_bed_law *law;
+    limits everywhere;
+} flow;
+
+// `room` is for those of a place.
+static const limits *limits_at(const usi_bed *bed, const flow *f, int32_t x, int32_t y, limits *room) {
+    if (!f->law->at) return &f->everywhere;
+    usi_bed_law here = f->law->at(f->law->context, x, y);
+    *room = limits_of(bed, &here);
+    return room;
 }
 
 // Moves soil from one column to another, as much as is there. False: none.
@@ -197,8 +212,11 @@ static bool move(usi_bed *bed, const limits *l, uint32_t from, uint32_t to, int6
     return true;
 }
 
-// One column and its pairs. Whether anything moved.
-static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
+// One column and its pairs. Whether anything moved. What flows is the soil of the higher column, and goes by the law that holds there: so it is the
+// same from whichever side a pair is looked at.
+static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
+    limits own_room, other_room;
+    const limits *own = limits_at(bed, f, x, y, &own_room);
     uint32_t here = usi_bed_at(bed, x, y);
     bool has_moved = false, was_flowing = usi_bed_flag(bed, here) & USI_BED_FLOWING;
     uint32_t first = bed->turn++;
@@ -210,6 +228,7 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
         uint32_t there = usi_bed_at(bed, i, j);
         int64_t other = units_of(bed, i, j), difference = height > other ? height - other : other - height;
         bool is_flowing = was_flowing || (usi_bed_flag(bed, there) & USI_BED_FLOWING), is_diagonal = d >= 4;
+        const limits *l = height >= other ? own : limits_at(bed, f, i, j, &other_room);
         if (difference <= (is_flowing ? l->stop : l->begin)[is_diagonal]) continue;
         int64_t units = (int64_t)(l->share * (double)(difference - l->stop[is_diagonal]));
         if (units <= 0) continue;
@@ -226,14 +245,14 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
         int32_t i = x + step_x[d], j = y + step_y[d], m = x - step_x[d], n = y - step_y[d];
         if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y || m < 0 || m >= bed->n_x || n < 0 || n >= bed->n_y) continue;
         int64_t bend = units_of(bed, i, j) - 2 * height + units_of(bed, m, n), size = bend < 0 ? -bend : bend;
-        if (size <= l->bend[d >= 4]) continue;
-        int64_t half = (size - l->bend[d >= 4]) / 8;  // to or from each side
+        if (size <= own->bend[d >= 4]) continue;
+        int64_t half = (size - own->bend[d >= 4]) / 8;  // to or from each side
         uint32_t one = usi_bed_touch(bed, i, j), two = usi_bed_touch(bed, m, n);
         // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
         bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
         bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
-        bool a = is_one && (bend > 0 ? move(bed, l, one, here, half) : move(bed, l, here, one, half));
-        bool b = is_two && (bend > 0 ? move(bed, l, two, here, half) : move(bed, l, here, two, half));
+        bool a = is_one && (bend > 0 ? move(bed, limits_at(bed, f, i, j, &other_room), one, here, half) : move(bed, own, here, one, half));
+        bool b = is_two && (bend > 0 ? move(bed, limits_at(bed, f, m, n, &other_room), two, here, half) : move(bed, own, here, two, half));
         has_moved |= a || b;
         height = units_of(bed, x, y);
     }
@@ -246,7 +265,8 @@ static bool visit(usi_bed *bed, const limits *l, int32_t x, int32_t y) {
 
 int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
     if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return 0;
-    limits l = limits_of(bed, law);
+    flow f = {.law = law};
+    if (!law->at) f.everywhere = limits_of(bed, law);
     int64_t n = 0;
     end_wait(bed);
     for (; n < most; n++) {
@@ -264,7 +284,7 @@ int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
         uint32_t place = bed->spot[at >> USI_BED_TILE_BITS].place, wide = (uint32_t)bed->n_tile_x;
         int32_t x = (int32_t)(place % wide * USI_BED_TILE + at % USI_BED_TILE);
         int32_t y = (int32_t)(place / wide * USI_BED_TILE + at % USI_BED_COLUMNS / USI_BED_TILE);
-        if (visit(bed, &l, x, y)) usi_bed_wake(bed, x, y);
+        if (visit(bed, &f, x, y)) usi_bed_wake(bed, x, y);
     }
     return n;
 }

@@ -27,6 +27,10 @@ typedef struct usi_bed_law {
     double cohesive_step;     // m: a step that stands by cohesion, on top of the slope
     double curvature;         // 1/m, at most; 0: no limit
     double relaxation;        // share of half the excess that a pair exchanges at once; default 0.5
+    bool is_firm;             // only what lies on the ground flows, not the ground itself
+    // The law of a column, where it is another at each place: then nothing above counts. NULL: it is the same everywhere.
+    struct usi_bed_law (*at)(const void *context, int32_t x, int32_t y);
+    const void *context;
 } usi_bed_law;
 
 // 28 KB: seven pages.

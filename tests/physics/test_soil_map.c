@@ -14,10 +14,25 @@
 #include "site_make.h"
 #include "soil_rig.h"
 
-// Every number of a soil that can vary.
-static const char *const numbers[] = {"kc",           "kphi",          "n",       "cohesion",   "friction_angle",  "shear_x",    "shear_x_angle",
-                                      "shear_y",      "shear_y_angle", "density", "peak_angle", "peak_angle_slip", "exit_ratio", "unload",
-                                      "unload_depth", "compaction"};
+// Every number of a soil.
+static const char *const numbers[] = {"kc",
+                                      "kphi",
+                                      "n",
+                                      "cohesion",
+                                      "friction_angle",
+                                      "shear_x",
+                                      "shear_x_angle",
+                                      "shear_y",
+                                      "shear_y_angle",
+                                      "density",
+                                      "peak_angle",
+                                      "peak_angle_slip",
+                                      "exit_ratio",
+                                      "unload",
+                                      "unload_depth",
+                                      "repose_angle",
+                                      "critical_angle",
+                                      "compaction"};
 enum { N_NUMBER = sizeof numbers / sizeof numbers[0], MOST = 401 };
 
 static us_soil soil_named(const char *name) {
@@ -89,10 +104,10 @@ static void a_map_of_one_number_everywhere_is_the_uniform_soil_to_the_bit(void *
     assert_true(soil_sunk(&mapped, "rig/wheel").is_wheel && soil_sunk(&mapped, "ball/l").sinkage > 1e-3 &&
                 soil_sunk(&mapped, "box/l").sinkage > 1e-5);
     soil_free(&plain), soil_free(&mapped);
-    // In a bed, which flows by the material's own cohesion, density and angles: what is pressed out and what is left of the rut.
+    // In a bed: what is pressed out, how it flows, and what is left of the rut.
     static const char bed[] = "type=\"height-field\" nx=\"61\" ny=\"41\" dx=\"0.05\" dy=\"0.05\" expression=\"0\" bed=\"1 cm\"";
     plain = soil_text(rig_text(bed, "<soil like=\"dry_sand\"/>"), NULL);
-    mapped = soil_text_maps(rig_text(bed, "<soil like=\"dry_sand\" kphi=\"3e5\" compaction=\"0.9\" unload-depth=\"1e7\"/>"), maps, N_NUMBER);
+    mapped = soil_text_maps(rig_text(bed, "<soil like=\"clay\" compaction=\"0.9\" repose-angle=\"0.2\" critical-angle=\"0.3\"/>"), maps, N_NUMBER);
     soil_steps(&plain, 1500), soil_steps(&mapped, 1500);
     expect_same(&plain, &mapped, "a bed");
     assert_true(us_sim_get_bed(plain.sim, 0).digest != 0);
@@ -183,23 +198,25 @@ static void numbers_and_forces_are_continuous_over_samples_gaps_and_the_edge(voi
 
 enum { SITE_N = 300 };
 static const double SITE_SPACING = 0.1;
-// A level site with a random kphi: what `understudy terrain random` makes, without its hills. The caller frees the samples.
-static float *make_random(const char *path) {
+// A level site with a number of its soil that is random: what `understudy terrain random` makes, without its hills. The caller frees the samples.
+static float *make_random(const char *path, const char *number, double mean, double deviation) {
     us_random_site_def def = us_random_site_def_default();
     us_error err = {0};
     def.height.n_x = def.height.n_y = SITE_N, def.height.spacing = SITE_SPACING;
     def.height.covariance = US_COVARIANCE_GAUSSIAN, def.height.length = 1, def.height.variance = 1e-20, def.height.seed = 3;
     def.n_soil = 1;
-    strcpy(def.soil[0].name, "kphi");
+    snprintf(def.soil[0].name, sizeof def.soil[0].name, "%s", number);
     def.soil[0].field = def.height;
-    def.soil[0].field.mean = 8e5, def.soil[0].field.variance = 2e10, def.soil[0].field.length = 0.6;
+    def.soil[0].field.mean = mean, def.soil[0].field.variance = deviation * deviation, def.soil[0].field.length = 0.6;
     site_clear(path);
     if (us_site_make_random(&def, path, NULL, &err)) fail_msg("%s", err.message);
     us_site *site = NULL;
     assert_int_equal(us_site_open(path, NULL, &site, &err), US_OK);
     float *all = malloc(sizeof(float) * SITE_N * SITE_N), tile[US_SITE_TILE * US_SITE_TILE];
     assert_non_null(all);
-    int32_t n_x, n_y, layer = us_site_find_layer(site, "soil.kphi");
+    char name[64];
+    snprintf(name, sizeof name, "soil.%s", number);
+    int32_t n_x, n_y, layer = us_site_find_layer(site, name);
     for (int32_t v = 0; us_site_tile_size(site, layer, 0, 0, v, &n_x, &n_y); v++) {
         for (int32_t u = 0; us_site_tile_size(site, layer, 0, u, v, &n_x, &n_y); u++) {
             assert_int_equal(us_site_read(site, layer, 0, u, v, tile, &err), US_OK);
@@ -220,7 +237,7 @@ static double bilinear(const float *all, double x, double y) {
 
 static void a_random_layer_is_felt_as_the_law_says(void **state) {
     (void)state;
-    float *all = make_random("random");
+    float *all = make_random("random", "kphi", 8e5, 1.4e5);
     us_soil_map_def map = {.ground = "ground", .parameter = "kphi"};
     soil_world w = soil_text_maps(rig_text("type=\"height-field\" file=\"random/\"", "<soil like=\"lunar\"/>"), &map, 1);
     us_soil soil = soil_named("lunar");
@@ -251,7 +268,7 @@ static void a_random_layer_is_felt_as_the_law_says(void **state) {
 
 static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_scratch(void **state) {
     (void)state;
-    float *all = make_random("random");
+    float *all = make_random("random", "kphi", 8e5, 1.4e5);
     double *values = malloc(sizeof(double) * SITE_N * SITE_N);
     assert_non_null(values);
     for (int i = 0; i < SITE_N * SITE_N; i++) values[i] = (double)all[i];
@@ -299,6 +316,44 @@ static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_s
     free(values), free(all);
 }
 
+// ---- Beds ----
+
+static void a_bed_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
+    (void)state;
+    float *all = make_random("angles", "repose_angle", 0.15, 0.03);
+    double *values = malloc(sizeof(double) * SITE_N * SITE_N);
+    assert_non_null(values);
+    for (int i = 0; i < SITE_N * SITE_N; i++) values[i] = (double)all[i];
+    us_soil_map_def memory = {
+        .ground = "ground", .parameter = "repose_angle", .values = values, .n_x = SITE_N, .n_y = SITE_N, .dx = SITE_SPACING, .dy = SITE_SPACING};
+    us_soil_map_def paged = {.ground = "ground", .parameter = "repose_angle"};
+    static const char ground[] = "type=\"height-field\" file=\"angles/\" memory=\"5 MB\" xyz=\"-11.5 0 0\" bed=\"1 cm\"";
+    static const char soil[] = "<soil like=\"dry_sand\" cohesion=\"0\" repose-angle=\"0.3\" critical-angle=\"0.3\"/>";
+    soil_world a = soil_text_maps(rig_text(ground, soil), &memory, 1), b = soil_text_maps(rig_text(ground, soil), &paged, 1);
+    soil_world plain = soil_text(rig_text(ground, soil), NULL);
+    us_sim_def def = us_sim_def_default();
+    def.n_thread = 2;
+    us_sim *other = NULL;
+    us_error err = {0};
+    assert_int_equal(us_sim_create(b.model, &def, &other, &err), US_OK);
+    for (int k = 0; k < 10; k++) {
+        soil_steps(&a, 200), soil_steps(&b, 200), soil_steps(&plain, 200);
+        for (int n = 0; n < 200; n++) {
+            if (n % 7 == 0) us_sim_poison(other);
+            assert_int_equal(us_sim_step(other, NULL), US_OK);
+        }
+        expect_same(&a, &b, "angles");
+        assert_int_equal(us_sim_get_bed(a.sim, 0).digest, us_sim_get_bed(b.sim, 0).digest);
+        assert_int_equal(us_sim_hash(b.sim), us_sim_hash(other));
+    }
+    // Flatter slopes than the material's own: the same rut reaches farther.
+    assert_true(us_sim_get_bed(a.sim, 0).digest != us_sim_get_bed(plain.sim, 0).digest);
+    assert_true(us_sim_get_bed(a.sim, 0).highest < us_sim_get_bed(plain.sim, 0).highest);
+    us_sim_destroy(other);
+    soil_free(&a), soil_free(&b), soil_free(&plain);
+    free(values), free(all);
+}
+
 // ---- While it runs ----
 
 static void a_soil_that_changes_while_it_runs_changes_where_maps_have_nothing(void **state) {
@@ -338,6 +393,7 @@ int main(void) {
         cmocka_unit_test(numbers_and_forces_are_continuous_over_samples_gaps_and_the_edge),
         cmocka_unit_test(a_random_layer_is_felt_as_the_law_says),
         cmocka_unit_test(a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_scratch),
+        cmocka_unit_test(a_bed_flows_by_the_angles_of_the_place_paged_or_not),
         cmocka_unit_test(a_soil_that_changes_while_it_runs_changes_where_maps_have_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,16 @@ static double level(int band, int column, int row, double x, double y) {
     return 100;
 }
 
+// Which rasters were read, and how much of the last one.
+static char heard[400];
+static double heard_share;
+static void hear(void *context, const char *file, double share) {
+    (void)context;
+    const char *name = strrchr(file, '/') + 1;
+    if (!strstr(heard, name)) snprintf(heard + strlen(heard), sizeof heard - strlen(heard), "%s ", name);
+    heard_share = share;
+}
+
 static us_status load(const char *ground, const char *region, us_model **out_model, us_error *err) {
     char text[2048];
     snprintf(text, sizeof text,
@@ -30,6 +40,7 @@ static us_status load(const char *ground, const char *region, us_model **out_mod
              "</scene>\n",
              ground, region);
     us_load_def def = us_load_def_default();
+    def.progress = hear;
     us_spec *spec = NULL;
     char path[200];
     snprintf(path, sizeof path, "%s/scene.xml", directory);
@@ -84,7 +95,10 @@ static void over_a_geotiff_it_lies_by_its_coordinates(void **state) {
     expect_halves("type=\"height-field\" file=\"dem.tif\"", "mask=\"mask.tif\" value=\"7\"");
     us_model *model = NULL;
     us_error err = {0};
+    heard[0] = 0;
     assert_int_equal(load("type=\"height-field\" file=\"dem.tif\"", "mask=\"west.tif\" value=\"7\"", &model, &err), US_OK);
+    assert_string_equal(heard, "dem.tif west.tif ");
+    assert_true(heard_share == 1);
     us_sim *sim = NULL;
     assert_int_equal(us_sim_create(model, NULL, &sim, &err), US_OK);
     for (int i = 0; i < 500; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);

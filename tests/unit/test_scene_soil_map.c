@@ -237,7 +237,6 @@ static void what_is_wrong_is_said_with_its_place(void **state) {
     refused(plane, "<soil-map ground=\"ground\" parameter=\"cohesion\" file=\"cohesion.tif\" scale=\"1 deg\"/>", US_ERR_VALUE, "scale");
     refused(plane, "<soil-map ground=\"ground\" parameter=\"cohesion\"/>", US_ERR_SCHEMA, "where its numbers are");
     refused(plane, "<soil-map ground=\"ground\" file=\"cohesion.tif\"/>", US_ERR_SCHEMA, "what varies");
-    refused(plane, "<soil-map ground=\"ground\" parameter=\"repose-angle\" file=\"angle.tif\" scale=\"1 deg\"/>", US_ERR_VALUE, "alike everywhere");
     // Row 4 from the north and column 30, from the south-west corner of 40 x 20.
     refused(plane, "<soil-map ground=\"ground\" parameter=\"cohesion\" file=\"sunk.tif\"/>", US_ERR_VALUE, "it is -7 at x = 10.5, y = 5.5 m");
     refused(plane, "<soil-map ground=\"ground\" parameter=\"friction-angle\" file=\"angle.tif\"/>", US_ERR_VALUE,

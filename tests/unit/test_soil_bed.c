@@ -329,9 +329,95 @@ static void spikes_of_one_column_are_rounded_off(void **state) {
     assert_true(usi_bed_settle(bed, &law, INT64_MAX) == 0);
 }
 
+// ---- Laws that vary ----
+
+static usi_bed_law sand_at(const void *context, int32_t x, int32_t y) {
+    (void)context, (void)x, (void)y;
+    return sand;
+}
+
+static void a_law_that_is_the_same_at_every_place_gives_the_same_bits(void **state) {
+    (void)state;
+    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    usi_bed_law law = {.at = sand_at};
+    heap(a), heap(b);
+    assert_true(usi_bed_settle(a, &sand, INT64_MAX) == usi_bed_settle(b, &law, INT64_MAX));
+    assert_true(a->digest == b->digest && a->flag_digest == b->flag_digest && a->turn == b->turn);
+}
+
+static const double WEST = 35 * DEG, EAST = 20 * DEG;
+
+static usi_bed_law halves_at(const void *context, int32_t x, int32_t y) {
+    (void)context, (void)y;
+    usi_bed_law law = sand;
+    law.repose = law.critical = x < N / 2 ? WEST : EAST;
+    return law;
+}
+
+static void each_half_of_a_heap_comes_to_rest_at_its_own_angle(void **state) {
+    (void)state;
+    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_bed_law law = {.at = halves_at};
+    heap(bed);
+    int64_t before = volume(bed);
+    usi_bed_settle(bed, &law, INT64_MAX);
+    assert_true(volume(bed) == before);
+    double steepest[2] = {0};
+    for (int y = 0; y < N; y++) {
+        for (int x = 1; x < N; x++) {
+            // The higher column of a pair says how steep it may be.
+            double here = usi_bed_height(bed, x, y), west = usi_bed_height(bed, x - 1, y);
+            bool is_east = (here > west ? x : x - 1) >= N / 2;
+            steepest[is_east] = fmax(steepest[is_east], fabs(here - west) / 0.05);
+        }
+    }
+    // Exchange ends where a quarter of the excess is less than a micrometre.
+    assert_true(steepest[0] < tan(WEST) + 1e-4 && steepest[0] > 0.95 * tan(WEST));
+    assert_true(steepest[1] < tan(EAST) + 1e-4 && steepest[1] > 0.95 * tan(EAST));
+}
+
+// A wall 0.6 m high in the west.
+static int32_t wall(const void *context, int32_t x, int32_t y) {
+    (void)context, (void)y;
+    return x < N / 2 ? 600000 : 0;
+}
+
+static usi_bed_law rock_in_the_west(const void *context, int32_t x, int32_t y) {
+    (void)context, (void)y;
+    usi_bed_law law = sand;
+    law.is_firm = x < N / 2;
+    return law;
+}
+
+static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state) {
+    (void)state;
+    usi_bed *bed = fresh(&boxes[0], CAP);
+    bed->ground = wall;
+    usi_bed_law law = {.at = rock_in_the_west};
+    // A heap on the brink, and the whole edge woken.
+    usi_bed_add(bed, N / 2 - 1, N / 2, 200000);
+    for (int y = 0; y < N; y++) usi_bed_wake(bed, N / 2 - 1, y);
+    usi_bed_settle(bed, &law, INT64_MAX);
+    int64_t below = 0;
+    for (int y = 0; y < N; y++) {
+        for (int x = 0; x < N / 2; x++) assert_true(change_at(bed, x, y) >= 0);
+        for (int x = N / 2; x < N; x++) below += change_at(bed, x, y);
+    }
+    assert_true(volume(bed) == 200000 && below > 100000);
+    // Of sand the wall itself comes down.
+    bed = fresh(&boxes[1], CAP);
+    bed->ground = wall;
+    for (int y = 0; y < N; y++) usi_bed_wake(bed, N / 2 - 1, y);
+    usi_bed_settle(bed, &sand, INT64_MAX);
+    assert_true(change_at(bed, N / 2 - 1, N / 2) < -100000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_column_becomes_a_cone_at_the_angle_of_repose),
+        cmocka_unit_test(a_law_that_is_the_same_at_every_place_gives_the_same_bits),
+        cmocka_unit_test(each_half_of_a_heap_comes_to_rest_at_its_own_angle),
+        cmocka_unit_test(rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows),
         cmocka_unit_test(volume_is_the_same_to_the_last_grain_after_a_hundred_thousand_changes),
         cmocka_unit_test(what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_down_to_repose),
         cmocka_unit_test(the_digest_knows_the_heights_not_the_way),
