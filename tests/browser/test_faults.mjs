@@ -64,6 +64,15 @@ await test(
       await id('fault-link-ok').click()
       await hasNot('link=delay:1.3')
     }],
+    ['a joint breaks, and nothing undoes it', async () => {
+      await id('fault-part-joint').click()
+      await id('fault-joint:front_right_drive-broken').click()
+      await id('fault-now-joint:front_right_drive=broken').waitFor({ state: 'visible' })
+      check((await id('fault-undo-joint:front_right_drive').count()) === 0, 'it can be undone')
+      // It is no longer there to be broken; the list is as open as it was.
+      await id('fault-joint:front_right_drive-broken').waitFor({ state: 'detached' })
+      await id('fault-joint:front_left_drive-broken').waitFor({ state: 'visible' })
+    }],
     ['what the robot itself has lost is told: the computer starts, and has started', async () => {
       await id('fault-computer-reboot-number').fill('1')
       await id('fault-computer-reboot').click()

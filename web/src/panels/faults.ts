@@ -11,7 +11,8 @@ interface Kind {
 interface Part {
   id: string
   title: string
-  perJoint?: 'drive' | 'encoder'
+  perJoint?: 'drive' | 'encoder' | 'joint'
+  isFinal?: boolean // nothing mends it but reset and restore
   kinds: Kind[]
 }
 const parts: Part[] = [
@@ -25,6 +26,7 @@ const parts: Part[] = [
       { name: 'blocked', number: { label: 'Blocked by', unit: 'N m', value: '', optional: true } },
     ],
   },
+  { id: 'joint', title: 'Joints', perJoint: 'joint', isFinal: true, kinds: [{ name: 'broken' }] },
   {
     id: 'encoder',
     title: 'Encoders',
@@ -102,14 +104,16 @@ function create(app: App, root: HTMLElement): void {
         { class: 'fault-row', test: `fault-row-${key}` },
         h('span', {}, name || part.title),
         ...buttons,
-        button('ok', `fault-${key}-ok`, () => send(`${key}=ok`), { title: 'Mend it' }),
+        ...(part.isFinal ? [] : [button('ok', `fault-${key}-ok`, () => send(`${key}=ok`), { title: 'Mend it' })]),
       )
       rows.set(key, row)
       return row
     }
     const body = part.perJoint ? joints.map(line) : [line('')]
     const title = h('summary', { test: `fault-part-${part.id}` }, h('span', {}, part.title), h('small', { class: 'dim' }, part.perJoint ? String(joints.length) : ''))
-    return h('details', { class: 'fault-part', open: !part.perJoint }, title, ...fields, ...body)
+    // What was open stays so when the robot has become another.
+    const before = list.querySelector<HTMLDetailsElement>(`[data-testid="fault-box-${part.id}"]`)
+    return h('details', { class: 'fault-part', test: `fault-box-${part.id}`, open: before?.open ?? !part.perJoint }, title, ...fields, ...body)
   }
 
   // The parts of a robot.
@@ -131,6 +135,7 @@ function create(app: App, root: HTMLElement): void {
     const names = {
       drive: joints.filter((j) => driven.has(j.i)).map((j) => own(j.name)),
       encoder: joints.filter((j) => j.n_q === 1 && j.n_v === 1).map((j) => own(j.name)),
+      joint: joints.filter((j) => j.type !== 'floating').map((j) => own(j.name)),
     }
     // An epoch in which the robot is the same leaves alone what somebody is typing.
     const key = JSON.stringify([robot.value, names])
@@ -154,7 +159,9 @@ function create(app: App, root: HTMLElement): void {
     now.replaceChildren(
       ...faults.map(({ what, text: said }) => {
         const key = what.slice(0, what.indexOf('='))
-        return h('div', { class: 'fault-now', test: `fault-now-${what}` }, h('span', {}, said), button('Undo', `fault-undo-${key}`, () => send(`${key}=ok`)))
+        const isFinal = parts.find((part) => key.startsWith(`${part.id}:`))?.isFinal
+        const undo = isFinal ? [] : [button('Undo', `fault-undo-${key}`, () => send(`${key}=ok`))]
+        return h('div', { class: 'fault-now', test: `fault-now-${what}` }, h('span', {}, said), ...undo)
       }),
     )
     if (faults.length === 0) now.append(h('p', { class: 'hint' }, 'Nothing has failed.'))
