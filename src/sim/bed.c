@@ -191,31 +191,51 @@ static void uncover_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG) {
     }
 }
 
-// A ball's print is its own form; another foot's share of one is level.
-static void print_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, double compaction) {
-    if (!(k->sinkage > 0)) return;
+// The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's print is its own form; another foot's share
+// of one is level. False: there are none, or too many.
+static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, tile *t, int32_t to[MOST_PRINT * MOST_PRINT]) {
+    if (!(k->sinkage > 0)) return false;
     us_vec3 bottom = to_bed(X_WG, p->p_B);
     double half = k->radius > 0 ? sqrt(fmin(k->sinkage, k->radius) * (2 * k->radius - fmin(k->sinkage, k->radius))) : 0.5 * sqrt(k->area);
-    tile t;
-    int32_t to[MOST_PRINT * MOST_PRINT];
-    if (!columns_around(bed, bottom.x, bottom.y, half, half, &t)) {
+    if (!columns_around(bed, bottom.x, bottom.y, half, half, t)) {
         // Smaller than a column: it takes the nearest one down by its share.
         double grow = half > 0 ? bed->spacing * bed->spacing / (4 * half * half) : 1;
-        if (half >= bed->spacing || !columns_around(bed, bottom.x, bottom.y, 0.5 * bed->spacing, 0.5 * bed->spacing, &t)) return;
-        t.x1 = t.x0 + 1, t.y1 = t.y0 + 1;
+        if (half >= bed->spacing || !columns_around(bed, bottom.x, bottom.y, 0.5 * bed->spacing, 0.5 * bed->spacing, t)) return false;
+        t->x1 = t->x0 + 1, t->y1 = t->y0 + 1;
         to[0] = (int32_t)lrint((bottom.z + k->sinkage * (1 - fmin(1, 1 / grow))) / USI_BED_UNIT);
-        usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
-        return;
+        return true;
     }
-    for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) {
+    for (int32_t j = t->y0; j < t->y1; j++) {
+        for (int32_t i = t->x0; i < t->x1; i++) {
             double dx = column_x(bed, i) - bottom.x, dy = column_y(bed, j) - bottom.y, square = dx * dx + dy * dy, rise = 0;
             bool is_in = k->radius <= 0 || square < half * half;
             if (k->radius > 0 && is_in) rise = k->radius - sqrt(fmax(k->radius * k->radius - square, 0));
-            to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0] = is_in ? (int32_t)lrint((bottom.z + rise) / USI_BED_UNIT) : INT32_MAX;
+            to[(j - t->y0) * (t->x1 - t->x0) + i - t->x0] = is_in ? (int32_t)lrint((bottom.z + rise) / USI_BED_UNIT) : INT32_MAX;
         }
     }
-    usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    return true;
+}
+
+// Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by the next.
+static void cover_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, bool is_covered) {
+    tile t;
+    int32_t to[MOST_PRINT * MOST_PRINT];
+    if (!foot_print(bed, k, p, X_WG, &t, to)) return;
+    for (int32_t j = t.y0; j < t.y1; j++) {
+        for (int32_t i = t.x0; i < t.x1; i++) {
+            if (to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0] == INT32_MAX) continue;
+            if (is_covered)
+                usi_bed_cover(bed, i, j);
+            else
+                usi_bed_uncover(bed, i, j);
+        }
+    }
+}
+
+static void print_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, double compaction) {
+    tile t;
+    int32_t to[MOST_PRINT * MOST_PRINT];
+    if (foot_print(bed, k, p, X_WG, &t, to)) usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
 }
 
 // ---------------------------------------------------------------- flow
@@ -266,6 +286,11 @@ void usi_beds_step(us_sim *s) {
     for (int32_t i = 0; i < c->n_sunk; i++) {
         const usi_sunk *k = &c->sunk[i];
         const usi_geom *g = &m->geom[k->ground];
+        if (g->bed >= 0 && !k->is_wheel) cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, true);
+    }
+    for (int32_t i = 0; i < c->n_sunk; i++) {
+        const usi_sunk *k = &c->sunk[i];
+        const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         double compaction = usi_sunk_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
@@ -277,7 +302,11 @@ void usi_beds_step(us_sim *s) {
     for (int32_t i = 0; i < c->n_sunk; i++) {
         const usi_sunk *k = &c->sunk[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed >= 0 && k->is_wheel) uncover_wheel(&s->bed[g->bed], k, g->X_NG);
+        if (g->bed < 0) continue;
+        if (k->is_wheel)
+            uncover_wheel(&s->bed[g->bed], k, g->X_NG);
+        else
+            cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, false);
     }
 }
 

@@ -299,6 +299,38 @@ static void no_grain_is_lost_but_to_compaction(void **state) {
     assert_true(sum[2] < 0 && share > 0.25 && share < 0.45);
 }
 
+static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **state) {
+    (void)state;
+    static const char *const feet[] = {"type=\"box\" size=\"0.12 0.12 0.12\"", "type=\"sphere\" size=\"0.1\""};
+    for (int i = 0; i < 2; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "<scene name=\"foot\" version=\"1\"><material name=\"sand\"><soil like=\"lunar\" cohesion=\"0\" compaction=\"0.3\"/></material>"
+                 "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"41\" dx=\"0.05\" dy=\"0.05\" "
+                 "expression=\"0\" surface=\"sand\" bed=\"1 cm\"/></world>"
+                 "<object name=\"foot\" xyz=\"0 0 0.11\"><link name=\"l\" density=\"8000\"><shape %s/></link></object></scene>",
+                 feet[i]);
+        soil_world w = soil_text(text, NULL);
+        soil_steps(&w, 3000);
+        us_bed_info bed;
+        int32_t *change = changes(&w, &bed);
+        assert_int_equal(bed.n_active, 0);
+        double pressed = 0, risen = 0;
+        for (int32_t k = 0; k < bed.n_x * bed.n_y; k++) {
+            pressed -= fmin(change[k], 0);
+            risen += fmax(change[k], 0);
+        }
+        printf("    %s: %.4g of what was pressed has come up\n", feet[i], risen / pressed);
+        // A box goes straight down, and presses nothing twice. A ball widens its print, and presses what had come up there down again.
+        if (i == 0) build_near("risen", risen / pressed, 0.7, 1e-3);
+        assert_true(risen < 0.7001 * pressed && risen > 0.4 * pressed);
+        soil_steps(&w, 1000);
+        assert_true(us_sim_get_bed(w.sim, 0).digest == bed.digest);
+        free(change);
+        soil_free(&w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plate_sinks_as_bekker_says_and_comes_back_along_the_line_of_unloading),
@@ -309,6 +341,7 @@ int main(void) {
         cmocka_unit_test(a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more),
         cmocka_unit_test(a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles),
         cmocka_unit_test(no_grain_is_lost_but_to_compaction),
+        cmocka_unit_test(what_a_foot_presses_out_lies_around_it_and_comes_to_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
