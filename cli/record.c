@@ -97,7 +97,8 @@ static void suggest(const us_spec *spec, const char *name, char *remedy, size_t 
     } else {
         snprintf(remedy, cap,
                  "write JOINT.q or JOINT.v (JOINT.q[1] for joints with several coordinates), DRIVE.torque, LINK.x .y .z .qw .qx .qy .qz, "
-                 "energy, energy.kinetic, energy.potential, closure, time; \"understudy info\" lists the names");
+                 "in soil LINK.sinkage .slip .slip-angle .pull .side .load .moment, energy, energy.kinetic, energy.potential, closure, time; "
+                 "\"understudy info\" lists the names");
     }
     free(candidates);
 }

@@ -171,7 +171,8 @@ US_API us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape
 
 // A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
 // "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",
-// "closure", "time". Returns an id >= 0, or -1 for an unknown name.
+// "closure", "time". Of a link in soil, as of us_sim_get_sunk in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side
+// .moment; 0 where it is in none. Returns an id >= 0, or -1 for an unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
 US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
 

@@ -180,7 +180,7 @@ double us_sim_get_closure(us_sim *s) {
 
 // ---------------------------------------------------------------- values by name
 
-// A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose.
+// A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose, those from VALUE_SOIL on what it does in soil.
 enum {
     VALUE_TIME,
     VALUE_ENERGY,
@@ -191,7 +191,8 @@ enum {
     VALUE_V,
     VALUE_EFFORT,
     VALUE_LINK,
-    VALUE_KINDS = VALUE_LINK + 7
+    VALUE_SOIL = VALUE_LINK + 7,
+    VALUE_KINDS = VALUE_SOIL + 7
 };
 enum { KIND_SHIFT = 26, INDEX_MASK = (1 << KIND_SHIFT) - 1 };
 
@@ -217,6 +218,7 @@ static int32_t joint_value(const us_model *m, us_joint joint, const char *what) 
 int32_t usi_find_value(const us_model *m, const char *name) {
     static const char *const whole[] = {"time", "energy", "energy.kinetic", "energy.potential", "closure"};
     static const char *const pose[] = {"qw", "qx", "qy", "qz", "x", "y", "z"};
+    static const char *const soil[] = {"sinkage", "slip", "slip-angle", "pull", "side", "load", "moment"};
     for (int i = 0; i < 5; i++) {
         if (strcmp(name, whole[i]) == 0) return value_id(i, 0);
     }
@@ -231,11 +233,25 @@ int32_t usi_find_value(const us_model *m, const char *name) {
     us_body body = us_model_find_body(m, head);
     for (int k = 0; body.i >= 0 && k < 7; k++) {
         if (strcmp(dot + 1, pose[k]) == 0) return value_id(VALUE_LINK + k, body.i);
+        if (strcmp(dot + 1, soil[k]) == 0) return value_id(VALUE_SOIL + k, body.i);
     }
     return -1;
 }
 
 int32_t us_sim_find_value(const us_sim *s, const char *name) { return s && name ? usi_find_value(s->model, name) : -1; }
+
+// What a link did in soil in the last step: of a wheel all, of a foot how deep its deepest corner is and what it carries. 0 where it is in none.
+static double soil_value(const us_sim *s, int32_t body, int part) {
+    double value[7] = {0};
+    for (int32_t i = 0; i < us_sim_n_sunk(s); i++) {
+        us_sunk_info k = us_sim_get_sunk(s, i);
+        if (k.body.i != body) continue;
+        value[0] = fmax(value[0], k.sinkage);
+        value[5] += k.force.z;
+        if (k.is_wheel) value[1] = k.slip, value[2] = k.slip_angle, value[3] = k.force.x, value[4] = k.force.y, value[6] = k.moment;
+    }
+    return value[part];
+}
 
 double us_sim_get_value(us_sim *s, int32_t id) {
     if (!s || id < 0) return NAN;
@@ -256,6 +272,7 @@ double us_sim_get_value(us_sim *s, int32_t id) {
     default: break;
     }
     if (kind >= VALUE_KINDS) return NAN;
+    if (kind >= VALUE_SOIL) return soil_value(s, i, kind - VALUE_SOIL);
     us_pose X = us_sim_get_pose(s, (us_body){i});
     const double pose[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
     return pose[kind - VALUE_LINK];

@@ -157,7 +157,8 @@ static us_status fail_value(usi_reader *r, const xmlNode *node, const char *what
 // A value is OWNER.what: the owner must exist and have it.
 static us_status check_value(usi_reader *r, const xmlNode *node) {
     static const char *const alone[] = {"time", "energy", "energy.kinetic", "energy.potential", "closure", NULL};
-    static const char *const of_link[] = {"x", "y", "z", "qw", "qx", "qy", "qz", NULL};
+    static const char *const of_link[] = {"x",    "y",          "z",    "qw",   "qx",   "qy",     "qz", "sinkage",
+                                          "slip", "slip-angle", "pull", "side", "load", "moment", NULL};
     const char *name = usi_xml_attr(node, "name"), *dot = strrchr(name, '.');
     if (is_one_of(name, alone)) return US_OK;
     char owner[300], what[32];
@@ -187,9 +188,11 @@ static us_status check_value(usi_reader *r, const xmlNode *node) {
         for (int32_t i = 0; i < counts.n_link; i++) usi_guess_offer(&guess, us_spec_view_link(r->spec, i)->name);
         return us_spec_find_link(r->spec, owner) >= 0 ? US_OK : fail_value(r, node, "link", owner, &guess);
     }
-    return usi_fail(r, US_ERR_NAME, node,
-                    "write JOINT.q, JOINT.v, DRIVE.torque, LINK.x .y .z .qw .qx .qy .qz, energy, energy.kinetic, energy.potential, closure or time",
-                    "\"%.100s\" is not a value that can be recorded", name);
+    return usi_fail(
+        r, US_ERR_NAME, node,
+        "write JOINT.q, JOINT.v, DRIVE.torque, LINK.x .y .z .qw .qx .qy .qz, in soil LINK.sinkage .slip .slip-angle .pull .side .load .moment, "
+        "energy, energy.kinetic, energy.potential, closure or time",
+        "\"%.100s\" is not a value that can be recorded", name);
 }
 
 us_status usi_scene_record(usi_reader *r, const xmlNode *node) {

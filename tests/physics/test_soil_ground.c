@@ -222,6 +222,12 @@ static int64_t sum_of(const int32_t *change, const us_bed_info *bed) {
     return sum;
 }
 
+static double value_of(const soil_world *w, const char *name) {
+    int32_t id = us_sim_find_value(w->sim, name);
+    if (id < 0) fail_msg("\"%s\" is not known", name);
+    return us_sim_get_value(w->sim, id);
+}
+
 static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_more(void **state) {
     (void)state;
     soil_world w = soil_text(rut_scene, NULL);
@@ -241,6 +247,11 @@ static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_mor
     assert_true(rear > 0.95 * front && rear < 1.05 * front);
     assert_true(second.sinkage < 0.35 * first.sinkage);
     assert_true(bed.highest > 1e-3);
+    // By name, as recordings and scopes have it.
+    assert_true(value_of(&w, "rig/wheel0.sinkage") == first.sinkage && value_of(&w, "rig/wheel0.slip") == first.slip);
+    assert_true(value_of(&w, "rig/wheel0.slip-angle") == first.slip_angle && value_of(&w, "rig/wheel0.moment") == first.moment);
+    assert_true(value_of(&w, "rig/wheel0.pull") == first.force.x && value_of(&w, "rig/wheel0.side") == first.force.y);
+    assert_true(value_of(&w, "rig/wheel0.load") == first.force.z && value_of(&w, "rig/carriage.load") == 0);
     free(change);
     soil_free(&w);
 }
@@ -326,6 +337,11 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
         assert_true(risen < 0.7001 * pressed && risen > 0.4 * pressed);
         soil_steps(&w, 1000);
         assert_true(us_sim_get_bed(w.sim, 0).digest == bed.digest);
+        // What it carries is its weight, by name.
+        double volume = i == 0 ? 0.12 * 0.12 * 0.12 : 4 * M_PI / 3 * 0.1 * 0.1 * 0.1;
+        build_near("load", value_of(&w, "foot/l.load"), 8000 * volume * 9.81, 1e-3);
+        build_near("sinkage", value_of(&w, "foot/l.sinkage"), soil_sunk(&w, "foot/l").sinkage, 1e-12);
+        assert_true(value_of(&w, "foot/l.slip") == 0);
         free(change);
         soil_free(&w);
     }

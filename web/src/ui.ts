@@ -191,11 +191,13 @@ export function rootLink(world: World, group: number): number {
 const rootsOf = new WeakMap<World, Map<number, number>>()
 
 // All that can be watched and plotted.
-export function valueNames(world: World): string[] {
+export function valueNames(world: World, hasSoil: boolean): string[] {
   const names = ['energy', 'energy.kinetic', 'energy.potential', 'closure']
+  const ofLink = ['x', 'y', 'z', 'qw', 'qx', 'qy', 'qz']
+  if (hasSoil) ofLink.push('sinkage', 'slip', 'slip-angle', 'pull', 'side', 'load', 'moment')
   for (const joint of world.joints) names.push(...jointValues(joint))
   for (const drive of world.drives) names.push(`${drive.name}.torque`)
-  for (const link of world.links) for (const part of ['x', 'y', 'z', 'qw', 'qx', 'qy', 'qz']) names.push(`${link.name}.${part}`)
+  for (const link of world.links) for (const part of ofLink) names.push(`${link.name}.${part}`)
   return names
 }
 

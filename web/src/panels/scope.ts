@@ -161,13 +161,16 @@ function create(app: App, root: HTMLElement): void {
     draw()
   })
   app.on('world', (world: World) => {
-    known = new Set(valueNames(world))
+    known = new Set(valueNames(world, app.soils.length > 0))
     if (!plots.length) {
       const remembered = recall<string[][]>('scope.plots', []).map((list) => list.filter((n) => known.has(n)))
       for (const list of remembered.filter((l) => l.length)) addPlot(list)
       setTarget(plots[0] ?? addPlot())
     }
     save()
+  })
+  app.on('pairs', () => {
+    if (app.world) known = new Set(valueNames(app.world, app.soils.length > 0))
   })
   listen('plot', (list) => {
     if (!plots.length) setTarget(addPlot())
