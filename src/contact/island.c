@@ -325,9 +325,11 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
     if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES)) return USI_ISLAND_SWEEPS;
     if (s->n_tree > 1 || all_free || m->n_loop > 0 || n_coupling_of(c, c->members[s->first_tree]) > MOST_BRANCH_COUPLINGS) return USI_ISLAND_BLOCKS;
-    for (int32_t i = 0; i < s->n_point; i++) {
+    // The points of a pair follow each other.
+    for (int32_t i = 0; i < s->n_point;) {
         const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
         if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
+        i += t->n;
     }
     return USI_ISLAND_BRANCH;
 }
@@ -377,10 +379,12 @@ void usi_find_islands(usi_contacts *c) {
         if (c->tree[t].island < 0) continue;
         usi_island *s = &c->island[c->tree[t].island];
         c->members[s->first_tree + s->n_tree++] = t;
-        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) {
-            c->body_carrier[s->first_body + s->n_body] = k;
-            c->carrier[k].body = s->n_body++;
+        const int32_t first = c->carrier_start[t], n = c->carrier_start[t + 1] - first;
+        for (int32_t k = 0; k < n; k++) {
+            c->body_carrier[s->first_body + s->n_body + k] = first + k;
+            c->carrier[first + k].body = s->n_body + k;
         }
+        s->n_body += n;
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
