@@ -172,6 +172,10 @@ static inline void set_speed(usi_carrier *k) { k->speed = sqrt(usi_v4_dot(k->v, 
 // Whether no shape of a link can have left its grown box: the link has moved and turned by less than those leave. Not asked where all are near
 // others. Sets the speeds.
 static inline bool has_stayed(const usi_contacts *c, usi_carrier *k, const usi_stay *from) {
+    if (from->room <= 0) {
+        set_speed(k);
+        return false;
+    }
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
     usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
     k->speed = length[0], k->spin = length[1];

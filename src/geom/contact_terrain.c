@@ -427,20 +427,22 @@ static bool narrow(const gathered *g, double bottom, window *w) {
     double steep_x = fabs(mx) + ox, steep_y = fabs(my) + oy;
     w->is_gentle = steep_x * steep_x + steep_y * steep_y < 1;
     us_vec3 p = lowest_of_end(s, 0, n, along);
-    double x = 2 * s->half * s->a.x, y = 2 * s->half * s->a.y, ux = deep * n.x, uy = deep * n.y;
-    // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too.
-    double x0 = p.x - g->margin + (x < 0 ? x : 0) + (ux < 0 ? ux : 0) - slack, x1 = p.x + g->margin + (x > 0 ? x : 0) + (ux > 0 ? ux : 0) + slack;
-    double y0 = p.y - g->margin + (y < 0 ? y : 0) + (uy < 0 ? uy : 0) - slack, y1 = p.y + g->margin + (y > 0 ? y : 0) + (uy > 0 ? uy : 0) + slack;
+    // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too: the middle
+    // of that, and half its sides.
+    double ux = deep * n.x, uy = deep * n.y, more = g->margin + slack;
+    double x = p.x + s->half * s->a.x + 0.5 * ux, half_x = s->half * fabs(s->a.x) + 0.5 * fabs(ux) + more;
+    double y = p.y + s->half * s->a.y + 0.5 * uy, half_y = s->half * fabs(s->a.y) + 0.5 * fabs(uy) + more;
     // Where little is left, all of it is looked at.
-    if ((x1 - x0) * w->per_x + 1 > 3 || (y1 - y0) * w->per_y + 1 > 3) {
-        double length = sqrt(x * x + y * y);
-        if (length > 0.1 * s->size) {
-            w->strip_x = -y / length, w->strip_y = x / length;
+    if (half_x * w->per_x > 1 || half_y * w->per_y > 1) {
+        double length = sqrt(s->a.x * s->a.x + s->a.y * s->a.y);
+        if (2 * s->half * length > 0.1 * s->size) {
+            w->strip_x = -s->a.y / length, w->strip_y = s->a.x / length;
             double up = w->strip_x * ux + w->strip_y * uy, cell = 0.5 * sqrt(g->f->dx * g->f->dx + g->f->dy * g->f->dy);
-            w->strip_at = w->strip_x * p.x + w->strip_y * p.y + 0.5 * up, w->strip_wide = 0.5 * fabs(up) + g->margin + slack + cell;
+            w->strip_at = w->strip_x * p.x + w->strip_y * p.y + 0.5 * up, w->strip_wide = 0.5 * fabs(up) + more + cell;
         }
     }
-    x0 = x0 * w->per_x + w->half_x, x1 = x1 * w->per_x + w->half_x, y0 = y0 * w->per_y + w->half_y, y1 = y1 * w->per_y + w->half_y;
+    double x0 = (x - half_x) * w->per_x + w->half_x, x1 = (x + half_x) * w->per_x + w->half_x;
+    double y0 = (y - half_y) * w->per_y + w->half_y, y1 = (y + half_y) * w->per_y + w->half_y;
     if (x0 > w->i0) w->i0 = x0 < w->i1 ? (int32_t)x0 : w->i1;
     if (y0 > w->j0) w->j0 = y0 < w->j1 ? (int32_t)y0 : w->j1;
     if (x1 < w->i1) w->i1 = x1 > w->i0 ? (int32_t)x1 : w->i0;
