@@ -335,15 +335,17 @@ static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi
     const spine *s = &g->s;
     usi_v4 sx = (right - left) * w->per_x;
     usi_v4 sy = (__builtin_shufflevector(right, left, 1, 5, 3, 7) - __builtin_shufflevector(right, left, 0, 4, 2, 6)) * w->per_y;
-    usi_v4 nz = 1 / usi_v4_sqrt(1 + sx * sx + sy * sy), nx = -sx * nz, ny = -sy * nz;
     usi_v4 x = {dx, dx, dx - g->f->dx, dx - g->f->dx}, y = usi_v4_all(dy), z = s->c.z - __builtin_shufflevector(left, left, 0, 0, 2, 2);
-    usi_v4 along = nx * s->a.x + ny * s->a.y + nz * s->a.z, height = nx * x + ny * y + nz * z - s->R;
+    // All with m = (-sx, -sy, 1), which is n L, so that the second root need not wait for the first.
+    usi_v4 square = 1 + sx * sx + sy * sy, m_a = s->a.z - sx * s->a.x - sy * s->a.y, m_d = z - sx * x - sy * y;
+    usi_v4 nz = 1 / usi_v4_sqrt(square), nx = -sx * nz, ny = -sy * nz;
     usi_v4 qx = -s->R * nx, qy = -s->R * ny, qz = -s->R * nz;
     if (s->r > 0) {
-        usi_v4 square = 1 - along * along, across = usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0))), k = s->r / across;
-        height -= s->r * across;
-        qx -= k * (nx - along * s->a.x), qy -= k * (ny - along * s->a.y), qz -= k * (nz - along * s->a.z);
+        usi_v4 across2 = square - m_a * m_a, across = usi_v4_sqrt((usi_v4)((usi_v4i)across2 & (across2 > 0))), k = s->r / across;
+        m_d -= s->r * across;
+        qx += k * (sx + m_a * s->a.x), qy += k * (sy + m_a * s->a.y), qz -= k * (1 - m_a * s->a.z);
     }
+    usi_v4 along = m_a * nz, height = m_d * nz - s->R;
     usi_v4 lift = s->half * along, margin = usi_v4_all(g->margin);
     int touches = bits_of_ends(height - lift <= margin, height + lift <= margin);
     out->near = (touches | touches >> ENDS) & cells;
