@@ -28,15 +28,15 @@ typedef enum usi_law {
 typedef struct usi_block {
     usi_v4 m[3], d[3];
     double b[3];     // m/s
-    double R[3];     // compliance, 1/kg; R[1] == R[2]
-    double K[2];     // kg, 1 / R of row 0 and of rows 1, 2
     double mu;       // USI_POINT: coefficient that holds in this step. USI_TURN: limit of row 0, m
-    double limit;    // USI_TURN: limit of rows 1, 2, m
-    double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
     double g[3];     // N s, impulse; at entry that of the last step (0 when new)
     double radius;   // N s, lagged friction radius: set and used by the solvers
-    double press;    // USI_TURN: K of the point's row 0 while that presses, 0 otherwise: set and used by Newton's method
+    double R[3];     // compliance, 1/kg; R[1] == R[2]
+    double viscous;  // USI_POINT: N s, step times viscous friction, acts on rows 1, 2 while g0 > 0
+    double K[2];     // kg, 1 / R of row 0 and of rows 1, 2
+    double limit;    // USI_TURN: limit of rows 1, 2, m
     double rebound;  // USI_POINT: restitution of an impact, then (impact.c) minus the normal velocity that it asks for, m/s; 0: no impact
+    double press;    // USI_TURN: K of the point's row 0 while that presses, 0 otherwise: set and used by Newton's method
     int32_t law;
     int32_t n;      // rows in use: 1 .. 3
     int32_t a, b_;  // bodies of the island (index into its body array); -1: the world

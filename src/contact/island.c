@@ -226,6 +226,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->model = m, c->dyn = dyn, c->pool = pool, c->allocator = *allocator;
     usi_arena_init(&c->fixed, allocator);
     c->n_geom = m->n_geom;
+    c->n_grouped = -1;
     c->max_contact = m->max_contact;
     int64_t all = (int64_t)m->n_geom * (m->n_geom - 1) / 2, most = 64 + 4 * (int64_t)m->max_contact;
     c->max_pair = (int32_t)(all < most ? all : most) + 1;
@@ -272,6 +273,7 @@ void usi_contacts_poison(usi_contacts *c) {
         c->layout[i].n_unit = 0;
     }
     c->is_fat_valid = false;
+    c->n_grouped = -1;
     c->n_near = c->n_touch = c->n_point = c->n_island = c->n_sunk = 0;
 }
 
@@ -334,15 +336,25 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     return USI_ISLAND_BRANCH;
 }
 
-// Member by member: what compilers make of a whole structure of this size is much slower.
+// What does not depend on the step. Member by member: what compilers make of a whole structure of this size is much slower.
 static void clear_island(usi_island *s) {
-    s->n_tree = s->n_body = s->n_block = s->n_point = s->n_iteration = s->refused = s->n_impact = s->round = 0;
-    s->load = s->most_mass = s->share = s->low = s->high = s->low_work = s->high_work = 0;
+    s->n_tree = s->n_body = s->n_block = s->n_point = 0;
+    s->load = s->most_mass = 0;
     s->least_mass = INFINITY;
-    s->failed = s->is_lagged = false;
 }
 
-void usi_find_islands(usi_contacts *c) {
+// Islands follow from which shapes touch, and at how many points: as long as these are the same, the last ones hold.
+static bool are_kept(usi_contacts *c) {
+    if (c->pushed || c->n_grouped != c->n_touch) return false;
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        const usi_touch *t = &c->touch_now[i];
+        const usi_grouped *g = &c->grouped[i];
+        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n)) return false;
+    }
+    return true;
+}
+
+static void find_groups(usi_contacts *c) {
     const us_model *m = c->model;
     double g = us_vec3_norm(m->gravity);
     join_trees(c);
@@ -379,12 +391,7 @@ void usi_find_islands(usi_contacts *c) {
         if (c->tree[t].island < 0) continue;
         usi_island *s = &c->island[c->tree[t].island];
         c->members[s->first_tree + s->n_tree++] = t;
-        const int32_t first = c->carrier_start[t], n = c->carrier_start[t + 1] - first;
-        for (int32_t k = 0; k < n; k++) {
-            c->body_carrier[s->first_body + s->n_body + k] = first + k;
-            c->carrier[first + k].body = s->n_body + k;
-        }
-        s->n_body += n;
+        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) c->body_carrier[s->first_body + s->n_body++] = k;
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
@@ -392,14 +399,23 @@ void usi_find_islands(usi_contacts *c) {
         int32_t *order = c->order + s->first_point + s->n_point;
         for (int32_t k = 0; k < t->n; k++) order[k] = t->first + k;
         s->n_point += t->n;
+        c->grouped[i] = (usi_grouped){t->geom_a, t->geom_b, t->n};
     }
+    c->n_grouped = c->pushed ? -1 : c->n_touch;
+    for (int32_t i = 0; i < c->n_island; i++) c->island[i].kind = (int32_t)kind_of(c, &c->island[i]);
+}
+
+void usi_find_islands(usi_contacts *c) {
+    if (!are_kept(c)) find_groups(c);
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
+        s->n_iteration = s->refused = s->n_impact = s->round = 0;
+        s->share = s->low = s->high = s->low_work = s->high_work = 0;
+        s->failed = s->is_lagged = false;
+        for (int32_t k = 0; k < s->n_body; k++) c->carrier[c->body_carrier[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.
-        const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body]];
         int32_t t = c->members[s->first_tree];
-        s->O = m->tree[t].is_free_body ? k->p : c->dyn->origin[t];
-        s->kind = (int32_t)kind_of(c, s);
+        s->O = c->model->tree[t].is_free_body ? c->carrier[c->body_carrier[s->first_body]].p : c->dyn->origin[t];
     }
 }
 

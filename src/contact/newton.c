@@ -173,7 +173,9 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
 // between the same two bodies come one after another: what these share is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     double impulses = 0;
-    for (int32_t b = 0; b < 2 * p->s->n_body; b++) p->force[b] = usi_v4_zero();
+    // The first by hand: most islands have one body.
+    p->force[0] = p->force[1] = usi_v4_zero();
+    for (int32_t b = 1; b < p->s->n_body; b++) p->force[2 * b] = p->force[2 * b + 1] = usi_v4_zero();
     usi_v4 w = usi_v4_zero(), v = w, n = w, f = w;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         usi_block *k = &p->block[i];

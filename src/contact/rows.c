@@ -10,6 +10,7 @@
 // That counts velocities. Bodies that turn move on arcs, and what h u leaves out of them, h^2 times an acceleration, would add up to a cube
 // creeping out of the hand of an arm that swings it. So the spring is tied to a point of each body, and while it sticks its stretch is
 // measured between them.
+#include <stddef.h>
 #include <string.h>
 
 #include "contact/interaction.h"
@@ -43,6 +44,9 @@ static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
     *s = usi_v4_cross(n, *t);
 }
 
+// What a new point goes on from.
+static const usi_anchor blank = {.reserved = 0};
+
 static bool is_same(usi_v4 a, usi_v4 b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
 
 static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
@@ -66,13 +70,17 @@ typedef struct usi_pair_now {
     int32_t touch;  // -1: none yet
     const usi_carrier *A, *B;
     usi_v4 v, w;          // m/s at A's origin, rad/s: of A against B
+    usi_v4 between;       // m, from B's origin to A's
     usi_v4 normal, t, s;  // of the last point, and what is across it: points of a face have the same
     const usi_pair *pair;
     us_touch seen;
     us_touch_law law;
-    double R0, K0, R1, K1;             // compliance and stiffness of the rows
-    double pull;                       // 1/s, b over stretch of the tangential rows
+    usi_v4 R, K;                       // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
+    double sink;                       // 1/s, b of the normal row over the gap, where that decides alone
+    double give;                       // m/(N s), b of the tangential rows over the force of the stretch
+    double push;                       // m/s, how fast an overlap is pushed apart at most
     bool is_compliant;                 // the built-in model: only the force changes from point to point
+    bool is_plain;                     // no restitution, no turning rows
     double turn_K, turn_R, turn_pull;  // of the turning rows of pair `turned`
     int32_t turned;
     double fall;       // m, what weight adds to the way of a step
@@ -95,10 +103,11 @@ void usi_rows_start(usi_contacts *c) {
 }
 
 static void set_rows(pair_now *n, double h) {
-    n->K0 = h * (h * n->law.stiffness + n->law.damping), n->R0 = 1 / n->K0;
-    double sum = h * n->law.tangent_stiffness + n->law.tangent_damping;
-    n->K1 = h * sum, n->R1 = 1 / n->K1;
-    n->pull = n->law.tangent_stiffness * h * n->R1;
+    const us_touch_law *law = &n->law;
+    double K0 = h * (h * law->stiffness + law->damping), K1 = h * (h * law->tangent_stiffness + law->tangent_damping), R0 = 1 / K0, R1 = 1 / K1;
+    n->R = (usi_v4){R0, R1, R1, h * law->viscous}, n->K = (usi_v4){K0, K1, 0, 0};
+    n->sink = h * R0 * law->stiffness, n->give = h * R1;
+    n->is_plain = !(law->restitution > 0 || law->torsion > 0 || law->rolling > 0);
 }
 
 static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
@@ -107,10 +116,12 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     n->touch = p->touch;
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     n->A = A, n->B = B;
-    n->v = A->v - B->v - usi_v4_cross(B->w, A->p - B->p), n->w = A->w - B->w;
+    n->between = A->p - B->p;
+    n->v = A->v - B->v - usi_v4_cross(B->w, n->between), n->w = A->w - B->w;
     int32_t ma = t->material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     double mass = reduced(mass_of(c, A), mass_of(c, B));
+    n->push = m->geom[t->geom_a].has_region ? MOST_RISE : MOST_PUSH;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_SWEEPS;
     if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load && n->is_soft == is_soft) return;
@@ -160,7 +171,7 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
     const us_touch_law *law = &n->law;
     if (!n->is_compliant || n->turned != n->touch) set_turn(c, n);
     k->law = USI_TURN, k->n = 3, k->a = point->a, k->b_ = point->b_, k->point = point->point, k->mu = law->torsion, k->limit = law->rolling;
-    k->viscous = k->press = k->rebound = 0, k->reserved = 0;
+    k->viscous = k->press = k->rebound = 0;
     k->K[0] = k->K[1] = n->turn_K;
     for (int i = 0; i < 3; i++) {
         k->m[i] = point->d[i];
@@ -196,83 +207,99 @@ static void make_impact(usi_block *k, double restitution, double stiffness) {
     k->rebound = restitution;
 }
 
+// The law of a point, where it is not that of its pair. False when its model gives none.
+static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, usi_v4 u, double un,
+                double memory[US_TOUCH_MEMORY], pair_now *n) {
+    const us_model *m = c->model;
+    if (p->sunk >= 0) {
+        usi_soil_law(c, next, &c->sunk[p->sunk], &n->seen, un, memory, &n->law);
+        n->is_compliant = false;
+    } else {
+        n->seen.gap = p->gap, n->seen.normal_velocity = un, n->seen.is_new = p->old < 0;
+        n->seen.point = usi_v4_vec3(p->p), n->seen.normal = usi_v4_vec3(p->n), n->seen.velocity = usi_v4_vec3(u);
+        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law)) return false;
+    }
+    if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, m->step, un);
+    set_rows(n, m->step);
+    return true;
+}
+
+// The offset of the normal row. Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
+static inline double offset(const usi_contacts *c, const usi_island *s, const usi_point_now *p, double un, const pair_now *n) {
+    const double h = c->model->step;
+    if (p->gap > 0) return p->gap / h;
+    if (s->kind == USI_ISLAND_RIGID) return RIGID_SHARE * p->gap / h;
+    if (!n->is_compliant) return -n->R[0] * h * (n->law.force + n->law.damping * un);
+    double b = n->sink * p->gap;
+    return n->seen.values->stiffness == 0 && b < -n->push ? -n->push : b;
+}
+
+// The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's ends.
+static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
+    usi_v4 xi = usi_to_world(n->A, old->xi);
+    if (old->is_sliding) return xi;
+    usi_v4 arc = n->between + usi_to_world(n->A, old->hold) - usi_to_world(n->B, old->p_B) - xi;
+    arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
+    return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, n->A, n->B) ? xi + arc : xi;
+}
+
+// What stands in a block side by side is written at once.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+_Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24 &&
+                   offsetof(usi_block, viscous) == offsetof(usi_block, R) + 24 && offsetof(usi_block, limit) == offsetof(usi_block, K) + 16 &&
+                   offsetof(usi_block, rebound) == offsetof(usi_block, K) + 24,
+               "the order of a block's numbers");
+static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous, usi_v4 K_limit_rebound) {
+    loose *at = (loose *)(void *)((char *)k + offsetof(usi_block, b));
+    at[0] = b_mu, at[1] = g_radius, at[2] = R_viscous, at[3] = K_limit_rebound;
+}
+
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now, usi_contact_state *next, pair_now *n,
                        usi_block **at) {
-    const us_model *m = c->model;
-    const double h = m->step;
+    const double h = c->model->step;
     const usi_point_now *p = &c->point[i];
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
-    const usi_carrier *A = n->A, *B = n->B;
-    const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : NULL;
+    const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
-    usi_v4 u = n->v + usi_v4_cross(n->w, p->p - A->p);
+    usi_v4 u = n->v + usi_v4_cross(n->w, p->p - n->A->p), r = p->p - s->O;
     double un = usi_v4_dot(u, p->n);
-    for (int j = 0; j < US_TOUCH_MEMORY; j++) kept->memory[j] = old ? old->memory[j] : 0;
-    usi_sunk *sunk = p->sunk >= 0 ? &c->sunk[p->sunk] : NULL;
-    if (sunk) {
-        usi_soil_law(c, next, sunk, &n->seen, un, kept->memory, &n->law);
-        n->is_compliant = false;
-        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, h, un);
-        set_rows(n, h);
-        if (sunk->is_wheel) n->normal = p->n, n->t = -sunk->ahead, n->s = -sunk->left;
-    } else if (n->is_compliant) {
-        n->law.force = -n->law.stiffness * p->gap - n->law.damping * un;
-    } else {
-        n->seen.gap = p->gap, n->seen.normal_velocity = un, n->seen.is_new = !old;
-        n->seen.point = usi_v4_vec3(p->p), n->seen.normal = usi_v4_vec3(p->n), n->seen.velocity = usi_v4_vec3(u);
-        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, kept->memory, &n->law)) return false;
-        if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, h, un);
-        set_rows(n, h);
-    }
+    usi_sunk *wheel = p->sunk >= 0 && c->sunk[p->sunk].is_wheel ? &c->sunk[p->sunk] : NULL;
+    memcpy(kept->memory, old->memory, sizeof kept->memory);
+    if ((p->sunk >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n)) return false;
     const us_touch_law *law = &n->law;
+    if (wheel)
+        n->t = -wheel->ahead, n->s = -wheel->left;
+    else if (!is_same(p->n, n->normal))
+        tangents(p->n, &n->t, &n->s);
+    n->normal = wheel ? usi_v4_all(NAN) : p->n;
 
     usi_block *k = (*at)++;
-    k->law = USI_POINT, k->n = 3, k->a = A->body, k->b_ = B->body, k->point = i, k->limit = 0;
-    usi_v4 r = p->p - s->O;
-    k->d[0] = p->n;
-    if (!is_same(p->n, n->normal)) n->normal = p->n, tangents(p->n, &n->t, &n->s);
-    k->d[1] = n->t, k->d[2] = n->s;
+    k->law = USI_POINT, k->n = 3, k->a = n->A->body, k->b_ = n->B->body, k->point = i;
+    k->d[0] = p->n, k->d[1] = n->t, k->d[2] = n->s;
     for (int j = 0; j < 3; j++) k->m[j] = usi_v4_cross(r, k->d[j]);
-    k->R[0] = n->R0, k->R[1] = k->R[2] = n->R1, k->K[0] = n->K0, k->K[1] = n->K1;
-    k->b[0] = p->gap > 0 ? p->gap / h : -n->R0 * h * (law->force + law->damping * un);
-    // Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
-    double push = m->geom[c->touch_now[p->touch].geom_a].has_region ? MOST_RISE : MOST_PUSH;
-    if (n->is_compliant && n->seen.values->stiffness == 0 && k->b[0] < -push) k->b[0] = -push;
-    if (s->kind == USI_ISLAND_RIGID && p->gap < 0) k->b[0] = RIGID_SHARE * p->gap / h;
-    k->viscous = h * law->viscous;
+    double mu = law->static_friction;
+    usi_v4 ut = u - p->n * usi_v4_all(un);
+    if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
+    // A row that has become stiffer is stretched less by the same force.
+    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = usi_to_world(n->A, old->g);
+    usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
+    g = usi_three_sums(g * p->n, g * n->t, g * n->s);
+    double g0 = g[0] > 0 ? g[0] : 0;
+    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0}, n->R, n->K);
     kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
     kept->reserved = 0;
-    k->mu = law->static_friction;
-    k->b[1] = k->b[2] = k->g[0] = k->g[1] = k->g[2] = 0;
-    if (old) {
-        usi_v4 ut = u - p->n * usi_v4_all(un);
-        if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) k->mu = law->kinetic_friction;
-        // A row that has become stiffer is stretched less by the same force.
-        usi_v4 xi = usi_to_world(A, old->xi), g = usi_to_world(A, old->g);
-        if (!old->is_sliding) {
-            usi_v4 measured = (A->p - B->p) + usi_to_world(A, old->hold) - usi_to_world(B, old->p_B), arc = measured - xi;
-            arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-            if (usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, A, B)) xi += arc;
-        }
-        double pull = n->pull;
-        if (old->stiffness != law->tangent_stiffness) pull *= old->stiffness / law->tangent_stiffness;
-        k->b[1] = pull * usi_v4_dot(xi, k->d[1]), k->b[2] = pull * usi_v4_dot(xi, k->d[2]);
-        usi_v4 along = usi_three_sums(g * k->d[0], g * k->d[1], g * k->d[2]);
-        k->g[0] = along[0] < 0 ? 0 : along[0], k->g[1] = along[1], k->g[2] = along[2];
-    }
-    k->radius = k->mu * k->g[0];
-    k->rebound = 0;
-    if (sunk && sunk->is_wheel) usi_soil_tilt(c, s, sunk, k), n->normal = usi_v4_all(NAN);
+    if (wheel) usi_soil_tilt(c, s, wheel, k);
+    if (n->is_plain && !wheel) return true;
     // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of weight gives.
     if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= n->fall) {
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
-    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, old ? usi_to_world(A, old->turn) : usi_v4_zero());
-    if (sunk && sunk->is_wheel && sunk->blend > 0) {
-        sunk->slip_block = (int32_t)(*at - c->block);
-        usi_soil_slip_block(c, sunk, k, (*at)++);
+    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, usi_to_world(n->A, old->turn));
+    if (wheel && wheel->blend > 0) {
+        wheel->slip_block = (int32_t)(*at - c->block);
+        usi_soil_slip_block(c, wheel, k, (*at)++);
     }
     return true;
 }
@@ -333,13 +360,18 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
 
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const double h = c->model->step;
+    int32_t touch = -1;
+    const usi_carrier *A = c->carrier, *B = A;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
         if (k->point < 0) continue;
         const usi_point_now *p = &c->point[k->point];
-        const usi_touch *t = &c->touch_now[p->touch];
-        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
         usi_anchor *a = &next->anchor[k->point];
+        if (p->touch != touch) {
+            touch = p->touch;
+            const usi_touch *t = &c->touch_now[touch];
+            A = &c->carrier[c->carrier_of[t->geom_a]], B = &c->carrier[c->carrier_of[t->geom_b]];
+        }
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
             double stretch = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, sum = h * k->R[0];

@@ -147,6 +147,12 @@ typedef struct usi_island {
 
 typedef enum usi_island_kind { USI_ISLAND_BRANCH, USI_ISLAND_BLOCKS, USI_ISLAND_SWEEPS, USI_ISLAND_RIGID } usi_island_kind;
 
+// A pair that touched when islands were found.
+typedef struct usi_grouped {
+    int32_t geom_a, geom_b;
+    int32_t n;  // points
+} usi_grouped;
+
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
     int32_t island;    // -1: nothing touches it
@@ -202,6 +208,7 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this") \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                   \
     X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                              \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                                          \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                                                         \
     X(int32_t, order, max_contact, "", "points sorted by island")                                                                   \
     X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                                             \
@@ -249,6 +256,7 @@ typedef struct usi_contacts {
     void *block_memory;
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
+    int32_t n_grouped;  // -1: the islands are not to be kept
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                 // some tree is not a free body; some is
     bool is_fat_valid;                         // near holds the pairs of fat

@@ -145,18 +145,22 @@ static void choose_runs(us_sim *s, const us_command *c) {
     }
 }
 
-// Touched trees end where the contact solve has put them, ghosts that are still where they were.
+// Touched trees end where the contact solve has put them, ghosts that are still where they were. Those that stand side by side go together.
 static void take_touched(us_sim *s) {
     const us_model *m = s->model;
     const double inverse = 1 / m->step;
-    for (int32_t t = 0; (s->contacts || s->ghost) && t < m->n_tree; t++) {
+    for (int32_t t = 0, end; (s->contacts || s->ghost) && t < m->n_tree; t = end) {
+        end = t + 1;
         if (!usi_is_touched(s, t)) continue;
-        const double *end_q = usi_is_still(s, t) ? s->now.q : s->end_q, *end_v = usi_is_still(s, t) ? s->now.v : s->end_v;
-        for (int32_t i = m->tree[t].first; i < m->tree[t].end; i++) {
+        const bool is_still = usi_is_still(s, t);
+        while (end < m->n_tree && usi_is_touched(s, end) && usi_is_still(s, end) == is_still) end++;
+        const double *end_q = is_still ? s->now.q : s->end_q, *end_v = is_still ? s->now.v : s->end_v;
+        const int32_t last = m->tree[end - 1].end;
+        for (int32_t i = m->tree[t].first; i < last; i++) {
             s->next.v[i] = end_v[i];
             s->next.a[i] = (end_v[i] - s->now.v[i]) * inverse;
         }
-        int32_t from = m->node[m->tree[t].first].q, to = m->tree[t].end < m->n_node ? m->node[m->tree[t].end].q : m->n_q;
+        int32_t from = m->node[m->tree[t].first].q, to = last < m->n_node ? m->node[last].q : m->n_q;
         memcpy(s->next.q + from, end_q + from, (size_t)(to - from) * sizeof(double));
     }
 }
