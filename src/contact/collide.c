@@ -361,7 +361,18 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     }
 }
 
-static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
+// Whether a point may push within the step: its gap is no more than twice what its velocity and gravity close, and the margin. The others would be rows
+// that do nothing. Models of others may act across a gap.
+static inline bool is_within_reach(const usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
+    const us_model *m = c->model;
+    if (p->gap <= BASE_MARGIN || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return true;
+    usi_v4 u = A->v - B->v + usi_v4_cross2(A->w, p->p - A->p, B->w, B->p - p->p);
+    double closing = -usi_v4_dot(u, p->n);
+    return p->gap <= BASE_MARGIN + 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
+}
+
+// Returns how many points the shapes have; those that may push are kept.
+static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
     usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
@@ -376,11 +387,11 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         find_turn(A), find_turn(B);
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
-        if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
+        if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_point_now *p = usi_next_point(c);
-        if (!p) return;
+        if (!p) return f.n;
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
         p->n = is_wheel ? -n : n;
         p->p_A = is_wheel ? p_B : p_A, p->p_B = is_wheel ? p_A : p_B;
@@ -391,9 +402,13 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
         p->is_same = false;
         p->sunk = -1;
         p->touch = c->n_touch;
-        t->n++;
+        if (is_within_reach(c, t, A, B, p))
+            t->n++;
+        else
+            c->n_point--, c->error_count--;
     }
     if (old && t->n > 0) match_points(c, now, old, t, A);
+    return f.n;
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
@@ -505,11 +520,9 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         } else if (is_apart(c, t, c->apart[i])) {
             continue;
         }
-        find_points(c, now, before, t);
-        if (t->n == 0) {
-            c->apart[i] = find_apart(c, t);
-            continue;
-        }
+        int32_t n_found = find_points(c, now, before, t);
+        if (n_found == 0) c->apart[i] = find_apart(c, t);
+        if (t->n == 0) continue;
         if (!before) t->X_AB = relative(A, B);
         c->n_touch++;
     }

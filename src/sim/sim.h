@@ -100,6 +100,7 @@ static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
     for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++) s->contacts->tree[t].island = -1;
+    if (s->contacts) s->contacts->n_grouped = -1;
     usi_run_all(s->dyn);
 }
 

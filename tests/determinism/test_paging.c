@@ -58,10 +58,14 @@ static us_model *compile(us_spec *spec, const us_allocator *allocator) {
     return model;
 }
 
+// In how many steps something touched the ground.
+static int32_t n_touching;
+
 static void step(us_sim *sim, int32_t n, uint64_t *out_hash) {
     for (int32_t i = 0; i < n; i++) {
         if (us_sim_step(sim, NULL)) fail_msg("%s: %s", us_sim_view_error(sim)->file, us_sim_view_error(sim)->message);
         if (out_hash) out_hash[i] = build_motion_hash(sim);
+        n_touching += us_sim_n_contact(sim) > 0;
     }
 }
 
@@ -79,7 +83,7 @@ static int setup(void **state) {
     us_sim *sim = build_sim_of(model, 1, NULL);
     step(sim, N_STEP, dense);
     // They do touch the ground, or this test says nothing.
-    assert_true(us_sim_n_contact(sim) > 0);
+    assert_true(n_touching > 100);
     us_paging none = us_sim_get_paging(sim);
     assert_true(none.n_read == 0 && none.memory == 0);
     us_sim_destroy(sim);
