@@ -381,8 +381,9 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
     // A wheel on the ground needs no pose of its own, and comes out the other way round.
-    const bool is_wheel = ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind) &&
-                          usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
+    const bool is_wheel =
+        ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind) &&
+        usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
     if (!is_wheel) {
         find_turn(A), find_turn(B);
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);

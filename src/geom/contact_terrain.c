@@ -52,15 +52,15 @@ typedef struct spine {
 // What the triangles of two cells know that are neighbours in a row, one in each lane: lower and upper of the first cell, lower and upper of the
 // second one. Each triangle has three sides, and its feet are beyond some of them:
 //
-//           over                 lower triangle: first = V, second = U
-//       +---------+ 1            upper triangle: first = U, second = V
-//       |       / |
-// under | upper / |              under   first < 0: beyond the side that is the edge of index 1 (lower) or 2 (upper) of this cell
-//       |     / lower | over     over    second > 1: beyond the side that is such an edge of the cell to the right (lower) or above (upper)
-//       |   /     |              across  first > second: beyond the diagonal, which is the edge of index 0
-//       | /       |
-//       +---------+
-//     0    under
+//           over
+//       +-----------+           lower triangle: first = V, second = U
+//       |         / |           upper triangle: first = U, second = V
+//       | upper /   |
+// under |     /     | over      under   first < 0: beyond the side that is the edge of index 1 (lower) or 2 (upper) of this cell
+//       |   / lower |           over    second > 1: beyond the side that is such an edge of the cell above (upper) or to the right (lower)
+//       | /         |           across  first > second: beyond the diagonal, which is the edge of index 0
+//       +-----------+
+//           under
 typedef struct reach {
     usi_v4 sx, sy;      // slopes
     usi_v4 nx, ny, nz;  // normals
@@ -89,7 +89,7 @@ typedef struct gathered {
     usi_point at[GATHERED + 1];  // the one after the last is the candidate
 } gathered;
 
-// Takes over the candidate, of which all is there but p_B.
+// Takes over the candidate. Its p_B is made when the choice is made.
 static void keep(gathered *g) {
     const usi_point *p = &g->at[g->n];
     // Where faces of one plane meet, both have the point.
@@ -259,7 +259,7 @@ static void line_on_edge(gathered *g, const edge *e) {
     add(g, n, p, gap, index_of(g, e), OF_LINE + e->which);
 }
 
-// The same with the normal of the face that it is more along with, unless it lies between the two.
+// The same, with the normal of the face that it lies flatter on where none between the two is across it.
 static inline void line_on_ridge(gathered *g, const edge *e) {
     const spine *s = &g->s;
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
@@ -313,7 +313,7 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     add(g, n, usi_vec3_ahead(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i, OF_PEAK);
 }
 
-// A corner inside the window.
+// A corner inside the window. A peak is higher than half way between any two neighbours that are opposite.
 static inline void touch_peak(gathered *g, int32_t i, int32_t j) {
     const spine *s = &g->s;
     const double *h = g->f->height + (size_t)j * (size_t)g->f->n_x + i, *above = h + g->f->n_x, *below = h - g->f->n_x, twice = 2 * h[0];
@@ -350,7 +350,8 @@ static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi
     int touches = bits_of_ends(height - lift <= margin, height + lift <= margin);
     out->near = (touches | touches >> ENDS) & cells;
     if (!out->near) return;
-    out->sx = sx, out->sy = sy, out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->qx = qx, out->qy = qy, out->qz = qz, out->height = height;
+    out->sx = sx, out->sy = sy, out->nx = nx, out->ny = ny, out->nz = nz, out->along = along, out->qx = qx, out->qy = qy, out->qz = qz,
+    out->height = height;
     usi_v4 u = (x + qx - height * nx) * w->per_x, v = (y + qy - height * ny) * w->per_y;
     usi_v4 to_u = (s->half * s->a.x - lift * nx) * w->per_x, to_v = (s->half * s->a.y - lift * ny) * w->per_y;
     usi_v4 u0 = u - to_u, u1 = u + to_u, v0 = v - to_v, v1 = v + to_v;
@@ -429,8 +430,8 @@ static bool narrow(const gathered *g, double bottom, window *w) {
     double steep_x = fabs(mx) + ox, steep_y = fabs(my) + oy;
     w->is_gentle = steep_x * steep_x + steep_y * steep_y < 1;
     us_vec3 p = lowest_of_end(s, 0, n, along);
-    // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too: the middle
-    // of that, and half its sides.
+    // From the lowest points up along the normal, as deep as they may be below the surface, or down by the margin, which `deep` counts too: the
+    // middle of that, and half its sides.
     double ux = deep * n.x, uy = deep * n.y, more = g->margin + slack;
     double x = p.x + s->half * s->a.x + 0.5 * ux, half_x = s->half * fabs(s->a.x) + 0.5 * fabs(ux) + more;
     double y = p.y + s->half * s->a.y + 0.5 * uy, half_y = s->half * fabs(s->a.y) + 0.5 * fabs(uy) + more;
@@ -518,7 +519,8 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
             e.f1 = lane == 3 ? (face){r, 0} : (face){left, 2};
         // Convex: the slope across it falls.
         const usi_v4 *slope_1 = which == 2 ? &e.f1.r->sx : &e.f1.r->sy, *slope_2 = which == 2 ? &e.f2.r->sx : &e.f2.r->sy;
-        if ((crossed >> bit & 1) && (*slope_1)[e.f1.lane] - (*slope_2)[e.f2.lane] > g->flat * (which == 2 ? w->per_x : w->per_y)) line_on_ridge(g, &e);
+        if ((crossed >> bit & 1) && (*slope_1)[e.f1.lane] - (*slope_2)[e.f2.lane] > g->flat * (which == 2 ? w->per_x : w->per_y))
+            line_on_ridge(g, &e);
         if (ends >> bit & 1) end_on_ridge(g, &e, 0);
         if (ends >> bit & 1 << ENDS) end_on_ridge(g, &e, 1);
     }
