@@ -235,6 +235,11 @@ static void hide(usi_contacts *c, int32_t g) {
     c->fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
 }
 
+// By the lesser shape, then the greater one.
+static inline int compare_pairs(const usi_broad_pair *p, const usi_broad_pair *q) {
+    return p->a != q->a ? (p->a < q->a ? -1 : 1) : p->b != q->b ? (p->b < q->b ? -1 : 1) : 0;
+}
+
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
     const us_model *m = c->model;
@@ -268,6 +273,10 @@ static us_status find_near(usi_contacts *c) {
         c->is_pair_error = true;
         return status;
     }
+    // Pairs that were near before keep their directions. Both lists are sorted.
+    usi_broad_pair *old = c->near, *const old_end = old + c->n_near;
+    us_vec3 *old_apart = c->apart;
+    c->near = c->near_before, c->near_before = old, c->apart = c->apart_before, c->apart_before = old_apart;
     c->n_near = 0;
     c->has_ceiling = false;
     for (int64_t i = 0; i < n; i++) {
@@ -278,7 +287,9 @@ static us_status find_near(usi_contacts *c) {
         if (b->min.z > over_a || a->min.z > over_b) continue;
         c->ceiling[c->n_near] = over_a < over_b ? over_a : over_b;
         c->has_ceiling = c->has_ceiling || c->ceiling[c->n_near] < INFINITY;
-        c->apart[c->n_near] = us_vec3_make(0, 0, 0);
+        while (old < old_end && compare_pairs(old, &pairs[i]) < 0) old++, old_apart++;
+        bool was_near = old < old_end && compare_pairs(old, &pairs[i]) == 0;
+        c->apart[c->n_near] = was_near ? *old_apart : us_vec3_make(0, 0, 0);
         c->near[c->n_near++] = pairs[i];
         c->is_near[pairs[i].a] = c->is_near[pairs[i].b] = true;
     }
@@ -452,10 +463,10 @@ static inline bool is_above(const usi_contacts *c, int32_t near) {
     return (a > b ? a : b) > c->ceiling[near];
 }
 
-// Sorted like the pairs: by the lesser shape, then the greater one.
+// Sorted like the pairs.
 static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
-    int32_t a = t->geom_a < t->geom_b ? t->geom_a : t->geom_b, b = t->geom_a < t->geom_b ? t->geom_b : t->geom_a;
-    return a != p->a ? (a < p->a ? -1 : 1) : b != p->b ? (b < p->b ? -1 : 1) : 0;
+    bool is_lesser = t->geom_a < t->geom_b;
+    return compare_pairs(&(usi_broad_pair){is_lesser ? t->geom_a : t->geom_b, is_lesser ? t->geom_b : t->geom_a}, p);
 }
 
 // What a broken joint held overlaps at its hinge, and does not collide before it was apart once.

@@ -205,6 +205,8 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                                          \
     X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                                                   \
     X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")                            \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                                       \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                                                     \
     X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this") \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                   \
     X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                              \
