@@ -389,24 +389,26 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_manifold f;
     f.n = 0;
+    find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
     // A wheel on the ground needs no pose of its own, and comes out the other way round.
-    const bool is_wheel =
-        ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind) &&
-        usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
-    if (!is_wheel) {
-        find_turn(A), find_turn(B);
+    const bool is_wheel = ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind);
+    const bool is_turned =
+        is_wheel && usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
+    if (!is_turned) {
+        find_turn(B);
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
-        if (!usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f) && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
+        bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
+        if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_point_now *p = usi_next_point(c);
         if (!p) return f.n;
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
-        p->n = is_wheel ? -n : n;
-        p->p_A = is_wheel ? p_B : p_A, p->p_B = is_wheel ? p_A : p_B;
+        p->n = is_turned ? -n : n;
+        p->p_A = is_turned ? p_B : p_A, p->p_B = is_turned ? p_A : p_B;
         p->p = 0.5 * (p->p_A + p->p_B);
         p->gap = f.gap[i] - ga->margin - gb->margin;
         p->feature = f.feature[i];
