@@ -25,17 +25,19 @@ typedef struct run_options {
 
 static const int64_t NOT_GIVEN = INT64_MIN;
 
-// Set by the signal handler; the loop looks at it between batches.
-static volatile sig_atomic_t stop_requested;
+// Set by the signal handler; the loop looks at the first between batches. The sender is the process that sent the signal, 0 for a key of the
+// terminal.
+static volatile sig_atomic_t stop_requested, stop_sender;
 
-static void on_stop(int number) {
-    (void)number;
-    stop_requested = 1;
+static void on_stop(int number, siginfo_t *info, void *context) {
+    (void)context;
+    stop_sender = info->si_code <= 0 ? (sig_atomic_t)info->si_pid : 0;
+    stop_requested = number;
 }
 
 // The first Ctrl-C (or TERM) asks for a clean end, the second one ends at once.
 static void catch_signals(void) {
-    struct sigaction stop = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction stop = {.sa_sigaction = on_stop, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO}, ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&stop.sa_mask);
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGINT, &stop, NULL);
@@ -455,6 +457,8 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         code = step_until(&l, goal);
         cli_status_clear(&status);
         network->is_live = false;
+        // Who did not end it wants to know who did: the exit code is that of a run that came to its end.
+        if (!options->is_quiet && stop_sender) fprintf(stderr, "process %d sent signal %d: the run ends\n", (int)stop_sender, (int)stop_requested);
         if (!options->is_quiet) cli_status_summary(&status, sim, &pace, out);
         if (options->show_hash) fprintf(out, "hash %016llx\n", (unsigned long long)us_sim_hash(sim));
     }

@@ -11,8 +11,8 @@
 // over restarts of the switch: a command that was taken in under an older one is dropped, and a switch that hears a newer one of its robot
 // withdraws.
 //
-// All functions may be called from any thread. A switch has a thread of its own for discovery, requests and the watchdog, and one that passes
-// samples on.
+// All functions may be called from any thread. A switch has a thread of its own for discovery, requests and the watchdog, one that passes samples on,
+// and one that writes down what happens.
 #ifndef UNDERSTUDY_SWITCH_H
 #define UNDERSTUDY_SWITCH_H
 
@@ -39,7 +39,8 @@ US_API const char *us_switch_mode_name(us_switch_mode mode);  // "hardware" ...;
 US_API us_switch_mode us_switch_find_mode(const char *name);  // US_MODE_COUNT when there is none of that name
 US_API const char *us_switch_source_name(us_switch_source source);
 
-// What happens when the one in control is silent for longer than the watchdog.
+// What happens when the one in control is silent for longer than the watchdog. Where the one who would take over is silent too, US_MODE_STOP, until
+// one of the two is heard again, who then plays.
 typedef enum us_switch_loss {
     US_LOSS_PROXY,  // the proxy takes over from lost hardware, when it is alive; a lost proxy means US_MODE_STOP. The default
     US_LOSS_OTHER,  // the other takes over, when it is alive, whoever it is
@@ -77,7 +78,8 @@ typedef struct us_switch_change {
 // Called on the switch's thread before the source changes, after the state was handed over, while the old one is still in control and samples flow.
 // Anything but US_OK refuses a request, with err's message as the reason.
 typedef us_status us_switch_change_function(void *context, const us_switch_change *change, us_error *err);
-// One line of text per event (changes, refusals, losses, topics that cannot be passed on), on the switch's thread. `time` is wall time, ns.
+// One line of text per event (changes, refusals, losses, topics that cannot be passed on), in their order, on a thread of its own: it may block.
+// `time` is wall time, ns.
 typedef void us_switch_event_function(void *context, int64_t time, const char *text);
 
 // How far hardware and proxy may differ in the modes shadow and mirror. A difference counts by its ratio to the tolerance; the confidence is

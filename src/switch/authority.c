@@ -5,10 +5,14 @@
 //         ^  silent for longer than the watchdog, the other alive  ^
 //         +----------------------> the other <---------------------+       (on loss: other; proxy: from the hardware alone)
 //         +----------------------> stop <--------------------------+       (on loss: stop; proxy: from the proxy alone)
+//         +----------------------> wait <--------------------------+       (the other is silent too)
 //
 // mirror and shadow are hardware or proxy with copies: they have one in control like the others. There is one variable for who gets commands and
 // one for whose outputs go out, and both are set in one step, so that there are never two. They differ in stop alone: nobody gets commands, and the
 // operators still see who was in control last.
+//
+// To wait is a stop that ends by itself: the mode is stop, nobody gets commands, and the first one who is heard again plays, if it had control before
+// or the rule gives it control. So one that is lost never has control for longer than the watchdog, whether there is an heir or not.
 //
 // A source that was never heard is not lost: at the start discovery takes its time, and differs between the domains. The watchdog begins to count
 // when anybody is heard. It does not begin anew when control is given to another, who is alive then: a source that dies is out of control when it has
@@ -87,30 +91,62 @@ usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64
         v.is_refused = true;
         say_silence(a, v.control, now, v.reason, sizeof v.reason);
     }
-    v.is_change = !v.is_refused && (v.mode != a->mode || v.control != a->control);
+    // A stop that was asked for does not end by itself.
+    v.is_change = !v.is_refused && (v.mode != a->mode || v.control != a->control || a->is_waiting);
     return v;
 }
 
+us_switch_source usi_authority_heir(const usi_authority *a) {
+    us_switch_source had = a->is_waiting ? a->lost : a->control;
+    if (had == US_SWITCH_NOBODY || a->on_loss == US_LOSS_STOP) return US_SWITCH_NOBODY;
+    return a->on_loss == US_LOSS_PROXY && had == US_SWITCH_PROXY ? US_SWITCH_NOBODY : other(had);
+}
+
+int64_t usi_authority_silence(const usi_authority *a, int64_t now) {
+    if (a->control == US_SWITCH_NOBODY || a->counting == 0) return 0;
+    int64_t last = a->heard[a->control] > a->counting ? a->heard[a->control] : a->counting;
+    return now - last;
+}
+
+static void give_control(usi_verdict *v, us_switch_source source, us_switch_mode mode) {
+    v->mode = mode;
+    v->control = v->voice = source;
+    v->is_change = true;
+}
+
+static us_switch_mode mode_of(us_switch_source source) { return source == US_SWITCH_HARDWARE ? US_MODE_HARDWARE : US_MODE_PROXY; }
+
 usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     usi_verdict v = {.mode = a->mode, .control = a->control, .voice = a->voice};
-    if (a->control == US_SWITCH_NOBODY || a->counting == 0) return v;
-    int64_t last = a->heard[a->control] > a->counting ? a->heard[a->control] : a->counting;
-    if (now - last <= a->watchdog) return v;
-    us_switch_source heir = other(a->control);
-    if (a->on_loss == US_LOSS_STOP || (a->on_loss == US_LOSS_PROXY && heir == US_SWITCH_HARDWARE)) {
-        v.mode = US_MODE_STOP;
-        v.control = US_SWITCH_NOBODY;
-        v.is_change = true;
-    } else if (usi_authority_is_alive(a, heir, now)) {
-        v.mode = heir == US_SWITCH_HARDWARE ? US_MODE_HARDWARE : US_MODE_PROXY;
-        v.control = v.voice = heir;
-        v.is_change = true;
+    us_switch_source heir = usi_authority_heir(a);
+    if (a->is_waiting) {
+        us_switch_source heard = usi_authority_is_alive(a, a->lost, now) ? a->lost : usi_authority_is_alive(a, heir, now) ? heir : US_SWITCH_NOBODY;
+        if (heard == US_SWITCH_NOBODY) return v;
+        give_control(&v, heard, heard == a->lost ? a->lost_mode : mode_of(heard));
+        snprintf(v.reason, sizeof v.reason, "the %s is heard again, the first of the two", us_switch_source_name(heard));
+        return v;
     }
-    if (v.is_change) say_silence(a, a->control, now, v.reason, sizeof v.reason);
+    if (a->control == US_SWITCH_NOBODY || usi_authority_silence(a, now) <= a->watchdog) return v;
+    say_silence(a, a->control, now, v.reason, sizeof v.reason);
+    if (usi_authority_is_alive(a, heir, now)) {
+        give_control(&v, heir, mode_of(heir));
+        return v;
+    }
+    v.mode = US_MODE_STOP;
+    v.control = US_SWITCH_NOBODY;
+    v.is_change = true;
+    v.is_waiting = heir != US_SWITCH_NOBODY;
+    size_t n = strlen(v.reason);
+    if (v.is_waiting) snprintf(v.reason + n, sizeof v.reason - n, ", and the %s is silent too", us_switch_source_name(heir));
     return v;
 }
 
 void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least) {
+    a->is_waiting = verdict->is_waiting;
+    if (a->is_waiting) {
+        a->lost = a->control;
+        a->lost_mode = a->mode;
+    }
     a->mode = verdict->mode;
     a->control = verdict->control;
     a->voice = verdict->voice;

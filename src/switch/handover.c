@@ -21,6 +21,9 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
+// ns between looks at the watchdog, while something is waited for.
+static const int64_t tick = 5 * INT64_C(1000000);
+
 // ns that the way to the proxy takes: the state is sent so much ahead.
 static const int64_t lead = INT64_C(1000000);
 
@@ -218,6 +221,7 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     usi_handover *h = &sw->handover;
     uint8_t bytes[USI_HANDOVER_COMMAND + 64];
     size_t length = 0;
+    bool is_lost = false;
     us_msg_string message = {usi_text(text)};
     us_status status = us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length);
     pthread_mutex_lock(&h->lock);
@@ -227,10 +231,13 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     h->message[0] = 0;
     pthread_mutex_unlock(&h->lock);
     if (!status) status = us_writer_write(h->command, bytes, length, 0);
-    struct timespec until = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
     pthread_mutex_lock(&h->lock);
     while (!status && !h->is_answered) {
-        if (pthread_cond_timedwait(&h->wake, &h->lock, &until)) break;
+        int64_t now = usi_switch_now(), next = now + tick < deadline ? now + tick : deadline;
+        is_lost = usi_switch_is_lost(sw);
+        if (now >= deadline || is_lost) break;
+        struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
+        pthread_cond_timedwait(&h->wake, &h->lock, &until);
     }
     bool is_answered = h->is_answered, is_accepted = h->is_accepted;
     char message_[sizeof h->message];
@@ -238,7 +245,9 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     h->awaited[0] = 0;
     pthread_mutex_unlock(&h->lock);
     if (status) return us_error_set(err, status, NULL, NULL, "the hardware's state could not be sent to the proxy");
-    if (!is_answered) return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy did not answer when it was told the hardware's state");
+    if (!is_answered)
+        return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy did not answer when it was told the hardware's state%s",
+                            is_lost ? ", and now somebody must take over" : "");
     if (!is_accepted) return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the proxy refuses the hardware's state: %s", message_);
     return US_OK;
 }
@@ -249,7 +258,7 @@ static bool wait_for_proxy(us_switch *sw, int64_t since, int64_t deadline, usi_e
         usi_switch_get_estimate(sw, US_SWITCH_PROXY, out);
         bool has_odom = out->odom_heard > since || out->odom_heard == 0, has_joints = out->joints_heard > since || out->joints_heard == 0;
         if (has_odom && has_joints) return true;
-        if (usi_switch_now() >= deadline) return false;
+        if (usi_switch_now() >= deadline || usi_switch_is_lost(sw)) return false;
         pause_1ms();
     }
 }
@@ -303,6 +312,7 @@ void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_force
     usi_handover *h = &sw->handover;
     usi_handover_record *r = &h->record;
     memset(r, 0, sizeof *r);
+    h->is_foreseen = false;
     r->time = wall_now();
     r->began = r->before_now = usi_switch_now();
     r->from = sw->authority.control == US_SWITCH_NOBODY ? sw->authority.voice : sw->authority.control;
@@ -313,6 +323,18 @@ void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_force
     snprintf(r->reason, sizeof r->reason, "%s", verdict->reason);
     for (int i = 0; i < 2; i++) usi_switch_get_estimate(sw, (us_switch_source)i, &r->before[i]);
     r->before_difference = usi_handover_compare(sw, &r->before[0], &r->before[1], r->before_now);
+}
+
+// The hardware has been silent for nearly as long as the watchdog allows. Who comes back in the last moment finds its control as it was, and a proxy
+// that was set to its state.
+void usi_handover_foresee(us_switch *sw) {
+    usi_handover *h = &sw->handover;
+    usi_verdict verdict = {.mode = US_MODE_PROXY, .control = US_SWITCH_PROXY};
+    snprintf(verdict.reason, sizeof verdict.reason, "the hardware is about to be lost");
+    us_error err = {0};
+    usi_handover_begin(sw, &verdict, true);
+    h->is_foreseen = true;
+    if (usi_handover_prepare(sw, US_HOW_AGREED, &err)) usi_switch_say(sw, "the state was not handed over: %s", err.message);
 }
 
 us_status usi_handover_prepare(us_switch *sw, us_switch_how how, us_error *err) {
@@ -337,6 +359,7 @@ static void wait_for_moment(us_switch *sw, int64_t began) {
         h->record.align = seconds(now - began);
         // Rates below 10 Hz show gaps anyhow.
         if (e[0].joints_heard == 0 || e[1].joints_heard == 0 || period <= 0 || period > 100000000 || now - since > 2 * period) return;
+        if (usi_switch_is_lost(sw)) return;
         // By the stamps, which one clock makes once a state was adopted; else by the times at which they were heard.
         int64_t apart = llabs(e[0].joints_time - e[1].joints_time);
         if (apart > 1000000000) apart = llabs(e[0].joints_heard - e[1].joints_heard);
@@ -354,6 +377,8 @@ us_status usi_handover_align(us_switch *sw, us_error *err) {
     char why[160];
     for (int i = 0;; i++) {
         wait_for_moment(sw, began);
+        if (usi_switch_is_lost(sw))
+            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the %s was lost during the hand-over", us_switch_source_name(r->from));
         if (r->to != US_SWITCH_PROXY) return US_OK;
         usi_estimate e[2];
         for (int k = 0; k < 2; k++) usi_switch_get_estimate(sw, (us_switch_source)k, &e[k]);
@@ -394,18 +419,14 @@ void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why) {
     for (int i = 0; i < 2; i++) usi_switch_get_estimate(sw, (us_switch_source)i, &r->after[i]);
     r->after_difference = usi_handover_compare(sw, &r->after[0], &r->after[1], r->after_now);
     r->total = seconds(r->after_now - r->began);
-    size_t n = usi_evidence_write(r, &h->def, sw->robot, h->line, USI_HANDOVER_LINE);
+    usi_evidence_write(r, &h->def, sw->robot, h->line, USI_HANDOVER_LINE);
     us_msg_string message = {h->line};
     size_t length = 0, cap = USI_HANDOVER_LINE + 64;
     uint8_t *bytes = usi_alloc(&sw->allocator, cap, 16);
     if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length) && us_writer_write(h->told, bytes, length, 0))
         atomic_fetch_add(&sw->n_unsent, 1);
     usi_release(&sw->allocator, bytes, cap, 16);
-    if (!h->evidence[0]) return;
-    FILE *file = fopen(h->evidence, "ae");
-    bool is_written = file && fwrite(h->line, 1, n, file) == n && fputc('\n', file) != EOF;
-    if (file && fclose(file)) is_written = false;
-    if (!is_written) usi_switch_say(sw, "the evidence of this hand-over cannot be written to %s", h->evidence);
+    usi_scribe_keep(sw, h->line);
 }
 
 // ---- the ramp -----------------------------------------------------------------------------------------------------------

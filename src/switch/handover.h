@@ -50,6 +50,7 @@ typedef struct usi_handover {
     char evidence[512];
     us_writer *command;  // in the proxy's domain: /understudy/command
     us_writer *told;     // on the operators' side: /understudy/handover
+    bool is_foreseen;    // the proxy was set to the state of the hardware that is about to be lost; the record has begun
     char *line;          // USI_HANDOVER_LINE
     usi_handover_record record;
     usi_match match;
@@ -82,6 +83,8 @@ void usi_handover_close(us_switch *sw);
 
 // ---- of each change, in this order, on the switch's thread ----
 void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_forced);
+// Before a change that the watchdog may soon ask for: the state is handed over now, so that nothing is left to wait for then.
+void usi_handover_foresee(us_switch *sw);
 // The hand-over itself, while samples still flow. Anything but US_OK refuses, with err's message as the reason.
 us_status usi_handover_prepare(us_switch *sw, us_switch_how how, us_error *err);
 // Waits, not longer than two periods, for a moment between samples: between the last of the old one and the first of the new one about one period

@@ -146,6 +146,14 @@ bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap) {
     return true;
 }
 
+void usi_switch_begin_comparison(us_switch *sw) {
+    pthread_mutex_lock(&sw->estimate_lock);
+    bool is_on = sw->shadow->state != US_SHADOW_OFF;
+    if (is_on) usi_shadow_begin(sw->shadow, usi_switch_now());
+    pthread_mutex_unlock(&sw->estimate_lock);
+    if (is_on) usi_switch_say(sw, "compared anew from here");
+}
+
 // Begins and ends with the mode.
 static void follow_mode(us_switch *sw, int64_t now) {
     usi_shadow *s = sw->shadow;

@@ -4,7 +4,11 @@
 // in control, one change after the other, each in the same order:
 //
 //     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
-//     -> what the new one has told once is told -> gate open -> told on /understudy/authority -> logged
+//     -> what the new one has told once is told -> gate open -> logged -> told on /understudy/authority
+//
+// The watchdog is looked at once in every round of the thread, after every request, and while a hand-over waits for something, which it then leaves
+// off. What a lost source's heir has to be told is told before the watchdog is up. The thread waits for nothing else: what is logged is written
+// by another (scribe.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
 #include <stdarg.h>
@@ -17,8 +21,19 @@
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
-static const int64_t tick = 5 * INT64_C(1000000);               // ns between looks at the watchdog
-static const int64_t discovery_every = 100 * INT64_C(1000000);  // ns
+static const int64_t tick = 5 * INT64_C(1000000);  // ns between looks at the watchdog
+
+// ns between looks at who is there: one takes 1 ms of the processor. After the start of the switch, and when a source was lost or is heard again, for
+// some seconds more often: then there is something new to be found, and nothing passes before it is.
+static const int64_t discovery_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000), search_for = 5000 * INT64_C(1000000);
+
+// ns before the watchdog is up at which the heir is made ready, or half of the watchdog where that is less. A proxy answers in 20 ms; the longer it
+// has, the further it goes on by itself, and the more often hardware comes back meanwhile.
+static const int64_t most_foresight = 100 * INT64_C(1000000);
+
+// ns that the log may take before what it says is told, so that nothing is told that is not logged. A log that takes longer is stuck, and is not
+// waited for until it goes on.
+static const int64_t log_patience = 5 * INT64_C(1000000);
 
 static int64_t read_clock(clockid_t clock) {
     struct timespec t;
@@ -35,7 +50,7 @@ void usi_switch_say(us_switch *sw, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    sw->on_event(sw->context, read_clock(CLOCK_REALTIME), text);
+    usi_scribe_note(sw, read_clock(CLOCK_REALTIME), text);
 }
 
 // A change as it is, with the moment at which it came into force.
@@ -44,7 +59,7 @@ static void say_change(us_switch *sw) {
     const usi_authority *a = &sw->authority;
     snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode), us_switch_source_name(a->control),
              (unsigned long long)a->epoch, sw->reason);
-    if (sw->on_event) sw->on_event(sw->context, sw->since, text);
+    usi_scribe_note(sw, sw->since, text);
 }
 
 // ---- what is told -------------------------------------------------------------------------------------------------------
@@ -191,7 +206,11 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     us_switch_source from = a->control;
     bool is_handover = from != verdict->control;
     us_error err = {0};
-    if (is_handover) {
+    usi_handover *h = &sw->handover;
+    bool is_foreseen = h->is_foreseen && is_forced && verdict->control == h->record.to;
+    if (is_foreseen) memcpy(h->record.reason, verdict->reason, sizeof h->record.reason);
+    h->is_foreseen = false;
+    if (is_handover && !is_foreseen) {
         usi_handover_begin(sw, verdict, is_forced);
         us_status status = usi_handover_prepare(sw, how, &err);
         if (status && is_forced) usi_switch_say(sw, "the state was not handed over: %s", err.message);
@@ -344,6 +363,39 @@ static void hear(us_switch *sw) {
     pthread_rwlock_unlock(&sw->gate);
 }
 
+bool usi_switch_is_lost(us_switch *sw) {
+    usi_authority a = sw->authority;  // only this thread writes it
+    usi_authority_hear(&a, (const int64_t[2]){atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])});
+    sw->looked = usi_switch_now();
+    return usi_authority_silence(&a, sw->looked) > a.watchdog;
+}
+
+// Makes the proxy ready when the hardware is about to be lost, so that nothing is left to wait for when it is.
+static void foresee(us_switch *sw) {
+    const usi_authority *a = &sw->authority;
+    usi_handover *h = &sw->handover;
+    int64_t now = usi_switch_now(), silence = usi_authority_silence(a, now), half = a->watchdog / 2;
+    bool is_near = silence > a->watchdog - (half < most_foresight ? half : most_foresight);
+    if (is_near && !h->is_foreseen && usi_authority_heir(a) == US_SWITCH_PROXY && usi_authority_is_alive(a, US_SWITCH_PROXY, now)) {
+        usi_handover_foresee(sw);
+    } else if (!is_near && h->is_foreseen) {
+        h->is_foreseen = false;
+        usi_switch_say(sw, "the hardware is heard again, after its state was handed over for the case that it was lost");
+        usi_switch_begin_comparison(sw);
+    }
+}
+
+// The watchdog. True when it acted.
+static bool watch(us_switch *sw) {
+    hear(sw);
+    sw->looked = usi_switch_now();
+    usi_verdict verdict = usi_authority_watch(&sw->authority, sw->looked);
+    if (!verdict.is_change) return false;
+    usi_match_end(sw);
+    change(sw, &verdict, true, US_HOW_AGREED);
+    return true;
+}
+
 // True when something is to be told.
 static bool look(us_switch *sw, const news *n) {
     if (sw->is_withdrawn) return false;
@@ -351,38 +403,52 @@ static bool look(us_switch *sw, const news *n) {
         withdraw(sw, n->newest);
         return false;
     }
-    hear(sw);
-    for (int32_t i = 0; i < n->n_asked; i++) answer(sw, n->asked[i]);
+    // Each hand-over takes its time: the watchdog comes before each, and after the last.
+    for (int32_t i = 0; i < n->n_asked; i++) {
+        watch(sw);
+        answer(sw, n->asked[i]);
+    }
     // What an operator asks for outweighs what a robot says.
     for (int i = US_SWITCH_NOBODY; n->has_fired && i >= 0; i--) {
-        if (n->fired[i].rules) follow(sw, n->fired[i].rules, (us_switch_source)i, n->fired[i].why);
+        if (!n->fired[i].rules) continue;
+        watch(sw);
+        follow(sw, n->fired[i].rules, (us_switch_source)i, n->fired[i].why);
     }
     bool is_news = n->n_asked > 0 || n->has_fired;
-    is_news = watch_match(sw) || is_news;
-    // A hand-over takes its time, in which both were heard.
-    if (is_news) hear(sw);
+    if (watch_match(sw)) is_news = true;
+    if (watch(sw)) is_news = true;
+    foresee(sw);
+    if (sw->handover.is_foreseen && watch(sw)) is_news = true;
     int64_t now = usi_switch_now();
-    usi_verdict verdict = usi_authority_watch(&sw->authority, now);
-    if (verdict.is_change) {
-        usi_match_end(sw);
-        change(sw, &verdict, true, US_HOW_AGREED);
-        is_news = true;
-    }
     for (int i = 0; i < 2; i++) {
         bool is_alive = usi_authority_is_alive(&sw->authority, (us_switch_source)i, now);
         if (is_alive == sw->was_alive[i]) continue;
         sw->was_alive[i] = is_alive;
+        sw->search_until = now + search_for;
         is_news = true;
         usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i), is_alive ? "heard" : "silent");
     }
     return is_news;
 }
 
+// Rounds that are late are logged, with what held them up: a watchdog that is not looked at does not watch.
+static void note_late(us_switch *sw, int64_t before, const char *what) {
+    int64_t now = usi_switch_now(), gap = now - (before > sw->looked ? before : sw->looked), most = sw->authority.watchdog / 10;
+    if (gap > tick + (most < tick ? tick : most)) usi_switch_say(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
+}
+
+// What is logged comes before what is told.
+static void log_and_tell(us_switch *sw) {
+    usi_scribe_wait(sw, log_patience);
+    tell_authority(sw);
+}
+
 static void *run(void *context) {
     us_switch *sw = context;
     int64_t next_discovery = 0;
+    sw->search_until = usi_switch_now() + search_for;
     say_change(sw);
-    tell_authority(sw);
+    log_and_tell(sw);
     for (;;) {
         int64_t until = usi_switch_now() + tick;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
@@ -397,12 +463,18 @@ static void *run(void *context) {
         sw->has_fired = false;
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
-        if (look(sw, &n)) tell_authority(sw);
+        int64_t woken = usi_switch_now();
+        note_late(sw, until - tick, "the wait for the processor");
+        if (look(sw, &n)) log_and_tell(sw);
+        note_late(sw, woken, "requests and changes");
+        int64_t looked = usi_switch_now();
         usi_switch_look_at_shadow(sw);
-        if (usi_switch_now() >= next_discovery) {
-            usi_switch_discover(sw);
-            next_discovery = usi_switch_now() + discovery_every;
-        }
+        note_late(sw, looked, "the comparison");
+        int64_t compared = usi_switch_now();
+        if (compared < next_discovery) continue;
+        usi_switch_discover(sw);
+        note_late(sw, compared, "discovery");
+        next_discovery = usi_switch_now() + (compared < sw->search_until ? search_every : discovery_every);
     }
 }
 
@@ -527,6 +599,8 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
     init_locks(sw);
     status = usi_handover_open(sw, &def->handover, err);
+    us_status scribe = usi_scribe_open(sw, err);
+    if (!status) status = scribe;
     sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
     if (status || !sw->routes) {
         if (!status) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
@@ -570,6 +644,7 @@ void us_switch_close(us_switch *sw) {
     us_bus_close(sw->sources[1]);
     usi_switch_release_routes(sw);
     usi_switch_close_shadow(sw);
+    usi_scribe_close(sw);
     usi_handover_close(sw);
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);

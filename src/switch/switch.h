@@ -78,8 +78,21 @@ typedef struct usi_fired {
     char why[160];
 } usi_fired;
 
+// What waits to be written down: see scribe.c.
+typedef struct usi_scribe {
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock;  // guards what follows
+    pthread_cond_t wake, done;
+    struct usi_note *first, *last;
+    int32_t n_waiting;  // with the one that is being written
+    int64_t n_lost;
+    bool is_stuck, is_closing;
+} usi_scribe;
+
 struct us_switch {
     us_allocator allocator;
+    usi_scribe scribe;
     char robot[64], heartbeat[USI_NAME];
     char shared[USI_MAX_SHARED][USI_NAME];  // as DDS has them
     int32_t n_shared;
@@ -139,6 +152,8 @@ struct us_switch {
     int32_t n_part_said;  // of the event
     int32_t n_node;
     usi_known_node nodes[USI_MAX_NODE];
+    int64_t looked;          // ns of usi_switch_now: the last look at the watchdog
+    int64_t search_until;    // ns of usi_switch_now: until then it is looked more often who is there
     int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none
     bool was_alive[2], is_full;
     us_endpoint *list;
@@ -148,7 +163,20 @@ struct us_switch {
 };
 
 int64_t usi_switch_now(void);
+// On the switch's thread: looks at the watchdog, and says whether the one in control is lost. Who waits for something asks every few milliseconds,
+// and leaves off then: nothing may keep the watchdog waiting.
+bool usi_switch_is_lost(us_switch *sw);
 void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
+
+// ---- scribe.c ----
+us_status usi_scribe_open(us_switch *sw, us_error *err);
+// Writes what is left.
+void usi_scribe_close(us_switch *sw);
+// An event, and a line of evidence: both are written in their order by a thread of their own. From any thread.
+void usi_scribe_note(us_switch *sw, int64_t time, const char *text);
+void usi_scribe_keep(us_switch *sw, const char *line);
+// Until all is written, at most so long, ns; not at all while the log is stuck.
+void usi_scribe_wait(us_switch *sw, int64_t most);
 
 // ---- routes.c ----
 // Looks what the sources have and makes the routes that are missing.
@@ -171,6 +199,8 @@ void usi_switch_close_shadow(us_switch *sw);
 void usi_switch_look_at_shadow(us_switch *sw);
 // On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison begins anew. False with the reason in `why`.
 bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap);
+// The same where the proxy was set already; nothing where nothing is compared.
+void usi_switch_begin_comparison(us_switch *sw);
 
 // ---- rules.c ----
 us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err);

@@ -294,6 +294,7 @@ static void an_interrupt_ends_cleanly_with_a_summary(void **state) {
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_int_equal(exit_code(status), 0);
         char *text = read_text("interrupted.txt");
+        assert_has(text, "sent signal");
         assert_has(text, "ran ");
         assert_has(text, "rows");
         free(text);

@@ -118,7 +118,8 @@ typedef struct stage {
     ear state, scan;
     _Atomic int32_t n_turn;  // changes of who is in control
     _Atomic int32_t n_event;
-    us_status verdict;  // of the hand-over
+    us_status verdict;     // of the hand-over
+    atomic_bool is_stuck;  // the log takes nothing
     int32_t n_sent;
 } stage;
 
@@ -131,6 +132,7 @@ static us_status hand_over(void *context, const us_switch_change *change, us_err
 
 static void take_event(void *context, int64_t time, const char *text) {
     stage *s = context;
+    while (atomic_load(&s->is_stuck)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (time > 0 && text[0]) atomic_fetch_add(&s->n_event, 1);
 }
 
@@ -347,7 +349,7 @@ static void requests_that_cannot_be_met_are_refused_with_a_reason(void **state) 
     s->verdict = US_OK;
     ask(s, "proxy");
     assert_int_equal(us_switch_get_state(s->sw).control, US_SWITCH_PROXY);
-    assert_true(atomic_load(&s->n_event) >= 6);
+    WAIT_FOR(atomic_load(&s->n_event) >= 6);
     close_stage(s);
 
     us_switch *sw = NULL;
@@ -407,6 +409,91 @@ static void the_proxy_takes_over_when_the_hardware_is_killed(void **state) {
 static void all_stops_when_the_hardware_is_killed_and_the_rule_says_so(void **state) {
     (void)state;
     kill_hardware(US_LOSS_STOP, US_MODE_STOP, US_SWITCH_NOBODY);
+}
+
+static void when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on(void **state) {
+    (void)state;
+    stage *s = new_stage();
+    us_switch_def def = switch_def(s);
+    def.watchdog = 1;
+    open_stage(s, &def, true, 0);
+    WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
+    command_until(s, s->robots[0]);
+    atomic_store(&s->robots[1]->is_silent, true);
+    WAIT_FOR(!us_switch_get_state(s->sw).is_alive[1]);
+    atomic_store(&s->robots[0]->is_silent, true);
+    WAIT_FOR(us_switch_get_state(s->sw).control == US_SWITCH_NOBODY);
+    us_switch_state now = us_switch_get_state(s->sw);
+    assert_int_equal(now.mode, US_MODE_STOP);
+    assert_non_null(strstr(now.reason, "and the proxy is silent too"));
+    WAIT_FOR(atomic_load(&s->robots[0]->n_zero) > 0 && atomic_load(&s->robots[1]->n_zero) > 0);
+    int64_t n_fenced = now.n_fenced;
+    WAIT_FOR((send_command(s), us_switch_get_state(s->sw).n_fenced > n_fenced));
+    atomic_store(&s->robots[1]->is_silent, false);
+    WAIT_FOR(us_switch_get_state(s->sw).control == US_SWITCH_PROXY);
+    command_until(s, s->robots[1]);
+    close_stage(s);
+}
+
+static void a_log_that_is_stuck_does_not_keep_the_watchdog_waiting(void **state) {
+    (void)state;
+    stage *s = new_stage();
+    us_switch_def def = switch_def(s);
+    def.watchdog = 1;
+    open_stage(s, &def, true, 0);
+    WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
+    atomic_store(&s->is_stuck, true);
+    ask(s, "mirror");
+    int32_t n = atomic_load(&s->n_event);
+    atomic_store(&s->robots[0]->is_silent, true);
+    WAIT_FOR(us_switch_get_state(s->sw).control == US_SWITCH_PROXY);
+    command_until(s, s->robots[1]);
+    assert_int_equal(atomic_load(&s->n_event), n);
+    // Nothing of it is missing afterwards: the mirror, the loss, and who is silent.
+    atomic_store(&s->is_stuck, false);
+    WAIT_FOR(atomic_load(&s->n_event) >= n + 3);
+    close_stage(s);
+}
+
+static void count_sample(void *context, const us_sample *sample) {
+    (void)sample;
+    atomic_fetch_add((_Atomic int32_t *)context, 1);
+}
+
+// A proxy that never answers when it is told the hardware's state: it takes over when the watchdog is up all the same.
+static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
+    (void)state;
+    stage *s = new_stage();
+    us_switch_def def = switch_def(s);
+    def.watchdog = 2;
+    open_stage(s, &def, true, 0);
+    us_error err = {0};
+    us_writer *odom = NULL;
+    us_reader *reader = NULL;
+    _Atomic int32_t n_told = 0;
+    us_topic_def topic = {"/k10/odom", usi_type_odometry, reliable, 0};
+    expect_ok(us_bus_add_writer(s->robots[0]->bus, &topic, &odom, &err), &err);
+    topic = (us_topic_def){"/understudy/command", usi_type_string, reliable, 0};
+    expect_ok(us_bus_add_reader(s->robots[1]->bus, &topic, count_sample, &n_told, &reader, &err), &err);
+    WAIT_FOR(us_switch_get_state(s->sw).n_topic == 5 && us_writer_n_match(odom) == 1 && us_reader_n_match(reader) == 1);
+    char frame[] = "odom";
+    us_msg_odometry message = {.header.frame_id = frame, .child_frame_id = frame, .pose.pose.orientation.w = 1};
+    uint8_t bytes[2048];
+    size_t length = 0;
+    assert_int_equal(us_message_encode(usi_type_odometry, &message, bytes, sizeof bytes, &length), US_OK);
+    WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
+    us_writer_write(odom, bytes, length, 0);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    atomic_store(&s->robots[0]->is_silent, true);
+    struct timespec silent;
+    clock_gettime(CLOCK_REALTIME, &silent);
+    WAIT_FOR(us_switch_get_state(s->sw).control == US_SWITCH_PROXY);
+    double took = 1e-9 * (double)us_switch_get_state(s->sw).since - ((double)silent.tv_sec + 1e-9 * (double)silent.tv_nsec);
+    print_message("the proxy was told %d times and took over after %.3f s\n", (int)n_told, took);
+    assert_true(n_told > 0);
+    // One that were waited for would have had half of the watchdog more. The rest is a busy machine's.
+    assert_true(took < 1.4 * def.watchdog);
+    close_stage(s);
 }
 
 // Of the commands by number: who got them. None went to both, and the receiver changed no more often than control did.
@@ -500,6 +587,9 @@ int main(int n_argument, char **arguments) {
         cmocka_unit_test(requests_that_cannot_be_met_are_refused_with_a_reason),
         cmocka_unit_test(the_proxy_takes_over_when_the_hardware_is_killed),
         cmocka_unit_test(all_stops_when_the_hardware_is_killed_and_the_rule_says_so),
+        cmocka_unit_test(when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on),
+        cmocka_unit_test(a_log_that_is_stuck_does_not_keep_the_watchdog_waiting),
+        cmocka_unit_test(a_proxy_that_does_not_answer_takes_over_in_time),
         cmocka_unit_test(a_hundred_random_switches_under_loss_never_have_two_in_control),
         cmocka_unit_test(an_older_switch_withdraws),
     };

@@ -6,17 +6,22 @@
 //
 //     never two     no number reaches both sources. A command that was sent at s and arrived at a source at r was given to it in an epoch in which
 //                   that one had control: [s, r] and such an epoch have a moment in common.
-//     never none    a dead source has control for at most the watchdog. Not counted are the time from the death of the switch until it is back and
-//     the
-//                   first command passes, and the time in which no source is there, from the death of the second until something of one arrives
-//                   again. The longest time between two commands that arrive at a living source is shown beside it; it has in it what DDS needs to
-//                   send again what was lost.
+//     never none    a dead source has control for at most the watchdog, and ALLOWANCE. Not counted is the time from the death of the switch until it
+//     is
+//                   back and hears anybody. Where both are dead nobody has control, and the first to be heard gets it: that is in the log, too. The
+//                   longest time between two commands that arrive at a living source is shown beside it; two losses may follow each other, and it has
+//                   in it what DDS needs to send again what was lost.
 //     no crash      no process ends but by our hand.
 //     all is logged every epoch that the switch tells is in its log with the same one in control, and epochs grow, also over its restarts.
 //
-// Times are measured and printed. They are asserted with SLACK on top: this machine may have other work.
+// When a source is dead is known without DDS, whose discovery takes up to seconds under loss, and not equally long here and in the switch: from its
+// death to its new start, and then for as long as the quickest start of the whole storm took until something of it was heard.
 //
-// US_LONG_TESTS=1: a thousand changes, and then as many with the real k10_hardware and `understudy run`. US_STORM=N,SEED: N changes, other draws.
+// This machine may have other work, and stops processes for a while. A thread that sleeps 5 ms notes how late it wakes; what it was late during a
+// time that is judged is taken off. Cases that are longer than the watchdog are printed with all that the log of the switch has of them.
+//
+// US_LONG_TESTS=1: a thousand changes, and then as many with the real k10_hardware and `understudy run`. US_STORM=N,SEED: N changes, other draws;
+// US_STORM=N,SEED,real: with the real ones alone.
 #include <math.h>
 #include <pthread.h>
 
@@ -25,8 +30,12 @@
 enum { HARDWARE, PROXY, SWITCH, N_ACTOR, NOBODY = 2, MAX_COMMAND = 200000, MAX_EPOCH = 20000, MAX_INTERVAL = 20000, MAX_TOLD = 20000 };
 
 #define WATCHDOG 0.5  // s
-#define SLACK 5.0     // s; see above
 #define PERIOD 0.01   // s between commands
+#define NAP 0.005     // s that the thread sleeps that measures how long this machine stops processes
+
+// s: a round of the switch (5 ms, with discovery 10), two stamps that are cut to milliseconds, the last sample's way, and what four threads in a row
+// (source, DDS, switch, log) may each be kept waiting without the nap being late by more than itself.
+#define ALLOWANCE 0.05
 
 static const us_qos reliable = {.is_reliable = true, .depth = 100}, best_effort = {.depth = 10};
 static const char *const names[] = {"hardware", "proxy", "switch"};
@@ -116,6 +125,12 @@ typedef struct storm {
     int32_t n_told, n_change;
     int control;
     double answers;
+
+    pthread_t sleeper;
+    bool has_sleeper;
+    _Atomic bool is_over;
+    interval stalls[MAX_INTERVAL];  // the sleeper's own until it has ended
+    int32_t n_stall;
 } storm;
 
 static double draw(storm *s) { return us_random_uniform(s->seed, 1, s->n_draw++); }
@@ -173,10 +188,32 @@ static void look_after(storm *s) {
         int status = 0;
         if (a->pid > 0 && waitpid(a->pid, &status, WNOHANG) == a->pid) {
             a->pid = 0;
-            fail_msg("the %s ended by itself: %d", names[i], exit_code(status));
+            char path[64];
+            log_of(s, i, path);
+            char *text = read_text(path);
+            size_t n = text ? strlen(text) : 0;
+            fail_msg("the %s ended by itself: %d; its log ends with\n%s", names[i], exit_code(status), n > 1000 ? text + n - 1000 : n ? text : "");
         }
         if (a->pid == 0 && clock_now() >= a->start_at) start_actor(s, i);
     }
+}
+
+static void *sleep_and_note(void *context) {
+    storm *s = context;
+    while (!s->is_over) {
+        double due = wall() + NAP;
+        nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * NAP)}, NULL);
+        double woken = wall();
+        if (woken - due > NAP && s->n_stall < MAX_INTERVAL) s->stalls[s->n_stall++] = (interval){due, woken};
+    }
+    return NULL;
+}
+
+static void wake_sleeper(storm *s) {
+    if (!s->has_sleeper) return;
+    s->is_over = true;
+    pthread_join(s->sleeper, NULL);
+    s->has_sleeper = false;
 }
 
 // ---- the operator -------------------------------------------------------------------------------------------------------
@@ -302,7 +339,9 @@ typedef struct reign {
 
 typedef struct history {
     reign reigns[MAX_EPOCH];
-    int32_t n_reign, n_line, n_refused;
+    double heard[MAX_EPOCH];  // when a source was heard that was silent before
+    int32_t n_reign, n_line, n_refused, n_heard, n_late;
+    char *text;
 } history;
 
 // "2026-11-16 10:43:12.345  text" -> wall time and the text; NULL when it is no such line.
@@ -320,6 +359,7 @@ static void read_log(storm *s, history *h) {
     log_of(s, SWITCH, path);
     char *text = read_text(path);
     assert_non_null(text);
+    h->text = read_text(path);
     for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
         double time = 0;
         const char *what = read_stamp(line, &time);
@@ -335,6 +375,10 @@ static void read_log(storm *s, history *h) {
             if (h->n_reign > 1 && r[-1].to > time) r[-1].to = time + 0.001;  // stamps are cut to milliseconds
         } else if (strstr(what, " refused: ")) {
             h->n_refused++;
+        } else if (strstr(what, " is heard") && h->n_heard < MAX_EPOCH) {
+            h->heard[h->n_heard++] = time;
+        } else if (!strncmp(what, "late: ", 6)) {
+            h->n_late++;
         }
     }
     free(text);
@@ -392,15 +436,19 @@ static void expect_never_two(storm *s, const history *h) {
     assert_int_equal(n_wrong, 0);
 }
 
-// A source that was killed is up again when something of it arrives after its new start.
+// A source that was killed is up again as long after its new start as the quickest start took until something of it arrived.
 static void find_returns(storm *s) {
     for (int which = 0; which < 2; which++) {
         actor *a = &s->actors[which];
         const spy *p = &s->spies[which];
+        double quickest = HUGE_VAL;
         for (int32_t k = 0, i = 0; k < a->n_kill; k++) {
             while (i < p->n_output && p->outputs[i] < a->down[k].to) i++;
-            a->up[k] = i < p->n_output ? p->outputs[i] : HUGE_VAL;
+            // Not what arrives in the very moment: it may be of the life before.
+            if (i < p->n_output && p->outputs[i] > a->down[k].from + 0.01) quickest = fmin(quickest, p->outputs[i] - a->down[k].to);
         }
+        for (int32_t k = 0; k < a->n_kill; k++) a->up[k] = a->down[k].to + (isfinite(quickest) ? quickest : 0);
+        if (a->n_kill > 0) print_message("the quickest start of the %s was heard after %.3f s\n", names[which], quickest);
     }
 }
 
@@ -411,8 +459,20 @@ static bool is_alive_at(const storm *s, int which, double time) {
     return true;
 }
 
-// The times in which nobody can be in control, in no order: the switch is away, or both sources are. `all` are arrivals in their order.
-static int32_t find_excuses(const storm *s, const arrival *all, int32_t n_all, interval *out, double *out_restart) {
+// The switch is away: from its death until one that was started again hears anybody.
+static int32_t find_absences(const storm *s, const history *h, interval *out) {
+    const actor *sw = &s->actors[SWITCH];
+    for (int32_t k = 0; k < sw->n_kill; k++) {
+        int32_t i = 0;
+        while (i < h->n_heard && h->heard[i] < sw->down[k].to) i++;
+        out[k] = (interval){sw->down[k].from, i < h->n_heard ? h->heard[i] : HUGE_VAL};
+    }
+    return sw->n_kill;
+}
+
+// The times in which no command can pass, in no order: the switch is away until its first command, both sources are dead, or the switch has heard
+// neither since they were. `all` are arrivals in their order.
+static int32_t find_excuses(const storm *s, const history *h, const arrival *all, int32_t n_all, interval *out, double *out_restart) {
     int32_t n = 0;
     const actor *a = s->actors;
     *out_restart = 0;
@@ -429,6 +489,9 @@ static int32_t find_excuses(const storm *s, const arrival *all, int32_t n_all, i
             interval both = {fmax(a[HARDWARE].down[i].from, a[PROXY].down[k].from), fmin(a[HARDWARE].up[i], a[PROXY].up[k])};
             if (both.from < both.to) out[n++] = both;
         }
+    }
+    for (int32_t i = 0; i < h->n_reign && n < MAX_INTERVAL; i++) {
+        if (h->reigns[i].control == NOBODY) out[n++] = (interval){h->reigns[i].from, h->reigns[i].to};
     }
     return n;
 }
@@ -449,11 +512,43 @@ static double net_of(double from, double to, const interval *excuses, int32_t n)
     return net + fmax(to - at, 0);
 }
 
+// How long this machine stopped processes within an interval.
+static double stalled_in(const storm *s, double from, double to) {
+    double sum = 0;
+    for (int32_t i = 0; i < s->n_stall; i++) sum += fmax(fmin(s->stalls[i].to, to) - fmax(s->stalls[i].from, from), 0);
+    return sum;
+}
+
+// How long the k-th death of a source had control, without what the machine stood still meanwhile.
+static double dead_in_control(const storm *s, const history *h, int which, int32_t k, const interval *absences, int32_t n) {
+    const actor *a = &s->actors[which];
+    double dead = 0;
+    for (int32_t i = 0; i < h->n_reign; i++) {
+        const reign *r = &h->reigns[i];
+        double from = fmax(r->from, a->down[k].from), to = fmin(r->to, a->up[k]);
+        if (r->control == which && from < to) dead += net_of(from, to, absences, n) - stalled_in(s, from, to);
+    }
+    return dead;
+}
+
+static void print_case(const storm *s, const history *h, int which, int32_t k, double dead) {
+    const actor *a = &s->actors[which];
+    print_message("the %s was dead and in control for %.3f s: killed at %.3f, started again at %.3f, surely dead until %.3f\n", names[which], dead,
+                  fmod(a->down[k].from, 60), fmod(a->down[k].to, 60), fmod(a->up[k], 60));
+    for (const char *line = h->text; *line;) {
+        const char *end = strchrnul(line, '\n');
+        double time = 0;
+        if (read_stamp(line, &time) && time > a->down[k].from - WATCHDOG && time < a->up[k] + WATCHDOG)
+            print_message("    %.*s\n", (int)(end - line), line);
+        line = *end ? end + 1 : end;
+    }
+}
+
 static void expect_never_none(storm *s, const history *h) {
     static arrival all[2 * MAX_COMMAND];
-    static interval excuses[MAX_INTERVAL];
-    double restart = 0, longest_dead = 0, longest_gap = 0, longest = 0;
-    int32_t n = 0, n_over = 0;
+    static interval excuses[MAX_INTERVAL], absences[MAX_INTERVAL];
+    double restart = 0, longest_dead = 0, longest_gap = 0, longest = 0, longest_absence = 0, longest_stall = 0;
+    int32_t n = 0, n_over = 0, n_nobody = 0;
     find_returns(s);
     for (int k = 0; k < 2; k++) {
         for (int32_t i = 0; i < s->spies[k].n; i++) {
@@ -461,30 +556,34 @@ static void expect_never_none(storm *s, const history *h) {
         }
     }
     qsort(all, (size_t)n, sizeof *all, compare_arrivals);
-    int32_t n_excuse = find_excuses(s, all, n, excuses, &restart);
+    int32_t n_excuse = find_excuses(s, h, all, n, excuses, &restart), n_absence = find_absences(s, h, absences);
     qsort(excuses, (size_t)n_excuse, sizeof *excuses, compare_intervals);
+    for (int32_t k = 0; k < n_absence; k++) longest_absence = fmax(longest_absence, absences[k].to - s->actors[SWITCH].down[k].to);
     for (int which = 0; which < 2; which++) {
         for (int32_t k = 0; k < s->actors[which].n_kill; k++) {
-            double dead = 0;
-            for (int32_t i = 0; i < h->n_reign; i++) {
-                const reign *r = &h->reigns[i];
-                double from = fmax(r->from, s->actors[which].down[k].from), to = fmin(r->to, s->actors[which].up[k]);
-                if (r->control == which && from < to) dead += net_of(from, to, excuses, n_excuse);
-            }
-            n_over += dead > WATCHDOG + 0.1;
+            double dead = dead_in_control(s, h, which, k, absences, n_absence);
             longest_dead = fmax(longest_dead, dead);
+            if (dead <= WATCHDOG + ALLOWANCE) continue;
+            n_over++;
+            print_case(s, h, which, k, dead);
         }
     }
     for (int32_t i = 1; i < n; i++) {
-        longest = fmax(longest, all[i].time - all[i - 1].time);
-        longest_gap = fmax(longest_gap, net_of(all[i - 1].time, all[i].time, excuses, n_excuse));
+        double from = all[i - 1].time, to = all[i].time;
+        longest = fmax(longest, to - from);
+        longest_gap = fmax(longest_gap, net_of(from, to, excuses, n_excuse) - stalled_in(s, from, to));
     }
-    print_message("nobody in control: a dead one had control for at most %.3f s (%d times longer than the watchdog of %g s by 0.1 s); between two "
-                  "commands there were at most %.3f s, with restarts %.3f s; a switch that was started again passed commands after at most %.3f s\n",
-                  longest_dead, n_over, WATCHDOG, longest_gap, longest, restart);
+    for (int32_t i = 0; i < s->n_stall; i++) longest_stall = fmax(longest_stall, s->stalls[i].to - s->stalls[i].from);
+    for (int32_t i = 0; i < h->n_reign; i++) n_nobody += h->reigns[i].control == NOBODY;
+    print_message("this machine stopped processes %d times, for %.3f s at most; the switch was late %d times\n", s->n_stall, longest_stall,
+                  h->n_late);
+    print_message("nobody in control: a dead one had control for at most %.3f s (%d times longer than the watchdog of %g s by %g s); both were lost "
+                  "%d times; between two commands there were at most %.3f s, with restarts %.3f s; a switch that was started again heard somebody "
+                  "after at most %.3f s and passed commands after at most %.3f s\n",
+                  longest_dead, n_over, WATCHDOG, ALLOWANCE, n_nobody, longest_gap, longest, longest_absence, restart);
     assert_true(n > 100);
-    assert_true(longest_dead <= WATCHDOG + SLACK);
-    assert_true(longest_gap <= WATCHDOG + SLACK);
+    assert_int_equal(n_over, 0);
+    assert_true(longest_gap <= 2 * WATCHDOG + ALLOWANCE);
     assert_true(restart <= PATIENCE);
 }
 
@@ -503,6 +602,7 @@ static storm the_storm;
 
 static int clear_away(void **state) {
     (void)state;
+    wake_sleeper(&the_storm);
     for (int i = 0; i < N_ACTOR; i++) {
         if (the_storm.actors[i].pid > 0) kill_actor(&the_storm, i, HUGE_VAL);
     }
@@ -521,6 +621,8 @@ static void run_storm(bool is_real, int32_t n_wanted, uint64_t seed) {
         unlink(path);
     }
     setenv("CYCLONEDDS_URI", loss, 1);
+    s->has_sleeper = pthread_create(&s->sleeper, NULL, sleep_and_note, s) == 0;
+    assert_true(s->has_sleeper);
     double began = clock_now(), patience = began + 30 + 2.0 * n_wanted;
     open_operator(s);
     int32_t n_change = 0, n_asked = 0;
@@ -549,7 +651,8 @@ static void run_storm(bool is_real, int32_t n_wanted, uint64_t seed) {
         } else {
             // Mostly the other one, for that is what a switch is for.
             const char *mode = dice < 0.85 ? names[control == HARDWARE ? PROXY : HARDWARE] : dice < 0.95 ? "mirror" : names[(int)(2 * draw(s))];
-            write_text_message(s->request, mode);
+            // The real ones drive, and the states of one that drives and one that stands differ: that would be refused.
+            write_text_message(s->request, s->is_real && !strcmp(mode, "hardware") ? "k10 hardware anyway" : mode);
             n_asked++;
             go_on(s, 0.5, true);
         }
@@ -562,6 +665,7 @@ static void run_storm(bool is_real, int32_t n_wanted, uint64_t seed) {
     for (int i = 0; i < N_ACTOR; i++) kill_actor(s, i, HUGE_VAL);
     for (int i = 0; i < 3; i++) us_bus_close(s->buses[i]);
     unsetenv("CYCLONEDDS_URI");
+    wake_sleeper(s);
     for (int i = 0; i < N_ACTOR; i++) s->actors[i].n_kill--;  // the last were the end
     read_log(s, &h);
     print_message("%s, %d changes of %d requests (%d refused) in %.1f s; killed: hardware %d, proxy %d, switch %d times, %d left to the watchdog; %d "
@@ -571,6 +675,7 @@ static void run_storm(bool is_real, int32_t n_wanted, uint64_t seed) {
     expect_never_two(s, &h);
     expect_never_none(s, &h);
     expect_all_logged(s, &h);
+    free(h.text);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -582,12 +687,15 @@ static void run_as_wanted(bool is_real, int32_t usual, int32_t many) {
 
 static void random_changes_losses_and_kills_never_leave_two_or_none_in_control(void **state) {
     (void)state;
+    const char *text = getenv("US_STORM");
+    if (text && strstr(text, ",real")) skip();
     run_as_wanted(false, 60, 1000);
 }
 
 static void so_it_is_with_a_simulation_and_the_program_that_stands_in_for_metal(void **state) {
     (void)state;
-    if (!getenv("US_LONG_TESTS") || access(US_BINARY_DIR "/examples/k10_hardware", X_OK) != 0) {
+    const char *text = getenv("US_STORM");
+    if (!(getenv("US_LONG_TESTS") || (text && strstr(text, ",real"))) || access(US_BINARY_DIR "/examples/k10_hardware", X_OK) != 0) {
         print_message("skipped: the real ones, unless US_LONG_TESTS is set and k10_hardware is built\n");
         skip();
     }

@@ -31,7 +31,7 @@ for rule in "" -DON_LOSS_STOP -DON_LOSS_PROXY; do
         n_failed=$((n_failed + 1))
     fi
 done
-for broken in BROKEN_GATE BROKEN_FENCE BROKEN_WATCH BROKEN_ANSWER; do
+for broken in BROKEN_GATE BROKEN_FENCE BROKEN_WATCH BROKEN_WAIT BROKEN_ANSWER; do
     search -D$broken
     if grep -q "assertion violated" report.txt; then
         echo "caught: $broken: $(grep -oE "assertion violated [^(]*\(.*\)" report.txt | head -1)"

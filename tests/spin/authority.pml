@@ -12,19 +12,22 @@
  * that arrives when its source has died since is one that arrives.
  *
  * Time is counted in ticks. The watchdog is WD of them. Between two ticks the switch looks once: its thread wakes far more often than the watchdog.
+ * A hand-over that was asked for may take any number of ticks, in which the switch looks at the watchdog, and leaves off when the one in control is lost.
  *
  * Epochs only grow, so "of the same epoch" means "no change in between": one bit, set by each change, stands for the comparison of two numbers.
  *
  * What is asserted:
  *   A1  a sample goes out under the robot's name only while its source is the one whose outputs do
  *   A2  a command is given to whom it was meant for when it came in, and to nobody else but, in shadow, as a copy to the proxy
- *   A3  while the one in control is lost and the other is alive, at most one look of the switch passes until the other has control
- *   A4  a request that arrived is answered before the next tick but one
+ *   A3  when the one in control is lost, at most one look of the switch passes until it is out of control: the other has it, or nobody. When both are
+ *       lost and one that may have control is heard again, at most one look passes until it has it, or a hand-over to it that was asked for
+ *   A4  a request that arrived is taken up before the next tick but one, not counting a hand-over before it
  *   A5  when nobody has control, the mode says stop
- *   A6  under ON_LOSS_PROXY the watchdog never gives control to the hardware
+ *   A6  under ON_LOSS_PROXY the watchdog never gives control to the hardware, but to the one that had it when both were lost
  *
- * Each of BROKEN_GATE, BROKEN_FENCE, BROKEN_WATCH and BROKEN_ANSWER takes out one part of the machine and must lead to a violation.
- * Rules for a loss: the other takes over; ON_LOSS_STOP: stop; ON_LOSS_PROXY: the proxy takes over from the hardware, a lost proxy means stop.
+ * Each of BROKEN_GATE, BROKEN_FENCE, BROKEN_WATCH, BROKEN_WAIT and BROKEN_ANSWER takes out one part of the machine and must lead to a violation.
+ * Rules for a loss: the other takes over; ON_LOSS_STOP: stop; ON_LOSS_PROXY: the proxy takes over from the hardware, a lost proxy means stop. Where the
+ * other would take over and is lost too, the switch waits: a stop, until one of the two is heard.
  */
 #ifndef WD
 #define WD 1
@@ -47,6 +50,10 @@ byte silent[2] = WD + 1;  /* ticks since a source was heard, up to WD + 1 */
 byte since;               /* ticks since the watchdog counts, up to WD + 1 */
 bool is_counting;         /* somebody was heard: the watchdog counts */
 bool is_old;              /* the command at the gate came in before the last change */
+bool is_waiting;          /* both are lost: the first who is heard plays */
+byte lost = HW;           /* who had control then, */
+mtype lost_mode = hardware;  /* and in which mode */
+bool is_handing;          /* a hand-over is under way */
 byte n_reader;
 bool is_writing;
 bool has_looked;
@@ -63,6 +70,7 @@ byte n_lost, age;
 #endif
 
 #define OTHER(s) (1 - (s))
+#define IS_LOST (control != NOBODY && is_counting && silent[control] > WD && since > WD)
 
 /* Passes outputs on. One thread stands for those of both sources, which share nothing but the gate. A sample is taken in and counts as heard; at the
  * gate it is seen whether its source speaks for the robot; then it is written. What does not speak is dropped, or goes out under another name. */
@@ -117,7 +125,7 @@ again:
 proctype Authority() {
     mtype asked, new_mode = hardware;
     byte wanted = NOBODY;
-    bool is_change, is_last;
+    bool is_change, is_last, will_wait;
 again:
     {
         do
@@ -138,15 +146,23 @@ again:
             :: else -> is_change = (wanted == control || silent[wanted] <= WD)  /* otherwise refused, and told so */
             fi;
             new_mode = asked;
-            asked = 0
+            asked = 0;
+            is_handing = (is_change && wanted != NOBODY && wanted != control)
            };
-           goto change
+           goto handover
         :: atomic { !has_looked && empty(request) ->
 watch:
             is_last = true;
 #ifndef BROKEN_WATCH
             if
-            :: control != NOBODY && is_counting && silent[control] > WD && since > WD ->
+            :: is_waiting && silent[lost] <= WD -> wanted = lost; new_mode = lost_mode; is_change = true
+            :: is_waiting && silent[lost] > WD && silent[OTHER(lost)] <= WD ->
+               wanted = OTHER(lost); is_change = true;
+               if
+               :: wanted == HW -> new_mode = hardware
+               :: wanted == PX -> new_mode = proxy
+               fi
+            :: IS_LOST ->
 #ifdef ON_LOSS_STOP
                wanted = NOBODY; new_mode = stop; is_change = true
 #else
@@ -156,11 +172,11 @@ watch:
                :: else -> skip
                fi;
 #endif
-               wanted = OTHER(control);
-               is_change = (silent[wanted] <= WD);
+               wanted = OTHER(control); is_change = true;
                if
-               :: wanted == HW -> new_mode = hardware
-               :: wanted == PX -> new_mode = proxy
+               :: silent[wanted] > WD -> wanted = NOBODY; new_mode = stop; will_wait = true
+               :: silent[wanted] <= WD && wanted == HW -> new_mode = hardware
+               :: silent[wanted] <= WD && wanted == PX -> new_mode = proxy
                fi
 #endif
             :: else -> skip
@@ -169,18 +185,32 @@ watch:
            };
            goto change
         od;
+handover:
+        do
+        :: atomic { !has_looked -> is_handing = false; break }
+#ifndef BROKEN_WAIT
+        :: atomic { !has_looked && is_handing && IS_LOST -> is_handing = false; is_change = false; break }
+        :: atomic { !has_looked && is_handing && !IS_LOST -> has_looked = true }
+#else
+        :: atomic { !has_looked && is_handing -> has_looked = true }
+#endif
+        od;
 change:
         if
         :: atomic { is_change && MAY_CLOSE -> is_writing = true };
 #ifdef ON_LOSS_PROXY
-           assert(!is_last || wanted != HW);  /* A6: the last of a look is the watchdog */
+           assert(!is_last || wanted != HW || (is_waiting && lost == HW));  /* A6: the last of a look is the watchdog */
 #endif
            d_step {
                if
                :: control != wanted -> n_lost = 0  /* the assertions look at another one from here on */
                :: else -> skip
                fi;
-               mode = new_mode; control = wanted; is_old = true;
+               if
+               :: will_wait -> lost = control; lost_mode = mode
+               :: else -> lost = HW; lost_mode = hardware
+               fi;
+               is_waiting = will_wait; mode = new_mode; control = wanted; is_old = true;
                if
                :: wanted != NOBODY -> voice = wanted
                :: else -> skip
@@ -190,10 +220,10 @@ change:
         :: !is_change -> skip
         fi;
         assert(control != NOBODY || mode == stop);  /* A5 */
-        d_step { wanted = NOBODY; new_mode = hardware; is_change = false; has_looked = is_last; is_last = false };
+        d_step { wanted = NOBODY; new_mode = hardware; is_change = false; will_wait = false; has_looked = is_last; is_last = false };
         goto again
     } unless { !is_running };
-    atomic { wanted = NOBODY; asked = 0; new_mode = hardware; is_change = false; is_last = false; n_dead++ };
+    atomic { wanted = NOBODY; asked = 0; new_mode = hardware; is_change = false; will_wait = false; is_last = false; n_dead++ };
     atomic { is_running -> n_dead-- };
     goto again
 }
@@ -217,12 +247,14 @@ proctype Clock() {
         :: else -> skip
         fi;
         if
-        :: control != NOBODY && since > WD && silent[control] > WD && silent[OTHER(control)] <= WD -> n_lost++
+        :: IS_LOST -> n_lost++
+        :: is_waiting && !is_handing && (silent[HW] <= WD || silent[PX] <= WD) -> n_lost++
         :: else -> n_lost = 0
         fi;
         assert(n_lost <= 1);  /* A3 */
         if
-        :: nempty(request) -> age++
+        :: nempty(request) && !is_handing -> age++
+        :: nempty(request) && is_handing -> skip
         :: empty(request) -> age = 0
         fi;
         assert(age <= 1)  /* A4 */
@@ -246,6 +278,7 @@ proctype World() {
         /* It dies, and knows nothing any more. */
         is_running = false;
         mode = hardware; control = HW; voice = HW; silent[HW] = WD + 1; silent[PX] = WD + 1; since = 0; is_counting = false; is_old = false;
+        is_waiting = false; lost = HW; lost_mode = hardware; is_handing = false;
         has_looked = false; n_lost = 0; age = 0 }
     :: atomic { !is_running && n_dead == N_THREAD ->
         if
