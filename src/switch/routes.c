@@ -4,6 +4,9 @@
 // of the two domains; from then on its endpoint on the operators' side stands until the switch is closed. The side of each source is added when that
 // source is seen to have the topic, with the quality of service that it offers or wants, so that two that differ in it can both be heard.
 //
+// A thread of its own looks who is there and makes the endpoints: with many topics that takes a tenth of a second on a busy machine, and nobody who
+// watches over the sources may wait for it.
+//
 // Others may listen in the domains of the sources, a recorder for example: only endpoints of nodes in the robot's namespace count, and a topic that
 // was seen as an output never becomes a command, which would lead samples in a circle.
 #include <stdio.h>
@@ -17,6 +20,9 @@
 
 // How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a moment after the endpoints.
 #define NAME_PATIENCE INT64_C(1000000000)
+
+// ns between looks at who is there, which take some milliseconds where there are many topics; and when there is something new to be found.
+static const int64_t look_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000);
 
 // What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a burst at 2000 a second.
 enum { LEAST_DEPTH = 64 };
@@ -350,7 +356,8 @@ us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_er
     return status;
 }
 
-void usi_switch_make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control) {
+// Writers for the outputs of the source that is not in control, where a mode wants them.
+static void make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control) {
     if (mode != US_MODE_MIRROR && mode != US_MODE_SHADOW) return;
     us_switch_source source = control == US_SWITCH_PROXY ? US_SWITCH_HARDWARE : US_SWITCH_PROXY;
     bool is_shadow = mode == US_MODE_SHADOW;
@@ -489,7 +496,7 @@ static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e
     }
 }
 
-void usi_switch_discover(us_switch *sw) {
+static void look_around(us_switch *sw) {
     bool is_patient = sw->nameless_since == 0 || usi_switch_now() - sw->nameless_since < NAME_PATIENCE;
     for (int source = 0; source < 2; source++) {
         int32_t n = list_source(sw, (us_switch_source)source);
@@ -501,5 +508,36 @@ void usi_switch_discover(us_switch *sw) {
         }
     }
     if (!is_patient) sw->nameless_since = 0;
-    usi_switch_make_copies(sw, sw->authority.mode, sw->authority.control);
+    pthread_rwlock_rdlock(&sw->gate);
+    us_switch_mode mode = sw->authority.mode;
+    us_switch_source control = sw->authority.control;
+    pthread_rwlock_unlock(&sw->gate);
+    make_copies(sw, mode, control);
+}
+
+void usi_switch_search(us_switch *sw, int64_t most) {
+    pthread_mutex_lock(&sw->lock);
+    int64_t until = usi_switch_now() + most;
+    if (until > sw->search_until) sw->search_until = until;
+    sw->is_search_due = true;
+    pthread_cond_signal(&sw->search_wake);
+    pthread_mutex_unlock(&sw->lock);
+}
+
+void *usi_switch_discover(void *context) {
+    us_switch *sw = context;
+    for (;;) {
+        look_around(sw);
+        int64_t now = usi_switch_now();
+        pthread_mutex_lock(&sw->lock);
+        int64_t next = now + (now < sw->search_until ? search_every : look_every);
+        struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
+        while (!sw->is_closing && !sw->is_search_due) {
+            if (pthread_cond_timedwait(&sw->search_wake, &sw->lock, &until)) break;
+        }
+        sw->is_search_due = false;
+        bool is_closing = sw->is_closing;
+        pthread_mutex_unlock(&sw->lock);
+        if (is_closing) return NULL;
+    }
 }

@@ -1,14 +1,14 @@
 // The switch: opening, its thread, requests, changes, and what it tells of itself.
 //
-// The thread looks every few milliseconds at the watchdog and at what was asked, and a few times a second at who is there. It alone changes who is
-// in control, one change after the other, each in the same order:
+// The thread looks every few milliseconds at the watchdog and at what was asked. It alone changes who is in control, one change after the
+// other, each in the same order:
 //
 //     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
 //     -> what the new one has told once is told -> gate open -> logged -> told on /understudy/authority
 //
 // The watchdog is looked at once in every round of the thread, after every request, and while a hand-over waits for something, which it then leaves
 // off. What a lost source's heir has to be told is told before the watchdog is up. The thread waits for nothing else: what is logged is written
-// by another (scribe.c), and a write to DDS ends after a millisecond.
+// by another (scribe.c), who is there is found by another (routes.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
 #include <stdarg.h>
@@ -23,9 +23,9 @@
 
 static const int64_t tick = 5 * INT64_C(1000000);  // ns between looks at the watchdog
 
-// ns between looks at who is there: one takes 1 ms of the processor. After the start of the switch, and when a source was lost or is heard again, for
-// some seconds more often: then there is something new to be found, and nothing passes before it is.
-static const int64_t discovery_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000), search_for = 5000 * INT64_C(1000000);
+// ns after the start of the switch, a loss or a return in which it is looked more often who is there: then there is something new to be found, and
+// nothing passes before it is.
+static const int64_t search_for = 5000 * INT64_C(1000000);
 
 // ns before the watchdog is up at which the heir is made ready, or half of the watchdog where that is less. A proxy answers in 20 ms; the longer it
 // has, the further it goes on by itself, and the more often hardware comes back meanwhile.
@@ -233,7 +233,6 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
             return;
         }
     }
-    usi_switch_make_copies(sw, verdict->mode, verdict->control);
     us_status status = is_handover ? usi_handover_align(sw, &err) : US_OK;
     if (status && !is_forced) {
         refuse(verdict, status, &err);
@@ -260,6 +259,8 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     pthread_rwlock_unlock(&sw->gate);
     say_change(sw);
     if (is_handover) usi_handover_end(sw, epoch, NULL);
+    bool has_copies = verdict->mode == US_MODE_MIRROR || verdict->mode == US_MODE_SHADOW;
+    if (has_copies) usi_switch_search(sw, 0);
 }
 
 // `refused` NULL: the request was met.
@@ -424,7 +425,7 @@ static bool look(us_switch *sw, const news *n) {
         bool is_alive = usi_authority_is_alive(&sw->authority, (us_switch_source)i, now);
         if (is_alive == sw->was_alive[i]) continue;
         sw->was_alive[i] = is_alive;
-        sw->search_until = now + search_for;
+        usi_switch_search(sw, search_for);
         is_news = true;
         usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i), is_alive ? "heard" : "silent");
     }
@@ -445,8 +446,6 @@ static void log_and_tell(us_switch *sw) {
 
 static void *run(void *context) {
     us_switch *sw = context;
-    int64_t next_discovery = 0;
-    sw->search_until = usi_switch_now() + search_for;
     say_change(sw);
     log_and_tell(sw);
     for (;;) {
@@ -470,11 +469,6 @@ static void *run(void *context) {
         int64_t looked = usi_switch_now();
         usi_switch_look_at_shadow(sw);
         note_late(sw, looked, "the comparison");
-        int64_t compared = usi_switch_now();
-        if (compared < next_discovery) continue;
-        usi_switch_discover(sw);
-        note_late(sw, compared, "discovery");
-        next_discovery = usi_switch_now() + (compared < sw->search_until ? search_every : discovery_every);
     }
 }
 
@@ -532,6 +526,7 @@ static void init_locks(us_switch *sw) {
     pthread_condattr_init(&wake);
     pthread_condattr_setclock(&wake, CLOCK_MONOTONIC);
     pthread_cond_init(&sw->wake, &wake);
+    pthread_cond_init(&sw->search_wake, &wake);
     pthread_condattr_destroy(&wake);
     pthread_mutex_init(&sw->lock, NULL);
     pthread_mutex_init(&sw->queue_lock, NULL);
@@ -609,23 +604,29 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
         sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
         status = sw->has_forwarder ? join(sw, def, err) : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
     }
-    if (!status && pthread_create(&sw->thread, NULL, run, sw)) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    if (!status) {
+        usi_switch_search(sw, search_for);
+        sw->has_discoverer = pthread_create(&sw->discoverer, NULL, usi_switch_discover, sw) == 0;
+        sw->has_thread = sw->has_discoverer && pthread_create(&sw->thread, NULL, run, sw) == 0;
+        if (!sw->has_thread) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    }
     if (status) {
         us_switch_close(sw);
         return status;
     }
-    sw->has_thread = true;
     *out_switch = sw;
     return US_OK;
 }
 
 void us_switch_close(us_switch *sw) {
     if (!sw) return;
+    pthread_mutex_lock(&sw->lock);
+    sw->is_closing = true;
+    pthread_cond_signal(&sw->wake);
+    pthread_cond_signal(&sw->search_wake);
+    pthread_mutex_unlock(&sw->lock);
+    if (sw->has_discoverer) pthread_join(sw->discoverer, NULL);
     if (sw->has_thread) {
-        pthread_mutex_lock(&sw->lock);
-        sw->is_closing = true;
-        pthread_cond_signal(&sw->wake);
-        pthread_mutex_unlock(&sw->lock);
         pthread_join(sw->thread, NULL);
         usi_match_end(sw);
     }
@@ -649,6 +650,7 @@ void us_switch_close(us_switch *sw) {
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);
     pthread_cond_destroy(&sw->wake);
+    pthread_cond_destroy(&sw->search_wake);
     pthread_mutex_destroy(&sw->lock);
     pthread_cond_destroy(&sw->queue_wake);
     pthread_mutex_destroy(&sw->queue_lock);

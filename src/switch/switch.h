@@ -141,7 +141,10 @@ struct us_switch {
     usi_asked asked[USI_MAX_ASKED];
     usi_fired fired[US_SWITCH_NOBODY + 1];  // by whom; NOBODY: an operator
     bool has_fired;
-    uint64_t newest;  // the highest epoch that a switch of this robot told
+    uint64_t newest;       // the highest epoch that a switch of this robot told
+    int64_t search_until;  // ns of usi_switch_now: until then it is looked more often who is there
+    bool is_search_due;
+    pthread_cond_t search_wake;
 
     usi_handover handover;  // it says itself what guards it
 
@@ -150,12 +153,15 @@ struct us_switch {
     char *shadow_line;
     int64_t shadow_stepped, shadow_told, resynced;
     int32_t n_part_said;  // of the event
+    int64_t looked;       // ns of usi_switch_now: the last look at the watchdog
+    bool was_alive[2];
+
+    // The discoverer's own.
+    pthread_t discoverer;
+    bool has_discoverer, is_full;
     int32_t n_node;
     usi_known_node nodes[USI_MAX_NODE];
-    int64_t looked;          // ns of usi_switch_now: the last look at the watchdog
-    int64_t search_until;    // ns of usi_switch_now: until then it is looked more often who is there
     int64_t nameless_since;  // when an endpoint was first seen whose node is not known yet; 0: there is none
-    bool was_alive[2], is_full;
     us_endpoint *list;
     int32_t cap_list;
     int32_t n_unknown;
@@ -179,11 +185,11 @@ void usi_scribe_keep(us_switch *sw, const char *line);
 void usi_scribe_wait(us_switch *sw, int64_t most);
 
 // ---- routes.c ----
-// Looks what the sources have and makes the routes that are missing.
-void usi_switch_discover(us_switch *sw);
+// The thread that looks what the sources have and makes the routes, and the copies, that are missing; `context` is the switch.
+void *usi_switch_discover(void *context);
+// It looks at once, also for copies that a mode wants, and for so long, ns, more often.
+void usi_switch_search(us_switch *sw, int64_t most);
 us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err);
-// Writers for the outputs of the source that is not in control, where a mode wants them.
-void usi_switch_make_copies(us_switch *sw, us_switch_mode mode, us_switch_source control);
 // With the gate held for writing: what `source` has told once is told again.
 void usi_switch_pass_latched(us_switch *sw, us_switch_source source);
 // A zero Twist on every command topic of that kind.

@@ -33,7 +33,7 @@ enum { HARDWARE, PROXY, SWITCH, N_ACTOR, NOBODY = 2, MAX_COMMAND = 200000, MAX_E
 #define PERIOD 0.01   // s between commands
 #define NAP 0.005     // s that the thread sleeps that measures how long this machine stops processes
 
-// s: a round of the switch (5 ms, with discovery 10), two stamps that are cut to milliseconds, the last sample's way, and what four threads in a row
+// s: a round of the switch (5 ms), two stamps that are cut to milliseconds, the last sample's way, and what four threads in a row
 // (source, DDS, switch, log) may each be kept waiting without the nap being late by more than itself.
 #define ALLOWANCE 0.05
 
