@@ -76,7 +76,7 @@ typedef struct us_switch_change {
     bool is_forced;  // the watchdog or a rule asks: a refusal is not heard
 } us_switch_change;
 // Called on the switch's thread before the source changes, after the state was handed over, while the old one is still in control and samples flow.
-// Anything but US_OK refuses a request, with err's message as the reason.
+// Anything but US_OK refuses a request, with err's message as the reason. The watchdog waits for it: it must not block.
 typedef us_status us_switch_change_function(void *context, const us_switch_change *change, us_error *err);
 // One line of text per event (changes, refusals, losses, topics that cannot be passed on), in their order, on a thread of its own: it may block.
 // `time` is wall time, ns.
