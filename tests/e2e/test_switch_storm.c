@@ -484,7 +484,8 @@ static int32_t find_excuses(const storm *s, const history *h, const arrival *all
         while (i < n_all && all[i].time < away.to) i++;
         away.to = i < n_all ? all[i].time : HUGE_VAL;
         interval restart = {a[SWITCH].down[k].to, away.to};
-        if (restart.to - restart.from > out_restart->to - out_restart->from) *out_restart = restart;
+        bool is_killed_before = k + 1 < a[SWITCH].n_kill && a[SWITCH].down[k + 1].from < away.to;
+        if (!is_killed_before && restart.to - restart.from > out_restart->to - out_restart->from) *out_restart = restart;
         out[n++] = away;
     }
     for (int32_t i = 0; i < a[HARDWARE].n_kill; i++) {
