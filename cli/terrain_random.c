@@ -296,7 +296,7 @@ int terrain_random(int argc, char **argv) {
                  "\n"
                  "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
                  "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters 100 --seed 7\n"
-                 "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil friction=0.6,0.002,30\n"};
+                 "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil friction-angle=0.6,0.002,30\n"};
     const char *operand = NULL;
     int code = cli_parse(&command, options, sizeof options / sizeof *options, argc, argv, &operand);
     if (code != CLI_GO_ON) return code;
