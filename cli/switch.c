@@ -14,6 +14,8 @@
 enum { MAX_LINE = 1024 };
 
 static const char *const element = "understudy switch";
+// s: a script begins so long after both were first heard, when their states are known; or so long after the start.
+static const double SCRIPT_AFTER = 1, SCRIPT_PATIENCE = 10;
 
 typedef struct switch_options {
     int64_t operators, hardware, proxy;  // domains; operators -1: that of the environment
@@ -119,11 +121,15 @@ static int run_switch(const char *robot, const switch_options *o) {
            def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
     fflush(stdout);
     code = CLI_OK;
-    double began = cli_clock();
+    double started = cli_clock(), heard = INFINITY;  // when both were first heard
     while (!cli_is_stopped() && code == CLI_OK) {
         cli_pause(script ? 0.02 : 0.1);
+        us_switch_state now = us_switch_get_state(sw);
+        if (now.is_alive[0] && now.is_alive[1]) heard = fmin(heard, cli_clock());
+        // Where one of them does not come, the script begins without it.
+        double began = fmin(heard + SCRIPT_AFTER, started + SCRIPT_PATIENCE);
         if (script) cli_script_go_on(script, sw, cli_clock() - began, print_event);
-        if (us_switch_get_state(sw).is_withdrawn) code = CLI_RUN_FAILED;
+        if (now.is_withdrawn) code = CLI_RUN_FAILED;
     }
     us_switch_state s = us_switch_get_state(sw);
     us_switch_close(sw);

@@ -5,7 +5,7 @@
 //     90       fault k10 motor:front_left_drive=dead
 //     between 120 180 proxy|stop   the operators should notice within a minute
 //
-// TIME is in seconds since the switch was started, or somewhere between two such times. Then comes a mode, or one of several with | between, or a
+// TIME is in seconds, or somewhere between two such times; switch.c says when 0 is. Then comes a mode, or one of several with | between, or a
 // world command, which goes to the proxy. What follows a mode is a note for the log. What is random is drawn from the seed and the number of the
 // line, when the file is read: the same seed gives the same plan, and a line more does not change the draws of those before it.
 #include "switch_script.h"

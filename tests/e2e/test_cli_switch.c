@@ -151,10 +151,11 @@ static void hear_authority(void *context, const us_sample *sample) {
 static void a_script_switches_and_breaks_things_in_secret(void **state) {
     (void)state;
     write_text("script.txt", "# for the test\n"
-                             "\n"
+                             "0 stop   both are heard by then, and what is due at once can be done\n"
                              "3 hardware   the first is back\n"
                              "2.5 fault k10 motor:front_left_drive=dead\n"
-                             "between 1 2 proxy|proxy   surprise\n");
+                             "between 1 2 proxy|proxy   surprise\n"
+                             "\n");
     us_bus *operators = open_bus("cyclone", test_domain_of(0));
     add_reader(buses[1], "/understudy/command", usi_type_string, reliable, hear_world, NULL);
     add_reader(operators, "/understudy/authority", usi_type_string, latched, hear_authority, NULL);
@@ -171,6 +172,9 @@ static void a_script_switches_and_breaks_things_in_secret(void **state) {
     assert_non_null(first);
     assert_non_null(second);
     assert_true(first < second);
+    const char *heard = strstr(log, "the proxy is heard"), *at_once = strstr(log, "script line 2, 0.0 s: stop");
+    assert_true(heard && at_once && heard < at_once && at_once < first);
+    assert_has(log, "stop was asked for");
     assert_has(first, "proxy surprise");
     assert_has(log, "proxy was asked for");
     assert_false(atomic_load(&is_betrayed));
