@@ -153,9 +153,28 @@ static bool wheel_columns(const usi_bed *bed, const usi_sunk *k, us_pose X_WG, t
     return k->sinkage > 0 && columns_around(bed, hub.x, hub.y, rx, ry, out);
 }
 
+// Presses the columns of a ground's bed down to `to`. Rock in a region is not pressed: only what lies on it.
+static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * MOST_PRINT], double compaction) {
+    const us_model *m = s->model;
+    usi_bed *bed = &s->bed[g->bed];
+    for (int32_t j = t.y0; g->has_region && j < t.y1; j++) {
+        for (int32_t i = t.x0; i < t.x1; i++) {
+            int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
+            if (*goal == INT32_MAX) continue;
+            int32_t material = usi_ground_material_at(m, &s->now.contact, m->bed[g->bed].geom, column_x(bed, i), column_y(bed, j));
+            int32_t ground = m->material[material].is_soil ? INT32_MIN : ground_units(bed, i, j);
+            if (*goal < ground) *goal = ground;
+        }
+    }
+    usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+}
+
 // What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does not rise, and stands until the hub has
 // come to it. Nor does anything rise in the rut just behind the wheel: what is pressed out comes up beside it.
-static void print_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG, double compaction) {
+static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
+    const usi_geom *g = &s->model->geom[k->ground];
+    const us_pose X_WG = g->X_NG;
+    usi_bed *bed = &s->bed[g->bed];
     double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width, reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead), left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
     bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
@@ -179,7 +198,7 @@ static void print_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG, double co
             any = true;
         }
     }
-    if (any && is_rolling) usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    if (any && is_rolling) press(s, g, t, to, compaction);
 }
 
 // When the soil has flowed: what is covered is found anew in the next step.
@@ -232,10 +251,11 @@ static void cover_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, 
     }
 }
 
-static void print_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, double compaction) {
+static void print_foot(us_sim *s, const usi_sunk *k, double compaction) {
+    const usi_geom *g = &s->model->geom[k->ground];
     tile t;
     int32_t to[MOST_PRINT * MOST_PRINT];
-    if (foot_print(bed, k, p, X_WG, &t, to)) usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to)) press(s, g, t, to, compaction);
 }
 
 // ---------------------------------------------------------------- flow
@@ -294,9 +314,9 @@ void usi_beds_step(us_sim *s) {
         if (g->bed < 0) continue;
         double compaction = usi_sunk_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
-            print_wheel(&s->bed[g->bed], k, g->X_NG, compaction);
+            print_wheel(s, k, compaction);
         else
-            print_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, compaction);
+            print_foot(s, k, compaction);
     }
     for (int32_t i = 0; i < m->n_bed; i++) let_flow(s, i);
     for (int32_t i = 0; i < c->n_sunk; i++) {

@@ -347,6 +347,31 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
     }
 }
 
+static void rock_beside_the_soil_is_not_pressed(void **state) {
+    (void)state;
+    // The middle of the box is over sand, its eastern third over rock.
+    soil_world w = soil_text("<scene name=\"border\" version=\"1\"><material name=\"sand\"><soil like=\"lunar\"/></material><material name=\"rock\"/>"
+                             "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"41\" dx=\"0.05\" dy=\"0.05\" "
+                             "expression=\"0\" surface=\"sand\" bed=\"1 cm\"/>"
+                             "<region name=\"slab\" ground=\"ground\" surface=\"rock\" polygon=\"0.022 -1 1 -1 1 1 0.022 1\"/></world>"
+                             "<object name=\"foot\" xyz=\"0 0 0.11\"><link name=\"l\" density=\"8000\"><shape type=\"box\" size=\"0.12 0.12 0.12\"/>"
+                             "</link></object></scene>",
+                             NULL);
+    soil_steps(&w, 3000);
+    us_bed_info bed;
+    int32_t *change = changes(&w, &bed);
+    int32_t sand = 0, rock = 0;
+    for (int32_t k = 0; k < bed.n_x * bed.n_y; k++) {
+        double x = (k % bed.n_x - 0.5 * (bed.n_x - 1)) * bed.spacing;
+        int32_t *deepest = x > 0.022 ? &rock : &sand;
+        if (change[k] < *deepest) *deepest = change[k];
+    }
+    printf("    sand pressed by %.2f mm, rock by %.2f mm\n", -1e-3 * sand, -1e-3 * rock);
+    assert_true(sand < -1000 && rock == 0);
+    free(change);
+    soil_free(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plate_sinks_as_bekker_says_and_comes_back_along_the_line_of_unloading),
@@ -358,6 +383,7 @@ int main(void) {
         cmocka_unit_test(a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles),
         cmocka_unit_test(no_grain_is_lost_but_to_compaction),
         cmocka_unit_test(what_a_foot_presses_out_lies_around_it_and_comes_to_rest),
+        cmocka_unit_test(rock_beside_the_soil_is_not_pressed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
