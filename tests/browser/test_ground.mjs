@@ -1,7 +1,7 @@
 // Ground in a browser: tiles as fine as they are looked at and no more than there is room for, ruts where the rover has been, the panel of soil and
 // regions, and a photograph that lies on the ground.
 import { join } from 'node:path'
-import { app, browse, check, command, open, run, scene, still, test, until } from './support.mjs'
+import { app, browse, check, command, open, run, scene, show, still, test, until } from './support.mjs'
 
 const world = await run([join(process.env.US_SOURCE_DIR, 'tests', 'browser', 'soil.xml')])
 const browser = await browse()
@@ -86,6 +86,13 @@ await test(
       await until(async () => (await rows.count()) === 4, 'four wheels stand in the sand')
       await until(async () => /\d/.test(await rows.first().textContent()), 'with numbers')
       await page.screenshot({ path: 'panel-soil-wheels.png' })
+    }],
+    ['how deep a wheel is can be plotted', async () => {
+      const name = 'k10/front_left_wheel.sinkage'
+      await show(page, 'scope')
+      await page.getByTestId('scope-add').fill(name)
+      await page.getByTestId('scope-add').press('Enter')
+      await until(() => app(page, (n) => window.understudy.app.value(n) > 0.001, name), 'its value comes')
     }],
     ['a softer soil lets the wheels sink deeper', async () => {
       // The mean over the wheels.
