@@ -286,6 +286,20 @@ static usi_bed_law law_at(const void *context, int32_t i, int32_t j) {
     return law;
 }
 
+// No soil of this ground has a flatter angle of repose.
+static double flattest(const us_sim *s, int32_t geom) {
+    const us_model *m = s->model;
+    double angle = INFINITY;
+    for (int32_t i = 0; i < m->n_material; i++) {
+        if (m->material[i].is_soil) angle = fmin(angle, s->now.contact.soil[i].repose_angle);
+    }
+    for (int32_t i = 0; i < m->n_soil_map; i++) {
+        const usi_soil_map *r = &m->soil_map[i];
+        if (r->geom == geom && r->number == (int32_t)offsetof(us_soil, repose_angle)) angle = fmin(angle, r->low);
+    }
+    return angle;
+}
+
 static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
     usi_bed *bed = &s->bed[i];
@@ -294,7 +308,11 @@ static void let_flow(us_sim *s, int32_t i) {
     const usi_geom *g = &m->geom[m->bed[i].geom];
     varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
     usi_bed_law law = usi_bed_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
-    if (g->has_region || g->has_flow_map) law.at = law_at, law.context = &varied;
+    if (g->has_region || g->has_flow_map) {
+        us_soil least = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
+        law = usi_bed_law_of(&least, bed->spacing, varied.gravity);
+        law.at = law_at, law.context = &varied;
+    }
     // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts, and at least a step.
     double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1), most = ceil(share * bed->n);
     usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);

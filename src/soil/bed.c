@@ -186,7 +186,7 @@ static limits limits_of(const usi_bed *bed, const usi_bed_law *law) {
     return l;
 }
 
-// The law, and what it allows where it is the same everywhere.
+// The law, and what it allows everywhere: all of it, or at least so much.
 typedef struct flow {
     const usi_bed_law *law;
     limits everywhere;
@@ -216,7 +216,7 @@ static bool move(usi_bed *bed, const limits *l, uint32_t from, uint32_t to, int6
 // same from whichever side a pair is looked at.
 static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
     limits own_room, other_room;
-    const limits *own = limits_at(bed, f, x, y, &own_room);
+    const limits *own = NULL;  // found when it is asked for
     uint32_t here = usi_bed_at(bed, x, y);
     bool has_moved = false, was_flowing = usi_bed_flag(bed, here) & USI_BED_FLOWING;
     uint32_t first = bed->turn++;
@@ -228,6 +228,8 @@ static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
         uint32_t there = usi_bed_at(bed, i, j);
         int64_t other = units_of(bed, i, j), difference = height > other ? height - other : other - height;
         bool is_flowing = was_flowing || (usi_bed_flag(bed, there) & USI_BED_FLOWING), is_diagonal = d >= 4;
+        if (difference <= f->everywhere.stop[is_diagonal]) continue;
+        if (height >= other && !own) own = limits_at(bed, f, x, y, &own_room);
         const limits *l = height >= other ? own : limits_at(bed, f, i, j, &other_room);
         if (difference <= (is_flowing ? l->stop : l->begin)[is_diagonal]) continue;
         int64_t units = (int64_t)(l->share * (double)(difference - l->stop[is_diagonal]));
@@ -245,6 +247,8 @@ static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
         int32_t i = x + step_x[d], j = y + step_y[d], m = x - step_x[d], n = y - step_y[d];
         if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y || m < 0 || m >= bed->n_x || n < 0 || n >= bed->n_y) continue;
         int64_t bend = units_of(bed, i, j) - 2 * height + units_of(bed, m, n), size = bend < 0 ? -bend : bend;
+        if (size <= f->everywhere.bend[d >= 4]) continue;
+        if (!own) own = limits_at(bed, f, x, y, &own_room);
         if (size <= own->bend[d >= 4]) continue;
         int64_t half = (size - own->bend[d >= 4]) / 8;  // to or from each side
         uint32_t one = usi_bed_touch(bed, i, j), two = usi_bed_touch(bed, m, n);
@@ -265,8 +269,9 @@ static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
 
 int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
     if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return 0;
-    flow f = {.law = law};
-    if (!law->at) f.everywhere = limits_of(bed, law);
+    flow f = {law, limits_of(bed, law)};
+    // A least curvature of 0 is no bound, not no limit.
+    if (law->at && law->curvature <= 0) f.everywhere.bend[0] = f.everywhere.bend[1] = 0;
     int64_t n = 0;
     end_wait(bed);
     for (; n < most; n++) {

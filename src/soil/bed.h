@@ -28,7 +28,8 @@ typedef struct usi_bed_law {
     double curvature;         // 1/m, at most; 0: no limit
     double relaxation;        // share of half the excess that a pair exchanges at once; default 0.5
     bool is_firm;             // only what lies on the ground flows, not the ground itself
-    // The law of a column, where it is another at each place: then nothing above counts. NULL: it is the same everywhere.
+    // The law of a column, where it is another at each place: then repose is the flattest and cohesive_step and curvature the least that there are
+    // anywhere, so that a column is asked about only where it is steeper than that. NULL: the law is the same everywhere.
     struct usi_bed_law (*at)(const void *context, int32_t x, int32_t y);
     const void *context;
 } usi_bed_law;
