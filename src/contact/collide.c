@@ -372,8 +372,8 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     }
 }
 
-// Whether a point may push within the step: its gap is no more than twice what its velocity and gravity close, and the margin. The others would be rows
-// that do nothing. Models of others may act across a gap.
+// Whether a point may push within the step: its gap is no more than twice what its velocity and gravity close, and the margin. The others would be
+// rows that do nothing. Models of others may act across a gap.
 static inline bool is_within_reach(const usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
     const us_model *m = c->model;
     if (p->gap <= BASE_MARGIN || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return true;

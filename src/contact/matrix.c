@@ -1,7 +1,7 @@
 // The matrix of Newton's method: mass plus J^T G J of every block, and the step that it gives.
 //
-// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by six; everything else is a sparse matrix whose
-// blocks are trees and free bodies.
+// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by six; everything else is a sparse matrix
+// whose blocks are trees and free bodies.
 #include <string.h>
 
 #include "contact/newton.h"
@@ -42,7 +42,8 @@ static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
     }
 }
 
-// The mass matrix of a body: J about O, symmetric, so that its columns are its rows; h, with the mass in the spare lane. n from v: h x; f from w: -h x.
+// The mass matrix of a body: J about O, symmetric, so that its columns are its rows; h, with the mass in the spare lane. n from v: h x; f from w: -h
+// x.
 static inline usi_six inertia(const usi_v4 J[3], usi_v4 h) {
     const double x = h[0], y = h[1], z = h[2], mass = h[3];
     usi_six D;

@@ -113,17 +113,17 @@ typedef struct usi_sunk {
     usi_v4 hub, up, ahead, left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
     us_soil_wheel wheel;
     us_soil_load load;
-    us_wheel_reaction reaction;  // wheels
-    double sinkage;              // m, below the surface that is there
-    double vx, vy, spin;         // m/s, rad/s: wheels
-    double way;                  // wheels: 1 or -1, where the soil lies that it meets
-    double blend;                // wheels: 1 rolls, 0 rests
-    double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
-    double radius, area;         // feet: m of a ball, or else m^2
-    double strip;                // feet: m, a ball that is half a capsule has so much of its straight part
-    double force, stiffness;     // N, N/m, along the normal stress's resultant
+    us_wheel_reaction reaction;                                  // wheels
+    double sinkage;                                              // m, below the surface that is there
+    double vx, vy, spin;                                         // m/s, rad/s: wheels
+    double way;                                                  // wheels: 1 or -1, where the soil lies that it meets
+    double blend;                                                // wheels: 1 rolls, 0 rests
+    double drag[2];                                              // N s/m, how the shear along and across falls with the rim's speed
+    double radius, area;                                         // feet: m of a ball, or else m^2
+    double strip;                                                // feet: m, a ball that is half a capsule has so much of its straight part
+    double force, stiffness;                                     // N, N/m, along the normal stress's resultant
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
-    int32_t slip_block;  // of the island's blocks; -1: none
+    int32_t slip_block;                                          // of the island's blocks; -1: none
 } usi_sunk;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
@@ -275,11 +275,11 @@ typedef struct usi_contacts {
     int32_t *carrier_start;      // n_tree + 1: carriers of each tree
     int32_t *loop_carrier;       // two per loop
     int32_t *inwards;            // n_node: the nodes of each tree, but those of a free root at its beginning from the deepest inwards
-    double *far;                // m, greatest distance of a shape's points from its node's origin
-    bool *is_plain;             // shapes whose axes are their node's
-    void **work;                // one work space per thread, for the sparse and rigid solvers
-    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
-    struct usi_layout *layout;  // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    double *far;                 // m, greatest distance of a shape's points from its node's origin
+    bool *is_plain;              // shapes whose axes are their node's
+    void **work;                 // one work space per thread, for the sparse and rigid solvers
+    struct usi_pair_now *pair;   // one per thread: the last pair that rows.c has seen in the step
+    struct usi_layout *layout;   // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
     int32_t n_layout;
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
@@ -340,8 +340,8 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
-// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push), vel, and
-// what acts on the joints (element_now, stop_now).
+// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its diagonal (inertia), the impulse of all
+// that does not depend on the velocity at the end of the step (push), vel, and what acts on the joints (element_now, stop_now).
 void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse, double *restrict slope);
