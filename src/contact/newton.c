@@ -85,9 +85,7 @@ static void tree_momenta(const usi_problem *p, int32_t t, const double *delta) {
         k->aw = w, k->av = o;
         k->n = k->f = usi_v4_zero();
         if (!(m->node[i].flags & USI_NODE_MASSIVE)) continue;
-        usi_v4 h = k->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&k->h)[3]);
-        k->n = k->J[0] * usi_v4_lane0(w) + k->J[1] * usi_v4_lane1(w) + k->J[2] * usi_v4_lane2(w) + usi_v4_cross(h, o);
-        k->f = mass * o - usi_v4_cross(h, w);
+        usi_inertia_times(k->J, k->h, w, o, &k->n, &k->f);
     }
 }
 
@@ -145,13 +143,6 @@ static void spread(usi_problem *p, bool is_step) {
 static inline void row_velocity(const usi_block *k, usi_v4 w, usi_v4 v, double u[3]) {
     usi_v4 sums = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
     u[0] = sums[0], u[1] = sums[1], u[2] = sums[2];
-}
-
-// Momentum of a free body at twist (w, v) about O.
-static inline void momentum(const usi_free *b, usi_v4 w, usi_v4 v, usi_v4 *n, usi_v4 *f) {
-    usi_v4 h = b->h * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&b->h)[3]);
-    *n = b->J[0] * usi_v4_lane0(w) + b->J[1] * usi_v4_lane1(w) + b->J[2] * usi_v4_lane2(w) + usi_v4_cross(h, v);
-    *f = mass * v - usi_v4_cross(h, w);
 }
 
 // Friction as if there were no limit.
@@ -212,7 +203,7 @@ static double push_blocks(usi_problem *p) {
 static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
     const usi_free *body = &p->body[b];
     usi_v4 n, f, inv_mass = usi_v4_all(((const double *)&body->c)[3]);
-    momentum(body, body->w, body->v, &n, &f);
+    usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
     n -= body->pw + p->force[2 * b], f -= body->pv + p->force[2 * b + 1];
     *(loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4), *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
     usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
@@ -332,8 +323,8 @@ static void prepare_line(usi_problem *p) {
             int32_t b = c->carrier[c->carrier_start[t]].body;
             const usi_free *body = &p->body[b];
             usi_v4 n, f, dn, df;
-            momentum(body, body->w, body->v, &n, &f);
-            momentum(body, p->step[2 * b], p->step[2 * b + 1], &dn, &df);
+            usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
+            usi_inertia_times(body->J, body->h, p->step[2 * b], p->step[2 * b + 1], &dn, &df);
             p->smooth0 += usi_v4_sum((n - body->pw) * p->step[2 * b] + (f - body->pv) * p->step[2 * b + 1]);
             p->smooth1 += usi_v4_sum(dn * p->step[2 * b] + df * p->step[2 * b + 1]);
             continue;

@@ -23,9 +23,7 @@ static inline void push_along(us_dyn *d, int32_t i, usi_v4 *out_n, usi_v4 *out_f
     const usi_link *k = &d->link[i];
     const usi_slot *s = &d->slot[i];
     const int32_t parent = d->model->node[i].parent;
-    usi_v4 h = s->n * (usi_v4){1, 1, 1, 0}, mass = usi_v4_all(((const double *)&s->n)[3]);
-    *out_n = s->nw[0] * usi_v4_lane0(k->Sw) + s->nw[1] * usi_v4_lane1(k->Sw) + s->nw[2] * usi_v4_lane2(k->Sw) + usi_v4_cross(h, k->Sv);
-    *out_f = mass * k->Sv - usi_v4_cross(h, k->Sw);
+    usi_inertia_times(s->nw, s->n, k->Sw, k->Sv, out_n, out_f);
     if (parent < 0) return;
     usi_slot *up = &d->slot[parent];
     for (int j = 0; j < 3; j++) up->nw[j] += s->nw[j];

@@ -176,6 +176,13 @@ void usi_add_range(const us_model *m, const double *q, const double *dq, double 
 // Tolerance of a closed constraint, m or rad. Tight enough for 1e-9 over any time, loose enough for rounding at 1e3 m.
 #define USI_CLOSED 1e-11
 
+// Momentum (n, f) about O of a body that moves with (w, v): J about O, h with the mass in its spare lane.
+static inline void usi_inertia_times(const usi_v4 J[3], usi_v4 h_mass, usi_v4 w, usi_v4 v, usi_v4 *n, usi_v4 *f) {
+    usi_v4 h = h_mass * (usi_v4){1, 1, 1, 0}, mass = __builtin_shufflevector(h_mass, h_mass, 3, 3, 3, 3);
+    *n = J[0] * usi_v4_lane0(w) + J[1] * usi_v4_lane1(w) + J[2] * usi_v4_lane2(w) + usi_v4_cross(h, v);
+    *f = mass * v - usi_v4_cross(h, w);
+}
+
 // Where a point of the node is, from O.
 static inline usi_v4 usi_link_point(const usi_link *k, us_vec3 p_NQ) { return k->p + k->X * p_NQ.x + k->Y * p_NQ.y + k->Z * p_NQ.z; }
 

@@ -1,13 +1,6 @@
 // Energy and momentum.
 #include "dyn/kinematics.h"
 
-// Momentum of a link about O: (J w + h x v, m v - h x w).
-static inline void link_momentum(const usi_link *k, usi_v4 *out_angular, usi_v4 *out_linear) {
-    usi_v4 h = k->h * (usi_v4){1, 1, 1, 0};
-    *out_angular = k->J[0] * usi_v4_lane0(k->w) + k->J[1] * usi_v4_lane1(k->w) + k->J[2] * usi_v4_lane2(k->w) + usi_v4_cross(h, k->v);
-    *out_linear = usi_v4_all(k->h[3]) * k->v - usi_v4_cross(h, k->w);
-}
-
 us_energy usi_energy(us_dyn *d, const double *q, const double *v) {
     const us_model *m = d->model;
     usi_v4 g = usi_v4_from(m->gravity);
@@ -17,7 +10,7 @@ us_energy usi_energy(us_dyn *d, const double *q, const double *v) {
     for (int32_t i = 0; i < m->n_node; i++) {
         const usi_link *k = &d->link[i];
         usi_v4 angular, linear;
-        link_momentum(k, &angular, &linear);
+        usi_inertia_times(k->J, k->h, k->w, k->v, &angular, &linear);
         e.kinetic += 0.5 * usi_v4_sum(k->w * angular + k->v * linear);
         e.kinetic += 0.5 * m->armature[i] * v[i] * v[i];
         e.potential -= usi_v4_dot(g, k->h * (usi_v4){1, 1, 1, 0} + usi_v4_all(k->h[3]) * d->origin[m->node[i].tree]);
@@ -35,7 +28,7 @@ usi_momentum usi_tree_momentum(const us_dyn *d, int32_t first, int32_t end) {
     for (int32_t i = first; i < end; i++) {
         const usi_link *k = &d->link[i];
         usi_v4 angular, linear;
-        link_momentum(k, &angular, &linear);
+        usi_inertia_times(k->J, k->h, k->w, k->v, &angular, &linear);
         r.angular += angular, r.linear += linear, r.h += k->h;
         for (int j = 0; j < 3; j++) r.J[j] += k->J[j];
     }
