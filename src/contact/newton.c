@@ -625,7 +625,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
         s->failed = true;
         return;
     }
-    for (int32_t i = 0; i < p.n_unit; i++) {
+    for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
         if (!usi_unit_is_free(&p, i)) start_tree(&p, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
@@ -639,7 +639,7 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t th
             s->failed = !solve_lagged(&p);
         }
     }
-    for (int32_t i = 0; i < p.n_unit; i++) {
+    for (int32_t i = 0; i < p.n_unit && !p.is_free; i++) {
         if (!usi_unit_is_free(&p, i)) usi_tree_finish(c, push, c->members[s->first_tree + i]);
     }
 }
