@@ -489,7 +489,10 @@ static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, 
     return true;
 }
 
-// The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the pairs of cells there; NULL: none.
+// Two cells of which none is near.
+static const reach nothing;
+
+// The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the pairs of cells there, or nothing.
 static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r, const reach *left, const reach *below) {
     const spine *s = &g->s;
     for (int on = r->inside & g->own; on; on &= on - 1) {
@@ -501,10 +504,10 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
     }
     // Edges have the bit of the triangle of this cell, or the lower one: those of index 0 in the first eight bits, then those of index 1 and 2. The
     // edge of index 2 is between an upper triangle and the lower one to the left: of the same two cells, or of those before.
-    int near = (r->near & r->near >> 1 & LOWER) | (r->near & r->near << 3 & 8) << 16;
-    int beyond_1 = r->across | (r->over << 3 & (8 | 8 << ENDS)) << 16, beyond_2 = r->across >> 1 | r->under << 8 | r->under << 16;
-    if (below) near |= (r->near & below->near >> 1 & LOWER) << 8, beyond_1 |= below->over >> 1 << 8;
-    if (left) near |= (r->near & left->near >> 1 & 2) << 16, beyond_1 |= (left->over >> 1 & (2 | 2 << ENDS)) << 16;
+    const int near = (r->near & r->near >> 1 & LOWER) | (r->near & below->near >> 1 & LOWER) << 8 | (r->near & left->near >> 1 & 2) << 16 |
+                     (r->near & r->near << 3 & 8) << 16;
+    const int beyond_1 = r->across | below->over >> 1 << 8 | (left->over >> 1 & (2 | 2 << ENDS)) << 16 | (r->over << 3 & (8 | 8 << ENDS)) << 16;
+    const int beyond_2 = r->across >> 1 | r->under << 8 | r->under << 16;
     // Worth a look: an end's foot on each face is beyond the edge, or those of the two ends are on different sides.
     const int ends = beyond_1 & beyond_2 & (near | near << ENDS) & g->own * 0x10101;
     const int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
@@ -553,7 +556,7 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
             if (!r->near) continue;
             if (r->walls && !drop_walls(g, w, r, i, j, bottom)) return false;
             const bool has_left = i > w->i0, has_below = j > w->j0;
-            touch_pair(g, w, i, j, r, has_left && r[-1].near ? r - 1 : NULL, has_below && below->near ? below : NULL);
+            touch_pair(g, w, i, j, r, has_left && r[-1].near ? r - 1 : &nothing, has_below && below->near ? below : &nothing);
             if (has_below && has_left && (r->near & FIRST)) touch_peak(g, i, j);
             if (has_below && (r->near & SECOND)) touch_peak(g, i + 1, j);
         }
