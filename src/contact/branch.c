@@ -22,16 +22,12 @@
 static inline usi_row times(const usi_six *A, usi_row S) {
     usi_v4 s[6], zero = usi_v4_zero();
     for (int r = 0; r < 6; r++) s[r] = A->a[r] * S.a + A->b[r] * S.b;
-    usi_v4 s01 = __builtin_shufflevector(s[0], s[1], 0, 4, 2, 6) + __builtin_shufflevector(s[0], s[1], 1, 5, 3, 7);
-    usi_v4 s23 = __builtin_shufflevector(s[2], s[3], 0, 4, 2, 6) + __builtin_shufflevector(s[2], s[3], 1, 5, 3, 7);
-    usi_v4 s45 = __builtin_shufflevector(s[4], s[5], 0, 4, 2, 6) + __builtin_shufflevector(s[4], s[5], 1, 5, 3, 7);
-    return (usi_row){__builtin_shufflevector(s01, s23, 0, 1, 4, 5) + __builtin_shufflevector(s01, s23, 2, 3, 6, 7),
-                     __builtin_shufflevector(s45, zero, 0, 1, 4, 5) + __builtin_shufflevector(s45, zero, 2, 3, 6, 7)};
+    return (usi_row){usi_four_sums(s[0], s[1], s[2], s[3]), usi_four_sums(s[4], s[5], zero, zero)};
 }
 
 static inline double dot6(usi_row x, usi_row y) { return usi_v4_sum(x.a * y.a + x.b * y.b); }
 
-// The sums of the inertia along the axes of a free root: S D S^T, where S is a rotation.
+// Adds what acts along the axes of a free root, D: S D S^T in the world's axes, where S is a rotation.
 static void add_along_axes(usi_problem *p, usi_span root, usi_six *A) {
     const usi_contacts *c = p->c;
     for (int32_t i = root.first; i < root.end; i++) {

@@ -111,8 +111,9 @@ void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wa
     us_dyn *d = c->dyn;
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
     tree_push(c, push, tree, span);
+    if (!wants_matrix) usi_crba_diagonal_of(d, span, c->inertia);
     if (wants_matrix) usi_crba_of(d, span, c->H);
-    usi_crba_diagonal_of(d, span, c->inertia);
+    for (int32_t i = span.first; wants_matrix && i < span.end; i++) c->inertia[i] = c->H[m->row_start[i + 1] - 1];
     if (is_fast(d, span, m->step) && predict(c, push, span)) {
         usi_kinematics_of(d, span, push->q, c->vel, NULL);
         tree_push(c, push, tree, span);

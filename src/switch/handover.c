@@ -21,9 +21,6 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-// ns between looks at the watchdog, while something is waited for.
-static const int64_t tick = 5 * INT64_C(1000000);
-
 // ns that the way to the proxy takes: the state is sent so much ahead.
 static const int64_t lead = INT64_C(1000000);
 
@@ -233,7 +230,7 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     if (!status) status = us_writer_write(h->command, bytes, length, 0);
     pthread_mutex_lock(&h->lock);
     while (!status && !h->is_answered) {
-        int64_t now = usi_switch_now(), next = now + tick < deadline ? now + tick : deadline;
+        int64_t now = usi_switch_now(), next = now + USI_SWITCH_TICK < deadline ? now + USI_SWITCH_TICK : deadline;
         is_lost = usi_switch_is_lost(sw);
         if (now >= deadline || is_lost) break;
         struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};

@@ -21,8 +21,6 @@
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
-static const int64_t tick = 5 * INT64_C(1000000);  // ns between looks at the watchdog
-
 // ns after the start of the switch, a loss or a return in which it is looked more often who is there: then there is something new to be found, and
 // nothing passes before it is.
 static const int64_t search_for = 5000 * INT64_C(1000000);
@@ -435,7 +433,8 @@ static bool look(us_switch *sw, const news *n) {
 // Rounds that are late are logged, with what held them up: a watchdog that is not looked at does not watch.
 static void note_late(us_switch *sw, int64_t before, const char *what) {
     int64_t now = usi_switch_now(), gap = now - (before > sw->looked ? before : sw->looked), most = sw->authority.watchdog / 10;
-    if (gap > tick + (most < tick ? tick : most)) usi_switch_say(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
+    if (gap > USI_SWITCH_TICK + (most < USI_SWITCH_TICK ? USI_SWITCH_TICK : most))
+        usi_switch_say(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
 }
 
 // What is logged comes before what is told.
@@ -449,7 +448,7 @@ static void *run(void *context) {
     say_change(sw);
     log_and_tell(sw);
     for (;;) {
-        int64_t until = usi_switch_now() + tick;
+        int64_t until = usi_switch_now() + USI_SWITCH_TICK;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
         if (!sw->is_closing && sw->n_asked == 0 && !sw->has_fired) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
@@ -463,7 +462,7 @@ static void *run(void *context) {
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
         int64_t woken = usi_switch_now();
-        note_late(sw, until - tick, "the wait for the processor");
+        note_late(sw, until - USI_SWITCH_TICK, "the wait for the processor");
         if (look(sw, &n)) log_and_tell(sw);
         note_late(sw, woken, "requests and changes");
         int64_t looked = usi_switch_now();

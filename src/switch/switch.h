@@ -16,6 +16,9 @@
 enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
 enum { USI_MAX_RULE = 16, USI_MAX_FLAG = 32 };
 
+// ns between looks at the watchdog.
+#define USI_SWITCH_TICK (5 * INT64_C(1000000))
+
 // Beside the modes, what can be asked for.
 #define USI_ASKED_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
 

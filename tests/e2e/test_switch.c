@@ -118,8 +118,8 @@ typedef struct stage {
     ear state, scan;
     _Atomic int32_t n_turn;  // changes of who is in control
     _Atomic int32_t n_event;
-    us_status verdict;     // of the hand-over
-    atomic_bool is_stuck;  // the log takes nothing
+    us_status verdict;    // of the hand-over
+    pthread_mutex_t log;  // who holds it keeps the log from taking anything
     int32_t n_sent;
 } stage;
 
@@ -132,8 +132,9 @@ static us_status hand_over(void *context, const us_switch_change *change, us_err
 
 static void take_event(void *context, int64_t time, const char *text) {
     stage *s = context;
-    while (atomic_load(&s->is_stuck)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    pthread_mutex_lock(&s->log);
     if (time > 0 && text[0]) atomic_fetch_add(&s->n_event, 1);
+    pthread_mutex_unlock(&s->log);
 }
 
 static us_switch_def switch_def(stage *s) {
@@ -171,12 +172,14 @@ static void close_stage(stage *s) {
     us_bus_close(s->bus);
     if (s->robots[0]) stop_robot(s->robots[0]);
     stop_robot(s->robots[1]);
+    pthread_mutex_destroy(&s->log);
     free(s);
 }
 
 static stage *new_stage(void) {
     stage *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    pthread_mutex_init(&s->log, NULL);
     return s;
 }
 
@@ -411,13 +414,19 @@ static void all_stops_when_the_hardware_is_killed_and_the_rule_says_so(void **st
     kill_hardware(US_LOSS_STOP, US_MODE_STOP, US_SWITCH_NOBODY);
 }
 
-static void when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on(void **state) {
-    (void)state;
+// Hardware in control, with a watchdog that shall be tripped.
+static stage *play_hardware(double watchdog) {
     stage *s = new_stage();
     us_switch_def def = switch_def(s);
-    def.watchdog = 1;
+    def.watchdog = watchdog;
     open_stage(s, &def, true, 0);
     WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
+    return s;
+}
+
+static void when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on(void **state) {
+    (void)state;
+    stage *s = play_hardware(1);
     command_until(s, s->robots[0]);
     atomic_store(&s->robots[1]->is_silent, true);
     WAIT_FOR(!us_switch_get_state(s->sw).is_alive[1]);
@@ -437,12 +446,8 @@ static void when_both_are_lost_all_stops_and_the_first_to_be_heard_plays_on(void
 
 static void a_log_that_is_stuck_does_not_keep_the_watchdog_waiting(void **state) {
     (void)state;
-    stage *s = new_stage();
-    us_switch_def def = switch_def(s);
-    def.watchdog = 1;
-    open_stage(s, &def, true, 0);
-    WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
-    atomic_store(&s->is_stuck, true);
+    stage *s = play_hardware(1);
+    pthread_mutex_lock(&s->log);
     ask(s, "mirror");
     int32_t n = atomic_load(&s->n_event);
     atomic_store(&s->robots[0]->is_silent, true);
@@ -450,7 +455,7 @@ static void a_log_that_is_stuck_does_not_keep_the_watchdog_waiting(void **state)
     command_until(s, s->robots[1]);
     assert_int_equal(atomic_load(&s->n_event), n);
     // Nothing of it is missing afterwards: the mirror, the loss, and who is silent.
-    atomic_store(&s->is_stuck, false);
+    pthread_mutex_unlock(&s->log);
     WAIT_FOR(atomic_load(&s->n_event) >= n + 3);
     close_stage(s);
 }
@@ -463,16 +468,15 @@ static void count_sample(void *context, const us_sample *sample) {
 // A proxy that never answers when it is told the hardware's state: it takes over when the watchdog is up all the same.
 static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     (void)state;
-    stage *s = new_stage();
-    us_switch_def def = switch_def(s);
-    def.watchdog = 2;
-    open_stage(s, &def, true, 0);
+    const double watchdog = 2;
+    stage *s = play_hardware(watchdog);
     us_error err = {0};
     us_writer *odom = NULL;
     us_reader *reader = NULL;
-    _Atomic int32_t n_told = 0;
+    _Atomic int32_t n_told = 0, n_odom = 0;
     us_topic_def topic = {"/k10/odom", usi_type_odometry, reliable, 0};
     expect_ok(us_bus_add_writer(s->robots[0]->bus, &topic, &odom, &err), &err);
+    add_reader(s->bus, "/k10/odom", usi_type_odometry, reliable, count_sample, &n_odom);
     topic = (us_topic_def){"/understudy/command", usi_type_string, reliable, 0};
     expect_ok(us_bus_add_reader(s->robots[1]->bus, &topic, count_sample, &n_told, &reader, &err), &err);
     WAIT_FOR(us_switch_get_state(s->sw).n_topic == 5 && us_writer_n_match(odom) == 1 && us_reader_n_match(reader) == 1);
@@ -481,9 +485,8 @@ static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     uint8_t bytes[2048];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_odometry, &message, bytes, sizeof bytes, &length), US_OK);
-    WAIT_FOR((ask(s, "hardware"), us_switch_get_state(s->sw).control == US_SWITCH_HARDWARE));
-    us_writer_write(odom, bytes, length, 0);
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    // What the operator has, the switch has.
+    WAIT_FOR((us_writer_write(odom, bytes, length, 0), atomic_load(&n_odom) > 0));
     atomic_store(&s->robots[0]->is_silent, true);
     struct timespec silent;
     clock_gettime(CLOCK_REALTIME, &silent);
@@ -492,7 +495,7 @@ static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     print_message("the proxy was told %d times and took over after %.3f s\n", (int)n_told, took);
     assert_true(n_told > 0);
     // One that were waited for would have had half of the watchdog more. The rest is a busy machine's.
-    assert_true(took < 1.4 * def.watchdog);
+    assert_true(took < 1.4 * watchdog);
     close_stage(s);
 }
 

@@ -266,23 +266,34 @@ static void a_random_layer_is_felt_as_the_law_says(void **state) {
     free(all);
 }
 
-static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_scratch(void **state) {
-    (void)state;
-    float *all = make_random("random", "kphi", 8e5, 1.4e5);
+// A random layer of a site, and the same as a map in memory.
+typedef struct twin_maps {
+    us_soil_map_def memory, paged;
+    double *values;
+} twin_maps;
+
+static twin_maps make_twins(const char *site, const char *parameter, double mean, double spread) {
+    float *all = make_random(site, parameter, mean, spread);
     double *values = malloc(sizeof(double) * SITE_N * SITE_N);
     assert_non_null(values);
     for (int i = 0; i < SITE_N * SITE_N; i++) values[i] = (double)all[i];
-    us_soil_map_def memory = {
-        .ground = "ground", .parameter = "kphi", .values = values, .n_x = SITE_N, .n_y = SITE_N, .dx = SITE_SPACING, .dy = SITE_SPACING};
-    us_soil_map_def paged = {.ground = "ground", .parameter = "kphi"};
+    free(all);
+    us_soil_map_def paged = {.ground = "ground", .parameter = parameter}, memory = paged;
+    memory.values = values, memory.n_x = memory.n_y = SITE_N, memory.dx = memory.dy = SITE_SPACING;
+    return (twin_maps){memory, paged, values};
+}
+
+static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_scratch(void **state) {
+    (void)state;
+    twin_maps maps = make_twins("random", "kphi", 8e5, 1.4e5);
     // The border of two tiles is at x = 10.65 of the site, which is at -0.85 here: wheel, ball and box lie over it or come there.
     static const char *const grounds[] = {
         "type=\"height-field\" file=\"random/\" memory=\"5 MB\" xyz=\"-11.5 0 0\"",
         "type=\"height-field\" file=\"random/\" memory=\"5 MB\" xyz=\"-11.5 0 0\" zone=\"4.03 -3 14.5 1\"",
     };
     for (int i = 0; i < 2; i++) {
-        soil_world a = soil_text_maps(rig_text(grounds[i], "<soil like=\"lunar\"/>"), &memory, 1);
-        soil_world b = soil_text_maps(rig_text(grounds[i], "<soil like=\"lunar\"/>"), &paged, 1);
+        soil_world a = soil_text_maps(rig_text(grounds[i], "<soil like=\"lunar\"/>"), &maps.memory, 1);
+        soil_world b = soil_text_maps(rig_text(grounds[i], "<soil like=\"lunar\"/>"), &maps.paged, 1);
         us_sim_def def = us_sim_def_default();
         def.n_thread = 2;
         us_sim *other = NULL;
@@ -313,23 +324,17 @@ static void a_paged_layer_is_that_in_memory_in_a_zone_too_with_any_threads_and_s
         us_sim_destroy(other);
         soil_free(&a), soil_free(&b);
     }
-    free(values), free(all);
+    free(maps.values);
 }
 
 // ---- Beds ----
 
 static void a_bed_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
     (void)state;
-    float *all = make_random("angles", "repose_angle", 0.15, 0.03);
-    double *values = malloc(sizeof(double) * SITE_N * SITE_N);
-    assert_non_null(values);
-    for (int i = 0; i < SITE_N * SITE_N; i++) values[i] = (double)all[i];
-    us_soil_map_def memory = {
-        .ground = "ground", .parameter = "repose_angle", .values = values, .n_x = SITE_N, .n_y = SITE_N, .dx = SITE_SPACING, .dy = SITE_SPACING};
-    us_soil_map_def paged = {.ground = "ground", .parameter = "repose_angle"};
+    twin_maps maps = make_twins("angles", "repose_angle", 0.15, 0.03);
     static const char ground[] = "type=\"height-field\" file=\"angles/\" memory=\"5 MB\" xyz=\"-11.5 0 0\" bed=\"1 cm\"";
     static const char soil[] = "<soil like=\"dry_sand\" cohesion=\"0\" repose-angle=\"0.3\" critical-angle=\"0.3\"/>";
-    soil_world a = soil_text_maps(rig_text(ground, soil), &memory, 1), b = soil_text_maps(rig_text(ground, soil), &paged, 1);
+    soil_world a = soil_text_maps(rig_text(ground, soil), &maps.memory, 1), b = soil_text_maps(rig_text(ground, soil), &maps.paged, 1);
     soil_world plain = soil_text(rig_text(ground, soil), NULL);
     us_sim_def def = us_sim_def_default();
     def.n_thread = 2;
@@ -351,7 +356,7 @@ static void a_bed_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
     assert_true(us_sim_get_bed(a.sim, 0).highest < us_sim_get_bed(plain.sim, 0).highest);
     us_sim_destroy(other);
     soil_free(&a), soil_free(&b), soil_free(&plain);
-    free(values), free(all);
+    free(maps.values);
 }
 
 // ---- While it runs ----
