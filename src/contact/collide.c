@@ -154,18 +154,11 @@ static inline corners corners_of(const us_aabb *b) {
     usi_v4 last = *(const loose *)&b->min.z;
     return (corners){*(const loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
 }
-static inline bool any_of_three(usi_v4i a) {
-#ifdef __AVX__
-    return _mm256_movemask_pd((__m256d)a) & 7;
-#else
-    return (a[0] | a[1] | a[2]) != 0;
-#endif
-}
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
-    return !any_of_three((A.least > B.greatest) | (B.least > A.greatest));
+    return !usi_v4_any_of_three((A.least > B.greatest) | (B.least > A.greatest));
 }
-static inline bool is_inside(corners a, corners b) { return !any_of_three((a.least < b.least) | (a.greatest > b.greatest)); }
+static inline bool is_inside(corners a, corners b) { return !usi_v4_any_of_three((a.least < b.least) | (a.greatest > b.greatest)); }
 
 static inline void set_speed(usi_carrier *k) { k->speed = sqrt(usi_v4_dot(k->v, k->v)), k->spin = sqrt(usi_v4_dot(k->w, k->w)); }
 
@@ -236,9 +229,9 @@ static void hide(usi_contacts *c, int32_t g) {
 }
 
 // By the lesser shape, then the greater one.
-static inline int compare_pairs(const usi_broad_pair *p, const usi_broad_pair *q) {
-    return p->a != q->a ? (p->a < q->a ? -1 : 1) : p->b != q->b ? (p->b < q->b ? -1 : 1) : 0;
-}
+static inline int64_t key_of(int32_t lesser, int32_t greater) { return (int64_t)lesser << 32 | greater; }
+static inline int64_t key_of_pair(const usi_broad_pair *p) { return key_of(p->a, p->b); }
+static inline int64_t key_of_touch(const usi_touch *t) { return t->geom_a < t->geom_b ? key_of(t->geom_a, t->geom_b) : key_of(t->geom_b, t->geom_a); }
 
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
@@ -287,8 +280,9 @@ static us_status find_near(usi_contacts *c) {
         if (b->min.z > over_a || a->min.z > over_b) continue;
         c->ceiling[c->n_near] = over_a < over_b ? over_a : over_b;
         c->has_ceiling = c->has_ceiling || c->ceiling[c->n_near] < INFINITY;
-        while (old < old_end && compare_pairs(old, &pairs[i]) < 0) old++, old_apart++;
-        bool was_near = old < old_end && compare_pairs(old, &pairs[i]) == 0;
+        const int64_t key = key_of_pair(&pairs[i]);
+        while (old < old_end && key_of_pair(old) < key) old++, old_apart++;
+        bool was_near = old < old_end && key_of_pair(old) == key;
         c->apart[c->n_near] = was_near ? *old_apart : us_vec3_make(0, 0, 0);
         c->near[c->n_near++] = pairs[i];
         c->is_near[pairs[i].a] = c->is_near[pairs[i].b] = true;
@@ -347,8 +341,13 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
 
 // Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody else has taken.
 static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
-    uint32_t taken = 0;
-    for (int32_t i = t->first; i < t->first + t->n; i++) {
+    // Mostly the same ones in the same order.
+    int32_t n_same = 0;
+    while (n_same < t->n && n_same < old->n && now->anchor[old->first + n_same].feature == c->point[t->first + n_same].feature)
+        c->point[t->first + n_same].old = old->first + n_same, n_same++;
+    if (n_same == t->n) return;
+    uint32_t taken = (1u << n_same) - 1;
+    for (int32_t i = t->first + n_same; i < t->first + t->n; i++) {
         for (int32_t j = 0; j < old->n && c->point[i].old < 0; j++) {
             if ((taken >> j & 1) || now->anchor[old->first + j].feature != c->point[i].feature) continue;
             c->point[i].old = old->first + j;
@@ -465,12 +464,6 @@ static inline bool is_above(const usi_contacts *c, int32_t near) {
     return (a > b ? a : b) > c->ceiling[near];
 }
 
-// Sorted like the pairs.
-static inline int compare_key(const usi_touch *t, const usi_broad_pair *p) {
-    bool is_lesser = t->geom_a < t->geom_b;
-    return compare_pairs(&(usi_broad_pair){is_lesser ? t->geom_a : t->geom_b, is_lesser ? t->geom_b : t->geom_a}, p);
-}
-
 // What a broken joint held overlaps at its hinge, and does not collide before it was apart once.
 static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touch *t) {
     const us_model *m = c->model;
@@ -501,8 +494,10 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         const usi_broad_pair *pair = &c->near[i];
         if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
         if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b]) || (has_ceiling && is_above(c, i))) continue;
-        while (old < end && compare_key(old, pair) < 0) old++;
-        const usi_touch *before = old < end && compare_key(old, pair) == 0 ? old : NULL;
+        // Both are sorted.
+        const int64_t key = key_of_pair(pair);
+        while (old < end && key_of_touch(old) < key) old++;
+        const usi_touch *before = old < end && key_of_touch(old) == key ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
         usi_touch *t = &c->touch_now[c->n_touch];
         t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;

@@ -10,6 +10,10 @@ enum { MOST_NEWTON_BODIES = 24 };
 static const double MOST_MASS_RATIO = 100;
 // Couplings are put in one by one beside a tree's factors: with more than this, a full matrix is cheaper.
 enum { MOST_BRANCH_COUPLINGS = 4 };
+// How fast an overlap is pushed apart at most, m/s.
+static const double MOST_PUSH = 1;
+// The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it was in the soil, and climbs out.
+static const double MOST_RISE = 0.1;
 enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
 // Of so many trees, the first ones, matrices are kept: 1 MiB.
 enum { MOST_LAYOUTS = 32 };
@@ -354,6 +358,12 @@ static bool are_kept(usi_contacts *c) {
     return true;
 }
 
+static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
+static double reduced_mass(const usi_contacts *c, const usi_carrier *A, const usi_carrier *B) {
+    double a = mass_of(c, A), b = mass_of(c, B);
+    return isinf(a) ? b : isinf(b) ? a : a * b / (a + b);
+}
+
 static void find_groups(usi_contacts *c) {
     const us_model *m = c->model;
     double g = us_vec3_norm(m->gravity);
@@ -399,7 +409,15 @@ static void find_groups(usi_contacts *c) {
         int32_t *order = c->order + s->first_point + s->n_point;
         for (int32_t k = 0; k < t->n; k++) order[k] = t->first + k;
         s->n_point += t->n;
-        c->grouped[i] = (usi_grouped){t->geom_a, t->geom_b, t->n};
+        int32_t a = c->carrier_of[t->geom_a], b = c->carrier_of[t->geom_b];
+        c->grouped[i] = (usi_grouped){.geom_a = t->geom_a,
+                                      .geom_b = t->geom_b,
+                                      .n = t->n,
+                                      .carrier_a = a,
+                                      .carrier_b = b,
+                                      .material_b = m->geom[t->geom_b].material,
+                                      .mass = reduced_mass(c, &c->carrier[a], &c->carrier[b]),
+                                      .push = m->geom[t->geom_a].has_region ? MOST_RISE : MOST_PUSH};
     }
     c->n_grouped = c->pushed ? -1 : c->n_touch;
     for (int32_t i = 0; i < c->n_island; i++) c->island[i].kind = (int32_t)kind_of(c, &c->island[i]);

@@ -20,6 +20,7 @@
 // Other steps that make it worse are taken back. Where all that does not converge, the friction radius is lagged: it is renewed after the first two
 // iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the slope always ends lower. When
 // that has converged and the radii are not yet those of the solution, they are renewed once more.
+#include <stddef.h>
 #include <string.h>
 
 #include "contact/law.h"
@@ -30,6 +31,13 @@ static const double TOLERANCE = 1e-6;
 // to rest: it would go to and fro by picometres, its impulses off by as much as the tolerance. Once it has come to rest, rounding leaves less
 // than this, and it needs no more iterations. (In a heap that takes too long: each step of the last creeping would cost an iteration.)
 static const double TOLERANCE_AT_REST = 1e-12;
+// What moves, faster than this, m/s and rad/s, keeps velocities that were found anew only when they balance better, alone and among several. Kept at
+// the first chance they would be off by the tolerance for good: the springs go on, after a few steps the balance is lost, and the next velocities are
+// as far off to the other side. Solved each step instead, whatever rolls comes to a motion that lasts, and then needs no iteration for hundreds of
+// steps. (What creeps to its place does not last, and is better off with small errors to both sides.)
+static const double STEADY_SPEED = 1e-4, SETTLED = 1e-9, SETTLED_HEAP = 3e-8;
+// A heap that stands still stops when it balances this well without any motion, and stays so as long as it balances to the tolerance.
+static const double STOPPED = 1e-7;
 // Slower than this, m/s and rad/s, is standing still.
 static const double REST_SPEED = 1e-7;
 // A balance worse than this is not mended by one iteration: it pays to look for a better start. Trees, whose iterations cost most, look sooner.
@@ -160,43 +168,68 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
     if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
 }
 
+// The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its impulses there. False when it does not.
+_Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24,
+               "b and mu, g and radius");
+static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
+    if (k->law != USI_POINT || k->viscous > 0) return false;
+    const usi_v4 b = *(const loose *)k->b, K_ = *(const loose *)k->K, K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
+    const usi_v4 g = -(*y + b) * K, square = g * g;
+    const double limit = b[3] * g[0];
+    if (!(g[0] > 0 && square[1] + square[2] <= limit * limit)) return false;
+    *y = g;
+    *(loose *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
+    const usi_v4 zero = usi_v4_zero();
+    *(loose *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7), *(loose *)(G + 4) = zero, *(loose *)(G + 5) = zero;
+    G[4] = G[8] = K[1];
+    return true;
+}
+
 // Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns the sum of the points' squares. Blocks
 // between the same two bodies come one after another: what these share is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
-    double impulses = 0;
+    const int32_t n_block = p->s->n_block;
+    const bool is_exact = p->is_exact, holds = p->holds;
+    const usi_free *const body = p->body;
+    usi_block *const block = p->block;
+    double *u = p->u, *G = p->G;
+    usi_v4 impulses = usi_v4_zero();
     // The first by hand: most islands have one body.
     p->force[0] = p->force[1] = usi_v4_zero();
     for (int32_t b = 1; b < p->s->n_body; b++) p->force[2 * b] = p->force[2 * b + 1] = usi_v4_zero();
     usi_v4 w = usi_v4_zero(), v = w, n = w, f = w;
-    for (int32_t i = 0; i < p->s->n_block; i++) {
-        usi_block *k = &p->block[i];
-        double u[3], g[3], *G = p->G + 9 * i;
+    for (int32_t i = 0; i < n_block; i++, u += 3, G += 9) {
+        usi_block *k = &block[i];
         if (i == 0 || k->a != k[-1].a || k->b_ != k[-1].b_) {
             if (i > 0) push_bodies(p, k - 1, n, f);
             w = v = n = f = usi_v4_zero();
-            if (k->a >= 0) w = p->body[k->a].w, v = p->body[k->a].v;
-            if (k->b_ >= 0) w -= p->body[k->b_].w, v -= p->body[k->b_].v;
+            if (k->a >= 0) w = body[k->a].w, v = body[k->a].v;
+            if (k->b_ >= 0) w -= body[k->b_].w, v -= body[k->b_].v;
         }
-        if (p->is_exact && k->law == USI_TURN) {
+        if (is_exact && k->law == USI_TURN) {
             k->radius = k[-1].g[0], k->press = k->radius > 0 ? k[-1].K[0] : 0;
             if (!(k->radius > 0)) {
                 // Its point does not press.
-                for (int j = 0; j < 3; j++) p->u[3 * i + j] = k->g[j] = 0;
+                for (int j = 0; j < 3; j++) u[j] = k->g[j] = 0;
                 for (int j = 0; j < 9; j++) G[j] = 0;
                 continue;
             }
         }
-        row_velocity(k, w, v, u);
-        for (int j = 0; j < 3; j++) p->u[3 * i + j] = u[j];
-        usi_law_slope(k, u, p->is_exact, g, G);
-        if (p->holds && p->hold[i]) hold_block(k, u, g, G);
-        for (int j = 0; j < 3; j++) k->g[j] = g[j];
-        usi_v4 g0 = usi_v4_all(g[0]), g1 = usi_v4_all(g[1]), g2 = usi_v4_all(g[2]);
+        usi_v4 y = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
+        *(loose_pair *)u = __builtin_shufflevector(y, y, 0, 1), u[2] = y[2];
+        if (!is_exact || holds || !stick(k, &y, G)) {
+            double g[3];
+            usi_law_slope(k, u, is_exact, g, G);
+            if (holds && p->hold[i]) hold_block(k, u, g, G);
+            for (int j = 0; j < 3; j++) k->g[j] = g[j];
+            y = usi_v4_set(g[0], g[1], g[2]);
+        }
+        usi_v4 g0 = usi_v4_lane0(y), g1 = usi_v4_lane1(y), g2 = usi_v4_lane2(y);
         n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
-        if (k->law == USI_POINT) impulses += g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
+        if (k->law == USI_POINT) impulses += y * y;
     }
-    if (p->s->n_block > 0) push_bodies(p, &p->block[p->s->n_block - 1], n, f);
-    return impulses;
+    if (n_block > 0) push_bodies(p, &block[n_block - 1], n, f);
+    return impulses[0] + impulses[1] + impulses[2];
 }
 
 // The residual of a free body, (n, f), to x; its square over the inertia, spread over the lanes.
@@ -434,11 +467,34 @@ static double choose_start(usi_problem *p) {
     return ahead < error ? ahead : try_start(p, false);
 }
 
-// Whether the last step's velocities are the answer.
-static bool is_answer(const usi_problem *p, double error) {
-    if (error > TOLERANCE || error <= TOLERANCE_AT_REST || !usi_is_lone(p)) return error <= TOLERANCE;
-    const double *v = p->push->v + usi_unit_tree(p, 0)->first;
-    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + v[4] * v[4] + v[5] * v[5] > REST_SPEED * REST_SPEED;
+// The square of the velocity of the fastest free body, (m/s)^2 and (rad/s)^2 alike, in the last step.
+static double greatest_speed(const usi_problem *p) {
+    double most = 0;
+    for (int32_t i = 0; i < p->n_unit; i++) {
+        const double *v = p->push->v + usi_unit_tree(p, i)->first;
+        double square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3] + v[4] * v[4] + v[5] * v[5];
+        most = square > most ? square : most;
+    }
+    return most;
+}
+
+// Whether free bodies balance without any motion. They stay at the start if not.
+static bool can_stop(usi_problem *p) {
+    for (int32_t i = 0; i < p->n_unit; i++) p->body[i].w = p->body[i].v = usi_v4_zero();
+    if (balance(p) <= STOPPED) return true;
+    try_start(p, false);
+    return false;
+}
+
+// Whether the velocities of the start are the answer.
+static bool is_answer(usi_problem *p, double error) {
+    if (error > TOLERANCE || !p->is_free) return error <= TOLERANCE;
+    const bool is_lone = p->n_unit == 1;
+    if (is_lone && error <= TOLERANCE_AT_REST) return true;
+    const double speed = greatest_speed(p);
+    if (speed > STEADY_SPEED * STEADY_SPEED) return p->s->was_kept || error <= (is_lone ? SETTLED : SETTLED_HEAP);
+    if (speed > REST_SPEED * REST_SPEED) return true;
+    return !is_lone && (speed == 0 || can_stop(p));
 }
 
 // Marks the points that now slide another way than `before` (velocities of the rows), by more than a right angle; false when there are none.

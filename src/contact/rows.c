@@ -20,10 +20,6 @@
 static const double IMPACT_SPEED = 0.02;
 // The row of an impact is so much stiffer than the bodies are heavy: a millionth of the speed is lost in it.
 static const double IMPACT_STIFFNESS = 1e6;
-// How fast an overlap is pushed apart at most, m/s.
-static const double MOST_PUSH = 1;
-// The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it was in the soil, and climbs out.
-static const double MOST_RISE = 0.1;
 // A contact that slides sticks again below this speed, m/s.
 static const double STICK_SPEED = 1e-3;
 // What part of a penetration a rigid contact takes back in a step: all at once would throw things up.
@@ -45,13 +41,17 @@ static void tangents(usi_v4 n, usi_v4 *t, usi_v4 *s) {
 }
 
 // What a new point goes on from.
-static const usi_anchor blank = {.reserved = 0};
+static const usi_anchor blank = {.is_kept = 0};
 
-static bool is_same(usi_v4 a, usi_v4 b) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
+static inline bool is_same(usi_v4 a, usi_v4 b) { return !usi_v4_any_of_three(a != b); }
 
-static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
-
-static double reduced(double a, double b) { return isinf(a) ? b : isinf(b) ? a : a * b / (a + b); }
+// Vectors between the axes of a pair's first link and the world's, which the ground, mostly the first, has itself.
+typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
+static inline usi_v4 from_A(const usi_carrier *A, const us_vec3 *p) {
+    // In an anchor something follows each vector.
+    return A->node < 0 ? __builtin_shufflevector(*(const loose *)p, usi_v4_zero(), 0, 1, 2, 7) : usi_to_world(A, *p);
+}
+static inline us_vec3 to_A(const usi_carrier *A, usi_v4 p) { return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p); }
 
 // An island that is swept needs rows that are not much stiffer than the bodies are heavy.
 static void soften(us_touch_law *law, double mass, double h, double normal_velocity) {
@@ -80,11 +80,13 @@ typedef struct usi_pair_now {
     double give;                       // m/(N s), b of the tangential rows over the force of the stretch
     double push;                       // m/s, how fast an overlap is pushed apart at most
     bool is_compliant;                 // the built-in model: only the force changes from point to point
+    bool is_ours;                      // its stiffness is ours to choose
     bool is_plain;                     // no restitution, no turning rows
     double turn_K, turn_R, turn_pull;  // of the turning rows of pair `turned`
     int32_t turned;
     double fall;       // m, what weight adds to the way of a step
     int32_t n_impact;  // points of the island so far that restitution acts on
+    bool was_kept;     // the last step kept its velocities, by these points
     bool is_soft;      // for sweeps
 } pair_now;
 
@@ -113,15 +115,16 @@ static void set_rows(pair_now *n, double h) {
 static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
     const us_model *m = c->model;
     const usi_touch *t = &c->touch_now[p->touch];
+    const usi_grouped *g = &c->grouped[p->touch];
     n->touch = p->touch;
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    const usi_carrier *A = &c->carrier[g->carrier_a], *B = &c->carrier[g->carrier_b];
     n->A = A, n->B = B;
     n->between = A->p - B->p;
     n->v = A->v - B->v - usi_v4_cross(B->w, n->between), n->w = A->w - B->w;
-    int32_t ma = t->material, mb = m->geom[t->geom_b].material, entry = ma * m->n_material + mb;
+    int32_t ma = t->material, mb = g->material_b, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
-    double mass = reduced(mass_of(c, A), mass_of(c, B));
-    n->push = m->geom[t->geom_a].has_region ? MOST_RISE : MOST_PUSH;
+    const double mass = g->mass;
+    n->push = g->push;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_SWEEPS;
     if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load && n->is_soft == is_soft) return;
@@ -135,7 +138,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     if (n->is_compliant) {
         us_touch_law law;
         usi_touch_compliant(seen, &law);
-        n->law = law;
+        n->law = law, n->is_ours = seen->values->stiffness == 0;
         if (is_soft) soften(&n->law, mass, m->step, 0);
         set_rows(n, m->step);
         return;
@@ -192,7 +195,7 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
 // follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
 static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
     if (p->is_same) return true;
-    usi_v4 a = p->p_A - A->p - usi_to_world(A, old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
+    usi_v4 a = p->p_A - A->p - from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
     double most = ROLLED * ROLLED + 4 * squares[2];
@@ -231,20 +234,19 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
     if (s->kind == USI_ISLAND_RIGID) return RIGID_SHARE * p->gap / h;
     if (!n->is_compliant) return -n->R[0] * h * (n->law.force + n->law.damping * un);
     double b = n->sink * p->gap;
-    return n->seen.values->stiffness == 0 && b < -n->push ? -n->push : b;
+    return n->is_ours && b < -n->push ? -n->push : b;
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's ends.
 static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
-    usi_v4 xi = usi_to_world(n->A, old->xi);
+    usi_v4 xi = from_A(n->A, &old->xi);
     if (old->is_sliding) return xi;
-    usi_v4 arc = n->between + usi_to_world(n->A, old->hold) - usi_to_world(n->B, old->p_B) - xi;
+    usi_v4 arc = n->between + from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
     return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, n->A, n->B) ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.
-typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
 _Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24 &&
                    offsetof(usi_block, viscous) == offsetof(usi_block, R) + 24 && offsetof(usi_block, limit) == offsetof(usi_block, K) + 16 &&
                    offsetof(usi_block, rebound) == offsetof(usi_block, K) + 24,
@@ -261,8 +263,10 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
-    usi_v4 u = n->v + usi_v4_cross(n->w, p->p - n->A->p), r = p->p - s->O;
-    double un = usi_v4_dot(u, p->n);
+    // What sticks by the built-in model alone does not depend on how it moves.
+    const bool wants_motion = old->is_sliding || !n->is_compliant || !n->is_plain || p->sunk >= 0;
+    usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero(), r = p->p - s->O;
+    double un = wants_motion ? usi_v4_dot(u, p->n) : 0;
     usi_sunk *wheel = p->sunk >= 0 && c->sunk[p->sunk].is_wheel ? &c->sunk[p->sunk] : NULL;
     memcpy(kept->memory, old->memory, sizeof kept->memory);
     if ((p->sunk >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n)) return false;
@@ -281,14 +285,14 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = usi_to_world(n->A, old->g);
+    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = from_A(n->A, &old->g);
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
     put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0}, n->R, n->K);
     kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
-    kept->reserved = 0;
+    n->was_kept = n->was_kept && old->is_kept;
     if (wheel) usi_soil_tilt(c, s, wheel, k);
     if (n->is_plain && !wheel) return true;
     // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of weight gives.
@@ -296,7 +300,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
-    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, usi_to_world(n->A, old->turn));
+    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, from_A(n->A, &old->turn));
     if (wheel && wheel->blend > 0) {
         wheel->slip_block = (int32_t)(*at - c->block);
         usi_soil_slip_block(c, wheel, k, (*at)++);
@@ -342,7 +346,7 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
     pair_now *pair = &c->pair[thread];
-    pair->touch = pair->turned = -1, pair->n_impact = 0;
+    pair->touch = pair->turned = -1, pair->n_impact = 0, pair->was_kept = true;
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
@@ -354,13 +358,14 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], carrier, &at);
     }
     s->n_block = (int32_t)(at - &c->block[s->first_block]);
-    s->n_impact = pair->n_impact;
+    s->n_impact = pair->n_impact, s->was_kept = pair->was_kept;
     return true;
 }
 
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
     const double h = c->model->step;
     int32_t touch = -1;
+    double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
     const usi_carrier *A = c->carrier, *B = A;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
@@ -369,18 +374,21 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         usi_anchor *a = &next->anchor[k->point];
         if (p->touch != touch) {
             touch = p->touch;
-            const usi_touch *t = &c->touch_now[touch];
-            A = &c->carrier[c->carrier_of[t->geom_a]], B = &c->carrier[c->carrier_of[t->geom_b]];
+            A = &c->carrier[c->grouped[touch].carrier_a], B = &c->carrier[c->grouped[touch].carrier_b];
         }
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
-            double stretch = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, sum = h * k->R[0];
+            double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, give = h * k->R[0];
             usi_v4 turn = usi_v4_zero();
-            for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all(stretch * k->b[j] - sum * k->g[j]);
-            a->turn = usi_to_local(A, turn);
+            for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
+            a->turn = to_A(A, turn);
             continue;
         }
-        double sum = 1 / (h * a->stiffness + a->damping), stretch = a->damping / a->stiffness;
+        // Most points have the spring of the one before.
+        if (a->stiffness != stiffness || a->damping != damping) {
+            stiffness = a->stiffness, damping = a->damping;
+            sum = 1 / (h * stiffness + damping), stretch = damping / stiffness;
+        }
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
         const double *u = &c->u[3 * (s->first_block + i)];
         bool is_sliding = false;
@@ -397,17 +405,17 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             const usi_block *slip = &c->block[c->sunk[p->sunk].slip_block];
             g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
-        a->xi = usi_to_local(A, xi);
+        a->xi = to_A(A, xi);
         // Where the ends are now: the step brings them apart by h u.
-        a->hold = usi_to_local(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
-        a->g = usi_to_local(A, g);
+        a->hold = to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        a->g = to_A(A, g);
         if (p->is_same) {
             const usi_anchor *old = &now->anchor[p->old];
             a->normal = old->normal, a->p_A = old->p_A, a->p_B = old->p_B;
         } else {
-            a->normal = usi_to_local(A, p->n), a->p_A = usi_to_local(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
+            a->normal = to_A(A, p->n), a->p_A = to_A(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
         }
         a->feature = p->feature;
-        a->is_sliding = is_sliding;
+        a->is_sliding = is_sliding, a->is_kept = s->n_iteration == 0;
     }
 }

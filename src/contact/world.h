@@ -38,7 +38,7 @@ typedef struct usi_anchor {
     double memory[US_TOUCH_MEMORY];  // of the interaction model
     double stiffness, damping;       // N/m, N s/m: of the tangential spring
     int32_t is_sliding;
-    int32_t reserved;
+    int32_t is_kept;  // the step kept the velocities of the one before: they balanced
 } usi_anchor;
 
 // X(type, name, count, unit, about): fields of the state.
@@ -137,6 +137,7 @@ typedef struct usi_island {
     usi_v4 O;      // m
     int32_t kind;  // usi_island_kind
     int32_t n_iteration;
+    bool was_kept;            // the last step's velocities were those before it, for all points
     bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in place of the direct rigid solver
     int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
@@ -147,10 +148,14 @@ typedef struct usi_island {
 
 typedef enum usi_island_kind { USI_ISLAND_BRANCH, USI_ISLAND_BLOCKS, USI_ISLAND_SWEEPS, USI_ISLAND_RIGID } usi_island_kind;
 
-// A pair that touched when islands were found.
+// A pair that touched when islands were found, and what of it holds as long as they do.
 typedef struct usi_grouped {
     int32_t geom_a, geom_b;
-    int32_t n;  // points
+    int32_t n;                     // points
+    int32_t carrier_a, carrier_b;  // whose the shapes are
+    int32_t material_b;
+    double mass;  // kg, of both against each other
+    double push;  // m/s, how fast an overlap is pushed apart at most
 } usi_grouped;
 
 // What the solve of one tree starts from and leaves.

@@ -6,6 +6,7 @@
 #ifndef USI_MATH_V4_H
 #define USI_MATH_V4_H
 
+#include <stdbool.h>
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -50,6 +51,15 @@ static inline usi_v4 usi_v4_sum_all(usi_v4 a) {
 }
 static inline double usi_v4_sum(usi_v4 a) { return usi_v4_sum_all(a)[0]; }
 static inline double usi_v4_dot(usi_v4 a, usi_v4 b) { return usi_v4_sum(a * b); }
+
+// Whether a comparison holds in one of the first three lanes.
+static inline bool usi_v4_any_of_three(usi_v4i a) {
+#ifdef __AVX__
+    return _mm256_movemask_pd((__m256d)a) & 7;
+#else
+    return (a[0] | a[1] | a[2]) != 0;
+#endif
+}
 
 // a x + b y + c z: a matrix of columns a, b, c times a vector whose components are at `x`.
 static inline usi_v4 usi_v4_columns(usi_v4 a, usi_v4 b, usi_v4 c, const double x[3]) {
