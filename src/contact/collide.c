@@ -148,11 +148,10 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_carr
 }
 
 // As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the greatest in lanes 1 to 3 of its last four.
-typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
-    usi_v4 last = *(const loose *)&b->min.z;
-    return (corners){*(const loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
+    usi_v4 last = *(const usi_v4_loose *)&b->min.z;
+    return (corners){*(const usi_v4_loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
 }
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
@@ -306,11 +305,12 @@ static us_pose relative(usi_carrier *A, usi_carrier *B) {
     return (us_pose){us_quat_mul(us_quat_conj(A->X_WN.q), B->X_WN.q), usi_to_local(A, B->p - A->p)};
 }
 
-static bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
+static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
     us_vec3 d = us_vec3_sub(a->p, b->p);
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
-    us_quat r = us_quat_mul(us_quat_conj(a->q), b->q);
-    return r.x * r.x + r.y * r.y + r.z * r.z <= 0.25 * same_turn * same_turn;
+    // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew, which is never wrong.
+    usi_v4 r = *(const usi_v4_loose *)&a->q - *(const usi_v4_loose *)&b->q;
+    return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
 }
 
 usi_point_now *usi_next_point(usi_contacts *c) {
@@ -326,8 +326,8 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         const usi_anchor *a = &now->anchor[old->first + i];
         usi_point_now *p = usi_next_point(c);
         if (!p) return;
-        p->n = usi_to_world(A, a->normal);
-        p->p_A = A->p + usi_to_world(A, a->p_A), p->p_B = B->p + usi_to_world(B, a->p_B);
+        p->n = usi_from_A(A, &a->normal);
+        p->p_A = A->p + usi_from_A(A, &a->p_A), p->p_B = B->p + usi_to_world(B, a->p_B);
         p->p = 0.5 * (p->p_A + p->p_B);
         p->gap = usi_v4_dot(p->n, p->p_A - p->p_B) - margin;
         p->feature = a->feature;
@@ -381,18 +381,45 @@ static inline bool is_within_reach(const usi_contacts *c, const usi_touch *t, co
     return p->gap <= BASE_MARGIN + 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
 }
 
+// Adds a point if it may push.
+static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
+                             uint64_t feature) {
+    usi_point_now *p = usi_next_point(c);
+    if (!p) return;
+    p->n = n, p->p_A = p_A, p->p_B = p_B, p->p = 0.5 * (p_A + p_B);
+    p->gap = gap;
+    p->feature = feature;
+    p->old = p->sunk = -1;
+    p->is_same = false;
+    p->touch = c->n_touch;
+    if (is_within_reach(c, t, A, B, p))
+        t->n++;
+    else
+        c->n_point--, c->error_count--;
+}
+
 // Returns how many points the shapes have; those that may push are kept.
 static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
     usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
-    us_manifold f;
-    f.n = 0;
+    const double reach = c->grow[t->geom_a] + c->grow[t->geom_b], margin = ga->margin + gb->margin;
+    const bool is_spine = usi_is_spine(gb->geom.kind);
     find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
-    const double reach = c->grow[t->geom_a] + c->grow[t->geom_b];
-    // A wheel on the ground needs no pose of its own, and comes out the other way round.
-    const bool is_wheel = ga->geom.kind == US_GEOM_HEIGHT_FIELD && usi_is_spine(gb->geom.kind);
+    // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
+    if (is_spine && ga->geom.kind == US_GEOM_HALF_SPACE) {
+        usi_ends f;
+        const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
+        if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
+            for (int32_t i = 0; i < f.n; i++) add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
+            if (old && t->n > 0) match_points(c, now, old, t, A);
+            return f.n;
+        }
+    }
+    us_manifold f;
+    f.n = 0;
+    const bool is_wheel = is_spine && ga->geom.kind == US_GEOM_HEIGHT_FIELD;
     const bool is_turned =
         is_wheel && usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
     if (!is_turned) {
@@ -403,22 +430,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {
-        usi_point_now *p = usi_next_point(c);
-        if (!p) return f.n;
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
-        p->n = is_turned ? -n : n;
-        p->p_A = is_turned ? p_B : p_A, p->p_B = is_turned ? p_A : p_B;
-        p->p = 0.5 * (p->p_A + p->p_B);
-        p->gap = f.gap[i] - ga->margin - gb->margin;
-        p->feature = f.feature[i];
-        p->old = -1;
-        p->is_same = false;
-        p->sunk = -1;
-        p->touch = c->n_touch;
-        if (is_within_reach(c, t, A, B, p))
-            t->n++;
-        else
-            c->n_point--, c->error_count--;
+        add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
     }
     if (old && t->n > 0) match_points(c, now, old, t, A);
     return f.n;

@@ -45,14 +45,6 @@ static const usi_anchor blank = {.is_kept = 0};
 
 static inline bool is_same(usi_v4 a, usi_v4 b) { return !usi_v4_any_of_three(a != b); }
 
-// Vectors between the axes of a pair's first link and the world's, which the ground, mostly the first, has itself.
-typedef double loose __attribute__((vector_size(32), may_alias, aligned(8)));
-static inline usi_v4 from_A(const usi_carrier *A, const us_vec3 *p) {
-    // In an anchor something follows each vector.
-    return A->node < 0 ? __builtin_shufflevector(*(const loose *)p, usi_v4_zero(), 0, 1, 2, 7) : usi_to_world(A, *p);
-}
-static inline us_vec3 to_A(const usi_carrier *A, usi_v4 p) { return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p); }
-
 // An island that is swept needs rows that are not much stiffer than the bodies are heavy.
 static void soften(us_touch_law *law, double mass, double h, double normal_velocity) {
     double most = mass / (h * h);
@@ -195,7 +187,7 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
 // follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
 static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
     if (p->is_same) return true;
-    usi_v4 a = p->p_A - A->p - from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
+    usi_v4 a = p->p_A - A->p - usi_from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
     double most = ROLLED * ROLLED + 4 * squares[2];
@@ -239,9 +231,9 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's ends.
 static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
-    usi_v4 xi = from_A(n->A, &old->xi);
+    usi_v4 xi = usi_from_A(n->A, &old->xi);
     if (old->is_sliding) return xi;
-    usi_v4 arc = n->between + from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
+    usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
     return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, n->A, n->B) ? xi + arc : xi;
 }
@@ -252,7 +244,7 @@ _Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offseto
                    offsetof(usi_block, rebound) == offsetof(usi_block, K) + 24,
                "the order of a block's numbers");
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous, usi_v4 K_limit_rebound) {
-    loose *at = (loose *)(void *)((char *)k + offsetof(usi_block, b));
+    usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
     at[0] = b_mu, at[1] = g_radius, at[2] = R_viscous, at[3] = K_limit_rebound;
 }
 
@@ -285,7 +277,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = from_A(n->A, &old->g);
+    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = usi_from_A(n->A, &old->g);
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
@@ -300,7 +292,7 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
     }
-    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, from_A(n->A, &old->turn));
+    if (law->torsion > 0 || law->rolling > 0) turn_block(c, n, (*at)++, k, usi_from_A(n->A, &old->turn));
     if (wheel && wheel->blend > 0) {
         wheel->slip_block = (int32_t)(*at - c->block);
         usi_soil_slip_block(c, wheel, k, (*at)++);
@@ -381,7 +373,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, give = h * k->R[0];
             usi_v4 turn = usi_v4_zero();
             for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
-            a->turn = to_A(A, turn);
+            a->turn = usi_to_A(A, turn);
             continue;
         }
         // Most points have the spring of the one before.
@@ -405,15 +397,15 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             const usi_block *slip = &c->block[c->sunk[p->sunk].slip_block];
             g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
-        a->xi = to_A(A, xi);
+        a->xi = usi_to_A(A, xi);
         // Where the ends are now: the step brings them apart by h u.
-        a->hold = to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
-        a->g = to_A(A, g);
+        a->hold = usi_to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        a->g = usi_to_A(A, g);
         if (p->is_same) {
             const usi_anchor *old = &now->anchor[p->old];
             a->normal = old->normal, a->p_A = old->p_A, a->p_B = old->p_B;
         } else {
-            a->normal = to_A(A, p->n), a->p_A = to_A(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
+            a->normal = usi_to_A(A, p->n), a->p_A = usi_to_A(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
         }
         a->feature = p->feature;
         a->is_sliding = is_sliding, a->is_kept = s->n_iteration == 0;

@@ -96,6 +96,11 @@ static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
 static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) { return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p)); }
 static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
 
+// The same for the first link of a pair, which mostly is the world.
+static inline us_vec3 usi_to_A(const usi_carrier *A, usi_v4 p) { return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p); }
+// Of a vector of an anchor: something follows each.
+static inline usi_v4 usi_from_A(const usi_carrier *A, const us_vec3 *p) { return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p); }
+
 // A contact point of this step.
 typedef struct usi_point_now {
     usi_v4 p, n;      // m, in the world: half way between the surfaces; from B to A

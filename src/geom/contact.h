@@ -3,6 +3,7 @@
 #define USI_GEOM_CONTACT_H
 
 #include "geom/geom.h"
+#include "math/v4.h"
 
 enum {
     USI_FEATURE_POINTS = 16,  // corners of a flat feature; a circle is drawn with as many, a hull's larger face is thinned to them
@@ -76,7 +77,45 @@ void usi_points_finish(usi_points *c, double tolerance, us_manifold *out);
 // Room for at least half of the candidates: when there is less, what is there shrinks to a manifold's worth.
 void usi_points_make_room(usi_points *c);
 
+// Ids of pairs in closed form: one kind of feature, and which corner or end of the shape it is.
+enum { USI_OF_POINT = 1 << 20, USI_OF_CORNER = 2 << 20, USI_OF_END = 3 << 20 };
+
 static inline bool usi_is_spine(us_geom_kind kind) { return kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_CYLINDER; }
+
+// Where a sphere, a capsule or a cylinder lies on a plane: its one or two lowest points, within the margin.
+typedef struct usi_ends {
+    int32_t n;
+    usi_v4 p[2];
+    double gap[2];
+    uint64_t feature[2];
+} usi_ends;
+
+// By its centre and axis, the plane's normal and a point of it. False when only the general methods can do it: a cylinder that stands, no length.
+static inline bool usi_contact_plane(const us_geom *g, usi_v4 centre, usi_v4 axis, usi_v4 n, usi_v4 at, double margin, usi_ends *out) {
+    double height = usi_v4_dot(n, centre - at) - g->radius;
+    usi_v4 low = centre - g->radius * n;
+    out->n = 0;
+    if (g->kind == US_GEOM_SPHERE) {
+        if (height <= margin) out->n = 1, out->p[0] = low, out->gap[0] = height, out->feature[0] = USI_OF_POINT;
+        return true;
+    }
+    const bool is_cylinder = g->kind == US_GEOM_CYLINDER;
+    const double along = usi_v4_dot(n, axis), half = g->size[is_cylinder], r = is_cylinder ? g->size[0] : 0;
+    if (r > 0) {
+        if (fabs(along) > 0.9) return false;
+        double across = sqrt(1 - along * along);
+        height -= r * across;
+        low -= (r / across) * (n - along * axis);
+    }
+    if (!(half > 0)) return false;
+    for (int k = 0; k < 2; k++) {
+        double h = k ? half : -half, gap = height + h * along;
+        if (!(gap <= margin)) continue;
+        out->p[out->n] = low + h * axis, out->gap[out->n] = gap, out->feature[out->n] = (uint64_t)(USI_OF_END + k);
+        out->n++;
+    }
+    return true;
+}
 
 // The common pairs in closed form, straight into the manifold, of which only the points found are written. False: not one of them, or a
 // case that only the general methods can do; the manifold is then garbage.

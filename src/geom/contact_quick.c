@@ -5,9 +5,6 @@
 // cross, spheres with a common centre) or needs a choice among many points is left to the general methods.
 #include "geom/contact.h"
 
-// Ids of these pairs: one kind of feature, and which corner or end of the shape it is.
-enum { OF_POINT = 1 << 20, OF_CORNER = 2 << 20, OF_END = 3 << 20 };
-
 static inline void put(us_manifold *m, us_vec3 n, us_vec3 p_A, us_vec3 p_B, double gap, uint64_t id) {
     int32_t i = m->n++;
     m->normal[i] = n, m->p_A[i] = p_A, m->p_B[i] = p_B, m->gap[i] = gap, m->feature[i] = id;
@@ -17,55 +14,36 @@ static inline double clamp(double x, double limit) { return x < -limit ? -limit 
 
 // ---- Half space ----
 
-static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *m) {
-    us_vec3 n = usi_quat_z(X_WB->q), c = X_WA->p;
-    double height = us_vec3_dot(n, us_vec3_sub(c, X_WB->p)) - B->radius - A->radius;
-    m->n = 0;
-    if (A->kind == US_GEOM_SPHERE) {
-        if (!(height <= margin)) return true;
-        us_vec3 p = usi_vec3_ahead(c, -A->radius, n);
-        put(m, n, p, usi_vec3_ahead(p, -height, n), height, OF_POINT);
-        return true;
-    }
-    if (A->kind == US_GEOM_BOX) {
-        if (A->radius > 0) return false;
-        us_mat3 R = us_quat_matrix(X_WA->q);
-        us_vec3 d = usi_mat3_back(&R, n);
-        const double *s = A->size;
-        double x = s[0] * d.x, y = s[1] * d.y, z = s[2] * d.z;
-        if (!(height - fabs(x) - fabs(y) - fabs(z) <= margin)) return true;
-        // The corners of the face that looks down: all with its sign along the axis k.
-        int k = fabs(d.z) >= fabs(d.x) && fabs(d.z) >= fabs(d.y) ? 2 : (fabs(d.x) >= fabs(d.y) ? 0 : 1);
-        int low = (k == 0 ? d.x : (k == 1 ? d.y : d.z)) > 0 ? 0 : 1;
-        for (int corner = 0; corner < 8; corner++) {
-            if ((corner >> k & 1) != low) continue;
-            double gap = height + (corner & 1 ? x : -x) + (corner & 2 ? y : -y) + (corner & 4 ? z : -z);
-            if (!(gap <= margin)) continue;
-            us_vec3 v = us_vec3_make(corner & 1 ? s[0] : -s[0], corner & 2 ? s[1] : -s[1], corner & 4 ? s[2] : -s[2]);
-            us_vec3 p = us_vec3_add(c, us_mat3_mul_vec(&R, v));
-            put(m, n, p, usi_vec3_ahead(p, -gap, n), gap, (uint64_t)(OF_CORNER + corner));
-        }
-        return true;
-    }
-    // A capsule or a cylinder lies on its two ends.
-    us_vec3 a = usi_quat_z(X_WA->q);
-    bool is_cylinder = A->kind == US_GEOM_CYLINDER;
-    double along = us_vec3_dot(n, a), half = A->size[is_cylinder], r = is_cylinder ? A->size[0] : 0;
-    us_vec3 low = usi_vec3_ahead(c, -A->radius, n);
-    if (r > 0) {
-        // Standing on an end is another matter.
-        if (fabs(along) > 0.9) return false;
-        double across = sqrt(1 - along * along);
-        height -= r * across;
-        low = usi_vec3_ahead(low, -r / across, usi_vec3_ahead(n, -along, a));
-    }
-    if (!(half > 0)) return false;
-    if (!(height - half * fabs(along) <= margin)) return true;
-    for (int k = 0; k < 2; k++) {
-        double h = k ? half : -half, gap = height + h * along;
+static bool box_on_plane(const us_geom *A, const us_pose *X_WA, us_vec3 n, double height, double margin, us_manifold *m) {
+    if (A->radius > 0) return false;
+    us_mat3 R = us_quat_matrix(X_WA->q);
+    us_vec3 d = usi_mat3_back(&R, n);
+    const double *s = A->size;
+    double x = s[0] * d.x, y = s[1] * d.y, z = s[2] * d.z;
+    if (!(height - fabs(x) - fabs(y) - fabs(z) <= margin)) return true;
+    // The corners of the face that looks down: all with its sign along the axis k.
+    int k = fabs(d.z) >= fabs(d.x) && fabs(d.z) >= fabs(d.y) ? 2 : (fabs(d.x) >= fabs(d.y) ? 0 : 1);
+    int low = (k == 0 ? d.x : (k == 1 ? d.y : d.z)) > 0 ? 0 : 1;
+    for (int corner = 0; corner < 8; corner++) {
+        if ((corner >> k & 1) != low) continue;
+        double gap = height + (corner & 1 ? x : -x) + (corner & 2 ? y : -y) + (corner & 4 ? z : -z);
         if (!(gap <= margin)) continue;
-        us_vec3 p = usi_vec3_ahead(low, h, a);
-        put(m, n, p, usi_vec3_ahead(p, -gap, n), gap, (uint64_t)(OF_END + k));
+        us_vec3 v = us_vec3_make(corner & 1 ? s[0] : -s[0], corner & 2 ? s[1] : -s[1], corner & 4 ? s[2] : -s[2]);
+        us_vec3 p = us_vec3_add(X_WA->p, us_mat3_mul_vec(&R, v));
+        put(m, n, p, usi_vec3_ahead(p, -gap, n), gap, (uint64_t)(USI_OF_CORNER + corner));
+    }
+    return true;
+}
+
+static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB, double margin, us_manifold *m) {
+    const us_vec3 n = usi_quat_z(X_WB->q), at = usi_vec3_ahead(X_WB->p, B->radius, n);
+    m->n = 0;
+    if (A->kind == US_GEOM_BOX) return box_on_plane(A, X_WA, n, us_vec3_dot(n, us_vec3_sub(X_WA->p, at)), margin, m);
+    usi_ends f;
+    if (!usi_contact_plane(A, usi_v4_from(X_WA->p), usi_v4_from(usi_quat_z(X_WA->q)), usi_v4_from(n), usi_v4_from(at), margin, &f)) return false;
+    for (int32_t i = 0; i < f.n; i++) {
+        us_vec3 p = usi_v4_vec3(f.p[i]);
+        put(m, n, p, usi_vec3_ahead(p, -f.gap[i], n), f.gap[i], f.feature[i]);
     }
     return true;
 }
@@ -103,7 +81,7 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
     double distance = sqrt(dd);
     us_vec3 n = us_vec3_scale(1 / distance, d);
     us_vec3 p_A = usi_vec3_ahead(usi_vec3_ahead(X_WA->p, s, e), -A->radius, n), p_B = usi_vec3_ahead(usi_vec3_ahead(X_WB->p, t, f), B->radius, n);
-    put(m, n, p_A, p_B, distance - A->radius - B->radius, OF_POINT);
+    put(m, n, p_A, p_B, distance - A->radius - B->radius, USI_OF_POINT);
     return true;
 }
 
@@ -147,7 +125,7 @@ static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_g
     if (!(gap <= margin)) return true;
     n = us_mat3_mul_vec(&R, n);
     us_vec3 p_A = usi_vec3_ahead(X_WA->p, -A->radius, n);
-    put(m, n, p_A, usi_vec3_ahead(p_A, -gap, n), gap, OF_POINT);
+    put(m, n, p_A, usi_vec3_ahead(p_A, -gap, n), gap, USI_OF_POINT);
     return true;
 }
 

@@ -22,6 +22,14 @@ static inline usi_v4 usi_v4_zero(void) { return (usi_v4){0, 0, 0, 0}; }
 static inline usi_v4 usi_v4_from(us_vec3 a) { return usi_v4_set(a.x, a.y, a.z); }
 static inline us_vec3 usi_v4_vec3(usi_v4 a) { return us_vec3_make(a[0], a[1], a[2]); }
 
+// Four numbers anywhere.
+typedef double usi_v4_loose __attribute__((vector_size(32), may_alias, aligned(8)));
+// The vector at `a`, behind which there is another number, whatever that is.
+static inline usi_v4 usi_v4_at(const us_vec3 *a) {
+    const usi_v4 four = *(const usi_v4_loose *)a;
+    return (usi_v4)((usi_v4i)four & (usi_v4i){-1, -1, -1, 0});
+}
+
 // One lane in all four.
 static inline usi_v4 usi_v4_lane0(usi_v4 a) { return __builtin_shufflevector(a, a, 0, 0, 0, 0); }
 static inline usi_v4 usi_v4_lane1(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 1, 1, 1); }
