@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/wait.h"
 #include "wire/cdr.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
@@ -88,15 +89,6 @@ static us_status join_graph(us_bus *bus, us_error *err) {
     return bus->vendor->add_reader(bus->participant, &def, &bus->graph_reader, err);
 }
 
-static us_status init_wait(us_bus *bus) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes)) return US_ERR_MEMORY;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int failed = pthread_cond_init(&bus->wait_cond, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return failed ? US_ERR_MEMORY : US_OK;
-}
-
 us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     if (!def || !out_bus) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_open needs a definition and a place for the bus");
     *out_bus = NULL;
@@ -121,7 +113,7 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     bus->hide_from_graph = def->hide_from_graph;
     pthread_mutex_init(&bus->lock, NULL);
     pthread_mutex_init(&bus->wait_lock, NULL);
-    if ((status = init_wait(bus)) || (status = usi_graph_init(&bus->graph, &bus->allocator))) {
+    if ((status = usi_cond_init(&bus->wait_cond) ? US_OK : US_ERR_MEMORY) || (status = usi_graph_init(&bus->graph, &bus->allocator))) {
         usi_release(&def->allocator, bus, sizeof *bus, _Alignof(us_bus));
         return us_error_set(err, status, NULL, NULL, "no memory for a bus");
     }

@@ -493,7 +493,8 @@ static bool is_answer(usi_problem *p, double error) {
     const double speed = greatest_speed(p);
     if (speed > STEADY_SPEED * STEADY_SPEED) return p->s->was_kept || error <= (is_lone ? SETTLED : SETTLED_HEAP);
     if (speed > REST_SPEED * REST_SPEED) return true;
-    return !is_lone && (speed == 0 || can_stop(p));
+    // Without weight nothing says how small a motion is.
+    return !is_lone && (speed == 0 || p->load == 0 || can_stop(p));
 }
 
 // Marks the points that now slide another way than `before` (velocities of the rows), by more than a right angle; false when there are none.

@@ -232,10 +232,10 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's ends.
 static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
     usi_v4 xi = usi_from_A(n->A, &old->xi);
-    if (old->is_sliding) return xi;
+    if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
     usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-    return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC && is_held(p, old, n->A, n->B) ? xi + arc : xi;
+    return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.

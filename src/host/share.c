@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/wait.h"
 #include "host/host.h"
 #include "host/split.h"
 #include "proxy/tap.h"
@@ -191,16 +192,10 @@ static void release(usi_share *w) {
 }
 
 static bool init_lock(usi_share *w) {
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) return false;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bool is_good = pthread_mutex_init(&w->lock, NULL) == 0;
-    if (is_good && pthread_cond_init(&w->arrived, &attributes) != 0) {
-        pthread_mutex_destroy(&w->lock);
-        is_good = false;
-    }
-    pthread_condattr_destroy(&attributes);
-    return is_good;
+    if (pthread_mutex_init(&w->lock, NULL) != 0) return false;
+    if (usi_cond_init(&w->arrived)) return true;
+    pthread_mutex_destroy(&w->lock);
+    return false;
 }
 
 // A number that no other process has: host, process and time.

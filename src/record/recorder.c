@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/wait.h"
 #include "understudy/record.h"
 #include "wire/mcap.h"
 
@@ -457,13 +458,9 @@ static us_status check(const us_recorder_def *def, us_error *err) {
 }
 
 static void init_lock(us_recorder *r) {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&r->mutex, NULL);
-    pthread_cond_init(&r->wake, &monotonic);
+    usi_cond_init(&r->wake);
     pthread_cond_init(&r->moved, NULL);
-    pthread_condattr_destroy(&monotonic);
 }
 
 // The thread takes no signals: they are for those who know what to do with them.

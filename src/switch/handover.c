@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/wait.h"
 #include "kincontrol/odometry.h"
 #include "switch/switch.h"
 #include "wire/messages.h"
@@ -492,11 +493,7 @@ us_status usi_handover_open(us_switch *sw, const us_handover_def *def, us_error 
     h->def = *def;
     h->def.evidence = NULL;
     snprintf(h->evidence, sizeof h->evidence, "%s", def->evidence ? def->evidence : "");
-    pthread_condattr_t wake;
-    pthread_condattr_init(&wake);
-    pthread_condattr_setclock(&wake, CLOCK_MONOTONIC);
-    pthread_cond_init(&h->wake, &wake);
-    pthread_condattr_destroy(&wake);
+    usi_cond_init(&h->wake);
     pthread_mutex_init(&h->lock, NULL);
     h->line = usi_alloc(&sw->allocator, USI_HANDOVER_LINE, 1);
     if (!h->line) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the evidence of hand-overs");

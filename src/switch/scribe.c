@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/wait.h"
 #include "switch/switch.h"
 
 // Notes that may wait. One that finds no room is counted, and the count is written as soon as there is some.
@@ -110,12 +111,8 @@ void usi_scribe_wait(us_switch *sw, int64_t most) {
 
 us_status usi_scribe_open(us_switch *sw, us_error *err) {
     usi_scribe *s = &sw->scribe;
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->wake, &clock);
-    pthread_cond_init(&s->done, &clock);
-    pthread_condattr_destroy(&clock);
+    usi_cond_init(&s->wake);
+    usi_cond_init(&s->done);
     pthread_mutex_init(&s->lock, NULL);
     s->has_thread = pthread_create(&s->thread, NULL, run, sw) == 0;
     return s->has_thread ? US_OK : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/wait.h"
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
@@ -521,12 +522,8 @@ static void init_locks(us_switch *sw) {
     pthread_rwlockattr_setkind_np(&gate, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&sw->gate, &gate);
     pthread_rwlockattr_destroy(&gate);
-    pthread_condattr_t wake;
-    pthread_condattr_init(&wake);
-    pthread_condattr_setclock(&wake, CLOCK_MONOTONIC);
-    pthread_cond_init(&sw->wake, &wake);
-    pthread_cond_init(&sw->search_wake, &wake);
-    pthread_condattr_destroy(&wake);
+    usi_cond_init(&sw->wake);
+    usi_cond_init(&sw->search_wake);
     pthread_mutex_init(&sw->lock, NULL);
     pthread_mutex_init(&sw->queue_lock, NULL);
     pthread_mutex_init(&sw->estimate_lock, NULL);
