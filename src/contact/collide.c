@@ -8,6 +8,7 @@
 #include "contact/footing.h"
 #include "contact/soil.h"
 #include "geom/contact.h"
+#include "math/four.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
@@ -28,19 +29,41 @@ static void set_frame(usi_carrier *k, us_pose X) {
     k->p = usi_v4_from(X.p);
 }
 
-static void frame_free(const usi_contacts *c, usi_carrier *k, const double *q, const double *v) {
+static void place_free(const usi_contacts *c, usi_carrier *k, const double *q) {
+    const usi_node *n = &c->model->node[c->model->tree[k->tree].first];
+    const double *a = q + n->q;
+    k->has_turn = true;
+    if (n->flags & USI_NODE_TURNED) {
+        k->X_WN = us_pose_mul(usi_node_rest(n), (us_pose){{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6]}});
+        k->p = usi_v4_from(k->X_WN.p);
+        return;
+    }
+    *(usi_v4_loose *)&k->X_WN.q = *(const usi_v4_loose *)a;
+    k->p = usi_v4_set(a[4], a[5], a[6]) + n->r;
+    k->X_WN.p = usi_v4_vec3(k->p);
+}
+
+// The axes of four free bodies in their places, and their velocities, which the state has along these.
+static void turn_four(const usi_contacts *c, usi_carrier *const k[4], const double *v) {
     const us_model *m = c->model;
-    int32_t first = m->tree[k->tree].first;
-    const usi_node *n = &m->node[first];
-    const double *a = q + n->q, *t = v + first;
-    us_pose X = {{a[0], a[1], a[2], a[3]}, {a[4], a[5], a[6]}};
-    if (n->flags & USI_NODE_TURNED)
-        X = us_pose_mul(usi_node_rest(n), X);
-    else
-        X.p = us_vec3_add(X.p, usi_v4_vec3(n->r));
-    set_frame(k, X);
-    k->w = usi_v4_columns(k->X, k->Y, k->Z, t);
-    k->v = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
+    const usi_v4 zero = usi_v4_zero();
+    usi_v4 q[4], low[4], high[4], four[4][3];
+    for (int l = 0; l < 4; l++) {
+        // Six numbers: the first four, and the last four.
+        const double *t = v + m->tree[k[l]->tree].first;
+        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q, four[l][1] = *(const usi_v4_loose *)t, four[l][2] = *(const usi_v4_loose *)(t + 2);
+    }
+    usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
+    usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
+    usi_v4_transpose(four[0][2], four[1][2], four[2][2], four[3][2], high);
+    const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3], xy = x2 * q[2], xz = x2 * q[3],
+                 yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0], wz = z2 * q[0];
+    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy}, {xy - wz, 1 - (xx + zz), yz + wx}, {xz + wy, yz - wx, 1 - (xx + yy)}};
+    USI_FOUR_TO(R[0], zero, k, X);
+    USI_FOUR_TO(R[1], zero, k, Y);
+    USI_FOUR_TO(R[2], zero, k, Z);
+    USI_FOUR_TO(usi_four_columns(R, ((usi_four){low[0], low[1], low[2]})), zero, k, w);
+    USI_FOUR_TO(usi_four_columns(R, ((usi_four){high[1], high[2], high[3]})), zero, k, v);
 }
 
 static void frame_link(const usi_contacts *c, usi_carrier *k) {
@@ -70,6 +93,8 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
         if (!m->tree[t].is_free_body && (want_still || !is_still(c, t)))
             usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
+    usi_carrier *group[4];
+    int n = 0;
     for (int32_t i = 0; i < c->n_carrier; i++) {
         usi_carrier *k = &c->carrier[i];
         const usi_carrier *fixed = &c->fixed_carrier[i];
@@ -79,12 +104,18 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
             set_frame(k, us_pose_identity());
             k->w = k->v = usi_v4_zero();
         } else if (m->tree[k->tree].is_free_body) {
-            frame_free(c, k, q, v);
+            place_free(c, k, q);
+            group[n++] = k;
+            if (n == 4) turn_four(c, group, v), n = 0;
         } else {
             frame_link(c, k);
             if (m->n_loop > 0) find_turn(k);
         }
     }
+    if (n == 0) return;
+    // The lanes that are left do the last one again.
+    for (int l = n; l < 4; l++) group[l] = group[n - 1];
+    turn_four(c, group, v);
 }
 
 // ---------------------------------------------------------------- boxes
@@ -315,7 +346,7 @@ static inline bool is_same_place(const us_pose *a, const us_pose *b, double same
 
 usi_point_now *usi_next_point(usi_contacts *c) {
     c->error_count++;
-    return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
+    return c->n_point < c->max_contact + US_MANIFOLD_POINTS ? &c->point[c->n_point++] : NULL;
 }
 
 // The points of the last step, where they are now.
@@ -371,19 +402,40 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     }
 }
 
-// Whether a point may push within the step: its gap is no more than twice what its velocity and gravity close, and the margin. The others would be
-// rows that do nothing. Models of others may act across a gap.
-static inline bool is_within_reach(const usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
-    const us_model *m = c->model;
-    if (p->gap <= BASE_MARGIN || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return true;
-    usi_v4 u = A->v - B->v + usi_v4_cross2(A->w, p->p - A->p, B->w, B->p - p->p);
-    double closing = -usi_v4_dot(u, p->n);
-    return p->gap <= BASE_MARGIN + 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
+static inline usi_v4 velocity_at(const usi_carrier *A, const usi_carrier *B, usi_v4 p) {
+    return A->v - B->v + usi_v4_cross2(A->w, p - A->p, B->w, B->p - p);
 }
 
-// Adds a point if it may push.
-static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
-                             uint64_t feature) {
+// Drops the points of a pair that cannot push within the step, whose rows would do nothing: the gap is more than the margin and twice what gravity
+// closes, the point's velocity, and a blow by the one that comes fastest, which may throw the other end of a bar down as fast. Only where the pair
+// pressed in the last step: what lands may be struck elsewhere first. Models of others may act across a gap.
+static void drop_idle(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A, const usi_carrier *B) {
+    const us_model *m = c->model;
+    bool is_near = true, presses = false;
+    for (int32_t i = t->first; i < t->first + t->n; i++) is_near = is_near && c->point[i].gap <= BASE_MARGIN;
+    if (is_near || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return;
+    for (int32_t i = old->first; i < old->first + old->n; i++) {
+        us_vec3 g = now->anchor[i].g;
+        presses = presses || g.x != 0 || g.y != 0 || g.z != 0;
+    }
+    if (!presses) return;
+    double closing[US_MANIFOLD_POINTS], most = 0;
+    for (int32_t i = 0; i < t->n; i++) {
+        const usi_point_now *p = &c->point[t->first + i];
+        closing[i] = fmax(-usi_v4_dot(velocity_at(A, B, p->p), p->n), 0);
+        most = fmax(most, closing[i]);
+    }
+    int32_t n = 0;
+    for (int32_t i = 0; i < t->n; i++) {
+        const usi_point_now *p = &c->point[t->first + i];
+        if (p->gap > BASE_MARGIN + 2 * m->step * (c->fall_speed + most + closing[i])) continue;
+        if (n < i) c->point[t->first + n] = *p;
+        n++;
+    }
+    c->n_point -= t->n - n, c->error_count -= t->n - n, t->n = n;
+}
+
+static inline void add_point(usi_contacts *c, usi_touch *t, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap, uint64_t feature) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return;
     p->n = n, p->p_A = p_A, p->p_B = p_B, p->p = 0.5 * (p_A + p_B);
@@ -392,10 +444,15 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A
     p->old = p->sunk = -1;
     p->is_same = false;
     p->touch = c->n_touch;
-    if (is_within_reach(c, t, A, B, p))
-        t->n++;
-    else
-        c->n_point--, c->error_count--;
+    t->n++;
+}
+
+// Once a pair's points are there: those that take part, with what they go on from.
+static void settle_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A,
+                          const usi_carrier *B) {
+    if (!old || t->n == 0) return;
+    drop_idle(c, now, old, t, A, B);
+    match_points(c, now, old, t, A);
 }
 
 // Returns how many points the shapes have; those that may push are kept.
@@ -412,8 +469,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         usi_ends f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
         if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
-            for (int32_t i = 0; i < f.n; i++) add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
-            if (old && t->n > 0) match_points(c, now, old, t, A);
+            for (int32_t i = 0; i < f.n; i++) add_point(c, t, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
+            settle_points(c, now, old, t, A, B);
             return f.n;
         }
     }
@@ -431,9 +488,9 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
-        add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
+        add_point(c, t, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
     }
-    if (old && t->n > 0) match_points(c, now, old, t, A);
+    settle_points(c, now, old, t, A, B);
     return f.n;
 }
 

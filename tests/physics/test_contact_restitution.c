@@ -236,7 +236,8 @@ static void a_bar_that_falls_on_its_end_rebounds_as_much_as_its_energy_allows(vo
 static void a_bar_that_bounces_for_long_never_has_more_energy_than_at_first(void **state) {
     (void)state;
     uint64_t counter = 0;
-    for (int k = 0; k < 20; k++) {
+    double most = 0;
+    for (int k = 0; k < 100; k++) {
         us_pair_def pair = scene_pair(k % 2 ? 1 : 0.4);
         pair.values.restitution = k % 3 ? 1 : 0.9;
         pair.values.stiffness = STIFFNESS;
@@ -246,18 +247,17 @@ static void a_bar_that_bounces_for_long_never_has_more_energy_than_at_first(void
         start.q = build_random_rotation(9, &counter), start.w = build_random_vec3(9, &counter, 5);
         scene_box(spec, "bar", 1, BAR, &start);
         built b = build_sim(spec);
-        double first = scene_energy(&b, 0, BAR, STIFFNESS), most = 0, last = 0;
+        double first = scene_energy(&b, 0, BAR, STIFFNESS), last = 0;
         for (int i = 0; i < 5000; i++) {
             build_step(&b, 1, NULL);
             last = scene_energy(&b, 0, BAR, STIFFNESS) / first;
             most = fmax(most, last);
         }
-        printf("    e %.1f, mu %.1f: energy at most %.6f, at last %.6f of the first\n", pair.values.restitution, pair.values.static_friction, most,
-               last);
         // The place of an impact is known to a step: m g h v is 0.04 J at 4 m/s, of some 12 J.
         assert_true(most < 1 + 4e-3);
         build_free(&b);
     }
+    printf("    energy at most %.6f of the first\n", most);
 }
 
 static void a_ball_that_loses_nothing_bounces_for_ever(void **state) {
