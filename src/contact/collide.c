@@ -346,7 +346,7 @@ static inline bool is_same_place(const us_pose *a, const us_pose *b, double same
 
 usi_point_now *usi_next_point(usi_contacts *c) {
     c->error_count++;
-    return c->n_point < c->max_contact + US_MANIFOLD_POINTS ? &c->point[c->n_point++] : NULL;
+    return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
 }
 
 // The points of the last step, where they are now.
@@ -402,40 +402,52 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     }
 }
 
-static inline usi_v4 velocity_at(const usi_carrier *A, const usi_carrier *B, usi_v4 p) {
-    return A->v - B->v + usi_v4_cross2(A->w, p - A->p, B->w, B->p - p);
+// How fast the two come together at a point, m/s.
+static inline double closing_at(const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
+    return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
 }
 
-// Drops the points of a pair that cannot push within the step, whose rows would do nothing: the gap is more than the margin and twice what gravity
-// closes, the point's velocity, and a blow by the one that comes fastest, which may throw the other end of a bar down as fast. Only where the pair
-// pressed in the last step: what lands may be struck elsewhere first. Models of others may act across a gap.
-static void drop_idle(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A, const usi_carrier *B) {
+static inline bool keeps_all(const usi_contacts *c, const usi_carrier *k) { return k->tree >= 0 && c->tree[k->tree].keeps_all; }
+static inline void note_spare(usi_contacts *c, const usi_carrier *k, double spare) {
+    if (k->tree >= 0 && spare < c->tree[k->tree].spare) c->tree[k->tree].spare = spare;
+}
+
+// Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap is more than the margin and twice what
+// its velocity and gravity close. Models of others may act across a gap.
+static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
     const us_model *m = c->model;
-    bool is_near = true, presses = false;
-    for (int32_t i = t->first; i < t->first + t->n; i++) is_near = is_near && c->point[i].gap <= BASE_MARGIN;
-    if (is_near || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return;
-    for (int32_t i = old->first; i < old->first + old->n; i++) {
-        us_vec3 g = now->anchor[i].g;
-        presses = presses || g.x != 0 || g.y != 0 || g.z != 0;
-    }
-    if (!presses) return;
-    double closing[US_MANIFOLD_POINTS], most = 0;
-    for (int32_t i = 0; i < t->n; i++) {
-        const usi_point_now *p = &c->point[t->first + i];
-        closing[i] = fmax(-usi_v4_dot(velocity_at(A, B, p->p), p->n), 0);
-        most = fmax(most, closing[i]);
-    }
-    int32_t n = 0;
-    for (int32_t i = 0; i < t->n; i++) {
-        const usi_point_now *p = &c->point[t->first + i];
-        if (p->gap > BASE_MARGIN + 2 * m->step * (c->fall_speed + most + closing[i])) continue;
-        if (n < i) c->point[t->first + n] = *p;
-        n++;
-    }
-    c->n_point -= t->n - n, c->error_count -= t->n - n, t->n = n;
+    if (p->gap <= BASE_MARGIN || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return true;
+    const double closing = closing_at(A, B, p);
+    const double spare = p->gap - BASE_MARGIN - 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
+    if (spare <= 0 || keeps_all(c, A) || keeps_all(c, B)) return true;
+    note_spare(c, A, spare), note_spare(c, B, spare);
+    c->has_dropped = true;
+    return false;
 }
 
-static inline void add_point(usi_contacts *c, usi_touch *t, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap, uint64_t feature) {
+// A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which points were dropped gets one by which
+// these could push: it then keeps all.
+static bool find_blows(usi_contacts *c) {
+    bool any = false;
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        const usi_touch *t = &c->touch_now[i];
+        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+        const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare, b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
+        if (a == INFINITY && b == INFINITY) continue;
+        double most = 0;
+        for (const usi_point_now *p = &c->point[t->first], *end = p + t->n; p < end; p++) {
+            double closing = closing_at(A, B, p);
+            most = closing > most ? closing : most;
+        }
+        if (2 * c->model->step * most > a) any = c->tree[A->tree].keeps_all = true;
+        if (2 * c->model->step * most > b) any = c->tree[B->tree].keeps_all = true;
+    }
+    return any;
+}
+
+// Adds a point if it takes part.
+static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
+                             uint64_t feature) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return;
     p->n = n, p->p_A = p_A, p->p_B = p_B, p->p = 0.5 * (p_A + p_B);
@@ -444,18 +456,13 @@ static inline void add_point(usi_contacts *c, usi_touch *t, usi_v4 n, usi_v4 p_A
     p->old = p->sunk = -1;
     p->is_same = false;
     p->touch = c->n_touch;
-    t->n++;
+    if (takes_part(c, t, A, B, p))
+        t->n++;
+    else
+        c->n_point--, c->error_count--;
 }
 
-// Once a pair's points are there: those that take part, with what they go on from.
-static void settle_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A,
-                          const usi_carrier *B) {
-    if (!old || t->n == 0) return;
-    drop_idle(c, now, old, t, A, B);
-    match_points(c, now, old, t, A);
-}
-
-// Returns how many points the shapes have; those that may push are kept.
+// Returns how many points the shapes have; those that take part are kept.
 static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
@@ -469,8 +476,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         usi_ends f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
         if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
-            for (int32_t i = 0; i < f.n; i++) add_point(c, t, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
-            settle_points(c, now, old, t, A, B);
+            for (int32_t i = 0; i < f.n; i++) add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
+            if (old && t->n > 0) match_points(c, now, old, t, A);
             return f.n;
         }
     }
@@ -488,9 +495,9 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
-        add_point(c, t, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
+        add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
     }
-    settle_points(c, now, old, t, A, B);
+    if (old && t->n > 0) match_points(c, now, old, t, A);
     return f.n;
 }
 
@@ -548,15 +555,10 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
     return true;
 }
 
-us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
+// The points of all near pairs.
+static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     const us_model *m = c->model;
-    c->is_footing_error = false;
-    find_frames(c, q, v, false);
-    find_boxes(c);
-    us_status status = find_near(c);
-    if (status) return status;
     c->n_touch = c->n_point = c->n_sunk = c->error_count = 0;
-    c->is_pair_error = false;
     for (int32_t i = 0; i < m->n_loose; i++) c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     const bool has_ceiling = c->has_ceiling;
@@ -605,6 +607,17 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         if (!before) t->X_AB = relative(A, B);
         c->n_touch++;
     }
+}
+
+us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
+    c->is_footing_error = c->is_pair_error = c->has_dropped = false;
+    find_frames(c, q, v, false);
+    find_boxes(c);
+    us_status status = find_near(c);
+    if (status) return status;
+    for (int32_t i = 0; i < c->model->n_tree; i++) c->tree[i].spare = INFINITY, c->tree[i].keeps_all = false;
+    touch_pairs(c, now);
+    if (c->has_dropped && find_blows(c)) touch_pairs(c, now);
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }
 

@@ -165,6 +165,8 @@ typedef struct usi_grouped {
 
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
+    double spare;      // m, the least way that a blow to it must add for a point that was dropped to push in the step; INFINITY: none was dropped
+    bool keeps_all;    // no point of it is dropped
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
@@ -206,49 +208,49 @@ typedef struct usi_push {
 typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
 // X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                                                        \
-    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                                                           \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                                                         \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                                                            \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                                                      \
-    X(usi_stay, stay, n_carrier, "", "where the links were then")                                                                            \
-    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                                                   \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                                                            \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")                                     \
-    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                                                \
-    X(us_vec3, apart_before, max_pair, "1", "their directions")                                                                              \
-    X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this")          \
-    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                            \
-    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                                       \
-    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                                                   \
-    X(usi_point_now, point, max_contact + US_MANIFOLD_POINTS, "", "contact points of this step, and those of a pair that are dropped again") \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                                                            \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                                                      \
-    X(int32_t, root, n_tree, "", "union-find")                                                                                               \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                                                                \
-    X(usi_island, island, n_tree, "", "islands")                                                                                             \
-    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                                                       \
-    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                                                       \
-    X(usi_block, block, max_block, "", "rows of the islands")                                                                                \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                                                             \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                                                               \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                                      \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                                                          \
-    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree")                                 \
-    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                                                           \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                          \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                                     \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                                   \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                                                        \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                                                  \
-    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                                                         \
-    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                                                            \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                              \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                              \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                                       \
-    X(double, turn, n_pad, "rad", "displacement of the step")                                                                                \
-    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                          \
-    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                                                       \
+#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                                               \
+    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                                                  \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                                                \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                                                   \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                                             \
+    X(usi_stay, stay, n_carrier, "", "where the links were then")                                                                   \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                                          \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                                                   \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")                            \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                                       \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                                                     \
+    X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this") \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                   \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                              \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                                          \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                                                         \
+    X(int32_t, order, max_contact, "", "points sorted by island")                                                                   \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                                             \
+    X(int32_t, root, n_tree, "", "union-find")                                                                                      \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                                                                       \
+    X(usi_island, island, n_tree, "", "islands")                                                                                    \
+    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                                              \
+    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                                              \
+    X(usi_block, block, max_block, "", "rows of the islands")                                                                       \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                                                    \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                                                      \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                             \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                                                 \
+    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree")                        \
+    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                                                  \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                 \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                            \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                                               \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                                         \
+    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                                                \
+    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                                                   \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
+    X(double, turn, n_pad, "rad", "displacement of the step")                                                                       \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                 \
+    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                                              \
     X(us_soil, soil_here, max_soil_here, "", "what the soil under each of these is like, where it varies over its ground")
 
 typedef struct usi_footing usi_footing;
@@ -272,6 +274,7 @@ typedef struct usi_contacts {
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                 // some tree is not a free body; some is
     bool is_fat_valid;                         // near holds the pairs of fat
+    bool has_dropped;                          // points that cannot push in the step, as it seems
     bool has_ceiling;                          // some of them have one
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
