@@ -233,18 +233,25 @@ static void a_bar_that_falls_on_its_end_rebounds_as_much_as_its_energy_allows(vo
 
 // ---- With weight, with joints, over many bounces ----
 
+// Ground of the k-th restitution and friction, and somewhere to start tumbling above it.
+static us_spec *bouncing_ground(int k, uint64_t seed, uint64_t *counter, scene_start *out_start) {
+    us_pair_def pair = scene_pair(k % 2 ? 1 : 0.4);
+    pair.values.restitution = k % 3 ? 1 : 0.9;
+    pair.values.stiffness = STIFFNESS;
+    us_spec *spec = scene_spec_pair(us_vec3_make(0, 0, -9.81), 1e-3, &pair);
+    scene_ground(spec);
+    *out_start = scene_at(0, 0, 1);
+    out_start->q = build_random_rotation(seed, counter), out_start->w = build_random_vec3(seed, counter, 5);
+    return spec;
+}
+
 static void a_bar_that_bounces_for_long_never_has_more_energy_than_at_first(void **state) {
     (void)state;
     uint64_t counter = 0;
     double most = 0;
     for (int k = 0; k < 100; k++) {
-        us_pair_def pair = scene_pair(k % 2 ? 1 : 0.4);
-        pair.values.restitution = k % 3 ? 1 : 0.9;
-        pair.values.stiffness = STIFFNESS;
-        us_spec *spec = scene_spec_pair(us_vec3_make(0, 0, -9.81), 1e-3, &pair);
-        scene_ground(spec);
-        scene_start start = scene_at(0, 0, 1);
-        start.q = build_random_rotation(9, &counter), start.w = build_random_vec3(9, &counter, 5);
+        scene_start start;
+        us_spec *spec = bouncing_ground(k, 9, &counter, &start);
         scene_box(spec, "bar", 1, BAR, &start);
         built b = build_sim(spec);
         double first = scene_energy(&b, 0, BAR, STIFFNESS), last = 0;
@@ -267,13 +274,8 @@ static void a_dumbbell_that_bounces_for_long_never_has_more_energy_than_at_first
     uint64_t counter = 0;
     double most = 0;
     for (int k = 0; k < 100; k++) {
-        us_pair_def pair = scene_pair(k % 2 ? 1 : 0.4);
-        pair.values.restitution = k % 3 ? 1 : 0.9;
-        pair.values.stiffness = STIFFNESS;
-        us_spec *spec = scene_spec_pair(us_vec3_make(0, 0, -9.81), 1e-3, &pair);
-        scene_ground(spec);
-        scene_start start = scene_at(0, 0, 1);
-        start.q = build_random_rotation(10, &counter), start.w = build_random_vec3(10, &counter, 5);
+        scene_start start;
+        us_spec *spec = bouncing_ground(k, 10, &counter, &start);
         int32_t link = scene_float(spec, "dumbbell", 1, scene_box_moments(1, BAR), &start);
         for (int end = -1; end < 2; end += 2) {
             us_shape_def shape = us_shape_def_default(US_SHAPE_SPHERE);
