@@ -16,6 +16,8 @@
 #ifndef USI_CONTACT_CONTACT_H
 #define USI_CONTACT_CONTACT_H
 
+#include <stddef.h>
+
 #include "model/model.h"
 #include "understudy/interaction.h"
 
@@ -43,6 +45,11 @@ typedef struct usi_block {
     int32_t point;  // index of the contact point in the step's list; -1: none
     int32_t reserved;
 } usi_block;
+// Four numbers that stand side by side are read and written at once.
+_Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24 &&
+                   offsetof(usi_block, viscous) == offsetof(usi_block, R) + 24 && offsetof(usi_block, limit) == offsetof(usi_block, K) + 16 &&
+                   offsetof(usi_block, rebound) == offsetof(usi_block, K) + 24,
+               "the order of a block's numbers");
 
 // A free body of an island: inertia about O, in world axes.
 typedef struct usi_free {

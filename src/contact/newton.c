@@ -20,7 +20,6 @@
 // Other steps that make it worse are taken back. Where all that does not converge, the friction radius is lagged: it is renewed after the first two
 // iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the slope always ends lower. When
 // that has converged and the radii are not yet those of the solution, they are renewed once more.
-#include <stddef.h>
 #include <string.h>
 
 #include "contact/law.h"
@@ -146,11 +145,11 @@ static void spread(usi_problem *p, bool is_step) {
     }
 }
 
-// The velocities of a block's rows when its first body has the twist (w, v) against its second.
-static inline void row_velocity(const usi_block *k, usi_v4 w, usi_v4 v, double u[3]) {
-    usi_v4 sums = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
-    u[0] = sums[0], u[1] = sums[1], u[2] = sums[2];
+// The velocities of a block's rows when its first body has the twist (w, v) against its second, in lanes 0 to 2.
+static inline usi_v4 row_velocity(const usi_block *k, usi_v4 w, usi_v4 v) {
+    return usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
 }
+static inline void put_velocity(usi_v4 y, double u[3]) { *(loose_pair *)u = __builtin_shufflevector(y, y, 0, 1), u[2] = y[2]; }
 
 // Friction as if there were no limit.
 static void hold_block(const usi_block *k, const double u[3], double g[3], double G[9]) {
@@ -168,8 +167,6 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
 }
 
 // The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its impulses there. False when it does not.
-_Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24,
-               "b and mu, g and radius");
 static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
     if (k->law != USI_POINT || k->viscous > 0) return false;
     const usi_v4 b = *(const usi_v4_loose *)k->b, K_ = *(const usi_v4_loose *)k->K, K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
@@ -214,8 +211,8 @@ static double push_blocks(usi_problem *p) {
                 continue;
             }
         }
-        usi_v4 y = usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
-        *(loose_pair *)u = __builtin_shufflevector(y, y, 0, 1), u[2] = y[2];
+        usi_v4 y = row_velocity(k, w, v);
+        put_velocity(y, u);
         if (!is_exact || holds || !stick(k, &y, G)) {
             double g[3];
             usi_law_slope(k, u, is_exact, g, G);
@@ -600,7 +597,7 @@ static bool goes_free(usi_problem *p) {
         usi_v4 w = usi_v4_zero(), v = w;
         if (k->a >= 0) w = p->body[k->a].fw, v = p->body[k->a].fv;
         if (k->b_ >= 0) w -= p->body[k->b_].fw, v -= p->body[k->b_].fv;
-        row_velocity(k, w, v, p->u + 3 * i);
+        put_velocity(row_velocity(k, w, v), p->u + 3 * i);
         if (k->law == USI_POINT && p->u[3 * i] + k->b[0] < 0) return false;
     }
     for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;

@@ -239,10 +239,6 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
 }
 
 // What stands in a block side by side is written at once.
-_Static_assert(offsetof(usi_block, mu) == offsetof(usi_block, b) + 24 && offsetof(usi_block, radius) == offsetof(usi_block, g) + 24 &&
-                   offsetof(usi_block, viscous) == offsetof(usi_block, R) + 24 && offsetof(usi_block, limit) == offsetof(usi_block, K) + 16 &&
-                   offsetof(usi_block, rebound) == offsetof(usi_block, K) + 24,
-               "the order of a block's numbers");
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous, usi_v4 K_limit_rebound) {
     usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
     at[0] = b_mu, at[1] = g_radius, at[2] = R_viscous, at[3] = K_limit_rebound;

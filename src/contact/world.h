@@ -274,8 +274,8 @@ typedef struct usi_contacts {
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                 // some tree is not a free body; some is
     bool is_fat_valid;                         // near holds the pairs of fat
-    bool has_dropped;                          // points that cannot push in the step, as it seems
     bool has_ceiling;                          // some of them have one
+    bool has_dropped;                          // points that cannot push in the step, as it seems
     int32_t *element_start, *element_of_tree;  // elements of each tree
     int32_t *stop_start, *stop_of_tree;
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
