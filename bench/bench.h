@@ -1,7 +1,9 @@
-// What the benchmarks share: scenes that every engine can be given, engines behind one small interface, clocks and reports.
+// What the benchmarks share: scenes that every engine can be given, engines behind one small interface,
+// clocks and reports.
 //
-// A scene is a tree of one-axis joints in plain numbers, so that each engine builds it its own way and nobody is
-// favoured. A sample is always taken from the same start state, which the engine restores before the clock runs.
+// A scene is a tree of one-axis joints in plain numbers, so that each engine builds it its own way and nobody
+// is favoured. A sample is always taken from the same start state, which the engine restores before the clock
+// runs.
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -36,9 +38,11 @@ typedef struct bench_scene {
     bench_link link[BENCH_MAX_LINKS];
 } bench_scene;
 
-// n hinges in a row about y, z, y, z ..., 0.2 m and 1 kg each, bent by 0.1 rad everywhere, at rest, hanging on the world.
+// n hinges in a row about y, z, y, z ..., 0.2 m and 1 kg each, bent by 0.1 rad everywhere, at rest, hanging
+// on the world.
 void bench_scene_chain(int32_t n, bench_scene *out);
-// The six-axis arm of models/arm6.urdf with the drives of scenes/arm.xml. On failure prints why and returns false.
+// The six-axis arm of models/arm6.urdf with the drives of scenes/arm.xml. On failure prints why and returns
+// false.
 bool bench_scene_arm(bench_scene *out);
 
 // ---------------------------------------------------------------- engines
@@ -51,8 +55,9 @@ typedef struct bench_engine {
     // Returns NULL and prints why when the scene cannot be built.
     void *(*create)(const bench_scene *scene, const char *variant);
     void (*destroy)(void *self);
-    void (*restore)(void *self);                    // the start state
-    bool (*forward)(void *self);                    // one evaluation of the forward dynamics, kinematics anew; NULL: the engine has none
+    void (*restore)(void *self);  // the start state
+    bool (*forward)(
+        void *self);  // one evaluation of the forward dynamics, kinematics anew; NULL: the engine has none
     bool (*step)(void *self);                       // one step, control included
     void (*aim)(void *self, const double *target);  // the PD's target, rad per link; NULL: cannot drive
     us_vec3 (*tip)(void *self);                     // centre of mass of the last link
@@ -64,8 +69,10 @@ int bench_engines_understudy(bench_engine *out, int cap);
 int bench_engines_mujoco(bench_engine *out, int cap);
 int bench_engines_ode(bench_engine *out, int cap);
 
-// The time of each stage of our own step over n_step steps of the scene, which starts anew every n_run of them. False on failure.
-bool bench_understudy_profile(const bench_scene *scene, const char *variant, int n_step, int n_run, us_profile *out);
+// The time of each stage of our own step over n_step steps of the scene, which starts anew every n_run of
+// them. False on failure.
+bool bench_understudy_profile(const bench_scene *scene, const char *variant, int n_step, int n_run,
+                              us_profile *out);
 
 // ---------------------------------------------------------------- measuring
 

@@ -1,7 +1,8 @@
-// Speed of the contact solvers on rows made by hand: Gauss-Seidel on a pile of 1000 boxes, the rigid solvers on stacks.
+// Speed of the contact solvers on rows made by hand: Gauss-Seidel on a pile of 1000 boxes, the rigid solvers
+// on stacks.
 //
-// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time of the thread.
-// The exit code says whether everything ran and repeated itself, never how fast.
+// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time
+// of the thread. The exit code says whether everything ran and repeated itself, never how fast.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +24,9 @@ typedef struct pile {
     int32_t n_body, n_block, n_sweep;
 } pile;
 
-static double uniform(uint64_t stream, uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(31, stream, i); }
+static double uniform(uint64_t stream, uint64_t i, double low, double high) {
+    return low + (high - low) * us_random_uniform(31, stream, i);
+}
 
 static void set_point(usi_block *k, int32_t a, int32_t b, us_vec3 p, uint64_t i) {
     us_vec3 n = us_vec3_make(uniform(1, i, -0.05, 0.05), uniform(2, i, -0.05, 0.05), 1);
@@ -31,18 +34,26 @@ static void set_point(usi_block *k, int32_t a, int32_t b, us_vec3 p, uint64_t i)
     us_quat q = us_quat_from_z(n);
     us_vec3 d[3] = {n, us_quat_rotate(q, us_vec3_make(1, 0, 0)), us_quat_rotate(q, us_vec3_make(0, 1, 0))};
     memset(k, 0, sizeof *k);
-    k->law = USI_POINT, k->n = 3, k->a = a, k->b_ = b, k->point = -1, k->mu = 0.5;
+    k->law = USI_POINT;
+    k->n = 3;
+    k->a = a;
+    k->b_ = b;
+    k->point = -1;
+    k->mu = 0.5;
     double stiffness = 1e6, damping = 2000;
     for (int r = 0; r < 3; r++) {
-        k->d[r] = usi_v4_from(d[r]), k->m[r] = usi_v4_from(us_vec3_cross(p, d[r]));
+        k->d[r] = usi_v4_from(d[r]);
+        k->m[r] = usi_v4_from(us_vec3_cross(p, d[r]));
         k->R[r] = 1 / (STEP * STEP * stiffness + STEP * damping);
     }
     k->K[0] = k->K[1] = 1 / k->R[0];
     k->b[0] = uniform(3, i, -0.02, 0.002);
-    k->b[1] = uniform(4, i, -0.003, 0.003), k->b[2] = uniform(5, i, -0.003, 0.003);
+    k->b[1] = uniform(4, i, -0.003, 0.003);
+    k->b[2] = uniform(5, i, -0.003, 0.003);
 }
 
-// Layers of boxes 0.1 m apart, every second layer half a box aside, so that each box stands on two, on two points each.
+// Layers of boxes 0.1 m apart, every second layer half a box aside, so that each box stands on two, on two
+// points each.
 static bool make_pile(pile *s) {
     size_t bytes = usi_gauss_seidel_bytes(BOXES, POINTS);
     s->body = aligned_alloc(64, BOXES * sizeof *s->body);
@@ -50,14 +61,16 @@ static bool make_pile(pile *s) {
     s->block = aligned_alloc(64, POINTS * sizeof *s->block);
     s->work = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!s->body || !s->start || !s->block || !s->work) return false;
-    s->n_body = BOXES, s->n_block = 0;
+    s->n_body = BOXES;
+    s->n_block = 0;
     memset(s->body, 0, BOXES * sizeof *s->body);
     for (int32_t i = 0; i < BOXES; i++) {
         int32_t layer = i / (SIDE * SIDE), y = i / SIDE % SIDE, x = i % SIDE;
         double shift = layer % 2 ? 0.05 : 0, half = 0.05, I = 1.0 / 600;
         us_vec3 at = us_vec3_make(0.1 * x + shift, 0.1 * y, 0.1 * layer);
         usi_free *b = &s->body[i];
-        for (int r = 0; r < 3; r++) b->inv_I[r][r] = 1 / I;
+        for (int r = 0; r < 3; r++)
+            b->inv_I[r][r] = 1 / I;
         b->c = usi_v4_from(at);
         b->c[3] = 1;
         b->fv = usi_v4_set(0, 0, -9.81 * STEP);
@@ -151,7 +164,8 @@ typedef struct options {
 } options;
 
 // Runs `run` n_round times after one for warming up; the times are divided by `per`.
-static bool measure(const char *name, const char *metric, uint64_t (*run)(void *), void *self, double per, const options *o, double *out_median) {
+static bool measure(const char *name, const char *metric, uint64_t (*run)(void *), void *self, double per,
+                    const options *o, double *out_median) {
     bench_samples samples = {0};
     uint64_t hash = 0;
     for (int round = 0; round <= o->n_round; round++) {
@@ -170,8 +184,8 @@ static bool measure(const char *name, const char *metric, uint64_t (*run)(void *
         bench_figure f = {name, "understudy", "contact", metric, "ns", &samples, NAN, NAN, hash, NULL};
         bench_print_json(&f);
     } else {
-        printf("%-20s %-34s %11.1f ns  (%.1f .. %.1f)  %016" PRIx64 "\n", name, metric, bench_median(&samples), bench_min(&samples),
-               bench_max(&samples), hash);
+        printf("%-20s %-34s %11.1f ns  (%.1f .. %.1f)  %016" PRIx64 "\n", name, metric,
+               bench_median(&samples), bench_min(&samples), bench_max(&samples), hash);
     }
     return true;
 }
@@ -209,7 +223,8 @@ int main(int argc, char **argv) {
             double median = 0;
             snprintf(name, sizeof name, "rigid-%d", (int)sizes[i]);
             if (make_stack(&s, sizes[i], is_direct != 0)) {
-                is_fine &= measure(name, is_direct ? "direct, a solve" : "iterative, 50 sweeps", run_stack, &s, 1, &o, &median);
+                is_fine &= measure(name, is_direct ? "direct, a solve" : "iterative, 50 sweeps", run_stack,
+                                   &s, 1, &o, &median);
             } else {
                 is_fine = false;
             }

@@ -1,9 +1,10 @@
-// Speed of multibody dynamics: forward dynamics and steps of chains, and an arm under PD, beside MuJoCo and ODE.
+// Speed of multibody dynamics: forward dynamics and steps of chains, and an arm under PD, beside MuJoCo and
+// ODE.
 //
-// The engines take turns: one round is one sample of each, and the first round only warms up. Before each sample the start state
-// is restored, so every sample computes the same motion, and the hash of its end shows that it did. Times are
-// CPU time of the thread. Compare ratios of one run; on a shared machine the times themselves wander by half.
-// The exit code says whether everything ran, never how fast.
+// The engines take turns: one round is one sample of each, and the first round only warms up. Before each
+// sample the start state is restored, so every sample computes the same motion, and the hash of its end shows
+// that it did. Times are CPU time of the thread. Compare ratios of one run; on a shared machine the times
+// themselves wander by half. The exit code says whether everything ran, never how fast.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ typedef struct contest {
 } contest;
 
 static void close_contest(contest *c) {
-    for (int i = 0; i < c->n; i++) c->entry[i].engine->destroy(c->entry[i].self);
+    for (int i = 0; i < c->n; i++)
+        c->entry[i].engine->destroy(c->entry[i].self);
     c->n = 0;
 }
 
@@ -58,7 +60,8 @@ static bool sample_forward(entry *e, int n, double *out_us) {
     bool ok = true;
     e->engine->restore(e->self);
     double start = bench_cpu_now();
-    for (int i = 0; i < n; i++) ok &= e->engine->forward(e->self);
+    for (int i = 0; i < n; i++)
+        ok &= e->engine->forward(e->self);
     *out_us = (bench_cpu_now() - start) / n * 1e6;
     return ok;
 }
@@ -91,7 +94,9 @@ static bool same_end(entry *e, int round, const char *scene) {
     bool ok = round == 0 || hash == e->hash;
     e->hash = hash;
     e->tip = e->engine->tip(e->self);
-    if (!ok) fprintf(stderr, "bench: %s, %s: the state after round %d differs from that of the round before\n", e->engine->name, scene, round);
+    if (!ok)
+        fprintf(stderr, "bench: %s, %s: the state after round %d differs from that of the round before\n",
+                e->engine->name, scene, round);
     return ok || e->engine->is_peer;
 }
 
@@ -141,8 +146,9 @@ static void print_contest(const contest *c, const options *o) {
     double forward = fastest_peer(c, false, bench_median), step = fastest_peer(c, true, bench_median);
     int32_t n = c->scene.n_link;
     if (!o->is_json) {
-        printf("\n%s\n%-20s  %9s %19s %7s %6s  %9s %19s %7s %6s  %-28s %s\n", c->scene.name, "", "fd us", "min .. max", "ns/dof", "gain", "step us",
-               "min .. max", "ns/dof", "gain", "last link at the end", "state");
+        printf("\n%s\n%-20s  %9s %19s %7s %6s  %9s %19s %7s %6s  %-28s %s\n", c->scene.name, "", "fd us",
+               "min .. max", "ns/dof", "gain", "step us", "min .. max", "ns/dof", "gain",
+               "last link at the end", "state");
     }
     for (int i = 0; i < c->n; i++) {
         const entry *e = &c->entry[i];
@@ -158,8 +164,12 @@ static void print_contest(const contest *c, const options *o) {
                               0,
                               NULL};
             if (e->forward.n) bench_print_json(&f);
-            f.metric = "step", f.samples = &e->step, f.ns_per_dof = 1e3 * bench_median(&e->step) / n, f.gain = step / bench_median(&e->step);
-            f.hash = e->hash, f.tip = &e->tip;
+            f.metric = "step";
+            f.samples = &e->step;
+            f.ns_per_dof = 1e3 * bench_median(&e->step) / n;
+            f.gain = step / bench_median(&e->step);
+            f.hash = e->hash;
+            f.tip = &e->tip;
             bench_print_json(&f);
             continue;
         }
@@ -173,7 +183,8 @@ static void print_contest(const contest *c, const options *o) {
     fflush(stdout);
 }
 
-static void print_single(const options *o, const char *scene, const char *variant, const char *metric, const char *unit, double value) {
+static void print_single(const options *o, const char *scene, const char *variant, const char *metric,
+                         const char *unit, double value) {
     if (!o->is_json) {
         printf("%-12s %-10s %-40s %10.4g %s\n", scene, variant, metric, value, unit);
         return;
@@ -187,7 +198,8 @@ static bool print_profile(const options *o, const bench_scene *scene, const char
     us_profile p;
     double total = 0;
     if (!bench_understudy_profile(scene, variant, 20000, CHAIN_STEPS, &p)) return false;
-    for (int i = 0; i < US_STAGE_COUNT; i++) total += p.seconds[i];
+    for (int i = 0; i < US_STAGE_COUNT; i++)
+        total += p.seconds[i];
     for (int i = 0; i < US_STAGE_COUNT; i++) {
         char metric[64];
         snprintf(metric, sizeof metric, "stage %s, clock reading included", us_stage_name((us_stage)i));
@@ -199,7 +211,9 @@ static bool print_profile(const options *o, const bench_scene *scene, const char
 // ---------------------------------------------------------------- the benchmarks
 
 // Cost per link at 100 links over that at 30, from the medians.
-static double growth(const bench_samples *at_30, const bench_samples *at_100) { return bench_median(at_100) / 100 / (bench_median(at_30) / 30); }
+static double growth(const bench_samples *at_30, const bench_samples *at_100) {
+    return bench_median(at_100) / 100 / (bench_median(at_30) / 30);
+}
 
 static bool bench_chains(const options *o, const bench_engine *engines, int n_engine) {
     static contest c[CHAINS];
@@ -216,8 +230,10 @@ static bool bench_chains(const options *o, const bench_engine *engines, int n_en
     if (!ok) return false;
     if (!o->is_json) printf("\n");
     // Our engines come first in every contest, so the entries correspond.
-    print_single(o, "chain", "euler", "fd: cost per link, 100 over 30", "", growth(&c[1].entry[0].forward, &c[2].entry[0].forward));
-    print_single(o, "chain", "euler", "step: cost per link, 100 over 30", "", growth(&c[1].entry[0].step, &c[2].entry[0].step));
+    print_single(o, "chain", "euler", "fd: cost per link, 100 over 30", "",
+                 growth(&c[1].entry[0].forward, &c[2].entry[0].forward));
+    print_single(o, "chain", "euler", "step: cost per link, 100 over 30", "",
+                 growth(&c[1].entry[0].step, &c[2].entry[0].step));
     ok = print_profile(o, &c[1].scene, "euler");
     return ok;
 }
@@ -233,8 +249,11 @@ static bool bench_arm(const options *o, const bench_engine *engines, int n_engin
         if (e->engine->is_peer) continue;
         double us = bench_median(&e->step);
         if (o->is_full) ok = sample_step(e, true, 1, 10000000, &us);
-        print_single(o, c.scene.name, e->engine->variant, "simulated seconds per CPU second", "", 1e6 * c.scene.step / us);
-        print_single(o, c.scene.name, e->engine->variant, o->is_full ? "CPU time of 10 000 s, run in full" : "CPU time of 10 000 s, from the median",
+        print_single(o, c.scene.name, e->engine->variant, "simulated seconds per CPU second", "",
+                     1e6 * c.scene.step / us);
+        print_single(o, c.scene.name, e->engine->variant,
+                     o->is_full ? "CPU time of 10 000 s, run in full"
+                                : "CPU time of 10 000 s, from the median",
                      "s", 1e7 * us * 1e-6);
     }
     ok = ok && print_profile(o, &c.scene, "midpoint");
@@ -271,7 +290,8 @@ int main(int argc, char **argv) {
     n += bench_engines_mujoco(engines + n, MAX_ENGINES - n);
     n += bench_engines_ode(engines + n, MAX_ENGINES - n);
     if (!o.is_json) {
-        printf("CPU time of the thread; median of %d interleaved rounds after a warm-up; gain: time of the fastest peer over this one's.\n",
+        printf("CPU time of the thread; median of %d interleaved rounds after a warm-up; gain: time of the "
+               "fastest peer over this one's.\n",
                o.n_round);
         if (n <= 2) printf("No peer was there when this was built (libmujoco-dev, libode-dev).\n");
     }

@@ -1,7 +1,8 @@
-// Speed of geometry: the broad phase with 30 to 10 000 moving boxes, shapes on terrain, rays against each kind, distances and contact of pairs.
+// Speed of geometry: the broad phase with 30 to 10 000 moving boxes, shapes on terrain, rays against each
+// kind, distances and contact of pairs.
 //
-// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time of the thread.
-// The exit code says whether everything ran and repeated itself, never how fast.
+// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time
+// of the thread. The exit code says whether everything ran and repeated itself, never how fast.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,9 +27,12 @@ typedef struct work {
     double n;
 } work;
 
-static double uniform(uint64_t stream, uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(77, stream, i); }
+static double uniform(uint64_t stream, uint64_t i, double low, double high) {
+    return low + (high - low) * us_random_uniform(77, stream, i);
+}
 static us_vec3 in_cube(uint64_t stream, uint64_t i, double side) {
-    return us_vec3_make(uniform(stream, 3 * i, -side, side), uniform(stream, 3 * i + 1, -side, side), uniform(stream, 3 * i + 2, -side, side));
+    return us_vec3_make(uniform(stream, 3 * i, -side, side), uniform(stream, 3 * i + 1, -side, side),
+                        uniform(stream, 3 * i + 2, -side, side));
 }
 static us_pose some_pose(uint64_t stream, uint64_t i, double side) {
     return (us_pose){us_quat_exp(in_cube(stream, 2 * i, 2)), in_cube(stream, 2 * i + 1, side)};
@@ -52,8 +56,8 @@ static bool measure(const work *w, const options *o) {
         bench_figure f = {w->name, "understudy", "geom", w->metric, "ns", &samples, NAN, NAN, hash, NULL};
         bench_print_json(&f);
     } else {
-        printf("%-28s %-16s %9.1f ns  (%.1f .. %.1f)  %016" PRIx64 "\n", w->name, w->metric, bench_median(&samples), bench_min(&samples),
-               bench_max(&samples), hash);
+        printf("%-28s %-16s %9.1f ns  (%.1f .. %.1f)  %016" PRIx64 "\n", w->name, w->metric,
+               bench_median(&samples), bench_min(&samples), bench_max(&samples), hash);
     }
     return true;
 }
@@ -67,7 +71,8 @@ typedef struct crowd {
     int64_t n_pair;  // of the last call
 } crowd;
 
-// Boxes of half length 0.35 .. 0.5, so many to the cubic metre that each overlaps about five others; all drift by 1 mm a step.
+// Boxes of half length 0.35 .. 0.5, so many to the cubic metre that each overlaps about five others; all
+// drift by 1 mm a step.
 static uint64_t run_crowd(void *self) {
     crowd *c = self;
     uint64_t hash = 0;
@@ -120,8 +125,8 @@ static uint64_t run_rays(void *self) {
     const us_geom *g = self;
     double sum = 1;
     for (uint64_t i = 0; i < MANY; i++) {
-        us_vec3 o = us_vec3_make(-3, 1.5 * (double)(i % 40) / 20 - 1.5, 2), target = us_vec3_make(0.3, 1.5 * (double)(i / 40) / 25 - 1.5, 0),
-                d = us_vec3_sub(target, o);
+        us_vec3 o = us_vec3_make(-3, 1.5 * (double)(i % 40) / 20 - 1.5, 2),
+                target = us_vec3_make(0.3, 1.5 * (double)(i / 40) / 25 - 1.5, 0), d = us_vec3_sub(target, o);
         us_ray_hit hit = us_geom_ray(g, us_pose_identity(), o, us_vec3_scale(1 / us_vec3_norm(d), d), 100);
         if (hit.range < INFINITY) sum += hit.range + hit.normal.x;
     }
@@ -131,7 +136,8 @@ static uint64_t run_rays(void *self) {
 static us_pose pose_of(uint64_t i) {
     static us_pose poses[MANY];
     static bool is_made = false;
-    for (uint64_t k = 0; k < MANY && !is_made; k++) poses[k] = some_pose(5, k, 1.2);
+    for (uint64_t k = 0; k < MANY && !is_made; k++)
+        poses[k] = some_pose(5, k, 1.2);
     is_made = true;
     return poses[i];
 }
@@ -153,7 +159,8 @@ static uint64_t run_contact(void *self) {
     for (uint64_t i = 0; i < MANY; i++) {
         us_manifold m;
         if (us_geom_contact(p->A, us_pose_identity(), p->B, pose_of(i), 0.01, &m) != US_OK) return 0;
-        for (int32_t k = 0; k < m.n; k++) sum += m.gap[k];
+        for (int32_t k = 0; k < m.n; k++)
+            sum += m.gap[k];
     }
     return us_hash_bytes(0, &sum, sizeof sum);
 }
@@ -169,8 +176,12 @@ static us_mesh *ball_mesh(void) {
             vertex[j * N + i] = us_vec3_make(sin(v) * cos(u), sin(v) * sin(u), cos(v));
             if (j + 1 == N) continue;
             int32_t a = j * N + i, b = j * N + (i + 1) % N, c = a + N, d = b + N;
-            triangle[n][0] = a, triangle[n][1] = c, triangle[n++][2] = d;
-            triangle[n][0] = a, triangle[n][1] = d, triangle[n++][2] = b;
+            triangle[n][0] = a;
+            triangle[n][1] = c;
+            triangle[n++][2] = d;
+            triangle[n][0] = a;
+            triangle[n][1] = d;
+            triangle[n++][2] = b;
         }
     }
     us_mesh *mesh = NULL;
@@ -181,7 +192,8 @@ static us_mesh *ball_mesh(void) {
 static us_height_field *hills(void) {
     enum { N = 256 };
     static double h[N * N];
-    for (int i = 0; i < N * N; i++) h[i] = 0.1 * sin(0.1 * (i % N)) * cos(0.13 * (i / N));
+    for (int i = 0; i < N * N; i++)
+        h[i] = 0.1 * sin(0.1 * (i % N)) * cos(0.13 * (i / N));
     us_height_field *field = NULL;
     us_height_field_create(h, N, N, 0.02, 0.02, NULL, &field, NULL);
     return field;
@@ -211,8 +223,10 @@ static uint64_t run_ground(void *self) {
     double sum = 1;
     for (uint64_t i = 0; i < MANY; i++) {
         us_manifold m;
-        if (us_geom_contact(g->shape, g->pose[i], &g->field, us_pose_identity(), 0.001, &m) != US_OK) return 0;
-        for (int32_t k = 0; k < m.n; k++) sum += m.gap[k];
+        if (us_geom_contact(g->shape, g->pose[i], &g->field, us_pose_identity(), 0.001, &m) != US_OK)
+            return 0;
+        for (int32_t k = 0; k < m.n; k++)
+            sum += m.gap[k];
     }
     return us_hash_bytes(0, &sum, sizeof sum);
 }
@@ -227,7 +241,8 @@ static bool bench_ground(double step, const options *o) {
                              {.kind = US_GEOM_CAPSULE, .radius = 0.1, .size = {0.15}},
                              {.kind = US_GEOM_BOX, .size = {0.1, 0.1, 0.1}}};
     for (int i = 0; i < N * N; i++) {
-        double x = (i % N - 127.5) * step, y = ((double)(i / N) - 127.5) * step;  // NOLINT(bugprone-integer-division)
+        double x = (i % N - 127.5) * step,
+               y = ((double)(i / N) - 127.5) * step;  // NOLINT(bugprone-integer-division)
         h[i] = 0.2 * sin(0.5236 * x) * cos(0.6283 * y) + 0.05 * sin(2.0268 * x);
     }
     us_height_field *field = NULL;
@@ -237,11 +252,13 @@ static bool bench_ground(double step, const options *o) {
         g.shape = &shape[s];
         for (uint64_t i = 0; i < MANY; i++) {
             double lying = shape[s].kind == US_GEOM_BOX ? 0 : 1.5707963;
-            us_quat roll = us_quat_from_rpy(lying + uniform(31, i, -0.1, 0.1), 0, 0), yaw = us_quat_from_rpy(0, 0, uniform(32, i, 0, 6));
+            us_quat roll = us_quat_from_rpy(lying + uniform(31, i, -0.1, 0.1), 0, 0),
+                    yaw = us_quat_from_rpy(0, 0, uniform(32, i, 0, 6));
             g.pose[i] = (us_pose){us_quat_mul(yaw, roll), {uniform(33, i, -4, 4), uniform(34, i, -4, 4), 1}};
             for (int k = 0; k < 3; k++) {
                 us_gap gap;
-                if (us_geom_distance(&shape[s], g.pose[i], &g.field, us_pose_identity(), &gap) != US_OK) return false;
+                if (us_geom_distance(&shape[s], g.pose[i], &g.field, us_pose_identity(), &gap) != US_OK)
+                    return false;
                 g.pose[i].p.z -= gap.distance + uniform(35, i, 0, 0.001);
             }
         }
@@ -280,7 +297,8 @@ static bool bench_shapes(const options *o) {
     enum { N = sizeof g / sizeof *g };
     char name[64];
     for (int i = 0; ok && i < N; i++) {
-        snprintf(name, sizeof name, "%s%s", us_geom_kind_name(g[i].kind), g[i].radius > 0 && g[i].kind != US_GEOM_SPHERE ? ", swept" : "");
+        snprintf(name, sizeof name, "%s%s", us_geom_kind_name(g[i].kind),
+                 g[i].radius > 0 && g[i].kind != US_GEOM_SPHERE ? ", swept" : "");
         work w = {name, "ray", run_rays, &g[i], MANY};
         ok = measure(&w, o);
     }
@@ -289,7 +307,8 @@ static bool bench_shapes(const options *o) {
     for (size_t i = 0; ok && i < sizeof meet / sizeof *meet; i++) {
         pair p = {&g[meet[i][0]], &g[meet[i][1]]};
         snprintf(name, sizeof name, "%s and %s", us_geom_kind_name(p.A->kind), us_geom_kind_name(p.B->kind));
-        work distance = {name, "distance", run_distance, &p, MANY}, contact = {name, "contact", run_contact, &p, MANY};
+        work distance = {name, "distance", run_distance, &p, MANY},
+             contact = {name, "contact", run_contact, &p, MANY};
         ok = measure(&distance, o) && measure(&contact, o);
     }
     us_mesh_destroy(mesh);
@@ -312,7 +331,7 @@ int main(int argc, char **argv) {
     }
     if (o.n_round < 1) o.n_round = 1;
     if (o.n_round > BENCH_MAX_ROUNDS) o.n_round = BENCH_MAX_ROUNDS;
-    bool ok = bench_crowd(30, &o) && bench_crowd(100, &o) && bench_crowd(1000, &o) && bench_crowd(10000, &o) && bench_ground(0.25, &o) &&
-              bench_ground(0.05, &o) && bench_shapes(&o);
+    bool ok = bench_crowd(30, &o) && bench_crowd(100, &o) && bench_crowd(1000, &o) &&
+              bench_crowd(10000, &o) && bench_ground(0.25, &o) && bench_ground(0.05, &o) && bench_shapes(&o);
     return ok ? 0 : 1;
 }

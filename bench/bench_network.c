@@ -2,7 +2,8 @@
 //
 //     bench_network [latency] [fleet] [hostile]
 //
-// Each part starts `understudy run` as a process of its own on a DDS domain of its own, and talks to it over the loopback.
+// Each part starts `understudy run` as a process of its own on a DDS domain of its own, and talks to it over
+// the loopback.
 #include <arpa/inet.h>
 #include <math.h>
 #include <pthread.h>
@@ -50,10 +51,14 @@ static void write_scene(const char *path, const char *network) {
     fprintf(
         file,
         "<scene name='one' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
-        "<default name='wheel'><drive kd='4'/></default><robot name='cart' file='%s/models/cart.urdf' base='floating' default='wheel'>"
-        "<drive joint='front_left'/><drive joint='front_right'/><drive joint='rear_left'/><drive joint='rear_right'/>"
-        "<network timeout='0'>%s</network><locomotion type='skid'><wheel drive='front_left' radius='0.1'/><wheel drive='front_right' radius='0.1'/>"
-        "<wheel drive='rear_left' radius='0.1'/><wheel drive='rear_right' radius='0.1'/></locomotion></robot></scene>",
+        "<default name='wheel'><drive kd='4'/></default><robot name='cart' file='%s/models/cart.urdf' "
+        "base='floating' default='wheel'>"
+        "<drive joint='front_left'/><drive joint='front_right'/><drive joint='rear_left'/><drive "
+        "joint='rear_right'/>"
+        "<network timeout='0'>%s</network><locomotion type='skid'><wheel drive='front_left' "
+        "radius='0.1'/><wheel drive='front_right' radius='0.1'/>"
+        "<wheel drive='rear_left' radius='0.1'/><wheel drive='rear_right' "
+        "radius='0.1'/></locomotion></robot></scene>",
         US_SOURCE_DIR, network);
     fclose(file);
 }
@@ -62,7 +67,8 @@ static void write_scene(const char *path, const char *network) {
 
 enum { MAX_STALL = 1 << 16 };
 
-// Times at which one processor ran nothing at all, not even a thread that goes before all others: the machine's own.
+// Times at which one processor ran nothing at all, not even a thread that goes before all others: the
+// machine's own.
 typedef struct stalls {
     pthread_t thread;
     int cpu;
@@ -78,7 +84,8 @@ static void *watch_stalls(void *context) {
     CPU_ZERO(&set);
     CPU_SET((size_t)s->cpu, &set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    s->is_first = pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){.sched_priority = 90}) == 0;
+    s->is_first =
+        pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){.sched_priority = 90}) == 0;
     const int64_t period = 1000000;
     int64_t due = bench_now_ns() + period;
     while (!atomic_load(&s->ends)) {
@@ -110,7 +117,8 @@ static void end_watches(stalls *all, int n) {
     }
 }
 
-// Whether a processor stood still in a time, or was still making good what it had missed: that takes no longer than the stall.
+// Whether a processor stood still in a time, or was still making good what it had missed: that takes no
+// longer than the stall.
 static bool was_stalled(const stalls *all, int n, int64_t from, int64_t to) {
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < all[i].n; k++) {
@@ -135,7 +143,8 @@ static void on_joints(void *context, const us_sample *sample) {
     double v = us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "velocity[0]");
     atomic_store(&w->speed, v);
     double level = atomic_load(&w->level);
-    if (atomic_load(&w->seen) == 0 && (atomic_load(&w->is_rising) ? v > level : v < level)) atomic_store(&w->seen, bench_now_ns());
+    if (atomic_load(&w->seen) == 0 && (atomic_load(&w->is_rising) ? v > level : v < level))
+        atomic_store(&w->seen, bench_now_ns());
 }
 
 static void latency(void) {
@@ -149,10 +158,15 @@ static void latency(void) {
     us_reader *reader = NULL;
     us_writer *writer = NULL;
     us_error err = {0};
-    us_topic_def in = {"/cart/joint_states", usi_type_joint_state, us_qos_for_topic("/cart/joint_states", usi_type_joint_state), -1};
-    us_topic_def out = {"/cart/cmd_vel", usi_type_twist, us_qos_for_topic("/cart/cmd_vel", usi_type_twist), -1};
-    if (us_bus_add_reader(bus, &in, on_joints, &w, &reader, &err) || us_bus_add_writer(bus, &out, &writer, &err)) exit(1);
-    for (int i = 0; i < 500 && (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0); i++) bench_nap(0.01);
+    us_topic_def in = {"/cart/joint_states", usi_type_joint_state,
+                       us_qos_for_topic("/cart/joint_states", usi_type_joint_state), -1};
+    us_topic_def out = {"/cart/cmd_vel", usi_type_twist, us_qos_for_topic("/cart/cmd_vel", usi_type_twist),
+                        -1};
+    if (us_bus_add_reader(bus, &in, on_joints, &w, &reader, &err) ||
+        us_bus_add_writer(bus, &out, &writer, &err))
+        exit(1);
+    for (int i = 0; i < 500 && (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0); i++)
+        bench_nap(0.01);
     bench_nap(1);
     int n = 0;
     for (int i = 0; i < N; i++) {
@@ -169,7 +183,8 @@ static void latency(void) {
         atomic_store(&w.seen, 0);
         int64_t t = bench_now_ns();
         us_writer_write(writer, bytes, length, 0);
-        for (int k = 0; k < 2000 && atomic_load(&w.seen) == 0; k++) bench_nap(1e-4);
+        for (int k = 0; k < 2000 && atomic_load(&w.seen) == 0; k++)
+            bench_nap(1e-4);
         if (atomic_load(&w.seen) > 0) delay[n++] = 1e-6 * (double)(atomic_load(&w.seen) - t);
     }
     kill(pid, SIGINT);
@@ -177,8 +192,9 @@ static void latency(void) {
     us_bus_close(bus);
     qsort(delay, (size_t)n, sizeof *delay, compare);
     if (n > 0)
-        printf("latency   cmd_vel to the first changed joint_states, step 1 ms, %d of %d: median %.3f ms, 90 %% %.3f, worst %.3f\n", n, N,
-               delay[n / 2], delay[n * 9 / 10], delay[n - 1]);
+        printf("latency   cmd_vel to the first changed joint_states, step 1 ms, %d of %d: median %.3f ms, 90 "
+               "%% %.3f, worst %.3f\n",
+               n, N, delay[n / 2], delay[n * 9 / 10], delay[n - 1]);
     else
         printf("latency   nothing moved\n");
     bench_print_file("latency.out");
@@ -268,13 +284,16 @@ static void fleet(void) {
         }
         free(watches[i].span);
     }
-    printf("fleet     50 robots, 6 topics at 50 Hz: %.0f samples/s of 15000; later than the earliest: median %.2f ms, 99 %% %.2f, worst %.2f (%lld "
+    printf("fleet     50 robots, 6 topics at 50 Hz: %.0f samples/s of 15000; later than the earliest: median "
+           "%.2f ms, 99 %% %.2f, worst %.2f (%lld "
            "above 20)\n",
-           (double)n / (seconds - 5), 1e-6 * (a[n / 2].lateness - least), 1e-6 * (a[n * 99 / 100].lateness - least),
-           1e-6 * (a[n - 1].lateness - least), (long long)n_over);
-    printf("          processors stood still %d times for more than 5 ms, at most %.2f%s; of the samples that no such time touched: worst %.2f ms, "
+           (double)n / (seconds - 5), 1e-6 * (a[n / 2].lateness - least),
+           1e-6 * (a[n * 99 / 100].lateness - least), 1e-6 * (a[n - 1].lateness - least), (long long)n_over);
+    printf("          processors stood still %d times for more than 5 ms, at most %.2f%s; of the samples "
+           "that no such time touched: worst %.2f ms, "
            "%lld above 20\n",
-           n_stall, 1e-6 * stall, watches[0].is_first ? "" : " (watched without priority)", 1e-6 * worst, (long long)n_over_own);
+           n_stall, 1e-6 * stall, watches[0].is_first ? "" : " (watched without priority)", 1e-6 * worst,
+           (long long)n_over_own);
     bench_print_file("fleet.out");
     free(e.arrivals);
 }
@@ -292,7 +311,8 @@ static pid_t stalled_reader(int slow_ms) {
     us_error err = {0};
     us_topic_def def = {ONE_TOPIC, usi_type_joint_state, {true, false, 0}, -1};
     if (us_bus_add_reader(bus, &def, NULL, NULL, &reader, &err)) _exit(1);
-    for (int i = 0; i < 300 && us_reader_n_match(reader) == 0; i++) bench_nap(0.01);
+    for (int i = 0; i < 300 && us_reader_n_match(reader) == 0; i++)
+        bench_nap(0.01);
     if (slow_ms == 0) raise(SIGSTOP);
     for (;;) {
         char buf[4096];
@@ -312,17 +332,22 @@ typedef struct flood {
 static void *flood_port(void *context) {
     flood *f = context;
     int s = socket(AF_INET, SOCK_DGRAM, 0);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)f->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)f->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     unsigned char packet[8192];
-    for (size_t i = 0; i < sizeof packet; i++) packet[i] = (unsigned char)us_random_bits(3, (uint64_t)f->port, i);
+    for (size_t i = 0; i < sizeof packet; i++)
+        packet[i] = (unsigned char)us_random_bits(3, (uint64_t)f->port, i);
     int64_t begin = bench_now_ns(), sent = 0;
     for (uint64_t n = 0; !atomic_load(&f->ends); n++) {
         memcpy(packet, n & 1 ? "RTPS" : "junk", 4);
-        packet[4] = 2, packet[5] = 1;
+        packet[4] = 2;
+        packet[5] = 1;
         packet[20 + n % 60] = (unsigned char)n;
         size_t size = 200 + (size_t)(n * 977 % (sizeof packet - 200));
         if (sendto(s, packet, size, 0, (struct sockaddr *)&to, sizeof to) > 0) sent += (int64_t)size;
-        while ((double)sent > 50e6 * 1e-9 * (double)(bench_now_ns() - begin) && !atomic_load(&f->ends)) bench_nap(5e-4);
+        while ((double)sent > 50e6 * 1e-9 * (double)(bench_now_ns() - begin) && !atomic_load(&f->ends))
+            bench_nap(5e-4);
     }
     atomic_store(&f->bytes, sent);
     close(s);
@@ -343,8 +368,10 @@ typedef struct counter {
 
 static void count_sample(void *context, const us_sample *sample) {
     counter *c = context;
-    double sec = us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "header.stamp.sec");
-    double ns = us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "header.stamp.nanosec");
+    double sec =
+        us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "header.stamp.sec");
+    double ns =
+        us_message_get_number(usi_type_joint_state, sample->bytes, sample->length, "header.stamp.nanosec");
     int64_t stamp = (int64_t)sec * 1000000000 + (int64_t)ns;
     if (c->last > 0) atomic_fetch_add(&c->n_lost, (stamp - c->last + 2500000) / 5000000 - 1);
     c->last = stamp;
@@ -364,7 +391,8 @@ static hostile_round run_hostile(int company) {
     pid_t bad[11];
     int n_bad = company >= 1 ? 11 : 0;
     pid_t pid = start("hostile.xml", "9", "hostile.out");
-    for (int i = 0; i < n_bad; i++) bad[i] = stalled_reader(i < 5 ? 200 : 0);
+    for (int i = 0; i < n_bad; i++)
+        bad[i] = stalled_reader(i < 5 ? 200 : 0);
     // Discovery and user ports of the first participants of this domain, as RTPS counts them.
     static flood floods[6];
     pthread_t threads[6];
@@ -382,7 +410,8 @@ static hostile_round run_hostile(int company) {
         atomic_store(&floods[i].ends, true);
         pthread_join(threads[i], NULL);
         if ((double)floods[i].bytes < 0.8 * 50e6 * 8)
-            printf("          (garbage on port %d: only %.0f MB)\n", floods[i].port, 1e-6 * (double)floods[i].bytes);
+            printf("          (garbage on port %d: only %.0f MB)\n", floods[i].port,
+                   1e-6 * (double)floods[i].bytes);
     }
     waitpid(pid, NULL, 0);
     bench_end_processes(bad, n_bad);
@@ -408,17 +437,21 @@ static void hostile(void) {
             step[company][i] = r.step;
             n_good[company] += r.n_good;
             n_lost[company] += r.n_lost;
-            printf("          round %d, %-54s processor time per tick %.2f us, wall time of a step %.2f us, good reader %lld, lost %lld\n", i + 1,
-                   names[company], r.used, r.step, (long long)r.n_good, (long long)r.n_lost);
+            printf("          round %d, %-54s processor time per tick %.2f us, wall time of a step %.2f us, "
+                   "good reader %lld, lost %lld\n",
+                   i + 1, names[company], r.used, r.step, (long long)r.n_good, (long long)r.n_lost);
         }
     }
     bench_end_processes(awake, n_awake);
     double base_used = bench_median_of(used[0], N), base_step = bench_median_of(step[0], N);
     for (int company = 0; company < 3; company++) {
-        printf("hostile   %-54s processor time per tick %.2f us (%.2f x), wall time of a step %.2f us (%.2f x), medians of %d; good reader got %lld, "
+        printf("hostile   %-54s processor time per tick %.2f us (%.2f x), wall time of a step %.2f us (%.2f "
+               "x), medians of %d; good reader got %lld, "
                "lost %lld\n",
-               names[company], bench_median_of(used[company], N), bench_median_of(used[company], N) / base_used, bench_median_of(step[company], N),
-               bench_median_of(step[company], N) / base_step, N, (long long)n_good[company], (long long)n_lost[company]);
+               names[company], bench_median_of(used[company], N),
+               bench_median_of(used[company], N) / base_used, bench_median_of(step[company], N),
+               bench_median_of(step[company], N) / base_step, N, (long long)n_good[company],
+               (long long)n_lost[company]);
     }
 }
 

@@ -2,9 +2,10 @@
 //
 //     bench_page [SECONDS]
 //
-// Starts `understudy run scenes/default.xml` as a process of its own, and lets a process of WebSocket clients look at it over the loopback. Rounds
-// without clients, with some and with demanding ones follow each other, so that the machine's moods fall on all alike. What counts is the processor
-// time of the stepping thread, which other programs do not change much.
+// Starts `understudy run scenes/default.xml` as a process of its own, and lets a process of WebSocket clients
+// look at it over the loopback. Rounds without clients, with some and with demanding ones follow each other,
+// so that the machine's moods fall on all alike. What counts is the processor time of the stepping thread,
+// which other programs do not change much.
 #include <arpa/inet.h>
 #include <math.h>
 #include <poll.h>
@@ -63,12 +64,14 @@ static bool send_text(int socket, const char *text) {
 
 static int join(int port, const char *const *wishes) {
     int s = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     char text[1024], answer[1024];
     size_t n = 0;
     if (s < 0 || connect(s, (struct sockaddr *)&to, sizeof to) != 0) return -1;
     snprintf(text, sizeof text,
-             "GET / HTTP/1.1\r\nHost: localhost:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+             "GET / HTTP/1.1\r\nHost: localhost:%d\r\nUpgrade: websocket\r\nConnection: "
+             "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
              "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: understudy.v1\r\n\r\n",
              port);
     if (!send_all(s, text, strlen(text))) return -1;
@@ -106,7 +109,8 @@ static void take_bytes(client *c, const unsigned char *bytes, size_t n, tally *t
         size_t size = head_size(c);
         if (c->n_head < size || c->n_head < 2) continue;
         c->left = size == 2 ? c->head[1] & 127u : 0;
-        for (size_t k = 2; k < size; k++) c->left = c->left << 8 | c->head[k];
+        for (size_t k = 2; k < size; k++)
+            c->left = c->left << 8 | c->head[k];
         c->is_binary = (c->head[0] & 15) == 2;
         c->n_head = 0;
     }
@@ -155,7 +159,8 @@ typedef struct round_ {
     double bytes;     // per second, of all
 } round_;
 
-// "page: http://localhost:8080/", which the program prints when it listens. -1 when it does not within ten seconds.
+// "page: http://localhost:8080/", which the program prints when it listens. -1 when it does not within ten
+// seconds.
 static int find_port(const char *path) {
     for (int i = 0; i < 1000; i++, bench_nap(0.01)) {
         char line[1000];
@@ -174,8 +179,9 @@ static int find_port(const char *path) {
 static bool run_round(const company *c, int domain, int seconds, tally *t, round_ *out) {
     char time[16];
     snprintf(time, sizeof time, "%d", seconds);
-    pid_t pid = bench_start_run(
-        domain, "page.out", (const char *const[]){US_SOURCE_DIR "/scenes/default.xml", "--set", "motor_port=0", "--time", time, "--port", "0", NULL});
+    pid_t pid = bench_start_run(domain, "page.out",
+                                (const char *const[]){US_SOURCE_DIR "/scenes/default.xml", "--set",
+                                                      "motor_port=0", "--time", time, "--port", "0", NULL});
     int port = find_port("page.out");
     if (port < 0) {
         printf("page      the program does not say where its page is\n");
@@ -183,13 +189,15 @@ static bool run_round(const company *c, int domain, int seconds, tally *t, round
         bench_end_processes(&pid, 1);
         return false;
     }
-    // The scene is loaded, and time begins. It ends after so many ticks, whether they came at their times or not.
+    // The scene is loaded, and time begins. It ends after so many ticks, whether they came at their times or
+    // not.
     double before = bench_used_by(pid);
     atomic_store(&t->n_open, 0);
     pid_t clients = c->wishes ? start_clients(port, c->wishes, t) : -1;
     bench_nap(0.5 * seconds);
     bool is_good = !c->wishes || atomic_load(&t->n_open) == N_CLIENT;
-    if (!is_good) printf("page      only %d of %d clients are connected\n", (int)atomic_load(&t->n_open), N_CLIENT);
+    if (!is_good)
+        printf("page      only %d of %d clients are connected\n", (int)atomic_load(&t->n_open), N_CLIENT);
     int64_t n_picture = atomic_load(&t->n_picture), n_byte = atomic_load(&t->n_byte), from = bench_now_ns();
     // Ended, but not yet gone: its time can be read.
     siginfo_t info;
@@ -206,10 +214,14 @@ static bool run_round(const company *c, int domain, int seconds, tally *t, round
 
 int main(int argc, char **argv) {
     static const char *const some[] = {"{\"op\":\"view\",\"hz\":30}", NULL};
-    static const char *const all[] = {"{\"op\":\"view\",\"hz\":60,\"contacts\":true,\"torques\":true,\"topics\":true}",
-                                      "{\"op\":\"watch\",\"generation\":1,\"values\":[\"energy\",\"k10/base.x\",\"k10/base.y\",\"k10/base.z\"]}",
-                                      NULL};
-    static const company companies[] = {{"nobody looks", NULL}, {"20 clients, 30 Hz", some}, {"20 clients, 60 Hz, contacts, torques, values", all}};
+    static const char *const all[] = {
+        "{\"op\":\"view\",\"hz\":60,\"contacts\":true,\"torques\":true,\"topics\":true}",
+        "{\"op\":\"watch\",\"generation\":1,\"values\":[\"energy\",\"k10/base.x\",\"k10/base.y\",\"k10/"
+        "base.z\"]}",
+        NULL};
+    static const company companies[] = {{"nobody looks", NULL},
+                                        {"20 clients, 30 Hz", some},
+                                        {"20 clients, 60 Hz, contacts, torques, values", all}};
     enum { N = sizeof companies / sizeof companies[0] };
     int seconds = argc > 1 ? atoi(argv[1]) : 8, domain = 1 + (int)(getpid() % 200);
     double used[N][N_ROUND], step[N][N_ROUND], pictures[N][N_ROUND], bytes[N][N_ROUND];
@@ -225,9 +237,13 @@ int main(int argc, char **argv) {
         for (int k = 0; k < N && is_good; k++) {
             round_ r = {0};
             is_good = run_round(&companies[k], domain, seconds, t, &r);
-            used[k][i] = r.used, step[k][i] = r.step, pictures[k][i] = r.pictures, bytes[k][i] = r.bytes;
+            used[k][i] = r.used;
+            step[k][i] = r.step;
+            pictures[k][i] = r.pictures;
+            bytes[k][i] = r.bytes;
             if (is_good)
-                printf("          round %d, %-46s processor time per tick %.2f us, wall time of a step %.2f us, %.1f pictures/s each, %.0f kB/s\n",
+                printf("          round %d, %-46s processor time per tick %.2f us, wall time of a step %.2f "
+                       "us, %.1f pictures/s each, %.0f kB/s\n",
                        i + 1, companies[k].name, r.used, r.step, r.pictures, 1e-3 * r.bytes);
         }
     }
@@ -236,7 +252,8 @@ int main(int argc, char **argv) {
     double base_used = bench_median_of(used[0], N_ROUND), base_step = bench_median_of(step[0], N_ROUND);
     for (int k = 0; k < N; k++) {
         double u = bench_median_of(used[k], N_ROUND), s = bench_median_of(step[k], N_ROUND);
-        printf("page      %-46s processor time per tick %.2f us (%.3f x), wall time of a step %.2f us (%.3f x), %.1f pictures/s each, %.0f kB/s, "
+        printf("page      %-46s processor time per tick %.2f us (%.3f x), wall time of a step %.2f us (%.3f "
+               "x), %.1f pictures/s each, %.0f kB/s, "
                "medians of %d\n",
                companies[k].name, u, u / base_used, s, s / base_step, bench_median_of(pictures[k], N_ROUND),
                1e-3 * bench_median_of(bytes[k], N_ROUND), N_ROUND);

@@ -2,15 +2,16 @@
 //
 //     bench_switch [small] [large]
 //
-// A source in the hardware's domain writes samples that carry the time of their writing; an operator in another domain reads them. The same is
-// measured without the switch, both in one domain: the difference of the medians is what the switch adds. Parts: 2000 small samples a second, and
-// 50 MB/s in samples of 1 MB.
+// A source in the hardware's domain writes samples that carry the time of their writing; an operator in
+// another domain reads them. The same is measured without the switch, both in one domain: the difference of
+// the medians is what the switch adds. Parts: 2000 small samples a second, and 50 MB/s in samples of 1 MB.
 //
-// Beside it stand two floors. The same bytes from one thread to another through plain UDP sockets of the loopback, without DDS: a relay receives a
-// sample whole before it can send it, so it cannot add less than sending it once takes. And the least that a relay of DDS can be: a reader whose
-// callback hands the sample, as it lies in memory, to a thread that writes it to the other domain, with the time that this one call takes. (The
-// callback itself must not: a thread of Cyclone's that writes into another domain is no longer known to work in its own, where what it uses is then
-// freed under it.)
+// Beside it stand two floors. The same bytes from one thread to another through plain UDP sockets of the
+// loopback, without DDS: a relay receives a sample whole before it can send it, so it cannot add less than
+// sending it once takes. And the least that a relay of DDS can be: a reader whose callback hands the sample,
+// as it lies in memory, to a thread that writes it to the other domain, with the time that this one call
+// takes. (The callback itself must not: a thread of Cyclone's that writes into another domain is no longer
+// known to work in its own, where what it uses is then freed under it.)
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -94,7 +95,8 @@ static void take_over(void *context, const us_sample *sample) {
 static void *pass_on(void *context) {
     relay *r = context;
     for (;;) {
-        while (sem_wait(&r->bell)) continue;
+        while (sem_wait(&r->bell))
+            continue;
         if (atomic_load(&r->is_over) && r->taken == r->put) return NULL;
         const us_sample *sample = &r->queue[r->taken % MAX_QUEUE].sample;
         void *held = r->queue[r->taken++ % MAX_QUEUE].held;
@@ -109,7 +111,8 @@ static void *pass_on(void *context) {
 
 static void start_relay(relay *r) {
     us_error err = {0};
-    us_topic_def topic = {"/k10/load", us_message_find("std_msgs/msg/String"), {.is_reliable = true, .depth = 100}, -1};
+    us_topic_def topic = {
+        "/k10/load", us_message_find("std_msgs/msg/String"), {.is_reliable = true, .depth = 100}, -1};
     us_bus *to = open_bus(DOMAIN);
     *r = (relay){.from = open_bus(DOMAIN + 1), .to = to};
     sem_init(&r->bell, 0, 0);
@@ -129,7 +132,8 @@ static void end_relay(relay *r) {
 }
 
 static void sleep_until(int64_t time) {
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &(struct timespec){.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000}, NULL);
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+                    &(struct timespec){.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000}, NULL);
 }
 
 // The median, us; prints a line.
@@ -164,7 +168,8 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
     uint32_t length = (uint32_t)size;
     memcpy(bytes + 4, &length, sizeof length);
     memset(bytes + 8, '-', size - 1);
-    while (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0) usleep(1000);
+    while (us_reader_n_match(reader) == 0 || us_writer_n_match(writer) == 0)
+        usleep(1000);
     for (int i = 0; i < 20; i++) {
         us_writer_write(writer, bytes, 8 + size, 0);
         usleep(5000);
@@ -177,12 +182,14 @@ static double measure(const char *title, way how, size_t size, int32_t n, int64_
         bytes[8 + snprintf((char *)bytes + 8, 32, "%019lld", (long long)now())] = '-';
         if (us_writer_write(writer, bytes, 8 + size, 0)) n_unsent++;
     }
-    for (int i = 0; i < 2000 && atomic_load(&n_heard) < n; i++) usleep(1000);
+    for (int i = 0; i < 2000 && atomic_load(&n_heard) < n; i++)
+        usleep(1000);
     if (how == RELAY) end_relay(&between);
     int32_t heard = atomic_load(&n_heard), kept = heard < MAX_SAMPLE ? heard : MAX_SAMPLE;
     qsort(latencies, (size_t)kept, sizeof *latencies, compare);
     double median = kept ? latencies[kept / 2] : 0, late = kept ? latencies[kept * 99 / 100] : 0;
-    printf("  %-28s %-8s median %8.1f us, 99 %% %9.1f us, lost %d of %d, unsent %d", title, names[how], median, late, n - heard, n, n_unsent);
+    printf("  %-28s %-8s median %8.1f us, 99 %% %9.1f us, lost %d of %d, unsent %d", title, names[how],
+           median, late, n - heard, n, n_unsent);
     if (how == RELAY) {
         qsort(between.us, (size_t)between.n, sizeof *between.us, compare);
         printf(", of which it writes for %.1f us", between.n ? between.us[between.n / 2] : 0);
@@ -237,13 +244,15 @@ static double measure_floor(size_t size) {
     pthread_t thread;
     uint8_t *bytes = calloc(1, size);
     if (bytes && bind(r.socket, (struct sockaddr *)&address, sizeof address) == 0 &&
-        getsockname(r.socket, (struct sockaddr *)&address, &length) == 0 && pthread_create(&thread, NULL, receive_rounds, &r) == 0) {
+        getsockname(r.socket, (struct sockaddr *)&address, &length) == 0 &&
+        pthread_create(&thread, NULL, receive_rounds, &r) == 0) {
         for (int i = 0; i < FLOOR_ROUNDS; i++) {
             usleep(20000);
             int64_t time = now();
             memcpy(bytes, &time, sizeof time);
             for (size_t at = 0; at < size; at += DATAGRAM) {
-                sendto(sender, bytes + at, size - at < DATAGRAM ? size - at : DATAGRAM, 0, (struct sockaddr *)&address, sizeof address);
+                sendto(sender, bytes + at, size - at < DATAGRAM ? size - at : DATAGRAM, 0,
+                       (struct sockaddr *)&address, sizeof address);
             }
         }
         pthread_join(thread, NULL);
@@ -269,8 +278,10 @@ static void compare_both(const char *title, size_t size, int32_t n, int64_t peri
     qsort(directs, N_ROUND, sizeof *directs, compare);
     qsort(relayed, N_ROUND, sizeof *relayed, compare);
     qsort(added, N_ROUND, sizeof *added, compare);
-    printf("  %s: the switch adds %.1f us, the least relay %.1f us; DDS without either takes %.1f us, plain UDP %.1f us (medians of %d rounds)\n",
-           title, added[N_ROUND / 2], relayed[N_ROUND / 2], directs[N_ROUND / 2], floors[N_ROUND / 2], (int)N_ROUND);
+    printf("  %s: the switch adds %.1f us, the least relay %.1f us; DDS without either takes %.1f us, plain "
+           "UDP %.1f us (medians of %d rounds)\n",
+           title, added[N_ROUND / 2], relayed[N_ROUND / 2], directs[N_ROUND / 2], floors[N_ROUND / 2],
+           (int)N_ROUND);
 }
 
 int main(int argc, char **argv) {

@@ -2,8 +2,9 @@
 //
 //     bench_terrain [ROUNDS]
 //
-// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time of the process, on one thread. The exit
-// code says whether everything ran and repeated itself, never how fast.
+// Every round does the same work and ends in the same hash; the first one only warms up. Times are CPU time
+// of the process, on one thread. The exit code says whether everything ran and repeated itself, never how
+// fast.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static us_status hash_part(void *context, const us_field_part *part, us_error *e
     (void)err;
     work *w = context;
     for (int32_t j = 0; j < part->n_y; j += 64)
-        w->hash = us_hash_bytes(w->hash, part->values + (size_t)j * (size_t)part->stride, sizeof(double) * (size_t)part->n_x);
+        w->hash = us_hash_bytes(w->hash, part->values + (size_t)j * (size_t)part->stride,
+                                sizeof(double) * (size_t)part->n_x);
     return US_OK;
 }
 
@@ -83,10 +85,11 @@ int main(int argc, char **argv) {
         us_status (*make)(work *w);
         double n;
         const char *unit;
-    } rows[] = {{"embedding, 4096 x 4096 nodes", make_whole, (double)WHOLE * WHOLE, "node"},
-                {"patches, 3072 x 3072 nodes", make_patches, (double)PATCHES * PATCHES, "node"},
-                {"craters, 1000 per km^2 on 1024 x 1024 nodes", make_craters, (double)GROUND * GROUND, "node"},
-                {"rocks, 5 % of 200 m x 200 m", make_rocks, 40000, "m^2"}};
+    } rows[] = {
+        {"embedding, 4096 x 4096 nodes", make_whole, (double)WHOLE * WHOLE, "node"},
+        {"patches, 3072 x 3072 nodes", make_patches, (double)PATCHES * PATCHES, "node"},
+        {"craters, 1000 per km^2 on 1024 x 1024 nodes", make_craters, (double)GROUND * GROUND, "node"},
+        {"rocks, 5 % of 200 m x 200 m", make_rocks, 40000, "m^2"}};
     int rounds = argc > 1 ? atoi(argv[1]) : 5;
     if (rounds < 1 || rounds > BENCH_MAX_ROUNDS) rounds = 5;
     work w = {.values = malloc(sizeof(double) * WHOLE * WHOLE)};
@@ -104,8 +107,9 @@ int main(int argc, char **argv) {
             if (w.hash != first) code = 1;
         }
         qsort(seconds, (size_t)rounds, sizeof *seconds, compare);
-        printf("%-46s %8.3f s  (%.3f to %.3f)  %8.1f ns a %-5s hash %016" PRIx64 "\n", rows[k].name, seconds[rounds / 2], seconds[0],
-               seconds[rounds - 1], 1e9 * seconds[rounds / 2] / rows[k].n, rows[k].unit, first);
+        printf("%-46s %8.3f s  (%.3f to %.3f)  %8.1f ns a %-5s hash %016" PRIx64 "\n", rows[k].name,
+               seconds[rounds / 2], seconds[0], seconds[rounds - 1], 1e9 * seconds[rounds / 2] / rows[k].n,
+               rows[k].unit, first);
     }
     free(w.values);
     if (code) fputs("bench_terrain: something failed or did not repeat itself\n", stderr);

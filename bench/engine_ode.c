@@ -1,5 +1,6 @@
-// ODE as one of the engines: maximal coordinates, a hinge per joint. It has no forward dynamics of its own and no armature, so it
-// takes part in the steps of undriven scenes. Variants: quick (QuickStep, 20 iterations), step (dWorldStep, exact).
+// ODE as one of the engines: maximal coordinates, a hinge per joint. It has no forward dynamics of its own
+// and no armature, so it takes part in the steps of undriven scenes. Variants: quick (QuickStep, 20
+// iterations), step (dWorldStep, exact).
 #include "bench.h"
 
 #ifdef US_HAVE_ODE
@@ -72,7 +73,8 @@ static void *create(const bench_scene *s, const char *variant) {
 
 static bool step(void *self) {
     engine *e = self;
-    return (e->is_exact ? dWorldStep(e->world, e->scene->step) : dWorldQuickStep(e->world, e->scene->step)) != 0;
+    return (e->is_exact ? dWorldStep(e->world, e->scene->step) : dWorldQuickStep(e->world, e->scene->step)) !=
+           0;
 }
 
 static us_vec3 tip(void *self) {
@@ -94,15 +96,18 @@ static uint64_t hash(void *self) {
 int bench_engines_ode(bench_engine *out, int cap) {
     // The exact step grows with the cube of the links: 6 ms at 100 of them.
     if (cap < 2) return 0;
-    out[0] = (bench_engine){"ode", "quick", true, false, BENCH_MAX_LINKS, create, destroy, restore, NULL, step, NULL, tip, hash};
-    out[1] = (bench_engine){"ode", "step", true, false, 30, create, destroy, restore, NULL, step, NULL, tip, hash};
+    out[0] = (bench_engine){"ode", "quick", true, false, BENCH_MAX_LINKS, create, destroy, restore, NULL,
+                            step,  NULL,    tip,  hash};
+    out[1] =
+        (bench_engine){"ode", "step", true, false, 30, create, destroy, restore, NULL, step, NULL, tip, hash};
     return 2;
 }
 
 #else
 
 int bench_engines_ode(bench_engine *out, int cap) {
-    (void)out, (void)cap;
+    (void)out;
+    (void)cap;
     return 0;
 }
 

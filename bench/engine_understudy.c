@@ -112,8 +112,10 @@ static void restore(void *self) {
 static bool forward(void *self) {
     understudy *e = self;
     e->shift = -e->shift;
-    for (int32_t i = 0; i < e->n.n_q; i++) e->q[i] += e->shift;
-    for (int32_t i = 0; i < e->n.n_v; i++) e->v[i] += e->shift;
+    for (int32_t i = 0; i < e->n.n_q; i++)
+        e->q[i] += e->shift;
+    for (int32_t i = 0; i < e->n.n_v; i++)
+        e->v[i] += e->shift;
     return us_dyn_forward(e->dyn, e->q, e->v, e->tau, NULL, e->a) == US_OK;
 }
 
@@ -143,13 +145,25 @@ int bench_engines_understudy(bench_engine *out, int cap) {
     static const char *const variants[] = {"euler", "midpoint"};
     int n = 0;
     for (; n < 2 && n < cap; n++) {
-        out[n] = (bench_engine){"understudy", variants[n], false, true, BENCH_MAX_LINKS, create, destroy, restore, n == 0 ? forward : NULL,
-                                step,         aim,         tip,   hash};
+        out[n] = (bench_engine){"understudy",
+                                variants[n],
+                                false,
+                                true,
+                                BENCH_MAX_LINKS,
+                                create,
+                                destroy,
+                                restore,
+                                n == 0 ? forward : NULL,
+                                step,
+                                aim,
+                                tip,
+                                hash};
     }
     return n;
 }
 
-bool bench_understudy_profile(const bench_scene *scene, const char *variant, int n_step, int n_run, us_profile *out) {
+bool bench_understudy_profile(const bench_scene *scene, const char *variant, int n_step, int n_run,
+                              us_profile *out) {
     us_model *model = NULL;
     us_sim *sim = NULL;
     us_sim_def def = us_sim_def_default();

@@ -31,13 +31,15 @@ double bench_median(const bench_samples *s) {
 
 double bench_min(const bench_samples *s) {
     double r = NAN;
-    for (int i = 0; i < s->n; i++) r = fmin(r, s->value[i]);
+    for (int i = 0; i < s->n; i++)
+        r = fmin(r, s->value[i]);
     return r;
 }
 
 double bench_max(const bench_samples *s) {
     double r = NAN;
-    for (int i = 0; i < s->n; i++) r = fmax(r, s->value[i]);
+    for (int i = 0; i < s->n; i++)
+        r = fmax(r, s->value[i]);
     return r;
 }
 
@@ -47,8 +49,9 @@ static void number(const char *key, double x) {
 }
 
 void bench_print_json(const bench_figure *f) {
-    printf("{\"name\":\"%s\",\"engine\":\"%s\",\"variant\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"runs\":%d", f->scene, f->engine, f->variant,
-           f->metric, f->unit, f->samples->n);
+    printf(
+        "{\"name\":\"%s\",\"engine\":\"%s\",\"variant\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"runs\":%d",
+        f->scene, f->engine, f->variant, f->metric, f->unit, f->samples->n);
     number("value", bench_median(f->samples));
     number("min", bench_min(f->samples));
     number("max", bench_max(f->samples));

@@ -41,7 +41,8 @@ static pid_t keep_one_awake(int cpu) {
 
 int bench_keep_awake(pid_t out[BENCH_MAX_CPU]) {
     int n = bench_n_cpu();
-    for (int i = 0; i < n; i++) out[i] = keep_one_awake(i);
+    for (int i = 0; i < n; i++)
+        out[i] = keep_one_awake(i);
     return n;
 }
 
@@ -60,7 +61,8 @@ pid_t bench_start_run(int domain, const char *out, const char *const *arguments)
     if (pid != 0) return pid;
     char number[16];
     char *argv[MOST + 3] = {strdup("understudy"), strdup("run")};
-    for (int i = 0; i < MOST && arguments[i]; i++) argv[2 + i] = strdup(arguments[i]);
+    for (int i = 0; i < MOST && arguments[i]; i++)
+        argv[2 + i] = strdup(arguments[i]);
     snprintf(number, sizeof number, "%d", domain);
     setenv("ROS_DOMAIN_ID", number, 1);
     int file = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -95,7 +97,8 @@ double bench_step_time(const char *out) {
 void bench_print_file(const char *path) {
     char line[1000];
     FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) printf("    %s", line);
+    while (file && fgets(line, sizeof line, file))
+        printf("    %s", line);
     if (file) fclose(file);
 }
 

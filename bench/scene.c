@@ -40,7 +40,8 @@ static bool read_arm(const us_spec *spec, bench_scene *out) {
         if (d->type == US_JOINT_FIXED && d->parent == US_WORLD) X_WB = d->X_PF;
         if (d->type != US_JOINT_REVOLUTE || out->n_link == BENCH_MAX_LINKS) continue;
         int32_t i = out->n_link, parent = scene_link(out, link_of, d->parent);
-        // The three joints of the shoulder and the elbow carry big motors, the wrist's small ones: the gains of scenes/arm.xml.
+        // The three joints of the shoulder and the elbow carry big motors, the wrist's small ones: the gains
+        // of scenes/arm.xml.
         bool is_big = i < 3;
         out->link[i] = (bench_link){
             .parent = parent,

@@ -20,9 +20,10 @@ static void print_help(const cli_command *command, const cli_option *options, in
     for (int32_t i = 0; i < n_option; i++) {
         if (options[i].kind == CLI_REST) continue;
         char left[64];
-        snprintf(left, sizeof left, "%s%s%s%s", dashes(&options[i]), options[i].name, options[i].value ? " " : "",
-                 options[i].value ? options[i].value : "");
-        printf("  %-23s %s%s\n", left, options[i].about, options[i].kind == CLI_LIST ? "; may be repeated" : "");
+        snprintf(left, sizeof left, "%s%s%s%s", dashes(&options[i]), options[i].name,
+                 options[i].value ? " " : "", options[i].value ? options[i].value : "");
+        printf("  %-23s %s%s\n", left, options[i].about,
+               options[i].kind == CLI_LIST ? "; may be repeated" : "");
     }
     printf("  %-23s %s\n", "--help", "this text");
     if (command->about) printf("\n%s", command->about);
@@ -35,22 +36,27 @@ static int32_t min3(int32_t a, int32_t b, int32_t c) {
     return m < c ? m : c;
 }
 
-// Edit distance with neighbours swapped counting one (optimal string alignment). Texts longer than 63 are cut.
+// Edit distance with neighbours swapped counting one (optimal string alignment). Texts longer than 63 are
+// cut.
 static int32_t edit_distance(const char *a, const char *b) {
     enum { MAX = 64 };
     int32_t row[3][MAX];
     size_t n = strnlen(a, MAX - 1), m = strnlen(b, MAX - 1);
     int32_t *before = row[0], *last = row[1], *now = row[2];
-    for (size_t j = 0; j <= m; j++) last[j] = (int32_t)j;
+    for (size_t j = 0; j <= m; j++)
+        last[j] = (int32_t)j;
     for (size_t i = 1; i <= n; i++) {
         now[0] = (int32_t)i;
         for (size_t j = 1; j <= m; j++) {
             int32_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
             now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + cost);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j]) now[j] = before[j - 2] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
+                now[j] = before[j - 2] + 1;
         }
         int32_t *spare = before;
-        before = last, last = now, now = spare;
+        before = last;
+        last = now;
+        now = spare;
     }
     return last[m];
 }
@@ -65,8 +71,13 @@ const char *cli_nearest(const char *text, const char *const *candidates, int32_t
         size_t other = strlen(candidates[i]), common = length < other ? length : other;
         if (common >= 3 && strncmp(text, candidates[i], common) == 0 && distance > 1) distance = 1;
         // So is a name without the group in front of it: "elbow" for "arm/elbow".
-        if (other > length && candidates[i][other - length - 1] == '/' && strcmp(candidates[i] + other - length, text) == 0) distance = 0;
-        if (distance < best_distance) best = candidates[i], best_distance = distance;
+        if (other > length && candidates[i][other - length - 1] == '/' &&
+            strcmp(candidates[i] + other - length, text) == 0)
+            distance = 0;
+        if (distance < best_distance) {
+            best = candidates[i];
+            best_distance = distance;
+        }
     }
     return best;
 }
@@ -85,7 +96,8 @@ bool cli_parse_vector(const char *text, us_vec3 *out_vector) {
     return true;
 }
 
-static int fail_option(const cli_command *command, const cli_option *options, int32_t n_option, const char *name) {
+static int fail_option(const cli_command *command, const cli_option *options, int32_t n_option,
+                       const char *name) {
     const char *names[64];
     int32_t n = 0;
     for (int32_t i = 0; i < n_option && n < 63; i++) {
@@ -106,22 +118,29 @@ static int fail_option(const cli_command *command, const cli_option *options, in
 static int store(const cli_command *command, const cli_option *option, const char *value) {
     char element[128], remedy[192], *end;
     snprintf(element, sizeof element, "understudy %s", command->name);
-    snprintf(remedy, sizeof remedy, "write %s%s %s: %s", dashes(option), option->name, option->value, option->about);
+    snprintf(remedy, sizeof remedy, "write %s%s %s: %s", dashes(option), option->name, option->value,
+             option->about);
     errno = 0;
     switch (option->kind) {
-    case CLI_FLAG: *(bool *)option->target = true; break;
-    case CLI_TEXT: *(const char **)option->target = value; break;
+    case CLI_FLAG:
+        *(bool *)option->target = true;
+        break;
+    case CLI_TEXT:
+        *(const char **)option->target = value;
+        break;
     case CLI_NUMBER: {
         double x = strtod(value, &end);
         if (end == value || *end || !isfinite(x))
-            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a number", dashes(option), option->name, value);
+            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a number", dashes(option),
+                            option->name, value);
         *(double *)option->target = x;
         break;
     }
     case CLI_INTEGER: {
         long long x = strtoll(value, &end, 10);
         if (end == value || *end || errno == ERANGE) {
-            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a whole number", dashes(option), option->name, value);
+            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s: \"%s\" is not a whole number",
+                            dashes(option), option->name, value);
         }
         *(int64_t *)option->target = x;
         break;
@@ -129,7 +148,9 @@ static int store(const cli_command *command, const cli_option *option, const cha
     case CLI_LIST:
     case CLI_REST: {
         cli_list *list = option->target;
-        if (list->n == CLI_LIST_MAX) return cli_fail(CLI_BAD_INPUT, element, remedy, "%s is given more than %d times", option->name, CLI_LIST_MAX);
+        if (list->n == CLI_LIST_MAX)
+            return cli_fail(CLI_BAD_INPUT, element, remedy, "%s is given more than %d times", option->name,
+                            CLI_LIST_MAX);
         list->item[list->n++] = value;
         break;
     }
@@ -137,9 +158,12 @@ static int store(const cli_command *command, const cli_option *option, const cha
     return CLI_GO_ON;
 }
 
-static const cli_option *find_option(const cli_option *options, int32_t n_option, const char *name, size_t length) {
+static const cli_option *find_option(const cli_option *options, int32_t n_option, const char *name,
+                                     size_t length) {
     for (int32_t i = 0; i < n_option; i++) {
-        if (options[i].kind != CLI_REST && strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0) return &options[i];
+        if (options[i].kind != CLI_REST && strlen(options[i].name) == length &&
+            memcmp(options[i].name, name, length) == 0)
+            return &options[i];
     }
     return NULL;
 }
@@ -152,7 +176,8 @@ static const cli_option *find_rest(const cli_option *options, int32_t n_option) 
     return NULL;
 }
 
-int cli_parse(const cli_command *command, const cli_option *options, int32_t n_option, int argc, char **argv, const char **out_operand) {
+int cli_parse(const cli_command *command, const cli_option *options, int32_t n_option, int argc, char **argv,
+              const char **out_operand) {
     char element[64], remedy[192];
     snprintf(element, sizeof element, "understudy %s", command->name);
     snprintf(remedy, sizeof remedy, "\"understudy %s --help\" says how it is used", command->name);
@@ -173,38 +198,48 @@ int cli_parse(const cli_command *command, const cli_option *options, int32_t n_o
             continue;
         }
         if (only_operands || text[0] != '-' || text[1] == 0) {
-            if (!command->operand) return cli_fail(CLI_BAD_INPUT, element, remedy, "takes no file, but \"%s\" is given", text);
+            if (!command->operand)
+                return cli_fail(CLI_BAD_INPUT, element, remedy, "takes no file, but \"%s\" is given", text);
             if (operand && rest) {
                 int code = store(command, rest, text);
                 if (code != CLI_GO_ON) return code;
                 continue;
             }
             if (operand)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "takes one %s, but \"%s\" and \"%s\" are given", command->operand, operand, text);
+                return cli_fail(CLI_BAD_INPUT, element, remedy,
+                                "takes one %s, but \"%s\" and \"%s\" are given", command->operand, operand,
+                                text);
             operand = text;
             continue;
         }
         const char *name = text[1] == '-' ? text + 2 : text, *equals = strchr(text, '=');
         size_t length = equals ? (size_t)(equals - name) : strlen(name);
-        const cli_option *option = name[0] == '-' && name != text ? NULL : find_option(options, n_option, name, length);
+        const cli_option *option =
+            name[0] == '-' && name != text ? NULL : find_option(options, n_option, name, length);
         if (!option) return fail_option(command, options, n_option, text);
         const char *value = equals ? equals + 1 : NULL;
         if (option->kind == CLI_FLAG) {
-            if (value) return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s takes no value", dashes(option), option->name);
+            if (value)
+                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s takes no value", dashes(option),
+                                option->name);
         } else if (!value) {
             if (i + 1 >= argc || strncmp(argv[i + 1], "--", 2) == 0)
-                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s needs a value: %s", dashes(option), option->name, option->value);
+                return cli_fail(CLI_BAD_INPUT, element, remedy, "%s%s needs a value: %s", dashes(option),
+                                option->name, option->value);
             value = argv[++i];
         }
         int32_t index = (int32_t)(option - options);
         if (option->kind != CLI_LIST && index < 64) {
-            if (is_seen[index]) return cli_fail(CLI_BAD_INPUT, element, "give it once", "%s%s is given twice", dashes(option), option->name);
+            if (is_seen[index])
+                return cli_fail(CLI_BAD_INPUT, element, "give it once", "%s%s is given twice", dashes(option),
+                                option->name);
             is_seen[index] = true;
         }
         int code = store(command, option, value);
         if (code != CLI_GO_ON) return code;
     }
-    if (!operand && command->needs_operand) return cli_fail(CLI_BAD_INPUT, element, remedy, "needs a %s", command->operand);
+    if (!operand && command->needs_operand)
+        return cli_fail(CLI_BAD_INPUT, element, remedy, "needs a %s", command->operand);
     *out_operand = operand;
     return CLI_GO_ON;
 }

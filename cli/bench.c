@@ -1,8 +1,8 @@
 // understudy bench: how long forward dynamics and steps take, with the hash of the state they lead to.
 //
-// Each figure is the median of nine samples after a warm-up, with least and greatest beside it, in CPU time of the thread. Every
-// sample begins with the same state and ends with the same one, whose hash is printed: a program that is faster because it
-// computes something else shows it.
+// Each figure is the median of nine samples after a warm-up, with least and greatest beside it, in CPU time
+// of the thread. Every sample begins with the same state and ends with the same one, whose hash is printed: a
+// program that is faster because it computes something else shows it.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,8 @@ figure cli_bench_figure(double samples[N_SAMPLE]) {
 // ---- scenes built by calls ----
 
 // A revolute link on `parent`. Returns its index, or -1.
-static int32_t add_link(us_spec *spec, const char *name, int32_t parent, us_vec3 p_PF, us_vec3 axis, us_inertia inertia, double q0) {
+static int32_t add_link(us_spec *spec, const char *name, int32_t parent, us_vec3 p_PF, us_vec3 axis,
+                        us_inertia inertia, double q0) {
     us_link_def link = us_link_def_default();
     us_joint_def joint = us_joint_def_default(US_JOINT_REVOLUTE);
     char joint_name[64];
@@ -59,7 +60,9 @@ static int32_t add_link(us_spec *spec, const char *name, int32_t parent, us_vec3
     joint.axis = axis;
     joint.q0[0] = q0;
     int32_t unused;
-    if (us_spec_add_link(spec, &link, &joint.child) != US_OK || us_spec_add_joint(spec, &joint, &unused) != US_OK) return -1;
+    if (us_spec_add_link(spec, &link, &joint.child) != US_OK ||
+        us_spec_add_joint(spec, &joint, &unused) != US_OK)
+        return -1;
     return joint.child;
 }
 
@@ -70,7 +73,8 @@ static bool build_chain(us_spec *spec, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         char name[32];
         snprintf(name, sizeof name, "link%d", (int)i);
-        parent = add_link(spec, name, parent, us_vec3_make(i > 0 ? 0.2 : 0, 0, 0), us_vec3_make(0, i % 2 == 0, i % 2), bar, 0.1);
+        parent = add_link(spec, name, parent, us_vec3_make(i > 0 ? 0.2 : 0, 0, 0),
+                          us_vec3_make(0, i % 2 == 0, i % 2), bar, 0.1);
         if (parent < 0) return false;
     }
     return true;
@@ -117,13 +121,17 @@ static int make_world(const cli_load *load, cli_world *world) {
         return cli_fail(CLI_BAD_INPUT, load->file, "write chain-N with N between 1 and 10000", "not a chain");
     if (!is_arm && !is_chain) return cli_load_spec(load, US_BASE_FIXED, world);
     us_allocator allocator = us_allocator_default();
-    if (us_spec_create(&allocator, &world->spec) != US_OK || !(is_arm ? build_arm(world->spec) : build_chain(world->spec, (int32_t)n))) {
-        return cli_fail(CLI_RUN_FAILED, load->file, "close other programs", "the scene cannot be built: out of memory");
+    if (us_spec_create(&allocator, &world->spec) != US_OK ||
+        !(is_arm ? build_arm(world->spec) : build_chain(world->spec, (int32_t)n))) {
+        return cli_fail(CLI_RUN_FAILED, load->file, "close other programs",
+                        "the scene cannot be built: out of memory");
     }
     us_world_def def = us_world_def_default();
     def.name = load->file;
     def.integrator = US_INTEGRATOR_EULER;
-    return us_spec_set_world(world->spec, &def) == US_OK ? CLI_GO_ON : cli_fail(CLI_RUN_FAILED, load->file, NULL, "the world cannot be set");
+    return us_spec_set_world(world->spec, &def) == US_OK
+               ? CLI_GO_ON
+               : cli_fail(CLI_RUN_FAILED, load->file, NULL, "the world cannot be set");
 }
 
 static int set_integrator(us_spec *spec, us_integrator integrator) {
@@ -134,7 +142,8 @@ static int set_integrator(us_spec *spec, us_integrator integrator) {
     us_status status = us_spec_set_world(spec, &def);
     free(name);
     return status == US_OK ? CLI_GO_ON
-                           : cli_fail(CLI_BAD_INPUT, "understudy bench", NULL, "the integrator cannot be set: %s", us_status_text(status));
+                           : cli_fail(CLI_BAD_INPUT, "understudy bench", NULL,
+                                      "the integrator cannot be set: %s", us_status_text(status));
 }
 
 // ---- measuring ----
@@ -144,12 +153,14 @@ static us_status measure_forward(const us_model *model, const us_sim *sim, figur
     us_dyn *dyn;
     us_status status = us_dyn_create(model, NULL, &dyn);
     if (status != US_OK) return status;
-    double *tau = cli_allocate((size_t)n.n_v, sizeof *tau), *a = cli_allocate((size_t)n.n_v, sizeof *a), samples[N_SAMPLE];
+    double *tau = cli_allocate((size_t)n.n_v, sizeof *tau), *a = cli_allocate((size_t)n.n_v, sizeof *a),
+           samples[N_SAMPLE];
     const double *q = us_sim_view_q(sim), *v = us_sim_view_v(sim);
     int64_t n_call = 1;
     for (int32_t i = -1; i < N_SAMPLE && status == US_OK;) {
         double start = cli_bench_seconds();
-        for (int64_t k = 0; k < n_call && status == US_OK; k++) status = us_dyn_forward(dyn, q, v, tau, NULL, a);
+        for (int64_t k = 0; k < n_call && status == US_OK; k++)
+            status = us_dyn_forward(dyn, q, v, tau, NULL, a);
         double spent = cli_bench_seconds() - start;
         // Warm-up: more calls until a sample is long enough.
         if (i < 0 && spent < SAMPLE_SECONDS) {
@@ -167,10 +178,12 @@ static us_status measure_forward(const us_model *model, const us_sim *sim, figur
 }
 
 // Restores and steps n_step times; the time of the steps alone.
-static us_status time_steps(us_sim *sim, const void *start, size_t length, int64_t n_step, double *out_seconds) {
+static us_status time_steps(us_sim *sim, const void *start, size_t length, int64_t n_step,
+                            double *out_seconds) {
     us_status status = us_sim_restore(sim, start, length);
     double begin = cli_bench_seconds();
-    for (int64_t k = 0; k < n_step && status == US_OK; k++) status = us_sim_step(sim, NULL);
+    for (int64_t k = 0; k < n_step && status == US_OK; k++)
+        status = us_sim_step(sim, NULL);
     *out_seconds = cli_bench_seconds() - begin;
     return status;
 }
@@ -207,7 +220,8 @@ static us_status measure_profile(const us_model *model, int64_t n_step, us_profi
     us_sim *sim;
     us_status status = us_sim_create(model, &def, &sim, NULL);
     if (status != US_OK) return status;
-    for (int64_t k = 0; k < n_step && status == US_OK; k++) status = us_sim_step(sim, NULL);
+    for (int64_t k = 0; k < n_step && status == US_OK; k++)
+        status = us_sim_step(sim, NULL);
     *out = us_sim_take_profile(sim);
     us_sim_destroy(sim);
     return status;
@@ -218,10 +232,13 @@ static int measure(const cli_load *load, const char *integrator, int64_t n_step,
     int code = make_world(load, &world);
     if (code == CLI_GO_ON && integrator) {
         int32_t which = 0;
-        while (which < US_INTEGRATOR_COUNT && strcmp(us_integrator_name((us_integrator)which), integrator) != 0) which++;
-        code = which < US_INTEGRATOR_COUNT ? set_integrator(world.spec, (us_integrator)which)
-                                           : cli_fail(CLI_BAD_INPUT, "understudy bench", "write midpoint, euler, rk4 or adaptive",
-                                                      "there is no integrator \"%s\"", integrator);
+        while (which < US_INTEGRATOR_COUNT &&
+               strcmp(us_integrator_name((us_integrator)which), integrator) != 0)
+            which++;
+        code = which < US_INTEGRATOR_COUNT
+                   ? set_integrator(world.spec, (us_integrator)which)
+                   : cli_fail(CLI_BAD_INPUT, "understudy bench", "write midpoint, euler, rk4 or adaptive",
+                              "there is no integrator \"%s\"", integrator);
     }
     if (code == CLI_GO_ON) code = cli_compile(&world);
     if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
@@ -241,7 +258,8 @@ static int measure(const cli_load *load, const char *integrator, int64_t n_step,
                 cli_print_error(err);
                 code = CLI_RUN_FAILED;
             } else {
-                code = cli_fail(CLI_RUN_FAILED, load->file, NULL, "cannot be measured: %s", us_status_text(status));
+                code = cli_fail(CLI_RUN_FAILED, load->file, NULL, "cannot be measured: %s",
+                                us_status_text(status));
             }
         }
     }
@@ -251,17 +269,23 @@ static int measure(const cli_load *load, const char *integrator, int64_t n_step,
 
 // ---- output ----
 
-static double per_dof(const report *r, double seconds) { return r->n.n_v > 0 ? 1e9 * seconds / r->n.n_v : NAN; }
+static double per_dof(const report *r, double seconds) {
+    return r->n.n_v > 0 ? 1e9 * seconds / r->n.n_v : NAN;
+}
 
 static void print_row(const report *r) {
     const figure *f = &r->forward, *s = &r->one_step;
-    printf("%-16s %5d %9.3f [%.3f .. %.3f] %7.1f %9.3f [%.3f .. %.3f] %7.1f %10.0f %9.0fx  %016llx\n", r->name, (int)r->n.n_v, 1e6 * f->median,
-           1e6 * f->least, 1e6 * f->greatest, per_dof(r, f->median), 1e6 * s->median, 1e6 * s->least, 1e6 * s->greatest, per_dof(r, s->median),
-           1 / s->median, r->step / s->median, (unsigned long long)r->hash);
-    printf("                 %s, %lld steps of %g s;", us_integrator_name(r->integrator), (long long)r->n_step, r->step);
+    printf("%-16s %5d %9.3f [%.3f .. %.3f] %7.1f %9.3f [%.3f .. %.3f] %7.1f %10.0f %9.0fx  %016llx\n",
+           r->name, (int)r->n.n_v, 1e6 * f->median, 1e6 * f->least, 1e6 * f->greatest, per_dof(r, f->median),
+           1e6 * s->median, 1e6 * s->least, 1e6 * s->greatest, per_dof(r, s->median), 1 / s->median,
+           r->step / s->median, (unsigned long long)r->hash);
+    printf("                 %s, %lld steps of %g s;", us_integrator_name(r->integrator),
+           (long long)r->n_step, r->step);
     double sum = 0;
-    for (int32_t i = 0; i < US_STAGE_COUNT; i++) sum += r->profile.seconds[i];
-    for (int32_t i = 0; i < US_STAGE_COUNT; i++) printf(" %s %.0f %%", us_stage_name((us_stage)i), sum > 0 ? 100 * r->profile.seconds[i] / sum : 0);
+    for (int32_t i = 0; i < US_STAGE_COUNT; i++)
+        sum += r->profile.seconds[i];
+    for (int32_t i = 0; i < US_STAGE_COUNT; i++)
+        printf(" %s %.0f %%", us_stage_name((us_stage)i), sum > 0 ? 100 * r->profile.seconds[i] / sum : 0);
     printf("\n");
 }
 
@@ -293,7 +317,8 @@ static void print_json(const report *r) {
     cli_json_number(&json, "real_time_factor", r->step / r->one_step.median);
     cli_json_begin(&json, "profile_ns", '{');
     for (int32_t i = 0; i < US_STAGE_COUNT; i++) {
-        cli_json_number(&json, us_stage_name((us_stage)i), r->profile.n_step > 0 ? 1e9 * r->profile.seconds[i] / (double)r->profile.n_step : 0);
+        cli_json_number(&json, us_stage_name((us_stage)i),
+                        r->profile.n_step > 0 ? 1e9 * r->profile.seconds[i] / (double)r->profile.n_step : 0);
     }
     cli_json_end(&json);
     cli_json_text(&json, "hash", hash);
@@ -304,7 +329,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "wheel-soil") != 0) continue;
         // A mode with options of its own: what is left of the arguments.
-        for (int k = i; k + 1 < argc; k++) argv[k] = argv[k + 1];
+        for (int k = i; k + 1 < argc; k++)
+            argv[k] = argv[k + 1];
         return cli_bench_soil(argc - 1, argv);
     }
     cli_load load = {0};
@@ -313,20 +339,23 @@ static int run(const cli_command *command, int argc, char **argv) {
     bool is_json = false;
     const cli_option table[] = {
         {"steps", CLI_INTEGER, &n_step, "N", "steps per sample (500)"},
-        {"integrator", CLI_TEXT, &integrator, "NAME", "midpoint, euler, rk4 or adaptive (the scene's; built scenes: euler)"},
+        {"integrator", CLI_TEXT, &integrator, "NAME",
+         "midpoint, euler, rk4 or adaptive (the scene's; built scenes: euler)"},
         {"json", CLI_FLAG, &is_json, NULL, "one line of JSON per scene"},
         CLI_LOAD_OPTIONS(load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &load.file);
     if (code != CLI_GO_ON) return code;
     if (n_step < 1 || n_step > 1000000000)
-        return cli_fail(CLI_BAD_INPUT, "understudy bench", "write --steps N with N between 1 and 1000000000", "--steps is out of range");
+        return cli_fail(CLI_BAD_INPUT, "understudy bench", "write --steps N with N between 1 and 1000000000",
+                        "--steps is out of range");
     const char *const all[] = {"chain-6", "chain-30", "chain-100", "arm"}, *const one[] = {load.file};
     const char *const *scenes = load.file ? one : all;
     int32_t n_scene = load.file ? 1 : (int32_t)(sizeof all / sizeof all[0]);
     if (!is_json)
-        printf("%-16s %5s %-32s %7s %-32s %7s %10s %10s  %s\n", "scene", "n_v", "forward dynamics us [min .. max]", "ns/dof", "step us [min .. max]",
-               "ns/dof", "steps/s", "real time", "hash of the state after");
+        printf("%-16s %5s %-32s %7s %-32s %7s %10s %10s  %s\n", "scene", "n_v",
+               "forward dynamics us [min .. max]", "ns/dof", "step us [min .. max]", "ns/dof", "steps/s",
+               "real time", "hash of the state after");
     for (int32_t i = 0; i < n_scene; i++) {
         report r;
         load.file = scenes[i];
@@ -347,8 +376,11 @@ const cli_command cli_command_bench = {
     .operand = "SCENE",
     .needs_operand = false,
     .summary = "measure forward dynamics and steps",
-    .about = "SCENE is a file, \"arm\" (six axes under PD) or \"chain-N\" (N links); without one: chain-6, chain-30, chain-100 and arm.\n"
-             "\"wheel-soil\" measures a wheel in soil instead, over slips: understudy bench wheel-soil --help.\n"
-             "Median, least and greatest of 9 samples, in CPU time; the state is restored before each, and its hash after it is shown.\n",
+    .about =
+        "SCENE is a file, \"arm\" (six axes under PD) or \"chain-N\" (N links); without one: chain-6, "
+        "chain-30, chain-100 and arm.\n"
+        "\"wheel-soil\" measures a wheel in soil instead, over slips: understudy bench wheel-soil --help.\n"
+        "Median, least and greatest of 9 samples, in CPU time; the state is restored before each, and its "
+        "hash after it is shown.\n",
     .run = run,
 };

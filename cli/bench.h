@@ -17,7 +17,8 @@ cli_figure cli_bench_figure(double samples[CLI_BENCH_SAMPLE]);  // sorts them
 
 // ---- wheels on soil (bench_soil.c) ----
 
-// scenes/single-wheel.xml, embedded by the build so that one program file is enough. Ended by 0, which the length does not count.
+// scenes/single-wheel.xml, embedded by the build so that one program file is enough. Ended by 0, which the
+// length does not count.
 extern const char cli_single_wheel[];
 extern const size_t cli_single_wheel_length;
 
@@ -39,7 +40,8 @@ typedef struct cli_panel {
 
 enum { CLI_PLOT_LINES = 8 };  // more have no colour
 
-// Curves in panels, two in a row, into an SVG or, by gnuplot, a PNG: what the name ends with. CLI_GO_ON, or the error is shown and its code returned.
+// Curves in panels, two in a row, into an SVG or, by gnuplot, a PNG: what the name ends with. CLI_GO_ON, or
+// the error is shown and its code returned.
 int cli_plot(const char *path, const char *title, const cli_panel *panel, int32_t n_panel);
 // What `path` asks for can be made here, said before anything is computed.
 int cli_plot_check(const char *path);

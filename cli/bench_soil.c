@@ -1,8 +1,8 @@
 // understudy bench wheel-soil: a single-wheel rig, simulated, over slips and slip angles.
 //
-// Each point is a run of its own: the carriage goes at its speed, the wheel turns at the speed that makes the slip, and the run goes on until the
-// forces stand still. What is written is what the soil gave in the last step. The same curves come from laboratories, so that a soil can be fitted
-// to what was measured there.
+// Each point is a run of its own: the carriage goes at its speed, the wheel turns at the speed that makes the
+// slip, and the run goes on until the forces stand still. What is written is what the soil gave in the last
+// step. The same curves come from laboratories, so that a soil can be fitted to what was measured there.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 enum { N_SLIP = 16, MOST_ANGLE = CLI_PLOT_LINES, N_VALUE = 4 };
 static const double FIRST_SLIP = -0.6, SLIP_STEP = 0.1;
-// Steps between two looks; and how much the forces may differ between them, of the greatest of them, to stand still.
+// Steps between two looks; and how much the forces may differ between them, of the greatest of them, to stand
+// still.
 enum { LOOK = 100, MOST_LOOK = 200 };
 static const double STILL = 1e-7;
 
@@ -19,8 +20,10 @@ typedef enum value { PULL, SIDE, TORQUE, SINKAGE } value;
 static const struct {
     const char *key, *title, *label;
     double scale;
-} values[N_VALUE] = {
-    {"pull", "drawbar pull", "N", 1}, {"side", "side force", "N", 1}, {"torque", "torque", "N m", 1}, {"sinkage", "sinkage", "mm", 1e3}};
+} values[N_VALUE] = {{"pull", "drawbar pull", "N", 1},
+                     {"side", "side force", "N", 1},
+                     {"torque", "torque", "N m", 1},
+                     {"sinkage", "sinkage", "mm", 1e3}};
 
 typedef struct curve {
     double angle_deg;
@@ -41,8 +44,11 @@ static int read_scene(const request *r, const cli_list *set, cli_world *world) {
     load.set = *set;
     if (load.file) return cli_load_spec(&load, US_BASE_FIXED, world);
     us_load_def def = us_load_def_default();
-    def.n_parameter = set->n, def.parameters = set->item;
-    if (us_spec_load_text(cli_single_wheel, cli_single_wheel_length, r->system, &def, &world->spec, &world->error) == US_OK) return CLI_GO_ON;
+    def.n_parameter = set->n;
+    def.parameters = set->item;
+    if (us_spec_load_text(cli_single_wheel, cli_single_wheel_length, r->system, &def, &world->spec,
+                          &world->error) == US_OK)
+        return CLI_GO_ON;
     cli_print_error(&world->error);
     return CLI_BAD_INPUT;
 }
@@ -59,10 +65,13 @@ static us_sunk_info wheel_of(const us_sim *sim) {
 static int run_point(request *r, curve *c, int32_t i) {
     char slip[48], angle[48], soil[96];
     cli_list set = r->load.set;
-    if (set.n + 3 > CLI_LIST_MAX) return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "name fewer parameters", "--set is there too often");
+    if (set.n + 3 > CLI_LIST_MAX)
+        return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "name fewer parameters",
+                        "--set is there too often");
     snprintf(slip, sizeof slip, "slip=%.17g", c->slip[i]);
     snprintf(angle, sizeof angle, "angle=%.17g deg", c->angle_deg);
-    set.item[set.n++] = slip, set.item[set.n++] = angle;
+    set.item[set.n++] = slip;
+    set.item[set.n++] = angle;
     if (r->soil) {
         snprintf(soil, sizeof soil, "soil=%s", r->soil);
         set.item[set.n++] = soil;
@@ -75,24 +84,32 @@ static int run_point(request *r, curve *c, int32_t i) {
     us_vec3 before = {0};
     for (int32_t look = 0; code == CLI_GO_ON && look < MOST_LOOK && !c->is_settled[i]; look++) {
         us_status status = US_OK;
-        for (int32_t k = 0; k < LOOK && status == US_OK; k++) status = us_sim_step(world.sim, NULL);
+        for (int32_t k = 0; k < LOOK && status == US_OK; k++)
+            status = us_sim_step(world.sim, NULL);
         if (status != US_OK) {
             cli_print_error(us_sim_view_error(world.sim));
             code = CLI_RUN_FAILED;
             break;
         }
         now = wheel_of(world.sim);
-        c->is_settled[i] = look > 0 && us_vec3_norm(us_vec3_sub(now.force, before)) <= STILL * us_vec3_norm(now.force);
+        c->is_settled[i] =
+            look > 0 && us_vec3_norm(us_vec3_sub(now.force, before)) <= STILL * us_vec3_norm(now.force);
         before = now.force;
     }
     if (code == CLI_GO_ON && now.body.i < 0)
-        code = cli_fail(CLI_BAD_INPUT, r->system, "the ground needs a material with <soil>, and the wheel is a cylinder", "no wheel is in soil");
+        code = cli_fail(CLI_BAD_INPUT, r->system,
+                        "the ground needs a material with <soil>, and the wheel is a cylinder",
+                        "no wheel is in soil");
     if (code == CLI_GO_ON) {
         us_sim_get_soil(world.sim, now.soil, &r->in);
-        c->y[PULL][i] = now.force.x, c->y[SIDE][i] = now.force.y, c->y[TORQUE][i] = now.moment, c->y[SINKAGE][i] = now.sinkage;
+        c->y[PULL][i] = now.force.x;
+        c->y[SIDE][i] = now.force.y;
+        c->y[TORQUE][i] = now.moment;
+        c->y[SINKAGE][i] = now.sinkage;
         c->is_buried[i] = now.is_buried;
         // What is nothing but rounding is nothing.
-        for (int32_t v = 0; v < N_VALUE; v++) c->y[v][i] = fabs(c->y[v][i]) < 1e-12 * us_vec3_norm(now.force) ? 0 : c->y[v][i];
+        for (int32_t v = 0; v < N_VALUE; v++)
+            c->y[v][i] = fabs(c->y[v][i]) < 1e-12 * us_vec3_norm(now.force) ? 0 : c->y[v][i];
     }
     cli_world_fini(&world);
     return code;
@@ -109,7 +126,9 @@ static cli_figure time_forces(const us_soil *soil) {
         double begin = cli_bench_seconds();
         for (int32_t k = 0; k < N_CALL; k++) {
             double share = (double)k / N_CALL;
-            sum += us_soil_react(soil, &wheel, (us_soil_load){0, 9.81}, 0.01 + 0.01 * share, 0.03, 0.005, 0.35 + 0.1 * share).force.x;
+            sum += us_soil_react(soil, &wheel, (us_soil_load){0, 9.81}, 0.01 + 0.01 * share, 0.03, 0.005,
+                                 0.35 + 0.1 * share)
+                       .force.x;
         }
         if (i >= 0) samples[i] = (cli_bench_seconds() - begin) / N_CALL;
     }
@@ -119,10 +138,12 @@ static cli_figure time_forces(const us_soil *soil) {
 }
 
 static void print_curve(const curve *c) {
-    printf("\nslip angle %g deg\n%6s %10s %10s %10s %12s\n", c->angle_deg, "slip", "pull N", "side N", "torque N m", "sinkage mm");
+    printf("\nslip angle %g deg\n%6s %10s %10s %10s %12s\n", c->angle_deg, "slip", "pull N", "side N",
+           "torque N m", "sinkage mm");
     for (int32_t i = 0; i < N_SLIP; i++) {
-        printf("%6.2f %10.3f %10.3f %10.4f %12.3f%s%s\n", c->slip[i], c->y[PULL][i], c->y[SIDE][i], c->y[TORQUE][i], 1e3 * c->y[SINKAGE][i],
-               c->is_settled[i] ? "" : "  does not stand still", c->is_buried[i] ? "  buried" : "");
+        printf("%6.2f %10.3f %10.3f %10.4f %12.3f%s%s\n", c->slip[i], c->y[PULL][i], c->y[SIDE][i],
+               c->y[TORQUE][i], 1e3 * c->y[SINKAGE][i], c->is_settled[i] ? "" : "  does not stand still",
+               c->is_buried[i] ? "  buried" : "");
     }
 }
 
@@ -141,12 +162,14 @@ static void print_json(const request *r, const curve *curves, int32_t n, cli_fig
     for (int32_t i = 0; i < n; i++) {
         const curve *c = &curves[i];
         bool is_settled = true;
-        for (int32_t k = 0; k < N_SLIP; k++) is_settled = is_settled && c->is_settled[k];
+        for (int32_t k = 0; k < N_SLIP; k++)
+            is_settled = is_settled && c->is_settled[k];
         cli_json_begin(&json, NULL, '{');
         cli_json_number(&json, "angle_deg", c->angle_deg);
         cli_json_bool(&json, "settled", is_settled);
         cli_json_numbers(&json, "slip", c->slip, N_SLIP);
-        for (int32_t v = 0; v < N_VALUE; v++) cli_json_numbers(&json, values[v].key, c->y[v], N_SLIP);
+        for (int32_t v = 0; v < N_VALUE; v++)
+            cli_json_numbers(&json, values[v].key, c->y[v], N_SLIP);
         cli_json_end(&json);
     }
     cli_json_end(&json);
@@ -159,7 +182,8 @@ static int draw(const char *path, const request *r, curve *curves, int32_t n) {
     char title[128], label[N_VALUE][32];
     for (int32_t v = 0; v < N_VALUE; v++) {
         for (int32_t i = 0; i < n; i++) {
-            for (int32_t k = 0; k < N_SLIP; k++) curves[i].y[v][k] *= values[v].scale;
+            for (int32_t k = 0; k < N_SLIP; k++)
+                curves[i].y[v][k] *= values[v].scale;
             line[v][i] = (cli_line){curves[i].name, curves[i].slip, curves[i].y[v], N_SLIP};
         }
         snprintf(label[v], sizeof label[v], "%s", values[v].label);
@@ -172,15 +196,19 @@ static int draw(const char *path, const request *r, curve *curves, int32_t n) {
 static int read_angles(const cli_list *list, curve *curves, int32_t *out_n) {
     static const double usual[] = {0, 5, 15, 30};
     *out_n = list->n > 0 ? list->n : (int32_t)(sizeof usual / sizeof usual[0]);
-    if (*out_n > MOST_ANGLE) return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "name at most eight", "--angle is there too often");
+    if (*out_n > MOST_ANGLE)
+        return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "name at most eight",
+                        "--angle is there too often");
     for (int32_t i = 0; i < *out_n; i++) {
         char *end = NULL;
         double angle = list->n > 0 ? strtod(list->item[i], &end) : usual[i];
         if (end && (end == list->item[i] || *end || !(fabs(angle) <= 80)))
-            return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "write degrees from -80 to 80", "--angle: \"%s\"", list->item[i]);
+            return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "write degrees from -80 to 80",
+                            "--angle: \"%s\"", list->item[i]);
         curves[i].angle_deg = angle;
         snprintf(curves[i].name, sizeof curves[i].name, "%g deg", angle);
-        for (int32_t k = 0; k < N_SLIP; k++) curves[i].slip[k] = round(100 * (FIRST_SLIP + SLIP_STEP * k)) / 100;
+        for (int32_t k = 0; k < N_SLIP; k++)
+            curves[i].slip[k] = round(100 * (FIRST_SLIP + SLIP_STEP * k)) / 100;
     }
     return CLI_GO_ON;
 }
@@ -188,13 +216,14 @@ static int read_angles(const cli_list *list, curve *curves, int32_t *out_n) {
 static const cli_command soil_command = {
     .name = "bench wheel-soil",
     .summary = "pull, side force, torque and sinkage of a wheel in soil over slip",
-    .about =
-        "Runs a single-wheel rig (scenes/single-wheel.xml, which is inside the program) at slips from -0.6 to 0.9 until the forces stand still.\n"
-        "Another wheel: --set radius=0.2 --set width=0.15 --set weight=200. A scene of one's own has parameters slip and angle.\n"
-        "At the end: how long the forces of one wheel take to compute, median [least .. greatest].\n"
-        "\nExamples:\n"
-        "  understudy bench wheel-soil --soil lunar --plot wheel.svg\n"
-        "  understudy bench wheel-soil --angle 0 --angle 20 --json\n",
+    .about = "Runs a single-wheel rig (scenes/single-wheel.xml, which is inside the program) at slips from "
+             "-0.6 to 0.9 until the forces stand still.\n"
+             "Another wheel: --set radius=0.2 --set width=0.15 --set weight=200. A scene of one's own has "
+             "parameters slip and angle.\n"
+             "At the end: how long the forces of one wheel take to compute, median [least .. greatest].\n"
+             "\nExamples:\n"
+             "  understudy bench wheel-soil --soil lunar --plot wheel.svg\n"
+             "  understudy bench wheel-soil --angle 0 --angle 20 --json\n",
 };
 
 int cli_bench_soil(int argc, char **argv) {
@@ -208,7 +237,8 @@ int cli_bench_soil(int argc, char **argv) {
         {"plot", CLI_TEXT, &plot, "FILE", "draw the curves: .svg, or .png where gnuplot is installed"},
         {"json", CLI_FLAG, &is_json, NULL, "one line of JSON"},
         {"scene", CLI_TEXT, &r.load.file, "FILE", "another rig"},
-        {"set", CLI_LIST, &r.load.set, "NAME=VALUE", "another value for a <parameter> of the rig: radius, width, weight, speed, lateral, step"},
+        {"set", CLI_LIST, &r.load.set, "NAME=VALUE",
+         "another value for a <parameter> of the rig: radius, width, weight, speed, lateral, step"},
     };
     static curve curves[MOST_ANGLE];
     int32_t n = 0;
@@ -218,11 +248,13 @@ int cli_bench_soil(int argc, char **argv) {
     if (code == CLI_GO_ON && r.soil && !us_soil_find(r.soil, NULL)) {
         const char *names[32];
         int32_t n_name = 0;
-        while (n_name < 32 && us_soil_get(n_name, &names[n_name], NULL, NULL)) n_name++;
+        while (n_name < 32 && us_soil_get(n_name, &names[n_name], NULL, NULL))
+            n_name++;
         const char *near = cli_nearest(r.soil, names, n_name);
         char remedy[128] = "docs/wheel-soil.md has their names";
         if (near) snprintf(remedy, sizeof remedy, "did you mean %s?", near);
-        code = cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", remedy, "there is no soil \"%s\"", r.soil);
+        code =
+            cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", remedy, "there is no soil \"%s\"", r.soil);
     }
     if (code != CLI_GO_ON) return code;
     if (r.load.file) r.system = r.load.file;
@@ -238,7 +270,8 @@ int cli_bench_soil(int argc, char **argv) {
     if (is_json) {
         print_json(&r, curves, n, time);
     } else {
-        printf("\nforces of one wheel: %.3f us [%.3f .. %.3f]\n", 1e6 * time.median, 1e6 * time.least, 1e6 * time.greatest);
+        printf("\nforces of one wheel: %.3f us [%.3f .. %.3f]\n", 1e6 * time.median, 1e6 * time.least,
+               1e6 * time.greatest);
     }
     code = plot ? draw(plot, &r, curves, n) : CLI_GO_ON;
     return code == CLI_GO_ON ? CLI_OK : code;

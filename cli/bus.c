@@ -21,7 +21,8 @@ int cli_bus_open(cli_bus *bus, bool is_hidden) {
     if (!status) status = us_bus_open(&def, &bus->bus, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
-    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_LIMIT ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_LIMIT ? CLI_BAD_INPUT
+                                                                                     : CLI_RUN_FAILED;
 }
 
 void cli_bus_close(cli_bus *bus) {
@@ -113,7 +114,8 @@ bool cli_bus_look(cli_bus *bus) {
         print = us_hash_bytes(print, bus->endpoints[i].id, sizeof bus->endpoints[i].id);
         print = us_hash_bytes(print, bus->endpoints[i].node, strlen(bus->endpoints[i].node));
     }
-    for (int32_t i = 0; i < bus->n_participant; i++) print = us_hash_bytes(print, bus->participants[i].id, sizeof bus->participants[i].id);
+    for (int32_t i = 0; i < bus->n_participant; i++)
+        print = us_hash_bytes(print, bus->participants[i].id, sizeof bus->participants[i].id);
     bool is_new = print != bus->fingerprint;
     bus->fingerprint = print;
     return is_new;
@@ -143,7 +145,8 @@ void cli_bus_settle(cli_bus *bus, double most) {
         if (cli_bus_look(bus)) last = cli_clock();
         now = cli_clock();
         // Who hears nobody yet may just be too early.
-        bool is_quiet = bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet && !is_name_missing(bus);
+        bool is_quiet =
+            bus->n_participant > 0 && bus->n_endpoint > 0 && now - last >= quiet && !is_name_missing(bus);
         if (is_quiet || now >= until || cli_is_stopped()) return;
         cli_pause(0.02);
     }
@@ -151,7 +154,9 @@ void cli_bus_settle(cli_bus *bus, double most) {
 
 // ---- topics ----
 
-void cli_ros_topic(const char *dds, char out[CLI_NAME_MAX]) { snprintf(out, CLI_NAME_MAX, "%s", cli_is_ros_topic(dds) ? dds + 2 : dds); }
+void cli_ros_topic(const char *dds, char out[CLI_NAME_MAX]) {
+    snprintf(out, CLI_NAME_MAX, "%s", cli_is_ros_topic(dds) ? dds + 2 : dds);
+}
 
 void cli_ros_type(const char *dds, char out[CLI_NAME_MAX]) {
     const char *middle = strstr(dds, "::dds_::");
@@ -162,12 +167,16 @@ void cli_ros_type(const char *dds, char out[CLI_NAME_MAX]) {
         return;
     }
     const char *name = middle + strlen("::dds_::");
-    snprintf(out, CLI_NAME_MAX, "%.*s/%.*s/%.*s", (int)(first - dds), dds, (int)(middle - first - 2), first + 2, (int)(dds + length - 1 - name),
-             name);
+    snprintf(out, CLI_NAME_MAX, "%.*s/%.*s/%.*s", (int)(first - dds), dds, (int)(middle - first - 2),
+             first + 2, (int)(dds + length - 1 - name), name);
 }
 
 bool cli_dds_topic(const char *topic, char out[CLI_NAME_MAX]) {
-    int n = snprintf(out, CLI_NAME_MAX, cli_is_ros_topic(topic) ? "%s" : topic[0] == '/' ? "rt%s" : "rt/%s", topic);
+    int n = snprintf(out, CLI_NAME_MAX,
+                     cli_is_ros_topic(topic) ? "%s"
+                     : topic[0] == '/'       ? "rt%s"
+                                             : "rt/%s",
+                     topic);
     return n > 0 && n < CLI_NAME_MAX;
 }
 
@@ -192,7 +201,8 @@ static const char **list_topics(const cli_bus *bus, int32_t *out_n) {
     int32_t n = 0;
     for (int32_t i = 0; i < bus->n_endpoint; i++) {
         const char *topic = bus->endpoints[i].topic;
-        if (cli_is_ros_topic(topic) && (n == 0 || strcmp(names[n - 1], topic + 2) != 0)) names[n++] = topic + 2;
+        if (cli_is_ros_topic(topic) && (n == 0 || strcmp(names[n - 1], topic + 2) != 0))
+            names[n++] = topic + 2;
     }
     *out_n = n;
     return names;
@@ -256,7 +266,8 @@ void cli_catch_stop(void (*rites)(void)) {
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &stop, NULL);
-    for (size_t i = 0; rites && i < sizeof ends / sizeof ends[0]; i++) sigaction(ends[i], &end, NULL);
+    for (size_t i = 0; rites && i < sizeof ends / sizeof ends[0]; i++)
+        sigaction(ends[i], &end, NULL);
 }
 
 bool cli_is_stopped(void) { return stop_requested != 0; }

@@ -1,4 +1,5 @@
-// What the commands of the network share: the bus, what is on it, names, a clean end, and a line that is rewritten.
+// What the commands of the network share: the bus, what is on it, names, a clean end, and a line that is
+// rewritten.
 #ifndef UNDERSTUDY_CLI_BUS_H
 #define UNDERSTUDY_CLI_BUS_H
 
@@ -7,7 +8,8 @@
 
 enum { CLI_NAME_MAX = 256 };
 
-// One bus, and the last look at the network: the endpoints and participants of others, sorted by what people look for.
+// One bus, and the last look at the network: the endpoints and participants of others, sorted by what people
+// look for.
 typedef struct cli_bus {
     us_bus *bus;
     int32_t n_endpoint, n_participant;
@@ -16,14 +18,16 @@ typedef struct cli_bus {
     uint64_t fingerprint;          // of all that
 } cli_bus;
 
-// Joins the network that the environment names. CLI_GO_ON, or the exit code with the error shown. `is_hidden`: no name in the ROS graph.
+// Joins the network that the environment names. CLI_GO_ON, or the exit code with the error shown.
+// `is_hidden`: no name in the ROS graph.
 int cli_bus_open(cli_bus *bus, bool is_hidden);
 void cli_bus_close(cli_bus *bus);
 // Adds the node /understudy/NAME_PID, so that two of the same command do not bear one name.
 int cli_bus_add_node(cli_bus *bus, const char *name, int32_t *out_node);
 // Looks again. True when something is not as it was.
 bool cli_bus_look(cli_bus *bus);
-// Looks until somebody is there and nothing new came for 0.3 s, or until `most` seconds are over, or a signal came.
+// Looks until somebody is there and nothing new came for 0.3 s, or until `most` seconds are over, or a signal
+// came.
 void cli_bus_settle(cli_bus *bus, double most);
 
 // ---- topics ----
@@ -34,9 +38,12 @@ void cli_ros_topic(const char *dds, char out[CLI_NAME_MAX]);
 void cli_ros_type(const char *dds, char out[CLI_NAME_MAX]);
 // "rt/k10/odom" of "/k10/odom" or "k10/odom"; false when it is too long.
 bool cli_dds_topic(const char *topic, char out[CLI_NAME_MAX]);
-static inline bool cli_is_ros_topic(const char *dds) { return dds[0] == 'r' && dds[1] == 't' && dds[2] == '/'; }
+static inline bool cli_is_ros_topic(const char *dds) {
+    return dds[0] == 'r' && dds[1] == 't' && dds[2] == '/';
+}
 
-// The QoS with which a reader hears every writer of a topic (as DDS has its name): reliable only when all are, transient-local only when all are.
+// The QoS with which a reader hears every writer of a topic (as DDS has its name): reliable only when all
+// are, transient-local only when all are.
 us_qos cli_qos_for_reader(const cli_bus *bus, const char *dds_topic, int32_t depth);
 // The ROS topic that somebody who wrote `topic` most likely meant, into out; false when none is near.
 bool cli_bus_nearest(const cli_bus *bus, const char *topic, char out[CLI_NAME_MAX]);
@@ -50,8 +57,8 @@ const char *cli_qos_text(us_qos qos);
 
 double cli_clock(void);  // s, CLOCK_MONOTONIC
 int64_t cli_wall_ns(void);
-// The first Ctrl-C (or TERM, HUP) asks for a clean end, the second one ends at once. `rites` (may be NULL) is called before a signal ends the
-// program, in its handler: it may do what handlers may.
+// The first Ctrl-C (or TERM, HUP) asks for a clean end, the second one ends at once. `rites` (may be NULL) is
+// called before a signal ends the program, in its handler: it may do what handlers may.
 void cli_catch_stop(void (*rites)(void));
 bool cli_is_stopped(void);
 void cli_pause(double seconds);  // a signal ends it early

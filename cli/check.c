@@ -21,15 +21,18 @@ typedef struct tree {
     node *nodes;
 } tree;
 
-// Parents before children, siblings in the order of the file. With a list of children per link, since robots have thousands of links.
+// Parents before children, siblings in the order of the file. With a list of children per link, since robots
+// have thousands of links.
 static tree make_tree(const us_spec *spec) {
     us_spec_counts n = us_spec_get_counts(spec);
     tree t = {0, cli_allocate((size_t)(n.n_link + n.n_joint), sizeof *t.nodes)};
     // first[link + 1], next[joint]: the joints below each link; the world is entry 0
-    int32_t *first = cli_allocate((size_t)n.n_link + 1, sizeof *first), *next = cli_allocate((size_t)n.n_joint, sizeof *next);
+    int32_t *first = cli_allocate((size_t)n.n_link + 1, sizeof *first),
+            *next = cli_allocate((size_t)n.n_joint, sizeof *next);
     int32_t *is_held = cli_allocate((size_t)n.n_link, sizeof *is_held);
     node *stack = cli_allocate((size_t)(n.n_link + n.n_joint), sizeof *stack);
-    for (int32_t i = 0; i <= n.n_link; i++) first[i] = -1;
+    for (int32_t i = 0; i <= n.n_link; i++)
+        first[i] = -1;
     for (int32_t j = n.n_joint - 1; j >= 0; j--) {
         const us_joint_def *joint = us_spec_view_joint(spec, j);
         next[j] = first[joint->parent + 1];
@@ -40,14 +43,18 @@ static tree make_tree(const us_spec *spec) {
     for (int32_t i = n.n_link - 1; i >= 0; i--) {
         if (!is_held[i]) stack[top++] = (node){-1, i, 0, US_WORLD};
     }
-    // Pushed last, so that what hangs on the world comes first; and in reverse, so that the first comes out first.
+    // Pushed last, so that what hangs on the world comes first; and in reverse, so that the first comes out
+    // first.
     for (int32_t link = US_WORLD;;) {
         const node *above = link == US_WORLD ? NULL : &t.nodes[t.n - 1];
         int32_t begin = top;
         for (int32_t j = first[link + 1]; j >= 0; j = next[j]) {
             const us_joint_def *joint = us_spec_view_joint(spec, j);
             bool is_merged = joint->type == US_JOINT_FIXED;
-            stack[top++] = (node){j, joint->child, above ? above->depth + 1 : 0, !is_merged ? joint->child : above ? above->merged_into : US_WORLD};
+            stack[top++] = (node){j, joint->child, above ? above->depth + 1 : 0,
+                                  !is_merged ? joint->child
+                                  : above    ? above->merged_into
+                                             : US_WORLD};
         }
         for (int32_t a = begin, b = top - 1; a < b; a++, b--) {
             node swap = stack[a];
@@ -74,16 +81,20 @@ typedef struct totals {
 
 static totals count(const cli_world *world) {
     totals sum = {.n = us_model_get_counts(world->model), .rank = -1};
-    for (int32_t i = 0; i < sum.n.n_body; i++) sum.mass += us_model_get_inertia(world->model, (us_body){i}).mass;
+    for (int32_t i = 0; i < sum.n.n_body; i++)
+        sum.mass += us_model_get_inertia(world->model, (us_body){i}).mass;
     if (sum.n.n_row == 0) {
         sum.rank = 0;
         return sum;
     }
     us_dyn *dyn;
     if (us_dyn_create(world->model, NULL, &dyn) != US_OK) return sum;
-    double *tau = cli_allocate((size_t)sum.n.n_v, sizeof *tau), *a = cli_allocate((size_t)sum.n.n_v, sizeof *a);
+    double *tau = cli_allocate((size_t)sum.n.n_v, sizeof *tau),
+           *a = cli_allocate((size_t)sum.n.n_v, sizeof *a);
     int32_t rank;
-    if (us_dyn_forward_constrained(dyn, us_sim_view_q(world->sim), us_sim_view_v(world->sim), tau, NULL, a, NULL, &rank) == US_OK) sum.rank = rank;
+    if (us_dyn_forward_constrained(dyn, us_sim_view_q(world->sim), us_sim_view_v(world->sim), tau, NULL, a,
+                                   NULL, &rank) == US_OK)
+        sum.rank = rank;
     free(tau);
     free(a);
     us_dyn_destroy(dyn);
@@ -102,7 +113,9 @@ static double tidy(double x) { return fabs(x) < 1e-12 ? 0 : x; }
 
 static void print_vector(us_vec3 a) { printf("(%.6g, %.6g, %.6g)", tidy(a.x), tidy(a.y), tidy(a.z)); }
 
-static bool is_identity(us_pose X) { return us_vec3_norm(X.p) == 0 && X.q.x == 0 && X.q.y == 0 && X.q.z == 0; }
+static bool is_identity(us_pose X) {
+    return us_vec3_norm(X.p) == 0 && X.q.x == 0 && X.q.y == 0 && X.q.z == 0;
+}
 
 static void print_pose(us_pose X) {
     if (is_identity(X)) return;
@@ -124,10 +137,13 @@ static void print_joint(const us_spec *spec, int32_t j, int32_t depth) {
     const us_joint_def *joint = us_spec_view_joint(spec, j);
     indent(depth);
     printf("joint %s: %s", joint->name, us_joint_type_name(joint->type));
-    bool is_turning = joint->type == US_JOINT_REVOLUTE || joint->type == US_JOINT_CONTINUOUS || joint->type == US_JOINT_HELICAL ||
-                      joint->type == US_JOINT_UNIVERSAL;
-    if (is_turning || joint->type == US_JOINT_PRISMATIC || joint->type == US_JOINT_CYLINDRICAL || joint->type == US_JOINT_PLANAR) {
-        printf(joint->type == US_JOINT_PRISMATIC ? " along " : joint->type == US_JOINT_PLANAR ? " normal to " : " about ");
+    bool is_turning = joint->type == US_JOINT_REVOLUTE || joint->type == US_JOINT_CONTINUOUS ||
+                      joint->type == US_JOINT_HELICAL || joint->type == US_JOINT_UNIVERSAL;
+    if (is_turning || joint->type == US_JOINT_PRISMATIC || joint->type == US_JOINT_CYLINDRICAL ||
+        joint->type == US_JOINT_PLANAR) {
+        printf(joint->type == US_JOINT_PRISMATIC ? " along "
+               : joint->type == US_JOINT_PLANAR  ? " normal to "
+                                                 : " about ");
         print_vector(joint->axis);
     }
     if (joint->type == US_JOINT_UNIVERSAL) {
@@ -136,7 +152,9 @@ static void print_joint(const us_spec *spec, int32_t j, int32_t depth) {
     }
     if (joint->type == US_JOINT_HELICAL) printf(", pitch %.6g m/rad", joint->pitch);
     print_pose(joint->X_PF);
-    if (joint->has_limits) printf(", limits %.6g .. %.6g %s", joint->lower, joint->upper, joint->type == US_JOINT_PRISMATIC ? "m" : "rad");
+    if (joint->has_limits)
+        printf(", limits %.6g .. %.6g %s", joint->lower, joint->upper,
+               joint->type == US_JOINT_PRISMATIC ? "m" : "rad");
     print_option(", effort %.6g", joint->effort);
     print_option(", speed %.6g", joint->velocity);
     print_option(", damping %.6g", joint->damping);
@@ -157,46 +175,68 @@ static void print_shape(const us_shape_def *shape, int32_t depth, bool is_part) 
            us_shape_kind_name(shape->kind));
     const double *s = shape->size;
     switch (shape->kind) {
-    case US_SHAPE_BOX: printf(" %.6g x %.6g x %.6g m", s[0], s[1], s[2]); break;
-    case US_SHAPE_SPHERE: printf(" radius %.6g m", s[0]); break;
+    case US_SHAPE_BOX:
+        printf(" %.6g x %.6g x %.6g m", s[0], s[1], s[2]);
+        break;
+    case US_SHAPE_SPHERE:
+        printf(" radius %.6g m", s[0]);
+        break;
     case US_SHAPE_CYLINDER:
     case US_SHAPE_CONE:
-    case US_SHAPE_CAPSULE: printf(" radius %.6g m, length %.6g m", s[0], s[1]); break;
+    case US_SHAPE_CAPSULE:
+        printf(" radius %.6g m, length %.6g m", s[0], s[1]);
+        break;
     case US_SHAPE_MESH: {
         us_vec3 d = us_vec3_sub(shape->box_max, shape->box_min);
         printf(" %s", shape->mesh_uri ? shape->mesh_uri : shape->mesh ? shape->mesh : "");
         if (s[0] != 1 || s[1] != 1 || s[2] != 1) printf(", scale (%.6g, %.6g, %.6g)", s[0], s[1], s[2]);
         if (shape->n_triangle > 0) {
-            printf(", %d triangles, %.4g x %.4g x %.4g m%s", (int)shape->n_triangle, d.x, d.y, d.z, shape->is_closed ? ", closed" : "");
+            printf(", %d triangles, %.4g x %.4g x %.4g m%s", (int)shape->n_triangle, d.x, d.y, d.z,
+                   shape->is_closed ? ", closed" : "");
         } else {
             printf(", not read");
         }
         break;
     }
-    case US_SHAPE_LOZENGE: printf(" %.6g x %.6g m, radius %.6g m", s[0], s[1], s[2]); break;
-    case US_SHAPE_DISC: printf(" radius %.6g m, rounded by %.6g m", s[0], s[1]); break;
-    case US_SHAPE_TRIANGLE: printf(" rounded by %.6g m", s[0]); break;
-    case US_SHAPE_ELLIPSOID: printf(" half axes %.6g x %.6g x %.6g m", s[0], s[1], s[2]); break;
-    case US_SHAPE_CONVEX: printf(" of %d points", (int)shape->n_point); break;
+    case US_SHAPE_LOZENGE:
+        printf(" %.6g x %.6g m, radius %.6g m", s[0], s[1], s[2]);
+        break;
+    case US_SHAPE_DISC:
+        printf(" radius %.6g m, rounded by %.6g m", s[0], s[1]);
+        break;
+    case US_SHAPE_TRIANGLE:
+        printf(" rounded by %.6g m", s[0]);
+        break;
+    case US_SHAPE_ELLIPSOID:
+        printf(" half axes %.6g x %.6g x %.6g m", s[0], s[1], s[2]);
+        break;
+    case US_SHAPE_CONVEX:
+        printf(" of %d points", (int)shape->n_point);
+        break;
     case US_SHAPE_HEIGHT_FIELD:
         printf(" %d x %d samples, %.6g x %.6g m apart", (int)shape->n_x, (int)shape->n_y, s[0], s[1]);
         if (shape->site) printf(", of the site %s", shape->site);
         break;
     case US_SHAPE_UNION:
-    case US_SHAPE_INTERSECTION: printf(" of %d parts", (int)shape->n_part); break;
+    case US_SHAPE_INTERSECTION:
+        printf(" of %d parts", (int)shape->n_part);
+        break;
     case US_SHAPE_TETRAHEDRON:
     case US_SHAPE_HALF_SPACE:
-    case US_SHAPE_COUNT: break;
+    case US_SHAPE_COUNT:
+        break;
     }
     print_pose(shape->X_BG);
     if (shape->name) printf(", \"%s\"", shape->name);
     if (shape->surface) printf(", surface %s", shape->surface);
     if (shape->margin > 0) printf(", margin %.6g m", shape->margin);
-    if (shape->group != 1 || shape->mask != UINT32_MAX) printf(", group %u, mask %u", (unsigned)shape->group, (unsigned)shape->mask);
+    if (shape->group != 1 || shape->mask != UINT32_MAX)
+        printf(", group %u, mask %u", (unsigned)shape->group, (unsigned)shape->mask);
     if (shape->level != 0) printf(", level %d", (int)shape->level);
     if (shape->part_error > 0) printf(", part error %.6g m", shape->part_error);
     putchar('\n');
-    for (int32_t i = 0; i < shape->n_part; i++) print_shape(&shape->parts[i], depth + 1, true);
+    for (int32_t i = 0; i < shape->n_part; i++)
+        print_shape(&shape->parts[i], depth + 1, true);
 }
 
 // The shapes of each link, as chains of indices: `first` has room for every link and, at 0, the world.
@@ -206,8 +246,10 @@ typedef struct shape_lists {
 
 static shape_lists make_shape_lists(const us_spec *spec) {
     us_spec_counts n = us_spec_get_counts(spec);
-    shape_lists lists = {cli_allocate((size_t)n.n_link + 1, sizeof(int32_t)), cli_allocate((size_t)n.n_shape, sizeof(int32_t))};
-    for (int32_t i = 0; i <= n.n_link; i++) lists.first[i] = -1;
+    shape_lists lists = {cli_allocate((size_t)n.n_link + 1, sizeof(int32_t)),
+                         cli_allocate((size_t)n.n_shape, sizeof(int32_t))};
+    for (int32_t i = 0; i <= n.n_link; i++)
+        lists.first[i] = -1;
     for (int32_t i = n.n_shape - 1; i >= 0; i--) {
         int32_t *first = &lists.first[us_spec_view_shape(spec, i)->link + 1];
         lists.next[i] = *first;
@@ -217,7 +259,8 @@ static shape_lists make_shape_lists(const us_spec *spec) {
 }
 
 static void print_shapes(const us_spec *spec, const shape_lists *lists, int32_t link, int32_t depth) {
-    for (int32_t i = lists->first[link + 1]; i >= 0; i = lists->next[i]) print_shape(us_spec_view_shape(spec, i), depth, false);
+    for (int32_t i = lists->first[link + 1]; i >= 0; i = lists->next[i])
+        print_shape(us_spec_view_shape(spec, i), depth, false);
 }
 
 static void print_group(const us_spec *spec, int32_t group) {
@@ -226,7 +269,8 @@ static void print_group(const us_spec *spec, int32_t group) {
         printf("without a group\n");
         return;
     }
-    printf("%s%s%s", def->name && def->name[0] ? "group \"" : "robot", def->name ? def->name : "", def->name && def->name[0] ? "\"" : "");
+    printf("%s%s%s", def->name && def->name[0] ? "group \"" : "robot", def->name ? def->name : "",
+           def->name && def->name[0] ? "\"" : "");
     if (def->file) printf(" from %s", def->file);
     printf(", %s base\n", def->is_floating ? "floating" : "fixed");
 }
@@ -296,8 +340,9 @@ static void print_materials(const us_spec *spec) {
         const us_pair_values *v = &p->values;
         printf("  pair %s, %s", or_any(p->material_a), or_any(p->material_b));
         if (p->fidelity && p->fidelity[0]) printf(", fidelity %s", p->fidelity);
-        printf(": model %s, friction %.6g static, %.6g kinetic, viscous %.6g N s/m, restitution %.6g", p->model ? p->model : "compliant",
-               v->static_friction, v->kinetic_friction, v->viscous, v->restitution);
+        printf(": model %s, friction %.6g static, %.6g kinetic, viscous %.6g N s/m, restitution %.6g",
+               p->model ? p->model : "compliant", v->static_friction, v->kinetic_friction, v->viscous,
+               v->restitution);
         print_option(", stiffness %.6g N/m", v->stiffness);
         print_option(", torsion radius %.6g m", v->torsion_radius);
         print_option(", rolling length %.6g m", v->rolling_length);
@@ -318,7 +363,8 @@ static void print_rest(const us_spec *spec) {
         const us_drive_def *d = us_spec_view_drive(spec, i);
         printf("  drive %s on %s", d->name, joint_name(spec, d->joint));
         if (d->coordinate > 0) printf("[%d]", (int)d->coordinate);
-        printf(": kp %.6g, kd %.6g, position %.6g, velocity %.6g, torque %.6g", d->kp, d->kd, d->position, d->velocity, d->torque);
+        printf(": kp %.6g, kd %.6g, position %.6g, velocity %.6g, torque %.6g", d->kp, d->kd, d->position,
+               d->velocity, d->torque);
         print_option(", limit %.6g", d->limit);
         putchar('\n');
     }
@@ -335,8 +381,8 @@ static void print_rest(const us_spec *spec) {
     if (n.n_loop > 0) printf("loops\n");
     for (int32_t i = 0; i < n.n_loop; i++) {
         const us_loop_def *l = us_spec_view_loop(spec, i);
-        printf("  loop %s: %s between %s", l->name ? l->name : "", l->type < US_LOOP_COUNT ? loop_names[l->type] : "?",
-               cli_link_name(spec, l->link_a));
+        printf("  loop %s: %s between %s", l->name ? l->name : "",
+               l->type < US_LOOP_COUNT ? loop_names[l->type] : "?", cli_link_name(spec, l->link_a));
         print_pose(l->X_AC);
         printf(" and %s", cli_link_name(spec, l->link_b));
         print_pose(l->X_BD);
@@ -347,7 +393,8 @@ static void print_rest(const us_spec *spec) {
         const us_record_def *r = us_spec_view_record(spec, i);
         printf("  record %s: ", r->file_name);
         if (r->n_value == 0) printf("every joint's q and v");
-        for (int32_t k = 0; k < r->n_value; k++) printf("%s%s", k > 0 ? ", " : "", r->values[k]);
+        for (int32_t k = 0; k < r->n_value; k++)
+            printf("%s%s", k > 0 ? ", " : "", r->values[k]);
         if (r->rate > 0) {
             printf(", %.6g Hz\n", r->rate);
         } else {
@@ -357,7 +404,8 @@ static void print_rest(const us_spec *spec) {
     if (n.n_extension > 0) printf("kept for others\n");
     for (int32_t i = 0; i < n.n_extension; i++) {
         const us_extension_def *e = us_spec_view_extension(spec, i);
-        printf("  <%s>%s%s, %s:%d\n", e->tag, e->reference ? " about " : "", e->reference ? e->reference : "", e->file ? e->file : "", (int)e->line);
+        printf("  <%s>%s%s, %s:%d\n", e->tag, e->reference ? " about " : "", e->reference ? e->reference : "",
+               e->file ? e->file : "", (int)e->line);
     }
 }
 
@@ -371,16 +419,18 @@ static void print_text(const cli_load *load, const cli_world *world, const total
     print_tree(spec);
     print_rest(spec);
     cli_print_interfaces(spec, "");
-    printf("in all\n  %d groups, %d links, %d joints, %d shapes, %d drives\n", (int)n.n_group, (int)n.n_link, (int)n.n_joint, (int)n.n_shape,
-           (int)n.n_drive);
-    printf("  %d positions (n_q), %d velocities (n_v), %d constraint rows", (int)sum->n.n_q, (int)sum->n.n_v, (int)sum->n.n_row);
+    printf("in all\n  %d groups, %d links, %d joints, %d shapes, %d drives\n", (int)n.n_group, (int)n.n_link,
+           (int)n.n_joint, (int)n.n_shape, (int)n.n_drive);
+    printf("  %d positions (n_q), %d velocities (n_v), %d constraint rows", (int)sum->n.n_q, (int)sum->n.n_v,
+           (int)sum->n.n_row);
     if (sum->rank >= 0) {
         if (sum->n.n_row > 0) printf(" (%d independent)", (int)sum->rank);
         printf(", mobility %d", (int)(sum->n.n_v - sum->rank));
     }
     printf("\n  mass %.9g kg, gravity ", sum->mass);
     print_vector(def->gravity);
-    printf(" m/s^2\n  step %.9g s, integrator %s, ", us_model_get_step(world->model), us_integrator_name(us_model_get_integrator(world->model)));
+    printf(" m/s^2\n  step %.9g s, integrator %s, ", us_model_get_step(world->model),
+           us_integrator_name(us_model_get_integrator(world->model)));
     if (def->duration > 0) {
         printf("runs for %.9g s\n", def->duration);
     } else {
@@ -408,15 +458,18 @@ static void json_joint(cli_json *json, const us_spec *spec, int32_t j) {
     cli_json_text(json, "parent", d->parent == US_WORLD ? NULL : cli_link_name(spec, d->parent));
     cli_json_text(json, "child", cli_link_name(spec, d->child));
     json_pose(json, "origin", d->X_PF);
-    if (d->type != US_JOINT_FIXED && d->type != US_JOINT_SPHERICAL && d->type != US_JOINT_FLOATING) cli_json_vector(json, "axis", d->axis);
+    if (d->type != US_JOINT_FIXED && d->type != US_JOINT_SPHERICAL && d->type != US_JOINT_FLOATING)
+        cli_json_vector(json, "axis", d->axis);
     if (d->type == US_JOINT_UNIVERSAL) cli_json_vector(json, "axis2", d->axis2);
     if (d->type == US_JOINT_HELICAL) cli_json_number(json, "pitch", d->pitch);
     if (d->has_limits) {
         double limits[2] = {d->lower, d->upper};
         cli_json_numbers(json, "limits", limits, 2);
     }
-    const char *const names[] = {"effort", "velocity", "damping", "stiffness", "rest", "armature", "friction"};
-    const double values[] = {d->effort, d->velocity, d->damping, d->stiffness, d->rest, d->armature, d->friction};
+    const char *const names[] = {"effort", "velocity", "damping", "stiffness",
+                                 "rest",   "armature", "friction"};
+    const double values[] = {d->effort, d->velocity, d->damping, d->stiffness,
+                             d->rest,   d->armature, d->friction};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         if (values[i] != 0) cli_json_number(json, names[i], values[i]);
     }
@@ -433,7 +486,8 @@ static void json_links(cli_json *json, const us_spec *spec) {
         cli_json_number(json, "mass", link->inertia.mass);
         cli_json_vector(json, "com", link->inertia.com);
         cli_json_numbers(json, "inertia_xx_yy_zz_xy_xz_yz", link->inertia.about_com, 6);
-        if (t.nodes[i].merged_into != t.nodes[i].link) cli_json_text(json, "merged_into", cli_link_name(spec, t.nodes[i].merged_into));
+        if (t.nodes[i].merged_into != t.nodes[i].link)
+            cli_json_text(json, "merged_into", cli_link_name(spec, t.nodes[i].merged_into));
         cli_json_end(json);
     }
     cli_json_end(json);
@@ -567,7 +621,8 @@ static void json_rest(cli_json *json, const us_spec *spec) {
     }
     cli_json_end(json);
     cli_json_begin(json, "recordings", '[');
-    for (int32_t i = 0; i < n.n_record; i++) cli_json_text(json, NULL, us_spec_view_record(spec, i)->file_name);
+    for (int32_t i = 0; i < n.n_record; i++)
+        cli_json_text(json, NULL, us_spec_view_record(spec, i)->file_name);
     cli_json_end(json);
     cli_json_begin(json, "extensions", '[');
     for (int32_t i = 0; i < n.n_extension; i++) {
@@ -581,7 +636,9 @@ static void json_rest(cli_json *json, const us_spec *spec) {
     cli_json_end(json);
 }
 
-static void json_warning(void *context, const us_error *warning, int32_t n_times) { cli_json_error(context, NULL, warning, n_times); }
+static void json_warning(void *context, const us_error *warning, int32_t n_times) {
+    cli_json_error(context, NULL, warning, n_times);
+}
 
 static void print_json(const cli_load *load, const cli_world *world, const totals *sum) {
     const us_spec *spec = world->spec;
@@ -604,7 +661,8 @@ static void print_json(const cli_load *load, const cli_world *world, const total
     cli_json_end(&json);
     json_links(&json, spec);
     cli_json_begin(&json, "joints", '[');
-    for (int32_t j = 0; j < n.n_joint; j++) json_joint(&json, spec, j);
+    for (int32_t j = 0; j < n.n_joint; j++)
+        json_joint(&json, spec, j);
     cli_json_end(&json);
     json_shapes(&json, spec, n.n_shape);
     json_rest(&json, spec);
@@ -673,7 +731,8 @@ const cli_command cli_command_check = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "show what a scene or robot file means, and what is wrong with it",
-    .about = "Loads and compiles the file, prints the tree of links and joints with all that belongs to it, and every warning once.\n"
+    .about = "Loads and compiles the file, prints the tree of links and joints with all that belongs to it, "
+             "and every warning once.\n"
              "\n"
              "Examples:\n"
              "  understudy check robot.urdf --path ~/models\n"

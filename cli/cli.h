@@ -1,7 +1,8 @@
-// What the files of the command line share: exit codes, option tables, messages, loading, number and JSON output.
+// What the files of the command line share: exit codes, option tables, messages, loading, number and JSON
+// output.
 //
-// One file per sub-command; each uses the public headers of the library and nothing else of it. Only these files print,
-// and only main() ends the program.
+// One file per sub-command; each uses the public headers of the library and nothing else of it. Only these
+// files print, and only main() ends the program.
 #ifndef UNDERSTUDY_CLI_H
 #define UNDERSTUDY_CLI_H
 
@@ -20,7 +21,8 @@ enum {
     CLI_OK = 0,
     CLI_FOUND = 1,         // doctor: something is wrong
     CLI_BAD_INPUT = 2,     // a file, an option or a value that cannot be used
-    CLI_RUN_FAILED = 3,    // the motion diverged or a constraint could not be kept; nobody answers; a replay that goes another way
+    CLI_RUN_FAILED = 3,    // the motion diverged or a constraint could not be kept; nobody answers; a replay
+                           // that goes another way
     CLI_CANNOT_WRITE = 4,  // a file or standard output could not be written
 };
 
@@ -54,15 +56,18 @@ typedef struct cli_command {
     const char *name;
     const char *operand;  // how the help calls the file; NULL when there is none
     bool needs_operand;
-    const char *summary;                                                   // one line
-    const char *about;                                                     // the rest of the help, with examples
-    int (*run)(const struct cli_command *command, int argc, char **argv);  // argv[0] is the command's name; returns the exit code
+    const char *summary;  // one line
+    const char *about;    // the rest of the help, with examples
+    int (*run)(const struct cli_command *command, int argc,
+               char **argv);  // argv[0] is the command's name; returns the exit code
 } cli_command;
 
 enum { CLI_GO_ON = -1 };
 
-// Reads argv into the targets. Returns CLI_GO_ON, or the exit code when there is nothing left to do (help shown, usage error shown).
-int cli_parse(const cli_command *command, const cli_option *options, int32_t n_option, int argc, char **argv, const char **out_operand);
+// Reads argv into the targets. Returns CLI_GO_ON, or the exit code when there is nothing left to do (help
+// shown, usage error shown).
+int cli_parse(const cli_command *command, const cli_option *options, int32_t n_option, int argc, char **argv,
+              const char **out_operand);
 
 // The candidate that somebody who wrote `text` most likely meant, or NULL when none is near.
 const char *cli_nearest(const char *text, const char *const *candidates, int32_t n_candidate);
@@ -85,7 +90,9 @@ void cli_warn(const char *remedy, const char *format, ...) US_PRINTF(2, 3);
 // Every warning of the spec once, equal ones with their count. Returns how many different ones there are.
 int32_t cli_print_warnings(FILE *stream, const us_spec *spec);
 // The different warnings, for other forms of output: calls back once each.
-int32_t cli_each_warning(const us_spec *spec, void (*visit)(void *context, const us_error *warning, int32_t n_times), void *context);
+int32_t cli_each_warning(const us_spec *spec,
+                         void (*visit)(void *context, const us_error *warning, int32_t n_times),
+                         void *context);
 // Zeroed memory; ends the program with a message when there is none.
 void *cli_allocate(size_t count, size_t size);
 
@@ -114,7 +121,8 @@ typedef struct cli_world {
     us_error error;  // what was shown when one of the functions below failed
 } cli_world;
 
-// Each returns CLI_GO_ON, or prints the error and returns the exit code. `fallback` holds when --base is not given.
+// Each returns CLI_GO_ON, or prints the error and returns the exit code. `fallback` holds when --base is not
+// given.
 int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world);
 int cli_compile(cli_world *world);
 int cli_create_sim(cli_world *world, const us_sim_def *def);
@@ -129,7 +137,8 @@ const char *cli_link_name(const us_spec *spec, int32_t link);
 // ---- numbers and JSON (number.c, json.c) ----
 
 enum { CLI_NUMBER_MAX = 32 };
-// The text of "%.17g" without its cost; buf holds CLI_NUMBER_MAX. Returns the length; the text is not ended by 0.
+// The text of "%.17g" without its cost; buf holds CLI_NUMBER_MAX. Returns the length; the text is not ended
+// by 0.
 size_t cli_number_format(double x, char *buf);
 
 enum { CLI_JSON_DEPTH = 16 };
@@ -156,13 +165,18 @@ void cli_json_error(cli_json *json, const char *key, const us_error *err, int32_
 
 // ---- robots on the network (interface.c) ----
 
-void cli_print_interfaces(const us_spec *spec, const char *before);  // `before` stands before the first line; nothing where there is no robot
-void cli_json_interfaces(cli_json *json, const us_spec *spec);       // "clock_rate" and "network" of the object that is open
+void cli_print_interfaces(
+    const us_spec *spec,
+    const char *before);  // `before` stands before the first line; nothing where there is no robot
+void cli_json_interfaces(cli_json *json,
+                         const us_spec *spec);  // "clock_rate" and "network" of the object that is open
 
 // ---- the sub-commands ----
 
-extern const cli_command cli_command_run, cli_command_check, cli_command_info, cli_command_eval, cli_command_bench;
-extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record, cli_command_replay, cli_command_doctor,
-    cli_command_tell, cli_command_fault, cli_command_switch, cli_command_timing, cli_command_terrain;
+extern const cli_command cli_command_run, cli_command_check, cli_command_info, cli_command_eval,
+    cli_command_bench;
+extern const cli_command cli_command_topics, cli_command_echo, cli_command_drive, cli_command_record,
+    cli_command_replay, cli_command_doctor, cli_command_tell, cli_command_fault, cli_command_switch,
+    cli_command_timing, cli_command_terrain;
 
 #endif

@@ -1,4 +1,5 @@
-// The parts of `understudy doctor`: this computer (doctor_host.c), who is on the network (doctor_graph.c), the report (doctor.c).
+// The parts of `understudy doctor`: this computer (doctor_host.c), who is on the network (doctor_graph.c),
+// the report (doctor.c).
 #ifndef UNDERSTUDY_CLI_DOCTOR_H
 #define UNDERSTUDY_CLI_DOCTOR_H
 
@@ -44,7 +45,8 @@ typedef struct cli_doctor {
     double listen;  // s
 } cli_doctor;
 
-void cli_doctor_add(cli_doctor *doctor, cli_weight weight, const char *where, const char *remedy, const char *format, ...) US_PRINTF(5, 6);
+void cli_doctor_add(cli_doctor *doctor, cli_weight weight, const char *where, const char *remedy,
+                    const char *format, ...) US_PRINTF(5, 6);
 
 // ---- this computer ----
 

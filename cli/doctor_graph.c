@@ -6,7 +6,9 @@
 
 #include "doctor.h"
 
-static const char *node_of(const us_endpoint *e) { return e->node[0] ? e->node : "a DDS program without a node"; }
+static const char *node_of(const us_endpoint *e) {
+    return e->node[0] ? e->node : "a DDS program without a node";
+}
 
 static bool is_same_participant(const us_endpoint *a, const us_endpoint *b) {
     return memcmp(a->participant, b->participant, sizeof a->participant) == 0;
@@ -15,7 +17,8 @@ static bool is_same_participant(const us_endpoint *a, const us_endpoint *b) {
 // The end of the run of endpoints with the topic of number i.
 static int32_t end_of_topic(const cli_bus *bus, int32_t i) {
     int32_t end = i + 1;
-    while (end < bus->n_endpoint && strcmp(bus->endpoints[end].topic, bus->endpoints[i].topic) == 0) end++;
+    while (end < bus->n_endpoint && strcmp(bus->endpoints[end].topic, bus->endpoints[i].topic) == 0)
+        end++;
     return end;
 }
 
@@ -39,8 +42,11 @@ void cli_doctor_nodes(cli_doctor *d) {
         if (is_known) continue;
         first[n++] = i;
         if (n_same == 1)  // told at the second; the third says nothing new
-            cli_doctor_add(d, CLI_WARNING, e->node, "give each a name of its own (ros2 run ... --ros-args -r __node:=NAME), or end the one left over",
-                           "more than one program has a node of this name: tools show them as one, and parameters go to either");
+            cli_doctor_add(d, CLI_WARNING, e->node,
+                           "give each a name of its own (ros2 run ... --ros-args -r __node:=NAME), or end "
+                           "the one left over",
+                           "more than one program has a node of this name: tools show them as one, and "
+                           "parameters go to either");
     }
     free(first);
 }
@@ -59,8 +65,8 @@ static bool is_served(const cli_bus *bus, int32_t i, int32_t begin, int32_t end)
 // A program that takes two types of one topic is served when one of them comes.
 static bool is_served_otherwise(const cli_bus *bus, int32_t i, int32_t begin, int32_t end) {
     for (int32_t k = begin; k < end; k++) {
-        if (k != i && bus->endpoints[k].is_writer == bus->endpoints[i].is_writer && is_same_participant(&bus->endpoints[k], &bus->endpoints[i]) &&
-            is_served(bus, k, begin, end))
+        if (k != i && bus->endpoints[k].is_writer == bus->endpoints[i].is_writer &&
+            is_same_participant(&bus->endpoints[k], &bus->endpoints[i]) && is_served(bus, k, begin, end))
             return true;
     }
     return false;
@@ -76,20 +82,26 @@ static void check_types(cli_doctor *d, int32_t begin, int32_t end) {
             const us_endpoint *p = &bus->endpoints[k];
             if (p->is_writer == e->is_writer) continue;
             if (!other && strcmp(p->type, e->type) != 0) other = p;
-            if (!version && strcmp(p->type, e->type) == 0 && p->hash[0] && e->hash[0] && strcmp(p->hash, e->hash) != 0) version = p;
+            if (!version && strcmp(p->type, e->type) == 0 && p->hash[0] && e->hash[0] &&
+                strcmp(p->hash, e->hash) != 0)
+                version = p;
         }
         cli_ros_type(e->type, type);
-        // Told from the reader's side where there is one; a writer that nobody can read is told when the readers are served by others.
+        // Told from the reader's side where there is one; a writer that nobody can read is told when the
+        // readers are served by others.
         bool is_lost = other && !is_served(bus, i, begin, end) && !is_served_otherwise(bus, i, begin, end);
         if (is_lost && (!e->is_writer || is_served(bus, (int32_t)(other - bus->endpoints), begin, end))) {
             cli_ros_type(other->type, other_type);
             cli_doctor_add(d, CLI_WRONG, topic, "let both use one type, or give one of them another topic",
-                           "%s %s %s, but %s %s %s: they do not hear each other", node_of(e), e->is_writer ? "writes" : "reads", type, node_of(other),
+                           "%s %s %s, but %s %s %s: they do not hear each other", node_of(e),
+                           e->is_writer ? "writes" : "reads", type, node_of(other),
                            other->is_writer ? "writes" : "reads", other_type);
         }
         if (version && !e->is_writer)
-            cli_doctor_add(d, CLI_WARNING, topic, "build both against the same version of the message package",
-                           "%s and %s mean different versions of %s: the bytes may be read wrongly", node_of(e), node_of(version), type);
+            cli_doctor_add(d, CLI_WARNING, topic,
+                           "build both against the same version of the message package",
+                           "%s and %s mean different versions of %s: the bytes may be read wrongly",
+                           node_of(e), node_of(version), type);
     }
 }
 
@@ -107,15 +119,20 @@ static void check_pair(cli_doctor *d, const us_endpoint *writer, const us_endpoi
     char topic[CLI_NAME_MAX];
     cli_ros_topic(writer->topic, topic);
     if (reader->qos.is_reliable && !writer->qos.is_reliable)
-        cli_doctor_add(d, CLI_WRONG, topic, "let the reader ask for best effort, or the writer offer reliable",
-                       "%s reads reliably, but %s writes with best effort: nothing arrives", node_of(reader), node_of(writer));
-    if (reader->qos.is_transient_local && !writer->qos.is_transient_local)
-        cli_doctor_add(d, CLI_WRONG, topic, "let the reader ask for volatile, or the writer offer transient local",
-                       "%s asks for what was said before (transient local), but %s keeps nothing (volatile): nothing arrives", node_of(reader),
+        cli_doctor_add(d, CLI_WRONG, topic,
+                       "let the reader ask for best effort, or the writer offer reliable",
+                       "%s reads reliably, but %s writes with best effort: nothing arrives", node_of(reader),
                        node_of(writer));
+    if (reader->qos.is_transient_local && !writer->qos.is_transient_local)
+        cli_doctor_add(d, CLI_WRONG, topic,
+                       "let the reader ask for volatile, or the writer offer transient local",
+                       "%s asks for what was said before (transient local), but %s keeps nothing (volatile): "
+                       "nothing arrives",
+                       node_of(reader), node_of(writer));
     if (!writer->is_xcdr1 && reader->is_xcdr1)
         cli_doctor_add(d, CLI_WRONG, topic, "mark the types of the writer @final, or let it write XCDR1",
-                       "%s writes in another encoding (XCDR2) than %s and all of ROS 2 read", node_of(writer), node_of(reader));
+                       "%s writes in another encoding (XCDR2) than %s and all of ROS 2 read", node_of(writer),
+                       node_of(reader));
 }
 
 void cli_doctor_qos(cli_doctor *d) {
@@ -148,8 +165,10 @@ void cli_doctor_commands(cli_doctor *d) {
             }
         }
         if (two)
-            cli_doctor_add(d, CLI_WARNING, topic + 2, "let one of them drive, or put a multiplexer (twist_mux) between",
-                           "%s and %s both command this robot: the last command counts, and it jerks", node_of(one), node_of(two));
+            cli_doctor_add(d, CLI_WARNING, topic + 2,
+                           "let one of them drive, or put a multiplexer (twist_mux) between",
+                           "%s and %s both command this robot: the last command counts, and it jerks",
+                           node_of(one), node_of(two));
     }
 }
 
@@ -167,8 +186,10 @@ typedef struct ear {
 
 static void hear(void *context, const us_sample *sample) {
     ear *e = context;
-    double sec = us_message_get_number(e->type, sample->bytes, sample->length, e->is_clock ? "clock.sec" : "header.stamp.sec");
-    double nanosec = us_message_get_number(e->type, sample->bytes, sample->length, e->is_clock ? "clock.nanosec" : "header.stamp.nanosec");
+    double sec = us_message_get_number(e->type, sample->bytes, sample->length,
+                                       e->is_clock ? "clock.sec" : "header.stamp.sec");
+    double nanosec = us_message_get_number(e->type, sample->bytes, sample->length,
+                                           e->is_clock ? "clock.nanosec" : "header.stamp.nanosec");
     if (isnan(sec) || isnan(nanosec)) return;
     atomic_store(&e->stamp, (int64_t)sec * 1000000000 + (int64_t)nanosec);
     atomic_store(&e->is_heard, true);
@@ -181,8 +202,10 @@ static void check_clock_writers(cli_doctor *d) {
         const us_endpoint *e = &d->bus.endpoints[i];
         if (!e->is_writer || strcmp(e->topic, "rt/clock") != 0) continue;
         if (one && !is_told) {
-            cli_doctor_add(d, CLI_WRONG, "/clock", "end one of them, or let each simulation have its own ROS_DOMAIN_ID",
-                           "%s and %s both tell the time: it jumps to and fro for everybody who listens", node_of(one), node_of(e));
+            cli_doctor_add(d, CLI_WRONG, "/clock",
+                           "end one of them, or let each simulation have its own ROS_DOMAIN_ID",
+                           "%s and %s both tell the time: it jumps to and fro for everybody who listens",
+                           node_of(one), node_of(e));
             is_told = true;
         }
         if (!one) one = e;
@@ -191,8 +214,9 @@ static void check_clock_writers(cli_doctor *d) {
 
 // Commands carry whatever stamp their sender likes; measurements are what others compute with.
 static bool is_measurement(const char *type) {
-    static const char *const types[] = {"nav_msgs/msg/Odometry",     "sensor_msgs/msg/JointState",  "sensor_msgs/msg/Imu",
-                                        "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Image",
+    static const char *const types[] = {"nav_msgs/msg/Odometry",       "sensor_msgs/msg/JointState",
+                                        "sensor_msgs/msg/Imu",         "sensor_msgs/msg/LaserScan",
+                                        "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Image",
                                         "sensor_msgs/msg/CameraInfo"};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(type, types[i]) == 0) return true;
@@ -222,12 +246,14 @@ static void check_stamps(cli_doctor *d, ear *ears, int32_t n) {
     // Far more than any delay on the way, far less than any two clocks that are not the same.
     const double far = 2;
     ear *clock = NULL;
-    for (int32_t i = 0; i < n; i++) clock = ears[i].is_clock ? &ears[i] : clock;
+    for (int32_t i = 0; i < n; i++)
+        clock = ears[i].is_clock ? &ears[i] : clock;
     int64_t now = clock ? atomic_load(&clock->stamp) : cli_wall_ns();
     if (clock && !atomic_load(&clock->is_heard)) {
-        cli_doctor_add(d, CLI_WARNING, "/clock", "let the simulation run on, or end the program that announces it",
-                       "%s announces it but did not tell the time for %.1f s: programs with use_sim_time stand still", node_of(clock->endpoint),
-                       d->listen);
+        cli_doctor_add(
+            d, CLI_WARNING, "/clock", "let the simulation run on, or end the program that announces it",
+            "%s announces it but did not tell the time for %.1f s: programs with use_sim_time stand still",
+            node_of(clock->endpoint), d->listen);
         return;
     }
     for (int32_t i = 0; i < n; i++) {
@@ -235,13 +261,16 @@ static void check_stamps(cli_doctor *d, ear *ears, int32_t n) {
         if (ears[i].is_clock || !atomic_load(&ears[i].is_heard) || fabs(off) < far) continue;
         if (clock)
             cli_doctor_add(d, CLI_WRONG, ears[i].endpoint->topic + 2,
-                           "let its program use the simulated time (use_sim_time:=true), or end the one that writes /clock",
-                           "%s stamps its samples %.1f s %s /clock", node_of(ears[i].endpoint), fabs(off), off > 0 ? "ahead of" : "behind");
-        else
-            cli_doctor_add(d, CLI_WARNING, ears[i].endpoint->topic + 2,
-                           "write /clock, and let the listeners use_sim_time; or let it stamp with this computer's time",
-                           "%s stamps its samples %.1f s %s this computer's time, and nobody writes /clock", node_of(ears[i].endpoint), fabs(off),
+                           "let its program use the simulated time (use_sim_time:=true), or end the one that "
+                           "writes /clock",
+                           "%s stamps its samples %.1f s %s /clock", node_of(ears[i].endpoint), fabs(off),
                            off > 0 ? "ahead of" : "behind");
+        else
+            cli_doctor_add(
+                d, CLI_WARNING, ears[i].endpoint->topic + 2,
+                "write /clock, and let the listeners use_sim_time; or let it stamp with this computer's time",
+                "%s stamps its samples %.1f s %s this computer's time, and nobody writes /clock",
+                node_of(ears[i].endpoint), fabs(off), off > 0 ? "ahead of" : "behind");
     }
 }
 
@@ -255,9 +284,11 @@ void cli_doctor_clock(cli_doctor *d) {
     while (is_waiting && cli_clock() < until && !cli_is_stopped()) {
         cli_pause(0.02);
         is_waiting = false;
-        for (int32_t i = 0; i < n; i++) is_waiting = is_waiting || !atomic_load(&ears[i].is_heard);
+        for (int32_t i = 0; i < n; i++)
+            is_waiting = is_waiting || !atomic_load(&ears[i].is_heard);
     }
-    for (int32_t i = 0; i < n; i++) us_reader_remove(ears[i].reader);
+    for (int32_t i = 0; i < n; i++)
+        us_reader_remove(ears[i].reader);
     // The readers are gone: every stamp is from about the same moment.
     check_stamps(d, ears, n);
     free(ears);

@@ -16,7 +16,8 @@ static void add_variable(cli_doctor *d, const char *name, const char *verdict) {
     const char *value = getenv(name);
     if (value && !value[0]) value = NULL;
     if (d->n_variable == CLI_DOCTOR_MAX) return;
-    d->variables[d->n_variable++] = (cli_variable){.name = name, .value = value ? strdup(value) : NULL, .verdict = value ? verdict : "not set"};
+    d->variables[d->n_variable++] = (cli_variable){
+        .name = name, .value = value ? strdup(value) : NULL, .verdict = value ? verdict : "not set"};
 }
 
 static void mark_bad(cli_doctor *d, const char *name) {
@@ -25,7 +26,8 @@ static void mark_bad(cli_doctor *d, const char *name) {
     }
 }
 
-// A file that Cyclone shall read: "file:///path", or the bare path; what begins with < is the text itself. Several have commas between.
+// A file that Cyclone shall read: "file:///path", or the bare path; what begins with < is the text itself.
+// Several have commas between.
 static void check_cyclone_uri(cli_doctor *d) {
     const char *uri = getenv("CYCLONEDDS_URI");
     if (!uri || !uri[0]) return;
@@ -43,9 +45,10 @@ static void check_cyclone_uri(cli_doctor *d) {
 }
 
 void cli_doctor_environment(cli_doctor *d) {
-    static const char *const ours[] = {"ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY",
-                                       "RMW_IMPLEMENTATION"};
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) add_variable(d, ours[i], "good");
+    static const char *const ours[] = {"ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS",
+                                       "ROS_LOCALHOST_ONLY", "RMW_IMPLEMENTATION"};
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        add_variable(d, ours[i], "good");
     add_variable(d, "CYCLONEDDS_URI", "read by Cyclone DDS after all others");
     add_variable(d, "ROS_DISCOVERY_SERVER", "read by Fast DDS alone");
     add_variable(d, "FASTRTPS_DEFAULT_PROFILES_FILE", "read by Fast DDS alone");
@@ -56,24 +59,28 @@ void cli_doctor_environment(cli_doctor *d) {
         us_error err = {0};
         d->def = us_bus_def_default();
         if (!us_bus_def_from_environment(&d->def, d->def_text, sizeof d->def_text, &err)) break;
-        cli_doctor_add(d, CLI_WRONG, err.element[0] ? err.element : "environment", err.remedy, "%s", err.message);
+        cli_doctor_add(d, CLI_WRONG, err.element[0] ? err.element : "environment", err.remedy, "%s",
+                       err.message);
         mark_bad(d, err.element);
         if (!err.element[0] || unsetenv(err.element)) break;
     }
     check_cyclone_uri(d);
     if (d->def.range == US_BUS_OFF)
-        cli_doctor_add(d, CLI_WARNING, "ROS_AUTOMATIC_DISCOVERY_RANGE", "set it to LOCALHOST or SUBNET, or unset it",
-                       "it is OFF: nobody is looked for");
+        cli_doctor_add(d, CLI_WARNING, "ROS_AUTOMATIC_DISCOVERY_RANGE",
+                       "set it to LOCALHOST or SUBNET, or unset it", "it is OFF: nobody is looked for");
     const char *server = getenv("ROS_DISCOVERY_SERVER");
     if (server && server[0])
-        cli_doctor_add(d, CLI_WARNING, "ROS_DISCOVERY_SERVER", "unset it for all programs, or use ROS_STATIC_PEERS",
+        cli_doctor_add(d, CLI_WARNING, "ROS_DISCOVERY_SERVER",
+                       "unset it for all programs, or use ROS_STATIC_PEERS",
                        "programs on Fast DDS find each other by a server, and are not found without it");
     const char *only = getenv("ROS_LOCALHOST_ONLY"), *range = getenv("ROS_AUTOMATIC_DISCOVERY_RANGE");
     if (only && strcmp(only, "1") == 0 && range && range[0] && strcmp(range, "LOCALHOST") != 0)
-        cli_doctor_add(d, CLI_WARNING, "ROS_LOCALHOST_ONLY", "unset it, and say it with ROS_AUTOMATIC_DISCOVERY_RANGE alone",
+        cli_doctor_add(d, CLI_WARNING, "ROS_LOCALHOST_ONLY",
+                       "unset it, and say it with ROS_AUTOMATIC_DISCOVERY_RANGE alone",
                        "it is 1, which counts more than ROS_AUTOMATIC_DISCOVERY_RANGE=%.60s", range);
     if (d->def.range == US_BUS_LOCALHOST && !(range && range[0]))
-        cli_doctor_add(d, CLI_NOTE, "discovery", "set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET to reach other computers",
+        cli_doctor_add(d, CLI_NOTE, "discovery",
+                       "set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET to reach other computers",
                        "only this computer is looked at, through the loopback, which is the default");
 }
 
@@ -103,26 +110,39 @@ void cli_doctor_interfaces(cli_doctor *d) {
         cli_doctor_add(d, CLI_WRONG, "interfaces", NULL, "the network interfaces cannot be listed");
         return;
     }
-    for (const struct ifaddrs *at = list; at; at = at->ifa_next) keep_interface(d, at);
+    for (const struct ifaddrs *at = list; at; at = at->ifa_next)
+        keep_interface(d, at);
     freeifaddrs(list);
     bool has_loopback = false, has_network = false, has_multicast = false, is_quiet_loopback = false;
     for (int32_t i = 0; i < d->n_interface; i++) {
         const cli_interface *f = &d->interfaces[i];
-        if (f->is_up && f->is_loopback) has_loopback = true, is_quiet_loopback = !f->has_multicast;
-        if (f->is_up && !f->is_loopback) has_network = true, has_multicast = has_multicast || f->has_multicast;
+        if (f->is_up && f->is_loopback) {
+            has_loopback = true;
+            is_quiet_loopback = !f->has_multicast;
+        }
+        if (f->is_up && !f->is_loopback) {
+            has_network = true;
+            has_multicast = has_multicast || f->has_multicast;
+        }
     }
     if (!has_loopback)
         cli_doctor_add(d, CLI_WRONG, "lo", "bring it up: sudo ip link set lo up",
                        "the loopback interface is down: programs here cannot reach each other");
     if (d->def.range == US_BUS_SUBNET && !has_network)
-        cli_doctor_add(d, CLI_WRONG, "interfaces", "connect a network, or set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST",
+        cli_doctor_add(d, CLI_WRONG, "interfaces",
+                       "connect a network, or set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST",
                        "other computers are looked for, but no network interface with an IPv4 address is up");
     if (d->def.range == US_BUS_SUBNET && has_network && !has_multicast)
-        cli_doctor_add(d, CLI_WRONG, "interfaces", "switch it on (sudo ip link set DEVICE multicast on), or list the others in ROS_STATIC_PEERS",
-                       "no network interface can do multicast, by which others are found");
+        cli_doctor_add(
+            d, CLI_WRONG, "interfaces",
+            "switch it on (sudo ip link set DEVICE multicast on), or list the others in ROS_STATIC_PEERS",
+            "no network interface can do multicast, by which others are found");
     if (d->def.range == US_BUS_LOCALHOST && is_quiet_loopback)
-        cli_doctor_add(d, CLI_NOTE, "lo", "if a program of yours looks for multicast on the loopback: sudo ip link set lo multicast on",
-                       "the loopback has no multicast: programs that need it there do not find each other; understudy does without");
+        cli_doctor_add(
+            d, CLI_NOTE, "lo",
+            "if a program of yours looks for multicast on the loopback: sudo ip link set lo multicast on",
+            "the loopback has no multicast: programs that need it there do not find each other; understudy "
+            "does without");
 }
 
 // ---- socket buffers ----
@@ -142,8 +162,11 @@ void cli_doctor_buffers(cli_doctor *d) {
     d->rmem_max = read_number("/proc/sys/net/core/rmem_max");
     d->wmem_max = read_number("/proc/sys/net/core/wmem_max");
     if (d->rmem_max >= 0 && d->rmem_max < enough)
-        cli_doctor_add(d, CLI_NOTE, "net.core.rmem_max", "for images and point clouds: sudo sysctl -w net.core.rmem_max=10485760",
-                       "a socket can hold back %" PRId64 " bytes at most: large messages may lose packets and be sent again", d->rmem_max);
+        cli_doctor_add(d, CLI_NOTE, "net.core.rmem_max",
+                       "for images and point clouds: sudo sysctl -w net.core.rmem_max=10485760",
+                       "a socket can hold back %" PRId64
+                       " bytes at most: large messages may lose packets and be sent again",
+                       d->rmem_max);
 }
 
 // ---- ports ----
@@ -164,7 +187,8 @@ static void read_ports(cli_doctor *d, const char *path, int32_t first, int32_t l
         if (!second) continue;
         int32_t port = (int32_t)strtol(second + 1, NULL, 16);
         bool is_known = port < first || port > last || d->n_port == CLI_DOCTOR_MAX;
-        for (int32_t i = 0; i < d->n_port && !is_known; i++) is_known = d->ports[i] == port;
+        for (int32_t i = 0; i < d->n_port && !is_known; i++)
+            is_known = d->ports[i] == port;
         if (!is_known) d->ports[d->n_port++] = port;
     }
     fclose(file);
@@ -179,12 +203,17 @@ void cli_doctor_ports(cli_doctor *d) {
     int64_t own_first = read_number("/proc/sys/net/ipv4/ip_local_port_range");
     if (own_first > 0 && last >= own_first)
         cli_doctor_add(d, CLI_NOTE, "ROS_DOMAIN_ID", "take a domain of 0 to 101",
-                       "the ports of domain %d (%d to %d) are among those that the system hands out to any program: now and then one is taken",
+                       "the ports of domain %d (%d to %d) are among those that the system hands out to any "
+                       "program: now and then one is taken",
                        (int)d->def.domain, (int)first, (int)last);
     int32_t n_unicast = 0;
-    for (int32_t i = 0; i < d->n_port; i++) n_unicast += d->ports[i] >= first + FIRST_UNICAST;
+    for (int32_t i = 0; i < d->n_port; i++)
+        n_unicast += d->ports[i] >= first + FIRST_UNICAST;
     // Other programs of ROS 2 look at the first 33 participants of a computer.
     if (n_unicast > 2 * 33)
-        cli_doctor_add(d, CLI_WARNING, "ports", "end programs that are not needed, or use another ROS_DOMAIN_ID",
-                       "%d ports of the domain are in use: programs beyond the 33rd are not found on the loopback by others", (int)n_unicast);
+        cli_doctor_add(d, CLI_WARNING, "ports",
+                       "end programs that are not needed, or use another ROS_DOMAIN_ID",
+                       "%d ports of the domain are in use: programs beyond the 33rd are not found on the "
+                       "loopback by others",
+                       (int)n_unicast);
 }

@@ -45,7 +45,8 @@ typedef struct cdr {
 
 // Plain CDR: little endian, members aligned to their size behind the four bytes of the header.
 static void put(cdr *m, const void *value, size_t size) {
-    while ((m->n - 4) % size) m->bytes[m->n++] = 0;
+    while ((m->n - 4) % size)
+        m->bytes[m->n++] = 0;
     memcpy(m->bytes + m->n, value, size);
     m->n += size;
 }
@@ -62,7 +63,8 @@ static cdr make_command(const driver *d) {
         put(&m, "", 1);
     }
     const double twist[6] = {d->v, d->side, 0, 0, 0, d->w};
-    for (int i = 0; i < 6; i++) put(&m, &twist[i], sizeof twist[i]);
+    for (int i = 0; i < 6; i++)
+        put(&m, &twist[i], sizeof twist[i]);
     return m;
 }
 
@@ -71,7 +73,8 @@ static bool send_gait(driver *d) {
     cdr m = {.bytes = {0, 1, 0, 0}, .n = 4};
     uint32_t length = (uint32_t)strlen(d->options->gait) + 1;
     put(&m, &length, sizeof length);
-    for (uint32_t i = 0; i < length; i++) put(&m, d->options->gait + i, 1);
+    for (uint32_t i = 0; i < length; i++)
+        put(&m, d->options->gait + i, 1);
     return !us_writer_write(d->gait, m.bytes, m.n, 0);
 }
 
@@ -84,13 +87,23 @@ static void hear_odometry(driver *d) {
     static unsigned char bytes[4096];
     size_t length;
     while (!us_reader_take(d->odom, bytes, sizeof bytes, &length, NULL) && length > 0) {
-        const char *const paths[] = {"header.stamp.sec",        "header.stamp.nanosec",    "pose.pose.position.x",    "pose.pose.position.y",
-                                     "pose.pose.orientation.x", "pose.pose.orientation.y", "pose.pose.orientation.z", "pose.pose.orientation.w",
+        const char *const paths[] = {"header.stamp.sec",        "header.stamp.nanosec",
+                                     "pose.pose.position.x",    "pose.pose.position.y",
+                                     "pose.pose.orientation.x", "pose.pose.orientation.y",
+                                     "pose.pose.orientation.z", "pose.pose.orientation.w",
                                      "twist.twist.linear.x",    "twist.twist.angular.z"};
         double a[sizeof paths / sizeof paths[0]];
-        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) a[i] = us_message_get_number(d->odom_type, bytes, length, paths[i]);
+        for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+            a[i] = us_message_get_number(d->odom_type, bytes, length, paths[i]);
         double yaw = atan2(2 * (a[7] * a[6] + a[4] * a[5]), 1 - 2 * (a[5] * a[5] + a[6] * a[6]));
-        d->now = (odometry){.is_known = true, .sec = a[0], .nanosec = a[1], .x = a[2], .y = a[3], .yaw = yaw, .speed = a[8], .turn = a[9]};
+        d->now = (odometry){.is_known = true,
+                            .sec = a[0],
+                            .nanosec = a[1],
+                            .x = a[2],
+                            .y = a[3],
+                            .yaw = yaw,
+                            .speed = a[8],
+                            .turn = a[9]};
         if (!d->start.is_known) d->start = d->now;
     }
 }
@@ -101,15 +114,19 @@ static void hear_odometry(driver *d) {
 static int name_topics(driver *d) {
     const char *robot = d->options->robot + strspn(d->options->robot, "/");
     size_t n = strlen(robot);
-    while (n > 0 && robot[n - 1] == '/') n--;
+    while (n > 0 && robot[n - 1] == '/')
+        n--;
     const char *const last = "cmd_vel";
     size_t n_last = strlen(last);
-    if (n >= n_last && strncmp(robot + n - n_last, last, n_last) == 0 && (n == n_last || robot[n - n_last - 1] == '/')) {
+    if (n >= n_last && strncmp(robot + n - n_last, last, n_last) == 0 &&
+        (n == n_last || robot[n - n_last - 1] == '/')) {
         n -= n_last;
-        while (n > 0 && robot[n - 1] == '/') n--;
+        while (n > 0 && robot[n - 1] == '/')
+            n--;
     }
     if (n > CLI_NAME_MAX - 20)
-        return cli_fail(CLI_BAD_INPUT, "understudy drive", "write the robot's name, for example k10", "the robot's name is too long");
+        return cli_fail(CLI_BAD_INPUT, "understudy drive", "write the robot's name, for example k10",
+                        "the robot's name is too long");
     snprintf(d->topic, sizeof d->topic, "%s%.*s/cmd_vel", n ? "/" : "", (int)n, robot);
     snprintf(d->odom_topic, sizeof d->odom_topic, "%s%.*s/odom", n ? "/" : "", (int)n, robot);
     snprintf(d->gait_topic, sizeof d->gait_topic, "%s%.*s/gait", n ? "/" : "", (int)n, robot);
@@ -124,12 +141,14 @@ static int join_network(driver *d) {
     us_error err = {0};
     d->odom_type = us_message_find("nav_msgs/msg/Odometry");
     us_topic_def def = {.topic = d->topic, .node = node};
-    def.type = us_message_find(d->options->is_stamped ? "geometry_msgs/msg/TwistStamped" : "geometry_msgs/msg/Twist");
+    def.type = us_message_find(d->options->is_stamped ? "geometry_msgs/msg/TwistStamped"
+                                                      : "geometry_msgs/msg/Twist");
     def.qos = us_qos_for_topic(d->topic, def.type);
     us_status status = us_bus_add_writer(d->bus.bus, &def, &d->writer, &err);
     us_topic_def odom = {.topic = d->odom_topic, .type = d->odom_type, .qos = {.depth = 1}, .node = node};
     if (!status) status = us_bus_add_reader(d->bus.bus, &odom, NULL, NULL, &d->odom, &err);
-    us_topic_def gait = {.topic = d->gait_topic, .type = us_message_find("std_msgs/msg/String"), .node = node};
+    us_topic_def gait = {
+        .topic = d->gait_topic, .type = us_message_find("std_msgs/msg/String"), .node = node};
     gait.qos = us_qos_for_topic(d->gait_topic, gait.type);
     if (!status && d->options->gait) status = us_bus_add_writer(d->bus.bus, &gait, &d->gait, &err);
     if (!status) return CLI_GO_ON;
@@ -145,7 +164,9 @@ static void list_robots(const cli_bus *bus, char *out, size_t cap) {
     for (int32_t i = 0; i < bus->n_endpoint && at + 1 < cap; i++) {
         const us_endpoint *e = &bus->endpoints[i];
         size_t n = strlen(e->topic);
-        if (e->is_writer || n < 10 || strcmp(e->topic + n - 8, "/cmd_vel") != 0 || !cli_is_ros_topic(e->topic)) continue;
+        if (e->is_writer || n < 10 || strcmp(e->topic + n - 8, "/cmd_vel") != 0 ||
+            !cli_is_ros_topic(e->topic))
+            continue;
         if (last && strcmp(last, e->topic) == 0) continue;
         int added = snprintf(out + at, cap - at, "%s%.*s", last ? ", " : "", (int)(n - 3 - 8), e->topic + 3);
         at += added > 0 ? (size_t)added : 0;
@@ -160,7 +181,8 @@ static int fail_alone(driver *d) {
     if (robots[0]) {
         snprintf(remedy, sizeof remedy, "robots that listen here: %s", robots);
     } else {
-        snprintf(remedy, sizeof remedy, "start the robot (understudy run SCENE); nobody listens for velocities on domain %d",
+        snprintf(remedy, sizeof remedy,
+                 "start the robot (understudy run SCENE); nobody listens for velocities on domain %d",
                  (int)us_bus_domain(d->bus.bus));
     }
     return cli_fail(CLI_RUN_FAILED, "understudy drive", remedy, "nobody listens on %s", d->topic);
@@ -174,7 +196,8 @@ static void warn_of_others(driver *d) {
     for (int32_t i = 0; i < d->bus.n_endpoint; i++) {
         const us_endpoint *e = &d->bus.endpoints[i];
         if (!e->is_writer || strcmp(e->topic, dds) != 0) continue;
-        cli_warn("stop the other program, or let it drive", "%s drives this robot too (it writes %s): the last command counts",
+        cli_warn("stop the other program, or let it drive",
+                 "%s drives this robot too (it writes %s): the last command counts",
                  e->node[0] ? e->node : "another program", d->topic);
         return;
     }
@@ -246,19 +269,35 @@ static bool press(driver *d, char key) {
     const double step_v = 0.1, step_w = 0.1, limit_v = 10, limit_w = 10;
     switch (key) {
     case 'w':
-    case 'W': d->v = step_by(d->v, step_v, limit_v); break;
+    case 'W':
+        d->v = step_by(d->v, step_v, limit_v);
+        break;
     case 's':
-    case 'S': d->v = step_by(d->v, -step_v, limit_v); break;
+    case 'S':
+        d->v = step_by(d->v, -step_v, limit_v);
+        break;
     case 'a':
-    case 'A': d->w = step_by(d->w, step_w, limit_w); break;
+    case 'A':
+        d->w = step_by(d->w, step_w, limit_w);
+        break;
     case 'd':
-    case 'D': d->w = step_by(d->w, -step_w, limit_w); break;
-    case ',': d->side = step_by(d->side, step_v, limit_v); break;
-    case '.': d->side = step_by(d->side, -step_v, limit_v); break;
-    case ' ': d->v = d->side = d->w = 0; break;
+    case 'D':
+        d->w = step_by(d->w, -step_w, limit_w);
+        break;
+    case ',':
+        d->side = step_by(d->side, step_v, limit_v);
+        break;
+    case '.':
+        d->side = step_by(d->side, -step_v, limit_v);
+        break;
+    case ' ':
+        d->v = d->side = d->w = 0;
+        break;
     case 'q':
-    case 'Q': return true;
-    default: return false;
+    case 'Q':
+        return true;
+    default:
+        return false;
     }
     send_command(d);  // at once, not at the next beat
     return false;
@@ -268,7 +307,8 @@ static bool press(driver *d, char key) {
 static bool read_keys(driver *d) {
     char keys[64];
     ssize_t n = read(STDIN_FILENO, keys, sizeof keys);
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) return n < 0;  // nothing waits, or the terminal is gone
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        return n < 0;  // nothing waits, or the terminal is gone
     for (ssize_t i = 0; i < n; i++) {
         if (keys[i] == 27 && i + 2 < n && (keys[i + 1] == '[' || keys[i + 1] == 'O')) {
             static const char arrows[] = "ABCD", meant[] = "wsda";
@@ -287,13 +327,15 @@ static bool read_keys(driver *d) {
 static void show(driver *d, bool is_keyboard) {
     char place[160] = "no odometry";
     if (d->now.is_known)
-        snprintf(place, sizeof place, "x %.2f y %.2f yaw %.2f  %.2f m/s %.2f rad/s", d->now.x, d->now.y, d->now.yaw, d->now.speed, d->now.turn);
-    cli_line_show("%s%+.2f m/s %+.2f rad/s%s | %s%s", d->is_alone ? "NOBODY LISTENS  " : "", d->v, d->w, d->side != 0 ? " sideways" : "", place,
-                  is_keyboard ? " | WASD, space, q" : "");
+        snprintf(place, sizeof place, "x %.2f y %.2f yaw %.2f  %.2f m/s %.2f rad/s", d->now.x, d->now.y,
+                 d->now.yaw, d->now.speed, d->now.turn);
+    cli_line_show("%s%+.2f m/s %+.2f rad/s%s | %s%s", d->is_alone ? "NOBODY LISTENS  " : "", d->v, d->w,
+                  d->side != 0 ? " sideways" : "", place, is_keyboard ? " | WASD, space, q" : "");
 }
 
 static void drive(driver *d, bool is_keyboard) {
-    double period = 1 / d->options->rate, begin = cli_clock(), next = begin, until = isnan(d->options->time) ? INFINITY : begin + d->options->time;
+    double period = 1 / d->options->rate, begin = cli_clock(), next = begin,
+           until = isnan(d->options->time) ? INFINITY : begin + d->options->time;
     bool is_live = is_keyboard || (!d->options->is_quiet && cli_is_terminal(stderr));
     while (!cli_is_stopped() && cli_clock() < until) {
         hear_odometry(d);
@@ -304,7 +346,8 @@ static void drive(driver *d, bool is_keyboard) {
             // A program that was held up goes on from now; a burst of old commands helps nobody.
             next = next + period > now ? next + period : now + period;
             bool is_alone = us_writer_n_match(d->writer) == 0;
-            if (is_alone && !d->is_alone && !is_live) cli_warn("is the robot still running?", "nobody listens on %s any more", d->topic);
+            if (is_alone && !d->is_alone && !is_live)
+                cli_warn("is the robot still running?", "nobody listens on %s any more", d->topic);
             d->is_alone = is_alone;
             if (is_live) show(d, is_keyboard);
         }
@@ -335,17 +378,23 @@ static void stop(driver *d) {
 static void sum_up(const driver *d) {
     printf("sent %lld commands to %s", (long long)d->n_sent, d->topic);
     if (d->start.is_known) {
-        printf("; moved %.3f m, from x %.3f y %.3f yaw %.3f to x %.3f y %.3f yaw %.3f", hypot(d->now.x - d->start.x, d->now.y - d->start.y),
-               d->start.x, d->start.y, d->start.yaw, d->now.x, d->now.y, d->now.yaw);
+        printf("; moved %.3f m, from x %.3f y %.3f yaw %.3f to x %.3f y %.3f yaw %.3f",
+               hypot(d->now.x - d->start.x, d->now.y - d->start.y), d->start.x, d->start.y, d->start.yaw,
+               d->now.x, d->now.y, d->now.yaw);
     }
     putchar('\n');
 }
 
 static int check_options(const drive_options *o) {
     const char *element = "understudy drive";
-    if (o->time < 0) return cli_fail(CLI_BAD_INPUT, element, "write --time S with S at least 0", "--time is negative");
-    if (o->gait && strlen(o->gait) > 120) return cli_fail(CLI_BAD_INPUT, element, "write tripod, wave, or \"wave JOINT\"", "--gait is too long");
-    if (o->rate <= 0 || o->rate > 1000) return cli_fail(CLI_BAD_INPUT, element, "write --rate HZ above 0 and at most 1000", "--rate is out of range");
+    if (o->time < 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write --time S with S at least 0", "--time is negative");
+    if (o->gait && strlen(o->gait) > 120)
+        return cli_fail(CLI_BAD_INPUT, element, "write tripod, wave, or \"wave JOINT\"",
+                        "--gait is too long");
+    if (o->rate <= 0 || o->rate > 1000)
+        return cli_fail(CLI_BAD_INPUT, element, "write --rate HZ above 0 and at most 1000",
+                        "--rate is out of range");
     return CLI_GO_ON;
 }
 
@@ -356,7 +405,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"side", CLI_NUMBER, &o.side, "M/S", "speed to the left, for robots that can"},
         {"w", CLI_NUMBER, &o.w, "RAD/S", "turn rate, left is positive"},
         {"time", CLI_NUMBER, &o.time, "S", "seconds to drive (until Ctrl-C)"},
-        {"gait", CLI_TEXT, &o.gait, "GAIT", "how a walker walks from now on: tripod, wave, or wave and joints of legs to leave out"},
+        {"gait", CLI_TEXT, &o.gait, "GAIT",
+         "how a walker walks from now on: tripod, wave, or wave and joints of legs to leave out"},
         {"rate", CLI_NUMBER, &o.rate, "HZ", "how often the command is sent (10)"},
         {"stamped", CLI_FLAG, &o.is_stamped, NULL, "send TwistStamped instead of Twist"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
@@ -364,10 +414,14 @@ static int run(const cli_command *command, int argc, char **argv) {
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.robot);
     if (code == CLI_GO_ON) code = check_options(&o);
     if (code != CLI_GO_ON) return code;
-    driver d = {.options = &o, .v = isnan(o.v) ? 0 : o.v, .side = isnan(o.side) ? 0 : o.side, .w = isnan(o.w) ? 0 : o.w};
+    driver d = {.options = &o,
+                .v = isnan(o.v) ? 0 : o.v,
+                .side = isnan(o.side) ? 0 : o.side,
+                .w = isnan(o.w) ? 0 : o.w};
     bool is_keyboard = isnan(o.v) && isnan(o.side) && isnan(o.w);
     if (is_keyboard && isatty(STDIN_FILENO) != 1)
-        return cli_fail(CLI_BAD_INPUT, "understudy drive", "start it in a terminal, or write the speed: --v 0.3 --w 0.1",
+        return cli_fail(CLI_BAD_INPUT, "understudy drive",
+                        "start it in a terminal, or write the speed: --v 0.3 --w 0.1",
                         "no keyboard to drive with");
     code = name_topics(&d);
     if (code != CLI_GO_ON) return code;
@@ -376,14 +430,19 @@ static int run(const cli_command *command, int argc, char **argv) {
     code = join_network(&d);
     if (code == CLI_GO_ON) {
         // A keyboard may wait for its robot; numbers in a script may not.
-        if (!wait_for_listener(d.writer, is_keyboard ? 0.5 : 3) && !is_keyboard) code = cli_is_stopped() ? CLI_OK : fail_alone(&d);
+        if (!wait_for_listener(d.writer, is_keyboard ? 0.5 : 3) && !is_keyboard)
+            code = cli_is_stopped() ? CLI_OK : fail_alone(&d);
     }
     if (code == CLI_GO_ON && o.gait && !(wait_for_listener(d.gait, 3) && send_gait(&d)))
-        code = cli_fail(CLI_RUN_FAILED, "understudy drive", "leave --gait out, or name a robot with legs", "nobody listens on %s", d.gait_topic);
+        code = cli_fail(CLI_RUN_FAILED, "understudy drive", "leave --gait out, or name a robot with legs",
+                        "nobody listens on %s", d.gait_topic);
     if (code == CLI_GO_ON) {
         warn_of_others(&d);
         if (is_keyboard) {
-            fprintf(stderr, "driving %s: arrows or WASD change speed and turn, comma and full stop go sideways, space stops, q ends\n", d.topic);
+            fprintf(stderr,
+                    "driving %s: arrows or WASD change speed and turn, comma and full stop go sideways, "
+                    "space stops, q ends\n",
+                    d.topic);
             open_terminal();
         }
         drive(&d, is_keyboard);
@@ -401,7 +460,8 @@ const cli_command cli_command_drive = {
     .operand = "ROBOT",
     .needs_operand = true,
     .summary = "move a robot by the keyboard or by numbers",
-    .about = "Sends velocities on /ROBOT/cmd_vel, and a stop at the end, also after Ctrl-C. Keys: arrows or WASD change speed and turn rate by\n"
+    .about = "Sends velocities on /ROBOT/cmd_vel, and a stop at the end, also after Ctrl-C. Keys: arrows or "
+             "WASD change speed and turn rate by\n"
              "0.1, comma and full stop the speed sideways, space stops, q ends.\n"
              "\n"
              "Examples:\n"

@@ -31,7 +31,8 @@ typedef struct echo {
 } echo;
 
 // ---- paths ----
-// The text of a message has one line per value; reading it line by line gives every value its path: "pose.pose.position.x", "name[2]".
+// The text of a message has one line per value; reading it line by line gives every value its path:
+// "pose.pose.position.x", "name[2]".
 
 typedef void visit_function(void *context, const char *path, const char *value);
 
@@ -104,7 +105,8 @@ static int print_to_text(echo *e, size_t length) {
 }
 
 static void print_raw(const echo *e, size_t length) {
-    for (size_t i = 0; i < length; i++) printf("%02x%s", (unsigned char)e->bytes[i], i % 32 == 31 || i + 1 == length ? "\n" : " ");
+    for (size_t i = 0; i < length; i++)
+        printf("%02x%s", (unsigned char)e->bytes[i], i % 32 == 31 || i + 1 == length ? "\n" : " ");
 }
 
 // The rest of `path` behind `field` when it is the field or lies in it; NULL otherwise.
@@ -196,13 +198,17 @@ static void keep_path(void *context, const char *path, const char *value) {
 static int fail_field(echo *e, size_t length) {
     paths *all = cli_allocate(1, sizeof *all);
     char remedy[384];
-    snprintf(remedy, sizeof remedy, "\"understudy echo %s --count 1\" shows the fields; nested ones are written with dots, elements as name[0]",
+    snprintf(remedy, sizeof remedy,
+             "\"understudy echo %s --count 1\" shows the fields; nested ones are written with dots, elements "
+             "as name[0]",
              e->topic);
     if (print_to_text(e, length) == CLI_GO_ON) flatten(e->text, keep_path, all);
     const char *near = cli_nearest(e->fields[0], (const char *const *)(const void *)all->item, all->n);
     if (near) snprintf(remedy, sizeof remedy, "did you mean \"%.300s\"?", near);
-    int code = cli_fail(CLI_BAD_INPUT, "understudy echo", remedy, "%s has no field \"%s\"", us_message_name(e->type), e->options->field);
-    for (int32_t i = 0; i < all->n; i++) free(all->item[i]);
+    int code = cli_fail(CLI_BAD_INPUT, "understudy echo", remedy, "%s has no field \"%s\"",
+                        us_message_name(e->type), e->options->field);
+    for (int32_t i = 0; i < all->n; i++)
+        free(all->item[i]);
     free(all);
     return code;
 }
@@ -235,7 +241,8 @@ static int show_row(echo *e, size_t length, const us_sample *sample) {
         s.is_header = false;
     } else if (s.columns != e->columns && !e->is_shape_told) {
         cli_warn("choose fields that are always there, with --field",
-                 "the arrays of %s changed their length: the columns are no longer those of the header", e->topic);
+                 "the arrays of %s changed their length: the columns are no longer those of the header",
+                 e->topic);
         e->is_shape_told = true;
     }
     int64_t time = time_of(e, length, sample);
@@ -269,7 +276,8 @@ static int show(echo *e, size_t length, const us_sample *sample) {
 
 // ---- listening ----
 
-// The type that the writers send, or that a reader waits for when nobody writes. NULL while the topic is not there.
+// The type that the writers send, or that a reader waits for when nobody writes. NULL while the topic is not
+// there.
 static const char *find_type(const echo *e) {
     const char *found = NULL;
     for (int32_t i = 0; i < e->bus.n_endpoint; i++) {
@@ -289,7 +297,8 @@ static int fail_topic(const echo *e) {
     } else if (n > 0) {
         snprintf(remedy, sizeof remedy, "\"understudy topics\" lists the %d that are there", (int)n);
     } else {
-        snprintf(remedy, sizeof remedy, "nobody is on domain %d: start a robot, or see what \"understudy doctor\" finds",
+        snprintf(remedy, sizeof remedy,
+                 "nobody is on domain %d: start a robot, or see what \"understudy doctor\" finds",
                  (int)us_bus_domain(e->bus.bus));
     }
     return cli_fail(CLI_RUN_FAILED, "understudy echo", remedy, "there is no topic %s", e->topic);
@@ -300,7 +309,8 @@ static int find_topic(echo *e, double until) {
     if (e->options->type) {
         e->type = us_message_find(e->options->type);
         if (!e->type)
-            return cli_fail(CLI_BAD_INPUT, "understudy echo", "write it as in nav_msgs/msg/Odometry; \"understudy topics\" shows types",
+            return cli_fail(CLI_BAD_INPUT, "understudy echo",
+                            "write it as in nav_msgs/msg/Odometry; \"understudy topics\" shows types",
                             "--type: \"%s\" is not a type that is known here", e->options->type);
     }
     for (;;) {
@@ -315,15 +325,19 @@ static int find_topic(echo *e, double until) {
     if (e->type) return CLI_GO_ON;
     char type[CLI_NAME_MAX];
     cli_ros_type(dds_type, type);
-    return cli_fail(CLI_RUN_FAILED, "understudy echo", "listen to it with a program that has this type, for example ros2 topic echo",
+    return cli_fail(CLI_RUN_FAILED, "understudy echo",
+                    "listen to it with a program that has this type, for example ros2 topic echo",
                     "%s is of type %s, which is not known here", e->topic, type);
 }
 
 // Begins to listen, or begins again when a writer came that the first way of listening does not reach.
 static int listen_to(echo *e) {
     us_qos qos = cli_qos_for_reader(&e->bus, e->dds_topic, 100);
-    if (e->reader && qos.is_reliable == e->qos.is_reliable && qos.is_transient_local == e->qos.is_transient_local) return CLI_GO_ON;
-    bool is_weaker = (e->qos.is_reliable && !qos.is_reliable) || (e->qos.is_transient_local && !qos.is_transient_local);
+    if (e->reader && qos.is_reliable == e->qos.is_reliable &&
+        qos.is_transient_local == e->qos.is_transient_local)
+        return CLI_GO_ON;
+    bool is_weaker =
+        (e->qos.is_reliable && !qos.is_reliable) || (e->qos.is_transient_local && !qos.is_transient_local);
     if (e->reader && !is_weaker) return CLI_GO_ON;
     us_reader_remove(e->reader);
     e->reader = NULL;
@@ -357,7 +371,8 @@ static int take(echo *e, double *io_last) {
 }
 
 static int listen_until_done(echo *e) {
-    double last = cli_clock(), looked = last, patience = isnan(e->options->timeout) ? INFINITY : e->options->timeout;
+    double last = cli_clock(), looked = last,
+           patience = isnan(e->options->timeout) ? INFINITY : e->options->timeout;
     int code = listen_to(e);
     while (code == CLI_GO_ON && !cli_is_stopped()) {
         us_bus_wait(e->bus.bus, 0.05);
@@ -365,8 +380,10 @@ static int listen_until_done(echo *e) {
         double now = cli_clock();
         if (code == CLI_GO_ON && now - last >= patience) {
             code = cli_fail(CLI_RUN_FAILED, "understudy echo",
-                            us_reader_n_match(e->reader) > 0 ? "wait longer, with --timeout" : "see what \"understudy doctor\" finds",
-                            "nothing came on %s for %g s%s", e->topic, patience, us_reader_n_match(e->reader) > 0 ? "" : ": nobody writes it");
+                            us_reader_n_match(e->reader) > 0 ? "wait longer, with --timeout"
+                                                             : "see what \"understudy doctor\" finds",
+                            "nothing came on %s for %g s%s", e->topic, patience,
+                            us_reader_n_match(e->reader) > 0 ? "" : ": nobody writes it");
         }
         if (code == CLI_GO_ON && now - looked > 0.5) {
             cli_bus_look(&e->bus);
@@ -381,24 +398,31 @@ static int run(const cli_command *command, int argc, char **argv) {
     echo_options o = {.count = 0, .timeout = NAN};
     const cli_option table[] = {
         {"count", CLI_INTEGER, &o.count, "N", "end after N messages"},
-        {"field", CLI_TEXT, &o.field, "PATH", "only this part, for example pose.pose.position.x; several with commas between"},
+        {"field", CLI_TEXT, &o.field, "PATH",
+         "only this part, for example pose.pose.position.x; several with commas between"},
         {"csv", CLI_FLAG, &o.is_csv, NULL, "a header, then a row per message, \"time\" first"},
         {"raw", CLI_FLAG, &o.is_raw, NULL, "the bytes as they came (CDR), in hex"},
         {"full", CLI_FLAG, &o.is_full, NULL, "arrays with all their elements (the first 128)"},
         {"type", CLI_TEXT, &o.type, "TYPE", "the type to listen for, where a topic has several"},
-        {"timeout", CLI_NUMBER, &o.timeout, "S", "end when nothing comes for S seconds (5 for the topic to appear, then for ever)"},
+        {"timeout", CLI_NUMBER, &o.timeout, "S",
+         "end when nothing comes for S seconds (5 for the topic to appear, then for ever)"},
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.topic);
     if (code != CLI_GO_ON) return code;
     const char *element = "understudy echo";
-    if (o.count < 0) return cli_fail(CLI_BAD_INPUT, element, "write --count N with N at least 1", "--count is negative");
-    if (o.timeout < 0) return cli_fail(CLI_BAD_INPUT, element, "write --timeout S with S at least 0", "--timeout is negative");
+    if (o.count < 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write --count N with N at least 1", "--count is negative");
+    if (o.timeout < 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write --timeout S with S at least 0",
+                        "--timeout is negative");
     if (o.is_raw && (o.is_csv || o.field))
-        return cli_fail(CLI_BAD_INPUT, element, "give one of the two", "--raw shows bytes, --csv and --field show values");
+        return cli_fail(CLI_BAD_INPUT, element, "give one of the two",
+                        "--raw shows bytes, --csv and --field show values");
 
     echo e = {.options = &o, .cap_bytes = 1 << 16, .cap_text = 1 << 16};
     if (!cli_dds_topic(o.topic, e.dds_topic))
-        return cli_fail(CLI_BAD_INPUT, element, "write a name such as /k10/odom", "the topic's name is longer than %d characters", CLI_NAME_MAX - 3);
+        return cli_fail(CLI_BAD_INPUT, element, "write a name such as /k10/odom",
+                        "the topic's name is longer than %d characters", CLI_NAME_MAX - 3);
     cli_ros_topic(e.dds_topic, e.topic);
     char *fields = o.field ? strdup(o.field) : NULL;
     for (char *rest = fields, *part; e.n_field < MAX_FIELD && (part = strsep(&rest, ",")) != NULL;) {
@@ -422,7 +446,8 @@ const cli_command cli_command_echo = {
     .operand = "TOPIC",
     .needs_operand = true,
     .summary = "print what is said on a topic",
-    .about = "The type comes from the network. Listens reliably when all writers are reliable, and gets what was said before when all keep it.\n"
+    .about = "The type comes from the network. Listens reliably when all writers are reliable, and gets what "
+             "was said before when all keep it.\n"
              "\n"
              "Examples:\n"
              "  understudy echo /k10/odom --count 1\n"

@@ -27,19 +27,23 @@ static const char *const conventions[][2] = {
     {"world", "right-handed, z up"},
     {"quaternion", "w, x, y, z (Hamilton), unit length, rotates link axes to world axes"},
     {"spatial_order", "angular, then linear"},
-    {"floating_joint", "position: quaternion w x y z, then x y z; velocity: angular then linear, both in the link's own axes"},
+    {"floating_joint",
+     "position: quaternion w x y z, then x y z; velocity: angular then linear, both in the link's own axes"},
     {"spherical_joint", "position: quaternion w x y z; velocity: angular velocity in the child link's axes"},
-    {"base", "position and quaternion of the root link in the world; twist in the base's axes unless its frame is \"world\""},
+    {"base", "position and quaternion of the root link in the world; twist in the base's axes unless its "
+             "frame is \"world\""},
     {"accelerations", "time derivatives of the velocities v"},
     {"mass_matrix", "row-major, order of v, armature included"},
     {"bias", "torques that hold the accelerations at 0: Coriolis, centrifugal, gravity, minus passive"},
     {"passive", "torques of the joints' dampers and springs; contained in bias with the opposite sign"},
     {"forward", "accelerations caused by the given torques and wrenches, without loops and couplings"},
     {"forward_constrained", "the same with loops and couplings"},
-    {"inverse", "torques that cause the given accelerations (0 where none are given), wrenches taken into account"},
+    {"inverse",
+     "torques that cause the given accelerations (0 where none are given), wrenches taken into account"},
     {"potential_energy", "gravity (0 at the world's origin) and joint springs"},
     {"momentum", "of everything that moves; angular about the common centre of mass, world axes"},
-    {"links", "position of the link's origin in the world; velocities in world axes, linear at the link's origin"},
+    {"links",
+     "position of the link's origin in the world; velocities in world axes, linear at the link's origin"},
     {"wrenches", "at the link's origin, world axes"},
     {"drives", "ignored: only the torques of the state act"},
     {"dry_friction", "ignored"},
@@ -50,7 +54,8 @@ enum { N_CONVENTION = sizeof conventions / sizeof conventions[0] };
 static void results_fini(results *x) {
     void *all[] = {x->mass_matrix, x->bias, x->passive, x->forward, x->inverse,      x->constrained,
                    x->lambda,      x->phi,  x->pose,    x->twist,   x->acceleration, x->order};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        free(all[i]);
     memset(x, 0, sizeof *x);
 }
 
@@ -63,7 +68,8 @@ static void compute_passive(const us_spec *spec, const us_model *model, const cl
         const us_joint_def *def = us_spec_view_joint(spec, j);
         for (int32_t i = 0; i < info.n_v; i++) {
             double torque = -def->damping * state->v[info.first_v + i];
-            if (def->stiffness != 0 && info.n_q == info.n_v) torque -= def->stiffness * (state->q[info.first_q + i] - def->rest);
+            if (def->stiffness != 0 && info.n_q == info.n_v)
+                torque -= def->stiffness * (state->q[info.first_q + i] - def->rest);
             x->passive[info.first_v + i] = torque;
         }
     }
@@ -72,7 +78,8 @@ static void compute_passive(const us_spec *spec, const us_model *model, const cl
 static void compute_order(const us_model *model, results *x) {
     x->order = cli_allocate((size_t)x->n.n_v + 1, sizeof *x->order);
     int32_t *joint_at = cli_allocate((size_t)x->n.n_v + 1, sizeof *joint_at);
-    for (int32_t i = 0; i < x->n.n_v; i++) joint_at[i] = -1;
+    for (int32_t i = 0; i < x->n.n_v; i++)
+        joint_at[i] = -1;
     for (int32_t j = 0; j < x->n.n_joint; j++) {
         us_joint_info info = us_model_get_joint(model, (us_joint){j});
         if (info.n_v > 0) joint_at[info.first_v] = j;
@@ -88,8 +95,13 @@ static us_status compute(const cli_world *world, const cli_state *s, results *x,
     us_model_counts n = us_model_get_counts(world->model);
     *x = (results){.n = n};
     x->mass_matrix = cli_allocate((size_t)n.n_v * (size_t)n.n_v, sizeof(double));
-    x->bias = vector(n.n_v), x->passive = vector(n.n_v), x->forward = vector(n.n_v), x->inverse = vector(n.n_v);
-    x->constrained = vector(n.n_v), x->lambda = vector(n.n_row), x->phi = vector(n.n_row);
+    x->bias = vector(n.n_v);
+    x->passive = vector(n.n_v);
+    x->forward = vector(n.n_v);
+    x->inverse = vector(n.n_v);
+    x->constrained = vector(n.n_v);
+    x->lambda = vector(n.n_row);
+    x->phi = vector(n.n_row);
     x->pose = cli_allocate((size_t)n.n_body, sizeof *x->pose);
     x->twist = cli_allocate((size_t)n.n_body, sizeof *x->twist);
     x->acceleration = cli_allocate((size_t)n.n_body, sizeof *x->acceleration);
@@ -115,7 +127,8 @@ static us_status compute(const cli_world *world, const cli_state *s, results *x,
     if (s->has_a) TRY("accelerations", us_dyn_accelerations(dyn, s->q, s->v, s->a, x->acceleration));
     if (n.n_row > 0) {
         TRY("constraints", us_dyn_constraints(dyn, s->q, x->phi, K));
-        TRY("constrained forward dynamics", us_dyn_forward_constrained(dyn, s->q, s->v, s->tau, wrench, x->constrained, x->lambda, &x->rank));
+        TRY("constrained forward dynamics",
+            us_dyn_forward_constrained(dyn, s->q, s->v, s->tau, wrench, x->constrained, x->lambda, &x->rank));
     }
 #undef TRY
     free(K);
@@ -130,7 +143,8 @@ static const char *base_of(const cli_world *world) {
 
 // ---- as text ----
 
-static void print_vector(const char *title, const us_model *model, const double *x, int32_t n, bool is_position) {
+static void print_vector(const char *title, const us_model *model, const double *x, int32_t n,
+                         bool is_position) {
     printf("\n%s\n", title);
     for (int32_t i = 0; i < n; i++) {
         char name[256];
@@ -144,13 +158,16 @@ static void print_vector(const char *title, const us_model *model, const double 
 }
 
 static void print_links(const cli_world *world, const results *x) {
-    printf("\nlinks: position (m), quaternion (w x y z), angular velocity (rad/s), linear velocity (m/s), world axes\n");
+    printf("\nlinks: position (m), quaternion (w x y z), angular velocity (rad/s), linear velocity (m/s), "
+           "world axes\n");
     for (int32_t i = 0; i < x->n.n_body; i++) {
         us_pose X = x->pose[i];
         us_twist V = x->twist[i];
-        printf("  %s\n    position (% .9g, % .9g, % .9g)  quaternion (% .9g, % .9g, % .9g, % .9g)\n", us_model_body_name(world->model, (us_body){i}),
-               X.p.x, X.p.y, X.p.z, X.q.w, X.q.x, X.q.y, X.q.z);
-        printf("    angular (% .9g, % .9g, % .9g)  linear (% .9g, % .9g, % .9g)\n", V.w.x, V.w.y, V.w.z, V.v.x, V.v.y, V.v.z);
+        printf("  %s\n    position (% .9g, % .9g, % .9g)  quaternion (% .9g, % .9g, % .9g, % .9g)\n",
+               us_model_body_name(world->model, (us_body){i}), X.p.x, X.p.y, X.p.z, X.q.w, X.q.x, X.q.y,
+               X.q.z);
+        printf("    angular (% .9g, % .9g, % .9g)  linear (% .9g, % .9g, % .9g)\n", V.w.x, V.w.y, V.w.z,
+               V.v.x, V.v.y, V.v.z);
     }
 }
 
@@ -158,41 +175,49 @@ static void print_text(const cli_load *load, const cli_world *world, const cli_s
     const us_model *model = world->model;
     us_vec3 g = us_model_get_gravity(model);
     const char *base = base_of(world);
-    printf("%s: %s%s, %d positions, %d velocities, gravity (%.9g, %.9g, %.9g) m/s^2\n", load->file, world->is_robot ? "robot, base " : "", base,
-           (int)x->n.n_q, (int)x->n.n_v, g.x, g.y, g.z);
+    printf("%s: %s%s, %d positions, %d velocities, gravity (%.9g, %.9g, %.9g) m/s^2\n", load->file,
+           world->is_robot ? "robot, base " : "", base, (int)x->n.n_q, (int)x->n.n_v, g.x, g.y, g.z);
     printf("\nconventions\n");
-    for (int32_t i = 0; i < N_CONVENTION; i++) printf("  %-20s %s\n", conventions[i][0], conventions[i][1]);
+    for (int32_t i = 0; i < N_CONVENTION; i++)
+        printf("  %-20s %s\n", conventions[i][0], conventions[i][1]);
     printf("\njoints, in the order of every vector and matrix below: name, type, q, v\n");
     for (int32_t k = 0; k < x->n_order; k++) {
         us_joint_info j = us_model_get_joint(model, (us_joint){x->order[k]});
-        printf("  %-28s %-11s q[%d..%d] v[%d..%d]\n", us_model_joint_name(model, (us_joint){x->order[k]}), us_joint_type_name(j.type), (int)j.first_q,
-               (int)(j.first_q + j.n_q - 1), (int)j.first_v, (int)(j.first_v + j.n_v - 1));
+        printf("  %-28s %-11s q[%d..%d] v[%d..%d]\n", us_model_joint_name(model, (us_joint){x->order[k]}),
+               us_joint_type_name(j.type), (int)j.first_q, (int)(j.first_q + j.n_q - 1), (int)j.first_v,
+               (int)(j.first_v + j.n_v - 1));
     }
     print_vector("positions q", model, s->q, x->n.n_q, true);
     print_vector("velocities v", model, s->v, x->n.n_v, false);
     printf("\nmass matrix (row-major, order of v)\n");
     for (int32_t i = 0; i < x->n.n_v; i++) {
-        for (int32_t j = 0; j < x->n.n_v; j++) printf(" % 16.9e", x->mass_matrix[(size_t)i * (size_t)x->n.n_v + (size_t)j]);
+        for (int32_t j = 0; j < x->n.n_v; j++)
+            printf(" % 16.9e", x->mass_matrix[(size_t)i * (size_t)x->n.n_v + (size_t)j]);
         putchar('\n');
     }
     print_vector("bias (torques that hold the accelerations at 0)", model, x->bias, x->n.n_v, false);
     if (s->has_tau) print_vector("torques given", model, s->tau, x->n.n_v, false);
-    print_vector("forward dynamics: accelerations, without loops and couplings", model, x->forward, x->n.n_v, false);
+    print_vector("forward dynamics: accelerations, without loops and couplings", model, x->forward, x->n.n_v,
+                 false);
     if (s->has_a) {
         print_vector("accelerations given", model, s->a, x->n.n_v, false);
         print_vector("inverse dynamics: torques for these accelerations", model, x->inverse, x->n.n_v, false);
     }
     if (x->n.n_row > 0) {
-        print_vector("forward dynamics with loops and couplings: accelerations", model, x->constrained, x->n.n_v, false);
+        print_vector("forward dynamics with loops and couplings: accelerations", model, x->constrained,
+                     x->n.n_v, false);
         printf("\nconstraint rows: %d, independent %d; residual, force\n", (int)x->n.n_row, (int)x->rank);
-        for (int32_t i = 0; i < x->n.n_row; i++) printf("  %3d % .9e % .9e\n", (int)i, x->phi[i], x->lambda[i]);
+        for (int32_t i = 0; i < x->n.n_row; i++)
+            printf("  %3d % .9e % .9e\n", (int)i, x->phi[i], x->lambda[i]);
     }
     us_momentum m = x->momentum;
-    printf("\nenergy (J): kinetic %.12g, potential %.12g, total %.12g\n", x->energy.kinetic, x->energy.potential,
-           x->energy.kinetic + x->energy.potential);
-    printf("momentum: mass %.12g kg, com (%.9g, %.9g, %.9g) m\n  linear (%.9g, %.9g, %.9g) kg m/s\n  angular (%.9g, %.9g, %.9g) kg m^2/s about the "
+    printf("\nenergy (J): kinetic %.12g, potential %.12g, total %.12g\n", x->energy.kinetic,
+           x->energy.potential, x->energy.kinetic + x->energy.potential);
+    printf("momentum: mass %.12g kg, com (%.9g, %.9g, %.9g) m\n  linear (%.9g, %.9g, %.9g) kg m/s\n  angular "
+           "(%.9g, %.9g, %.9g) kg m^2/s about the "
            "com\n",
-           m.mass, m.com.x, m.com.y, m.com.z, m.linear.x, m.linear.y, m.linear.z, m.angular.x, m.angular.y, m.angular.z);
+           m.mass, m.com.x, m.com.y, m.com.z, m.linear.x, m.linear.y, m.linear.z, m.angular.x, m.angular.y,
+           m.angular.z);
     print_links(world, x);
     int32_t n_drive = us_spec_get_counts(world->spec).n_drive;
     if (n_drive > 0) printf("\nnote: the file has %d drives; they are ignored here\n", (int)n_drive);
@@ -235,7 +260,9 @@ static void json_links(cli_json *json, const cli_world *world, const cli_state *
     cli_json_end(json);
 }
 
-static void json_warning(void *context, const us_error *warning, int32_t n_times) { cli_json_error(context, NULL, warning, n_times); }
+static void json_warning(void *context, const us_error *warning, int32_t n_times) {
+    cli_json_error(context, NULL, warning, n_times);
+}
 
 static void print_json(const cli_load *load, const cli_world *world, const cli_state *s, const results *x) {
     size_t n_v = (size_t)x->n.n_v, n_row = (size_t)x->n.n_row;
@@ -244,7 +271,8 @@ static void print_json(const cli_load *load, const cli_world *world, const cli_s
     cli_json_text(&json, "file", load->file);
     cli_json_text(&json, "base", base_of(world));
     cli_json_begin(&json, "conventions", '{');
-    for (int32_t i = 0; i < N_CONVENTION; i++) cli_json_text(&json, conventions[i][0], conventions[i][1]);
+    for (int32_t i = 0; i < N_CONVENTION; i++)
+        cli_json_text(&json, conventions[i][0], conventions[i][1]);
     cli_json_end(&json);
     cli_json_vector(&json, "gravity", us_model_get_gravity(world->model));
     json_joints(&json, world->model, x);
@@ -253,7 +281,8 @@ static void print_json(const cli_load *load, const cli_world *world, const cli_s
     cli_json_numbers(&json, "torques", s->tau, n_v);
     cli_json_numbers(&json, "accelerations", s->a, n_v);
     cli_json_begin(&json, "mass_matrix", '[');
-    for (size_t i = 0; i < n_v; i++) cli_json_numbers(&json, NULL, x->mass_matrix + i * n_v, n_v);
+    for (size_t i = 0; i < n_v; i++)
+        cli_json_numbers(&json, NULL, x->mass_matrix + i * n_v, n_v);
     cli_json_end(&json);
     cli_json_numbers(&json, "bias", x->bias, n_v);
     cli_json_numbers(&json, "passive", x->passive, n_v);
@@ -292,14 +321,17 @@ static void print_json(const cli_load *load, const cli_world *world, const cli_s
 static int set_gravity(us_spec *spec, const char *text) {
     us_world_def def = *us_spec_view_world(spec);
     if (!cli_parse_vector(text, &def.gravity)) {
-        return cli_fail(CLI_BAD_INPUT, "understudy eval", "write --gravity X,Y,Z in m/s^2, for example --gravity 0,0,-1.62",
+        return cli_fail(CLI_BAD_INPUT, "understudy eval",
+                        "write --gravity X,Y,Z in m/s^2, for example --gravity 0,0,-1.62",
                         "--gravity: \"%s\" is not three numbers", text);
     }
     char *name = def.name ? strdup(def.name) : NULL;
     def.name = name;
     us_status status = us_spec_set_world(spec, &def);
     free(name);
-    return status == US_OK ? CLI_GO_ON : cli_fail(CLI_BAD_INPUT, "understudy eval", NULL, "the gravity cannot be set: %s", us_status_text(status));
+    return status == US_OK ? CLI_GO_ON
+                           : cli_fail(CLI_BAD_INPUT, "understudy eval", NULL, "the gravity cannot be set: %s",
+                                      us_status_text(status));
 }
 
 static int evaluate(const cli_load *load, const cli_state_file *file, const char *gravity, bool is_json) {
@@ -317,8 +349,10 @@ static int evaluate(const cli_load *load, const cli_state_file *file, const char
         const char *what;
         us_status status = compute(&world, &state, &x, &what);
         if (status != US_OK) {
-            code = cli_fail(CLI_RUN_FAILED, load->file, "check masses and inertias with \"understudy check\", and the size of the state's numbers",
-                            "%s cannot be computed at this state: %s", what, us_status_text(status));
+            code = cli_fail(
+                CLI_RUN_FAILED, load->file,
+                "check masses and inertias with \"understudy check\", and the size of the state's numbers",
+                "%s cannot be computed at this state: %s", what, us_status_text(status));
         } else if (is_json) {
             print_json(load, &world, &state, &x);
         } else {
@@ -336,7 +370,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     const char *path = NULL, *gravity = NULL;
     bool is_json = false;
     const cli_option table[] = {
-        {"state", CLI_TEXT, &path, "STATE.json", "positions, velocities, torques, base (the start state); - is standard input"},
+        {"state", CLI_TEXT, &path, "STATE.json",
+         "positions, velocities, torques, base (the start state); - is standard input"},
         {"gravity", CLI_TEXT, &gravity, "X,Y,Z", "another gravity, m/s^2"},
         {"json", CLI_FLAG, &is_json, NULL, "the same as JSON, numbers with 17 digits"},
         CLI_LOAD_OPTIONS(load),
@@ -355,14 +390,17 @@ const cli_command cli_command_eval = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "print mass matrix, bias, dynamics, energies and poses at a state",
-    .about = "The state, all of it optional, joints by name or as plain arrays in joint order:\n"
-             "  {\"positions\": {\"elbow\": 0.5, \"ball\": [1, 0, 0, 0]}, \"velocities\": {}, \"accelerations\": {}, \"torques\": {},\n"
-             "   \"base\": {\"position\": [0, 0, 1], \"quaternion\": [1, 0, 0, 0],\n"
-             "            \"twist\": {\"angular\": [0, 0, 0], \"linear\": [0.1, 0, 0], \"frame\": \"base\"}},\n"
-             "   \"wrenches\": {\"tool\": {\"moment\": [0, 0, 0], \"force\": [0, 0, -10]}}}\n"
-             "A robot file has a fixed base unless the state has a \"base\" or --base says otherwise. Drives are ignored.\n"
-             "\n"
-             "Example:\n"
-             "  understudy eval robot.urdf --state state.json --json\n",
+    .about =
+        "The state, all of it optional, joints by name or as plain arrays in joint order:\n"
+        "  {\"positions\": {\"elbow\": 0.5, \"ball\": [1, 0, 0, 0]}, \"velocities\": {}, \"accelerations\": "
+        "{}, \"torques\": {},\n"
+        "   \"base\": {\"position\": [0, 0, 1], \"quaternion\": [1, 0, 0, 0],\n"
+        "            \"twist\": {\"angular\": [0, 0, 0], \"linear\": [0.1, 0, 0], \"frame\": \"base\"}},\n"
+        "   \"wrenches\": {\"tool\": {\"moment\": [0, 0, 0], \"force\": [0, 0, -10]}}}\n"
+        "A robot file has a fixed base unless the state has a \"base\" or --base says otherwise. Drives are "
+        "ignored.\n"
+        "\n"
+        "Example:\n"
+        "  understudy eval robot.urdf --state state.json --json\n",
     .run = run,
 };

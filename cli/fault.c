@@ -1,4 +1,5 @@
-// understudy fault: lets a part of a robot that runs fail, or mends it. The world command of the same name, by way of `tell`.
+// understudy fault: lets a part of a robot that runs fail, or mends it. The world command of the same name,
+// by way of `tell`.
 #include <string.h>
 
 #include "cli.h"
@@ -10,8 +11,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         const cli_option table[] = {{"FAULT", CLI_REST, &rest, NULL, NULL}};
         int code = cli_parse(command, table, 1, argc, argv, &robot);
         if (code != CLI_GO_ON) return code;
-        return cli_fail(CLI_BAD_INPUT, "understudy fault", "write understudy fault ROBOT motor:JOINT=dead", "%s",
-                        rest.n == 0 ? "a robot and its fault are needed" : "one fault at a time");
+        return cli_fail(CLI_BAD_INPUT, "understudy fault", "write understudy fault ROBOT motor:JOINT=dead",
+                        "%s", rest.n == 0 ? "a robot and its fault are needed" : "one fault at a time");
     }
     char tell[] = "tell", fault[] = "fault";
     char *words[] = {tell, fault, argv[1], argv[2], NULL};
@@ -24,7 +25,8 @@ const cli_command cli_command_fault = {
     .needs_operand = true,
     .summary = "let a part of a robot fail while it runs, or mend it",
     .about = "The world command of the same name. PART=ok undoes any of them:\n"
-             "  motor:JOINT=dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE (N m or N of friction)\n"
+             "  motor:JOINT=dead, weak:SHARE (of its strength that is left), blocked, blocked:TORQUE (N m or "
+             "N of friction)\n"
              "  joint:JOINT=broken: what hangs on it falls; only reset and restore bring it back\n"
              "  encoder:JOINT=stuck, jump:ANGLE (rad, for good), drift:SPEED (rad/s)\n"
              "  imu=bias:AX,AY,AZ[,GX,GY,GZ] (m/s^2, rad/s), stuck\n"

@@ -9,20 +9,24 @@ static const char *drive_name(const us_spec *spec, int32_t drive) {
     return d && d->name ? d->name : "?";
 }
 
-static bool is_perfect(const us_link_model *l) { return l->delay == 0 && l->jitter == 0 && l->loss == 0 && l->bandwidth == 0 && l->n_outage == 0; }
+static bool is_perfect(const us_link_model *l) {
+    return l->delay == 0 && l->jitter == 0 && l->loss == 0 && l->bandwidth == 0 && l->n_outage == 0;
+}
 
 static void print_link(const char *name, const us_link_model *l) {
     if (is_perfect(l)) return;
     printf("    %s: delay %.6g s, jitter %.6g s, loss %.6g", name, l->delay, l->jitter, l->loss);
     if (l->bandwidth > 0) printf(", %.6g bytes/s", l->bandwidth);
-    for (int32_t i = 0; i < l->n_outage; i++) printf("%s%.6g to %.6g s", i == 0 ? ", none from " : " and ", l->outages[2 * i], l->outages[2 * i + 1]);
+    for (int32_t i = 0; i < l->n_outage; i++)
+        printf("%s%.6g to %.6g s", i == 0 ? ", none from " : " and ", l->outages[2 * i],
+               l->outages[2 * i + 1]);
     putchar('\n');
 }
 
 static void print_timing(const us_timing *t) {
     if (!t->is_wall && t->offset == 0 && t->drift == 0 && t->delay == 0 && t->jitter == 0) return;
-    printf("    stamps by %s time, ahead by %.6g s, gaining %.6g s/s; leaves %.6g to %.6g s later\n", t->is_wall ? "wall" : "simulated", t->offset,
-           t->drift, t->delay, t->delay + t->jitter);
+    printf("    stamps by %s time, ahead by %.6g s, gaining %.6g s/s; leaves %.6g to %.6g s later\n",
+           t->is_wall ? "wall" : "simulated", t->offset, t->drift, t->delay, t->delay + t->jitter);
 }
 
 static void print_topics(const us_network_def *d) {
@@ -41,7 +45,8 @@ static void print_topics(const us_network_def *d) {
 static void print_wheels(const us_network_def *d) {
     if (d->locomotion == US_LOCOMOTION_NONE) return;
     bool is_walker = d->n_leg > 0;
-    printf("    moves on %d %s, %s", (int)(is_walker ? d->n_leg : d->n_wheel), is_walker ? "legs" : "wheels", us_locomotion_name(d->locomotion));
+    printf("    moves on %d %s, %s", (int)(is_walker ? d->n_leg : d->n_wheel), is_walker ? "legs" : "wheels",
+           us_locomotion_name(d->locomotion));
     if (d->max_speed > 0) printf(", at most %.6g m/s", d->max_speed);
     if (d->max_turn > 0) printf(", at most %.6g rad/s", d->max_turn);
     if (d->max_acceleration > 0) printf(", accelerates with %.6g m/s^2", d->max_acceleration);
@@ -54,7 +59,8 @@ static void print_fault(const us_fault_def *f) {
     if (f->name) printf(" \"%s\"", f->name);
     printf(" %s", f->what);
     if (f->after) printf(", after \"%s\"", f->after);
-    if (f->at > 0 || (!f->when && !f->after)) printf(", %s %.6g s", f->after ? "later by" : f->when ? "from" : "at", f->at);
+    if (f->at > 0 || (!f->when && !f->after))
+        printf(", %s %.6g s", f->after ? "later by" : f->when ? "from" : "at", f->at);
     if (f->when) printf(", when %s", f->when);
     if (f->duration > 0) printf(", for %.6g s", f->duration);
     putchar('\n');
@@ -72,24 +78,29 @@ void cli_print_interfaces(const us_spec *spec, const char *before) {
             printf(" is off\n");
             continue;
         }
-        printf(" as /%s, node %s, frames %s..., base %s, ", d->namespace_, d->node, d->frame_prefix, d->base_frame);
+        printf(" as /%s, node %s, frames %s..., base %s, ", d->namespace_, d->node, d->frame_prefix,
+               d->base_frame);
         if (d->timeout > 0) {
             printf("stops after %.6g s without a command\n", d->timeout);
         } else {
             printf("keeps its last command\n");
         }
         print_topics(d);
-        if (d->has_services) printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
+        if (d->has_services)
+            printf("    answers requests to its services, of programs on rmw_cyclonedds_cpp\n");
         print_link("uplink", &d->uplink);
         print_link("downlink", &d->downlink);
         print_timing(&d->timing);
         print_wheels(d);
         if (d->battery_capacity > 0)
-            printf("    battery %.6g Wh, %.6g V, %.6g W idle\n", d->battery_capacity / 3600, d->battery_voltage, d->battery_idle);
+            printf("    battery %.6g Wh, %.6g V, %.6g W idle\n", d->battery_capacity / 3600,
+                   d->battery_voltage, d->battery_idle);
         if (d->motor_port > 0) printf("    motors on port %d:", (int)d->motor_port);
-        for (int32_t i = 0; i < d->n_motor; i++) printf("%s %s %s", i > 0 ? "," : "", d->motors[i].name, drive_name(spec, d->motors[i].drive));
+        for (int32_t i = 0; i < d->n_motor; i++)
+            printf("%s %s %s", i > 0 ? "," : "", d->motors[i].name, drive_name(spec, d->motors[i].drive));
         if (d->motor_port > 0) putchar('\n');
-        for (int32_t i = 0; i < d->n_fault; i++) print_fault(&d->faults[i]);
+        for (int32_t i = 0; i < d->n_fault; i++)
+            print_fault(&d->faults[i]);
     }
 }
 
@@ -172,7 +183,8 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_number(json, "timeout", d->timeout);
         cli_json_bool(json, "services", d->has_services);
         cli_json_begin_short(json, "rates", '{');
-        for (int i = 0; i < US_TOPIC_COUNT; i++) cli_json_number(json, us_topic_kind_name((us_topic_kind)i), d->rate[i]);
+        for (int i = 0; i < US_TOPIC_COUNT; i++)
+            cli_json_number(json, us_topic_kind_name((us_topic_kind)i), d->rate[i]);
         cli_json_end(json);
         json_link(json, "uplink", &d->uplink);
         json_link(json, "downlink", &d->downlink);
@@ -189,7 +201,8 @@ void cli_json_interfaces(cli_json *json, const us_spec *spec) {
         cli_json_number(json, "motor_rate", d->motor_rate);
         json_wheels(json, spec, d);
         cli_json_begin(json, "faults", '[');
-        for (int32_t i = 0; i < d->n_fault; i++) json_fault(json, &d->faults[i]);
+        for (int32_t i = 0; i < d->n_fault; i++)
+            json_fault(json, &d->faults[i]);
         cli_json_end(json);
         cli_json_end(json);
     }

@@ -8,10 +8,18 @@ static void write_text(FILE *out, const char *text) {
     putc('"', out);
     for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
         switch (*p) {
-        case '"': fputs("\\\"", out); break;
-        case '\\': fputs("\\\\", out); break;
-        case '\n': fputs("\\n", out); break;
-        case '\t': fputs("\\t", out); break;
+        case '"':
+            fputs("\\\"", out);
+            break;
+        case '\\':
+            fputs("\\\\", out);
+            break;
+        case '\n':
+            fputs("\\n", out);
+            break;
+        case '\t':
+            fputs("\\t", out);
+            break;
         default:
             if (*p < 0x20) {
                 fprintf(out, "\\u%04x", *p);
@@ -91,7 +99,8 @@ void cli_json_bool(cli_json *json, const char *key, bool x) {
 
 void cli_json_numbers(cli_json *json, const char *key, const double *x, size_t n) {
     cli_json_begin_short(json, key, '[');
-    for (size_t i = 0; i < n; i++) cli_json_number(json, NULL, x[i]);
+    for (size_t i = 0; i < n; i++)
+        cli_json_number(json, NULL, x[i]);
     cli_json_end(json);
 }
 

@@ -33,13 +33,15 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
         } else if (strcmp(load->base, "floating") == 0) {
             def.base = US_BASE_FLOATING;
         } else {
-            return cli_fail(CLI_BAD_INPUT, "understudy", "write --base fixed or --base floating", "--base: \"%s\" is neither", load->base);
+            return cli_fail(CLI_BAD_INPUT, "understudy", "write --base fixed or --base floating",
+                            "--base: \"%s\" is neither", load->base);
         }
     }
     for (int32_t i = 0; i < load->set.n; i++) {
         const char *equals = strchr(load->set.item[i], '=');
         if (!equals || equals == load->set.item[i]) {
-            return cli_fail(CLI_BAD_INPUT, "understudy", "write --set NAME=VALUE", "--set: \"%s\" has no name or no \"=\"", load->set.item[i]);
+            return cli_fail(CLI_BAD_INPUT, "understudy", "write --set NAME=VALUE",
+                            "--set: \"%s\" has no name or no \"=\"", load->set.item[i]);
         }
     }
     def.n_parameter = load->set.n;
@@ -48,7 +50,10 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     def.search = load->path.item;
 
     reading bar = {.begun_ns = cli_now_ns(), .shown = -1};
-    if (!load->is_quiet && cli_is_terminal(stderr)) def.progress = show_reading, def.context = &bar;
+    if (!load->is_quiet && cli_is_terminal(stderr)) {
+        def.progress = show_reading;
+        def.context = &bar;
+    }
     us_status status = us_spec_load(load->file, &def, &world->spec, &world->error);
     if (bar.shown >= 0) cli_line_clear();
     if (status) {
@@ -57,9 +62,12 @@ int cli_load_spec(const cli_load *load, us_base fallback, cli_world *world) {
     }
     // A lone robot file makes one group without a name; a scene names its groups.
     const us_group_def *group = us_spec_view_group(world->spec, 0);
-    world->is_robot = us_spec_get_counts(world->spec).n_group == 1 && group && (!group->name || !group->name[0]);
+    world->is_robot =
+        us_spec_get_counts(world->spec).n_group == 1 && group && (!group->name || !group->name[0]);
     if (load->base && !world->is_robot)
-        cli_warn("say it in the scene", "--base has no effect: %s is a scene, and a scene says itself how its robots stand", load->file);
+        cli_warn("say it in the scene",
+                 "--base has no effect: %s is a scene, and a scene says itself how its robots stand",
+                 load->file);
     return CLI_GO_ON;
 }
 
@@ -91,7 +99,9 @@ void cli_world_fini(cli_world *world) {
 int cli_read_file(const char *path, char **out_bytes, size_t *out_length) {
     bool is_input = strcmp(path, "-") == 0;
     FILE *file = is_input ? stdin : fopen(path, "rb");
-    if (!file) return cli_fail(CLI_BAD_INPUT, path, "check the name and the permissions", "cannot be opened: %s", strerror(errno));
+    if (!file)
+        return cli_fail(CLI_BAD_INPUT, path, "check the name and the permissions", "cannot be opened: %s",
+                        strerror(errno));
     size_t length = 0, capacity = 4096;
     char *bytes = cli_allocate(capacity, 1);
     for (;;) {
@@ -108,7 +118,8 @@ int cli_read_file(const char *path, char **out_bytes, size_t *out_length) {
     if (!is_input) fclose(file);
     if (has_failed) {
         free(bytes);
-        return cli_fail(CLI_BAD_INPUT, path, "name a file that can be read", "cannot be read: %s", strerror(reason));
+        return cli_fail(CLI_BAD_INPUT, path, "name a file that can be read", "cannot be read: %s",
+                        strerror(reason));
     }
     bytes[length] = 0;
     *out_bytes = bytes;

@@ -4,8 +4,9 @@
 #include "cli.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_run,    &cli_command_check,  &cli_command_info,   &cli_command_eval,    &cli_command_bench,  &cli_command_topics,
-    &cli_command_echo,   &cli_command_drive,  &cli_command_tell,   &cli_command_fault,   &cli_command_switch, &cli_command_timing,
+    &cli_command_run,    &cli_command_check,  &cli_command_info,   &cli_command_eval,
+    &cli_command_bench,  &cli_command_topics, &cli_command_echo,   &cli_command_drive,
+    &cli_command_tell,   &cli_command_fault,  &cli_command_switch, &cli_command_timing,
     &cli_command_record, &cli_command_replay, &cli_command_doctor, &cli_command_terrain,
 };
 
@@ -13,14 +14,16 @@ enum { N_COMMAND = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out) {
     fputs("understudy simulates robots.\n\nUsage: understudy COMMAND [FILE] [OPTIONS]\n\nCommands:\n", out);
-    for (int32_t i = 0; i < N_COMMAND; i++) fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    for (int32_t i = 0; i < N_COMMAND; i++)
+        fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
     fputs("  help     this text, or with a command's name the text about it\n"
           "\n"
           "Options:\n"
           "  --help     this text; after a command, the text about it\n"
           "  --version  the version of program and library\n"
           "\n"
-          "Exit codes: 0 well, 1 the doctor found something, 2 bad input or usage, 3 the run failed, 4 cannot write.\n"
+          "Exit codes: 0 well, 1 the doctor found something, 2 bad input or usage, 3 the run failed, 4 "
+          "cannot write.\n"
           "NO_COLOR in the environment turns colours off.\n"
           "\n"
           "Begin with: understudy check scenes/default.xml\n"
@@ -38,7 +41,8 @@ static const cli_command *find_command(const char *name) {
 
 static int fail_unknown(const char *name) {
     const char *names[N_COMMAND + 1];
-    for (int32_t i = 0; i < N_COMMAND; i++) names[i] = commands[i]->name;
+    for (int32_t i = 0; i < N_COMMAND; i++)
+        names[i] = commands[i]->name;
     names[N_COMMAND] = "help";
     const char *near = cli_nearest(name, names, N_COMMAND + 1);
     char remedy[128];
@@ -47,7 +51,8 @@ static int fail_unknown(const char *name) {
     } else {
         snprintf(remedy, sizeof remedy, "\"understudy help\" lists the commands");
     }
-    return cli_fail(CLI_BAD_INPUT, "understudy", remedy, "unknown %s \"%s\"", name[0] == '-' ? "option" : "command", name);
+    return cli_fail(CLI_BAD_INPUT, "understudy", remedy, "unknown %s \"%s\"",
+                    name[0] == '-' ? "option" : "command", name);
 }
 
 // A program built for AVX2 dies of an illegal instruction on a processor without it; better to say so first.
@@ -88,7 +93,8 @@ static int dispatch(int argc, char **argv) {
 int main(int argc, char **argv) {
     if (!is_processor_good()) {
         // Plain stdio: the library itself may hold instructions that this processor lacks.
-        fputs("error: understudy: this program was built for processors with AVX2, FMA and BMI2, and this one lacks some of them\n"
+        fputs("error: understudy: this program was built for processors with AVX2, FMA and BMI2, and this "
+              "one lacks some of them\n"
               "  remedy: build it again with US_ARCH=x86-64, for example: US_ARCH=x86-64 ./dev build\n",
               stderr);
         return CLI_BAD_INPUT;
@@ -96,7 +102,8 @@ int main(int argc, char **argv) {
     int code = dispatch(argc, argv);
     // What was printed may still sit in a buffer: a full disk must not pass for success.
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_fail(CLI_CANNOT_WRITE, "standard output", "free space on the disk, or send the output elsewhere", "cannot write");
+        cli_fail(CLI_CANNOT_WRITE, "standard output", "free space on the disk, or send the output elsewhere",
+                 "cannot write");
         if (code == CLI_OK) code = CLI_CANNOT_WRITE;
     }
     return code;

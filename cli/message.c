@@ -16,8 +16,10 @@ bool cli_is_fancy(FILE *stream) {
     return !(no_color && no_color[0]) && cli_is_terminal(stream);
 }
 
-// "error: place: message\n  remedy: ...", the first word coloured. `n_times` above 1 is told after the message.
-static void print_message(FILE *stream, const char *word, const char *colour, const us_error *err, int32_t n_times) {
+// "error: place: message\n  remedy: ...", the first word coloured. `n_times` above 1 is told after the
+// message.
+static void print_message(FILE *stream, const char *word, const char *colour, const us_error *err,
+                          int32_t n_times) {
     // The parts of a us_error are bounded, so their sum is too.
     char text[2048], times[32] = "";
     us_error_format(err, text, sizeof text);
@@ -25,7 +27,8 @@ static void print_message(FILE *stream, const char *word, const char *colour, co
     int first = line_end ? (int)(line_end - text) : (int)strlen(text);
     bool is_fancy = cli_is_fancy(stream);
     if (n_times > 1) snprintf(times, sizeof times, " (%d times)", (int)n_times);
-    fprintf(stream, "%s%s:%s %.*s%s%s\n", is_fancy ? colour : "", word, is_fancy ? "\033[0m" : "", first, text, times, line_end ? line_end : "");
+    fprintf(stream, "%s%s:%s %.*s%s%s\n", is_fancy ? colour : "", word, is_fancy ? "\033[0m" : "", first,
+            text, times, line_end ? line_end : "");
 }
 
 void cli_print_error(const us_error *err) {
@@ -60,8 +63,9 @@ void cli_warn(const char *remedy, const char *format, ...) {
 
 // Two warnings are equal when a reader could not tell them apart.
 static bool is_equal(const us_error *a, const us_error *b) {
-    return a->line == b->line && a->column == b->column && strcmp(a->message, b->message) == 0 && strcmp(a->element, b->element) == 0 &&
-           strcmp(a->file, b->file) == 0 && strcmp(a->remedy, b->remedy) == 0;
+    return a->line == b->line && a->column == b->column && strcmp(a->message, b->message) == 0 &&
+           strcmp(a->element, b->element) == 0 && strcmp(a->file, b->file) == 0 &&
+           strcmp(a->remedy, b->remedy) == 0;
 }
 
 static uint64_t hash_of(const us_error *warning) {
@@ -70,17 +74,21 @@ static uint64_t hash_of(const us_error *warning) {
     return us_hash_bytes(hash, warning->file, strlen(warning->file));
 }
 
-int32_t cli_each_warning(const us_spec *spec, void (*visit)(void *context, const us_error *warning, int32_t n_times), void *context) {
+int32_t cli_each_warning(const us_spec *spec,
+                         void (*visit)(void *context, const us_error *warning, int32_t n_times),
+                         void *context) {
     int32_t n = spec ? us_spec_get_counts(spec).n_warning : 0, n_different = 0;
     if (n == 0) return 0;
     uint64_t *hash = cli_allocate((size_t)n, sizeof *hash);
     int32_t *n_times = cli_allocate((size_t)n, sizeof *n_times);  // 0: equal to an earlier one
-    for (int32_t i = 0; i < n; i++) hash[i] = hash_of(us_spec_view_warning(spec, i));
+    for (int32_t i = 0; i < n; i++)
+        hash[i] = hash_of(us_spec_view_warning(spec, i));
     for (int32_t i = 0; i < n; i++) {
         const us_error *warning = us_spec_view_warning(spec, i);
         int32_t same = i;
         for (int32_t j = 0; j < i && same == i; j++) {
-            if (hash[j] == hash[i] && n_times[j] > 0 && is_equal(us_spec_view_warning(spec, j), warning)) same = j;
+            if (hash[j] == hash[i] && n_times[j] > 0 && is_equal(us_spec_view_warning(spec, j), warning))
+                same = j;
         }
         n_times[same]++;
     }
@@ -98,12 +106,15 @@ static void print_warning(void *context, const us_error *warning, int32_t n_time
     print_message(context, "warning", "\033[1;33m", warning, n_times);
 }
 
-int32_t cli_print_warnings(FILE *stream, const us_spec *spec) { return cli_each_warning(spec, print_warning, stream); }
+int32_t cli_print_warnings(FILE *stream, const us_spec *spec) {
+    return cli_each_warning(spec, print_warning, stream);
+}
 
 void *cli_allocate(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size ? size : 1);
     if (!memory) {
-        fputs("error: understudy: out of memory\n  remedy: close other programs, or take a smaller scene\n", stderr);
+        fputs("error: understudy: out of memory\n  remedy: close other programs, or take a smaller scene\n",
+              stderr);
         exit(CLI_RUN_FAILED);
     }
     return memory;

@@ -6,9 +6,11 @@
 // A list as lines of text. Caller frees.
 static char *join_lines(const cli_list *list) {
     size_t size = 1, n = 0;
-    for (int32_t i = 0; i < list->n; i++) size += strlen(list->item[i]) + 1;
+    for (int32_t i = 0; i < list->n; i++)
+        size += strlen(list->item[i]) + 1;
     char *text = cli_allocate(size, 1);
-    for (int32_t i = 0; i < list->n; i++) n += (size_t)snprintf(text + n, size - n, "%s%s", i > 0 ? "\n" : "", list->item[i]);
+    for (int32_t i = 0; i < list->n; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i > 0 ? "\n" : "", list->item[i]);
     return text;
 }
 
@@ -17,7 +19,8 @@ static void show_log(void *context, int32_t level, const char *text) {
     const cli_network *network = context;
     if (level == 0 && network->is_quiet) return;
     static const char *const before[] = {"", "warning: ", "error: "};
-    fprintf(stderr, "%s%s%s\n", network->is_live ? "\r\033[K" : "", before[level < 0 || level > 2 ? 2 : level], text);
+    fprintf(stderr, "%s%s%s\n", network->is_live ? "\r\033[K" : "",
+            before[level < 0 || level > 2 ? 2 : level], text);
 }
 
 int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate) {
@@ -54,7 +57,8 @@ int cli_network_split(cli_network *network, const us_split_def *def) {
     if (!status) status = us_host_split(network->host, network->bus, def, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
-    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_ARG ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+    return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_ARG ? CLI_BAD_INPUT
+                                                                                   : CLI_RUN_FAILED;
 }
 
 int cli_network_connect(cli_network *network) {

@@ -12,12 +12,14 @@ typedef struct cli_network {
     bool is_live;   // a status line may stand on the terminal
 } cli_network;
 
-// Makes the host of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the exit code, the error shown; so with the
-// others.
+// Makes the host of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the exit
+// code, the error shown; so with the others.
 int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate);
-// Opens the bus that the environment asks for, and shares the world there with other processes. Before the robots are connected.
+// Opens the bus that the environment asks for, and shares the world there with other processes. Before the
+// robots are connected.
 int cli_network_split(cli_network *network, const us_split_def *def);
-// Opens the bus that the environment asks for, and lets the robots speak on it. Does nothing when the world has no robot.
+// Opens the bus that the environment asks for, and lets the robots speak on it. Does nothing when the world
+// has no robot.
 int cli_network_connect(cli_network *network);
 // Begins a recording: what is needed to run it again goes into it.
 int cli_network_record(cli_network *network, const char *path);

@@ -1,13 +1,14 @@
 // The text of "%.17g", about ten times faster than the C library makes it.
 //
-// A recording has tens of numbers per row, and with printf their formatting would take far longer than the steps they tell of.
-// Seventeen significant digits bring back every bit of a double. A double is m 2^e with m below 2^53. For 1e-22 <= |x| < 2^53
-// the number N = x 10^k, with k chosen so that 1e16 <= N < 1e17, is
+// A recording has tens of numbers per row, and with printf their formatting would take far longer than the
+// steps they tell of. Seventeen significant digits bring back every bit of a double. A double is m 2^e with m
+// below 2^53. For 1e-22 <= |x| < 2^53 the number N = x 10^k, with k chosen so that 1e16 <= N < 1e17, is
 //
-//     N = m 10^k / 2^-e,      0 <= k <= 38, so that 10^k fits in 128 bits and the product in 192, both exactly.
+//     N = m 10^k / 2^-e,      0 <= k <= 38, so that 10^k fits in 128 bits and the product in 192, both
+//     exactly.
 //
-// Dividing is a shift; what it cuts off decides the rounding, half to even as printf does. No approximation is made, so the
-// text is printf's own. All other numbers (very small, very large, not finite) go to printf.
+// Dividing is a shift; what it cuts off decides the rounding, half to even as printf does. No approximation
+// is made, so the text is printf's own. All other numbers (very small, very large, not finite) go to printf.
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ static const u128 *powers(void) {
     static u128 table[N_POWER];
     if (table[0] == 0) {
         u128 p = 1;
-        for (int k = 0; k < N_POWER; k++, p *= 10) table[k] = p;
+        for (int k = 0; k < N_POWER; k++, p *= 10)
+            table[k] = p;
     }
     return table;
 }
@@ -36,7 +38,9 @@ static uint64_t scale_and_round(uint64_t m, u128 p, int shift) {
     uint64_t whole, rest, below;  // rest: the 64 bits after the point; below: whether anything follows them
     if (shift == 0) return w0;
     if (shift < 64) {
-        whole = (w1 << (64 - shift)) | (w0 >> shift), rest = w0 << (64 - shift), below = 0;
+        whole = (w1 << (64 - shift)) | (w0 >> shift);
+        rest = w0 << (64 - shift);
+        below = 0;
     } else if (shift < 128) {
         int s = shift - 64;
         whole = s ? (w2 << (64 - s)) | (w1 >> s) : w1;
@@ -55,9 +59,12 @@ static uint64_t scale_and_round(uint64_t m, u128 p, int shift) {
 
 // Eight digits of x below 1e8, two at a time: one long division costs more than four short ones.
 static void split_eight(uint32_t x, char *out) {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657"
-                                "585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-    for (int i = 6; i >= 0; i -= 2, x /= 100) memcpy(out + i, pairs + 2 * (x % 100), 2);
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+        "5051525354555657"
+        "585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    for (int i = 6; i >= 0; i -= 2, x /= 100)
+        memcpy(out + i, pairs + 2 * (x % 100), 2);
 }
 
 static void split_digits(uint64_t x, char *out) {
@@ -67,15 +74,18 @@ static void split_digits(uint64_t x, char *out) {
     split_eight((uint32_t)(x % 100000000), out + 9);
 }
 
-// Seventeen digits d[0] . d[1] ... times 10^exponent in printf's %g form: no zeros at the end, no power between -4 and 16.
+// Seventeen digits d[0] . d[1] ... times 10^exponent in printf's %g form: no zeros at the end, no power
+// between -4 and 16.
 static size_t write_digits(const char *d, int exponent, char *out) {
     int n = 17;
-    while (n > 1 && d[n - 1] == '0') n--;
+    while (n > 1 && d[n - 1] == '0')
+        n--;
     char *p = out;
     if (exponent < -4 || exponent >= 17) {
         *p++ = d[0];
         if (n > 1) *p++ = '.';
-        for (int i = 1; i < n; i++) *p++ = d[i];
+        for (int i = 1; i < n; i++)
+            *p++ = d[i];
         int e = exponent < 0 ? -exponent : exponent;
         *p++ = 'e';
         *p++ = exponent < 0 ? '-' : '+';
@@ -84,12 +94,16 @@ static size_t write_digits(const char *d, int exponent, char *out) {
     } else if (exponent < 0) {
         *p++ = '0';
         *p++ = '.';
-        for (int i = -1; i > exponent; i--) *p++ = '0';
-        for (int i = 0; i < n; i++) *p++ = d[i];
+        for (int i = -1; i > exponent; i--)
+            *p++ = '0';
+        for (int i = 0; i < n; i++)
+            *p++ = d[i];
     } else {
-        for (int i = 0; i <= exponent; i++) *p++ = i < n ? d[i] : '0';
+        for (int i = 0; i <= exponent; i++)
+            *p++ = i < n ? d[i] : '0';
         if (n > exponent + 1) *p++ = '.';
-        for (int i = exponent + 1; i < n; i++) *p++ = d[i];
+        for (int i = exponent + 1; i < n; i++)
+            *p++ = d[i];
     }
     return (size_t)(p - out);
 }

@@ -1,14 +1,16 @@
 // Pace: how many steps are due, and the truth about those that came late.
 //
-// Step k has its time at start + k step / rate. The loop sleeps until a step is due, does every step that is, and compares.
+// Step k has its time at start + k step / rate. The loop sleeps until a step is due, does every step that is,
+// and compares.
 //
 //     start     1     2     3     4     5        the steps' times
 //       |-------|-----|-----|-----|-----|---->
 //                 [1]        sleeping too long
-//                             [2 3 4] [5]        caught up: no step is left out, and 2 and 3 may count as missed
+//                             [2 3 4] [5]        caught up: no step is left out, and 2 and 3 may count as
+//                             missed
 //
-// When the lag grows beyond a second, racing after it would show a world in fast motion: the schedule slips instead, by the
-// whole lag, and the sum of all slips is told.
+// When the lag grows beyond a second, racing after it would show a world in fast motion: the schedule slips
+// instead, by the whole lag, and the sum of all slips is told.
 #include <errno.h>
 #include <math.h>
 #include <time.h>
@@ -19,7 +21,8 @@
 static const double QUANTUM_NS = 1e6;
 // A lag beyond this moves the schedule.
 static const double SLIP_NS = 1e9;
-// A batch should last about this long: the stop flag, commands, page and status line are looked at in between.
+// A batch should last about this long: the stop flag, commands, page and status line are looked at in
+// between.
 static const double BATCH_NS = 5e6;
 // Longest sleep, for the same reason.
 static const double LOOK_NS = 16e6;
@@ -90,7 +93,8 @@ void cli_pace_done(cli_pace *pace, int64_t n_step, int64_t begin_ns, int64_t end
     if (spent > 2 * BATCH_NS && pace->batch > 1) pace->batch /= 2;
     if (pace->rate > 0 && n_step > 0) {
         // Steps of this batch whose time plus tolerance had passed when the batch ended.
-        double n_late = floor(((double)end_ns - pace->tolerance_ns - pace->start_ns) / pace->step_ns) - (double)pace->n_done;
+        double n_late = floor(((double)end_ns - pace->tolerance_ns - pace->start_ns) / pace->step_ns) -
+                        (double)pace->n_done;
         if (n_late > (double)n_step) n_late = (double)n_step;
         if (n_late > 0) pace->n_missed += (int64_t)n_late;
         double late = (double)end_ns - time_of(pace, pace->n_done + 1);

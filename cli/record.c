@@ -1,4 +1,5 @@
-// Recordings: rows of numbers to CSV files, fast enough not to show beside the steps, loud when the disk is full.
+// Recordings: rows of numbers to CSV files, fast enough not to show beside the steps, loud when the disk is
+// full.
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -34,7 +35,8 @@ bool cli_write_file(const char *path, const void *bytes, size_t length) {
 
 void cli_recorder_flush(cli_recorder *recorder) {
     // After a failure nothing more is written: a file with a hole in it would be worse than a short one.
-    if (recorder->failed == 0 && !write_all(recorder->file, recorder->buffer, recorder->n_byte)) recorder->failed = errno;
+    if (recorder->failed == 0 && !write_all(recorder->file, recorder->buffer, recorder->n_byte))
+        recorder->failed = errno;
     recorder->n_byte = 0;
 }
 
@@ -43,10 +45,14 @@ static char *reserve(cli_recorder *recorder, size_t n) {
     return recorder->buffer + recorder->n_byte;
 }
 
-// The tick of row k is the first at or after k rows' worth of ticks; the small term forgives rounding in the quotient.
-static int64_t tick_of_row(const cli_recorder *recorder, int64_t row) { return (int64_t)ceil((double)row * recorder->ticks_per_row - 1e-6); }
+// The tick of row k is the first at or after k rows' worth of ticks; the small term forgives rounding in the
+// quotient.
+static int64_t tick_of_row(const cli_recorder *recorder, int64_t row) {
+    return (int64_t)ceil((double)row * recorder->ticks_per_row - 1e-6);
+}
 
-// Rows are counted from tick 0, also when a snapshot lets the run begin later: the same ticks are written either way.
+// Rows are counted from tick 0, also when a snapshot lets the run begin later: the same ticks are written
+// either way.
 static void find_row(cli_recorder *recorder, int64_t tick) {
     recorder->next_row = (int64_t)ceil((double)tick / recorder->ticks_per_row - 1e-6);
     recorder->next_tick = tick_of_row(recorder, recorder->next_row);
@@ -80,7 +86,8 @@ static void add_column(cli_recorder *recorder, const char *name, int32_t value) 
     recorder->value[recorder->n_column++] = value;
 }
 
-// Of an unknown "elbwo.q" the part before the dot is most likely mistyped: look for a joint, link or drive like it.
+// Of an unknown "elbwo.q" the part before the dot is most likely mistyped: look for a joint, link or drive
+// like it.
 static void suggest(const us_spec *spec, const char *name, char *remedy, size_t cap) {
     us_spec_counts n = us_spec_get_counts(spec);
     const char *dot = strrchr(name, '.');
@@ -88,16 +95,21 @@ static void suggest(const us_spec *spec, const char *name, char *remedy, size_t 
     snprintf(stem, sizeof stem, "%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
     int32_t n_candidate = 0;
     const char **candidates = cli_allocate((size_t)(n.n_joint + n.n_link + n.n_drive), sizeof *candidates);
-    for (int32_t i = 0; i < n.n_joint; i++) candidates[n_candidate++] = us_spec_view_joint(spec, i)->name;
-    for (int32_t i = 0; i < n.n_link; i++) candidates[n_candidate++] = us_spec_view_link(spec, i)->name;
-    for (int32_t i = 0; i < n.n_drive; i++) candidates[n_candidate++] = us_spec_view_drive(spec, i)->name;
+    for (int32_t i = 0; i < n.n_joint; i++)
+        candidates[n_candidate++] = us_spec_view_joint(spec, i)->name;
+    for (int32_t i = 0; i < n.n_link; i++)
+        candidates[n_candidate++] = us_spec_view_link(spec, i)->name;
+    for (int32_t i = 0; i < n.n_drive; i++)
+        candidates[n_candidate++] = us_spec_view_drive(spec, i)->name;
     const char *near = cli_nearest(stem, candidates, n_candidate);
     if (near && strcmp(near, stem) != 0) {
         snprintf(remedy, cap, "did you mean \"%s%s\"?", near, dot ? dot : ".q");
     } else {
         snprintf(remedy, cap,
-                 "write JOINT.q or JOINT.v (JOINT.q[1] for joints with several coordinates), DRIVE.torque, LINK.x .y .z .qw .qx .qy .qz, "
-                 "in soil LINK.sinkage .slip .slip-angle .pull .side .load .moment, energy, energy.kinetic, energy.potential, closure, time; "
+                 "write JOINT.q or JOINT.v (JOINT.q[1] for joints with several coordinates), DRIVE.torque, "
+                 "LINK.x .y .z .qw .qx .qy .qz, "
+                 "in soil LINK.sinkage .slip .slip-angle .pull .side .load .moment, energy, energy.kinetic, "
+                 "energy.potential, closure, time; "
                  "\"understudy info\" lists the names");
     }
     free(candidates);
@@ -127,8 +139,10 @@ static void add_joints(cli_recorder *recorder, const us_sim *sim, bool is_veloci
 
 static int fail_write(const cli_recorder *recorder, int reason) {
     return cli_fail(CLI_CANNOT_WRITE, recorder->path,
-                    reason == ENOSPC ? "free space on the disk, or record less often (--every, --csv-rate)" : "name a file that can be written",
-                    "cannot be written: %s; it ends after %lld rows or earlier", strerror(reason), (long long)recorder->n_row);
+                    reason == ENOSPC ? "free space on the disk, or record less often (--every, --csv-rate)"
+                                     : "name a file that can be written",
+                    "cannot be written: %s; it ends after %lld rows or earlier", strerror(reason),
+                    (long long)recorder->n_row);
 }
 
 int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const us_spec *spec, us_sim *sim) {
@@ -143,15 +157,17 @@ int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const
         us_error err = {0};
         char remedy[384];
         suggest(spec, def->values[i], remedy, sizeof remedy);
-        us_error_set(&err, US_ERR_NAME, &def->place, remedy, "there is no value \"%s\" to record", def->values[i]);
+        us_error_set(&err, US_ERR_NAME, &def->place, remedy, "there is no value \"%s\" to record",
+                     def->values[i]);
         cli_print_error(&err);
         return CLI_BAD_INPUT;
     }
     bool is_output = strcmp(def->path, "-") == 0;
-    recorder->file = is_output ? dup(STDOUT_FILENO) : open(def->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    recorder->file =
+        is_output ? dup(STDOUT_FILENO) : open(def->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (recorder->file < 0) {
-        return cli_fail(CLI_CANNOT_WRITE, def->path, "make the directory, or name a file that can be written", "cannot be opened for writing: %s",
-                        strerror(errno));
+        return cli_fail(CLI_CANNOT_WRITE, def->path, "make the directory, or name a file that can be written",
+                        "cannot be opened for writing: %s", strerror(errno));
     }
     us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
     recorder->buffer = cli_allocate(BUFFER_SIZE, 1);
@@ -163,7 +179,8 @@ int cli_recorder_init(cli_recorder *recorder, const cli_recorder_def *def, const
         add_joints(recorder, sim, true);
     }
     for (int32_t i = 0; i < def->n_value; i++) {
-        if (strcmp(def->values[i], "time") != 0) add_column(recorder, def->values[i], us_sim_find_value(sim, def->values[i]));
+        if (strcmp(def->values[i], "time") != 0)
+            add_column(recorder, def->values[i], us_sim_find_value(sim, def->values[i]));
     }
     if (def->with_energy) add_column(recorder, "energy", us_sim_find_value(sim, "energy"));
     *reserve(recorder, 1) = '\n';
@@ -177,8 +194,8 @@ void cli_recorder_follow(cli_recorder *recorder, us_sim *sim) {
     for (int32_t i = 0; i < recorder->n_column; i++) {
         recorder->value[i] = recorder->name[i] ? us_sim_find_value(sim, recorder->name[i]) : -1;
         if (recorder->value[i] >= 0 || recorder->is_warned) continue;
-        cli_warn(NULL, "%s: \"%s\" is not there any more; from t = %.9g s on what is gone is written as nan", recorder->path,
-                 recorder->name[i] ? recorder->name[i] : "?", us_sim_get_time(sim));
+        cli_warn(NULL, "%s: \"%s\" is not there any more; from t = %.9g s on what is gone is written as nan",
+                 recorder->path, recorder->name[i] ? recorder->name[i] : "?", us_sim_get_time(sim));
         recorder->is_warned = true;
     }
     int64_t tick = us_sim_get_tick(sim);
@@ -207,7 +224,8 @@ int cli_recorder_fini(cli_recorder *recorder) {
         if (close(recorder->file) != 0 && recorder->failed == 0) recorder->failed = errno;
         if (recorder->failed != 0) code = fail_write(recorder, recorder->failed);
     }
-    for (int32_t i = 0; i < recorder->n_column && recorder->name; i++) free(recorder->name[i]);
+    for (int32_t i = 0; i < recorder->n_column && recorder->name; i++)
+        free(recorder->name[i]);
     free(recorder->name);
     free(recorder->buffer);
     free(recorder->value);

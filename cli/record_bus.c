@@ -80,7 +80,8 @@ static int start_reader(tape *t, track *k) {
 
 static int add_track(tape *t, const us_endpoint *e) {
     track *k = cli_allocate(1, sizeof *k), **last = &t->tracks;
-    while (*last) last = &(*last)->next;
+    while (*last)
+        last = &(*last)->next;
     *last = k;
     snprintf(k->topic, sizeof k->topic, "%s", e->topic);
     snprintf(k->type, sizeof k->type, "%s", e->type);
@@ -90,7 +91,8 @@ static int add_track(tape *t, const us_endpoint *e) {
     if (!k->known) {
         t->n_unknown++;
         cli_ros_type(k->type, type);
-        cli_warn("record it with ros2 bag, which has its definition", "%s is left out: its type %s is not known here", topic, type);
+        cli_warn("record it with ros2 bag, which has its definition",
+                 "%s is left out: its type %s is not known here", topic, type);
         return CLI_GO_ON;
     }
     us_error err = {0};
@@ -104,7 +106,8 @@ static int add_track(tape *t, const us_endpoint *e) {
     return start_reader(t, k);
 }
 
-// Takes up topics that are new. One that a new writer cannot be heard on is listened to again, asking for less.
+// Takes up topics that are new. One that a new writer cannot be heard on is listened to again, asking for
+// less.
 static int follow(tape *t) {
     if (!cli_bus_look(&t->bus)) return CLI_GO_ON;
     for (int32_t i = 0; i < t->bus.n_endpoint; i++) {
@@ -114,7 +117,8 @@ static int follow(tape *t) {
         int code = CLI_GO_ON;
         if (!k) {
             code = add_track(t, e);
-        } else if (k->reader && ((k->qos.is_reliable && !e->qos.is_reliable) || (k->qos.is_transient_local && !e->qos.is_transient_local))) {
+        } else if (k->reader && ((k->qos.is_reliable && !e->qos.is_reliable) ||
+                                 (k->qos.is_transient_local && !e->qos.is_transient_local))) {
             us_reader_remove(k->reader);
             k->reader = NULL;
             code = start_reader(t, k);
@@ -134,8 +138,11 @@ static int open_recorder(tape *t) {
         snprintf(domain, sizeof domain, "%d", (int)us_bus_domain(t->bus.bus));
         const char *const keys[] = {"version", "source", "domain", "vendor"};
         const char *const values[] = {us_version(), "network", domain, us_bus_vendor(t->bus.bus)};
-        status = us_recorder_set_metadata(t->recorder, "understudy", sizeof keys / sizeof keys[0], keys, values);
-        if (status) us_error_set(&err, status, NULL, "name a file on a disk with space", "%s cannot be written", def.path);
+        status =
+            us_recorder_set_metadata(t->recorder, "understudy", sizeof keys / sizeof keys[0], keys, values);
+        if (status)
+            us_error_set(&err, status, NULL, "name a file on a disk with space", "%s cannot be written",
+                         def.path);
     }
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
@@ -143,7 +150,8 @@ static int open_recorder(tape *t) {
 }
 
 static int record(tape *t) {
-    double begin = cli_clock(), until = isnan(t->options->time) ? INFINITY : begin + t->options->time, looked = -INFINITY;
+    double begin = cli_clock(), until = isnan(t->options->time) ? INFINITY : begin + t->options->time,
+           looked = -INFINITY;
     bool is_live = !t->options->is_quiet && cli_is_terminal(stderr);
     int code = CLI_GO_ON;
     while (code == CLI_GO_ON && !cli_is_stopped() && cli_clock() < until) {
@@ -154,8 +162,9 @@ static int record(tape *t) {
             us_recorder_info info = us_recorder_get_info(t->recorder);
             if (info.failed) break;
             if (is_live)
-                cli_line_show("recording %s: %.1f s, %d topics, %" PRId64 " messages, %.1f MB; Ctrl-C ends", t->options->path, now - begin,
-                              (int)t->n_track, info.n_message, 1e-6 * (double)info.n_byte);
+                cli_line_show("recording %s: %.1f s, %d topics, %" PRId64 " messages, %.1f MB; Ctrl-C ends",
+                              t->options->path, now - begin, (int)t->n_track, info.n_message,
+                              1e-6 * (double)info.n_byte);
         }
         double left = until - cli_clock();
         cli_pause(left < 0.05 ? left : 0.05);
@@ -179,7 +188,8 @@ static int finish(tape *t, int code, double seconds) {
             cli_print_error(&err);
             code = CLI_CANNOT_WRITE;
         } else if (code == CLI_GO_ON && !t->options->is_quiet) {
-            printf("wrote %s: %" PRId64 " messages of %d topics in %.1f s", t->options->path, n_message, (int)t->n_track, seconds);
+            printf("wrote %s: %" PRId64 " messages of %d topics in %.1f s", t->options->path, n_message,
+                   (int)t->n_track, seconds);
             if (n_silent > 0) printf("; %d of them said nothing", (int)n_silent);
             if (t->n_unknown > 0) printf("; %d of unknown type left out", (int)t->n_unknown);
             putchar('\n');
@@ -195,12 +205,15 @@ static int finish(tape *t, int code, double seconds) {
 // Names that nobody writes are told at the end: they may have come late.
 static void warn_of_missing(const tape *t) {
     for (int32_t i = 0; i < t->options->topics.n; i++) {
-        char dds[CLI_NAME_MAX], near[CLI_NAME_MAX], remedy[CLI_NAME_MAX + 32] = "\"understudy topics\" lists what is there";
+        char dds[CLI_NAME_MAX], near[CLI_NAME_MAX],
+            remedy[CLI_NAME_MAX + 32] = "\"understudy topics\" lists what is there";
         bool is_found = false;
         if (!cli_dds_topic(t->options->topics.item[i], dds)) continue;
-        for (const track *k = t->tracks; k && !is_found; k = k->next) is_found = strcmp(k->topic, dds) == 0;
+        for (const track *k = t->tracks; k && !is_found; k = k->next)
+            is_found = strcmp(k->topic, dds) == 0;
         if (is_found) continue;
-        if (cli_bus_nearest(&t->bus, dds + 2, near)) snprintf(remedy, sizeof remedy, "did you mean %s?", near);
+        if (cli_bus_nearest(&t->bus, dds + 2, near))
+            snprintf(remedy, sizeof remedy, "did you mean %s?", near);
         cli_warn(remedy, "nobody wrote %s", dds + 2);
     }
 }
@@ -214,9 +227,12 @@ static int run(const cli_command *command, int argc, char **argv) {
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.path);
     if (code != CLI_GO_ON) return code;
-    if (o.time < 0) return cli_fail(CLI_BAD_INPUT, "understudy record", "write --time S with S at least 0", "--time is negative");
+    if (o.time < 0)
+        return cli_fail(CLI_BAD_INPUT, "understudy record", "write --time S with S at least 0",
+                        "--time is negative");
     if (o.path[0] == '/' && strchr(o.path + 1, '/') && !strchr(strrchr(o.path, '/'), '.') && o.topics.n == 0)
-        cli_warn("name the file first: understudy record FILE /k10/odom", "\"%s\" looks like a topic, and is taken for the file's name", o.path);
+        cli_warn("name the file first: understudy record FILE /k10/odom",
+                 "\"%s\" looks like a topic, and is taken for the file's name", o.path);
 
     cli_catch_stop(NULL);
     tape t = {.options = &o};
@@ -227,7 +243,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (code == CLI_GO_ON) code = record(&t);
     if (code == CLI_GO_ON) warn_of_missing(&t);
     if (code == CLI_GO_ON && t.n_track == 0 && o.topics.n == 0)
-        cli_warn("start a robot, or see what \"understudy doctor\" finds", "nobody wrote any topic: the recording is empty");
+        cli_warn("start a robot, or see what \"understudy doctor\" finds",
+                 "nobody wrote any topic: the recording is empty");
     code = finish(&t, code, cli_clock() - begin);
     cli_bus_close(&t.bus);
     return code == CLI_GO_ON ? CLI_OK : code;
@@ -238,8 +255,10 @@ const cli_command cli_command_record = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "write what is said on the network to an MCAP file",
-    .about = "All topics of known types, or those that are named; topics that appear later are taken up. Times are this computer's clock.\n"
-             "A recording that can be run again bit by bit is made by the simulation itself: understudy run SCENE --record FILE.\n"
+    .about = "All topics of known types, or those that are named; topics that appear later are taken up. "
+             "Times are this computer's clock.\n"
+             "A recording that can be run again bit by bit is made by the simulation itself: understudy run "
+             "SCENE --record FILE.\n"
              "\n"
              "Examples:\n"
              "  understudy record drive.mcap --time 10\n"

@@ -1,4 +1,5 @@
-// understudy replay: says on the network again what was recorded, or runs a recording again and proves that it is the same.
+// understudy replay: says on the network again what was recorded, or runs a recording again and proves that
+// it is the same.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static int parse_rate(const char *text, double *out_rate) {
     } else {
         *out_rate = strtod(text, &end);
         if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
-            return cli_fail(CLI_BAD_INPUT, "understudy replay", "write --rate real, --rate max, or a number above 0 such as --rate 2",
+            return cli_fail(CLI_BAD_INPUT, "understudy replay",
+                            "write --rate real, --rate max, or a number above 0 such as --rate 2",
                             "--rate: \"%s\" is no pace", text);
         }
     }
@@ -62,14 +64,16 @@ static bool is_wanted(const char *list, const char *topic) {
 // The recorded topic that the first of the list is nearest to.
 static int fail_topics(const player *p) {
     if (!p->options->topics)
-        return cli_fail(CLI_BAD_INPUT, p->options->path, "record again, with a robot on the network", "nothing in it can be played");
+        return cli_fail(CLI_BAD_INPUT, p->options->path, "record again, with a robot on the network",
+                        "nothing in it can be played");
     char remedy[384] = "name topics that the recording has", wanted[CLI_NAME_MAX];
     snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(p->options->topics, ","), p->options->topics);
     for (int32_t i = 0; i < p->info.n_channel; i++) {
         const char *topic = us_recording_get_channel(p->recording, i).topic;
         if (cli_nearest(wanted, &topic, 1)) snprintf(remedy, sizeof remedy, "did you mean %.200s?", topic);
     }
-    return cli_fail(CLI_BAD_INPUT, p->options->path, remedy, "it has none of the topics \"%s\"", p->options->topics);
+    return cli_fail(CLI_BAD_INPUT, p->options->path, remedy, "it has none of the topics \"%s\"",
+                    p->options->topics);
 }
 
 static int add_writers(player *p, int32_t node) {
@@ -77,15 +81,21 @@ static int add_writers(player *p, int32_t node) {
     for (int32_t i = 0; i < p->info.n_channel; i++) {
         us_channel_info channel = us_recording_get_channel(p->recording, i);
         // What the simulation keeps for itself is not said on the network.
-        if (strncmp(channel.topic, "/understudy/", 12) == 0 || channel.topic[0] != '/' || !is_wanted(p->options->topics, channel.topic)) continue;
-        const us_message_type *type = strcmp(channel.encoding, "cdr") == 0 ? us_message_find(channel.type) : NULL;
+        if (strncmp(channel.topic, "/understudy/", 12) == 0 || channel.topic[0] != '/' ||
+            !is_wanted(p->options->topics, channel.topic))
+            continue;
+        const us_message_type *type =
+            strcmp(channel.encoding, "cdr") == 0 ? us_message_find(channel.type) : NULL;
         if (!type) {
-            cli_warn("play it with ros2 bag, which has its definition", "%s is left out: its type %s (%s) is not known here", channel.topic,
-                     channel.type, channel.encoding);
+            cli_warn("play it with ros2 bag, which has its definition",
+                     "%s is left out: its type %s (%s) is not known here", channel.topic, channel.type,
+                     channel.encoding);
             continue;
         }
-        us_topic_def def = {.topic = channel.topic, .type = type, .qos = us_qos_for_topic(channel.topic, type), .node = node};
-        // Keeps what a listener has not taken yet, so that a fast replay waits for it instead of running away.
+        us_topic_def def = {
+            .topic = channel.topic, .type = type, .qos = us_qos_for_topic(channel.topic, type), .node = node};
+        // Keeps what a listener has not taken yet, so that a fast replay waits for it instead of running
+        // away.
         if (!def.qos.is_transient_local) def.qos.depth = 0;
         us_error err = {0};
         if (us_bus_add_writer(p->bus.bus, &def, &p->outlets[i].writer, &err)) {
@@ -99,7 +109,9 @@ static int add_writers(player *p, int32_t node) {
 
 static bool has_writer(const player *p, const char *dds_topic) {
     for (int32_t i = 0; i < p->info.n_channel; i++) {
-        if (p->outlets[i].writer && strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0) return true;
+        if (p->outlets[i].writer &&
+            strcmp(us_recording_get_channel(p->recording, i).topic, dds_topic + 2) == 0)
+            return true;
     }
     return false;
 }
@@ -109,10 +121,13 @@ static void meet_others(player *p) {
     cli_bus_settle(&p->bus, 1);
     int32_t n_heard = 0;
     double until = cli_clock() + 1;
-    for (int32_t i = 0; i < p->bus.n_endpoint; i++) n_heard += !p->bus.endpoints[i].is_writer && has_writer(p, p->bus.endpoints[i].topic);
-    for (int32_t n_match = 0; n_match < n_heard && cli_clock() < until && !cli_is_stopped(); cli_pause(0.01)) {
+    for (int32_t i = 0; i < p->bus.n_endpoint; i++)
+        n_heard += !p->bus.endpoints[i].is_writer && has_writer(p, p->bus.endpoints[i].topic);
+    for (int32_t n_match = 0; n_match < n_heard && cli_clock() < until && !cli_is_stopped();
+         cli_pause(0.01)) {
         n_match = 0;
-        for (int32_t i = 0; i < p->info.n_channel; i++) n_match += us_writer_n_match(p->outlets[i].writer);
+        for (int32_t i = 0; i < p->info.n_channel; i++)
+            n_match += us_writer_n_match(p->outlets[i].writer);
     }
     int32_t n_other = 0;
     const us_endpoint *other = NULL;
@@ -123,15 +138,17 @@ static void meet_others(player *p) {
         if (!other) other = e;
     }
     if (other)
-        cli_warn("stop the other program, or play on another ROS_DOMAIN_ID", "%s writes %s too%s: listeners hear both",
-                 other->node[0] ? other->node : "another program", other->topic + 2, n_other > 1 ? ", and more of these topics are written" : "");
+        cli_warn("stop the other program, or play on another ROS_DOMAIN_ID",
+                 "%s writes %s too%s: listeners hear both", other->node[0] ? other->node : "another program",
+                 other->topic + 2, n_other > 1 ? ", and more of these topics are written" : "");
 }
 
 static int play(player *p, double rate) {
     us_error err = {0};
     us_timeline timeline;
     us_timeline_step step;
-    if (us_timeline_init(&timeline, p->recording, rate, -1)) return cli_fail(CLI_RUN_FAILED, p->options->path, NULL, "cannot be played at this rate");
+    if (us_timeline_init(&timeline, p->recording, rate, -1))
+        return cli_fail(CLI_RUN_FAILED, p->options->path, NULL, "cannot be played at this rate");
     bool is_live = !p->options->is_quiet && cli_is_terminal(stderr);
     double span = (double)(p->info.last_time - p->info.first_time), shown = -INFINITY;
     int code = CLI_GO_ON;
@@ -146,7 +163,8 @@ static int play(player *p, double rate) {
         if (step.what == US_TIMELINE_END) break;
         if (step.what == US_TIMELINE_DUE) {
             // A file may define channels that its index does not tell of: they have no writer.
-            us_writer *writer = step.message.channel < p->info.n_channel ? p->outlets[step.message.channel].writer : NULL;
+            us_writer *writer =
+                step.message.channel < p->info.n_channel ? p->outlets[step.message.channel].writer : NULL;
             if (writer) {
                 bool is_sent = us_writer_write(writer, step.message.bytes, step.message.length, 0) == US_OK;
                 p->n_sent += is_sent;
@@ -216,7 +234,8 @@ static void merge(const cli_list *given, char *text, bool is_parameter, cli_list
     for (int32_t i = 0; i < recorded.n; i++) {
         if (!is_parameter || !is_set_again(given, recorded.item[i])) out->item[out->n++] = recorded.item[i];
     }
-    for (int32_t i = 0; i < given->n && out->n < CLI_LIST_MAX; i++) out->item[out->n++] = given->item[i];
+    for (int32_t i = 0; i < given->n && out->n < CLI_LIST_MAX; i++)
+        out->item[out->n++] = given->item[i];
 }
 
 static const char *metadata(us_recording *recording, const char *key) {
@@ -234,7 +253,9 @@ static int set_seed(us_spec *spec, const char *text) {
     def.seed = seed;
     us_status status = us_spec_set_world(spec, &def);
     free(name);
-    return status == US_OK ? CLI_GO_ON : cli_fail(CLI_RUN_FAILED, "understudy replay", NULL, "the seed cannot be set: %s", us_status_text(status));
+    return status == US_OK ? CLI_GO_ON
+                           : cli_fail(CLI_RUN_FAILED, "understudy replay", NULL, "the seed cannot be set: %s",
+                                      us_status_text(status));
 }
 
 // Why the model is another one: in the scene's own text, or in what it draws upon.
@@ -246,22 +267,28 @@ static int fail_model(const replay_options *o, us_recording *recording, const ch
     if (recorded && cli_read_file(scene, &now, &n_now) == CLI_GO_ON) {
         size_t i = 0, least = n_recorded < n_now ? n_recorded : n_now;
         line = 1;
-        for (; i < least && recorded[i] == now[i]; i++) line += now[i] == '\n';
+        for (; i < least && recorded[i] == now[i]; i++)
+            line += now[i] == '\n';
         if (i == n_recorded && i == n_now) line = 0;
     }
     free(now);
     const char *version = metadata(recording, "version");
     if (line > 0) {
-        snprintf(remedy, sizeof remedy, "take the file as it was: it is inside the recording (attachment \"scene\"), or name it with --scene");
-        return cli_fail(CLI_BAD_INPUT, o->path, remedy, "%s is not what was recorded: it differs from line %d on, and its model is %s instead of %s",
-                        scene, (int)line, hash, metadata(recording, "model"));
+        snprintf(remedy, sizeof remedy,
+                 "take the file as it was: it is inside the recording (attachment \"scene\"), or name it "
+                 "with --scene");
+        return cli_fail(
+            CLI_BAD_INPUT, o->path, remedy,
+            "%s is not what was recorded: it differs from line %d on, and its model is %s instead of %s",
+            scene, (int)line, hash, metadata(recording, "model"));
     }
-    snprintf(remedy, sizeof remedy, "use the recorded parameters, the same robot files and meshes, and the program that recorded");
-    return cli_fail(
-        CLI_BAD_INPUT, o->path, remedy,
-        "the scene file is as recorded, but its model is %s instead of %s: parameters (--set), files that it names, or the program differ "
-        "(recorded by version %s, this is %s)",
-        hash, metadata(recording, "model"), version[0] ? version : "?", us_version());
+    snprintf(remedy, sizeof remedy,
+             "use the recorded parameters, the same robot files and meshes, and the program that recorded");
+    return cli_fail(CLI_BAD_INPUT, o->path, remedy,
+                    "the scene file is as recorded, but its model is %s instead of %s: parameters (--set), "
+                    "files that it names, or the program differ "
+                    "(recorded by version %s, this is %s)",
+                    hash, metadata(recording, "model"), version[0] ? version : "?", us_version());
 }
 
 typedef struct proof {
@@ -288,20 +315,25 @@ static int compare(const replay_options *o, us_recording *recording, cli_world *
     if (!status) {
         us_recording_info info = us_recording_get_info(recording);
         printf("same: %" PRId64 " ticks, %" PRId64 " commands%s\n", result.n_tick, result.n_command,
-               info.is_complete ? "" : "; the recording has no end: it was cut off, and is the same up to there");
+               info.is_complete ? ""
+                                : "; the recording has no end: it was cut off, and is the same up to there");
         return CLI_OK;
     }
     if (result.bad_tick >= 0)
-        printf("different: tick %" PRId64 " is the first of %" PRId64 " that did not come out the same\n", result.bad_tick, result.n_tick);
+        printf("different: tick %" PRId64 " is the first of %" PRId64 " that did not come out the same\n",
+               result.bad_tick, result.n_tick);
     cli_print_error(&err);
-    return status == US_ERR_SYNTAX || status == US_ERR_NAME || status == US_ERR_SNAPSHOT ? CLI_BAD_INPUT : CLI_RUN_FAILED;
+    return status == US_ERR_SYNTAX || status == US_ERR_NAME || status == US_ERR_SNAPSHOT ? CLI_BAD_INPUT
+                                                                                         : CLI_RUN_FAILED;
 }
 
 static int verify(const replay_options *o, us_recording *recording) {
     if (!metadata(recording, "model")[0] || !metadata(recording, "scene")[0])
-        return cli_fail(CLI_BAD_INPUT, o->path, "verify a file that \"understudy run SCENE --record FILE\" made",
+        return cli_fail(CLI_BAD_INPUT, o->path,
+                        "verify a file that \"understudy run SCENE --record FILE\" made",
                         "does not say which scene it was made with");
-    char *parameters = strdup(metadata(recording, "parameters")), *search = strdup(metadata(recording, "search"));
+    char *parameters = strdup(metadata(recording, "parameters")),
+         *search = strdup(metadata(recording, "search"));
     const char *base = metadata(recording, "base");
     cli_load load = {.file = o->scene ? o->scene : metadata(recording, "scene"),
                      .base = o->load.base ? o->load.base
@@ -313,13 +345,17 @@ static int verify(const replay_options *o, us_recording *recording) {
     cli_world world;
     int code = cli_load_spec(&load, US_BASE_FIXED, &world);
     if (code != CLI_GO_ON && !o->scene)
-        fprintf(stderr, "  this is the scene that %s was made with; where it is somewhere else now, name it with --scene\n", o->path);
+        fprintf(stderr,
+                "  this is the scene that %s was made with; where it is somewhere else now, name it with "
+                "--scene\n",
+                o->path);
     if (code == CLI_GO_ON) code = set_seed(world.spec, metadata(recording, "seed"));
     if (code == CLI_GO_ON) code = cli_compile(&world);
     if (code == CLI_GO_ON) {
         char hash[32];
         snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(world.model));
-        code = strcmp(hash, metadata(recording, "model")) == 0 ? compare(o, recording, &world) : fail_model(o, recording, load.file, hash);
+        code = strcmp(hash, metadata(recording, "model")) == 0 ? compare(o, recording, &world)
+                                                               : fail_model(o, recording, load.file, hash);
     }
     cli_world_fini(&world);
     free(parameters);
@@ -330,9 +366,11 @@ static int verify(const replay_options *o, us_recording *recording) {
 static int run(const cli_command *command, int argc, char **argv) {
     replay_options o = {0};
     const cli_option table[] = {
-        {"rate", CLI_TEXT, &o.rate, "real|max|N", "pace: as recorded, as fast as possible, N times as fast (real)"},
+        {"rate", CLI_TEXT, &o.rate, "real|max|N",
+         "pace: as recorded, as fast as possible, N times as fast (real)"},
         {"topics", CLI_TEXT, &o.topics, "A,B", "only these topics"},
-        {"verify", CLI_FLAG, &o.is_verify, NULL, "run the recorded scene again and compare the state's hash at every tick"},
+        {"verify", CLI_FLAG, &o.is_verify, NULL,
+         "run the recorded scene again and compare the state's hash at every tick"},
         {"scene", CLI_TEXT, &o.scene, "FILE", "with --verify: where the scene is now"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
         CLI_LOAD_OPTIONS(o.load),
@@ -344,7 +382,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         return cli_fail(CLI_BAD_INPUT, element, "leave out --verify, or the others",
                         "--verify says nothing on the network: --rate and --topics mean nothing");
     if (!o.is_verify && (o.scene || o.load.set.n || o.load.path.n || o.load.base))
-        return cli_fail(CLI_BAD_INPUT, element, "add --verify", "--scene, --set, --path and --base say what is run again, but nothing is");
+        return cli_fail(CLI_BAD_INPUT, element, "add --verify",
+                        "--scene, --set, --path and --base say what is run again, but nothing is");
     us_error err = {0};
     us_recording *recording = NULL;
     if (us_recording_open(o.path, NULL, &recording, &err)) {
@@ -352,7 +391,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         return CLI_BAD_INPUT;
     }
     cli_catch_stop(NULL);
-    if (!us_recording_get_info(recording).is_complete) cli_warn(NULL, "%s has no end: whoever wrote it was stopped; what is there is used", o.path);
+    if (!us_recording_get_info(recording).is_complete)
+        cli_warn(NULL, "%s has no end: whoever wrote it was stopped; what is there is used", o.path);
     code = o.is_verify ? verify(&o, recording) : replay(&o, recording);
     us_recording_close(recording);
     return code;
@@ -363,12 +403,15 @@ const cli_command cli_command_replay = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "say a recording on the network again, or prove that it repeats",
-    .about = "Topics are written as by ROS convention, /clock too; what the simulation keeps for itself (/understudy/...) is left out.\n"
-             "With --verify nothing is said: the scene is run again from the recorded start with the recorded commands, and the first tick that\n"
+    .about = "Topics are written as by ROS convention, /clock too; what the simulation keeps for itself "
+             "(/understudy/...) is left out.\n"
+             "With --verify nothing is said: the scene is run again from the recorded start with the "
+             "recorded commands, and the first tick that\n"
              "differs is named, with exit code 3.\n"
              "\n"
              "Examples:\n"
              "  understudy replay drive.mcap --rate 2\n"
-             "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && understudy replay run.mcap --verify\n",
+             "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && "
+             "understudy replay run.mcap --verify\n",
     .run = run,
 };

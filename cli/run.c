@@ -25,8 +25,8 @@ typedef struct run_options {
 
 static const int64_t NOT_GIVEN = INT64_MIN;
 
-// Set by the signal handler; the loop looks at the first between batches. The sender is the process that sent the signal, 0 for a key of the
-// terminal.
+// Set by the signal handler; the loop looks at the first between batches. The sender is the process that sent
+// the signal, 0 for a key of the terminal.
 static volatile sig_atomic_t stop_requested, stop_sender;
 
 static void on_stop(int number, siginfo_t *info, void *context) {
@@ -37,7 +37,8 @@ static void on_stop(int number, siginfo_t *info, void *context) {
 
 // The first Ctrl-C (or TERM) asks for a clean end, the second one ends at once.
 static void catch_signals(void) {
-    struct sigaction stop = {.sa_sigaction = on_stop, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction stop = {.sa_sigaction = on_stop, .sa_flags = (int)SA_RESETHAND | SA_SIGINFO},
+                     ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&stop.sa_mask);
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGINT, &stop, NULL);
@@ -57,7 +58,8 @@ static int parse_rate(const char *text, double *out_rate) {
     } else {
         *out_rate = strtod(text, &end);
         if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
-            return cli_fail(CLI_BAD_INPUT, "understudy run", "write --rate real, --rate max, or a number above 0 such as --rate 2",
+            return cli_fail(CLI_BAD_INPUT, "understudy run",
+                            "write --rate real, --rate max, or a number above 0 such as --rate 2",
                             "--rate: \"%s\" is no pace", text);
         }
     }
@@ -67,14 +69,18 @@ static int parse_rate(const char *text, double *out_rate) {
 static int check_options(const run_options *options) {
     const char *element = "understudy run";
     if (options->time < 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write --time S with S in simulated seconds, for example --time 10", "--time is negative");
+        return cli_fail(CLI_BAD_INPUT, element,
+                        "write --time S with S in simulated seconds, for example --time 10",
+                        "--time is negative");
     bool has_every = options->every != NOT_GIVEN, has_rate = !isnan(options->csv_rate);
-    if (has_every && options->every < 1) return cli_fail(CLI_BAD_INPUT, element, "write --every N with N at least 1", "--every is below 1");
+    if (has_every && options->every < 1)
+        return cli_fail(CLI_BAD_INPUT, element, "write --every N with N at least 1", "--every is below 1");
     if (options->csv_rate <= 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write --csv-rate HZ above 0, for example --csv-rate 100", "--csv-rate is not above 0");
+        return cli_fail(CLI_BAD_INPUT, element, "write --csv-rate HZ above 0, for example --csv-rate 100",
+                        "--csv-rate is not above 0");
     if (options->port != NOT_GIVEN && (options->port < 0 || options->port > 65535))
-        return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any", "--port: %lld is no port",
-                        (long long)options->port);
+        return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any",
+                        "--port: %lld is no port", (long long)options->port);
     if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
                         "--port, --address and --token are about the page, and --headless has none");
@@ -82,15 +88,21 @@ static int check_options(const run_options *options) {
         return cli_fail(CLI_BAD_INPUT, element, "add --own A,B,C with the robots of this process",
                         "--share, --exchange and --share-timeout are about a world in several processes");
     if (options->own && options->record)
-        return cli_fail(CLI_BAD_INPUT, element, "record what the robots say, with understudy record, or values, with --csv",
-                        "--record: a world in several processes cannot be recorded for replay, because what the others send is not in the recording");
+        return cli_fail(CLI_BAD_INPUT, element,
+                        "record what the robots say, with understudy record, or values, with --csv",
+                        "--record: a world in several processes cannot be recorded for replay, because what "
+                        "the others send is not in the recording");
     if (options->seed < 0 && options->seed != NOT_GIVEN)
         return cli_fail(CLI_BAD_INPUT, element, "write --seed N with N at least 0", "--seed is negative");
-    if (has_every && has_rate) return cli_fail(CLI_BAD_INPUT, element, "give one of the two", "--every and --csv-rate both say how often to record");
+    if (has_every && has_rate)
+        return cli_fail(CLI_BAD_INPUT, element, "give one of the two",
+                        "--every and --csv-rate both say how often to record");
     if (options->ground_zone && !options->save_ground)
-        return cli_fail(CLI_BAD_INPUT, element, "add --save-ground FILE.tif", "--ground-zone says which part to write, but no file is named");
+        return cli_fail(CLI_BAD_INPUT, element, "add --save-ground FILE.tif",
+                        "--ground-zone says which part to write, but no file is named");
     if (!options->csv && (has_every || has_rate || options->values)) {
-        return cli_fail(CLI_BAD_INPUT, element, "add --csv FILE", "--every, --csv-rate and --values say how to record, but no file is named");
+        return cli_fail(CLI_BAD_INPUT, element, "add --csv FILE",
+                        "--every, --csv-rate and --values say how to record, but no file is named");
     }
     return CLI_GO_ON;
 }
@@ -105,7 +117,9 @@ static int set_seed(us_spec *spec, int64_t seed) {
     def.seed = (uint64_t)seed;
     us_status status = us_spec_set_world(spec, &def);
     free(name);
-    return status == US_OK ? CLI_GO_ON : cli_fail(CLI_RUN_FAILED, "understudy run", NULL, "the seed cannot be set: %s", us_status_text(status));
+    return status == US_OK ? CLI_GO_ON
+                           : cli_fail(CLI_RUN_FAILED, "understudy run", NULL, "the seed cannot be set: %s",
+                                      us_status_text(status));
 }
 
 static int restore(us_sim *sim, const char *path) {
@@ -116,25 +130,31 @@ static int restore(us_sim *sim, const char *path) {
     us_status status = us_sim_restore(sim, bytes, length);
     free(bytes);
     if (status == US_OK) return CLI_GO_ON;
-    return cli_fail(CLI_BAD_INPUT, path, "take a snapshot that --save made with the same scene, parameters and program version",
+    return cli_fail(CLI_BAD_INPUT, path,
+                    "take a snapshot that --save made with the same scene, parameters and program version",
                     "cannot be restored: %s", us_status_text(status));
 }
 
 static int save_ground(const us_sim *sim, const us_spec *spec, const run_options *options, FILE *out) {
     if (us_sim_n_bed(sim) != 1)
-        return cli_fail(CLI_BAD_INPUT, "--save-ground", "give one height-field of soil a bed: bed=\"5 cm\"", "the scene has %d beds of soil, not one",
-                        (int)us_sim_n_bed(sim));
+        return cli_fail(CLI_BAD_INPUT, "--save-ground", "give one height-field of soil a bed: bed=\"5 cm\"",
+                        "the scene has %d beds of soil, not one", (int)us_sim_n_bed(sim));
     double zone[4], written[4];
-    if (options->ground_zone && sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
-        return cli_fail(CLI_BAD_INPUT, "--ground-zone", "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame", "\"%s\" is no rectangle",
-                        options->ground_zone);
+    if (options->ground_zone &&
+        sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
+        return cli_fail(CLI_BAD_INPUT, "--ground-zone",
+                        "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame",
+                        "\"%s\" is no rectangle", options->ground_zone);
     const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_bed(sim, 0).shape);
     us_error err = {0};
-    us_status status = us_sim_write_bed(sim, 0, ground, options->ground_zone ? zone : NULL, options->save_ground, written, &err);
-    if (status) return cli_fail(CLI_RUN_FAILED, options->save_ground, err.remedy, "%s", err.message[0] ? err.message : us_status_text(status));
+    us_status status = us_sim_write_bed(sim, 0, ground, options->ground_zone ? zone : NULL,
+                                        options->save_ground, written, &err);
+    if (status)
+        return cli_fail(CLI_RUN_FAILED, options->save_ground, err.remedy, "%s",
+                        err.message[0] ? err.message : us_status_text(status));
     if (!options->is_quiet)
-        fprintf(out, "ground from x %g m, y %g m to x %g m, y %g m, columns of %g m: %s\n", written[0], written[1], written[2], written[3],
-                us_sim_get_bed(sim, 0).spacing, options->save_ground);
+        fprintf(out, "ground from x %g m, y %g m to x %g m, y %g m, columns of %g m: %s\n", written[0],
+                written[1], written[2], written[3], us_sim_get_bed(sim, 0).spacing, options->save_ground);
     return CLI_GO_ON;
 }
 
@@ -147,7 +167,8 @@ static int save(us_sim *sim, const char *path) {
     int reason = errno;
     free(bytes);
     if (is_written) return CLI_GO_ON;
-    return cli_fail(CLI_CANNOT_WRITE, path, "name a file that can be written, on a disk with space", "snapshot cannot be written: %s",
+    return cli_fail(CLI_CANNOT_WRITE, path, "name a file that can be written, on a disk with space",
+                    "snapshot cannot be written: %s",
                     status == US_OK ? strerror(reason) : us_status_text(status));
 }
 
@@ -171,7 +192,8 @@ static int32_t split_values(char *text, const char **values, int32_t cap) {
 static int add_recorder(recordings *all, const cli_recorder_def *def, const us_spec *spec, us_sim *sim) {
     for (int32_t i = 0; i < all->n; i++) {
         if (strcmp(all->item[i].path, def->path) == 0) {
-            return cli_fail(CLI_BAD_INPUT, def->path, "give each recording its own file", "two recordings would write to the same file");
+            return cli_fail(CLI_BAD_INPUT, def->path, "give each recording its own file",
+                            "two recordings would write to the same file");
         }
     }
     // Counted at once, so that a half-made recorder is closed with the rest.
@@ -181,8 +203,9 @@ static int add_recorder(recordings *all, const cli_recorder_def *def, const us_s
 static double ticks_per_row(double rate, double step, const char *what) {
     double ticks = 1 / (rate * step);
     if (ticks < 1 - 1e-9)
-        cli_warn("ask for a lower rate, or take a smaller step", "%s: %g rows per second is more than one per step (%g s); every step is written",
-                 what, rate, step);
+        cli_warn("ask for a lower rate, or take a smaller step",
+                 "%s: %g rows per second is more than one per step (%g s); every step is written", what, rate,
+                 step);
     return ticks;
 }
 
@@ -192,7 +215,8 @@ static int open_recordings(recordings *all, const run_options *options, const us
     all->item = cli_allocate((size_t)n_record + 1, sizeof *all->item);
     for (int32_t i = 0; i < n_record; i++) {
         const us_record_def *record = us_spec_view_record(spec, i);
-        cli_recorder_def def = {.path = record->file_name, .n_value = record->n_value, .values = record->values};
+        cli_recorder_def def = {
+            .path = record->file_name, .n_value = record->n_value, .values = record->values};
         def.ticks_per_row = record->rate > 0 ? ticks_per_row(record->rate, step, record->file_name) : 1;
         def.place = (us_place){record->file, record->line, 0, "record"};
         int code = add_recorder(all, &def, spec, sim);
@@ -211,9 +235,11 @@ static int open_recordings(recordings *all, const run_options *options, const us
         def.n_value = split_values(text, values, MAX_VALUES);
         def.values = values;
     }
-    int code = text && def.n_value == 0 ? cli_fail(CLI_BAD_INPUT, "understudy run",
-                                                   "write names with commas between, for example --values elbow.q,energy", "--values names nothing")
-                                        : add_recorder(all, &def, spec, sim);
+    int code = text && def.n_value == 0
+                   ? cli_fail(CLI_BAD_INPUT, "understudy run",
+                              "write names with commas between, for example --values elbow.q,energy",
+                              "--values names nothing")
+                   : add_recorder(all, &def, spec, sim);
     free(text);
     free(values);
     return code;
@@ -232,7 +258,8 @@ static bool record(recordings *all, us_sim *sim, int64_t tick) {
 
 static int64_t next_due(const recordings *all) {
     int64_t next = INT64_MAX;
-    for (int32_t i = 0; i < all->n; i++) next = all->item[i].next_tick < next ? all->item[i].next_tick : next;
+    for (int32_t i = 0; i < all->n; i++)
+        next = all->item[i].next_tick < next ? all->item[i].next_tick : next;
     return next;
 }
 
@@ -245,7 +272,8 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
         if (closing != CLI_GO_ON) {
             code = closing;
         } else if (was_open && !is_quiet) {
-            fprintf(out, "wrote %s: %lld rows, %d columns\n", recorder->path, (long long)recorder->n_row, (int)recorder->n_column);
+            fprintf(out, "wrote %s: %lld rows, %d columns\n", recorder->path, (long long)recorder->n_row,
+                    (int)recorder->n_column);
         }
     }
     free(all->item);
@@ -255,7 +283,8 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
 
 // ---- the loop ----
 
-// Steps are looked at so often within a batch, so that one whose steps have become slow does not last for long.
+// Steps are looked at so often within a batch, so that one whose steps have become slow does not last for
+// long.
 enum { LOOKS_PER_BATCH = 8 };
 static const int64_t BATCH_MOST_NS = 10000000, SHOW_EVERY_NS = 100000000, FLUSH_EVERY_NS = 1000000000;
 static const double WAIT_MOST = 0.02;  // s
@@ -280,7 +309,8 @@ static int write_rows(loop *l) {
     return CLI_GO_ON;
 }
 
-// Does n steps, or as many as fit into a batch's time. *out_done is how many, *out_outside the time that was spent on rows.
+// Does n steps, or as many as fit into a batch's time. *out_done is how many, *out_outside the time that was
+// spent on rows.
 static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_t *out_outside) {
     int64_t tick = us_sim_get_tick(l->sim), look = n / LOOKS_PER_BATCH + 1, done = 0;
     int code = CLI_GO_ON;
@@ -293,7 +323,8 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
         us_status status = US_OK;
         bool is_ready = true;
         while (i < run && is_ready && !status) {
-            // Other processes that have part of the world may not have come so far: then there is time for other things.
+            // Other processes that have part of the world may not have come so far: then there is time for
+            // other things.
             status = us_host_wait(l->host, WAIT_MOST, &is_ready, &err);
             if (!status && is_ready) status = us_host_step(l->host, &err);
             i += !status && is_ready;
@@ -328,7 +359,8 @@ static int heed(loop *l) {
     bool has_jumped = tick != l->tick_before;
     if (l->wish.rate != before.rate || l->wish.is_paused != before.is_paused || has_jumped)
         cli_pace_restart(l->pace, l->wish.rate, us_model_get_step(us_sim_view_model(l->sim)));
-    for (int32_t i = 0; i < l->all->n; i++) cli_recorder_follow(&l->all->item[i], l->sim);
+    for (int32_t i = 0; i < l->all->n; i++)
+        cli_recorder_follow(&l->all->item[i], l->sim);
     l->due_tick = next_due(l->all);
     return l->due_tick == tick ? write_rows(l) : CLI_GO_ON;
 }
@@ -350,7 +382,8 @@ static void show(loop *l, int64_t now) {
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
 
-// Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit code.
+// Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit
+// code.
 static int step_until(loop *l, int64_t goal) {
     us_host_turn(l->host);
     l->wish = us_host_get_wish(l->host);
@@ -379,7 +412,8 @@ static int step_until(loop *l, int64_t goal) {
         show(l, end);
         // A paced run is looked at while it runs: its files should not lag far behind.
         if (l->wish.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
-            for (int32_t i = 0; i < l->all->n; i++) cli_recorder_flush(&l->all->item[i]);
+            for (int32_t i = 0; i < l->all->n; i++)
+                cli_recorder_flush(&l->all->item[i]);
             flushed_ns = end;
         }
     }
@@ -396,12 +430,14 @@ static void print_start(const run_options *options, const cli_network *network, 
         snprintf(pace, sizeof pace, "%g x real time", rate);
     }
     if (isfinite(goal)) snprintf(length, sizeof length, "for %g s", goal);
-    fprintf(stderr, "%s: %d degrees of freedom, %d constraint rows, %s at %g s, %s, %s\n", options->load.file, (int)n.n_v, (int)n.n_row,
-            us_integrator_name(us_model_get_integrator(model)), us_model_get_step(model), pace, length);
+    fprintf(stderr, "%s: %d degrees of freedom, %d constraint rows, %s at %g s, %s, %s\n", options->load.file,
+            (int)n.n_v, (int)n.n_row, us_integrator_name(us_model_get_integrator(model)),
+            us_model_get_step(model), pace, length);
     if (!network->bus) return;
     int32_t n_robot = us_proxy_n_robot(us_host_get_proxy(network->host));
-    fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n", (int)n_robot, n_robot == 1 ? "" : "s",
-            us_bus_vendor(network->bus), (int)us_bus_domain(network->bus));
+    fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n",
+            (int)n_robot, n_robot == 1 ? "" : "s", us_bus_vendor(network->bus),
+            (int)us_bus_domain(network->bus));
 }
 
 static int serve(const run_options *options, cli_network *network, FILE *out) {
@@ -444,7 +480,8 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
     if (code == CLI_GO_ON && !options->is_offline) code = cli_network_connect(network);
     // Where a recording goes to standard output, nothing else may.
     FILE *out = stdout;
-    for (int32_t i = 0; i < all.n; i++) out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
+    for (int32_t i = 0; i < all.n; i++)
+        out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
     if (code == CLI_GO_ON) code = serve(options, network, stderr);
     cli_status status = {0};
     cli_pace pace = {0};
@@ -458,7 +495,9 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         cli_status_clear(&status);
         network->is_live = false;
         // Who did not end it wants to know who did: the exit code is that of a run that came to its end.
-        if (!options->is_quiet && stop_sender) fprintf(stderr, "process %d sent signal %d: the run ends\n", (int)stop_sender, (int)stop_requested);
+        if (!options->is_quiet && stop_sender)
+            fprintf(stderr, "process %d sent signal %d: the run ends\n", (int)stop_sender,
+                    (int)stop_requested);
         if (!options->is_quiet) cli_status_summary(&status, sim, &pace, out);
         if (options->show_hash) fprintf(out, "hash %016llx\n", (unsigned long long)us_sim_hash(sim));
     }
@@ -477,32 +516,49 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    run_options o = {.time = NAN, .csv_rate = NAN, .exchange = NAN, .share_timeout = NAN, .every = NOT_GIVEN, .seed = NOT_GIVEN, .port = NOT_GIVEN};
+    run_options o = {.time = NAN,
+                     .csv_rate = NAN,
+                     .exchange = NAN,
+                     .share_timeout = NAN,
+                     .every = NOT_GIVEN,
+                     .seed = NOT_GIVEN,
+                     .port = NOT_GIVEN};
     const cli_option table[] = {
-        {"time", CLI_NUMBER, &o.time, "S", "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
-        {"rate", CLI_TEXT, &o.rate, "real|max|N", "pace: real time, as fast as possible, N times real time (real)"},
-        {"csv", CLI_TEXT, &o.csv, "FILE", "write time, every joint's q and v, and energy; - is standard output"},
-        {"values", CLI_TEXT, &o.values, "A,B,C", "write these values instead, for example elbow.q,tool.z,energy"},
+        {"time", CLI_NUMBER, &o.time, "S",
+         "simulated seconds to run (the scene's duration, or until Ctrl-C)"},
+        {"rate", CLI_TEXT, &o.rate, "real|max|N",
+         "pace: real time, as fast as possible, N times real time (real)"},
+        {"csv", CLI_TEXT, &o.csv, "FILE",
+         "write time, every joint's q and v, and energy; - is standard output"},
+        {"values", CLI_TEXT, &o.values, "A,B,C",
+         "write these values instead, for example elbow.q,tool.z,energy"},
         {"every", CLI_INTEGER, &o.every, "N", "a row every N steps (1)"},
         {"csv-rate", CLI_NUMBER, &o.csv_rate, "HZ", "a row HZ times per simulated second"},
-        {"record", CLI_TEXT, &o.record, "FILE", "write every sample and command, and the state's hash at every tick, to this MCAP file"},
+        {"record", CLI_TEXT, &o.record, "FILE",
+         "write every sample and command, and the state's hash at every tick, to this MCAP file"},
         {"offline", CLI_FLAG, &o.is_offline, NULL, "keep the robots off the network"},
-        {"own", CLI_TEXT, &o.own, "A,B,C", "simulate these robots and objects alone; other processes have the rest of the world"},
+        {"own", CLI_TEXT, &o.own, "A,B,C",
+         "simulate these robots and objects alone; other processes have the rest of the world"},
         {"share", CLI_TEXT, &o.share, "NAME", "what the processes of one world have in common (world)"},
-        {"exchange", CLI_NUMBER, &o.exchange, "S", "simulated seconds from one exchange of their states to the next (0.01)"},
-        {"share-timeout", CLI_NUMBER, &o.share_timeout, "S", "seconds that another process may be silent; 0: for ever (60)"},
+        {"exchange", CLI_NUMBER, &o.exchange, "S",
+         "simulated seconds from one exchange of their states to the next (0.01)"},
+        {"share-timeout", CLI_NUMBER, &o.share_timeout, "S",
+         "seconds that another process may be silent; 0: for ever (60)"},
         {"save", CLI_TEXT, &o.save, "SNAP", "write the state at the end to this file"},
         {"save-ground", CLI_TEXT, &o.save_ground, "FILE.tif",
          "write the ground with its ruts at the end as a GeoTIFF: height, and how it has changed"},
-        {"ground-zone", CLI_TEXT, &o.ground_zone, "X0,Y0,X1,Y1", "of --save-ground: this rectangle, m (all; of a site what has changed)"},
+        {"ground-zone", CLI_TEXT, &o.ground_zone, "X0,Y0,X1,Y1",
+         "of --save-ground: this rectangle, m (all; of a site what has changed)"},
         {"restore", CLI_TEXT, &o.restore, "SNAP", "begin with the state in this file"},
         {"hash", CLI_FLAG, &o.show_hash, NULL, "print the hash of the state at the end"},
         {"seed", CLI_INTEGER, &o.seed, "N", "seed of every random number, instead of the scene's"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
         {"headless", CLI_FLAG, &o.is_headless, NULL, "no page"},
         {"port", CLI_INTEGER, &o.port, "N", "port of the page (8080, or the next that is free); 0: any"},
-        {"address", CLI_TEXT, &o.address, "A", "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
-        {"token", CLI_TEXT, &o.token, "T", "what a page on another address needs to control; made up when not given"},
+        {"address", CLI_TEXT, &o.address, "A",
+         "address of the page (127.0.0.1: this computer alone); 0.0.0.0: every network"},
+        {"token", CLI_TEXT, &o.token, "T",
+         "what a page on another address needs to control; made up when not given"},
         CLI_LOAD_OPTIONS(o.load),
     };
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &o.load.file);
@@ -533,17 +589,22 @@ const cli_command cli_command_run = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "run a scene or a robot file",
-    .about = "Prints the address of its page: open it in a browser to see the world, to drive and to change it.\n"
-             "Without --time and without a duration in the scene it runs until Ctrl-C. Missed deadlines are counted and shown.\n"
-             "Recordings that the scene asks for are written relative to the current directory. Numbers carry 17 digits.\n"
-             "With --restore, --time counts from the restored state.\n"
-             "With --own several processes simulate one world: every robot of the scene has one owner among them.\n"
-             "\n"
-             "Examples:\n"
-             "  understudy run scenes/default.xml\n"
-             "  understudy run scenes/default.xml --time 10 --rate max --csv out.csv --csv-rate 100\n"
-             "  understudy run scenes/convoy.xml --own r0,r1,r2,r3,r4 & understudy run scenes/convoy.xml --own r5,r6,r7,r8,r9\n"
-             "  understudy run scenes/default.xml --time 1 --rate max --save one.snap\n"
-             "  understudy run scenes/default.xml --time 1 --rate max --restore one.snap --hash\n",
+    .about =
+        "Prints the address of its page: open it in a browser to see the world, to drive and to change it.\n"
+        "Without --time and without a duration in the scene it runs until Ctrl-C. Missed deadlines are "
+        "counted and shown.\n"
+        "Recordings that the scene asks for are written relative to the current directory. Numbers carry 17 "
+        "digits.\n"
+        "With --restore, --time counts from the restored state.\n"
+        "With --own several processes simulate one world: every robot of the scene has one owner among "
+        "them.\n"
+        "\n"
+        "Examples:\n"
+        "  understudy run scenes/default.xml\n"
+        "  understudy run scenes/default.xml --time 10 --rate max --csv out.csv --csv-rate 100\n"
+        "  understudy run scenes/convoy.xml --own r0,r1,r2,r3,r4 & understudy run scenes/convoy.xml --own "
+        "r5,r6,r7,r8,r9\n"
+        "  understudy run scenes/default.xml --time 1 --rate max --save one.snap\n"
+        "  understudy run scenes/default.xml --time 1 --rate max --restore one.snap --hash\n",
     .run = run,
 };

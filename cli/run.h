@@ -6,7 +6,8 @@
 
 // ---- recordings (record.c) ----
 
-// One CSV file: a header with names, then a row per due tick, "time" first. Written through a buffer of its own.
+// One CSV file: a header with names, then a row per due tick, "time" first. Written through a buffer of its
+// own.
 typedef struct cli_recorder {
     const char *path;  // borrowed; "-" is standard output
     int file;

@@ -49,7 +49,8 @@ static int set_one(us_shadow_def *def, const char *item) {
         char *end = NULL;
         double value = equals ? strtod(equals + 1, &end) : NAN;
         if (!equals || end == equals + 1 || *end || !isfinite(value))
-            return cli_fail(CLI_BAD_INPUT, element, "write for example --tolerance position=0.3", "\"%.60s\" has no number", item);
+            return cli_fail(CLI_BAD_INPUT, element, "write for example --tolerance position=0.3",
+                            "\"%.60s\" has no number", item);
         memcpy((char *)def + tolerances[i].place, &value, sizeof value);
         return CLI_GO_ON;
     }
@@ -60,7 +61,8 @@ static int set_one(us_shadow_def *def, const char *item) {
 
 int cli_shadow_set(us_shadow_def *def, const cli_list *items) {
     int code = CLI_GO_ON;
-    for (int32_t i = 0; i < items->n && code == CLI_GO_ON; i++) code = set_one(def, items->item[i]);
+    for (int32_t i = 0; i < items->n && code == CLI_GO_ON; i++)
+        code = set_one(def, items->item[i]);
     return code;
 }
 
@@ -68,7 +70,8 @@ int cli_shadow_set(us_shadow_def *def, const cli_list *items) {
 
 us_status cli_shadow_open(cli_shadow *s, us_bus *bus, int32_t node, const char *robot, us_error *err) {
     *s = (cli_shadow){.bus = bus, .robot = robot, .line = cli_allocate(1, LINE_SIZE)};
-    us_topic_def topic = {.topic = "/understudy/shadow", .type = us_message_find("std_msgs/msg/String"), .node = node};
+    us_topic_def topic = {
+        .topic = "/understudy/shadow", .type = us_message_find("std_msgs/msg/String"), .node = node};
     topic.qos = (us_qos){.is_reliable = true, .depth = 10};
     return us_bus_add_reader(bus, &topic, NULL, NULL, &s->reader, err);
 }
@@ -122,13 +125,15 @@ static void make_plain(char *text) {
 
 // "ok, confidence 0.97; most pose.y: -0.11 of 0.31; 0.62 s later"
 static void describe(const cJSON *json, char *out, size_t cap) {
-    const cJSON *residuals = cJSON_GetObjectItemCaseSensitive(json, "residuals"), *offset = cJSON_GetObjectItemCaseSensitive(json, "offset"), *r;
+    const cJSON *residuals = cJSON_GetObjectItemCaseSensitive(json, "residuals"),
+                *offset = cJSON_GetObjectItemCaseSensitive(json, "offset"), *r;
     const char *worst = text_of(json, "worst");
-    int n = snprintf(out, cap, "%.20s, confidence %.2f", text_of(json, "state"), number_of(json, "confidence"));
+    int n =
+        snprintf(out, cap, "%.20s, confidence %.2f", text_of(json, "state"), number_of(json, "confidence"));
     cJSON_ArrayForEach(r, residuals) {
         if (n < 0 || (size_t)n >= cap || !worst[0] || strcmp(text_of(r, "name"), worst) != 0) continue;
-        n += snprintf(out + n, cap - (size_t)n, "; most %.80s: %.3g of %.3g; lag %.2f s", worst, number_of(r, "value"), number_of(r, "tolerance"),
-                      number_of(offset, "lag"));
+        n += snprintf(out + n, cap - (size_t)n, "; most %.80s: %.3g of %.3g; lag %.2f s", worst,
+                      number_of(r, "value"), number_of(r, "tolerance"), number_of(offset, "lag"));
         break;
     }
     if (!worst[0] && n > 0 && (size_t)n < cap) snprintf(out + n, cap - (size_t)n, "; nothing to compare");
@@ -157,7 +162,8 @@ int cli_shadow_watch(cli_shadow *s, bool is_json, double patience) {
         double now = cli_clock();
         if (!json && now - heard > patience) {
             if (is_live) cli_line_clear();
-            return cli_fail(CLI_RUN_FAILED, element, "hardware and proxy are compared in the modes shadow and mirror: --to shadow",
+            return cli_fail(CLI_RUN_FAILED, element,
+                            "hardware and proxy are compared in the modes shadow and mirror: --to shadow",
                             "nothing is said about \"%.60s\"", s->robot);
         }
         if (!json) continue;

@@ -1,4 +1,5 @@
-// What `understudy switch` has to do with the comparison of hardware and proxy: its tolerances, and what it says.
+// What `understudy switch` has to do with the comparison of hardware and proxy: its tolerances, and what it
+// says.
 #ifndef UNDERSTUDY_CLI_SHADOW_H
 #define UNDERSTUDY_CLI_SHADOW_H
 
@@ -20,7 +21,8 @@ us_status cli_shadow_open(cli_shadow *s, us_bus *bus, int32_t node, const char *
 void cli_shadow_close(cli_shadow *s);
 // What is said now, in one line below the status; nothing when nobody says anything for a second.
 void cli_shadow_show(cli_shadow *s, bool is_json);
-// One line per second, in a terminal rewritten, until Ctrl-C or until nobody has said anything for `patience` seconds.
+// One line per second, in a terminal rewritten, until Ctrl-C or until nobody has said anything for `patience`
+// seconds.
 int cli_shadow_watch(cli_shadow *s, bool is_json, double patience);
 
 #endif

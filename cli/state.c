@@ -1,4 +1,5 @@
-// Reads the state file of `understudy eval`. Nothing in it is passed over: an unknown key, name or size is an error.
+// Reads the state file of `understudy eval`. Nothing in it is passed over: an unknown key, name or size is an
+// error.
 #include "state.h"
 
 #include <cjson/cJSON.h>
@@ -9,7 +10,18 @@
 
 // ---- what the keys mean ----
 
-typedef enum state_topic { POSITION, VELOCITY, ACCELERATION, TORQUE, BASE, BASE_TWIST, JOINTS, WRENCHES, NAMES, N_TOPIC } state_topic;
+typedef enum state_topic {
+    POSITION,
+    VELOCITY,
+    ACCELERATION,
+    TORQUE,
+    BASE,
+    BASE_TWIST,
+    JOINTS,
+    WRENCHES,
+    NAMES,
+    N_TOPIC
+} state_topic;
 
 // The first name of each topic is the one that messages use; the others are what people also write.
 static const struct {
@@ -60,7 +72,8 @@ typedef struct reader {
     const cJSON *names;  // the order of plain arrays; NULL: the model's
 } reader;
 
-US_PRINTF(4, 5) static int fail(const reader *r, const char *element, const char *remedy, const char *format, ...) {
+US_PRINTF(4, 5)
+static int fail(const reader *r, const char *element, const char *remedy, const char *format, ...) {
     char message[512];
     va_list args;
     va_start(args, format);
@@ -87,18 +100,22 @@ int cli_state_open(cli_state_file *file, const char *path) {
     if (!file->root) {
         int32_t line = 1, column = 1;
         for (const char *p = text; p < end; p++) {
-            if (*p == '\n') line++, column = 0;
+            if (*p == '\n') {
+                line++;
+                column = 0;
+            }
             column++;
         }
         us_error err = {0};
         us_place place = {path, line, column, NULL};
-        us_error_set(&err, US_ERR_SYNTAX, &place, "write an object such as {\"positions\": {\"elbow\": 0.5}}", "not JSON from byte %zu on",
-                     (size_t)(end - text));
+        us_error_set(&err, US_ERR_SYNTAX, &place, "write an object such as {\"positions\": {\"elbow\": 0.5}}",
+                     "not JSON from byte %zu on", (size_t)(end - text));
         cli_print_error(&err);
         code = CLI_BAD_INPUT;
     } else if (!cJSON_IsObject(file->root)) {
         reader r = {.path = path};
-        code = fail(&r, NULL, "write an object such as {\"positions\": {\"elbow\": 0.5}}", "the state is not an object");
+        code = fail(&r, NULL, "write an object such as {\"positions\": {\"elbow\": 0.5}}",
+                    "the state is not an object");
     }
     free(text);
     return code;
@@ -130,35 +147,44 @@ bool cli_state_has_base(const cli_state_file *file) {
 static int check_twice(const reader *r, const cJSON *object, const char *element) {
     for (const cJSON *a = object->child; a; a = a->next) {
         for (const cJSON *b = object->child; b != a; b = b->next) {
-            if (strcmp(a->string, b->string) == 0) return fail(r, element, "write it once", "\"%s\" is given twice", a->string);
+            if (strcmp(a->string, b->string) == 0)
+                return fail(r, element, "write it once", "\"%s\" is given twice", a->string);
         }
     }
     return CLI_GO_ON;
 }
 
 static int read_number(const reader *r, const cJSON *item, const char *element, double *out) {
-    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) return fail(r, element, "write a finite number in SI units", "not a finite number");
+    if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble))
+        return fail(r, element, "write a finite number in SI units", "not a finite number");
     *out = item->valuedouble;
     return CLI_GO_ON;
 }
 
-// An array of n numbers. Three or four may also be an object with the letters of `letters` ("xyz", "wxyz") as keys.
-static int read_numbers(const reader *r, const cJSON *item, const char *element, const char *letters, int32_t n, double *out) {
+// An array of n numbers. Three or four may also be an object with the letters of `letters` ("xyz", "wxyz") as
+// keys.
+static int read_numbers(const reader *r, const cJSON *item, const char *element, const char *letters,
+                        int32_t n, double *out) {
     char remedy[96];
-    snprintf(remedy, sizeof remedy, "write an array of %d numbers%s%s", (int)n, letters ? " in the order " : "", letters ? letters : "");
+    snprintf(remedy, sizeof remedy, "write an array of %d numbers%s%s", (int)n,
+             letters ? " in the order " : "", letters ? letters : "");
     if (letters && cJSON_IsObject(item)) {
         int code = check_twice(r, item, element);
         if (code == CLI_GO_ON && cJSON_GetArraySize(item) != n)
-            code = fail(r, element, remedy, "has %d keys where there should be %d", cJSON_GetArraySize(item), (int)n);
+            code = fail(r, element, remedy, "has %d keys where there should be %d", cJSON_GetArraySize(item),
+                        (int)n);
         for (int32_t i = 0; i < n && code == CLI_GO_ON; i++) {
             char key[2] = {letters[i], 0};
             const cJSON *part = cJSON_GetObjectItemCaseSensitive(item, key);
-            code = part ? read_number(r, part, element, &out[i]) : fail(r, element, remedy, "\"%s\" is missing", key);
+            code = part ? read_number(r, part, element, &out[i])
+                        : fail(r, element, remedy, "\"%s\" is missing", key);
         }
         return code;
     }
     if (!cJSON_IsArray(item)) return fail(r, element, remedy, "not an array");
-    if (cJSON_GetArraySize(item) != n) return fail(r, element, remedy, "has %d numbers where there should be %d", cJSON_GetArraySize(item), (int)n);
+    if (cJSON_GetArraySize(item) != n)
+        return fail(r, element, remedy, "has %d numbers where there should be %d", cJSON_GetArraySize(item),
+                    (int)n);
     int32_t i = 0;
     const cJSON *part;
     cJSON_ArrayForEach(part, item) {
@@ -172,17 +198,23 @@ static int read_numbers(const reader *r, const cJSON *item, const char *element,
 static int make_unit(const reader *r, const char *element, double *q) {
     double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     if (!(length > 1e-6))
-        return fail(r, element, "write a unit quaternion [w, x, y, z], for example [1, 0, 0, 0]", "the quaternion has length %g", length);
+        return fail(r, element, "write a unit quaternion [w, x, y, z], for example [1, 0, 0, 0]",
+                    "the quaternion has length %g", length);
     if (fabs(length - 1) > 1e-4)
-        cli_warn("write a unit quaternion [w, x, y, z]", "%s: %s: the quaternion has length %g and is scaled to 1", r->path, element, length);
-    for (int32_t i = 0; i < 4; i++) q[i] /= length;
+        cli_warn("write a unit quaternion [w, x, y, z]",
+                 "%s: %s: the quaternion has length %g and is scaled to 1", r->path, element, length);
+    for (int32_t i = 0; i < 4; i++)
+        q[i] /= length;
     return CLI_GO_ON;
 }
 
 // ---- joints ----
 
 static double *values_of(const reader *r, state_topic topic) {
-    return topic == POSITION ? r->state->q : topic == VELOCITY ? r->state->v : topic == ACCELERATION ? r->state->a : r->state->tau;
+    return topic == POSITION       ? r->state->q
+           : topic == VELOCITY     ? r->state->v
+           : topic == ACCELERATION ? r->state->a
+                                   : r->state->tau;
 }
 
 static int find_joint(const reader *r, const char *name, const char *element, us_joint *out_joint) {
@@ -190,7 +222,8 @@ static int find_joint(const reader *r, const char *name, const char *element, us
     if (out_joint->i >= 0) return CLI_GO_ON;
     char remedy[384];
     const char **candidates = cli_allocate((size_t)r->n.n_joint, sizeof *candidates);
-    for (int32_t i = 0; i < r->n.n_joint; i++) candidates[i] = us_model_joint_name(r->model, (us_joint){i});
+    for (int32_t i = 0; i < r->n.n_joint; i++)
+        candidates[i] = us_model_joint_name(r->model, (us_joint){i});
     const char *near = cli_nearest(name, candidates, r->n.n_joint);
     if (near) {
         snprintf(remedy, sizeof remedy, "did you mean \"%s\"?", near);
@@ -213,33 +246,40 @@ static int read_joint(const reader *r, state_topic topic, const char *name, cons
     double *out = values_of(r, topic) + (topic == POSITION ? info.first_q : info.first_v);
     if (n == 1 && !cJSON_IsArray(item)) return read_number(r, item, element, out);
     code = read_numbers(r, item, element, NULL, n, out);
-    bool has_quaternion = topic == POSITION && (info.type == US_JOINT_SPHERICAL || info.type == US_JOINT_FLOATING);
+    bool has_quaternion =
+        topic == POSITION && (info.type == US_JOINT_SPHERICAL || info.type == US_JOINT_FLOATING);
     return code == CLI_GO_ON && has_quaternion ? make_unit(r, element, out) : code;
 }
 
-// A plain array: one number per coordinate, in the order of the model; or, beside a base, of all but the base's joint.
+// A plain array: one number per coordinate, in the order of the model; or, beside a base, of all but the
+// base's joint.
 static int read_array(const reader *r, state_topic topic, const cJSON *item) {
     const char *element = keys[topic].key;
     if (r->names) {
         int32_t n = cJSON_GetArraySize(r->names);
         if (cJSON_GetArraySize(item) != n)
-            return fail(r, element, "give one value per name", "has %d values for %d names", cJSON_GetArraySize(item), (int)n);
-        for (const cJSON *name = r->names->child, *value = item->child; name; name = name->next, value = value->next) {
+            return fail(r, element, "give one value per name", "has %d values for %d names",
+                        cJSON_GetArraySize(item), (int)n);
+        for (const cJSON *name = r->names->child, *value = item->child; name;
+             name = name->next, value = value->next) {
             if (!cJSON_IsString(name)) return fail(r, "names", "write the joints' names", "not a text");
             int code = read_joint(r, topic, name->valuestring, value);
             if (code != CLI_GO_ON) return code;
         }
         return CLI_GO_ON;
     }
-    us_joint_info base = r->base >= 0 ? us_model_get_joint(r->model, (us_joint){r->base}) : (us_joint_info){0};
+    us_joint_info base =
+        r->base >= 0 ? us_model_get_joint(r->model, (us_joint){r->base}) : (us_joint_info){0};
     int32_t all = topic == POSITION ? r->n.n_q : r->n.n_v;
-    int32_t first = topic == POSITION ? base.first_q : base.first_v, n_base = topic == POSITION ? base.n_q : base.n_v;
+    int32_t first = topic == POSITION ? base.first_q : base.first_v,
+            n_base = topic == POSITION ? base.n_q : base.n_v;
     int32_t n = cJSON_GetArraySize(item);
     bool skips_base = n_base > 0 && n == all - n_base;
     if (n != all && !skips_base) {
         char remedy[256];
-        snprintf(remedy, sizeof remedy, "write %d numbers in the order that eval prints%s, or an object with the joints' names", (int)all,
-                 n_base > 0 ? " (or all but the floating joint's)" : "");
+        snprintf(remedy, sizeof remedy,
+                 "write %d numbers in the order that eval prints%s, or an object with the joints' names",
+                 (int)all, n_base > 0 ? " (or all but the floating joint's)" : "");
         return fail(r, element, remedy, "has %d numbers", (int)n);
     }
     double *out = values_of(r, topic);
@@ -263,16 +303,20 @@ static int read_array(const reader *r, state_topic topic, const cJSON *item) {
 static int read_quantity(const reader *r, state_topic topic, const cJSON *item) {
     if (cJSON_IsArray(item)) return read_array(r, topic, item);
     if (!cJSON_IsObject(item))
-        return fail(r, keys[topic].key, "write an object with the joints' names, or an array", "neither an object nor an array");
+        return fail(r, keys[topic].key, "write an object with the joints' names, or an array",
+                    "neither an object nor an array");
     int code = check_twice(r, item, keys[topic].key);
-    for (const cJSON *child = item->child; child && code == CLI_GO_ON; child = child->next) code = read_joint(r, topic, child->string, child);
+    for (const cJSON *child = item->child; child && code == CLI_GO_ON; child = child->next)
+        code = read_joint(r, topic, child->string, child);
     return code;
 }
 
 // {"elbow": 0.5} is a position; {"elbow": {"position": 0.5, "velocity": 1}} says more.
 static int read_joints(reader *r, const cJSON *item) {
     if (cJSON_IsArray(item)) return read_array(r, POSITION, item);
-    if (!cJSON_IsObject(item)) return fail(r, "joints", "write an object with the joints' names, or an array", "neither an object nor an array");
+    if (!cJSON_IsObject(item))
+        return fail(r, "joints", "write an object with the joints' names, or an array",
+                    "neither an object nor an array");
     int code = check_twice(r, item, "joints");
     for (const cJSON *child = item->child; child && code == CLI_GO_ON; child = child->next) {
         if (!cJSON_IsObject(child)) {
@@ -284,7 +328,8 @@ static int read_joints(reader *r, const cJSON *item) {
             if (topic < 0 || topic > TORQUE) {
                 char element[128];
                 snprintf(element, sizeof element, "joints \"%s\"", child->string);
-                return fail(r, element, "write position, velocity, acceleration or torque", "unknown key \"%s\"", part->string);
+                return fail(r, element, "write position, velocity, acceleration or torque",
+                            "unknown key \"%s\"", part->string);
             }
             r->state->has_a |= topic == ACCELERATION;
             r->state->has_tau |= topic == TORQUE;
@@ -311,7 +356,8 @@ static int read_base(const reader *r, const cJSON *item, const cJSON **out_twist
         memcpy(p, both, sizeof p);
         memcpy(o, both + 3, sizeof o);
     } else if (!cJSON_IsObject(item)) {
-        return fail(r, "base", "write {\"position\": [x, y, z], \"quaternion\": [w, x, y, z]}", "not an object");
+        return fail(r, "base", "write {\"position\": [x, y, z], \"quaternion\": [w, x, y, z]}",
+                    "not an object");
     } else {
         code = check_twice(r, item, "base");
         for (const cJSON *part = item->child; part && code == CLI_GO_ON; part = part->next) {
@@ -322,7 +368,8 @@ static int read_base(const reader *r, const cJSON *item, const cJSON **out_twist
             } else if (strcmp(part->string, "twist") == 0) {
                 *out_twist = part;
             } else {
-                code = fail(r, "base", "write position, quaternion or twist", "unknown key \"%s\"", part->string);
+                code = fail(r, "base", "write position, quaternion or twist", "unknown key \"%s\"",
+                            part->string);
             }
         }
     }
@@ -340,7 +387,9 @@ static int read_base_twist(const reader *r, const cJSON *item) {
     us_joint_info info = us_model_get_joint(r->model, (us_joint){r->base});
     double *v = r->state->v + info.first_v;
     if (cJSON_IsArray(item)) return read_numbers(r, item, "base twist", NULL, 6, v);
-    if (!cJSON_IsObject(item)) return fail(r, "base twist", "write {\"angular\": [x, y, z], \"linear\": [x, y, z]}", "not an object");
+    if (!cJSON_IsObject(item))
+        return fail(r, "base twist", "write {\"angular\": [x, y, z], \"linear\": [x, y, z]}",
+                    "not an object");
     int code = check_twice(r, item, "base twist");
     bool is_world = false;
     for (const cJSON *part = item->child; part && code == CLI_GO_ON; part = part->next) {
@@ -350,17 +399,23 @@ static int read_base_twist(const reader *r, const cJSON *item) {
             code = read_numbers(r, part, "base twist linear", "xyz", 3, v + 3);
         } else if (strcmp(part->string, "frame") == 0) {
             is_world = cJSON_IsString(part) && strcmp(part->valuestring, "world") == 0;
-            bool is_base = cJSON_IsString(part) && (strcmp(part->valuestring, "base") == 0 || strcmp(part->valuestring, "body") == 0);
-            if (!is_world && !is_base) code = fail(r, "base twist frame", "write \"base\" (the default) or \"world\"", "unknown frame");
+            bool is_base = cJSON_IsString(part) &&
+                           (strcmp(part->valuestring, "base") == 0 || strcmp(part->valuestring, "body") == 0);
+            if (!is_world && !is_base)
+                code =
+                    fail(r, "base twist frame", "write \"base\" (the default) or \"world\"", "unknown frame");
         } else {
-            code = fail(r, "base twist", "write angular, linear or frame", "unknown key \"%s\"", part->string);
+            code =
+                fail(r, "base twist", "write angular, linear or frame", "unknown key \"%s\"", part->string);
         }
     }
     if (code != CLI_GO_ON || !is_world) return code;
     const double *q = r->state->q + info.first_q;
-    us_pose X_WB = us_pose_mul(us_spec_view_joint(r->spec, r->base)->X_PF, (us_pose){{q[0], q[1], q[2], q[3]}, {q[4], q[5], q[6]}});
+    us_pose X_WB = us_pose_mul(us_spec_view_joint(r->spec, r->base)->X_PF,
+                               (us_pose){{q[0], q[1], q[2], q[3]}, {q[4], q[5], q[6]}});
     us_quat q_BW = us_quat_conj(X_WB.q);
-    us_vec3 angular = us_quat_rotate(q_BW, us_vec3_make(v[0], v[1], v[2])), linear = us_quat_rotate(q_BW, us_vec3_make(v[3], v[4], v[5]));
+    us_vec3 angular = us_quat_rotate(q_BW, us_vec3_make(v[0], v[1], v[2])),
+            linear = us_quat_rotate(q_BW, us_vec3_make(v[3], v[4], v[5]));
     double result[6] = {angular.x, angular.y, angular.z, linear.x, linear.y, linear.z};
     memcpy(v, result, sizeof result);
     return CLI_GO_ON;
@@ -379,13 +434,17 @@ static int32_t find_base(const us_model *model, int32_t n_joint) {
 // ---- wrenches ----
 
 static int read_wrenches(const reader *r, const cJSON *item) {
-    if (!cJSON_IsObject(item)) return fail(r, "wrenches", "write {\"link\": {\"moment\": [x, y, z], \"force\": [x, y, z]}}", "not an object");
+    if (!cJSON_IsObject(item))
+        return fail(r, "wrenches", "write {\"link\": {\"moment\": [x, y, z], \"force\": [x, y, z]}}",
+                    "not an object");
     int code = check_twice(r, item, "wrenches");
     for (const cJSON *child = item->child; child && code == CLI_GO_ON; child = child->next) {
         char element[128];
         snprintf(element, sizeof element, "wrenches \"%s\"", child->string);
         us_body body = us_model_find_body(r->model, child->string);
-        if (body.i < 0) return fail(r, element, "\"understudy info\" lists the links", "there is no link \"%s\"", child->string);
+        if (body.i < 0)
+            return fail(r, element, "\"understudy info\" lists the links", "there is no link \"%s\"",
+                        child->string);
         double x[6] = {0};
         if (cJSON_IsObject(child)) {
             code = check_twice(r, child, element);
@@ -395,7 +454,8 @@ static int read_wrenches(const reader *r, const cJSON *item) {
                 } else if (strcmp(part->string, "force") == 0) {
                     code = read_numbers(r, part, element, "xyz", 3, x + 3);
                 } else {
-                    code = fail(r, element, "write moment or force, each in world axes at the link's origin", "unknown key \"%s\"", part->string);
+                    code = fail(r, element, "write moment or force, each in world axes at the link's origin",
+                                "unknown key \"%s\"", part->string);
                 }
             }
         } else {
@@ -419,56 +479,71 @@ static void fill_start(const us_spec *spec, const us_model *model, int32_t n_joi
         double *q = state->q + info.first_q;
         double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
         if (length == 0) q[0] = length = 1;
-        for (int32_t i = 0; i < 4; i++) q[i] /= length;
+        for (int32_t i = 0; i < 4; i++)
+            q[i] /= length;
     }
 }
 
 static int fail_key(const reader *r, const char *key) {
     const char *names[N_KEY];
     char remedy[256];
-    for (int32_t i = 0; i < N_KEY; i++) names[i] = keys[i].key;
+    for (int32_t i = 0; i < N_KEY; i++)
+        names[i] = keys[i].key;
     const char *near = cli_nearest(key, names, N_KEY);
     if (near) {
         snprintf(remedy, sizeof remedy, "did you mean \"%s\"?", near);
     } else {
-        snprintf(remedy, sizeof remedy, "write positions, velocities, accelerations, torques, base, wrenches");
+        snprintf(remedy, sizeof remedy,
+                 "write positions, velocities, accelerations, torques, base, wrenches");
     }
     return fail(r, NULL, remedy, "unknown key \"%s\"", key);
 }
 
 int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_model *model, cli_state *state) {
     us_model_counts n = us_model_get_counts(model);
-    *state = (cli_state){.q = cli_allocate((size_t)n.n_q, sizeof(double)), .v = cli_allocate((size_t)n.n_v, sizeof(double))};
+    *state = (cli_state){.q = cli_allocate((size_t)n.n_q, sizeof(double)),
+                         .v = cli_allocate((size_t)n.n_v, sizeof(double))};
     state->a = cli_allocate((size_t)n.n_v, sizeof(double));
     state->tau = cli_allocate((size_t)n.n_v, sizeof(double));
     state->wrench = cli_allocate((size_t)n.n_body, sizeof(us_wrench));
     fill_start(spec, model, n.n_joint, state);
     if (!file->root) return CLI_GO_ON;
 
-    reader r = {.path = file->path, .spec = spec, .model = model, .n = n, .state = state, .base = find_base(model, n.n_joint)};
+    reader r = {.path = file->path,
+                .spec = spec,
+                .model = model,
+                .n = n,
+                .state = state,
+                .base = find_base(model, n.n_joint)};
     const cJSON *items[N_TOPIC] = {NULL};
     for (const cJSON *item = file->root->child; item; item = item->next) {
         int32_t topic = topic_of(item->string);
         if (topic < 0) return fail_key(&r, item->string);
-        if (items[topic]) return fail(&r, keys[topic].key, "write one of them", "\"%s\" and \"%s\" say the same", items[topic]->string, item->string);
+        if (items[topic])
+            return fail(&r, keys[topic].key, "write one of them", "\"%s\" and \"%s\" say the same",
+                        items[topic]->string, item->string);
         items[topic] = item;
     }
     if ((items[BASE] || items[BASE_TWIST]) && r.base < 0) {
-        return r.base == -1 ? fail(&r, "base", "leave the base out, or load the robot with --base floating",
-                                   "nothing floats, so that there is no base to place")
-                            : fail(&r, "base", "write the floating joints by name in positions and velocities",
-                                   "more than one joint floats, so that \"base\" may be any of them");
+        return r.base == -1
+                   ? fail(&r, "base", "leave the base out, or load the robot with --base floating",
+                          "nothing floats, so that there is no base to place")
+                   : fail(&r, "base", "write the floating joints by name in positions and velocities",
+                          "more than one joint floats, so that \"base\" may be any of them");
     }
     if (r.base < 0) r.base = -1;
     if (items[JOINTS] && items[POSITION])
-        return fail(&r, "joints", "write one of them", "\"joints\" and \"%s\" both give positions", items[POSITION]->string);
-    if (items[NAMES] && !cJSON_IsArray(items[NAMES])) return fail(&r, "names", "write an array of joint names", "not an array");
+        return fail(&r, "joints", "write one of them", "\"joints\" and \"%s\" both give positions",
+                    items[POSITION]->string);
+    if (items[NAMES] && !cJSON_IsArray(items[NAMES]))
+        return fail(&r, "names", "write an array of joint names", "not an array");
     r.names = items[NAMES];
     state->has_a = items[ACCELERATION] != NULL;
     state->has_tau = items[TORQUE] != NULL;
     state->has_wrench = items[WRENCHES] != NULL;
 
-    // The base after the joints, so that it wins over a plain array; its twist after its pose, whose axes it may need.
+    // The base after the joints, so that it wins over a plain array; its twist after its pose, whose axes it
+    // may need.
     int code = CLI_GO_ON;
     for (int32_t topic = POSITION; topic <= TORQUE && code == CLI_GO_ON; topic++) {
         if (items[topic]) code = read_quantity(&r, (state_topic)topic, items[topic]);
@@ -477,7 +552,8 @@ int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_mod
     if (code == CLI_GO_ON && items[JOINTS]) code = read_joints(&r, items[JOINTS]);
     if (code == CLI_GO_ON && items[BASE]) code = read_base(&r, items[BASE], &twist);
     if (code == CLI_GO_ON && items[BASE_TWIST] && twist != items[BASE_TWIST])
-        code = fail(&r, "base", "write one of them", "\"twist\" and \"%s\" say the same", items[BASE_TWIST]->string);
+        code = fail(&r, "base", "write one of them", "\"twist\" and \"%s\" say the same",
+                    items[BASE_TWIST]->string);
     if (code == CLI_GO_ON && twist) code = read_base_twist(&r, twist);
     if (code == CLI_GO_ON && items[WRENCHES]) code = read_wrenches(&r, items[WRENCHES]);
     return code;

@@ -23,8 +23,10 @@ typedef struct cli_state {
     bool has_a, has_tau, has_wrench;
 } cli_state;
 
-// The start state of the spec, changed by what the file says. CLI_GO_ON or the exit code; cli_state_fini either way.
-int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_model *model, cli_state *out_state);
+// The start state of the spec, changed by what the file says. CLI_GO_ON or the exit code; cli_state_fini
+// either way.
+int cli_state_read(const cli_state_file *file, const us_spec *spec, const us_model *model,
+                   cli_state *out_state);
 void cli_state_fini(cli_state *state);
 
 #endif

@@ -81,7 +81,8 @@ void cli_status_show(cli_status *status, us_sim *sim, const cli_pace *pace, int6
     status->last_step_seconds = status->step_seconds;
     if (!status->is_live) return;
 
-    double time = us_sim_get_time(sim), step = us_model_get_step(us_sim_view_model(sim)), energy = energy_of(sim);
+    double time = us_sim_get_time(sim), step = us_model_get_step(us_sim_view_model(sim)),
+           energy = energy_of(sim);
     double speed = wall > 0 ? (double)n_step * step / wall : 0;
     // What matters most comes first: a narrow terminal cuts the end off.
     line out = {.n = 0};
@@ -113,9 +114,11 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *p
     double wall = 1e-9 * (double)(cli_now_ns() - status->start_ns);
     int64_t n = pace->n_done;
     // Time may have been set back on the way: what was run is what was stepped.
-    double time = us_sim_get_time(sim), span = (double)n * us_model_get_step(us_sim_view_model(sim)), energy = energy_of(sim);
+    double time = us_sim_get_time(sim), span = (double)n * us_model_get_step(us_sim_view_model(sim)),
+           energy = energy_of(sim);
     line text = {.n = 0};
-    append(&text, "ran %.9g s (%lld steps) to t = %.9g s in %.3g s: %.3gx real time", span, (long long)n, time, wall, wall > 0 ? span / wall : 0);
+    append(&text, "ran %.9g s (%lld steps) to t = %.9g s in %.3g s: %.3gx real time", span, (long long)n,
+           time, wall, wall > 0 ? span / wall : 0);
     if (n > 0) {
         append(&text, ", step ");
         append_step_time(&text, status->step_seconds / (double)n);
@@ -128,6 +131,8 @@ void cli_status_summary(const cli_status *status, us_sim *sim, const cli_pace *p
         if (pace->slipped_ns > 0) append(&text, ", schedule slipped by %.3g s", 1e-9 * pace->slipped_ns);
     }
     int64_t n_wait = us_sim_get_paging(sim).n_wait;
-    if (n_wait > 0) append(&text, "; %lld step%s waited for ground to be read", (long long)n_wait, n_wait == 1 ? "" : "s");
+    if (n_wait > 0)
+        append(&text, "; %lld step%s waited for ground to be read", (long long)n_wait,
+               n_wait == 1 ? "" : "s");
     fprintf(out, "%s\n", text.text);
 }

@@ -1,4 +1,5 @@
-// understudy switch: runs the switch between a robot and its understudy, asks a running one for another mode, or shows what it says.
+// understudy switch: runs the switch between a robot and its understudy, asks a running one for another mode,
+// or shows what it says.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 enum { MAX_LINE = 1024 };
 
 static const char *const element = "understudy switch";
-// s: a script begins so long after both were first heard, when their states are known; or so long after the start.
+// s: a script begins so long after both were first heard, when their states are known; or so long after the
+// start.
 static const double SCRIPT_AFTER = 1, SCRIPT_PATIENCE = 10;
 
 typedef struct switch_options {
@@ -38,7 +40,8 @@ static void print_event(void *context, int64_t time, const char *text) {
     flockfile(stdout);  // the switch and the script speak from threads of their own
     printf("%s.%03d  ", stamp, (int)(time / 1000000 % 1000));
     // Names come from strangers.
-    for (const char *s = text; *s; s++) putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+    for (const char *s = text; *s; s++)
+        putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
     putchar('\n');
     fflush(stdout);
     funlockfile(stdout);
@@ -50,12 +53,14 @@ static int read_mode(const char *name, us_switch_mode *out_mode) {
     if (*out_mode != US_MODE_COUNT) return CLI_GO_ON;
     const char *near = cli_nearest(name, names, sizeof names / sizeof names[0]);
     char remedy[128];
-    snprintf(remedy, sizeof remedy, near ? "did you mean %s?" : "write hardware, proxy, mirror, shadow or stop", near);
+    snprintf(remedy, sizeof remedy,
+             near ? "did you mean %s?" : "write hardware, proxy, mirror, shadow or stop", near);
     return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no mode \"%.60s\"", name);
 }
 
 // The file of evidence: "none", a name, or one made from the robot's.
-static void set_handover(us_handover_def *def, const char *robot, const switch_options *o, char *path, size_t cap) {
+static void set_handover(us_handover_def *def, const char *robot, const switch_options *o, char *path,
+                         size_t cap) {
     const double degree = 0.0174532925199432958;
     def->is_off = o->is_plain;
     def->position = o->position;
@@ -88,18 +93,22 @@ static int run_switch(const char *robot, const switch_options *o) {
     def.heartbeat = o->heartbeat;
     def.on_event = print_event;
     set_handover(&def.handover, robot, o, evidence, sizeof evidence);
-    static const char *const losses[] = {[US_LOSS_PROXY] = "proxy", [US_LOSS_OTHER] = "other", [US_LOSS_STOP] = "stop"};
+    static const char *const losses[] = {
+        [US_LOSS_PROXY] = "proxy", [US_LOSS_OTHER] = "other", [US_LOSS_STOP] = "stop"};
     int loss = US_LOSS_PROXY;
-    while (loss <= US_LOSS_STOP && strcmp(o->on_loss, losses[loss]) != 0) loss++;
+    while (loss <= US_LOSS_STOP && strcmp(o->on_loss, losses[loss]) != 0)
+        loss++;
     if (loss > US_LOSS_STOP)
-        return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop", "there is no rule \"%.60s\" for a loss", o->on_loss);
+        return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop",
+                        "there is no rule \"%.60s\" for a loss", o->on_loss);
     def.on_loss = (us_switch_loss)loss;
     def.rules = o->rules.item;
     def.n_rule = o->rules.n;
     def.is_secret = o->is_secret;
     def.shadow.resync_when_parted = strcmp(o->on_parted, "resync") == 0;
     if (!def.shadow.resync_when_parted && strcmp(o->on_parted, "ask") != 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "there is no rule \"%.60s\" for two that have parted", o->on_parted);
+        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
+                        "there is no rule \"%.60s\" for two that have parted", o->on_parted);
     int code = read_mode(o->mode, &def.mode);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     if (code != CLI_GO_ON) return code;
@@ -117,8 +126,8 @@ static int run_switch(const char *robot, const switch_options *o) {
         cli_script_destroy(script);
         return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
     }
-    printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n", robot, def.operators.domain,
-           def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
+    printf("robot %s: operators in domain %d, hardware in %d, proxy in %d; watchdog %g s, on loss %s\n",
+           robot, def.operators.domain, def.hardware.domain, def.proxy.domain, def.watchdog, o->on_loss);
     fflush(stdout);
     code = CLI_OK;
     double started = cli_clock(), heard = INFINITY;  // when both were first heard
@@ -134,8 +143,10 @@ static int run_switch(const char *robot, const switch_options *o) {
     us_switch_state s = us_switch_get_state(sw);
     us_switch_close(sw);
     cli_script_destroy(script);
-    printf("passed on: %lld outputs, %lld commands, %lld copies of %d topics; not: %lld commands without authority, %lld that found no room\n",
-           (long long)s.n_output, (long long)s.n_command, (long long)s.n_copy, s.n_topic, (long long)s.n_fenced, (long long)s.n_unsent);
+    printf("passed on: %lld outputs, %lld commands, %lld copies of %d topics; not: %lld commands without "
+           "authority, %lld that found no room\n",
+           (long long)s.n_output, (long long)s.n_command, (long long)s.n_copy, s.n_topic,
+           (long long)s.n_fenced, (long long)s.n_unsent);
     return code;
 }
 
@@ -158,7 +169,9 @@ static int join_network(asker *a, const char *robot, const switch_options *o) {
     if (!status) status = us_bus_open(&def, &a->bus.bus, &err);
     int32_t node = -1;
     const us_message_type *type = us_message_find("std_msgs/msg/String");
-    us_topic_def topic = {.topic = "/understudy/authority", .type = type, .qos = {.is_reliable = true, .is_transient_local = true, .depth = 64}};
+    us_topic_def topic = {.topic = "/understudy/authority",
+                          .type = type,
+                          .qos = {.is_reliable = true, .is_transient_local = true, .depth = 64}};
     if (!status) {
         int code = cli_bus_add_node(&a->bus, "ask", &node);
         if (code != CLI_GO_ON) return code;
@@ -213,7 +226,8 @@ static us_status send_request(asker *a, const char *robot, const switch_options 
 }
 
 static void print_plain(const char *text) {
-    for (const char *s = text; *s; s++) putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+    for (const char *s = text; *s; s++)
+        putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
 }
 
 static void show(const asker *a, const cJSON *state, bool is_json) {
@@ -233,18 +247,24 @@ static void show(const asker *a, const cJSON *state, bool is_json) {
     print_plain(text_of(state, "control"));
     printf("\n  since %s, epoch %.0f: ", stamp, number_of(state, "epoch"));
     print_plain(text_of(state, "reason"));
-    printf("\n  hardware %s, proxy %s\n", cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "hardware")) ? "alive" : "silent",
+    printf("\n  hardware %s, proxy %s\n",
+           cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "hardware")) ? "alive" : "silent",
            cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "proxy")) ? "alive" : "silent");
 }
 
 // Asks and waits until the count of answers has grown. `state` is replaced by the answer.
 static int request(asker *a, const char *robot, const switch_options *o, cJSON **state) {
     double until = cli_clock() + o->wait, answers = number_of(*state, "answers");
-    while (us_writer_n_match(a->writer) == 0 && cli_clock() < until && !cli_is_stopped()) cli_pause(0.01);
-    if (send_request(a, robot, o)) return cli_fail(CLI_RUN_FAILED, element, NULL, "the request could not be sent");
+    while (us_writer_n_match(a->writer) == 0 && cli_clock() < until && !cli_is_stopped())
+        cli_pause(0.01);
+    if (send_request(a, robot, o))
+        return cli_fail(CLI_RUN_FAILED, element, NULL, "the request could not be sent");
     for (;;) {
         cJSON *next = next_line(a, robot, until);
-        if (!next) return cli_fail(CLI_RUN_FAILED, element, "is it still running? See understudy switch ROBOT --status", "no answer from the switch");
+        if (!next)
+            return cli_fail(CLI_RUN_FAILED, element,
+                            "is it still running? See understudy switch ROBOT --status",
+                            "no answer from the switch");
         cJSON_Delete(*state);
         *state = next;
         if (number_of(next, "answers") > answers) break;
@@ -265,7 +285,8 @@ static int ask_switch(const char *robot, const switch_options *o) {
     if (code == CLI_GO_ON) {
         state = next_line(&a, robot, cli_clock() + o->wait);
         if (!state) {
-            code = cli_fail(CLI_RUN_FAILED, element, "start it: understudy switch ROBOT; or give the operators' domain by --operators",
+            code = cli_fail(CLI_RUN_FAILED, element,
+                            "start it: understudy switch ROBOT; or give the operators' domain by --operators",
                             "no switch of a robot \"%.60s\" is heard", robot);
         }
     }
@@ -284,8 +305,19 @@ static int ask_switch(const char *robot, const switch_options *o) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    switch_options o = {.operators = -1, .hardware = -1, .proxy = -1, .watchdog = 0.5, .wait = -1, .seed = 1, .on_loss = "proxy", .mode = "hardware"};
-    o.position = 0.1, o.yaw = o.joint = 5, o.speed = 0.05, o.ramp = 0.5, o.ramp_turn = 1;
+    switch_options o = {.operators = -1,
+                        .hardware = -1,
+                        .proxy = -1,
+                        .watchdog = 0.5,
+                        .wait = -1,
+                        .seed = 1,
+                        .on_loss = "proxy",
+                        .mode = "hardware"};
+    o.position = 0.1;
+    o.yaw = o.joint = 5;
+    o.speed = 0.05;
+    o.ramp = 0.5;
+    o.ramp_turn = 1;
     o.on_parted = "ask";
     const cli_option options[] = {
         {"operators", CLI_INTEGER, &o.operators, "DOMAIN", "where the operators are (ROS_DOMAIN_ID, or 0)"},
@@ -293,28 +325,38 @@ static int run(const cli_command *command, int argc, char **argv) {
         {"proxy", CLI_INTEGER, &o.proxy, "DOMAIN", "where the proxy is (the operators' + 2)"},
         {"mode", CLI_TEXT, &o.mode, "MODE", "to begin with (hardware)"},
         {"watchdog", CLI_NUMBER, &o.watchdog, "S", "silence after which the one in control is lost (0.5)"},
-        {"on-loss", CLI_TEXT, &o.on_loss, "RULE", "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
+        {"on-loss", CLI_TEXT, &o.on_loss, "RULE",
+         "proxy: from lost hardware the proxy takes over, a lost proxy is a stop; other, stop (proxy)"},
         {"rule", CLI_LIST, &o.rules, "RULE", "'fault -> proxy', 'topic /k10/emergency_stop -> stop'"},
-        {"script", CLI_TEXT, &o.script, "FILE", "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
+        {"script", CLI_TEXT, &o.script, "FILE",
+         "a training script: lines TIME MODE, TIME WORLD COMMAND, between TIME TIME MODE"},
         {"seed", CLI_INTEGER, &o.seed, "N", "of what is random in the script (1)"},
         {"secret", CLI_FLAG, &o.is_secret, NULL, "do not tell the operators who is in control"},
-        {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC", "the output that shows that a source lives (any of the robot's)"},
-        {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE", "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
-        {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync", "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
-        {"max-position", CLI_NUMBER, &o.position, "M", "how far hardware that takes over may be from the proxy (0.1)"},
+        {"heartbeat", CLI_TEXT, &o.heartbeat, "TOPIC",
+         "the output that shows that a source lives (any of the robot's)"},
+        {"tolerance", CLI_LIST, &o.tolerance, "NAME=VALUE",
+         "how far hardware and proxy may differ in shadow and mirror: see docs/switch.md"},
+        {"on-parted", CLI_TEXT, &o.on_parted, "ask|resync",
+         "when they differ by more: tell it, or set the proxy to the hardware's state too (ask)"},
+        {"max-position", CLI_NUMBER, &o.position, "M",
+         "how far hardware that takes over may be from the proxy (0.1)"},
         {"max-yaw", CLI_NUMBER, &o.yaw, "DEG", "by how much its heading may differ (5)"},
         {"max-joint", CLI_NUMBER, &o.joint, "DEG", "by how much its steering may (5)"},
-        {"max-speed", CLI_NUMBER, &o.speed, "M/S", "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
-        {"ramp", CLI_NUMBER, &o.ramp, "M/S^2", "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
+        {"max-speed", CLI_NUMBER, &o.speed, "M/S",
+         "by how much its speed may; its turn rate by twice that in rad/s (0.05)"},
+        {"ramp", CLI_NUMBER, &o.ramp, "M/S^2",
+         "how fast the first velocities after a hand-over may change; 0: at once (0.5)"},
         {"ramp-turn", CLI_NUMBER, &o.ramp_turn, "RAD/S^2", "the same for turn rates (1)"},
-        {"evidence", CLI_TEXT, &o.evidence, "FILE|none", "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
+        {"evidence", CLI_TEXT, &o.evidence, "FILE|none",
+         "each hand-over adds a line of JSON (understudy-handover-ROBOT.jsonl)"},
         {"plain", CLI_FLAG, &o.is_plain, NULL, "change over without handing the state over"},
         {"to", CLI_TEXT, &o.to, "MODE", "ask a running switch for hardware, proxy, mirror, shadow or stop"},
         {"match", CLI_FLAG, &o.is_match, NULL, "--to hardware: drive the hardware to the proxy's pose first"},
         {"anyway", CLI_FLAG, &o.is_anyway, NULL, "--to hardware: also when the two do not agree"},
         {"status", CLI_FLAG, &o.is_status, NULL, "show who is in control, and how well both agree"},
         {"watch", CLI_FLAG, &o.is_watch, NULL, "show how well both agree, once a second"},
-        {"resync", CLI_FLAG, &o.is_resync, NULL, "ask a running switch to set the proxy to the hardware's state and to compare anew"},
+        {"resync", CLI_FLAG, &o.is_resync, NULL,
+         "ask a running switch to set the proxy to the hardware's state and to compare anew"},
         {"wait", CLI_NUMBER, &o.wait, "S", "how long an answer is waited for (5; with --match 70)"},
         {"json", CLI_FLAG, &o.is_json, NULL, "--to and --status: as the line of JSON that the switch tells"},
     };
@@ -324,7 +366,8 @@ static int run(const cli_command *command, int argc, char **argv) {
     const int64_t domains[] = {o.operators, o.hardware, o.proxy};
     for (int i = 0; i < 3; i++) {
         if (domains[i] < -1 || domains[i] > 232)
-            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld", (long long)domains[i]);
+            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld",
+                            (long long)domains[i]);
     }
     bool is_back = o.to && strcmp(o.to, "hardware") == 0;
     if ((o.is_match || o.is_anyway) && (!is_back || (o.is_match && o.is_anyway)))
@@ -332,7 +375,9 @@ static int run(const cli_command *command, int argc, char **argv) {
                         "--match and --anyway say how to go to the hardware");
     if (o.wait < 0) o.wait = o.is_match ? 70 : 5;
     if (robot[0] == '/') robot++;
-    if (o.is_resync && o.to) return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other", "--resync and --to are two requests");
+    if (o.is_resync && o.to)
+        return cli_fail(CLI_BAD_INPUT, element, "ask for one after the other",
+                        "--resync and --to are two requests");
     if (o.is_resync) o.to = "resync";
     return o.to || o.is_status || o.is_watch ? ask_switch(robot, &o) : run_switch(robot, &o);
 }
@@ -342,15 +387,18 @@ const cli_command cli_command_switch = {
     .operand = "ROBOT",
     .needs_operand = true,
     .summary = "one robot for the operators, played by the hardware or by its proxy",
-    .about = "Hardware, proxy and operators each have a DDS domain of their own. The switch shows the operators one robot,\n"
-             "passes their commands on to the one in control and its outputs back, and tells on /understudy/authority who\n"
-             "that is. It runs until Ctrl-C. With --to, --resync, --status or --watch it talks to one that runs.\n"
-             "\n"
-             "Examples:\n"
-             "  understudy switch k10 --hardware 1 --proxy 2\n"
-             "  understudy switch k10 --to proxy\n"
-             "  understudy switch k10 --to hardware --match\n"
-             "  understudy switch k10 --status\n"
-             "  understudy switch k10 --to shadow --watch\n",
+    .about =
+        "Hardware, proxy and operators each have a DDS domain of their own. The switch shows the operators "
+        "one robot,\n"
+        "passes their commands on to the one in control and its outputs back, and tells on "
+        "/understudy/authority who\n"
+        "that is. It runs until Ctrl-C. With --to, --resync, --status or --watch it talks to one that runs.\n"
+        "\n"
+        "Examples:\n"
+        "  understudy switch k10 --hardware 1 --proxy 2\n"
+        "  understudy switch k10 --to proxy\n"
+        "  understudy switch k10 --to hardware --match\n"
+        "  understudy switch k10 --status\n"
+        "  understudy switch k10 --to shadow --watch\n",
     .run = run,
 };

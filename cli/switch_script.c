@@ -5,9 +5,10 @@
 //     90       fault k10 motor:front_left_drive=dead
 //     between 120 180 proxy|stop   the operators should notice within a minute
 //
-// TIME is in seconds, or somewhere between two such times; switch.c says when 0 is. Then comes a mode, or one of several with | between, or a
-// world command, which goes to the proxy. What follows a mode is a note for the log. What is random is drawn from the seed and the number of the
-// line, when the file is read: the same seed gives the same plan, and a line more does not change the draws of those before it.
+// TIME is in seconds, or somewhere between two such times; switch.c says when 0 is. Then comes a mode, or one
+// of several with | between, or a world command, which goes to the proxy. What follows a mode is a note for
+// the log. What is random is drawn from the seed and the number of the line, when the file is read: the same
+// seed gives the same plan, and a line more does not change the draws of those before it.
 #include "switch_script.h"
 
 #include <math.h>
@@ -79,11 +80,14 @@ static bool read_line(char *text, uint64_t seed, script_line *out, const char **
     whole[strcspn(whole, "\r")] = 0;
     word = next_word(&text);
     out->mode = draw_mode(word, us_random_uniform(seed, 2, (uint64_t)out->number));
-    // A world command has more than one word, but for those of time; a mode that is misspelt stands alone or before a note.
-    static const char *const verbs[] = {"pause", "resume", "step", "rate",  "reset", "snapshot", "restore", "forget", "record",
-                                        "pair",  "add",    "move", "raise", "lower", "remove",   "joint",   "fault"};
+    // A world command has more than one word, but for those of time; a mode that is misspelt stands alone or
+    // before a note.
+    static const char *const verbs[] = {"pause",   "resume", "step",   "rate",  "reset", "snapshot",
+                                        "restore", "forget", "record", "pair",  "add",   "move",
+                                        "raise",   "lower",  "remove", "joint", "fault"};
     bool is_command = false;
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) is_command = is_command || strcmp(word, verbs[i]) == 0;
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        is_command = is_command || strcmp(word, verbs[i]) == 0;
     *why = "after the time comes hardware, proxy, mirror, shadow, stop, or a world command such as fault";
     if (out->mode == US_MODE_COUNT && !is_command) return false;
     snprintf(out->text, sizeof out->text, "%s", is_command ? whole : text + strspn(text, " \t"));
@@ -99,7 +103,9 @@ static int compare(const void *a, const void *b) {
 int cli_script_load(const char *path, uint64_t seed, cli_script **out_script) {
     *out_script = NULL;
     FILE *file = fopen(path, "r");
-    if (!file) return cli_fail(CLI_BAD_INPUT, element, "give a file with lines such as: 60 proxy", "%.200s cannot be read", path);
+    if (!file)
+        return cli_fail(CLI_BAD_INPUT, element, "give a file with lines such as: 60 proxy",
+                        "%.200s cannot be read", path);
     cli_script *s = cli_allocate(1, sizeof *s);
     char text[MAX_TEXT + 64];
     int code = CLI_GO_ON;
@@ -109,7 +115,8 @@ int cli_script_load(const char *path, uint64_t seed, cli_script **out_script) {
         text[strcspn(text, "#\n")] = 0;
         if (is_whole && text[strspn(text, " \t\r")] == 0) continue;
         if (s->n == MAX_SCRIPT) {
-            code = cli_fail(CLI_BAD_INPUT, element, "write several scripts", "%.200s has more than %d lines", path, (int)MAX_SCRIPT);
+            code = cli_fail(CLI_BAD_INPUT, element, "write several scripts", "%.200s has more than %d lines",
+                            path, (int)MAX_SCRIPT);
             break;
         }
         s->lines[s->n].number = number;
@@ -131,11 +138,15 @@ int cli_script_load(const char *path, uint64_t seed, cli_script **out_script) {
 
 int cli_script_begin(cli_script *s, const us_bus_def *proxy) {
     bool needs_world = false;
-    for (int32_t i = 0; i < s->n; i++) needs_world = needs_world || s->lines[i].mode == US_MODE_COUNT;
+    for (int32_t i = 0; i < s->n; i++)
+        needs_world = needs_world || s->lines[i].mode == US_MODE_COUNT;
     if (!needs_world) return CLI_GO_ON;
     us_error err = {0};
     us_status status = us_bus_open(proxy, &s->bus, &err);
-    us_topic_def topic = {"/understudy/command", us_message_find("std_msgs/msg/String"), {.is_reliable = true, .depth = MAX_SCRIPT}, -1};
+    us_topic_def topic = {"/understudy/command",
+                          us_message_find("std_msgs/msg/String"),
+                          {.is_reliable = true, .depth = MAX_SCRIPT},
+                          -1};
     if (!status) status = us_bus_add_node(s->bus, "/understudy", "script", &topic.node, &err);
     if (!status) status = us_bus_add_writer(s->bus, &topic, &s->writer, &err);
     if (!status) return CLI_GO_ON;
@@ -159,8 +170,9 @@ void cli_script_go_on(cli_script *s, us_switch *sw, double time, us_switch_event
         us_status status = is_mode ? us_switch_ask(sw, line->mode) : tell_world(s, line->text);
         bool is_unheard = !is_mode && us_writer_n_match(s->writer) == 0;
         char text[MAX_TEXT + 160];
-        snprintf(text, sizeof text, "script line %d, %.1f s: %s%s%s%s%s", line->number, line->time, is_mode ? us_switch_mode_name(line->mode) : "",
-                 is_mode && line->text[0] ? " " : "", line->text, is_unheard ? ": nobody takes world commands in the proxy's domain" : "",
+        snprintf(text, sizeof text, "script line %d, %.1f s: %s%s%s%s%s", line->number, line->time,
+                 is_mode ? us_switch_mode_name(line->mode) : "", is_mode && line->text[0] ? " " : "",
+                 line->text, is_unheard ? ": nobody takes world commands in the proxy's domain" : "",
                  status ? ": not sent" : "");
         say(NULL, cli_wall_ns(), text);
     }

@@ -7,7 +7,8 @@
 
 typedef struct cli_script cli_script;
 
-// Reads the file and draws what is random in it, so that the whole plan stands. CLI_GO_ON, or the exit code with the error shown.
+// Reads the file and draws what is random in it, so that the whole plan stands. CLI_GO_ON, or the exit code
+// with the error shown.
 int cli_script_load(const char *path, uint64_t seed, cli_script **out_script);
 // Opens the way to the proxy's world when the script needs one; `proxy` is where that is.
 int cli_script_begin(cli_script *script, const us_bus_def *proxy);

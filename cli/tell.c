@@ -18,15 +18,18 @@ typedef struct teller {
 
 static const char *const element = "understudy tell";
 
-// The words with blanks between, as they would be typed. A word with blanks of its own is one name: it goes in quotes.
+// The words with blanks between, as they would be typed. A word with blanks of its own is one name: it goes
+// in quotes.
 static int join_words(teller *t, const char *first, const cli_list *rest) {
     size_t n = 0;
     for (int32_t i = -1; i < rest->n; i++) {
         const char *word = i < 0 ? first : rest->item[i];
         bool is_name = rest->n > 0 && strpbrk(word, " \t") && !strchr(word, '"');
-        int added = snprintf(t->command + n, sizeof t->command - n, is_name ? "%s\"%s\"" : "%s%s", i < 0 ? "" : " ", word);
+        int added = snprintf(t->command + n, sizeof t->command - n, is_name ? "%s\"%s\"" : "%s%s",
+                             i < 0 ? "" : " ", word);
         if (added < 0 || n + (size_t)added > MAX_COMMAND)
-            return cli_fail(CLI_BAD_INPUT, element, "say it in several commands", "the command is longer than %d bytes", (int)MAX_COMMAND);
+            return cli_fail(CLI_BAD_INPUT, element, "say it in several commands",
+                            "the command is longer than %d bytes", (int)MAX_COMMAND);
         n += (size_t)added;
     }
     return CLI_GO_ON;
@@ -41,8 +44,10 @@ static int join_network(teller *t) {
     if (code != CLI_GO_ON) return code;
     us_error err = {0};
     const us_message_type *type = us_message_find("std_msgs/msg/String");
-    us_topic_def status_topic = {.topic = "/understudy/status", .type = type, .qos = {.is_reliable = true, .depth = 64}, .node = node};
-    us_topic_def command_topic = {.topic = "/understudy/command", .type = type, .qos = {.is_reliable = true, .depth = 1}, .node = node};
+    us_topic_def status_topic = {
+        .topic = "/understudy/status", .type = type, .qos = {.is_reliable = true, .depth = 64}, .node = node};
+    us_topic_def command_topic = {
+        .topic = "/understudy/command", .type = type, .qos = {.is_reliable = true, .depth = 1}, .node = node};
     us_status status = us_bus_add_reader(t->bus.bus, &status_topic, NULL, NULL, &t->reader, &err);
     if (!status) status = us_bus_add_writer(t->bus.bus, &command_topic, &t->writer, &err);
     if (!status) return CLI_GO_ON;
@@ -63,7 +68,8 @@ static bool find_source(teller *t) {
     for (int32_t i = 0; i < n && i < cap && !is_found; i++) {
         const us_endpoint *e = &list[i];
         if (!e->is_own || !e->is_writer || strcmp(e->topic, "rt/understudy/command") != 0) continue;
-        for (size_t k = 0; k < sizeof e->id; k++) snprintf(t->source + 2 * k, 3, "%02x", e->id[k]);
+        for (size_t k = 0; k < sizeof e->id; k++)
+            snprintf(t->source + 2 * k, 3, "%02x", e->id[k]);
         is_found = true;
     }
     free(list);
@@ -98,7 +104,8 @@ static const char *text_of(const cJSON *object, const char *key) {
 
 // Names come from strangers: what is no plain character must not reach the terminal.
 static void print_plain(FILE *out, const char *text) {
-    for (const char *s = text; *s; s++) fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
+    for (const char *s = text; *s; s++)
+        fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
 }
 
 // The exit code, or CLI_GO_ON when our answer is not among these.
@@ -155,7 +162,8 @@ static int run(const cli_command *command, int argc, char **argv) {
         if (!first) {
             first = argv[i];
         } else if (rest.n == CLI_LIST_MAX) {
-            return cli_fail(CLI_BAD_INPUT, element, "say it in several commands", "more than %d words", CLI_LIST_MAX);
+            return cli_fail(CLI_BAD_INPUT, element, "say it in several commands", "more than %d words",
+                            CLI_LIST_MAX);
         } else {
             rest.item[rest.n++] = argv[i];
         }
@@ -167,21 +175,29 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_catch_stop(NULL);
     code = join_network(&t);
     if (code == CLI_GO_ON && !wait_for_simulation(&t, 3))
-        code = cli_is_stopped()
-                   ? CLI_OK
-                   : cli_fail(CLI_RUN_FAILED, element, "start one with a robot in it: understudy run SCENE; both need the same ROS_DOMAIN_ID",
-                              "no simulation listens on domain %d", (int)us_bus_domain(t.bus.bus));
+        code =
+            cli_is_stopped()
+                ? CLI_OK
+                : cli_fail(
+                      CLI_RUN_FAILED, element,
+                      "start one with a robot in it: understudy run SCENE; both need the same ROS_DOMAIN_ID",
+                      "no simulation listens on domain %d", (int)us_bus_domain(t.bus.bus));
     if (code == CLI_GO_ON) {
         int32_t n = us_writer_n_match(t.writer);
-        if (n > 1) cli_warn("give each its own ROS_DOMAIN_ID", "%d simulations listen: all of them are told, and the first answer counts", (int)n);
+        if (n > 1)
+            cli_warn("give each its own ROS_DOMAIN_ID",
+                     "%d simulations listen: all of them are told, and the first answer counts", (int)n);
         us_status status = send_command(&t);
-        if (status) code = cli_fail(CLI_RUN_FAILED, element, "try again", "cannot be sent: %s", us_status_text(status));
+        if (status)
+            code =
+                cli_fail(CLI_RUN_FAILED, element, "try again", "cannot be sent: %s", us_status_text(status));
     }
     if (code == CLI_GO_ON) code = hear(&t, 2);
     if (code == CLI_GO_ON)
-        code = cli_is_stopped()
-                   ? CLI_OK
-                   : cli_fail(CLI_RUN_FAILED, element, "look whether it still runs: understudy echo /understudy/status", "no answer came within 2 s");
+        code = cli_is_stopped() ? CLI_OK
+                                : cli_fail(CLI_RUN_FAILED, element,
+                                           "look whether it still runs: understudy echo /understudy/status",
+                                           "no answer came within 2 s");
     cli_bus_close(&t.bus);
     return code;
 }
@@ -191,7 +207,8 @@ const cli_command cli_command_tell = {
     .operand = "COMMAND",
     .needs_operand = true,
     .summary = "change the world or its time while it runs",
-    .about = "Sends a world command on /understudy/command and waits for its answer on /understudy/status, for at most 2 s.\n"
+    .about = "Sends a world command on /understudy/command and waits for its answer on /understudy/status, "
+             "for at most 2 s.\n"
              "Exit codes: 0 done, 2 refused, with the reason, 3 nobody answers.\n"
              "\n"
              "Examples:\n"

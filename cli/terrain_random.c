@@ -40,16 +40,19 @@ static int read_size(settings *s) {
     double size[2] = {0}, spacing = s->def.height.spacing;
     int n = s->size ? numbers(s->size, 2, size) : 0;
     if (n < 1)
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write --size 1000, or --size 2000,1000: metres eastward and northward", "--size is %s",
-                        s->size ? "no size" : "missing");
+        return cli_fail(CLI_BAD_INPUT, ELEMENT,
+                        "write --size 1000, or --size 2000,1000: metres eastward and northward",
+                        "--size is %s", s->size ? "no size" : "missing");
     if (n == 1) size[1] = size[0];
-    if (!(spacing > 0)) return cli_fail(CLI_BAD_INPUT, ELEMENT, "write metres between samples, greater than 0", "--spacing: %g", spacing);
+    if (!(spacing > 0))
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write metres between samples, greater than 0",
+                        "--spacing: %g", spacing);
     int32_t *nodes[] = {&s->def.height.n_x, &s->def.height.n_y};
     for (int i = 0; i < 2; i++) {
         double count = floor(size[i] / spacing + 0.5);
         if (!(count >= 2 && count <= NODES_MOST))
-            return cli_fail(CLI_BAD_INPUT, ELEMENT, "from 2 up to 16777216 samples each way", "--size: %g m are %.0f samples %g m apart", size[i],
-                            count, spacing);
+            return cli_fail(CLI_BAD_INPUT, ELEMENT, "from 2 up to 16777216 samples each way",
+                            "--size: %g m are %.0f samples %g m apart", size[i], count, spacing);
         *nodes[i] = (int32_t)count;
     }
     return CLI_GO_ON;
@@ -68,7 +71,8 @@ static int read_method(settings *s) {
             return CLI_GO_ON;
         }
     }
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch", "--method: there is no method \"%s\"", s->method);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch",
+                    "--method: there is no method \"%s\"", s->method);
 }
 
 // Lines of a distance and the covariance there, evenly spaced from 0 on; # begins a remark.
@@ -79,9 +83,11 @@ static int read_table(settings *s, bool has_variance) {
     int code = cli_read_file(s->table, &text, &length), line_number = 0;
     if (code != CLI_GO_ON) return code;
     s->table_values = cli_allocate(TABLE_MOST, sizeof(double));
-    static const char remedy[] = "write lines of a distance in m and the covariance there, evenly spaced, the first at distance 0 and the greatest";
+    static const char remedy[] = "write lines of a distance in m and the covariance there, evenly spaced, "
+                                 "the first at distance 0 and the greatest";
     char *next = NULL;
-    for (char *line = strtok_r(text, "\n", &next); line && code == CLI_GO_ON; line = strtok_r(NULL, "\n", &next)) {
+    for (char *line = strtok_r(text, "\n", &next); line && code == CLI_GO_ON;
+         line = strtok_r(NULL, "\n", &next)) {
         line_number++;
         line[strcspn(line, "#\r")] = 0;
         if (line[strspn(line, " \t")] == 0) continue;
@@ -90,20 +96,24 @@ static int read_table(settings *s, bool has_variance) {
         int32_t n = h->n_table;
         if (n == 1) h->table_spacing = r;
         bool is_even = n == 0 ? r == 0 : fabs(r - n * h->table_spacing) <= 1e-6 * h->table_spacing * n;
-        if (end == line || last == end || last[strspn(last, " \t")] || !isfinite(value) || !is_even || n == TABLE_MOST) {
-            code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "%s: line %d, \"%.60s\", does not go on with the table", s->table, line_number, line);
+        if (end == line || last == end || last[strspn(last, " \t")] || !isfinite(value) || !is_even ||
+            n == TABLE_MOST) {
+            code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy,
+                            "%s: line %d, \"%.60s\", does not go on with the table", s->table, line_number,
+                            line);
             break;
         }
         if (n > 0 && fabs(value) > s->table_values[0])
-            code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "%s: the covariance %g at %g m is greater than %g at 0", s->table, value, r,
+            code = cli_fail(CLI_BAD_INPUT, ELEMENT, remedy,
+                            "%s: the covariance %g at %g m is greater than %g at 0", s->table, value, r,
                             s->table_values[0]);
         s->table_values[h->n_table++] = value;
     }
     free(text);
     if (code != CLI_GO_ON) return code;
     if (h->n_table < 2 || !(s->table_values[0] > 0))
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "%s: it has %d values, the first %g", s->table, (int)h->n_table,
-                        h->n_table ? s->table_values[0] : 0);
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "%s: it has %d values, the first %g", s->table,
+                        (int)h->n_table, h->n_table ? s->table_values[0] : 0);
     h->covariance = US_COVARIANCE_TABLE;
     h->table = s->table_values;
     if (!has_variance) h->variance = s->table_values[0];
@@ -113,18 +123,26 @@ static int read_table(settings *s, bool has_variance) {
 static int read_covariance(settings *s, bool has_variance) {
     us_field_def *h = &s->def.height;
     if (s->table && s->covariance && strcmp(s->covariance, "table") != 0)
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "keep one of the two", "--table and --covariance %s", s->covariance);
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "keep one of the two", "--table and --covariance %s",
+                        s->covariance);
     if (s->table) return read_table(s, has_variance);
     if (!s->covariance) return CLI_GO_ON;
     h->covariance = us_covariance_find(s->covariance);
-    if (h->covariance == US_COVARIANCE_TABLE) return cli_fail(CLI_BAD_INPUT, ELEMENT, "add --table FILE", "--covariance table: it is not said which");
+    if (h->covariance == US_COVARIANCE_TABLE)
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "add --table FILE",
+                        "--covariance table: it is not said which");
     if (h->covariance != US_COVARIANCE_COUNT) return CLI_GO_ON;
     const char *names[US_COVARIANCE_COUNT];
-    for (int i = 0; i < US_COVARIANCE_COUNT; i++) names[i] = us_covariance_name((us_covariance)i);
+    for (int i = 0; i < US_COVARIANCE_COUNT; i++)
+        names[i] = us_covariance_name((us_covariance)i);
     const char *near = cli_nearest(s->covariance, names, US_COVARIANCE_COUNT);
     char remedy[128];
-    snprintf(remedy, sizeof remedy, near ? "did you mean %s?" : "write exponential, gaussian, matern, fractal or spherical, or give a --table", near);
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: there is none called \"%s\"", s->covariance);
+    snprintf(remedy, sizeof remedy,
+             near ? "did you mean %s?"
+                  : "write exponential, gaussian, matern, fractal or spherical, or give a --table",
+             near);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: there is none called \"%s\"",
+                    s->covariance);
 }
 
 static int read_things(settings *s) {
@@ -132,17 +150,24 @@ static int read_things(settings *s) {
     us_crater_def *c = &s->def.craters;
     int n = s->craters ? numbers(s->craters, 4, x) : 0;
     if (n < 0 || (n > 0 && !(x[0] >= 0)))
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write --craters DENSITY[,LEAST[,MOST[,SLOPE]]]: per km^2, m, m", "--craters: \"%s\"", s->craters);
+        return cli_fail(CLI_BAD_INPUT, ELEMENT,
+                        "write --craters DENSITY[,LEAST[,MOST[,SLOPE]]]: per km^2, m, m", "--craters: \"%s\"",
+                        s->craters);
     if (n > 0) {
         c->density = 1e-6 * x[0];
-        if (n > 1) c->least = x[1], c->most = fmax(c->most, x[1]);
+        if (n > 1) {
+            c->least = x[1];
+            c->most = fmax(c->most, x[1]);
+        }
         if (n > 2) c->most = x[2];
         if (n > 3) c->slope = x[3];
     }
     us_scatter_def *r = &s->def.rocks;
     n = s->rocks ? numbers(s->rocks, 3, x) : 0;
     if (n < 0 || (n > 0 && !(x[0] >= 0)))
-        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write --rocks COVER[,LEAST[,MOST]]: a share of the ground, m, m", "--rocks: \"%s\"", s->rocks);
+        return cli_fail(CLI_BAD_INPUT, ELEMENT,
+                        "write --rocks COVER[,LEAST[,MOST]]: a share of the ground, m, m", "--rocks: \"%s\"",
+                        s->rocks);
     if (n > 0) {
         r->density = x[0];
         r->least = n > 1 ? x[1] : 2 * s->def.height.spacing;
@@ -158,21 +183,27 @@ static int read_soils(settings *s) {
         double x[3];
         us_soil_field *soil = &def->soil[def->n_soil];
         size_t length = equals ? (size_t)(equals - text) : 0;
-        if (length < 1 || length >= sizeof soil->name || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != length ||
+        if (length < 1 || length >= sizeof soil->name ||
+            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != length ||
             numbers(equals + 1, 3, x) != 3)
-            return cli_fail(CLI_BAD_INPUT, ELEMENT, "write --soil cohesion=MEAN,VARIANCE,LENGTH, for example cohesion=800,10000,30", "--soil: \"%s\"",
-                            text);
+            return cli_fail(CLI_BAD_INPUT, ELEMENT,
+                            "write --soil cohesion=MEAN,VARIANCE,LENGTH, for example cohesion=800,10000,30",
+                            "--soil: \"%s\"", text);
         if (def->n_soil == US_SITE_LAYERS - 1)
-            return cli_fail(CLI_BAD_INPUT, ELEMENT, "give fewer", "--soil: a site has at most %d of them", US_SITE_LAYERS - 1);
+            return cli_fail(CLI_BAD_INPUT, ELEMENT, "give fewer", "--soil: a site has at most %d of them",
+                            US_SITE_LAYERS - 1);
         for (int32_t k = 0; k < def->n_soil; k++) {
             if (strlen(def->soil[k].name) == length && strncmp(def->soil[k].name, text, length) == 0)
-                return cli_fail(CLI_BAD_INPUT, ELEMENT, "give it once", "--soil: \"%s\" is given twice", def->soil[k].name);
+                return cli_fail(CLI_BAD_INPUT, ELEMENT, "give it once", "--soil: \"%s\" is given twice",
+                                def->soil[k].name);
         }
         memcpy(soil->name, text, length);
         soil->name[length] = 0;
         soil->field = def->height;
         if (def->height.covariance == US_COVARIANCE_TABLE) soil->field.covariance = US_COVARIANCE_EXPONENTIAL;
-        soil->field.mean = x[0], soil->field.variance = x[1], soil->field.length = x[2];
+        soil->field.mean = x[0];
+        soil->field.variance = x[1];
+        soil->field.length = x[2];
         def->n_soil++;
     }
     return CLI_GO_ON;
@@ -180,28 +211,35 @@ static int read_soils(settings *s) {
 
 // ---------------------------------------------------------------- what came out
 
-static void print_layer(const char *name, const char *unit, const us_field_def *asked, const us_random_layer *got) {
-    printf("%-12s mean %.6g, variance %.6g, from %.6g to %.6g%s (asked for: mean %.6g, variance %.6g, %s", name, got->mean, got->variance, got->low,
-           got->high, unit, asked->mean, asked->variance, us_covariance_name(asked->covariance));
+static void print_layer(const char *name, const char *unit, const us_field_def *asked,
+                        const us_random_layer *got) {
+    printf("%-12s mean %.6g, variance %.6g, from %.6g to %.6g%s (asked for: mean %.6g, variance %.6g, %s",
+           name, got->mean, got->variance, got->low, got->high, unit, asked->mean, asked->variance,
+           us_covariance_name(asked->covariance));
     if (asked->covariance != US_COVARIANCE_TABLE) printf(", length %.6g m", asked->length);
-    if (asked->covariance == US_COVARIANCE_MATERN || asked->covariance == US_COVARIANCE_FRACTAL) printf(", smoothness %.3g", asked->smoothness);
+    if (asked->covariance == US_COVARIANCE_MATERN || asked->covariance == US_COVARIANCE_FRACTAL)
+        printf(", smoothness %.3g", asked->smoothness);
     puts(")");
     if (got->n_raised) printf("%-12s %lld samples were below 0 and are 0\n", "", (long long)got->n_raised);
 }
 
 static void print_report(const settings *s, const us_random_site_info *info, double seconds) {
-    static const char *const methods[] = {"circulant embedding, exact", "outer products, for comparison", "patches"};
+    static const char *const methods[] = {"circulant embedding, exact", "outer products, for comparison",
+                                          "patches"};
     const us_random_site_def *def = &s->def;
     const us_field_def *h = &def->height;
-    printf("%s\n%-12s %d x %d, %.6g m apart: %.6g m x %.6g m\n%-12s %llu; %s\n", s->out, "samples", (int)h->n_x, (int)h->n_y, h->spacing,
-           (h->n_x - 1) * h->spacing, (h->n_y - 1) * h->spacing, "seed", (unsigned long long)h->seed, methods[h->method]);
+    printf("%s\n%-12s %d x %d, %.6g m apart: %.6g m x %.6g m\n%-12s %llu; %s\n", s->out, "samples",
+           (int)h->n_x, (int)h->n_y, h->spacing, (h->n_x - 1) * h->spacing, (h->n_y - 1) * h->spacing, "seed",
+           (unsigned long long)h->seed, methods[h->method]);
     print_layer("heights", " m", h, &info->layer[0]);
-    for (int32_t i = 0; i < def->n_soil; i++) print_layer(def->soil[i].name, "", &def->soil[i].field, &info->layer[i + 1]);
+    for (int32_t i = 0; i < def->n_soil; i++)
+        print_layer(def->soil[i].name, "", &def->soil[i].field, &info->layer[i + 1]);
     if (def->craters.density > 0)
-        printf("%-12s %.6g per km^2 of %.4g to %.4g m, on the heights\n", "craters", 1e6 * def->craters.density, def->craters.least,
-               def->craters.most);
+        printf("%-12s %.6g per km^2 of %.4g to %.4g m, on the heights\n", "craters",
+               1e6 * def->craters.density, def->craters.least, def->craters.most);
     if (def->rocks.density > 0)
-        printf("%-12s %lld of %.4g to %.4g m, on the heights\n", "rocks", (long long)info->n_rock, def->rocks.least, def->rocks.most);
+        printf("%-12s %lld of %.4g to %.4g m, on the heights\n", "rocks", (long long)info->n_rock,
+               def->rocks.least, def->rocks.most);
     printf("%-12s %.2f s\n", "time", seconds);
 }
 
@@ -243,7 +281,10 @@ static int make(settings *s) {
     us_random_site_def *def = &s->def;
     bool is_live = cli_is_terminal(stderr);
     int32_t last = -1;
-    if (is_live) def->progress = terrain_progress, def->context = &last;
+    if (is_live) {
+        def->progress = terrain_progress;
+        def->context = &last;
+    }
     us_error err = {0};
     us_random_site_info info;
     double start = seconds_now();
@@ -255,7 +296,9 @@ static int make(settings *s) {
     }
     if (info.layer[0].field.clipped > 1e-3)
         cli_warn("take a named covariance, or a table that falls off more slowly near 0",
-                 "no ground has such a covariance: %.2g of the variance was moved to the nearest one that there is", info.layer[0].field.clipped);
+                 "no ground has such a covariance: %.2g of the variance was moved to the nearest one that "
+                 "there is",
+                 info.layer[0].field.clipped);
     if (s->is_json)
         json_report(s, &info, seconds_now() - start);
     else
@@ -276,13 +319,17 @@ int terrain_random(int argc, char **argv) {
         {"seed", CLI_INTEGER, &s.seed, "N", "the same seed, the same ground (0)"},
         {"mean", CLI_NUMBER, &h->mean, "M", "mean height (0)"},
         {"variance", CLI_NUMBER, &variance, "M2", "of the heights, m^2 (1)"},
-        {"covariance", CLI_TEXT, &s.covariance, "NAME", "exponential, gaussian, matern, fractal (default) or spherical"},
+        {"covariance", CLI_TEXT, &s.covariance, "NAME",
+         "exponential, gaussian, matern, fractal (default) or spherical"},
         {"length", CLI_NUMBER, &h->length, "M", "its length (200)"},
         {"smoothness", CLI_NUMBER, &h->smoothness, "S", "of matern; of fractal the Hurst exponent (0.8)"},
         {"table", CLI_TEXT, &s.table, "FILE", "the covariance in lines of distance and value instead"},
-        {"method", CLI_TEXT, &s.method, "NAME", "embed: exact (up to 4096 samples each way); patch: any size; outer: to compare"},
-        {"craters", CLI_TEXT, &s.craters, "N[,...]", "for each km^2; then least and greatest diameter, slope (10,500,2)"},
-        {"rocks", CLI_TEXT, &s.rocks, "SHARE[,...]", "of the ground covered; then least and greatest diameter"},
+        {"method", CLI_TEXT, &s.method, "NAME",
+         "embed: exact (up to 4096 samples each way); patch: any size; outer: to compare"},
+        {"craters", CLI_TEXT, &s.craters, "N[,...]",
+         "for each km^2; then least and greatest diameter, slope (10,500,2)"},
+        {"rocks", CLI_TEXT, &s.rocks, "SHARE[,...]",
+         "of the ground covered; then least and greatest diameter"},
         {"soil", CLI_LIST, &s.soil, "NAME=...", "a parameter of the soil as a field: MEAN,VARIANCE,LENGTH"},
         {"threads", CLI_INTEGER, &s.threads, "N", "the ground is the same for any number (1)"},
         {"json", CLI_FLAG, &s.is_json, NULL, "the report as JSON"},
@@ -290,18 +337,24 @@ int terrain_random(int argc, char **argv) {
     static const cli_command command = {
         .name = "terrain random",
         .summary = "makes a site from a seed",
-        .about = "Heights are a normal random field of the mean, variance and covariance asked for, exact up to 4096 samples each\n"
-                 "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. Craters and rocks are\n"
+        .about = "Heights are a normal random field of the mean, variance and covariance asked for, exact up "
+                 "to 4096 samples each\n"
+                 "way, within 1e-3 of the variance for sites of any size; the same bits on every machine. "
+                 "Craters and rocks are\n"
                  "added to it.\n"
                  "\n"
                  "  understudy terrain random -o site/ --size 1000 --variance 25 --length 200 --seed 7\n"
-                 "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters 100 --seed 7\n"
-                 "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil friction-angle=0.6,0.002,30\n"};
+                 "  understudy terrain random -o moon/ --size 20000 --variance 400 --length 3000 --craters "
+                 "100 --seed 7\n"
+                 "  understudy terrain random -o field/ --size 500 --soil cohesion=800,10000,30 --soil "
+                 "friction-angle=0.6,0.002,30\n"};
     const char *operand = NULL;
     int code = cli_parse(&command, options, sizeof options / sizeof *options, argc, argv, &operand);
     if (code != CLI_GO_ON) return code;
-    if (!s.out) return cli_fail(CLI_BAD_INPUT, ELEMENT, "add -o DIR", "it is not said where the site is to be");
-    if (s.threads < 1 || s.threads > 256) return cli_fail(CLI_BAD_INPUT, ELEMENT, "write 1 to 256", "--threads: %lld", (long long)s.threads);
+    if (!s.out)
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "add -o DIR", "it is not said where the site is to be");
+    if (s.threads < 1 || s.threads > 256)
+        return cli_fail(CLI_BAD_INPUT, ELEMENT, "write 1 to 256", "--threads: %lld", (long long)s.threads);
     if (!isnan(variance)) h->variance = variance;
     h->seed = (uint64_t)s.seed;
     h->n_thread = (int32_t)s.threads;

@@ -1,14 +1,16 @@
-// understudy timing: listens to a robot, and writes down how its clock and its computer show in what it sends, for a proxy to do the same.
+// understudy timing: listens to a robot, and writes down how its clock and its computer show in what it
+// sends, for a proxy to do the same.
 //
-// Samples that were made at one moment bear one stamp. Of each such moment the first arrival counts: arrival - stamp is what the clock is behind, the
-// computer's delay and the way through DDS, and only their sum can be seen. How long the way is, is measured beside it: a thread that sleeps until a
-// given time and then writes, as a proxy's does, and how late that is heard here.
+// Samples that were made at one moment bear one stamp. Of each such moment the first arrival counts: arrival
+// - stamp is what the clock is behind, the computer's delay and the way through DDS, and only their sum can
+// be seen. How long the way is, is measured beside it: a thread that sleeps until a given time and then
+// writes, as a proxy's does, and how late that is heard here.
 //
 //     robot    moment .. stamp .. computes .. writes ----> arrival     quantiles of arrival - stamp
 //     here              sleeps until a time .. writes ----> arrival     quantiles of the way
 //
-// A proxy whose samples leave DELAY after their moment, and up to `jitter` later, has the same quantiles when its jitter is what the way alone does
-// not explain, and its stamps are ahead by the rest.
+// A proxy whose samples leave DELAY after their moment, and up to `jitter` later, has the same quantiles when
+// its jitter is what the way alone does not explain, and its stamps are ahead by the rest.
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +22,8 @@
 #include "bus.h"
 #include "understudy/network.h"
 
-// From the moment of a sample until it leaves the proxy, s: room for a step that takes longer than usual, and less than an operator notices.
+// From the moment of a sample until it leaves the proxy, s: room for a step that takes longer than usual, and
+// less than an operator notices.
 static const double DELAY = 5.5e-3;
 // Stamps farther than this from the time of day are no time of day, s: ten years.
 static const double NO_WALL = 3e8;
@@ -68,7 +71,8 @@ static void hear(void *context, const us_sample *sample) {
     pthread_mutex_lock(&l->lock);
     if (t->n++ == 0) t->first_stamp = stamp;
     t->last_stamp = stamp;
-    bool is_new = t->seconds && l->n_moment < l->cap && (l->n_moment == 0 || l->moments[l->n_moment - 1].stamp != stamp);
+    bool is_new = t->seconds && l->n_moment < l->cap &&
+                  (l->n_moment == 0 || l->moments[l->n_moment - 1].stamp != stamp);
     if (is_new) l->moments[l->n_moment++] = (moment){arrival, stamp};
     pthread_mutex_unlock(&l->lock);
 }
@@ -85,7 +89,8 @@ static void *send_probes(void *context) {
     listener *l = context;
     unsigned char bytes[8 + PROBE_SIZE] = {0, 1, 0, 0, PROBE_SIZE % 256, PROBE_SIZE / 256};
     // As a proxy's sender does: before others, where that is allowed.
-    pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){.sched_priority = sched_get_priority_min(SCHED_FIFO)});
+    pthread_setschedparam(pthread_self(), SCHED_FIFO,
+                          &(struct sched_param){.sched_priority = sched_get_priority_min(SCHED_FIFO)});
     memset(bytes + 8, '-', PROBE_SIZE - 1);  // a text of dashes
     for (int64_t due = cli_wall_ns(); !atomic_load(&l->is_over);) {
         due += 1000000000 / PROBES_PER_SECOND;
@@ -100,7 +105,9 @@ static void *send_probes(void *context) {
 static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
     us_bus_def def = us_bus_def_default();
     char text[1024];
-    us_topic_def topic = {.topic = "/understudy/timing", .type = us_message_find("std_msgs/msg/String"), .qos = {.is_reliable = true, .depth = 10}};
+    us_topic_def topic = {.topic = "/understudy/timing",
+                          .type = us_message_find("std_msgs/msg/String"),
+                          .qos = {.is_reliable = true, .depth = 10}};
     us_reader *reader = NULL;
     us_status status = us_bus_def_from_environment(&def, text, sizeof text, err);
     def.hide_from_graph = true;
@@ -113,7 +120,8 @@ static us_status open_probe(listener *l, us_bus *bus, us_error *err) {
 
 // ---- what the robot says ----
 
-// The topic of DDS: of the robot itself, or of the one that a switch lets be heard beside it, in mode "shadow" or "mirror".
+// The topic of DDS: of the robot itself, or of the one that a switch lets be heard beside it, in mode
+// "shadow" or "mirror".
 static void name_topic(const char *robot, const char *mode, us_topic_kind kind, char out[CLI_NAME_MAX]) {
     const char *name = us_topic_kind_name(kind);
     bool is_common = kind == US_TOPIC_TF || kind == US_TOPIC_TF_STATIC || kind == US_TOPIC_DIAGNOSTICS;
@@ -125,13 +133,15 @@ static void name_topic(const char *robot, const char *mode, us_topic_kind kind, 
 }
 
 // The endpoint that writes it, or NULL. Nodes of others may write /tf too.
-static const us_endpoint *find_writer(const cli_bus *bus, const char *robot, const char *mode, us_topic_kind kind) {
+static const us_endpoint *find_writer(const cli_bus *bus, const char *robot, const char *mode,
+                                      us_topic_kind kind) {
     char topic[CLI_NAME_MAX];
     size_t n = strlen(robot);
     name_topic(robot, mode, kind, topic);
     for (int32_t i = 0; i < bus->n_endpoint; i++) {
         const us_endpoint *e = &bus->endpoints[i];
-        bool is_own = mode || (e->node[0] == '/' && strncmp(e->node + 1, robot, n) == 0 && e->node[1 + n] == '/');
+        bool is_own =
+            mode || (e->node[0] == '/' && strncmp(e->node + 1, robot, n) == 0 && e->node[1 + n] == '/');
         if (e->is_writer && is_own && strcmp(e->topic, topic) == 0) return e;
     }
     return NULL;
@@ -144,7 +154,8 @@ static bool is_there(const cli_bus *bus, const char *robot, const char *mode) {
     return false;
 }
 
-static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const char *mode, us_topic_kind kind, us_error *err) {
+static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const char *mode, us_topic_kind kind,
+                           us_error *err) {
     listened *t = &l->topic[kind];
     const us_endpoint *writer = find_writer(bus, robot, mode, kind);
     if (writer) t->type = us_message_find(writer->type);
@@ -158,7 +169,10 @@ static us_status listen_to(listener *l, cli_bus *bus, const char *robot, const c
         t->seconds = "header.stamp.sec";
         t->nanoseconds = "header.stamp.nanosec";
     }
-    us_topic_def def = {.topic = writer->topic, .type = t->type, .qos = cli_qos_for_reader(bus, writer->topic, 100), .node = -1};
+    us_topic_def def = {.topic = writer->topic,
+                        .type = t->type,
+                        .qos = cli_qos_for_reader(bus, writer->topic, 100),
+                        .node = -1};
     def.qos.is_transient_local = false;
     us_reader *reader = NULL;
     return us_bus_add_reader(bus->bus, &def, hear, t, &reader, err);
@@ -171,7 +185,9 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static double quantile(const double *sorted, int32_t n, double share) { return sorted[(int32_t)(share * (double)(n - 1))]; }
+static double quantile(const double *sorted, int32_t n, double share) {
+    return sorted[(int32_t)(share * (double)(n - 1))];
+}
 
 typedef struct found {
     bool is_wall;
@@ -182,11 +198,13 @@ static double rate_of(const listened *t) {
     bool is_once = t->kind == US_TOPIC_TF_STATIC || t->kind == US_TOPIC_ROBOT_DESCRIPTION;
     if (!t->type) return 0;
     if (is_once || t->n < 2 || t->last_stamp <= t->first_stamp) return 1;
-    double rate = 1e9 * (double)(t->n - 1) / (double)(t->last_stamp - t->first_stamp), whole = nearbyint(rate);
+    double rate = 1e9 * (double)(t->n - 1) / (double)(t->last_stamp - t->first_stamp),
+           whole = nearbyint(rate);
     return whole > 0 && fabs(rate - whole) < 2e-3 * whole ? whole : rate;
 }
 
-// What its clock gains shows in its stamps: they should be a whole number of the periods of the topic's rate apart. By the fastest topic.
+// What its clock gains shows in its stamps: they should be a whole number of the periods of the topic's rate
+// apart. By the fastest topic.
 static double drift_of(const listener *l) {
     const listened *best = NULL;
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
@@ -194,7 +212,8 @@ static double drift_of(const listener *l) {
         if (t->seconds && t->n > LEAST && (!best || t->n > best->n)) best = t;
     }
     if (!best) return 0;
-    double periods = 1e-9 * (double)(best->last_stamp - best->first_stamp) * rate_of(best), whole = nearbyint(periods);
+    double periods = 1e-9 * (double)(best->last_stamp - best->first_stamp) * rate_of(best),
+           whole = nearbyint(periods);
     return fabs(periods / whole - 1) < 1e-9 ? 0 : periods / whole - 1;
 }
 
@@ -203,16 +222,20 @@ static double *late_of(const listener *l, double drift) {
     double *late = cli_allocate((size_t)l->n_moment, sizeof *late);
     for (int32_t i = 0; i < l->n_moment; i++) {
         const moment *m = &l->moments[i];
-        late[i] = 1e-9 * (double)(m->arrival - m->stamp) + drift * 1e-9 * (double)(m->stamp - l->moments[0].stamp);
+        late[i] =
+            1e-9 * (double)(m->arrival - m->stamp) + drift * 1e-9 * (double)(m->stamp - l->moments[0].stamp);
     }
     qsort(late, (size_t)l->n_moment, sizeof *late, compare);
     return late;
 }
 
-// What a busy machine does to arrivals it does to the latest: they are left out. The first few say where a jitter begins better than its middle does.
+// What a busy machine does to arrivals it does to the latest: they are left out. The first few say where a
+// jitter begins better than its middle does.
 static const double FIRST = 0.05, LAST = 0.8;
 static double begin_of(const double *sorted, int32_t n) { return quantile(sorted, n, FIRST); }
-static double spread_of(const double *sorted, int32_t n) { return quantile(sorted, n, LAST) - quantile(sorted, n, FIRST); }
+static double spread_of(const double *sorted, int32_t n) {
+    return quantile(sorted, n, LAST) - quantile(sorted, n, FIRST);
+}
 
 static found work_out(const listener *l) {
     found f = {.drift = drift_of(l)};
@@ -236,13 +259,17 @@ static void print_lack(const listener *robot, const listener *proxy) {
 }
 
 static void print_found(const listener *l, const found *f, double seconds) {
-    printf("<!-- measured for %.6g s, %d moments; it belongs into <network> -->\n", seconds, (int)l->n_moment);
+    printf("<!-- measured for %.6g s, %d moments; it belongs into <network> -->\n", seconds,
+           (int)l->n_moment);
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
-        if (i != US_TOPIC_TRUTH) printf("<topic name=\"%s\" rate=\"%.6g Hz\"/>\n", us_topic_kind_name((us_topic_kind)i), rate_of(&l->topic[i]));
+        if (i != US_TOPIC_TRUTH)
+            printf("<topic name=\"%s\" rate=\"%.6g Hz\"/>\n", us_topic_kind_name((us_topic_kind)i),
+                   rate_of(&l->topic[i]));
     }
     if (f->is_wall) {
-        printf("<timing clock=\"wall\" offset=\"%.9g ms\" drift=\"%.3g\" delay=\"%.6g ms\" jitter=\"%.4g ms\"/>\n", 1e3 * f->offset, f->drift,
-               1e3 * DELAY, 1e3 * f->jitter);
+        printf("<timing clock=\"wall\" offset=\"%.9g ms\" drift=\"%.3g\" delay=\"%.6g ms\" jitter=\"%.4g "
+               "ms\"/>\n",
+               1e3 * f->offset, f->drift, 1e3 * DELAY, 1e3 * f->jitter);
     }
 }
 
@@ -254,11 +281,15 @@ static int begin(listener *l, cli_bus *bus, const char *robot, bool is_proxy, do
     double until = cli_clock() + PATIENCE;
     for (;;) {
         cli_bus_settle(bus, 3);
-        if (is_proxy) mode = is_there(bus, robot, "mirror") && !is_there(bus, robot, "shadow") ? "mirror" : "shadow";
+        if (is_proxy)
+            mode = is_there(bus, robot, "mirror") && !is_there(bus, robot, "shadow") ? "mirror" : "shadow";
         if (is_there(bus, robot, mode)) break;
         if (cli_clock() < until && !cli_is_stopped()) continue;
-        if (is_proxy) return cli_fail(CLI_RUN_FAILED, element, "understudy switch ROBOT --to shadow", "no proxy is heard beside \"%.60s\"", robot);
-        return cli_fail(CLI_RUN_FAILED, element, "start it; understudy topics lists who is there", "no robot \"%.60s\" is heard", robot);
+        if (is_proxy)
+            return cli_fail(CLI_RUN_FAILED, element, "understudy switch ROBOT --to shadow",
+                            "no proxy is heard beside \"%.60s\"", robot);
+        return cli_fail(CLI_RUN_FAILED, element, "start it; understudy topics lists who is there",
+                        "no robot \"%.60s\" is heard", robot);
     }
     l->cap = (int32_t)(seconds + 1) * MAX_PER_SECOND;
     l->moments = cli_allocate((size_t)l->cap, sizeof *l->moments);
@@ -280,9 +311,11 @@ static int wait_and_probe(listener *l, us_bus *bus, double seconds) {
         cli_print_error(&err);
         return CLI_RUN_FAILED;
     }
-    if (pthread_create(&thread, NULL, send_probes, l)) return cli_fail(CLI_RUN_FAILED, element, "end other programs", "no thread left");
+    if (pthread_create(&thread, NULL, send_probes, l))
+        return cli_fail(CLI_RUN_FAILED, element, "end other programs", "no thread left");
     double until = cli_clock() + seconds;
-    while (!cli_is_stopped() && cli_clock() < until) cli_pause(0.05);
+    while (!cli_is_stopped() && cli_clock() < until)
+        cli_pause(0.05);
     atomic_store(&l->is_over, true);
     pthread_join(thread, NULL);
     return CLI_GO_ON;
@@ -294,13 +327,15 @@ static int run(const cli_command *command, int argc, char **argv) {
     const cli_option table[] = {
         {"time", CLI_NUMBER, &seconds, "S", "how long to listen (60)"},
         {"both", CLI_FLAG, &is_both, NULL,
-         "listen to its proxy too, which a switch in mode shadow or mirror lets be heard, and tell what that lacks"},
+         "listen to its proxy too, which a switch in mode shadow or mirror lets be heard, and tell what that "
+         "lacks"},
     };
     const char *robot = NULL;
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &robot);
     if (code != CLI_GO_ON) return code;
     if (!(seconds > 0 && seconds <= 3600))
-        return cli_fail(CLI_BAD_INPUT, element, "write --time S with S from 1 to 3600", "--time: that is no time to listen");
+        return cli_fail(CLI_BAD_INPUT, element, "write --time S with S from 1 to 3600",
+                        "--time: that is no time to listen");
     if (robot[0] == '/') robot++;
     cli_catch_stop(NULL);
     static listener l[2];
@@ -308,14 +343,15 @@ static int run(const cli_command *command, int argc, char **argv) {
     int n = is_both ? 2 : 1;
     code = cli_bus_open(&bus, true);
     if (code != CLI_GO_ON) return code;
-    for (int i = 0; i < n && code == CLI_GO_ON; i++) code = begin(&l[i], &bus, robot, i == 1, seconds);
+    for (int i = 0; i < n && code == CLI_GO_ON; i++)
+        code = begin(&l[i], &bus, robot, i == 1, seconds);
     if (code == CLI_GO_ON) code = wait_and_probe(&l[0], bus.bus, seconds);
     cli_bus_close(&bus);  // from here on nothing is heard any more
     us_bus_close(l[0].probe_bus);
     for (int i = 0; i < n && code == CLI_GO_ON; i++) {
         if (l[i].n_moment < LEAST || l[0].n_way < LEAST)
-            code = cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time", "%d moments and %d probes are too few", (int)l[i].n_moment,
-                            (int)l[0].n_way);
+            code = cli_fail(CLI_RUN_FAILED, element, "listen for longer: --time",
+                            "%d moments and %d probes are too few", (int)l[i].n_moment, (int)l[0].n_way);
     }
     if (code == CLI_GO_ON) {
         found f = work_out(&l[0]);
@@ -335,8 +371,10 @@ const cli_command cli_command_timing = {
     .operand = "ROBOT",
     .needs_operand = true,
     .summary = "how a robot's clock and computer show in what it sends",
-    .about = "Listens to a robot, and prints the elements for the <network> of its proxy: which topics at which rates, whose stamps by\n"
-             "which clock, how long after the moment they leave, and how much that varies. With --both it listens to the robot's proxy\n"
+    .about = "Listens to a robot, and prints the elements for the <network> of its proxy: which topics at "
+             "which rates, whose stamps by\n"
+             "which clock, how long after the moment they leave, and how much that varies. With --both it "
+             "listens to the robot's proxy\n"
              "at the same time, and tells what that lacks.\n"
              "\n"
              "Examples:\n"

@@ -11,7 +11,8 @@ typedef struct topics_options {
     bool is_json, is_all;
 } topics_options;
 
-// One topic with one type: neighbours in the sorted list. The counters are written by a thread of the bus while rates are measured.
+// One topic with one type: neighbours in the sorted list. The counters are written by a thread of the bus
+// while rates are measured.
 typedef struct entry {
     int32_t first, n;  // endpoints of the list
     int32_t n_writer, n_reader;
@@ -53,19 +54,25 @@ static entry *group(const cli_bus *bus, bool is_all, int32_t *out_n) {
     return entries;
 }
 
-// Listens to every topic that somebody writes and whose type is known, without asking for more than is offered.
+// Listens to every topic that somebody writes and whose type is known, without asking for more than is
+// offered.
 static void measure(cli_bus *bus, entry *entries, int32_t n, double seconds) {
     for (int32_t i = 0; i < n; i++) {
         const us_endpoint *e = &bus->endpoints[entries[i].first];
         const us_message_type *type = us_message_find(e->type);
         if (!type || entries[i].n_writer == 0 || !cli_is_ros_topic(e->topic)) continue;
-        us_topic_def def = {.topic = entries[i].topic, .type = type, .qos = cli_qos_for_reader(bus, e->topic, 100), .node = -1};
+        us_topic_def def = {.topic = entries[i].topic,
+                            .type = type,
+                            .qos = cli_qos_for_reader(bus, e->topic, 100),
+                            .node = -1};
         def.qos.is_transient_local = false;  // what was said long ago is no rate
         us_error err = {0};
-        if (us_bus_add_reader(bus->bus, &def, on_sample, &entries[i], &entries[i].reader, &err)) cli_print_error(&err);
+        if (us_bus_add_reader(bus->bus, &def, on_sample, &entries[i], &entries[i].reader, &err))
+            cli_print_error(&err);
     }
     double until = cli_clock() + seconds;
-    while (!cli_is_stopped() && cli_clock() < until) cli_pause(0.05);
+    while (!cli_is_stopped() && cli_clock() < until)
+        cli_pause(0.05);
     for (int32_t i = 0; i < n; i++) {
         if (!entries[i].reader) continue;
         us_reader_remove(entries[i].reader);
@@ -91,7 +98,8 @@ static const char *qos_of(const cli_bus *bus, const entry *e) {
     return text;
 }
 
-// The nodes of writers or readers, each once, with commas between; endpoints of plain DDS programs as "(DDS)".
+// The nodes of writers or readers, each once, with commas between; endpoints of plain DDS programs as
+// "(DDS)".
 static void list_nodes(const cli_bus *bus, const entry *e, bool is_writer, char *out, size_t cap) {
     const char *last = NULL;
     size_t at = 0;
@@ -132,10 +140,12 @@ static void print_text(const cli_bus *bus, entry *entries, int32_t n, bool has_r
             if (isnan(rate)) {
                 printf("%9s  %9s  ", e->reader ? "once" : "-", "-");
             } else {
-                printf("%9.2f  %9.2f  ", rate, n_sample > 0 ? 1e-3 * rate * (double)atomic_load(&e->n_byte) / (double)n_sample : 0);
+                printf("%9.2f  %9.2f  ", rate,
+                       n_sample > 0 ? 1e-3 * rate * (double)atomic_load(&e->n_byte) / (double)n_sample : 0);
             }
         }
-        printf("%-28s  %s%s%s\n", qos ? qos : "mixed", writers, readers[0] ? (writers[0] ? " -> " : "-> ") : "", readers);
+        printf("%-28s  %s%s%s\n", qos ? qos : "mixed", writers,
+               readers[0] ? (writers[0] ? " -> " : "-> ") : "", readers);
     }
 }
 
@@ -182,15 +192,21 @@ static int run(const cli_command *command, int argc, char **argv) {
     topics_options o = {.wait = 1, .rates = NAN};
     const cli_option table[] = {
         {"json", CLI_FLAG, &o.is_json, NULL, "the same as JSON"},
-        {"wait", CLI_NUMBER, &o.wait, "S", "seconds to look for others at most (1); ends when nothing new comes"},
+        {"wait", CLI_NUMBER, &o.wait, "S",
+         "seconds to look for others at most (1); ends when nothing new comes"},
         {"rates", CLI_NUMBER, &o.rates, "S", "listen for S seconds, and tell how often and how much is sent"},
-        {"all", CLI_FLAG, &o.is_all, NULL, "also what is no topic of ROS: services, discovery, other DDS programs"},
+        {"all", CLI_FLAG, &o.is_all, NULL,
+         "also what is no topic of ROS: services, discovery, other DDS programs"},
     };
     const char *operand;
     int code = cli_parse(command, table, sizeof table / sizeof table[0], argc, argv, &operand);
     if (code != CLI_GO_ON) return code;
-    if (o.wait < 0) return cli_fail(CLI_BAD_INPUT, "understudy topics", "write --wait S with S at least 0", "--wait is negative");
-    if (o.rates <= 0) return cli_fail(CLI_BAD_INPUT, "understudy topics", "write --rates S above 0, for example --rates 2", "--rates is not above 0");
+    if (o.wait < 0)
+        return cli_fail(CLI_BAD_INPUT, "understudy topics", "write --wait S with S at least 0",
+                        "--wait is negative");
+    if (o.rates <= 0)
+        return cli_fail(CLI_BAD_INPUT, "understudy topics", "write --rates S above 0, for example --rates 2",
+                        "--rates is not above 0");
 
     cli_catch_stop(NULL);
     cli_bus bus;
@@ -207,7 +223,9 @@ static int run(const cli_command *command, int argc, char **argv) {
         print_text(&bus, entries, n, has_rates);
     } else {
         printf("no topics on domain %d (%s)\n", (int)us_bus_domain(bus.bus), us_bus_vendor(bus.bus));
-        fputs("  remedy: start a robot (understudy run scenes/default.xml), or see what understudy doctor finds\n", stderr);
+        fputs("  remedy: start a robot (understudy run scenes/default.xml), or see what understudy doctor "
+              "finds\n",
+              stderr);
     }
     cli_bus_close(&bus);
     free(entries);
@@ -217,7 +235,8 @@ static int run(const cli_command *command, int argc, char **argv) {
 const cli_command cli_command_topics = {
     .name = "topics",
     .summary = "list what is said on the network",
-    .about = "Topic, type, how many write and read it, QoS of the writers, nodes. ROS_DOMAIN_ID and the other variables of ROS 2 say which network.\n"
+    .about = "Topic, type, how many write and read it, QoS of the writers, nodes. ROS_DOMAIN_ID and the "
+             "other variables of ROS 2 say which network.\n"
              "\n"
              "Examples:\n"
              "  understudy topics\n"

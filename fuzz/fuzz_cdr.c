@@ -1,5 +1,6 @@
-// Any bytes as a message: the first byte picks the type, the others are its CDR. Decoder and printer must agree on whether it is one; what was
-// decoded is encoded, and that must decode and print as the same message.
+// Any bytes as a message: the first byte picks the type, the others are its CDR. Decoder and printer must
+// agree on whether it is one; what was decoded is encoded, and that must decode and print as the same
+// message.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

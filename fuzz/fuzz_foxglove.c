@@ -1,5 +1,5 @@
-// Any bytes as a message of a Foxglove client, binary and text: what is taken is within its bounds, what is refused says why, and it is the same
-// twice.
+// Any bytes as a message of a Foxglove client, binary and text: what is taken is within its bounds, what is
+// refused says why, and it is the same twice.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Any bytes as a recording: open it, ask everything, walk and seek. Nothing may crash, leak, hang or read what it should not.
+// Any bytes as a recording: open it, ask everything, walk and seek. Nothing may crash, leak, hang or read
+// what it should not.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,7 +9,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 // Touches all that was handed out, so that the sanitizer sees a wrong pointer or length.
-static uint64_t touch(uint64_t hash, const void *bytes, size_t length) { return bytes ? us_hash_bytes(hash, bytes, length) : hash; }
+static uint64_t touch(uint64_t hash, const void *bytes, size_t length) {
+    return bytes ? us_hash_bytes(hash, bytes, length) : hash;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     us_recording *r = NULL;
@@ -29,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int pass = 0; pass < 2; pass++) {
         us_recorded m;
         bool has = true;
-        while (!us_recording_next(r, &m, &has, &err) && has) hash = touch(hash, m.bytes, m.length);
+        while (!us_recording_next(r, &m, &has, &err) && has)
+            hash = touch(hash, m.bytes, m.length);
         us_recording_seek(r, info.first_time / 2 + info.last_time / 2);
     }
     us_recording_close(r);

@@ -1,5 +1,5 @@
-// Any bytes to a session of the ASCII motor protocol, whole and in pieces: it makes the same of both, what it takes means something, and what it
-// sends back is one message.
+// Any bytes to a session of the ASCII motor protocol, whole and in pieces: it makes the same of both, what it
+// takes means something, and what it sends back is one message.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,7 +41,8 @@ static void check_event(const usi_motor_event *e) {
     check_reply(reply, n);
     must(usi_motor_parse_status(reply, n - 1, name, &back));
     must(strcmp(name, c->name) == 0);
-    must(back.acceleration == status.acceleration && back.velocity == status.velocity && back.position == status.position);
+    must(back.acceleration == status.acceleration && back.velocity == status.velocity &&
+         back.position == status.position);
 }
 
 // Feeds all in pieces of at most `piece` bytes. Returns a hash of what came out.
@@ -66,7 +67,8 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece) {
         check_event(&e);
     }
     uint64_t n_counted = s.n_command;
-    for (int i = 0; i < USI_MOTOR_REASON_COUNT; i++) n_counted += s.n_refused[i];
+    for (int i = 0; i < USI_MOTOR_REASON_COUNT; i++)
+        n_counted += s.n_refused[i];
     must(n_counted == n_event);
     return us_hash_bytes(hash, &s.n_empty, sizeof s.n_empty);
 }

@@ -1,4 +1,5 @@
-// Any bytes as a site.json, or as a tile's file: read, ask everything. Nothing may crash, leak, hang or read what it should not.
+// Any bytes as a site.json, or as a tile's file: read, ask everything. Nothing may crash, leak, hang or read
+// what it should not.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static void read_json(const uint8_t *data, size_t size) {
         for (int32_t layer = 0; layer < info.n_layer; layer++) {
             int32_t n_x = 0, n_y = 0;
             us_site_find_layer(&site, info.layer[layer].name);
-            for (int32_t level = 0; level < info.layer[layer].n_level; level++) us_site_tile_size(&site, layer, level, 0, 0, &n_x, &n_y);
+            for (int32_t level = 0; level < info.layer[layer].n_level; level++)
+                us_site_tile_size(&site, layer, level, 0, 0, &n_x, &n_y);
         }
     }
     if (site.wkt) site.allocator.release(site.allocator.context, site.wkt, site.wkt_bytes, 1);

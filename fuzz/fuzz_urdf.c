@@ -1,4 +1,5 @@
-// Any bytes as a URDF file: read, compile, create, three steps. Nothing may crash, leak, hang or read what it should not.
+// Any bytes as a URDF file: read, compile, create, three steps. Nothing may crash, leak, hang or read what it
+// should not.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,10 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     us_sim *sim = NULL;
     us_error err;
     size_t skip = size > 0 && data[0] & 1 ? 1 : 0;
-    us_status status = us_spec_load_text((const char *)data + skip, size - skip, "fuzz.urdf", &def, &spec, &err);
+    us_status status =
+        us_spec_load_text((const char *)data + skip, size - skip, "fuzz.urdf", &def, &spec, &err);
     if (!status) status = us_model_compile(spec, NULL, &model, &err);
     if (!status) status = us_sim_create(model, NULL, &sim, &err);
-    for (int i = 0; i < 3 && !status; i++) status = us_sim_step(sim, NULL);
+    for (int i = 0; i < 3 && !status; i++)
+        status = us_sim_step(sim, NULL);
     us_sim_destroy(sim);
     us_model_destroy(model);
     us_spec_destroy(spec);

@@ -1,4 +1,5 @@
-// Any bytes as a message of the page: what is taken is bounded, finite, UTF-8 and of one line, and what is refused has a text.
+// Any bytes as a message of the page: what is taken is bounded, finite, UTF-8 and of one line, and what is
+// refused has a text.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,25 +17,33 @@ static void check_text(const usi_view_message *m, const char *text, size_t least
     must(text >= m->memory && text < m->memory + sizeof m->memory);
     size_t n = strnlen(text, (size_t)(m->memory + sizeof m->memory - text));
     must(n >= least && n <= most && usi_view_is_utf8(text, n));
-    for (size_t i = 0; i < n; i++) must((uint8_t)text[i] >= 0x20 && text[i] != 0x7f);
+    for (size_t i = 0; i < n; i++)
+        must((uint8_t)text[i] >= 0x20 && text[i] != 0x7f);
 }
 
 static bool is_finite(double x) { return fabs(x) <= 1e6; }
 
 static void check_message(const usi_view_message *m) {
     switch (m->op) {
-    case USI_VIEW_OP_VIEW: must(m->has < 16 && m->hz >= 0 && m->hz <= USI_VIEW_HZ); break;
+    case USI_VIEW_OP_VIEW:
+        must(m->has < 16 && m->hz >= 0 && m->hz <= USI_VIEW_HZ);
+        break;
     case USI_VIEW_OP_WATCH:
         must(m->n_value >= 0 && m->n_value <= USI_VIEW_VALUE_COUNT);
-        for (int32_t i = 0; i < m->n_value; i++) check_text(m, m->values[i], 1, USI_VIEW_NAME);
+        for (int32_t i = 0; i < m->n_value; i++)
+            check_text(m, m->values[i], 1, USI_VIEW_NAME);
         break;
-    case USI_VIEW_OP_FULL: break;
-    case USI_VIEW_OP_COMMAND: check_text(m, m->text, 1, USI_VIEW_COMMAND); break;
+    case USI_VIEW_OP_FULL:
+        break;
+    case USI_VIEW_OP_COMMAND:
+        check_text(m, m->text, 1, USI_VIEW_COMMAND);
+        break;
     case USI_VIEW_OP_DRIVE:
         check_text(m, m->robot, 0, USI_VIEW_NAME);
         must(is_finite(m->vx) && is_finite(m->vy) && is_finite(m->wz));
         break;
-    default: must(false);
+    default:
+        must(false);
     }
 }
 

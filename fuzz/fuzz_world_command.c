@@ -1,5 +1,5 @@
-// Any text as world commands, line by line: what is refused says why, what is taken has numbers in range, and edits leave a world that can be
-// compiled.
+// Any text as world commands, line by line: what is refused says why, what is taken has numbers in range, and
+// edits leave a world that can be compiled.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +14,14 @@ static void must(bool is_so) {
     if (!is_so) __builtin_trap();
 }
 
-static const char scene[] = "<scene name='s' version='1'><world><shape name='ground' type='half-space'/>"
-                            "<shape name='slab' type='box' size='1 1 1'/></world><material name='rock'/>"
-                            "<object name='stone'><link name='core' density='1000'><shape type='sphere' size='1'/></link></object>"
-                            "<object name='post' base='fixed'><link name='pole' density='1000'><shape type='box' size='1 1 1'/></link>"
-                            "<link name='gate' density='1000'><shape type='box' size='1 1 1'/></link>"
-                            "<joint name='hinge' type='revolute' parent='pole' child='gate' axis='0 0 1'/></object></scene>";
+static const char scene[] =
+    "<scene name='s' version='1'><world><shape name='ground' type='half-space'/>"
+    "<shape name='slab' type='box' size='1 1 1'/></world><material name='rock'/>"
+    "<object name='stone'><link name='core' density='1000'><shape type='sphere' size='1'/></link></object>"
+    "<object name='post' base='fixed'><link name='pole' density='1000'><shape type='box' size='1 1 "
+    "1'/></link>"
+    "<link name='gate' density='1000'><shape type='box' size='1 1 1'/></link>"
+    "<joint name='hinge' type='revolute' parent='pole' child='gate' axis='0 0 1'/></object></scene>";
 
 static us_spec *load(void) {
     us_spec *spec = NULL;
@@ -29,19 +31,25 @@ static us_spec *load(void) {
 
 static void check(const usi_command *c) {
     must(c->verb < USI_VERB_COUNT && c->n_number <= 6 && c->n_value <= 2 * USI_PAIR_FIELDS);
-    for (int32_t i = 0; i < c->n_number; i++) must(isfinite(c->number[i]));
-    for (int32_t i = 0; i < c->n_value; i++) must(isfinite(c->value[i].value) && usi_pair_field_name(c->value[i].field));
+    for (int32_t i = 0; i < c->n_number; i++)
+        must(isfinite(c->number[i]));
+    for (int32_t i = 0; i < c->n_value; i++)
+        must(isfinite(c->value[i].value) && usi_pair_field_name(c->value[i].field));
     if (c->verb == USI_VERB_ADD) {
         const usi_object_def *o = &c->object;
-        must(o->size[0] > 0 && isfinite(o->size[0] + o->size[1] + o->size[2]) && (o->mass > 0 || o->density > 0));
-        must(isfinite(o->X_WB.p.x + o->X_WB.p.y + o->X_WB.p.z + o->velocity.x + o->velocity.y + o->velocity.z));
+        must(o->size[0] > 0 && isfinite(o->size[0] + o->size[1] + o->size[2]) &&
+             (o->mass > 0 || o->density > 0));
+        must(isfinite(o->X_WB.p.x + o->X_WB.p.y + o->X_WB.p.z + o->velocity.x + o->velocity.y +
+                      o->velocity.z));
         must(strlen(c->name) <= USI_NAME_MAX);
     }
     if (c->verb == USI_VERB_ADOPT) {
         const usi_adopt *a = &c->adopt;
-        must(a->n_joint >= 0 && a->n_joint <= USI_ADOPT_JOINTS && isfinite(a->odom[0] + a->origin[1] + a->velocity[2] + a->want[0]));
+        must(a->n_joint >= 0 && a->n_joint <= USI_ADOPT_JOINTS &&
+             isfinite(a->odom[0] + a->origin[1] + a->velocity[2] + a->want[0]));
         must(a->age >= 0 && a->battery >= 0 && a->battery <= 1 && a->stamp >= 0);
-        for (int32_t i = 0; i < a->n_joint; i++) must(a->joint[i].name[0] && isfinite(a->joint[i].q + a->joint[i].v));
+        for (int32_t i = 0; i < a->n_joint; i++)
+            must(a->joint[i].name[0] && isfinite(a->joint[i].q + a->joint[i].v));
     }
     if (c->verb == USI_VERB_RECORD && c->name) must(!strchr(c->name, '/') && c->name[0] != '.');
 }

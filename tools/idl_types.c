@@ -1,13 +1,15 @@
 // idl_types LIST.h TABLE.c FILE.idl...
 //
-// Reads our IDL and writes what src/wire needs to know of it: short names for the structs that Cyclone's idlc makes of the same files
-// (LIST.h), and a table with every type: members, kinds, offsets, schema text, hash (TABLE.c). So the IDL stays the one source.
+// Reads our IDL and writes what src/wire needs to know of it: short names for the structs that Cyclone's idlc
+// makes of the same files (LIST.h), and a table with every type: members, kinds, offsets, schema text, hash
+// (TABLE.c). So the IDL stays the one source.
 //
 // It reads the part of IDL that ROS 2 messages need, and refuses the rest with file and line:
 //     #include "other.idl"                 read once, relative to the file; other # lines are skipped
 //     module NAME { ... };                 three deep: package, msg or srv, dds_
 //     @final struct NAME_ { MEMBERS };
-//     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE, N>, or a struct read before
+//     TYPE NAME;  TYPE NAME[N];            TYPE a number, string, string<N>, sequence<TYPE>, sequence<TYPE,
+//     N>, or a struct read before
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,16 +22,19 @@
 
 enum { MAX_TYPE = 256, MAX_FIELD = 48, MAX_FILE = 64, MAX_NAME = 128, MAX_DEPTH = 8 };
 
-// The kinds of src/wire/type.h, with their names in IDL, in .msg files and in C, their size and their number in a type hash (REP 2011).
+// The kinds of src/wire/type.h, with their names in IDL, in .msg files and in C, their size and their number
+// in a type hash (REP 2011).
 typedef struct kind_row {
     const char *idl, *msg, *code;
     int size, id;
 } kind_row;
 static const kind_row kinds[] = {
-    {"boolean", "bool", "BOOL", 1, 15},   {"octet", "byte", "BYTE", 1, 16},       {"int8", "int8", "INT8", 1, 2},
-    {"uint8", "uint8", "UINT8", 1, 3},    {"int16", "int16", "INT16", 2, 4},      {"uint16", "uint16", "UINT16", 2, 5},
-    {"int32", "int32", "INT32", 4, 6},    {"uint32", "uint32", "UINT32", 4, 7},   {"int64", "int64", "INT64", 8, 8},
-    {"uint64", "uint64", "UINT64", 8, 9}, {"float", "float32", "FLOAT32", 4, 10}, {"double", "float64", "FLOAT64", 8, 11},
+    {"boolean", "bool", "BOOL", 1, 15},     {"octet", "byte", "BYTE", 1, 16},
+    {"int8", "int8", "INT8", 1, 2},         {"uint8", "uint8", "UINT8", 1, 3},
+    {"int16", "int16", "INT16", 2, 4},      {"uint16", "uint16", "UINT16", 2, 5},
+    {"int32", "int32", "INT32", 4, 6},      {"uint32", "uint32", "UINT32", 4, 7},
+    {"int64", "int64", "INT64", 8, 8},      {"uint64", "uint64", "UINT64", 8, 9},
+    {"float", "float32", "FLOAT32", 4, 10}, {"double", "float64", "FLOAT64", 8, 11},
     {"string", "string", "STRING", 4, 17}};
 enum { N_KIND = sizeof kinds / sizeof *kinds, STRING = N_KIND - 1, MESSAGE = N_KIND };
 enum { ID_MESSAGE = 1, ID_BOUNDED_STRING = 21, ID_ARRAY = 48, ID_BOUNDED_SEQUENCE = 96, ID_SEQUENCE = 144 };
@@ -47,10 +52,10 @@ typedef struct field {
 
 typedef struct type {
     char package[MAX_NAME], name[MAX_NAME];  // without the underscore at the end
-    bool is_service;                         // half of a service, in module srv: NAME_Request or NAME_Response
-    char full[2 * MAX_NAME + 8];             // "std_msgs/msg/Header"
-    char c_name[2 * MAX_NAME + 16];          // as idlc calls it
-    char snake[MAX_NAME + 8];                // "joint_state"
+    bool is_service;                 // half of a service, in module srv: NAME_Request or NAME_Response
+    char full[2 * MAX_NAME + 8];     // "std_msgs/msg/Header"
+    char c_name[2 * MAX_NAME + 16];  // as idlc calls it
+    char snake[MAX_NAME + 8];        // "joint_state"
     field fields[MAX_FIELD];
     int n_field, least, depth;
 } type;
@@ -60,7 +65,8 @@ static int n_type;
 static char files[MAX_FILE][512];  // as read, so that none is read twice
 static int n_file;
 
-// ---- texts that grow -------------------------------------------------------------------------------------------------
+// ---- texts that grow
+// ----------------------------------------------------------------
 
 typedef struct text {
     char *s;
@@ -103,7 +109,8 @@ static void copy_name(char *to, size_t cap, const char *from) {
     if (snprintf(to, cap, "%s", from) >= (int)cap) die("name too long: %s", from);
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------------
+// ---- reading
+// ----------------------------------------------------------------
 
 typedef struct lexer {
     const char *file, *at;
@@ -111,7 +118,9 @@ typedef struct lexer {
     char token[MAX_NAME];  // "" at the end; '"' in front of a text
 } lexer;
 
-_Noreturn static void fail(const lexer *l, const char *what) { die("%s:%d: %s, not \"%s\"", l->file, l->line, what, l->token); }
+_Noreturn static void fail(const lexer *l, const char *what) {
+    die("%s:%d: %s, not \"%s\"", l->file, l->line, what, l->token);
+}
 
 static void read_file(const char *path);
 
@@ -133,7 +142,8 @@ static void read_directive(lexer *l) {
 
 static void next(lexer *l) {
     for (;;) {
-        while (isspace((unsigned char)*l->at)) l->line += *l->at++ == '\n';
+        while (isspace((unsigned char)*l->at))
+            l->line += *l->at++ == '\n';
         if (l->at[0] == '/' && l->at[1] == '/')
             l->at += strcspn(l->at, "\n");
         else if (*l->at == '#')
@@ -143,7 +153,8 @@ static void next(lexer *l) {
     }
     size_t n = 0;
     if (isalnum((unsigned char)*l->at) || *l->at == '_') {
-        while (isalnum((unsigned char)l->at[n]) || l->at[n] == '_') n++;
+        while (isalnum((unsigned char)l->at[n]) || l->at[n] == '_')
+            n++;
     } else if (l->at[0] == ':' && l->at[1] == ':') {
         n = 2;
     } else if (*l->at) {
@@ -193,7 +204,9 @@ static int read_type_name(lexer *l, const char *package) {
     char *name = part[n - 1];
     for (int i = 0; i < n_type; i++) {
         size_t length = strlen(types[i].name);
-        if (strcmp(types[i].package, package) == 0 && strncmp(types[i].name, name, length) == 0 && strcmp(name + length, "_") == 0) return i;
+        if (strcmp(types[i].package, package) == 0 && strncmp(types[i].name, name, length) == 0 &&
+            strcmp(name + length, "_") == 0)
+            return i;
     }
     die("%s:%d: type %s of package %s is not known here", l->file, l->line, name, package);
 }
@@ -244,7 +257,8 @@ static void read_field(lexer *l, type *t) {
     }
     expect(l, ";");
     for (int i = 0; i < t->n_field; i++) {
-        if (strcmp(t->fields[i].name, f->name) == 0) die("%s:%d: member %s stands twice", l->file, l->line, f->name);
+        if (strcmp(t->fields[i].name, f->name) == 0)
+            die("%s:%d: member %s stands twice", l->file, l->line, f->name);
     }
     const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
     int least = inner ? inner->least : kinds[f->kind].size;
@@ -254,11 +268,14 @@ static void read_field(lexer *l, type *t) {
     t->n_field++;
 }
 
-// JointState: joint_state; TFMessage: tf_message; PointCloud2: point_cloud2; MotorGroup_Request: motor_group_request.
+// JointState: joint_state; TFMessage: tf_message; PointCloud2: point_cloud2; MotorGroup_Request:
+// motor_group_request.
 static void make_snake(const char *name, char *out) {
     for (const char *c = name; *c; c++) {
         bool is_upper = isupper((unsigned char)*c) != 0;
-        if (c > name && is_upper && c[-1] != '_' && (!isupper((unsigned char)c[-1]) || islower((unsigned char)c[1]))) *out++ = '_';
+        if (c > name && is_upper && c[-1] != '_' &&
+            (!isupper((unsigned char)c[-1]) || islower((unsigned char)c[1])))
+            *out++ = '_';
         *out++ = (char)tolower((unsigned char)*c);
     }
     *out = 0;
@@ -290,13 +307,16 @@ static void read_struct(lexer *l, char modules[3][MAX_NAME], int n_module) {
     copy_name(t->name, sizeof t->name, name);
     snprintf(t->full, sizeof t->full, "%s/%s/%s", modules[0], modules[1], name);
     make_snake(name, snake);
-    if (snprintf(t->snake, sizeof t->snake, "%s%s", is_humble(t) ? "humble_" : "", snake) >= (int)sizeof t->snake)
+    if (snprintf(t->snake, sizeof t->snake, "%s%s", is_humble(t) ? "humble_" : "", snake) >=
+        (int)sizeof t->snake)
         fail(l, "a shorter name is expected");
     for (int i = 0; i < n_type; i++) {
-        if (strcmp(types[i].snake, t->snake) == 0) die("%s:%d: %s would share its short name with %s", l->file, l->line, t->full, types[i].full);
+        if (strcmp(types[i].snake, t->snake) == 0)
+            die("%s:%d: %s would share its short name with %s", l->file, l->line, t->full, types[i].full);
     }
     expect(l, "{");
-    while (!is(l, "}")) read_field(l, t);
+    while (!is(l, "}"))
+        read_field(l, t);
     if (t->n_field == 0) fail(l, "a member is expected");
     next(l);
     expect(l, ";");
@@ -328,17 +348,21 @@ static void read_file(const char *path) {
     if (!f) die("%s: cannot be read", path);
     text content = {0};
     char block[4096];
-    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) add(&content, "%.*s", (int)n, block);
+    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;)
+        add(&content, "%.*s", (int)n, block);
     fclose(f);
     lexer l = {.file = path, .at = content.s ? content.s : "", .line = 1};
     char modules[3][MAX_NAME];
-    for (next(&l); l.token[0];) read_module(&l, modules, 0);
+    for (next(&l); l.token[0];)
+        read_module(&l, modules, 0);
     free(content.s);
 }
 
-// ---- schema and hash ------------------------------------------------------------------------------------------------
+// ---- schema and hash
+// ----------------------------------------------------------------
 
-// All types inside type t, each once, by name. They stand before t in `types`, which is sorted when this is called.
+// All types inside type t, each once, by name. They stand before t in `types`, which is sorted when this is
+// called.
 static void mark_inner(int t, bool *is_inside) {
     for (int i = 0; i < types[t].n_field; i++) {
         const field *f = &types[t].fields[i];
@@ -349,7 +373,9 @@ static void mark_inner(int t, bool *is_inside) {
 }
 
 // The byte that stands for no member at all is part of a type's hash, but not of its .msg text.
-static bool is_empty(const type *t) { return t->n_field == 1 && strcmp(t->fields[0].name, "structure_needs_at_least_one_member") == 0; }
+static bool is_empty(const type *t) {
+    return t->n_field == 1 && strcmp(t->fields[0].name, "structure_needs_at_least_one_member") == 0;
+}
 
 static void add_msg(text *out, const type *t) {
     for (int i = 0; i < t->n_field && !is_empty(t); i++) {
@@ -370,7 +396,8 @@ static void add_schema(text *out, int t, const bool *is_inside) {
     add_msg(out, &types[t]);
     for (int i = 0; i < n_type; i++) {
         if (!is_inside[i]) continue;
-        for (int k = 0; k < 80; k++) add(out, "=");
+        for (int k = 0; k < 80; k++)
+            add(out, "=");
         add(out, "\nMSG: %s/%s\n", types[i].package, types[i].name);
         add_msg(out, &types[i]);
     }
@@ -383,7 +410,9 @@ static void add_json(text *out, const type *t) {
         int id = f->kind == MESSAGE ? ID_MESSAGE : f->bound ? ID_BOUNDED_STRING : kinds[f->kind].id;
         if (f->shape == ARRAY) id += ID_ARRAY;
         if (f->shape == SEQUENCE) id += f->count ? ID_BOUNDED_SEQUENCE : ID_SEQUENCE;
-        add(out, "%s{\"name\": \"%s\", \"type\": {\"type_id\": %d, \"capacity\": %d, \"string_capacity\": %d, \"nested_type_name\": \"%s\"}}",
+        add(out,
+            "%s{\"name\": \"%s\", \"type\": {\"type_id\": %d, \"capacity\": %d, \"string_capacity\": %d, "
+            "\"nested_type_name\": \"%s\"}}",
             i ? ", " : "", f->name, id, f->count, f->bound, f->kind == MESSAGE ? types[f->type].full : "");
     }
     add(out, "]}");
@@ -407,15 +436,19 @@ static void make_hash(int t, const bool *is_inside, char *out, size_t cap) {
     free(json.s);
 }
 
-// ---- writing ------------------------------------------------------------------------------------------------------------
+// ---- writing
+// ----------------------------------------------------------------
 
-static int compare_types(const void *a, const void *b) { return strcmp(types[*(const int *)a].full, types[*(const int *)b].full); }
+static int compare_types(const void *a, const void *b) {
+    return strcmp(types[*(const int *)a].full, types[*(const int *)b].full);
+}
 
 // By name: then the table can be searched, and what a hash refers to stands in its order.
 static void sort_types(void) {
     static type sorted[MAX_TYPE];
     int order[MAX_TYPE], place[MAX_TYPE];
-    for (int i = 0; i < n_type; i++) order[i] = i;
+    for (int i = 0; i < n_type; i++)
+        order[i] = i;
     qsort(order, (size_t)n_type, sizeof *order, compare_types);
     for (int i = 0; i < n_type; i++) {
         place[order[i]] = i;
@@ -423,17 +456,21 @@ static void sort_types(void) {
     }
     for (int i = 0; i < n_type; i++) {
         for (int k = 0; k < sorted[i].n_field; k++) {
-            if (sorted[i].fields[k].kind == MESSAGE) sorted[i].fields[k].type = place[sorted[i].fields[k].type];
+            if (sorted[i].fields[k].kind == MESSAGE)
+                sorted[i].fields[k].type = place[sorted[i].fields[k].type];
         }
     }
     memcpy(types, sorted, sizeof types);
 }
 
 static void add_list(text *out) {
-    add(out, "// Made from idl/*.idl by tools/idl_types.c.\n#ifndef USI_WIRE_MESSAGE_LIST_H\n#define USI_WIRE_MESSAGE_LIST_H\n\n");
+    add(out, "// Made from idl/*.idl by tools/idl_types.c.\n#ifndef USI_WIRE_MESSAGE_LIST_H\n#define "
+             "USI_WIRE_MESSAGE_LIST_H\n\n");
     add(out, "#include \"wire/type.h\"\n\n");
-    add(out, "// A program that has messages of its own from the same packages can still be linked with the static library.\n");
-    for (int i = 0; i < n_type; i++) add(out, "#define %s_desc usi_descriptor_%s\n", types[i].c_name, types[i].snake);
+    add(out, "// A program that has messages of its own from the same packages can still be linked with the "
+             "static library.\n");
+    for (int i = 0; i < n_type; i++)
+        add(out, "#define %s_desc usi_descriptor_%s\n", types[i].c_name, types[i].snake);
     add(out, "\n");
     for (int i = 0; i < n_file; i++) {
         const char *slash = strrchr(files[i], '/'), *name = slash ? slash + 1 : files[i];
@@ -442,12 +479,14 @@ static void add_list(text *out) {
     add(out, "\nenum {\n");
     for (int i = 0; i < n_type; i++) {
         add(out, "    USI_MESSAGE_");
-        for (const char *c = types[i].snake; *c; c++) add(out, "%c", toupper((unsigned char)*c));
+        for (const char *c = types[i].snake; *c; c++)
+            add(out, "%c", toupper((unsigned char)*c));
         add(out, ",\n");
     }
     add(out, "    USI_MESSAGE_COUNT\n};\n\n");
     for (int i = 0; i < n_type; i++) {
-        add(out, "typedef struct %s us_msg_%s;\n#define usi_type_%s (&usi_message_types[%d])\n", types[i].c_name, types[i].snake, types[i].snake, i);
+        add(out, "typedef struct %s us_msg_%s;\n#define usi_type_%s (&usi_message_types[%d])\n",
+            types[i].c_name, types[i].snake, types[i].snake, i);
     }
     add(out, "\n#endif\n");
 }
@@ -458,9 +497,11 @@ static void add_fields(text *out, int t) {
     for (int i = 0; i < types[t].n_field; i++) {
         const field *f = &types[t].fields[i];
         const type *inner = f->kind == MESSAGE ? &types[f->type] : NULL;
-        add(out, "    {.name = \"%s\", .offset = offsetof(%s, %s), .kind = USI_KIND_%s, .shape = USI_SHAPE_%s, .count = %d, .bound = %d, .least = %d",
-            f->name, types[t].c_name, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape], f->count, f->bound,
-            inner ? inner->least : kinds[f->kind].size);
+        add(out,
+            "    {.name = \"%s\", .offset = offsetof(%s, %s), .kind = USI_KIND_%s, .shape = USI_SHAPE_%s, "
+            ".count = %d, .bound = %d, .least = %d",
+            f->name, types[t].c_name, f->name, inner ? "MESSAGE" : kinds[f->kind].code, shapes[f->shape],
+            f->count, f->bound, inner ? inner->least : kinds[f->kind].size);
         if (inner) add(out, ", .type = &usi_message_types[%d]", f->type);
         const char *part = f->shape == ARRAY ? "[0]" : f->shape == SEQUENCE ? "._buffer[0]" : "";
         add(out, ", .each = sizeof(((%s *)0)->%s%s)", types[t].c_name, f->name, part);
@@ -482,29 +523,38 @@ static void add_literal(text *out, const char *s) {
 }
 
 static void add_table(text *out) {
-    add(out, "// Made from idl/*.idl by tools/idl_types.c.\n#include \"wire/messages.h\"\n\n#include <stddef.h>\n\n");
-    add(out, "// Schemas are longer than the 4095 characters that C promises for a literal; our compilers have no such limit.\n");
+    add(out, "// Made from idl/*.idl by tools/idl_types.c.\n#include \"wire/messages.h\"\n\n#include "
+             "<stddef.h>\n\n");
+    add(out, "// Schemas are longer than the 4095 characters that C promises for a literal; our compilers "
+             "have no such limit.\n");
     add(out, "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\n");
-    for (int i = 0; i < n_type; i++) add_fields(out, i);
+    for (int i = 0; i < n_type; i++)
+        add_fields(out, i);
     add(out, "\nconst us_message_type usi_message_types[] = {\n");
     text schema = {0};
     for (int i = 0; i < n_type; i++) {
         const type *t = &types[i];
         bool is_inside[MAX_TYPE] = {false};
         mark_inner(i, is_inside);
-        // The layout of before Iron shares its name on the wire with today's, and is older than hashes. A service has one hash for all its parts,
-        // with an event that nobody sends: ROS 2 takes endpoints without.
+        // The layout of before Iron shares its name on the wire with today's, and is older than hashes. A
+        // service has one hash for all its parts, with an event that nobody sends: ROS 2 takes endpoints
+        // without.
         int n_package = (int)strlen(t->package) - (is_humble(t) ? 7 : 0);
         char hash[80] = "";
         if (!is_humble(t) && !t->is_service) make_hash(i, is_inside, hash, sizeof hash);
         clear(&schema);
         add_schema(&schema, i, is_inside);
-        add(out, "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     .schema =", t->full, n_package,
-            t->package, t->is_service ? "srv" : "msg", t->name, hash);
+        add(out,
+            "    {.name = \"%s\",\n     .dds_name = \"%.*s::%s::dds_::%s_\",\n     .hash = \"%s\",\n     "
+            ".schema =",
+            t->full, n_package, t->package, t->is_service ? "srv" : "msg", t->name, hash);
         add_literal(out, schema.s ? schema.s : "");
-        add(out, ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = _Alignof(%s),\n", t->snake,
-            t->n_field, t->c_name, t->c_name);
-        add(out, "     .least = %d,\n     .is_empty = %s,\n     .descriptor = &%s_desc},\n", t->least, is_empty(t) ? "true" : "false", t->c_name);
+        add(out,
+            ",\n     .fields = fields_of_%s,\n     .n_field = %d,\n     .size = sizeof(%s),\n     .align = "
+            "_Alignof(%s),\n",
+            t->snake, t->n_field, t->c_name, t->c_name);
+        add(out, "     .least = %d,\n     .is_empty = %s,\n     .descriptor = &%s_desc},\n", t->least,
+            is_empty(t) ? "true" : "false", t->c_name);
     }
     free(schema.s);
     add(out, "};\nconst int32_t usi_message_n_type = %d;\n", n_type);
@@ -512,12 +562,14 @@ static void add_table(text *out) {
 
 static void write_file(const char *path, const text *content) {
     FILE *f = fopen(path, "wb");
-    if (!f || fwrite(content->s, 1, content->n, f) != content->n || fclose(f) != 0) die("%s: cannot be written", path);
+    if (!f || fwrite(content->s, 1, content->n, f) != content->n || fclose(f) != 0)
+        die("%s: cannot be written", path);
 }
 
 int main(int n_arg, char **args) {
     if (n_arg < 4) die("idl_types LIST.h TABLE.c FILE.idl...");
-    for (int i = 3; i < n_arg; i++) read_file(args[i]);
+    for (int i = 3; i < n_arg; i++)
+        read_file(args[i]);
     sort_types();
     text list = {0}, table = {0};
     add_list(&list);

@@ -1,7 +1,7 @@
 // A pendulum built by calls, without any file: the smallest program that uses Understudy as a library.
 //
-// A rod without mass, 0.5 m long, hangs from the world by a hinge about y; at its end are 2 kg. It is released at 1 rad.
-// Prints the angle after one second and how much the energy changed.
+// A rod without mass, 0.5 m long, hangs from the world by a hinge about y; at its end are 2 kg. It is
+// released at 1 rad. Prints the angle after one second and how much the energy changed.
 #include <stdio.h>
 #include <understudy/sim.h>
 
@@ -17,7 +17,8 @@ int main(void) {
     us_error err = {0};
     us_status status;
 
-    // The spec is the editable description. Gravity is 9.81 m/s^2 along -z and the step 1 ms unless we say otherwise.
+    // The spec is the editable description. Gravity is 9.81 m/s^2 along -z and the step 1 ms unless we say
+    // otherwise.
     us_spec *spec = NULL;
     if ((status = us_spec_create(NULL, &spec))) return report(status, &err);
 
@@ -54,8 +55,8 @@ int main(void) {
     double total = after.kinetic + after.potential;
     double change = total - (before.kinetic + before.potential);
     printf("Understudy %s\n", us_version());
-    printf("time %.3f s, angle %.9f rad, energy %.9f J, relative change %.3g\n", us_sim_get_time(sim), us_sim_view_q(sim)[0], total,
-           change / (2.0 * 9.81 * 0.5));
+    printf("time %.3f s, angle %.9f rad, energy %.9f J, relative change %.3g\n", us_sim_get_time(sim),
+           us_sim_view_q(sim)[0], total, change / (2.0 * 9.81 * 0.5));
 
     us_sim_destroy(sim);
     us_model_destroy(model);

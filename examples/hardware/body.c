@@ -1,4 +1,5 @@
-// The rover's body: the URDF file read once more, by other eyes, and written as a MuJoCo model with errors of its own.
+// The rover's body: the URDF file read once more, by other eyes, and written as a MuJoCo model with errors of
+// its own.
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 #include <math.h>
@@ -25,7 +26,8 @@ static const xmlNode *child_of(const xmlNode *node, const char *name) {
 
 static const char *text_of(const xmlNode *node, const char *name, const char *otherwise) {
     for (const xmlAttr *a = node ? node->properties : NULL; a; a = a->next) {
-        if (strcmp((const char *)a->name, name) == 0 && a->children && a->children->content) return (const char *)a->children->content;
+        if (strcmp((const char *)a->name, name) == 0 && a->children && a->children->content)
+            return (const char *)a->children->content;
     }
     return otherwise;
 }
@@ -49,7 +51,9 @@ static void copy_name(char out[NAME_SIZE], const char *name) { snprintf(out, NAM
 
 static const xmlNode *find_link(const xmlNode *robot, const char *name) {
     for (const xmlNode *c = robot->children; c; c = c->next) {
-        if (c->type == XML_ELEMENT_NODE && strcmp((const char *)c->name, "link") == 0 && strcmp(text_of(c, "name", ""), name) == 0) return c;
+        if (c->type == XML_ELEMENT_NODE && strcmp((const char *)c->name, "link") == 0 &&
+            strcmp(text_of(c, "name", ""), name) == 0)
+            return c;
     }
     return NULL;
 }
@@ -67,20 +71,23 @@ static void write_origin(FILE *f, const xmlNode *origin) {
     double xyz[3], rpy[3];
     vector_of(origin, "xyz", 0, xyz);
     vector_of(origin, "rpy", 0, rpy);
-    fprintf(f, " pos=\"%.9g %.9g %.9g\" euler=\"%.9g %.9g %.9g\"", xyz[0], xyz[1], xyz[2], rpy[0], rpy[1], rpy[2]);
+    fprintf(f, " pos=\"%.9g %.9g %.9g\" euler=\"%.9g %.9g %.9g\"", xyz[0], xyz[1], xyz[2], rpy[0], rpy[1],
+            rpy[2]);
 }
 
 static void write_shapes(FILE *f, const xmlNode *link, double scale) {
     for (const xmlNode *c = link->children; c; c = c->next) {
         if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, "collision") != 0) continue;
-        const xmlNode *geometry = child_of(c, "geometry"), *box = child_of(geometry, "box"), *cylinder = child_of(geometry, "cylinder");
+        const xmlNode *geometry = child_of(c, "geometry"), *box = child_of(geometry, "box"),
+                      *cylinder = child_of(geometry, "cylinder");
         if (box) {
             double size[3];
             vector_of(box, "size", 0.1, size);
-            fprintf(f, "<geom type=\"box\" size=\"%.9g %.9g %.9g\"", 0.5 * size[0], 0.5 * size[1], 0.5 * size[2]);
+            fprintf(f, "<geom type=\"box\" size=\"%.9g %.9g %.9g\"", 0.5 * size[0], 0.5 * size[1],
+                    0.5 * size[2]);
         } else if (cylinder) {
-            fprintf(f, "<geom type=\"cylinder\" size=\"%.9g %.9g\"", scale * number_of(cylinder, "radius", 0.1),
-                    0.5 * number_of(cylinder, "length", 0.1));
+            fprintf(f, "<geom type=\"cylinder\" size=\"%.9g %.9g\"",
+                    scale * number_of(cylinder, "radius", 0.1), 0.5 * number_of(cylinder, "length", 0.1));
         } else {
             continue;
         }
@@ -96,7 +103,8 @@ static void write_inertia(FILE *f, const xmlNode *link, double scale) {
     double xyz[3];
     vector_of(child_of(inertial, "origin"), "xyz", 0, xyz);
     fprintf(f, " pos=\"%.9g %.9g %.9g\" fullinertia=\"", xyz[0], xyz[1], xyz[2]);
-    for (int i = 0; i < 6; i++) fprintf(f, "%.9g ", scale * number_of(inertia, names[i], i < 3 ? 0.01 : 0));
+    for (int i = 0; i < 6; i++)
+        fprintf(f, "%.9g ", scale * number_of(inertia, names[i], i < 3 ? 0.01 : 0));
     fprintf(f, "\"/>\n");
 }
 
@@ -108,7 +116,8 @@ static bool is_wheel(const body *b, const char *link) {
 }
 
 // A link and all that hangs on it; URDF is flat, MuJoCo nests.
-static void write_link(FILE *f, const body *b, const xmlNode *robot, const char *name, const options *o, int depth) {
+static void write_link(FILE *f, const body *b, const xmlNode *robot, const char *name, const options *o,
+                       int depth) {
     const xmlNode *link = find_link(robot, name);
     if (!link || depth > MAX_JOINT) return;
     write_inertia(f, link, 1 + o->mass_error);
@@ -120,10 +129,11 @@ static void write_link(FILE *f, const body *b, const xmlNode *robot, const char 
         if (strcmp(j->parent, name) != 0) continue;
         fprintf(f, "<body name=\"%s\"", j->child);
         write_origin(f, child_of(c, "origin"));
-        fprintf(f, "><joint name=\"%s\" type=\"hinge\" axis=\"%.9g %.9g %.9g\" damping=\"%.9g\"", j->name, j->axis[0], j->axis[1], j->axis[2],
-                number_of(child_of(c, "dynamics"), "damping", 0));
+        fprintf(f, "><joint name=\"%s\" type=\"hinge\" axis=\"%.9g %.9g %.9g\" damping=\"%.9g\"", j->name,
+                j->axis[0], j->axis[1], j->axis[2], number_of(child_of(c, "dynamics"), "damping", 0));
         // The steering's own end stops are a little wider than what the firmware may ask for.
-        if (j->is_limited) fprintf(f, " limited=\"true\" range=\"%.9g %.9g\"", j->lower - 0.02, j->upper + 0.02);
+        if (j->is_limited)
+            fprintf(f, " limited=\"true\" range=\"%.9g %.9g\"", j->lower - 0.02, j->upper + 0.02);
         fprintf(f, "/>\n");
         write_link(f, b, robot, j->child, o, depth + 1);
         fprintf(f, "</body>\n");
@@ -138,51 +148,65 @@ static void write_drives(FILE *f, const body *b, const xmlNode *robot) {
         if (c->type != XML_ELEMENT_NODE || strcmp((const char *)c->name, "joint") != 0) continue;
         const joint *j = &b->joint[i++];
         if (j->actuator < 0) continue;
-        double effort = number_of(child_of(c, "limit"), "effort", 0), kp = j->is_limited ? STEER_KP : 0, kd = j->is_limited ? STEER_KD : WHEEL_KD;
-        fprintf(
-            f,
-            "<general joint=\"%s\" gainprm=\"%.9g\" biastype=\"affine\" biasprm=\"0 %.9g %.9g\" forcelimited=\"true\" forcerange=\"%.9g %.9g\"/>\n",
-            j->name, kp > 0 ? kp : kd, -kp, -kd, -effort, effort);
+        double effort = number_of(child_of(c, "limit"), "effort", 0), kp = j->is_limited ? STEER_KP : 0,
+               kd = j->is_limited ? STEER_KD : WHEEL_KD;
+        fprintf(f,
+                "<general joint=\"%s\" gainprm=\"%.9g\" biastype=\"affine\" biasprm=\"0 %.9g %.9g\" "
+                "forcelimited=\"true\" forcerange=\"%.9g %.9g\"/>\n",
+                j->name, kp > 0 ? kp : kd, -kp, -kd, -effort, effort);
     }
     fprintf(f, "</actuator>\n<equality>\n");
     for (const xmlNode *c = robot->children; c; c = c->next) {
         const xmlNode *mimic = c->type == XML_ELEMENT_NODE ? child_of(c, "mimic") : NULL;
         if (!mimic) continue;
-        fprintf(f, "<joint joint1=\"%s\" joint2=\"%s\" polycoef=\"%.9g %.9g 0 0 0\"/>\n", text_of(c, "name", ""), text_of(mimic, "joint", ""),
-                number_of(mimic, "offset", 0), number_of(mimic, "multiplier", 1));
+        fprintf(f, "<joint joint1=\"%s\" joint2=\"%s\" polycoef=\"%.9g %.9g 0 0 0\"/>\n",
+                text_of(c, "name", ""), text_of(mimic, "joint", ""), number_of(mimic, "offset", 0),
+                number_of(mimic, "multiplier", 1));
     }
     fprintf(f, "</equality>\n");
 }
 
 static void write_world(FILE *f, const body *b, const xmlNode *robot, const options *o) {
     fprintf(f, "<mujoco model=\"k10\"><compiler angle=\"radian\" eulerseq=\"XYZ\"/>\n");
-    fprintf(f, "<option timestep=\"%.9g\" integrator=\"implicit\" cone=\"elliptic\" impratio=\"10\"/>\n", PHYSICS_STEP);
+    fprintf(f, "<option timestep=\"%.9g\" integrator=\"implicit\" cone=\"elliptic\" impratio=\"10\"/>\n",
+            PHYSICS_STEP);
     // The robot touches the ground, and not itself.
-    fprintf(f, "<default><geom friction=\"%.9g 0.005 0.0001\" contype=\"1\" conaffinity=\"0\"/></default>\n<worldbody>\n", o->friction);
+    fprintf(f,
+            "<default><geom friction=\"%.9g 0.005 0.0001\" contype=\"1\" "
+            "conaffinity=\"0\"/></default>\n<worldbody>\n",
+            o->friction);
     fprintf(f, "<geom type=\"plane\" size=\"0 0 1\" contype=\"0\" conaffinity=\"1\"/>\n");
     if (o->ramp > 0) {
         double c = cos(o->ramp), s = sin(o->ramp), half = 0.5 * RAMP_LENGTH, thick = 0.1;
-        fprintf(f, "<geom type=\"box\" size=\"%.9g 3 %.9g\" pos=\"%.9g 0 %.9g\" euler=\"0 %.9g 0\" contype=\"0\" conaffinity=\"1\"/>\n", half, thick,
-                RAMP_START + half * c + thick * s, half * s - thick * c, -o->ramp);
+        fprintf(f,
+                "<geom type=\"box\" size=\"%.9g 3 %.9g\" pos=\"%.9g 0 %.9g\" euler=\"0 %.9g 0\" "
+                "contype=\"0\" conaffinity=\"1\"/>\n",
+                half, thick, RAMP_START + half * c + thick * s, half * s - thick * c, -o->ramp);
     }
-    fprintf(f, "<body name=\"%s\" pos=\"%.9g %.9g 0.01\" euler=\"0 0 %.9g\"><freejoint/><site name=\"imu\"/>\n", b->root, o->x, o->y, o->yaw);
+    fprintf(f,
+            "<body name=\"%s\" pos=\"%.9g %.9g 0.01\" euler=\"0 0 %.9g\"><freejoint/><site name=\"imu\"/>\n",
+            b->root, o->x, o->y, o->yaw);
     write_link(f, b, robot, b->root, o, 0);
     fprintf(f, "</body>\n</worldbody>\n");
     write_drives(f, b, robot);
-    fprintf(f, "<sensor><framequat objtype=\"site\" objname=\"imu\"/><gyro site=\"imu\"/><accelerometer site=\"imu\"/></sensor>\n</mujoco>\n");
+    fprintf(f, "<sensor><framequat objtype=\"site\" objname=\"imu\"/><gyro site=\"imu\"/><accelerometer "
+               "site=\"imu\"/></sensor>\n</mujoco>\n");
 }
 
 // ---- the robot ----
 
-// Joints with a motor, and which of them are wheels: those without end. A wheel hangs on the link that its steering joint turns.
+// Joints with a motor, and which of them are wheels: those without end. A wheel hangs on the link that its
+// steering joint turns.
 static bool find_wheels(body *b, const xmlNode *robot, char *why, size_t cap) {
     int n = 0;
     for (int32_t i = 0; i < b->n_joint; i++) {
         if (b->joint[i].actuator < 0 || b->joint[i].is_limited) continue;
         wheel w = {.drive = i, .steer = joint_to(b, b->joint[i].parent)};
-        const xmlNode *shape = child_of(child_of(child_of(find_link(robot, b->joint[i].child), "collision"), "geometry"), "cylinder");
+        const xmlNode *shape = child_of(
+            child_of(child_of(find_link(robot, b->joint[i].child), "collision"), "geometry"), "cylinder");
         if (w.steer < 0 || b->joint[w.steer].actuator < 0 || !shape || n == N_WHEEL) {
-            snprintf(why, cap, "joint \"%s\" is no wheel of a rover with four steered wheels", b->joint[i].name);
+            snprintf(why, cap, "joint \"%s\" is no wheel of a rover with four steered wheels",
+                     b->joint[i].name);
             return false;
         }
         w.radius = number_of(shape, "radius", 0.1);
@@ -260,7 +284,8 @@ static mjModel *compile(const char *text, size_t length, char *why, size_t cap) 
 
 static void warn(const char *message) { fprintf(stderr, "k10_hardware: %s\n", message); }
 
-// Joints, sensors: what MuJoCo computed. Its first coordinates are those of the free body: 7 positions, 6 velocities.
+// Joints, sensors: what MuJoCo computed. Its first coordinates are those of the free body: 7 positions, 6
+// velocities.
 static void look(body *b) {
     const mjModel *m = b->model;
     const mjData *d = b->data;
@@ -280,8 +305,9 @@ bool body_create(body *b, const options *o, char *why, size_t cap) {
     memset(b, 0, sizeof *b);
     mju_user_warning = warn;
     b->description = read_file(o->urdf);
-    xmlDoc *document =
-        b->description ? xmlReadMemory(b->description, (int)strlen(b->description), o->urdf, NULL, XML_PARSE_NOERROR | XML_PARSE_NONET) : NULL;
+    xmlDoc *document = b->description ? xmlReadMemory(b->description, (int)strlen(b->description), o->urdf,
+                                                      NULL, XML_PARSE_NOERROR | XML_PARSE_NONET)
+                                      : NULL;
     const xmlNode *robot = document ? xmlDocGetRootElement(document) : NULL;
     char *text = NULL;
     size_t length = 0;
@@ -321,6 +347,7 @@ void body_step(body *b, double time) {
     for (int i = 0; i < b->n_joint; i++) {
         if (b->joint[i].actuator >= 0) d->ctrl[b->joint[i].actuator] = b->joint[i].target;
     }
-    for (int n = (int)lround(time / PHYSICS_STEP); n > 0; n--) mj_step(b->model, d);
+    for (int n = (int)lround(time / PHYSICS_STEP); n > 0; n--)
+        mj_step(b->model, d);
     look(b);
 }

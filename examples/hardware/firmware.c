@@ -10,14 +10,16 @@ const double BATTERY_CAPACITY = 500 * 3600.0, BATTERY_VOLTAGE = 48;
 
 static const double IDLE_POWER = 40;  // W
 static const double MAX_SPEED = 0.9, MAX_TURN = 1.5, MAX_ACCELERATION = 1;
-static const double STEER_RATE = 1;               // rad/s, of the steering motors
-static const double WATCHDOG = 0.5;               // s without a command
-static const double HOLD = 10;                    // 1/s: how fast a wheel makes up for what a load took from it
-static const double SLACK = 0.2;                  // rad: more is not made up for
-static const double BRAKE = 50, BRAKE_SPEED = 1;  // 1/s: of the brakes, much firmer; rad/s: below which they hold
-static const double FILTER = 0.05;                // s: velocities are differences of counts, and smoothed
-static const double ENCODER_NOISE = 2e-4;         // rad
-static const double ROLL_NOISE = 0.02;            // share of a wheel's way that it slips or loses in a tick, as odometry sees it
+static const double STEER_RATE = 1;  // rad/s, of the steering motors
+static const double WATCHDOG = 0.5;  // s without a command
+static const double HOLD = 10;       // 1/s: how fast a wheel makes up for what a load took from it
+static const double SLACK = 0.2;     // rad: more is not made up for
+static const double BRAKE = 50,
+                    BRAKE_SPEED = 1;       // 1/s: of the brakes, much firmer; rad/s: below which they hold
+static const double FILTER = 0.05;         // s: velocities are differences of counts, and smoothed
+static const double ENCODER_NOISE = 2e-4;  // rad
+static const double ROLL_NOISE =
+    0.02;  // share of a wheel's way that it slips or loses in a tick, as odometry sees it
 
 static double clamp(double x, double most) { return fmax(-most, fmin(most, x)); }
 
@@ -29,7 +31,8 @@ double firmware_uniform(firmware *f) { return us_random_uniform(f->options->seed
 
 // The wheels and their steering are the body's again.
 static void free_joints(firmware *f) {
-    for (int i = 0; i < MAX_JOINT; i++) f->mode[i] = JOINT_FREE;
+    for (int i = 0; i < MAX_JOINT; i++)
+        f->mode[i] = JOINT_FREE;
 }
 
 void firmware_take(firmware *f, const double velocity[3]) {
@@ -38,9 +41,11 @@ void firmware_take(firmware *f, const double velocity[3]) {
     if (!isfinite(speed) || !isfinite(velocity[2])) {
         snprintf(why, sizeof why, "cmd_vel: a velocity is not a finite number");
     } else if (speed > MAX_SPEED * (1 + 1e-9)) {
-        snprintf(why, sizeof why, "cmd_vel: speed %.4g m/s is beyond the limit of %.4g m/s", speed, MAX_SPEED);
+        snprintf(why, sizeof why, "cmd_vel: speed %.4g m/s is beyond the limit of %.4g m/s", speed,
+                 MAX_SPEED);
     } else if (fabs(velocity[2]) > MAX_TURN * (1 + 1e-9)) {
-        snprintf(why, sizeof why, "cmd_vel: turn rate %.4g rad/s is beyond the limit of %.4g rad/s", velocity[2], MAX_TURN);
+        snprintf(why, sizeof why, "cmd_vel: turn rate %.4g rad/s is beyond the limit of %.4g rad/s",
+                 velocity[2], MAX_TURN);
     } else if (f->is_emergency) {
         snprintf(why, sizeof why, "cmd_vel: the emergency stop is on");
     }
@@ -100,8 +105,9 @@ static void read_encoders(firmware *f, const body *b, double step) {
     }
 }
 
-// The body's velocity for which the wheels' rims move along as they were seen to, by least squares. With the wheels' mean m and the rims' mean
-// velocity s: w = sum (r - m) x (s_i - s) / sum |r - m|^2, and the origin moves with s - w x m.
+// The body's velocity for which the wheels' rims move along as they were seen to, by least squares. With the
+// wheels' mean m and the rims' mean velocity s: w = sum (r - m) x (s_i - s) / sum |r - m|^2, and the origin
+// moves with s - w x m.
 static void count_wheels(firmware *f, const body *b, double step) {
     double rim[N_WHEEL][2], s[2] = {0}, m[2] = {0}, turn = 0, size = 0, body_v[3];
     for (int i = 0; i < N_WHEEL; i++) {
@@ -111,7 +117,8 @@ static void count_wheels(firmware *f, const body *b, double step) {
         double v = rolled / step * w->radius * (1 + ROLL_NOISE * f->options->noise * firmware_normal(f));
         rim[i][0] = v * cos(f->q[w->steer]);
         rim[i][1] = v * sin(f->q[w->steer]);
-        for (int k = 0; k < 2; k++) s[k] += rim[i][k] / N_WHEEL;
+        for (int k = 0; k < 2; k++)
+            s[k] += rim[i][k] / N_WHEEL;
         m[0] += w->x / N_WHEEL;
         m[1] += w->y / N_WHEEL;
     }
@@ -128,15 +135,18 @@ static void count_wheels(firmware *f, const body *b, double step) {
     f->odom[0] += step * (cos(a) * body_v[0] - sin(a) * body_v[1]);
     f->odom[1] += step * (sin(a) * body_v[0] + cos(a) * body_v[1]);
     f->odom[2] = remainder(f->odom[2] + body_v[2] * step, 2 * M_PI);
-    for (int k = 0; k < 3; k++) f->odom_v[k] += step / (step + FILTER) * (body_v[k] - f->odom_v[k]);
+    for (int k = 0; k < 3; k++)
+        f->odom_v[k] += step / (step + FILTER) * (body_v[k] - f->odom_v[k]);
 }
 
 // ---- wheels ----
 
-// Every wheel along its own velocity, by the nearer of the two angles that do; all of them roll slower until the worst of them stands right.
+// Every wheel along its own velocity, by the nearer of the two angles that do; all of them roll slower until
+// the worst of them stands right.
 static void roll(firmware *f, body *b, double step) {
     double speed[N_WHEEL], worst = 0;
-    for (int k = 0; k < 3; k++) f->now[k] += clamp(f->want[k] - f->now[k], MAX_ACCELERATION * step);
+    for (int k = 0; k < 3; k++)
+        f->now[k] += clamp(f->want[k] - f->now[k], MAX_ACCELERATION * step);
     for (int i = 0; i < N_WHEEL; i++) {
         const wheel *w = &b->wheel[i];
         double vx = f->now[0] - f->now[2] * w->y, vy = f->now[1] + f->now[2] * w->x, goal = f->steer[i];
@@ -144,7 +154,9 @@ static void roll(firmware *f, body *b, double step) {
         if (speed[i] > 1e-4) {
             goal = atan2(vy, vx);
             double back = goal > 0 ? goal - M_PI : goal + M_PI;
-            bool is_back = fabs(goal) > M_PI / 2 + 1e-3 || (fabs(goal) > M_PI / 2 - 1e-3 && fabs(back - f->steer[i]) < fabs(goal - f->steer[i]));
+            bool is_back =
+                fabs(goal) > M_PI / 2 + 1e-3 ||
+                (fabs(goal) > M_PI / 2 - 1e-3 && fabs(back - f->steer[i]) < fabs(goal - f->steer[i]));
             if (is_back) {
                 goal = back;
                 speed[i] = -speed[i];
@@ -180,7 +192,8 @@ void firmware_tick(firmware *f, body *b, double step) {
     }
     if (f->is_emergency) {
         firmware_rest(b);
-        for (int i = 0; i < N_WHEEL; i++) f->wheel_goal[i] = b->joint[b->wheel[i].drive].q - f->zero[b->wheel[i].drive];
+        for (int i = 0; i < N_WHEEL; i++)
+            f->wheel_goal[i] = b->joint[b->wheel[i].drive].q - f->zero[b->wheel[i].drive];
         return;
     }
     roll(f, b, step);

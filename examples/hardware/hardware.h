@@ -1,4 +1,5 @@
-// A rover of the K10's kind that is none of ours: another physics engine plays its body, and a firmware of its own drives it.
+// A rover of the K10's kind that is none of ours: another physics engine plays its body, and a firmware of
+// its own drives it.
 //
 //   main.c       options, the loop, reboot
 //   body.c       the URDF file becomes a MuJoCo model; wheels, ground, inertial unit
@@ -94,8 +95,8 @@ typedef struct firmware {
     char refusal[REFUSAL_SIZE];
 } firmware;
 
-// As after switching on: standing still, odometry at 0, wheels counted from here. The battery and the emergency stop are not the computer's,
-// and it knows how often it was started again.
+// As after switching on: standing still, odometry at 0, wheels counted from here. The battery and the
+// emergency stop are not the computer's, and it knows how often it was started again.
 void firmware_boot(firmware *f, const body *b);
 void firmware_take(firmware *f, const double velocity[3]);  // a command; checked, refused with a reason
 void firmware_stop(firmware *f, bool is_emergency);         // the emergency stop is pressed or released

@@ -1,4 +1,5 @@
-// k10_hardware: stands in for a rover of metal, for demonstrations and tests. A process of its own, with its own clock and its own physics.
+// k10_hardware: stands in for a rover of metal, for demonstrations and tests. A process of its own, with its
+// own clock and its own physics.
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -41,7 +42,8 @@ static const number_option numbers[] = {
     {"yaw", "RAD: where it looks at the start", PLACE(yaw), 0, -10, 10},
     {"ramp", "RAD: slope of a ramp that begins at x = 2 m; 0: flat ground", PLACE(ramp), 0, 0, 0.7},
     {"mass-error", "SHARE: how much heavier it is than its description", PLACE(mass_error), 0, -0.9, 10},
-    {"radius-error", "SHARE: how much larger its wheels are than it believes", PLACE(radius_error), 0, -0.3, 0.3},
+    {"radius-error", "SHARE: how much larger its wheels are than it believes", PLACE(radius_error), 0, -0.3,
+     0.3},
     {"friction", "MU: of the wheels on the ground", PLACE(friction), 0.7, 0, 10},
     {"noise", "FACTOR: of encoders, inertial unit and odometry; 0: none, 1: usual", PLACE(noise), 1, 0, 1000},
     {"latency", "S: that every message is under way", PLACE(latency), 0, 0, 2},
@@ -57,19 +59,24 @@ static const number_option numbers[] = {
 enum { N_NUMBER = sizeof numbers / sizeof numbers[0], DOMAIN = 1000, NAMESPACE, SEED, HELP };
 
 static int complain(const char *option, const char *value, const char *what) {
-    fprintf(stderr, "error: k10_hardware: --%s%s%s: %s\n  remedy: see k10_hardware --help\n", option, value ? " " : "", value ? value : "", what);
+    fprintf(stderr, "error: k10_hardware: --%s%s%s: %s\n  remedy: see k10_hardware --help\n", option,
+            value ? " " : "", value ? value : "", what);
     return 2;
 }
 
 static void help(void) {
-    printf("k10_hardware: a rover that answers on the network as the K10 does, with another engine's physics\n\n"
-           "Usage: k10_hardware ROBOT.urdf [OPTIONS]\n\nOptions:\n");
-    for (int i = 0; i < N_NUMBER; i++) printf("  --%-14s %s (%g)\n", numbers[i].name, numbers[i].help, numbers[i].otherwise);
-    printf("  --%-14s N: DDS domain, 0 to 232 (ROS_DOMAIN_ID)\n  --%-14s NAME: its topics are /NAME/... (k10)\n"
-           "  --%-14s N: of everything random (1)\n  --%-14s this text\n\n"
-           "It stops by itself 0.5 s after the last command on /NAME/cmd_vel. std_msgs/Bool on /NAME/emergency_stop presses and releases the\n"
-           "emergency stop; true on /NAME/reboot, or the signal SIGUSR1, starts its computer again.\n",
-           "domain", "namespace", "seed", "help");
+    printf(
+        "k10_hardware: a rover that answers on the network as the K10 does, with another engine's physics\n\n"
+        "Usage: k10_hardware ROBOT.urdf [OPTIONS]\n\nOptions:\n");
+    for (int i = 0; i < N_NUMBER; i++)
+        printf("  --%-14s %s (%g)\n", numbers[i].name, numbers[i].help, numbers[i].otherwise);
+    printf(
+        "  --%-14s N: DDS domain, 0 to 232 (ROS_DOMAIN_ID)\n  --%-14s NAME: its topics are /NAME/... (k10)\n"
+        "  --%-14s N: of everything random (1)\n  --%-14s this text\n\n"
+        "It stops by itself 0.5 s after the last command on /NAME/cmd_vel. std_msgs/Bool on "
+        "/NAME/emergency_stop presses and releases the\n"
+        "emergency stop; true on /NAME/reboot, or the signal SIGUSR1, starts its computer again.\n",
+        "domain", "namespace", "seed", "help");
 }
 
 static bool parse(const char *text, double *out) {
@@ -93,13 +100,16 @@ static int take_option(options *o, int which, const char *value) {
         if (!parse(value, &x) || x < n->least || x > n->most) return complain(n->name, value, what);
         memcpy((char *)o + n->place, &x, sizeof x);
     } else if (which == DOMAIN) {
-        if (!parse(value, &x) || x < 0 || x > 232 || x != floor(x)) return complain("domain", value, "must be a whole number from 0 to 232");
+        if (!parse(value, &x) || x < 0 || x > 232 || x != floor(x))
+            return complain("domain", value, "must be a whole number from 0 to 232");
         o->domain = (int32_t)x;
     } else if (which == NAMESPACE) {
-        if (!is_name(value)) return complain("namespace", value, "must be letters, digits and _, not beginning with a digit");
+        if (!is_name(value))
+            return complain("namespace", value, "must be letters, digits and _, not beginning with a digit");
         o->namespace_ = value;
     } else {
-        if (!parse(value, &x) || x < 0 || x > 1e15 || x != floor(x)) return complain("seed", value, "must be a whole number");
+        if (!parse(value, &x) || x < 0 || x > 1e15 || x != floor(x))
+            return complain("seed", value, "must be a whole number");
         o->seed = (uint64_t)x;
     }
     return 0;
@@ -124,13 +134,15 @@ static int read_options(options *o, int argc, char **argv) {
             return 0;
         }
         const char *word = argv[optind - 1];
-        while (*word == '-') word++;
+        while (*word == '-')
+            word++;
         if (which == ':') return complain(word, NULL, "needs a value");
         if (which == '?') return complain(word, NULL, "there is no such option");
         int code = take_option(o, which, optarg);
         if (code) return code;
     }
-    if (o->dropout_every > 0 && o->dropout_time >= o->dropout_every) return complain("dropout-time", NULL, "must be less than --dropout-every");
+    if (o->dropout_every > 0 && o->dropout_time >= o->dropout_every)
+        return complain("dropout-time", NULL, "must be less than --dropout-every");
     if (optind != argc - 1) {
         fprintf(stderr, "error: k10_hardware: %s\n  remedy: write k10_hardware models/k10.urdf\n",
                 optind < argc ? "one robot only" : "the robot's URDF file is missing");
@@ -150,7 +162,8 @@ static int64_t clock_of(clockid_t which) {
 
 static void wait_until(int64_t time) {
     struct timespec t = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR && !is_ended) continue;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR && !is_ended)
+        continue;
 }
 
 typedef struct machine {
@@ -206,7 +219,8 @@ static bool tick(machine *m) {
 }
 
 static bool run(machine *m) {
-    const int64_t step = llround(1e9 * STEP), last = m->options.time > 0 ? llround(m->options.time / STEP) : INT64_MAX;
+    const int64_t step = llround(1e9 * STEP),
+                  last = m->options.time > 0 ? llround(m->options.time / STEP) : INT64_MAX;
     m->clock_began = clock_of(CLOCK_REALTIME);
     m->began = clock_of(CLOCK_MONOTONIC);
     while (!is_ended && m->tick < last) {
@@ -228,7 +242,10 @@ int main(int argc, char **argv) {
     if (code >= 0) return code;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!body_create(&m.body, &m.options, m.why, sizeof m.why)) {
-        fprintf(stderr, "error: %s: %s\n  remedy: take a rover with four steered wheels, for example models/k10.urdf\n", m.options.urdf, m.why);
+        fprintf(
+            stderr,
+            "error: %s: %s\n  remedy: take a rover with four steered wheels, for example models/k10.urdf\n",
+            m.options.urdf, m.why);
         return 2;
     }
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_end}, NULL);

@@ -26,10 +26,13 @@ static bool check(firmware *f, const body *b, const char *topic, int32_t i, join
     const joint *j = &b->joint[i];
     if (!isfinite(value)) {
         refuse(f, "%s: the value for \"%s\" is not a finite number", topic, j->name);
-    } else if (mode == JOINT_POSITION && j->is_limited && (value < j->lower - 1e-6 || value > j->upper + 1e-6)) {
-        refuse(f, "%s: position %.6g of \"%s\" is beyond its limits %.6g .. %.6g", topic, value, j->name, j->lower, j->upper);
+    } else if (mode == JOINT_POSITION && j->is_limited &&
+               (value < j->lower - 1e-6 || value > j->upper + 1e-6)) {
+        refuse(f, "%s: position %.6g of \"%s\" is beyond its limits %.6g .. %.6g", topic, value, j->name,
+               j->lower, j->upper);
     } else if (mode == JOINT_VELOCITY && fabs(value) > j->most_speed * (1 + 1e-6)) {
-        refuse(f, "%s: velocity %.6g of \"%s\" is beyond its limit of %.6g", topic, value, j->name, j->most_speed);
+        refuse(f, "%s: velocity %.6g of \"%s\" is beyond its limit of %.6g", topic, value, j->name,
+               j->most_speed);
     } else if (f->is_emergency) {
         refuse(f, "%s: the emergency stop is on", topic);
     } else {
@@ -63,7 +66,9 @@ void motors_take_joints(firmware *f, const body *b, const void *bytes, size_t le
         if (b->joint[i].actuator < 0) continue;
         snprintf(path, sizeof path, "data[%d]", n);
         value[n] = us_message_get_number(type, bytes, length, path);
-        if (!check(f, b, "joint_commands", i, b->joint[i].is_limited ? JOINT_POSITION : JOINT_VELOCITY, value[n])) return;
+        if (!check(f, b, "joint_commands", i, b->joint[i].is_limited ? JOINT_POSITION : JOINT_VELOCITY,
+                   value[n]))
+            return;
         n++;
     }
     snprintf(path, sizeof path, "data[%d]", n);
@@ -74,7 +79,8 @@ void motors_take_joints(firmware *f, const body *b, const void *bytes, size_t le
     begin(f);
     n = 0;
     for (int32_t i = 0; i < b->n_joint; i++) {
-        if (b->joint[i].actuator >= 0) set(f, b, i, b->joint[i].is_limited ? JOINT_POSITION : JOINT_VELOCITY, value[n++]);
+        if (b->joint[i].actuator >= 0)
+            set(f, b, i, b->joint[i].is_limited ? JOINT_POSITION : JOINT_VELOCITY, value[n++]);
     }
 }
 
@@ -88,7 +94,8 @@ typedef struct reader {
 } reader;
 
 static void get(reader *r, void *out, size_t size) {
-    while ((r->at - 4) % size) r->at++;
+    while ((r->at - 4) % size)
+        r->at++;
     memset(out, 0, size);
     r->is_bad = r->is_bad || r->at + size > r->length;
     if (r->is_bad) return;
@@ -144,10 +151,13 @@ static bool walk(firmware *f, const body *b, reader r, uint32_t n, bool is_obeye
         if (r.is_bad) {
             refuse(f, "%s: these bytes are no message of its type", topic);
         } else if (i < 0 || is_named[i]) {
-            refuse(f, i < 0 ? "%s: there is no motor \"%s\"" : "%s: motor \"%s\" is named twice", topic, name);
+            refuse(f, i < 0 ? "%s: there is no motor \"%s\"" : "%s: motor \"%s\" is named twice", topic,
+                   name);
         } else if (mode > 2) {
-            refuse(f, "%s: mode %d is not one that these motors have: 0 stop, 1 velocity, 2 position", topic, (int)mode);
-        } else if (is_obeyed || check(f, b, topic, i, mode == 2 ? JOINT_POSITION : JOINT_VELOCITY, mode == 0 ? 0 : value)) {
+            refuse(f, "%s: mode %d is not one that these motors have: 0 stop, 1 velocity, 2 position", topic,
+                   (int)mode);
+        } else if (is_obeyed || check(f, b, topic, i, mode == 2 ? JOINT_POSITION : JOINT_VELOCITY,
+                                      mode == 0 ? 0 : value)) {
             is_named[i] = true;
             if (is_obeyed) set(f, b, i, mode == 2 ? JOINT_POSITION : JOINT_VELOCITY, mode == 0 ? 0 : value);
             continue;
@@ -187,8 +197,10 @@ void motors_tick(firmware *f, body *b, double step) {
             f->value[i] = 0;
             is_late = true;
         }
-        // Goals move no faster than the joint can; they are kept near to where it is, so that one that is held fast stores nothing up.
-        double to_go = f->mode[i] == JOINT_POSITION ? f->value[i] - f->goal[i] : f->value[i] * step, most = j->most_speed * step;
+        // Goals move no faster than the joint can; they are kept near to where it is, so that one that is
+        // held fast stores nothing up.
+        double to_go = f->mode[i] == JOINT_POSITION ? f->value[i] - f->goal[i] : f->value[i] * step,
+               most = j->most_speed * step;
         f->goal[i] += fmax(-most, fmin(most, to_go));
         f->goal[i] = fmax(q - 0.2, fmin(q + 0.2, f->goal[i]));
         if (j->is_limited) f->goal[i] = fmax(j->lower, fmin(j->upper, f->goal[i]));

@@ -1,6 +1,7 @@
 // The rover on the network: its node, what it says and obeys, and a radio link that delays and loses.
 //
-// Messages are written as plain CDR by hand: a firmware has no more to say than this, and nothing of the simulation is asked for it.
+// Messages are written as plain CDR by hand: a firmware has no more to say than this, and nothing of the
+// simulation is asked for it.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,14 +92,20 @@ static void lag_put(lag *l, firmware *f, int32_t about, int64_t stamp, const voi
     }
     double due = f->time + o->latency + (o->jitter > 0 ? o->jitter * firmware_uniform(f) : 0);
     letter *m = &l->letter[(l->first + l->n) % MAX_LETTER];
-    *m = (letter){.due = fmax(due, l->last_due), .topic = about, .stamp = stamp, .length = length, .bytes = malloc(length)};
+    *m = (letter){.due = fmax(due, l->last_due),
+                  .topic = about,
+                  .stamp = stamp,
+                  .length = length,
+                  .bytes = malloc(length)};
     if (!m->bytes) return;
     memcpy(m->bytes, bytes, length);
     l->last_due = m->due;
     l->n++;
 }
 
-static const letter *lag_first(const lag *l, double time) { return l->n > 0 && l->letter[l->first].due <= time ? &l->letter[l->first] : NULL; }
+static const letter *lag_first(const lag *l, double time) {
+    return l->n > 0 && l->letter[l->first].due <= time ? &l->letter[l->first] : NULL;
+}
 
 static void lag_drop(lag *l) {
     free(l->letter[l->first].bytes);
@@ -109,7 +116,8 @@ static void lag_drop(lag *l) {
 // ---- plain CDR: little endian, each member aligned to its size behind the four bytes of the header ----
 
 static void put(network *n, const void *value, size_t size) {
-    while ((n->n - 4) % size && n->n < MESSAGE_SIZE) n->bytes[n->n++] = 0;
+    while ((n->n - 4) % size && n->n < MESSAGE_SIZE)
+        n->bytes[n->n++] = 0;
     if (n->n + size > MESSAGE_SIZE) return;
     memcpy(n->bytes + n->n, value, size);
     n->n += size;
@@ -127,13 +135,15 @@ static void put_float(network *n, double x) { put(n, &(float){(float)x}, 4); }
 static void put_number(network *n, double x) { put(n, &x, 8); }
 
 static void put_numbers(network *n, const double *x, int count) {
-    for (int i = 0; i < count; i++) put_number(n, x[i]);
+    for (int i = 0; i < count; i++)
+        put_number(n, x[i]);
 }
 
 static void put_text(network *n, const char *text) {
     size_t length = strlen(text) + 1;
     put_count(n, (uint32_t)length);
-    for (size_t i = 0; i < length; i++) put_byte(n, (uint8_t)text[i]);
+    for (size_t i = 0; i < length; i++)
+        put_byte(n, (uint8_t)text[i]);
 }
 
 // A frame's name, with the robot's before it.
@@ -161,13 +171,15 @@ static void say_joints(network *n, const firmware *f, const body *b, int64_t sta
     put_stamp(n, stamp);
     put_text(n, "");
     put_count(n, count);
-    for (int i = 0; i < b->n_joint; i++) put_text(n, b->joint[i].name);
+    for (int i = 0; i < b->n_joint; i++)
+        put_text(n, b->joint[i].name);
     put_count(n, count);
     put_numbers(n, f->q, b->n_joint);
     put_count(n, count);
     put_numbers(n, f->v, b->n_joint);
     put_count(n, count);
-    for (int i = 0; i < b->n_joint; i++) put_number(n, b->joint[i].torque);
+    for (int i = 0; i < b->n_joint; i++)
+        put_number(n, b->joint[i].torque);
 }
 
 static void yaw_to_quaternion(double yaw, double out[4]) {
@@ -178,7 +190,8 @@ static void yaw_to_quaternion(double yaw, double out[4]) {
 
 // Only x, y and yaw are measured.
 static void put_covariance(network *n) {
-    for (int i = 0; i < 36; i++) put_number(n, i % 7 != 0 ? 0 : i < 14 || i == 35 ? 1e-3 : 1e6);
+    for (int i = 0; i < 36; i++)
+        put_number(n, i % 7 != 0 ? 0 : i < 14 || i == 35 ? 1e-3 : 1e6);
 }
 
 static void say_odom(network *n, const firmware *f, const body *b, int64_t stamp) {
@@ -204,7 +217,8 @@ static void multiply(const double a[4], const double b[4], double out[4]) {
 static void turn_about(const double axis[3], double angle, double out[4]) {
     double s = sin(0.5 * angle);
     out[0] = cos(0.5 * angle);
-    for (int k = 0; k < 3; k++) out[1 + k] = s * axis[k];
+    for (int k = 0; k < 3; k++)
+        out[1 + k] = s * axis[k];
 }
 
 // Fixed axes x, y, z in turn, and then the joint.
@@ -242,15 +256,18 @@ static void say_frames(network *n, const firmware *f, const body *b, int64_t sta
 static void say_imu(network *n, firmware *f, const body *b, int64_t stamp) {
     const double zero[9] = {0}, noise = f->options->noise;
     double tilt[4] = {1, 0, 0, 0}, q[4];
-    for (int k = 1; k < 4; k++) tilt[k] = 0.5 * noise * TILT_NOISE * firmware_normal(f);
+    for (int k = 1; k < 4; k++)
+        tilt[k] = 0.5 * noise * TILT_NOISE * firmware_normal(f);
     multiply(b->orientation, tilt, q);
     put_stamp(n, stamp);
     put_frame(n, b->root);
     put_quaternion(n, q);
     put_numbers(n, zero, 9);
-    for (int k = 0; k < 3; k++) put_number(n, b->gyro[k] + noise * GYRO_NOISE * firmware_normal(f));
+    for (int k = 0; k < 3; k++)
+        put_number(n, b->gyro[k] + noise * GYRO_NOISE * firmware_normal(f));
     put_numbers(n, zero, 9);
-    for (int k = 0; k < 3; k++) put_number(n, b->accelerometer[k] + noise * ACCELEROMETER_NOISE * firmware_normal(f));
+    for (int k = 0; k < 3; k++)
+        put_number(n, b->accelerometer[k] + noise * ACCELEROMETER_NOISE * firmware_normal(f));
     put_numbers(n, zero, 9);
 }
 
@@ -337,14 +354,30 @@ static void say_motors(network *n, const firmware *f, const body *b, int64_t sta
 static void say(network *n, firmware *f, const body *b, says about, int64_t stamp) {
     begin(n);
     switch (about) {
-    case JOINT_STATES: say_joints(n, f, b, stamp); break;
-    case ODOM: say_odom(n, f, b, stamp); break;
-    case TF: say_frames(n, f, b, stamp); break;
-    case IMU: say_imu(n, f, b, stamp); break;
-    case BATTERY: say_battery(n, f, b, stamp); break;
-    case DIAGNOSTICS: say_diagnostics(n, f, stamp); break;
-    case MOTORS: say_motors(n, f, b, stamp); break;
-    default: put_text(n, b->description); break;
+    case JOINT_STATES:
+        say_joints(n, f, b, stamp);
+        break;
+    case ODOM:
+        say_odom(n, f, b, stamp);
+        break;
+    case TF:
+        say_frames(n, f, b, stamp);
+        break;
+    case IMU:
+        say_imu(n, f, b, stamp);
+        break;
+    case BATTERY:
+        say_battery(n, f, b, stamp);
+        break;
+    case DIAGNOSTICS:
+        say_diagnostics(n, f, stamp);
+        break;
+    case MOTORS:
+        say_motors(n, f, b, stamp);
+        break;
+    default:
+        put_text(n, b->description);
+        break;
     }
     // What is said once is latched, and asked for again by those who come later: it cannot get lost.
     if (about == DESCRIPTION) {
@@ -388,9 +421,11 @@ static bool obey(const network *n, firmware *f, const body *b, const letter *m) 
         (m->topic == JOINTS ? motors_take_joints : motors_take_group)(f, b, m->bytes, m->length);
         return false;
     }
-    const char *const paths[2][3] = {{"linear.x", "linear.y", "angular.z"}, {"twist.linear.x", "twist.linear.y", "twist.angular.z"}};
+    const char *const paths[2][3] = {{"linear.x", "linear.y", "angular.z"},
+                                     {"twist.linear.x", "twist.linear.y", "twist.angular.z"}};
     double velocity[3];
-    for (int k = 0; k < 3; k++) velocity[k] = us_message_get_number(type, m->bytes, m->length, paths[m->topic == TWIST_STAMPED][k]);
+    for (int k = 0; k < 3; k++)
+        velocity[k] = us_message_get_number(type, m->bytes, m->length, paths[m->topic == TWIST_STAMPED][k]);
     firmware_take(f, velocity);
     return false;
 }
@@ -414,7 +449,8 @@ bool network_hear(network *n, firmware *f, const body *b) {
     for (int32_t i = 0; i < N_HEARS; i++) {
         size_t length;
         if (!n->reader[i]) continue;
-        // At most as many as the history keeps: a flood waits, and loses its oldest. Nobody has so much to say to a rover in one message.
+        // At most as many as the history keeps: a flood waits, and loses its oldest. Nobody has so much to
+        // say to a rover in one message.
         for (int k = 0; k < 10 && (length = take(n, n->reader[i])) > 0; k++) {
             if (length > COMMAND_SIZE) {
                 n->n_dropped++;
@@ -423,7 +459,8 @@ bool network_hear(network *n, firmware *f, const body *b) {
             }
         }
     }
-    for (const letter *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up)) is_reboot = obey(n, f, b, m) || is_reboot;
+    for (const letter *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up))
+        is_reboot = obey(n, f, b, m) || is_reboot;
     return is_reboot;
 }
 
@@ -489,7 +526,9 @@ void network_close(network *n) {
     if (!n) return;
     us_bus_close(n->bus);
     free(n->inbox);
-    while (n->up.n > 0) lag_drop(&n->up);
-    while (n->down.n > 0) lag_drop(&n->down);
+    while (n->up.n > 0)
+        lag_drop(&n->up);
+    while (n->down.n > 0)
+        lag_drop(&n->down);
     free(n);
 }

@@ -72,13 +72,15 @@ typedef struct us_place {
 
 // Fills *err (which may be NULL) and returns `code`, so that callers write: return us_error_set(err, ...).
 // `place` and `remedy` may be NULL. `format` makes the message.
-US_API us_status us_error_set(us_error *err, us_status code, const us_place *place, const char *remedy, const char *format, ...) US_PRINTF(5, 6);
+US_API us_status us_error_set(us_error *err, us_status code, const us_place *place, const char *remedy,
+                              const char *format, ...) US_PRINTF(5, 6);
 
-// "file:line:column: element: message\n  remedy: ..." into buf (always ended by 0). Returns the length it needs, without the 0.
+// "file:line:column: element: message\n  remedy: ..." into buf (always ended by 0). Returns the length it
+// needs, without the 0.
 US_API size_t us_error_format(const us_error *err, char *buf, size_t cap);
 
-// Memory comes from here and only from here. `alloc` returns NULL when there is none; `align` is a power of two.
-// `release` gets the size and alignment that `alloc` got, and is never called with NULL.
+// Memory comes from here and only from here. `alloc` returns NULL when there is none; `align` is a power of
+// two. `release` gets the size and alignment that `alloc` got, and is never called with NULL.
 typedef struct us_allocator {
     void *(*alloc)(void *context, size_t size, size_t align);
     void (*release)(void *context, void *memory, size_t size, size_t align);
@@ -88,8 +90,8 @@ typedef struct us_allocator {
 // The C library's heap.
 US_API us_allocator us_allocator_default(void);
 
-// 64-bit hash of bytes, chained through `seed` (start with 0). Same bytes, same value on every little-endian machine.
-// Not for security.
+// 64-bit hash of bytes, chained through `seed` (start with 0). Same bytes, same value on every little-endian
+// machine. Not for security.
 US_API uint64_t us_hash_bytes(uint64_t seed, const void *bytes, size_t length);
 
 // Random numbers as a pure function of (seed, stream, counter): no hidden state, any order, any thread.

@@ -1,8 +1,10 @@
-// The network of a robot: topics of DDS, spoken the way ROS 2 speaks it, through a thin layer over the vendor.
+// The network of a robot: topics of DDS, spoken the way ROS 2 speaks it, through a thin layer over the
+// vendor.
 //
-// Samples cross this interface as CDR bytes (understudy/wire.h makes and reads them). A bus is one DDS participant. All functions may be called
-// from any thread. Writing never blocks longer than a moment: a reader that does not keep up loses its own old samples.
-// Names are ROS names ("/k10/odom", type "nav_msgs/msg/Odometry"); the bus makes "rt/k10/odom" and "nav_msgs::msg::dds_::Odometry_" of them.
+// Samples cross this interface as CDR bytes (understudy/wire.h makes and reads them). A bus is one DDS
+// participant. All functions may be called from any thread. Writing never blocks longer than a moment: a
+// reader that does not keep up loses its own old samples. Names are ROS names ("/k10/odom", type
+// "nav_msgs/msg/Odometry"); the bus makes "rt/k10/odom" and "nav_msgs::msg::dds_::Odometry_" of them.
 #ifndef UNDERSTUDY_BUS_H
 #define UNDERSTUDY_BUS_H
 
@@ -24,8 +26,9 @@ typedef enum us_bus_range {
 
 typedef struct us_bus_def {
     us_allocator allocator;  // used from several threads
-    const char *vendor;      // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so, loaded when asked for)
-    int32_t domain;          // 0 .. 232
+    const char *vendor;  // "cyclone" (default, built in) or "fastdds" (the library libunderstudy-fastdds.so,
+                         // loaded when asked for)
+    int32_t domain;      // 0 .. 232
     us_bus_range range;
     int32_t n_peer;
     const char *const *peers;  // addresses to look at beside that
@@ -36,14 +39,16 @@ typedef struct us_bus_def {
 
 // Defaults: cyclone, domain 0, loopback only.
 US_API us_bus_def us_bus_def_default(void);
-// Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST, SUBNET, OFF, SYSTEM_DEFAULT),
-// ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION (rmw_cyclonedds_cpp, rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def.
-// Texts it makes stand in `text` (cap bytes). CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the variable and
-// what it may be.
+// Takes ROS_DISTRO (up to humble: use_humble_gid), ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE (LOCALHOST,
+// SUBNET, OFF, SYSTEM_DEFAULT), ROS_STATIC_PEERS (separated by ;), RMW_IMPLEMENTATION (rmw_cyclonedds_cpp,
+// rmw_fastrtps_cpp) and ROS_LOCALHOST_ONLY from the environment into *def. Texts it makes stand in `text`
+// (cap bytes). CYCLONEDDS_URI is honoured by Cyclone itself, after these settings. US_ERR_VALUE names the
+// variable and what it may be.
 US_API us_status us_bus_def_from_environment(us_bus_def *def, char *text, size_t cap, us_error *err);
 
 US_API us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err);
-US_API void us_bus_close(us_bus *bus);  // and all that belongs to it; NULL is allowed. No callback runs afterwards
+US_API void
+us_bus_close(us_bus *bus);  // and all that belongs to it; NULL is allowed. No callback runs afterwards
 US_API const char *us_bus_vendor(const us_bus *bus);
 US_API int32_t us_bus_domain(const us_bus *bus);
 
@@ -53,14 +58,15 @@ typedef struct us_qos {
     int32_t depth;            // keep-last; 0: keep all
 } us_qos;
 
-// By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are transient-local with depth 1, tf has depth 100,
-// clock depth 1, requests and replies (rq/, rr/) 100, the others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every
-// writer.
+// By ROS convention for a topic's name (its last part) and type: tf_static and robot_description are
+// transient-local with depth 1, tf has depth 100, clock depth 1, requests and replies (rq/, rr/) 100, the
+// others reliable, volatile, depth 10. Readers of unknown topics: best effort matches every writer.
 US_API us_qos us_qos_for_topic(const char *topic, const us_message_type *type);
 US_API us_qos us_qos_sensor(void);  // best effort, volatile, depth 5
 
 // A name in the ROS graph. Endpoints belong to a node; -1 stands for none.
-US_API us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node, us_error *err);
+US_API us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node,
+                                 us_error *err);
 
 typedef struct us_sample {
     const void *bytes;  // CDR with header; borrowed for the call
@@ -69,8 +75,8 @@ typedef struct us_sample {
     uint8_t writer[16];   // the writer's id
 } us_sample;
 
-// Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it short, never call a bus from it, this or
-// another one.
+// Runs on a thread of the vendor, or on the one that writes when the writer belongs to the same bus: keep it
+// short, never call a bus from it, this or another one.
 typedef void us_sample_function(void *context, const us_sample *sample);
 
 typedef struct us_topic_def {
@@ -83,20 +89,23 @@ typedef struct us_topic_def {
 typedef struct us_writer us_writer;
 typedef struct us_reader us_reader;
 
-US_API us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err);
-// `on_sample` may be NULL: then samples wait (as many as the QoS keeps) for us_reader_take.
-US_API us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample, void *context, us_reader **out_reader,
+US_API us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer,
                                    us_error *err);
+// `on_sample` may be NULL: then samples wait (as many as the QoS keeps) for us_reader_take.
+US_API us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample,
+                                   void *context, us_reader **out_reader, us_error *err);
 US_API void us_writer_remove(us_writer *writer);
 US_API void us_reader_remove(us_reader *reader);
 
-// Sends a sample; `source_time` in ns (0: now). US_ERR_SYNTAX for bytes that are not of the writer's type, US_ERR_LIMIT when it had to be dropped.
+// Sends a sample; `source_time` in ns (0: now). US_ERR_SYNTAX for bytes that are not of the writer's type,
+// US_ERR_LIMIT when it had to be dropped.
 US_API us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, int64_t source_time);
 US_API int32_t us_writer_n_match(us_writer *writer);  // readers that it reaches now
 US_API int32_t us_reader_n_match(us_reader *reader);
-// The next waiting sample into buf. *out_length 0: none waits. US_ERR_LIMIT: it does not fit, *out_length says what it needs, and it stays.
-// `out_sample` may be NULL; its bytes are buf.
-US_API us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample);
+// The next waiting sample into buf. *out_length 0: none waits. US_ERR_LIMIT: it does not fit, *out_length
+// says what it needs, and it stays. `out_sample` may be NULL; its bytes are buf.
+US_API us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length,
+                                us_sample *out_sample);
 // Waits until a sample waits in any reader without callback, or the timeout (s) is over. True when one waits.
 US_API bool us_bus_wait(us_bus *bus, double timeout);
 

@@ -1,8 +1,9 @@
 // How two surfaces touch: the models behind the interaction table, and how to add one's own.
 //
-// A model looks at one contact point and says what the normal force is now and how it changes with gap and speed, and what
-// friction does. The solver takes that as implicit rows: stiff laws are stable at any step. Models have no state but the few
-// numbers that are theirs in the contact's memory, which is part of the world's state.
+// A model looks at one contact point and says what the normal force is now and how it changes with gap and
+// speed, and what friction does. The solver takes that as implicit rows: stiff laws are stable at any step.
+// Models have no state but the few numbers that are theirs in the contact's memory, which is part of the
+// world's state.
 #ifndef UNDERSTUDY_INTERACTION_H
 #define UNDERSTUDY_INTERACTION_H
 
@@ -34,8 +35,9 @@ typedef struct us_touch {
 
 // What the model answers. On entry it holds what the model "compliant" would say.
 typedef struct us_touch_law {
-    double force;                               // N, at this gap and speed; less than 0 counts as 0 after the step's change
-    double stiffness, damping;                  // N/m, N s/m: minus the force's derivatives by gap and by normal velocity; not negative, not both 0
+    double force;               // N, at this gap and speed; less than 0 counts as 0 after the step's change
+    double stiffness, damping;  // N/m, N s/m: minus the force's derivatives by gap and by normal velocity;
+                                // not negative, not both 0
     double tangent_stiffness, tangent_damping;  // of the anchor; the stiffness is greater than 0
     double static_friction, kinetic_friction;
     double viscous;      // N s/m, of sliding
@@ -48,34 +50,41 @@ typedef struct us_interaction {
     int32_t version;   // US_INTERACTION_VERSION
     const char *name;  // what <pair model="..."> says
     void *user;        // handed to `touch`
-    // Called once per contact point and step, from any thread. Must not allocate, block or keep state elsewhere: the same touch and memory
-    // must give the same law. `memory` is 0 for a new contact. False: the model cannot say; the step fails.
+    // Called once per contact point and step, from any thread. Must not allocate, block or keep state
+    // elsewhere: the same touch and memory must give the same law. `memory` is 0 for a new contact. False:
+    // the model cannot say; the step fails.
     bool (*touch)(const us_touch *touch, double memory[US_TOUCH_MEMORY], us_touch_law *law, void *user);
 } us_interaction;
 
-// Makes a model known to a spec. The name must be new; the same model again changes nothing. `user` must outlive every model compiled from the spec.
-// Errors: US_ERR_VALUE for another version or a model without `touch`, US_ERR_NAME for a name that is missing or taken.
+// Makes a model known to a spec. The name must be new; the same model again changes nothing. `user` must
+// outlive every model compiled from the spec. Errors: US_ERR_VALUE for another version or a model without
+// `touch`, US_ERR_NAME for a name that is missing or taken.
 US_API us_status us_spec_add_interaction(us_spec *spec, const us_interaction *model, us_error *err);
 
-// The same for every model in a shared library, which exports a function of this type under the name "us_plugin_interactions":
+// The same for every model in a shared library, which exports a function of this type under the name
+// "us_plugin_interactions":
 //     US_API const us_interaction *us_plugin_interactions(int32_t *out_n) { ... }
-// The library is code that runs with the program's rights. It stays loaded until the program ends. A relative path starts at the working directory;
-// in a scene, <plugin file="libmine.so"/>, at the scene file. Errors: US_ERR_IO when it cannot be loaded, and those of us_spec_add_interaction.
+// The library is code that runs with the program's rights. It stays loaded until the program ends. A relative
+// path starts at the working directory; in a scene, <plugin file="libmine.so"/>, at the scene file. Errors:
+// US_ERR_IO when it cannot be loaded, and those of us_spec_add_interaction.
 typedef const us_interaction *(*us_plugin_function)(int32_t *out_n);
 US_API us_status us_spec_load_plugin(us_spec *spec, const char *path, us_error *err);
 
-// A number or integer among properties; `otherwise` when there is none of that key. Here, so that a plug-in needs no library.
-static inline double us_property_number(const us_property *properties, int32_t n, const char *key, double otherwise) {
+// A number or integer among properties; `otherwise` when there is none of that key. Here, so that a plug-in
+// needs no library.
+static inline double us_property_number(const us_property *properties, int32_t n, const char *key,
+                                        double otherwise) {
     for (int32_t i = 0; i < n; i++) {
         if (properties[i].type == US_PROPERTY_STRING || strcmp(properties[i].key, key) != 0) continue;
-        return properties[i].type == US_PROPERTY_INTEGER ? (double)properties[i].integer : properties[i].number;
+        return properties[i].type == US_PROPERTY_INTEGER ? (double)properties[i].integer
+                                                         : properties[i].number;
     }
     return otherwise;
 }
 
-// The speed-dependence a of a nonlinear spring-damper f = k d^n (1 - a v) that has restitution e (0 < e < 1) at impact speed v:
-// solves ln((1 + D) / (1 - e D)) = D (1 + e), D = a v. Exact for every k, n and mass. Infinite for e = 0, 0 for e = 1;
-// NaN for what is neither a restitution nor a speed.
+// The speed-dependence a of a nonlinear spring-damper f = k d^n (1 - a v) that has restitution e (0 < e < 1)
+// at impact speed v: solves ln((1 + D) / (1 - e D)) = D (1 + e), D = a v. Exact for every k, n and mass.
+// Infinite for e = 0, 0 for e = 1; NaN for what is neither a restitution nor a speed.
 US_API double us_restitution_damping(double e, double v);
 // And back: the restitution at impact speed v.
 US_API double us_damping_restitution(double a, double v);

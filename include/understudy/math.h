@@ -1,7 +1,7 @@
 // Vectors, quaternions, rotations, poses: small values, passed by value, all inline.
 //
-// Frames by monogram: p_AB is the position of B from A, expressed in A; R_AB takes coordinates in B to coordinates in A;
-// X_AB is the pose of B in A. Neighbouring letters cancel: X_AC = us_pose_mul(X_AB, X_BC).
+// Frames by monogram: p_AB is the position of B from A, expressed in A; R_AB takes coordinates in B to
+// coordinates in A; X_AB is the pose of B in A. Neighbouring letters cancel: X_AC = us_pose_mul(X_AB, X_BC).
 // Quaternions are Hamilton's, w first, of unit length. Matrices are row-major.
 #ifndef UNDERSTUDY_MATH_H
 #define UNDERSTUDY_MATH_H
@@ -39,8 +39,9 @@ typedef struct us_wrench {
     us_vec3 n, f;
 } us_wrench;
 
-// Mass properties of a link B: mass, centre of mass p_BBcm, and the moments and products of inertia about the centre of
-// mass, in B's axes, in the order xx yy zz xy xz yz. The products are entries of the matrix (xy is -integral of x y dm).
+// Mass properties of a link B: mass, centre of mass p_BBcm, and the moments and products of inertia about the
+// centre of mass, in B's axes, in the order xx yy zz xy xz yz. The products are entries of the matrix (xy is
+// -integral of x y dm).
 typedef struct us_inertia {
     double mass;
     us_vec3 com;
@@ -51,8 +52,12 @@ static inline us_vec3 us_vec3_make(double x, double y, double z) {
     us_vec3 r = {x, y, z};
     return r;
 }
-static inline us_vec3 us_vec3_add(us_vec3 a, us_vec3 b) { return us_vec3_make(a.x + b.x, a.y + b.y, a.z + b.z); }
-static inline us_vec3 us_vec3_sub(us_vec3 a, us_vec3 b) { return us_vec3_make(a.x - b.x, a.y - b.y, a.z - b.z); }
+static inline us_vec3 us_vec3_add(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(a.x + b.x, a.y + b.y, a.z + b.z);
+}
+static inline us_vec3 us_vec3_sub(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(a.x - b.x, a.y - b.y, a.z - b.z);
+}
 static inline us_vec3 us_vec3_scale(double s, us_vec3 a) { return us_vec3_make(s * a.x, s * a.y, s * a.z); }
 static inline double us_vec3_dot(us_vec3 a, us_vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 static inline us_vec3 us_vec3_cross(us_vec3 a, us_vec3 b) {
@@ -70,7 +75,8 @@ static inline us_quat us_quat_conj(us_quat a) {
 }
 static inline us_quat us_quat_mul(us_quat a, us_quat b) {
     us_quat r = {a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z, a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
-                 a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x, a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
+                 a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
+                 a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
     return r;
 }
 static inline us_quat us_quat_normalize(us_quat a) {
@@ -95,8 +101,9 @@ static inline us_vec3 us_quat_log(us_quat a) {
 }
 static inline us_mat3 us_quat_matrix(us_quat q) {
     double w = q.w, x = q.x, y = q.y, z = q.z;
-    us_mat3 r = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z), 1 - 2 * (x * x + z * z),
-                  2 * (y * z - w * x), 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)}};
+    us_mat3 r = {{1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z),
+                  1 - 2 * (x * x + z * z), 2 * (y * z - w * x), 2 * (x * z - w * y), 2 * (y * z + w * x),
+                  1 - 2 * (x * x + y * y)}};
     return r;
 }
 static inline us_quat us_quat_from_matrix(us_mat3 R) {
@@ -105,19 +112,33 @@ static inline us_quat us_quat_from_matrix(us_mat3 R) {
     us_quat q;
     // The largest of the four components is found first, so that nothing is divided by a small number.
     if (t > m[0] && t > m[4] && t > m[8]) {
-        q.w = 1 + t, q.x = m[7] - m[5], q.y = m[2] - m[6], q.z = m[3] - m[1];
+        q.w = 1 + t;
+        q.x = m[7] - m[5];
+        q.y = m[2] - m[6];
+        q.z = m[3] - m[1];
     } else if (m[0] >= m[4] && m[0] >= m[8]) {
-        q.w = m[7] - m[5], q.x = 1 + m[0] - m[4] - m[8], q.y = m[1] + m[3], q.z = m[2] + m[6];
+        q.w = m[7] - m[5];
+        q.x = 1 + m[0] - m[4] - m[8];
+        q.y = m[1] + m[3];
+        q.z = m[2] + m[6];
     } else if (m[4] >= m[8]) {
-        q.w = m[2] - m[6], q.x = m[1] + m[3], q.y = 1 - m[0] + m[4] - m[8], q.z = m[5] + m[7];
+        q.w = m[2] - m[6];
+        q.x = m[1] + m[3];
+        q.y = 1 - m[0] + m[4] - m[8];
+        q.z = m[5] + m[7];
     } else {
-        q.w = m[3] - m[1], q.x = m[2] + m[6], q.y = m[5] + m[7], q.z = 1 - m[0] - m[4] + m[8];
+        q.w = m[3] - m[1];
+        q.x = m[2] + m[6];
+        q.y = m[5] + m[7];
+        q.z = 1 - m[0] - m[4] + m[8];
     }
     return us_quat_normalize(q);
 }
-// Fixed-axis roll, pitch, yaw (x, then y, then z, about the fixed axes), as URDF writes them: R = Rz(yaw) Ry(pitch) Rx(roll).
+// Fixed-axis roll, pitch, yaw (x, then y, then z, about the fixed axes), as URDF writes them: R = Rz(yaw)
+// Ry(pitch) Rx(roll).
 static inline us_quat us_quat_from_rpy(double roll, double pitch, double yaw) {
-    us_quat x = {cos(0.5 * roll), sin(0.5 * roll), 0, 0}, y = {cos(0.5 * pitch), 0, sin(0.5 * pitch), 0}, z = {cos(0.5 * yaw), 0, 0, sin(0.5 * yaw)};
+    us_quat x = {cos(0.5 * roll), sin(0.5 * roll), 0, 0}, y = {cos(0.5 * pitch), 0, sin(0.5 * pitch), 0},
+            z = {cos(0.5 * yaw), 0, 0, sin(0.5 * yaw)};
     return us_quat_mul(z, us_quat_mul(y, x));
 }
 static inline us_vec3 us_quat_rotate(us_quat q, us_vec3 a) {
@@ -135,14 +156,17 @@ static inline us_quat us_quat_from_z(us_vec3 d) {
 
 static inline us_vec3 us_mat3_mul_vec(const us_mat3 *R, us_vec3 a) {
     const double *m = R->m;
-    return us_vec3_make(m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z, m[6] * a.x + m[7] * a.y + m[8] * a.z);
+    return us_vec3_make(m[0] * a.x + m[1] * a.y + m[2] * a.z, m[3] * a.x + m[4] * a.y + m[5] * a.z,
+                        m[6] * a.x + m[7] * a.y + m[8] * a.z);
 }
 
 static inline us_pose us_pose_identity(void) {
     us_pose X = {{1, 0, 0, 0}, {0, 0, 0}};
     return X;
 }
-static inline us_vec3 us_pose_point(us_pose X_AB, us_vec3 p_BQ) { return us_vec3_add(X_AB.p, us_quat_rotate(X_AB.q, p_BQ)); }
+static inline us_vec3 us_pose_point(us_pose X_AB, us_vec3 p_BQ) {
+    return us_vec3_add(X_AB.p, us_quat_rotate(X_AB.q, p_BQ));
+}
 static inline us_pose us_pose_mul(us_pose X_AB, us_pose X_BC) {
     us_pose X = {us_quat_mul(X_AB.q, X_BC.q), us_pose_point(X_AB, X_BC.p)};
     return X;

@@ -13,8 +13,8 @@ extern "C" {
 
 typedef struct us_model us_model;
 
-// Elements are typed indices; -1 is none. A body is a link of the spec, also when it was merged into another one by a
-// fixed joint: body i is link i of the spec, joint i is joint i, drive i is drive i.
+// Elements are typed indices; -1 is none. A body is a link of the spec, also when it was merged into another
+// one by a fixed joint: body i is link i of the spec, joint i is joint i, drive i is drive i.
 typedef struct us_body {
     int32_t i;
 } us_body;
@@ -28,9 +28,10 @@ typedef struct us_material {
     int32_t i;
 } us_material;
 
-// Checks the whole spec and compiles it. Warnings about doubtful content are added to the spec. Fixed joints are merged,
-// names kept. The spec is not needed afterwards. `allocator` may be NULL (the default one).
-US_API us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model, us_error *err);
+// Checks the whole spec and compiles it. Warnings about doubtful content are added to the spec. Fixed joints
+// are merged, names kept. The spec is not needed afterwards. `allocator` may be NULL (the default one).
+US_API us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model,
+                                  us_error *err);
 // us_spec_load and us_model_compile in one.
 US_API us_status us_model_load(const char *path, const us_load_def *def, us_model **out_model, us_error *err);
 US_API void us_model_destroy(us_model *model);  // NULL is allowed
@@ -62,7 +63,8 @@ US_API const char *us_model_joint_name(const us_model *model, us_joint joint);
 US_API const char *us_model_drive_name(const us_model *model, us_drive drive);
 US_API const char *us_model_material_name(const us_model *model, us_material material);  // 0 is "default"
 // A material's property; NULL when it has none of that key. Borrowed from the model.
-US_API const us_property *us_model_find_property(const us_model *model, us_material material, const char *key);
+US_API const us_property *us_model_find_property(const us_model *model, us_material material,
+                                                 const char *key);
 
 typedef struct us_joint_info {
     us_joint_type type;
@@ -71,25 +73,29 @@ typedef struct us_joint_info {
     int32_t first_v, n_v;   // its velocities in v
 } us_joint_info;
 
-US_API us_joint_info us_model_get_joint(const us_model *model, us_joint joint);  // type US_JOINT_COUNT for a bad index
-US_API us_inertia us_model_get_inertia(const us_model *model, us_body body);     // of the link alone, as written
+US_API us_joint_info us_model_get_joint(const us_model *model,
+                                        us_joint joint);  // type US_JOINT_COUNT for a bad index
+US_API us_inertia us_model_get_inertia(const us_model *model, us_body body);  // of the link alone, as written
 US_API us_joint us_model_get_drive_joint(const us_model *model, us_drive drive);
 
-// A shape that collides. Those of the world come first, then node by node. One shape of the spec may become several convex parts.
+// A shape that collides. Those of the world come first, then node by node. One shape of the spec may become
+// several convex parts.
 typedef struct us_geom_info {
     us_geom_kind kind;
     us_body body;  // -1: the world itself
     us_material material;
     int32_t shape;  // of the spec
 } us_geom_info;
-US_API us_geom_info us_model_get_geom(const us_model *model, int32_t i);  // kind US_GEOM_COUNT for a bad index
+US_API us_geom_info us_model_get_geom(const us_model *model,
+                                      int32_t i);  // kind US_GEOM_COUNT for a bad index
 
-// "joint" for a joint with one coordinate, otherwise "joint.x": the name of velocity i (or position i), into buf.
-// Returns the length it needs. For a bad index the name is "".
+// "joint" for a joint with one coordinate, otherwise "joint.x": the name of velocity i (or position i), into
+// buf. Returns the length it needs. For a bad index the name is "".
 US_API size_t us_model_velocity_name(const us_model *model, int32_t i, char *buf, size_t cap);
 US_API size_t us_model_position_name(const us_model *model, int32_t i, char *buf, size_t cap);
 
-// One row per array of the model (and, through us_sim_get_field, of state and scratch): for `info` and for tools that read snapshots.
+// One row per array of the model (and, through us_sim_get_field, of state and scratch): for `info` and for
+// tools that read snapshots.
 typedef struct us_field_info {
     const char *block;  // "model", "state", "scratch"
     const char *name, *type, *unit, *about;

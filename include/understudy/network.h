@@ -1,7 +1,7 @@
 // How a robot of the scene appears on the network: part of the spec.
 //
-// Every <robot> of a scene has a ROS 2 interface; <network>, <locomotion>, <battery> and <motors> inside it say more, and
-// <network enabled="false"/> hides it.
+// Every <robot> of a scene has a ROS 2 interface; <network>, <locomotion>, <battery> and <motors> inside it
+// say more, and <network enabled="false"/> hides it.
 #ifndef UNDERSTUDY_NETWORK_H
 #define UNDERSTUDY_NETWORK_H
 
@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-// X(code, name, default rate in Hz). Rate 0: off; for topics that are sent once or on change: any rate above 0 is on.
+// X(code, name, default rate in Hz). Rate 0: off; for topics that are sent once or on change: any rate above
+// 0 is on.
 #define US_TOPIC_LIST(X)                                  \
     X(US_TOPIC_JOINT_STATES, "joint_states", 50)          \
     X(US_TOPIC_ODOM, "odom", 50)                          \
@@ -41,11 +42,13 @@ typedef enum us_locomotion {
     US_LOCOMOTION_SKID,       // wheels that only drive; it turns by different speeds left and right
     US_LOCOMOTION_ACKERMANN,  // some wheels steer, one turning centre on the line of those that do not
     US_LOCOMOTION_ALL_WHEEL,  // every wheel steers: any turning centre, also sideways
-    US_LOCOMOTION_TRIPOD,     // six legs, of which three stand while three swing: any turning centre, also sideways
+    US_LOCOMOTION_TRIPOD,     // six legs, of which three stand while three swing: any turning centre, also
+                              // sideways
     US_LOCOMOTION_COUNT
 } us_locomotion;
 
-US_API const char *us_locomotion_name(us_locomotion kind);  // "none", "skid", "ackermann", "all-wheel", "tripod"; "?" outside
+US_API const char *
+us_locomotion_name(us_locomotion kind);  // "none", "skid", "ackermann", "all-wheel", "tripod"; "?" outside
 
 typedef struct us_wheel_def {
     int32_t drive;  // of the spec: the drive of the rolling joint; its command is a velocity
@@ -53,8 +56,8 @@ typedef struct us_wheel_def {
     double radius;  // m
 } us_wheel_def;
 
-// A leg: its coxa turns about the vertical, femur and tibia about parallel horizontal axes, with all joints at 0. The foot is the sphere of the
-// tibia's link. Lengths are measured from the model. Commands are angles.
+// A leg: its coxa turns about the vertical, femur and tibia about parallel horizontal axes, with all joints
+// at 0. The foot is the sphere of the tibia's link. Lengths are measured from the model. Commands are angles.
 typedef struct us_leg_def {
     int32_t coxa, femur, tibia;  // drives of the spec
 } us_leg_def;
@@ -66,10 +69,12 @@ typedef struct us_link_model {
     double loss;       // probability that a sample is lost
     double bandwidth;  // bytes/s; 0: no limit
     int32_t n_outage;
-    const double *outages;  // s: start and end of each window, in order; nothing passes; what was under way is lost
+    const double
+        *outages;  // s: start and end of each window, in order; nothing passes; what was under way is lost
 } us_link_model;
 
-// How the robot's own clock and computer show in what it sends. All 0: stamps are simulated time, and a sample leaves as soon as it is made.
+// How the robot's own clock and computer show in what it sends. All 0: stamps are simulated time, and a
+// sample leaves as soon as it is made.
 typedef struct us_timing {
     bool is_wall;   // stamps tell the time of day, in a run in real time; else simulated time
     double offset;  // s: by which a stamp is ahead of the moment that it tells of; negative: behind
@@ -98,28 +103,31 @@ typedef struct us_fault_def {
 typedef struct us_network_def {
     int32_t group;  // the robot
     bool is_off;
-    const char *namespace_;    // default: the robot's name; "" for none. Topics are /NAMESPACE/NAME; clock, tf, tf_static and diagnostics are global
-    const char *frame_prefix;  // before every frame id; default "NAME/", "" for a lone robot file
-    const char *node;          // default "driver"
-    const char *base_frame;    // full name of the link whose motion odometry tells; default: the root link
+    const char *namespace_;  // default: the robot's name; "" for none. Topics are /NAMESPACE/NAME; clock, tf,
+                             // tf_static and diagnostics are global
+    const char *frame_prefix;     // before every frame id; default "NAME/", "" for a lone robot file
+    const char *node;             // default "driver"
+    const char *base_frame;       // full name of the link whose motion odometry tells; default: the root link
     double rate[US_TOPIC_COUNT];  // Hz; at most one sample a step is sent, whatever the rate
-    bool has_services;            // the rover services as requests and replies too, as rmw_cyclonedds has them; default false
-    double timeout;               // s: a motion command older than this stops the robot; 0: never; default 0.5
+    bool has_services;  // the rover services as requests and replies too, as rmw_cyclonedds has them; default
+                        // false
+    double timeout;     // s: a motion command older than this stops the robot; 0: never; default 0.5
     us_locomotion locomotion;
     int32_t n_wheel;
     const us_wheel_def *wheels;  // of a file: as the kind needs them; an edit may have taken some away
     int32_t n_leg;
-    const us_leg_def *legs;               // of a tripod: six
-    double body_height;                   // m, of the base's origin over the ground; above 0 for a tripod
-    double stance;                        // m, of a foot from the axis of its coxa in the middle of a step; 0: coxa and femur long
-    double step_height, step_time, duty;  // m; s of a cycle; share in which a foot stands; default 0.05, 1, 0.6
-    double max_speed, max_turn;           // m/s, rad/s: commands beyond are refused; 0: no limit
-    double max_acceleration;              // m/s^2 with which cmd_vel is followed; 0: at once
-    double track_scale;                   // skid: the track that counts in turning, over the real one; default 1
-    us_link_model uplink, downlink;       // towards the robot, away from it
+    const us_leg_def *legs;  // of a tripod: six
+    double body_height;      // m, of the base's origin over the ground; above 0 for a tripod
+    double stance;  // m, of a foot from the axis of its coxa in the middle of a step; 0: coxa and femur long
+    double step_height, step_time,
+        duty;                        // m; s of a cycle; share in which a foot stands; default 0.05, 1, 0.6
+    double max_speed, max_turn;      // m/s, rad/s: commands beyond are refused; 0: no limit
+    double max_acceleration;         // m/s^2 with which cmd_vel is followed; 0: at once
+    double track_scale;              // skid: the track that counts in turning, over the real one; default 1
+    us_link_model uplink, downlink;  // towards the robot, away from it
     us_timing timing;
     double battery_capacity, battery_idle, battery_voltage;  // J, W, V; capacity 0: no battery_state
-    int32_t motor_port;                                      // TCP and UDP port of the ASCII motor protocol; 0: none
+    int32_t motor_port;  // TCP and UDP port of the ASCII motor protocol; 0: none
     int32_t n_motor;
     const us_motor_def *motors;
     double motor_rate;  // Hz: how often MSTA may be sent for a motor that moves; default 25
@@ -132,10 +140,11 @@ typedef struct us_network_def {
 
 // namespace_, frame_prefix and base_frame are NULL: us_spec_set_network fills them in.
 US_API us_network_def us_network_def_default(void);
-// Replaces the group's definition if it has one; the links and drives that it names are there already. Texts and arrays are copied. Errors:
-// US_ERR_ARG for bad indices and a base that is no link of the group, US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind
-// of locomotion and a port that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too many outages
-// (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
+// Replaces the group's definition if it has one; the links and drives that it names are there already. Texts
+// and arrays are copied. Errors: US_ERR_ARG for bad indices and a base that is no link of the group,
+// US_ERR_VALUE for numbers out of range, wheels or legs that do not fit the kind of locomotion and a port
+// that another robot has, US_ERR_NAME for names that cannot be used or are used twice, US_ERR_LIMIT for too
+// many outages (32) or faults (64), US_ERR_SYNTAX for a fault or condition that cannot be read.
 US_API us_status us_spec_set_network(us_spec *spec, const us_network_def *def);
 // What was set for the group, with no text left open, or NULL. Scenes set it for every robot.
 US_API const us_network_def *us_spec_view_network(const us_spec *spec, int32_t group);

@@ -1,7 +1,8 @@
 // The robots of a world as their own networks know them: commands in at tick boundaries, telemetry out.
 //
-// A proxy belongs to one sim. It is a part of it (us_part): what the robots' firmware keeps (last commands, profiles, odometry, battery, what is
-// under way on the radio link) lies in the sim's state, and a world that is fed the same commands at the same ticks goes the same way, bit for bit.
+// A proxy belongs to one sim. It is a part of it (us_part): what the robots' firmware keeps (last commands,
+// profiles, odometry, battery, what is under way on the radio link) lies in the sim's state, and a world that
+// is fed the same commands at the same ticks goes the same way, bit for bit.
 //
 //     us_proxy_create(spec, model, &def, &proxy, &err);
 //     sim_def.parts = &part, where part = us_proxy_get_part(proxy);
@@ -9,8 +10,8 @@
 //     us_proxy_connect(proxy, bus, &err);            // or not: then commands come by us_proxy_post alone
 //     for (;;) { us_sim_step(sim, NULL); us_proxy_publish(proxy, sim); }
 //
-// Threads: the sim's thread calls part, publish, replace and note; us_proxy_post and the robots' and topics' names are for any thread. A thread of
-// its own sends what was published.
+// Threads: the sim's thread calls part, publish, replace and note; us_proxy_post and the robots' and topics'
+// names are for any thread. A thread of its own sends what was published.
 #ifndef UNDERSTUDY_PROXY_H
 #define UNDERSTUDY_PROXY_H
 
@@ -34,39 +35,47 @@ typedef struct us_proxy_def {
 US_API us_proxy_def us_proxy_def_default(void);
 
 // Spec and model must outlive it. Robots without a <network> have the default interface; `def` may be NULL.
-US_API us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def, us_proxy **out_proxy, us_error *err);
+US_API us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
+                                 us_proxy **out_proxy, us_error *err);
 US_API void us_proxy_destroy(us_proxy *proxy);  // before the bus; NULL is allowed
 US_API us_part us_proxy_get_part(us_proxy *proxy);
 
 // Adds a node and its topics for each robot, and begins to listen and to send. Opens the motor ports too.
 US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
-// From now on every sample, every command and the state's hash after every tick is written there; NULL ends it. The recorder is not closed.
+// From now on every sample, every command and the state's hash after every tick is written there; NULL ends
+// it. The recorder is not closed.
 US_API us_status us_proxy_record(us_proxy *proxy, us_recorder *recorder, us_error *err);
 
-// Goes on with another spec (a copy, edited) and its model in which the same robots stand, for example after an object was added: us_sim_replace, and
-// the robots find their joints again. Their firmware remembers all, and writers, readers, motor ports, recorder and what waits stay. US_ERR_TREE when
-// a robot's joints, drives or links are others, US_ERR_NAME when there are other robots, US_ERR_VALUE for another network interface, step or clock
-// rate; err names the robot. On failure nothing has changed. Spec and model must outlive the proxy; the old ones may be destroyed afterwards. On the
-// sim's thread.
-US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_spec *spec, const us_model *model, us_error *err);
+// Goes on with another spec (a copy, edited) and its model in which the same robots stand, for example after
+// an object was added: us_sim_replace, and the robots find their joints again. Their firmware remembers all,
+// and writers, readers, motor ports, recorder and what waits stay. US_ERR_TREE when a robot's joints, drives
+// or links are others, US_ERR_NAME when there are other robots, US_ERR_VALUE for another network interface,
+// step or clock rate; err names the robot. On failure nothing has changed. Spec and model must outlive the
+// proxy; the old ones may be destroyed afterwards. On the sim's thread.
+US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_spec *spec, const us_model *model,
+                                  us_error *err);
 
-// After every step: sends the samples that are due. Never waits for the network. Where time has jumped (us_sim_reset, us_sim_restore), /clock and
-// what is told once are sent at once, and what was on its way from the robots is lost.
+// After every step: sends the samples that are due. Never waits for the network. Where time has jumped
+// (us_sim_reset, us_sim_restore), /clock and what is told once are sent at once, and what was on its way from
+// the robots is lost.
 US_API void us_proxy_publish(us_proxy *proxy, us_sim *sim);
-// Writes into the recording that a command to the world itself, not to a robot, enters at the sim's tick; US_OK when nothing is recorded. On the
-// sim's thread, between steps.
+// Writes into the recording that a command to the world itself, not to a robot, enters at the sim's tick;
+// US_OK when nothing is recorded. On the sim's thread, between steps.
 US_API us_status us_proxy_note(us_proxy *proxy, const us_sim *sim, const char *source, const char *text);
 
 US_API int32_t us_proxy_n_robot(const us_proxy *proxy);
 US_API const char *us_proxy_robot_name(const us_proxy *proxy, int32_t robot);  // NULL for a bad index
 US_API int32_t us_proxy_find_robot(const us_proxy *proxy, const char *name);   // -1 when there is none
-// The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type` may be NULL. Requests (has_services of
-// us_network_def) stand under the name of their service. The text stays as long as the proxy.
-US_API const char *us_proxy_command_topic(const us_proxy *proxy, int32_t robot, int32_t i, const us_message_type **out_type);
+// The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type`
+// may be NULL. Requests (has_services of us_network_def) stand under the name of their service. The text
+// stays as long as the proxy.
+US_API const char *us_proxy_command_topic(const us_proxy *proxy, int32_t robot, int32_t i,
+                                          const us_message_type **out_type);
 
-// A command as if it had come from the network. It enters at the next tick boundary. US_ERR_NAME for a topic and type that no robot listens to,
-// US_ERR_LIMIT when too many wait.
-US_API us_status us_proxy_post(us_proxy *proxy, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length);
+// A command as if it had come from the network. It enters at the next tick boundary. US_ERR_NAME for a topic
+// and type that no robot listens to, US_ERR_LIMIT when too many wait.
+US_API us_status us_proxy_post(us_proxy *proxy, const char *topic, const us_message_type *type,
+                               const char *source, const void *bytes, size_t length);
 
 typedef struct us_proxy_counts {
     int64_t n_command;  // taken
@@ -78,17 +87,20 @@ typedef struct us_proxy_counts {
 } us_proxy_counts;
 US_API us_proxy_counts us_proxy_get_counts(us_proxy *proxy, const us_sim *sim);
 // Why the last command of a robot was refused; "" when none was. Into buf.
-US_API void us_proxy_last_refusal(const us_proxy *proxy, const us_sim *sim, int32_t robot, char *buf, size_t cap);
+US_API void us_proxy_last_refusal(const us_proxy *proxy, const us_sim *sim, int32_t robot, char *buf,
+                                  size_t cap);
 
-// Runs a recording again from its start state, command by command, and compares the state's hash after every tick. `spec` and `model` are those of
-// the recorded scene. US_OK when every tick came out the same; US_ERR_DIVERGED names the first that did not. `progress` may be NULL. Recordings with
-// commands to the world (us_proxy_note) are for us_host_verify: US_ERR_NAME.
+// Runs a recording again from its start state, command by command, and compares the state's hash after every
+// tick. `spec` and `model` are those of the recorded scene. US_OK when every tick came out the same;
+// US_ERR_DIVERGED names the first that did not. `progress` may be NULL. Recordings with commands to the world
+// (us_proxy_note) are for us_host_verify: US_ERR_NAME.
 typedef struct us_verify_result {
     int64_t first_tick, n_tick, n_command;
     int64_t bad_tick;  // -1: none
 } us_verify_result;
-US_API us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording, void (*progress)(void *context, double share),
-                                 void *context, us_verify_result *out_result, us_error *err);
+US_API us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording,
+                                 void (*progress)(void *context, double share), void *context,
+                                 us_verify_result *out_result, us_error *err);
 
 #ifdef __cplusplus
 }

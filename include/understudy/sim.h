@@ -1,7 +1,7 @@
 // A world that steps: state, snapshot, hash, pace.
 //
-// A us_sim is opaque and belongs to one thread at a time; any number may share one model. Nothing is allocated after
-// us_sim_create. A step that fails leaves the last tick whole.
+// A us_sim is opaque and belongs to one thread at a time; any number may share one model. Nothing is
+// allocated after us_sim_create. A step that fails leaves the last tick whole.
 #ifndef UNDERSTUDY_SIM_H
 #define UNDERSTUDY_SIM_H
 
@@ -14,8 +14,9 @@ extern "C" {
 
 typedef struct us_sim us_sim;
 
-// A part takes part in every step: at the tick boundary it may look at the world and change the drives' commands. Its state lies inside the sim's,
-// where it is saved, hashed and restored with the rest; what it does must follow from that, from the world and from inputs that are recorded.
+// A part takes part in every step: at the tick boundary it may look at the world and change the drives'
+// commands. Its state lies inside the sim's, where it is saved, hashed and restored with the rest; what it
+// does must follow from that, from the world and from inputs that are recorded.
 enum { US_PART_VERSION = 1 };
 
 // What a part may write in a step. Drives as in us_command; they stay until the next change.
@@ -28,41 +29,46 @@ typedef struct us_part {
     int32_t version;  // US_PART_VERSION
     const char *name;
     size_t state_size;
-    void *context;                                           // must outlive the sim
-    void (*start)(void *context, us_sim *sim, void *state);  // at create and reset; the state is all 0 before. May be NULL
-    // Before the step from the sim's tick to the next. A status other than US_OK fails the step, which leaves the last tick whole. A number that is
-    // not finite in the drives' commands is refused.
+    void *context;  // must outlive the sim
+    void (*start)(void *context, us_sim *sim,
+                  void *state);  // at create and reset; the state is all 0 before. May be NULL
+    // Before the step from the sim's tick to the next. A status other than US_OK fails the step, which leaves
+    // the last tick whole. A number that is not finite in the drives' commands is refused.
     us_status (*before)(void *context, us_sim *sim, us_part_view *view, us_error *err);
-    // Makes `to`, the state that the last `before` began with, the same as `from`, the one it ended with: for a large state of which a tick changes
-    // little. NULL: all is copied, as it is in any case after anything else than a step has changed the state.
+    // Makes `to`, the state that the last `before` began with, the same as `from`, the one it ended with: for
+    // a large state of which a tick changes little. NULL: all is copied, as it is in any case after anything
+    // else than a step has changed the state.
     void (*carry)(void *context, const us_sim *sim, const void *from, void *to);
 } us_part;
 
 typedef struct us_sim_def {
     us_allocator allocator;
     bool enable_profile;  // read the clock around each stage (about 0.2 us per step)
-    int32_t n_thread;     // threads that share the islands of a step, the caller included; default 1. The result is the same for any number
+    int32_t n_thread;  // threads that share the islands of a step, the caller included; default 1. The result
+                       // is the same for any number
     int32_t n_part;
     const us_part *parts;  // in the order in which they run; copied
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);
 
-// The model must outlive the sim. The start state is projected onto the constraints; US_ERR_CONSTRAINT when a loop cannot close.
-// `def` may be NULL.
+// The model must outlive the sim. The start state is projected onto the constraints; US_ERR_CONSTRAINT when a
+// loop cannot close. `def` may be NULL.
 US_API us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
 US_API void us_sim_destroy(us_sim *sim);     // NULL is allowed
 US_API us_status us_sim_reset(us_sim *sim);  // back to the start state, tick 0
 
-// What enters at a tick boundary. Every pointer may be NULL. Torques and wrenches act for this tick only; drive commands
-// stay until the next one. Values that are not finite are refused (US_ERR_VALUE) and nothing changes.
+// What enters at a tick boundary. Every pointer may be NULL. Torques and wrenches act for this tick only;
+// drive commands stay until the next one. Values that are not finite are refused (US_ERR_VALUE) and nothing
+// changes.
 typedef struct us_command {
     const double *torque;          // n_v, added to the drives'
     const us_wrench *wrench;       // n_body, at each link's origin, world axes
     const double *drive_position;  // n_drive
     const double *drive_velocity;  // n_drive
     const double *drive_torque;    // n_drive
-    const double *drive_share;     // n_drive: how much of its torque limit a drive has left, 0 .. 1; 0: it gives no torque; at the start 1
+    const double *drive_share;  // n_drive: how much of its torque limit a drive has left, 0 .. 1; 0: it gives
+                                // no torque; at the start 1
 } us_command;
 
 // Exactly one tick. `command` may be NULL.
@@ -73,28 +79,38 @@ US_API const us_error *us_sim_view_error(const us_sim *sim);
 US_API const us_model *us_sim_view_model(const us_sim *sim);
 US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
-US_API us_pose us_sim_get_pose(const us_sim *sim, us_body body);       // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist us_sim_get_twist(us_sim *sim, us_body body);           // V_WB, world axes, at the link's origin. Cost: all kinematics
-US_API const double *us_sim_view_q(const us_sim *sim);                 // n_q
-US_API const double *us_sim_view_v(const us_sim *sim);                 // n_v
-US_API const double *us_sim_view_torque(const us_sim *sim);            // n_drive: what each drive gave in the last step (state)
-US_API const void *us_sim_view_part(const us_sim *sim, int32_t part);  // its state after the last step; NULL for a bad index
-US_API us_status us_sim_set_state(us_sim *sim, const double *q,
-                                  const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
-// One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs together with it are forgotten.
+US_API us_pose us_sim_get_pose(const us_sim *sim,
+                               us_body body);  // X_WB; NaN for a bad index. Cost: the path to the root
+US_API us_twist
+us_sim_get_twist(us_sim *sim, us_body body);  // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API const double *us_sim_view_q(const us_sim *sim);  // n_q
+US_API const double *us_sim_view_v(const us_sim *sim);  // n_v
+US_API const double *
+us_sim_view_torque(const us_sim *sim);  // n_drive: what each drive gave in the last step (state)
+US_API const void *us_sim_view_part(const us_sim *sim,
+                                    int32_t part);  // its state after the last step; NULL for a bad index
+US_API us_status us_sim_set_state(
+    us_sim *sim, const double *q,
+    const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
+// One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs
+// together with it are forgotten.
 US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, const double *v);
-// Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is then at rest; its joints stay as they
-// are. US_ERR_TREE for what stands on the world. For other objects and their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
+// Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is
+// then at rest; its joints stay as they are. US_ERR_TREE for what stands on the world. For other objects and
+// their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.
 US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
-// Goes on with another model, for example after something was added or removed: tick, positions, velocities, commands and what contacts remember
-// are carried over by name. What is new begins at its start state, and so does a joint or drive whose start state the new model has otherwise.
-// Parts go on with the states they have and are not started again: one that keeps indices of the model must be told (us_proxy_replace does both).
-// Indices, ids of values and views of the old model end; it may be destroyed afterwards, and the new one must outlive the sim. Allocates; on
-// failure the sim is unchanged. Snapshots of the old model do not fit the new one. Cost: like us_sim_create.
+// Goes on with another model, for example after something was added or removed: tick, positions, velocities,
+// commands and what contacts remember are carried over by name. What is new begins at its start state, and so
+// does a joint or drive whose start state the new model has otherwise. Parts go on with the states they have
+// and are not started again: one that keeps indices of the model must be told (us_proxy_replace does both).
+// Indices, ids of values and views of the old model end; it may be destroyed afterwards, and the new one must
+// outlive the sim. Allocates; on failure the sim is unchanged. Snapshots of the old model do not fit the new
+// one. Cost: like us_sim_create.
 US_API us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err);
 US_API us_energy us_sim_get_energy(us_sim *sim);
 US_API us_momentum us_sim_get_momentum(us_sim *sim);
-US_API double us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+US_API double
+us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
 
 // The contact points of the last step.
 typedef struct us_contact {
@@ -108,13 +124,16 @@ typedef struct us_contact {
     bool is_sliding;
 } us_contact;
 US_API int32_t us_sim_n_contact(const us_sim *sim);
-US_API us_contact us_sim_get_contact(const us_sim *sim, int32_t i);  // bodies -1 and NaN for a bad index. Cost: two paths to the root
+US_API us_contact us_sim_get_contact(
+    const us_sim *sim, int32_t i);  // bodies -1 and NaN for a bad index. Cost: two paths to the root
 
-// How two materials touch, from now on: part of the state. US_ERR_ARG for unknown materials, US_ERR_VALUE for numbers out of range.
+// How two materials touch, from now on: part of the state. US_ERR_ARG for unknown materials, US_ERR_VALUE for
+// numbers out of range.
 US_API us_status us_sim_set_pair(us_sim *sim, us_material a, us_material b, const us_pair_values *values);
 US_API us_status us_sim_get_pair(const us_sim *sim, us_material a, us_material b, us_pair_values *out_values);
 
-// What a material is as soil, from now on: part of the state. US_ERR_ARG for a material without soil, US_ERR_VALUE for numbers out of range.
+// What a material is as soil, from now on: part of the state. US_ERR_ARG for a material without soil,
+// US_ERR_VALUE for numbers out of range.
 US_API us_status us_sim_set_soil(us_sim *sim, us_material material, const us_soil *soil, us_error *err);
 US_API us_status us_sim_get_soil(const us_sim *sim, us_material material, us_soil *out_soil);
 // What a region is made of, from now on: part of the state. US_ERR_ARG for what is not there.
@@ -129,16 +148,17 @@ typedef struct us_sunk_info {
     bool is_buried;           // deeper than the model goes
     double sinkage;           // m, below the surface that is there
     double slip, slip_angle;  // [-1, 1], rad
-    us_vec3 force;            // N, on the body: wheels along heading, axle to the left, normal; feet in the world
-    double moment;            // N m, that the soil takes from the axle
-    us_vec3 place;            // m, in the world: under the hub, or the foot
+    us_vec3 force;  // N, on the body: wheels along heading, axle to the left, normal; feet in the world
+    double moment;  // N m, that the soil takes from the axle
+    us_vec3 place;  // m, in the world: under the hub, or the foot
 } us_sunk_info;
 US_API int32_t us_sim_n_sunk(const us_sim *sim);
 US_API us_sunk_info us_sim_get_sunk(const us_sim *sim, int32_t i);  // body -1 and NaN for a bad index
 // The soil under it: its material's, with what maps say of the place. US_ERR_ARG for a bad index.
 US_API us_status us_sim_get_sunk_soil(const us_sim *sim, int32_t i, us_soil *out_soil);
 
-// Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the state.
+// Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the
+// state.
 enum { US_BED_TILE = 64 };
 typedef struct us_bed_info {
     int32_t shape;               // of the spec: the height field
@@ -147,32 +167,40 @@ typedef struct us_bed_info {
     us_pose X_WB;                // the middle of the bed
     int32_t n_tile_x, n_tile_y;  // of US_BED_TILE by US_BED_TILE columns, those at the end smaller
     int32_t n_touched;           // tiles in which something has happened
-    size_t bytes, memory;        // that they take, and may take: bed-memory. When they take more, the next step returns US_ERR_LIMIT
-    uint64_t digest;             // changes with every change
-    int64_t n_active;            // columns that may flow
-    double lowest, highest;      // m, the greatest changes there have been
+    size_t bytes, memory;    // that they take, and may take: bed-memory. When they take more, the next step
+                             // returns US_ERR_LIMIT
+    uint64_t digest;         // changes with every change
+    int64_t n_active;        // columns that may flow
+    double lowest, highest;  // m, the greatest changes there have been
 } us_bed_info;
 US_API int32_t us_sim_n_bed(const us_sim *sim);
 US_API us_bed_info us_sim_get_bed(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
-// Touched tiles in the order in which they were; all others are as they have always been. US_ERR_ARG for what is not there; find: -1.
-US_API us_status us_sim_get_bed_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u, int32_t *out_v);
+// Touched tiles in the order in which they were; all others are as they have always been. US_ERR_ARG for what
+// is not there; find: -1.
+US_API us_status us_sim_get_bed_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u,
+                                        int32_t *out_v);
 US_API int32_t us_sim_find_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
 // Another one with every change of a tile; 0: none. Not part of the state.
 US_API uint32_t us_sim_get_bed_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
-// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have changed. Either may be NULL. Of
-// paged ground heights are waited for, and may be an error as in a step: US_ERR_IO, US_ERR_LIMIT.
-US_API us_status us_sim_get_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v, float *out_height, float *out_change);
-// The bed's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the height field, us_spec_view_shape of
-// info.shape. Where it came from a raster or a site, the file has the reference system of that, and heights above its reference; otherwise plain
-// metres of the world. `zone` (x0 y0 x1 y1, m in the ground's frame) says which part; NULL: all of it, and of a site what has changed. out_zone,
-// which may be NULL, is what was written. Errors: US_ERR_ARG; US_ERR_VALUE and US_ERR_LIMIT for a zone of no or too many columns; US_ERR_IO.
-US_API us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *ground, const double zone[4], const char *path,
-                                  double out_zone[4], us_error *err);
+// Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have
+// changed. Either may be NULL. Of paged ground heights are waited for, and may be an error as in a step:
+// US_ERR_IO, US_ERR_LIMIT.
+US_API us_status us_sim_get_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v, float *out_height,
+                                     float *out_change);
+// The bed's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the
+// height field, us_spec_view_shape of info.shape. Where it came from a raster or a site, the file has the
+// reference system of that, and heights above its reference; otherwise plain metres of the world. `zone` (x0
+// y0 x1 y1, m in the ground's frame) says which part; NULL: all of it, and of a site what has changed.
+// out_zone, which may be NULL, is what was written. Errors: US_ERR_ARG; US_ERR_VALUE and US_ERR_LIMIT for a
+// zone of no or too many columns; US_ERR_IO.
+US_API us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *ground,
+                                  const double zone[4], const char *path, double out_zone[4], us_error *err);
 
-// A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate), "joint.q[2]", "joint.v[2]",
-// "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy", "energy.kinetic", "energy.potential",
-// "closure", "time". Of a link in soil, as of us_sim_get_sunk in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side
-// .moment; 0 where it is in none. Returns an id >= 0, or -1 for an unknown name.
+// A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate),
+// "joint.q[2]", "joint.v[2]", "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy",
+// "energy.kinetic", "energy.potential", "closure", "time". Of a link in soil, as of us_sim_get_sunk in the
+// last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is in
+// none. Returns an id >= 0, or -1 for an unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
 US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
 

@@ -1,9 +1,10 @@
 // The editable description of a world: what people wrote, names everywhere.
 //
-// A spec comes from a file (us_spec_load: a scene or a robot) or is built by calls (us_spec_create, us_spec_add_...), and
-// is compiled to a model (us_model_compile). Adding copies the definition and every text in it. Indices count from 0 in the
-// order of adding. Checks that need the whole (unique names, tree, masses) happen when the model is compiled.
-// Errors leave the spec unchanged. A spec belongs to one thread at a time.
+// A spec comes from a file (us_spec_load: a scene or a robot) or is built by calls (us_spec_create,
+// us_spec_add_...), and is compiled to a model (us_model_compile). Adding copies the definition and every
+// text in it. Indices count from 0 in the order of adding. Checks that need the whole (unique names, tree,
+// masses) happen when the model is compiled. Errors leave the spec unchanged. A spec belongs to one thread at
+// a time.
 #ifndef UNDERSTUDY_SPEC_H
 #define UNDERSTUDY_SPEC_H
 
@@ -19,7 +20,8 @@ typedef struct us_spec us_spec;
 
 enum { US_WORLD = -1 };  // stands for the world where a link index is asked for
 
-// X(code, name, n_q, n_v): positions and velocities of each kind of joint. The coordinates, F before and M after the joint:
+// X(code, name, n_q, n_v): positions and velocities of each kind of joint. The coordinates, F before and M
+// after the joint:
 //   revolute, continuous   angle about `axis`
 //   prismatic              distance along `axis`
 //   helical                angle about `axis`; moves by pitch * angle along it
@@ -59,7 +61,8 @@ typedef enum us_integrator {
     US_INTEGRATOR_COUNT
 } us_integrator;
 
-US_API const char *us_integrator_name(us_integrator integrator);  // "midpoint", "euler", "rk4", "adaptive"; "?" outside
+US_API const char *
+us_integrator_name(us_integrator integrator);  // "midpoint", "euler", "rk4", "adaptive"; "?" outside
 
 // Settings of the whole world.
 typedef struct us_world_def {
@@ -67,15 +70,16 @@ typedef struct us_world_def {
     us_vec3 gravity;           // m/s^2, in W; default (0, 0, -9.81)
     double step;               // s; default 1e-3
     us_integrator integrator;  // default midpoint
-    double tolerance;          // adaptive only: greatest error of a sub-step, relative to 1 + |value|; default 1e-9
-    double duration;           // s; how long `run` runs when not told; 0: until stopped
-    uint64_t seed;             // of every random number; default 1
-    const char *solver;        // of contact: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative"
-    const char *fidelity;      // which rows of the interaction table are wanted; default "": those without one
-    int32_t max_contact;       // contact points that the state has room for; 0: by the number of shapes
+    double tolerance;    // adaptive only: greatest error of a sub-step, relative to 1 + |value|; default 1e-9
+    double duration;     // s; how long `run` runs when not told; 0: until stopped
+    uint64_t seed;       // of every random number; default 1
+    const char *solver;  // of contact: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative"
+    const char *fidelity;  // which rows of the interaction table are wanted; default "": those without one
+    int32_t max_contact;   // contact points that the state has room for; 0: by the number of shapes
 } us_world_def;
 
-// One robot or object: a group of links and joints. Names inside are "group/name"; a lone robot file has the group name "".
+// One robot or object: a group of links and joints. Names inside are "group/name"; a lone robot file has the
+// group name "".
 typedef struct us_group_def {
     const char *name;
     const char *file;  // where it was read from; NULL when built by calls
@@ -103,13 +107,15 @@ typedef struct us_joint_def {
     us_vec3 axis2;   // universal only, in F at q = 0; default y
     double pitch;    // helical only, m/rad
     // The following hold for every coordinate of the joint.
-    double damping;           // N m s or N s/m: torque = -damping * velocity (implicit)
-    double stiffness, rest;   // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
-    double armature;          // kg m^2 or kg, rotor inertia seen at the joint
-    double friction;          // N m or N, dry
-    double blockage;          // N m or N, dry friction that a fault adds; default 0
-    bool is_broken;           // a fault: nothing holds the child any more, which floats; the rest is what the joint was; default false
-    bool has_limits;          // for joints with one coordinate
+    double damping;  // N m s or N s/m: torque = -damping * velocity (implicit)
+    double stiffness,
+        rest;  // N m/rad or N/m: torque = -stiffness * (q - rest); not for spherical and floating joints
+    double armature;  // kg m^2 or kg, rotor inertia seen at the joint
+    double friction;  // N m or N, dry
+    double blockage;  // N m or N, dry friction that a fault adds; default 0
+    bool is_broken;   // a fault: nothing holds the child any more, which floats; the rest is what the joint
+                      // was; default false
+    bool has_limits;  // for joints with one coordinate
     double lower, upper;      // rad or m
     double effort, velocity;  // limits as written; 0: none given
     double q0[7], v0[6];      // start state, in the coordinates of US_JOINT_LIST
@@ -118,13 +124,14 @@ typedef struct us_joint_def {
 } us_joint_def;
 
 typedef enum us_shape_kind {
-    US_SHAPE_BOX,           // size: full lengths x y z
-    US_SHAPE_SPHERE,        // size: radius
-    US_SHAPE_CYLINDER,      // size: radius, length along z
-    US_SHAPE_CAPSULE,       // size: radius, length of the straight part along z
-    US_SHAPE_MESH,          // size: scale x y z of the file; collides as triangles when it stands still, as convex parts when it moves
-    US_SHAPE_LOZENGE,       // a rectangle in x, y swept by a sphere; size: full lengths x y, radius of the sphere
-    US_SHAPE_DISC,          // a disc in x, y swept by a sphere; size: radius of the disc, radius of the sphere
+    US_SHAPE_BOX,       // size: full lengths x y z
+    US_SHAPE_SPHERE,    // size: radius
+    US_SHAPE_CYLINDER,  // size: radius, length along z
+    US_SHAPE_CAPSULE,   // size: radius, length of the straight part along z
+    US_SHAPE_MESH,     // size: scale x y z of the file; collides as triangles when it stands still, as convex
+                       // parts when it moves
+    US_SHAPE_LOZENGE,  // a rectangle in x, y swept by a sphere; size: full lengths x y, radius of the sphere
+    US_SHAPE_DISC,     // a disc in x, y swept by a sphere; size: radius of the disc, radius of the sphere
     US_SHAPE_TRIANGLE,      // points[0..2] swept by a sphere; size: radius of the sphere
     US_SHAPE_CONE,          // size: radius of the base, length along z; the base is at -length/2
     US_SHAPE_ELLIPSOID,     // size: half axes x y z
@@ -153,26 +160,33 @@ struct us_shape_def {
     const char *surface;    // the material for contact, see us_material_def; NULL: the one called "default"
     const us_vec3 *points;  // of meshes: the vertices, scaled
     int32_t n_point;
-    const int32_t *triangles;  // of meshes: three points for each of n_triangle triangles; NULL: not known, nothing collides
+    const int32_t *triangles;  // of meshes: three points for each of n_triangle triangles; NULL: not known,
+                               // nothing collides
     const double *heights;
     int32_t n_x, n_y;
-    const char *site;           // of height fields: the directory of a site, in place of heights (docs/paging.md); n_x, n_y, size are then its own
-    double zone[4];             // m, x0 y0 x1 y1 in the site's frame: the part that robots may drive on; all 0: everything
-    double memory;              // bytes that tiles of the site may take; default 200e6
-    const char *wkt;            // of heights from a raster: its reference system, in which the frame's origin is at `origin`; NULL: none
-    us_vec3 origin;             // m east, north, up
+    const char *site;  // of height fields: the directory of a site, in place of heights (docs/paging.md);
+                       // n_x, n_y, size are then its own
+    double
+        zone[4];  // m, x0 y0 x1 y1 in the site's frame: the part that robots may drive on; all 0: everything
+    double memory;    // bytes that tiles of the site may take; default 200e6
+    const char *wkt;  // of heights from a raster: its reference system, in which the frame's origin is at
+                      // `origin`; NULL: none
+    us_vec3 origin;   // m east, north, up
     const us_shape_def *parts;  // their X_BG is relative to this shape
     int32_t n_part;
-    double margin;         // m; contact begins this far outside the shape; default 0
-    double bed_spacing;    // m; height fields of soil: columns of a bed in which wheels and feet leave ruts; 0: none
-    double bed_depth;      // m; of the soil above what does not give way; default 0.5
-    double bed_memory;     // bytes that the touched columns of a bed may take; default 1e9
-    double part_error;     // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
-    uint32_t group, mask;  // two shapes collide when each one's group is in the other's mask; default 1 and all
-    int32_t level;         // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
+    double margin;       // m; contact begins this far outside the shape; default 0
+    double bed_spacing;  // m; height fields of soil: columns of a bed in which wheels and feet leave ruts; 0:
+                         // none
+    double bed_depth;    // m; of the soil above what does not give way; default 0.5
+    double bed_memory;   // bytes that the touched columns of a bed may take; default 1e9
+    double part_error;   // m; moving meshes: how far the convex parts may stand off the mesh; 0: one hull
+    uint32_t group,
+        mask;       // two shapes collide when each one's group is in the other's mask; default 1 and all
+    int32_t level;  // of detail: the shapes of a link with the level of us_link_def.level collide; default 0
     float rgba[4];
     // Of the mesh after scale, unit and up-axis, in G: known when it was read, otherwise all 0.
-    int32_t n_vertex, n_triangle;  // both can be known without points and triangles: those are kept of shapes that collide
+    int32_t n_vertex,
+        n_triangle;  // both can be known without points and triangles: those are kept of shapes that collide
     us_vec3 box_min, box_max;
     bool is_closed;           // every edge has exactly two triangles
     us_inertia unit_inertia;  // of density 1, closed meshes and the other shapes; about the com in G's axes
@@ -189,8 +203,9 @@ typedef struct us_exclude_def {
 
 enum { US_COUPLING_TERMS = 8 };
 
-// sum of factor * q = offset over joints whose velocity is the derivative of their position (not spherical, not floating).
-// A rocker differential is q_left + q_right = 0; a URDF mimic joint is q - multiplier * q_other = offset.
+// sum of factor * q = offset over joints whose velocity is the derivative of their position (not spherical,
+// not floating). A rocker differential is q_left + q_right = 0; a URDF mimic joint is q - multiplier *
+// q_other = offset.
 typedef struct us_coupling_def {
     const char *name;
     int32_t group;
@@ -221,8 +236,9 @@ typedef struct us_loop_def {
     int32_t line;
 } us_loop_def;
 
-// A drive: torque = clamp(torque + kp (position - q) + kd (velocity - v), -limit, limit), implicit in q and v.
-// A pure torque has kp = kd = 0. For joints with one coordinate, or one coordinate of cylindrical, universal, planar.
+// A drive: torque = clamp(torque + kp (position - q) + kd (velocity - v), -limit, limit), implicit in q and
+// v. A pure torque has kp = kd = 0. For joints with one coordinate, or one coordinate of cylindrical,
+// universal, planar.
 typedef struct us_drive_def {
     const char *name;
     int32_t joint;
@@ -234,7 +250,8 @@ typedef struct us_drive_def {
     int32_t line;
 } us_drive_def;
 
-// What to write while running: a CSV file with the named values; see us_sim_find_value. No name: every joint's q and v.
+// What to write while running: a CSV file with the named values; see us_sim_find_value. No name: every
+// joint's q and v.
 typedef struct us_record_def {
     const char *file_name;
     double rate;  // Hz of simulated time; 0: every tick
@@ -244,7 +261,8 @@ typedef struct us_record_def {
     int32_t line;
 } us_record_def;
 
-// Something in a file that is kept as it is for those who understand it: a <gazebo> or <transmission> element.
+// Something in a file that is kept as it is for those who understand it: a <gazebo> or <transmission>
+// element.
 typedef struct us_extension_def {
     const char *tag;  // "gazebo", "transmission"
     int32_t group;
@@ -274,20 +292,25 @@ typedef struct us_load_def {
     int32_t n_parameter;
     const char *const *parameters;  // "name=value", overriding the scene's <parameter>
     int32_t n_search;
-    const char *const *search;  // directories in which package://NAME/... is looked for, before those around the file
-    bool skip_meshes;           // do not open mesh files (their shapes keep no vertex counts)
-    bool skip_plugins;          // do not load the libraries of <plugin>, which are code; models of theirs stay unknown
-    // Large rasters take seconds: called with the file that is being read and the share of it that has been. May be NULL.
+    const char *const
+        *search;       // directories in which package://NAME/... is looked for, before those around the file
+    bool skip_meshes;  // do not open mesh files (their shapes keep no vertex counts)
+    bool
+        skip_plugins;  // do not load the libraries of <plugin>, which are code; models of theirs stay unknown
+    // Large rasters take seconds: called with the file that is being read and the share of it that has been.
+    // May be NULL.
     void (*progress)(void *context, const char *file, double share);
     void *context;
 } us_load_def;
 
 US_API us_load_def us_load_def_default(void);
 
-// Reads a scene (<scene>) or a robot (<robot>, URDF) and all that it names. What is doubtful but usable becomes a warning.
+// Reads a scene (<scene>) or a robot (<robot>, URDF) and all that it names. What is doubtful but usable
+// becomes a warning.
 US_API us_status us_spec_load(const char *path, const us_load_def *def, us_spec **out_spec, us_error *err);
 // The same from memory; `path` names the text in errors and its directory is where relative names start.
-US_API us_status us_spec_load_text(const char *text, size_t length, const char *path, const us_load_def *def, us_spec **out_spec, us_error *err);
+US_API us_status us_spec_load_text(const char *text, size_t length, const char *path, const us_load_def *def,
+                                   us_spec **out_spec, us_error *err);
 
 US_API us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec);
 US_API void us_spec_destroy(us_spec *spec);  // NULL is allowed
@@ -309,22 +332,27 @@ US_API us_status us_spec_add_record(us_spec *spec, const us_record_def *def, int
 US_API us_status us_spec_add_extension(us_spec *spec, const us_extension_def *def, int32_t *out_index);
 US_API us_status us_spec_add_warning(us_spec *spec, const us_error *warning);
 
-// Replaces a joint's definition (same parent and child), for example to give it another start state or damping.
+// Replaces a joint's definition (same parent and child), for example to give it another start state or
+// damping.
 US_API us_status us_spec_set_joint(us_spec *spec, int32_t joint, const us_joint_def *def);
 // Replaces a drive's definition (same joint and coordinate).
 US_API us_status us_spec_set_drive(us_spec *spec, int32_t drive, const us_drive_def *def);
 
-// Edits, for example of a copy on which a world goes on: us_sim_replace. Removing moves up what stood behind: indices change. What hangs on a
-// removed link goes with it: joints, links below, shapes, drives, couplings, loops, recorded values. Errors: US_ERR_ARG for a bad index.
-US_API us_status us_spec_copy(const us_spec *spec, us_spec **out_spec);  // deep, with the same indices and allocator
+// Edits, for example of a copy on which a world goes on: us_sim_replace. Removing moves up what stood behind:
+// indices change. What hangs on a removed link goes with it: joints, links below, shapes, drives, couplings,
+// loops, recorded values. Errors: US_ERR_ARG for a bad index.
+US_API us_status us_spec_copy(const us_spec *spec,
+                              us_spec **out_spec);  // deep, with the same indices and allocator
 US_API us_status us_spec_remove_group(us_spec *spec, int32_t group);
 US_API us_status us_spec_remove_link(us_spec *spec, int32_t link);
 US_API us_status us_spec_remove_shape(us_spec *spec, int32_t shape);
 US_API us_status us_spec_set_shape(us_spec *spec, int32_t shape, const us_shape_def *def);
 US_API us_status us_spec_move_shape(us_spec *spec, int32_t shape, us_pose X_BG);
-// Another place for an object, by its root link (US_ERR_TREE for others): the start pose where it floats, else the frame of its joint to the world.
+// Another place for an object, by its root link (US_ERR_TREE for others): the start pose where it floats,
+// else the frame of its joint to the world.
 US_API us_status us_spec_move_link(us_spec *spec, int32_t link, us_pose X_WB);
-US_API us_status us_spec_raise_link(us_spec *spec, int32_t link, double height);  // m, along the world's z; negative lowers
+US_API us_status us_spec_raise_link(us_spec *spec, int32_t link,
+                                    double height);  // m, along the world's z; negative lowers
 
 typedef struct us_spec_counts {
     int32_t n_group, n_link, n_joint, n_shape, n_coupling, n_loop, n_drive, n_record, n_extension, n_warning;

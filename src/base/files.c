@@ -38,7 +38,9 @@ us_status usi_directory_begin(const char *path, us_error *err) {
         is_empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
     closedir(dir);
     us_place place = {.file = path};
-    if (!is_empty) return us_error_set(err, US_ERR_IO, &place, "remove what is in it, or give a new name", "the directory is not empty");
+    if (!is_empty)
+        return us_error_set(err, US_ERR_IO, &place, "remove what is in it, or give a new name",
+                            "the directory is not empty");
     return US_OK;
 }
 
@@ -53,7 +55,8 @@ us_status usi_bytes_read(const char *path, void *out, size_t cap, size_t *out_le
     return is_bad ? US_ERR_IO : is_longer ? US_ERR_LIMIT : US_OK;
 }
 
-us_status usi_bytes_write(const char *path, const void *head, size_t head_length, const void *body, size_t body_length, us_error *err) {
+us_status usi_bytes_write(const char *path, const void *head, size_t head_length, const void *body,
+                          size_t body_length, us_error *err) {
     char part[4200];
     if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part) {
         us_place place = {.file = path};
@@ -62,10 +65,17 @@ us_status usi_bytes_write(const char *path, const void *head, size_t head_length
     FILE *file = fopen(part, "wbe");
     if (!file) return failed(path, "the file cannot be written", err);
     setvbuf(file, NULL, _IONBF, 0);
-    bool ok = fwrite(head, 1, head_length, file) == head_length && (body_length == 0 || fwrite(body, 1, body_length, file) == body_length);
+    bool ok = fwrite(head, 1, head_length, file) == head_length &&
+              (body_length == 0 || fwrite(body, 1, body_length, file) == body_length);
     int code = errno;
-    if (fclose(file) != 0 && ok) ok = false, code = errno;
-    if (ok && rename(part, path) != 0) ok = false, code = errno;
+    if (fclose(file) != 0 && ok) {
+        ok = false;
+        code = errno;
+    }
+    if (ok && rename(part, path) != 0) {
+        ok = false;
+        code = errno;
+    }
     if (ok) return US_OK;
     remove(part);
     errno = code;

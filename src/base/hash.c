@@ -21,12 +21,17 @@ uint64_t us_hash_bytes(uint64_t seed, const void *bytes, size_t length) {
     return h;
 }
 
-uint64_t us_random_bits(uint64_t seed, uint64_t stream, uint64_t counter) { return usi_random_bits(usi_random_key(seed, stream), counter); }
+uint64_t us_random_bits(uint64_t seed, uint64_t stream, uint64_t counter) {
+    return usi_random_bits(usi_random_key(seed, stream), counter);
+}
 
-double us_random_uniform(uint64_t seed, uint64_t stream, uint64_t counter) { return usi_random_uniform(usi_random_key(seed, stream), counter); }
+double us_random_uniform(uint64_t seed, uint64_t stream, uint64_t counter) {
+    return usi_random_uniform(usi_random_key(seed, stream), counter);
+}
 
 double us_random_normal(uint64_t seed, uint64_t stream, uint64_t counter) {
     // Box and Muller; the radius takes 1 - u so that the logarithm never sees 0.
-    double u = 1.0 - us_random_uniform(seed, stream, 2 * counter), t = us_random_uniform(seed, stream, 2 * counter + 1);
+    double u = 1.0 - us_random_uniform(seed, stream, 2 * counter),
+           t = us_random_uniform(seed, stream, 2 * counter + 1);
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * t);
 }

@@ -1,4 +1,5 @@
-// A line of text that grows by pieces, into memory of the caller's: what does not fit is left out, and the line ends with a zero in any case.
+// A line of text that grows by pieces, into memory of the caller's: what does not fit is left out, and the
+// line ends with a zero in any case.
 #ifndef USI_BASE_LINE_H
 #define USI_BASE_LINE_H
 
@@ -13,7 +14,8 @@ typedef struct usi_line {
 
 US_PRINTF(2, 3) void usi_line_put(usi_line *out, const char *format, ...);
 
-// As JSON: the text in quotes; and with a key before it. What comes from others is made to fit: a control character becomes a space.
+// As JSON: the text in quotes; and with a key before it. What comes from others is made to fit: a control
+// character becomes a space.
 void usi_line_put_quoted(usi_line *out, const char *text);
 void usi_line_put_text(usi_line *out, const char *key, const char *text);
 

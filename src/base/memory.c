@@ -12,7 +12,9 @@ static void *heap_alloc(void *context, size_t size, size_t align) {
 }
 
 static void heap_release(void *context, void *memory, size_t size, size_t align) {
-    (void)context, (void)size, (void)align;
+    (void)context;
+    (void)size;
+    (void)align;
     free(memory);
 }
 
@@ -21,7 +23,9 @@ us_allocator us_allocator_default(void) {
     return a;
 }
 
-void *usi_alloc(const us_allocator *a, size_t size, size_t align) { return a->alloc(a->context, size ? size : 1, align); }
+void *usi_alloc(const us_allocator *a, size_t size, size_t align) {
+    return a->alloc(a->context, size ? size : 1, align);
+}
 
 void usi_release(const us_allocator *a, void *memory, size_t size, size_t align) {
     if (memory) a->release(a->context, memory, size ? size : 1, align);

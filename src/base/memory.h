@@ -1,5 +1,5 @@
-// Memory inside the library: the caller's allocator, arenas of small things that die together, and blocks of arrays that are
-// carved from a field table.
+// Memory inside the library: the caller's allocator, arenas of small things that die together, and blocks of
+// arrays that are carved from a field table.
 #ifndef USI_BASE_MEMORY_H
 #define USI_BASE_MEMORY_H
 
@@ -26,7 +26,8 @@ void *usi_arena_alloc(usi_arena *arena, size_t size, size_t align);  // NULL whe
 // A copy of a text; NULL text gives NULL with *out_ok true.
 char *usi_arena_text(usi_arena *arena, const char *text, bool *out_ok);
 
-// A field of a block, from a field table: used to print, hash, save and restore without naming every array again.
+// A field of a block, from a field table: used to print, hash, save and restore without naming every array
+// again.
 typedef struct usi_field {
     const char *name, *type, *unit, *about;
     size_t offset;  // from the block's start
@@ -41,7 +42,8 @@ static inline size_t usi_carve(size_t *size, size_t count, size_t each) {
     return offset;
 }
 
-// One row of a field table as a usi_field, for functions with the variables `size` (of the block so far), `n`, `out` and `cap`.
+// One row of a field table as a usi_field, for functions with the variables `size` (of the block so far),
+// `n`, `out` and `cap`.
 #define USI_FIELD_ROW(type, name, count, unit, about)                                                        \
     {                                                                                                        \
         size_t offset = usi_carve(&size, (size_t)(count), sizeof(type));                                     \

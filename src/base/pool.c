@@ -1,16 +1,18 @@
 // A pool of threads that wait for work together.
 //
-// A run cuts its n parts into chunks and writes their number into one word, `open`. Whoever lowers that word by one owns a
-// chunk; the caller does so like everybody else, and leaves when the count of finished chunks is complete. The job (function, context,
-// sizes) is read only by owners of a chunk, and a run cannot end while somebody owns one: so a thread that comes late, or was
-// away during several runs, never sees a job that is being written.
+// A run cuts its n parts into chunks and writes their number into one word, `open`. Whoever lowers that word
+// by one owns a chunk; the caller does so like everybody else, and leaves when the count of finished chunks
+// is complete. The job (function, context, sizes) is read only by owners of a chunk, and a run cannot end
+// while somebody owns one: so a thread that comes late, or was away during several runs, never sees a job
+// that is being written.
 //
 //     caller    write job ---> open = 5 ---> lower, work, lower, work ... ---> wait for unfinished = 0
 //     thread    spin, sleep ......... lower, work, lower, work, open is 0 ---> spin, sleep
 //
-// Sleeping is the classic handshake: a sleeper first counts itself and then looks at `open`; the caller first sets `open` and
-// then looks at the count. In one total order (sequentially consistent atomics) at least one of the two sees the other. The caller waiting
-// for the last chunk and the thread that finishes it do the same with `is_waiting` and `unfinished`.
+// Sleeping is the classic handshake: a sleeper first counts itself and then looks at `open`; the caller first
+// sets `open` and then looks at the count. In one total order (sequentially consistent atomics) at least one
+// of the two sees the other. The caller waiting for the last chunk and the thread that finishes it do the
+// same with `is_waiting` and `unfinished`.
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -19,8 +21,8 @@
 
 #include "base/memory.h"
 
-// A pause takes 10 to 40 ns: some 5 to 20 us of looking for work before sleeping, a few times what a wake-up costs. The steps of
-// a simulation that runs at full speed follow each other faster than that.
+// A pause takes 10 to 40 ns: some 5 to 20 us of looking for work before sleeping, a few times what a wake-up
+// costs. The steps of a simulation that runs at full speed follow each other faster than that.
 enum { SPIN = 500, MAX_THREADS = 1024 };
 
 typedef struct worker {
@@ -66,7 +68,8 @@ static void do_chunks(usi_pool *pool, int32_t thread) {
         if (!atomic_compare_exchange_weak(&pool->open, &open, open - 1)) continue;
         int32_t chunk = pool->n_chunk - open, first = chunk * pool->grain;
         int32_t end = pool->n - first > pool->grain ? first + pool->grain : pool->n;
-        for (int32_t i = first; i < end; i++) pool->part(pool->context, i, thread);
+        for (int32_t i = first; i < end; i++)
+            pool->part(pool->context, i, thread);
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->is_waiting)) {
             pthread_mutex_lock(&pool->mutex);
             pthread_cond_signal(&pool->done);
@@ -82,11 +85,15 @@ static void *work(void *context) {
     while (!atomic_load(&pool->is_over)) {
         do_chunks(pool, w->index);
         int spin = 0;
-        while (spin < SPIN && atomic_load(&pool->open) <= 0 && !atomic_load(&pool->is_over)) pause_briefly(), spin++;
+        while (spin < SPIN && atomic_load(&pool->open) <= 0 && !atomic_load(&pool->is_over)) {
+            pause_briefly();
+            spin++;
+        }
         if (spin < SPIN) continue;
         pthread_mutex_lock(&pool->mutex);
         atomic_fetch_add(&pool->n_asleep, 1);
-        while (atomic_load(&pool->open) <= 0 && !atomic_load(&pool->is_over)) pthread_cond_wait(&pool->work, &pool->mutex);
+        while (atomic_load(&pool->open) <= 0 && !atomic_load(&pool->is_over))
+            pthread_cond_wait(&pool->work, &pool->mutex);
         atomic_fetch_sub(&pool->n_asleep, 1);
         pthread_mutex_unlock(&pool->mutex);
     }
@@ -140,7 +147,8 @@ void usi_pool_destroy(usi_pool *pool) {
     atomic_store(&pool->is_over, true);
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
-    for (int32_t i = 0; i < pool->n_started; i++) pthread_join(pool->worker[i].thread, NULL);
+    for (int32_t i = 0; i < pool->n_started; i++)
+        pthread_join(pool->worker[i].thread, NULL);
     pthread_cond_destroy(&pool->done);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->mutex);
@@ -153,11 +161,14 @@ int32_t usi_pool_n_thread(const usi_pool *pool) { return pool ? pool->n_thread :
 void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void *context) {
     if (grain < 1) grain = 1;
     if (!pool || pool->n_thread == 1 || n <= grain) {
-        for (int32_t i = 0; i < n; i++) part(context, i, 0);
+        for (int32_t i = 0; i < n; i++)
+            part(context, i, 0);
         return;
     }
-    pool->part = part, pool->context = context;
-    pool->n = n, pool->grain = grain;
+    pool->part = part;
+    pool->context = context;
+    pool->n = n;
+    pool->grain = grain;
     pool->n_chunk = (n - 1) / grain + 1;
     atomic_store(&pool->unfinished, pool->n_chunk);
     atomic_store(&pool->open, pool->n_chunk);
@@ -168,16 +179,19 @@ void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void 
         if (n_asleep < pool->n_chunk) {
             pthread_cond_broadcast(&pool->work);
         } else {
-            for (int32_t i = 1; i < pool->n_chunk; i++) pthread_cond_signal(&pool->work);
+            for (int32_t i = 1; i < pool->n_chunk; i++)
+                pthread_cond_signal(&pool->work);
         }
         pthread_mutex_unlock(&pool->mutex);
     }
     do_chunks(pool, 0);
-    for (int spin = 0; spin < SPIN && atomic_load(&pool->unfinished) > 0; spin++) pause_briefly();
+    for (int spin = 0; spin < SPIN && atomic_load(&pool->unfinished) > 0; spin++)
+        pause_briefly();
     if (atomic_load(&pool->unfinished) == 0) return;
     pthread_mutex_lock(&pool->mutex);
     atomic_store(&pool->is_waiting, true);
-    while (atomic_load(&pool->unfinished) > 0) pthread_cond_wait(&pool->done, &pool->mutex);
+    while (atomic_load(&pool->unfinished) > 0)
+        pthread_cond_wait(&pool->done, &pool->mutex);
     atomic_store(&pool->is_waiting, false);
     pthread_mutex_unlock(&pool->mutex);
 }

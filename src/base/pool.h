@@ -1,4 +1,5 @@
-// A pool of threads for work that splits into independent parts. Which thread does a part never shows in the result.
+// A pool of threads for work that splits into independent parts. Which thread does a part never shows in the
+// result.
 #ifndef USI_BASE_POOL_H
 #define USI_BASE_POOL_H
 
@@ -6,13 +7,15 @@
 
 typedef struct usi_pool usi_pool;
 
-// n_thread counts the caller too: 1 makes no threads. Idle threads sleep after having looked for work for some microseconds.
+// n_thread counts the caller too: 1 makes no threads. Idle threads sleep after having looked for work for
+// some microseconds.
 us_status usi_pool_create(int32_t n_thread, const us_allocator *allocator, usi_pool **out_pool);
 void usi_pool_destroy(usi_pool *pool);            // NULL is allowed
 int32_t usi_pool_n_thread(const usi_pool *pool);  // 1 for NULL
 
-// Calls part(context, i, thread) once for every i in 0 .. n - 1, in any order, on any thread (0 .. n_thread - 1; 0 is the caller); returns when all
-// are done. With one thread (or NULL) it is a plain loop. Parts are handed out `grain` at a time. No allocation.
+// Calls part(context, i, thread) once for every i in 0 .. n - 1, in any order, on any thread (0 .. n_thread -
+// 1; 0 is the caller); returns when all are done. With one thread (or NULL) it is a plain loop. Parts are
+// handed out `grain` at a time. No allocation.
 typedef void (*usi_part)(void *context, int32_t i, int32_t thread);
 void usi_pool_run(usi_pool *pool, int32_t n, int32_t grain, usi_part part, void *context);
 

@@ -1,4 +1,5 @@
-// The counter-based random numbers of understudy/base.h with the part that seed and stream give done once, for those who draw many.
+// The counter-based random numbers of understudy/base.h with the part that seed and stream give done once,
+// for those who draw many.
 #ifndef USI_BASE_RANDOM_H
 #define USI_BASE_RANDOM_H
 
@@ -16,9 +17,15 @@ static inline uint64_t usi_mix(uint64_t x) {
 
 static const uint64_t USI_GOLDEN = 0x9e3779b97f4a7c15u;
 
-static inline uint64_t usi_random_key(uint64_t seed, uint64_t stream) { return usi_mix(usi_mix(seed + USI_GOLDEN) ^ (stream * USI_GOLDEN + 1)); }
+static inline uint64_t usi_random_key(uint64_t seed, uint64_t stream) {
+    return usi_mix(usi_mix(seed + USI_GOLDEN) ^ (stream * USI_GOLDEN + 1));
+}
 // us_random_bits and us_random_uniform of this seed and stream.
-static inline uint64_t usi_random_bits(uint64_t key, uint64_t counter) { return usi_mix(key + counter * USI_GOLDEN); }
-static inline double usi_random_uniform(uint64_t key, uint64_t counter) { return (double)(usi_random_bits(key, counter) >> 11) * 0x1p-53; }
+static inline uint64_t usi_random_bits(uint64_t key, uint64_t counter) {
+    return usi_mix(key + counter * USI_GOLDEN);
+}
+static inline double usi_random_uniform(uint64_t key, uint64_t counter) {
+    return (double)(usi_random_bits(key, counter) >> 11) * 0x1p-53;
+}
 
 #endif

@@ -28,7 +28,8 @@ static void copy_text(char *to, size_t cap, const char *text) {
     memcpy(to + cap - 4, "...", 4);
 }
 
-us_status us_error_set(us_error *err, us_status code, const us_place *place, const char *remedy, const char *format, ...) {
+us_status us_error_set(us_error *err, us_status code, const us_place *place, const char *remedy,
+                       const char *format, ...) {
     if (!err) return code;
     memset(err, 0, sizeof *err);
     err->code = code;
@@ -58,7 +59,7 @@ size_t us_error_format(const us_error *err, char *buf, size_t cap) {
     } else if (err->file[0]) {
         snprintf(place, sizeof place, "%s: ", err->file);
     }
-    int n = snprintf(buf, cap, "%s%s%s%s%s%s", place, err->element, err->element[0] ? ": " : "", err->message, err->remedy[0] ? "\n  remedy: " : "",
-                     err->remedy);
+    int n = snprintf(buf, cap, "%s%s%s%s%s%s", place, err->element, err->element[0] ? ": " : "", err->message,
+                     err->remedy[0] ? "\n  remedy: " : "", err->remedy);
     return n < 0 ? 0 : (size_t)n;
 }

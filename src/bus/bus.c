@@ -16,33 +16,41 @@ enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
 
 static const char graph_topic[] = "ros_discovery_info";
 static const char graph_type[] = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
-static const char graph_hash[] = "typehash=RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e;";
+static const char graph_hash[] =
+    "typehash=RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e;";
 
-// ---- open and close -----------------------------------------------------------------------------------------------------
+// ---- open and close
+// ----------------------------------------------------------------
 
 static us_status check_def(const us_bus_def *def, us_error *err) {
     if (!def->allocator.alloc || !def->allocator.release) {
-        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_bus_def_default().", "a bus needs an allocator");
+        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_bus_def_default().",
+                            "a bus needs an allocator");
     }
     if (def->domain < 0 || def->domain > MAX_DOMAIN) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "there is no domain %d", def->domain);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Domains are 0 to 232.", "there is no domain %d",
+                            def->domain);
     }
     if ((unsigned)def->range > (unsigned)US_BUS_OFF)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown range of discovery %d", (int)def->range);
     if (def->n_peer < 0 || def->n_peer > MAX_PEER || (def->n_peer > 0 && !def->peers)) {
-        return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.", "%d peers cannot be looked at", def->n_peer);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "List at most 128 peers.",
+                            "%d peers cannot be looked at", def->n_peer);
     }
     for (int32_t i = 0; i < def->n_peer; i++) {
         const char *peer = def->peers[i];
         // Names and addresses only: the text goes into a vendor's settings.
         if (!peer || !peer[0] || strlen(peer) > 255 ||
-            strspn(peer, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_[]") != strlen(peer)) {
-            return us_error_set(err, US_ERR_VALUE, NULL, "Write addresses like 192.168.0.7 or names like rover.local.",
+            strspn(peer, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:-_[]") !=
+                strlen(peer)) {
+            return us_error_set(err, US_ERR_VALUE, NULL,
+                                "Write addresses like 192.168.0.7 or names like rover.local.",
                                 "\"%.100s\" is no address of a peer", peer ? peer : "");
         }
     }
     if (def->enclave && (strlen(def->enclave) > MAX_ENCLAVE || strpbrk(def->enclave, ";="))) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Write a short name like / or /rover.", "\"%.100s\" is no enclave", def->enclave);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Write a short name like / or /rover.",
+                            "\"%.100s\" is no enclave", def->enclave);
     }
     return US_OK;
 }
@@ -50,12 +58,14 @@ static us_status check_def(const us_bus_def *def, us_error *err) {
 static void hear_graph(void *context, const us_sample *sample) {
     us_bus *bus = context;
     // Own messages come back too; what they say is known better.
-    if (sample->length >= 4 + USI_ID_LENGTH && !memcmp((const uint8_t *)sample->bytes + 4, bus->id, USI_ID_LENGTH)) return;
+    if (sample->length >= 4 + USI_ID_LENGTH &&
+        !memcmp((const uint8_t *)sample->bytes + 4, bus->id, USI_ID_LENGTH))
+        return;
     usi_graph_take(&bus->graph, sample->bytes, sample->length);
 }
 
-// Says on ros_discovery_info what there is now. The bus is locked. A vendor that cannot send it leaves our endpoints without a node's name
-// and working: that is no reason to fail.
+// Says on ros_discovery_info what there is now. The bus is locked. A vendor that cannot send it leaves our
+// endpoints without a node's name and working: that is no reason to fail.
 static void tell_graph(us_bus *bus) {
     if (!bus->graph_writer) return;
     size_t length = usi_graph_encode(bus, NULL);
@@ -82,7 +92,8 @@ static us_status join_graph(us_bus *bus, us_error *err) {
         us_status status = bus->vendor->add_writer(bus->participant, &def, &bus->graph_writer, err);
         if (status) return status;
     }
-    // All participants write the same instance: a short history would lose what one says to what the next one says.
+    // All participants write the same instance: a short history would lose what one says to what the next one
+    // says.
     def.qos.depth = 0;
     def.on_sample = hear_graph;
     def.context = bus;
@@ -90,7 +101,9 @@ static us_status join_graph(us_bus *bus, us_error *err) {
 }
 
 us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
-    if (!def || !out_bus) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_open needs a definition and a place for the bus");
+    if (!def || !out_bus)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "us_bus_open needs a definition and a place for the bus");
     *out_bus = NULL;
     us_status status = check_def(def, err);
     if (status) return status;
@@ -98,7 +111,8 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     const char *name = def->vendor && def->vendor[0] ? def->vendor : "cyclone";
     if (strcmp(name, "cyclone") != 0) {
         if (strcmp(name, "fastdds") != 0) {
-            return us_error_set(err, US_ERR_NAME, NULL, "Write \"cyclone\" or \"fastdds\".", "there is no DDS vendor \"%.60s\"", name);
+            return us_error_set(err, US_ERR_NAME, NULL, "Write \"cyclone\" or \"fastdds\".",
+                                "there is no DDS vendor \"%.60s\"", name);
         }
         if ((status = usi_vendor_load(name, &vendor, err))) return status;
     }
@@ -113,14 +127,19 @@ us_status us_bus_open(const us_bus_def *def, us_bus **out_bus, us_error *err) {
     bus->hide_from_graph = def->hide_from_graph;
     pthread_mutex_init(&bus->lock, NULL);
     pthread_mutex_init(&bus->wait_lock, NULL);
-    if ((status = usi_cond_init(&bus->wait_cond) ? US_OK : US_ERR_MEMORY) || (status = usi_graph_init(&bus->graph, &bus->allocator))) {
+    if ((status = usi_cond_init(&bus->wait_cond) ? US_OK : US_ERR_MEMORY) ||
+        (status = usi_graph_init(&bus->graph, &bus->allocator))) {
         usi_release(&def->allocator, bus, sizeof *bus, _Alignof(us_bus));
         return us_error_set(err, status, NULL, NULL, "no memory for a bus");
     }
     char user_data[MAX_ENCLAVE + 16];
     snprintf(user_data, sizeof user_data, "enclave=%s;", def->enclave ? def->enclave : "/");
-    usi_vendor_open open = {
-        .allocator = def->allocator, .domain = def->domain, .range = def->range, .n_peer = def->n_peer, .peers = def->peers, .user_data = user_data};
+    usi_vendor_open open = {.allocator = def->allocator,
+                            .domain = def->domain,
+                            .range = def->range,
+                            .n_peer = def->n_peer,
+                            .peers = def->peers,
+                            .user_data = user_data};
     if (!(status = vendor->open(&open, &bus->participant, err))) {
         vendor->get_id(bus->participant, bus->id);
         status = join_graph(bus, err);
@@ -166,7 +185,8 @@ void us_bus_close(us_bus *bus) {
     if (bus->participant) bus->vendor->close(bus->participant);
     usi_graph_fini(&bus->graph);
     usi_release(&bus->allocator, bus->graph_bytes, bus->cap_graph_bytes, _Alignof(max_align_t));
-    usi_release(&bus->allocator, bus->nodes, (size_t)bus->cap_node * sizeof *bus->nodes, _Alignof(max_align_t));
+    usi_release(&bus->allocator, bus->nodes, (size_t)bus->cap_node * sizeof *bus->nodes,
+                _Alignof(max_align_t));
     pthread_cond_destroy(&bus->wait_cond);
     pthread_mutex_destroy(&bus->wait_lock);
     pthread_mutex_destroy(&bus->lock);
@@ -177,18 +197,22 @@ void us_bus_close(us_bus *bus) {
 const char *us_bus_vendor(const us_bus *bus) { return bus ? bus->vendor->name : ""; }
 int32_t us_bus_domain(const us_bus *bus) { return bus ? bus->domain : -1; }
 
-// ---- nodes, writers, readers --------------------------------------------------------------------------------------------
+// ---- nodes, writers, readers
+// ----------------------------------------------------------------
 
-us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node, us_error *err) {
-    if (!bus || !out_node) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_node needs a bus and a place for the node");
+us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node,
+                          us_error *err) {
+    if (!bus || !out_node)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "us_bus_add_node needs a bus and a place for the node");
     usi_node node;
     us_status status = usi_node_check(namespace_, name, &node, err);
     if (status) return status;
     pthread_mutex_lock(&bus->lock);
     for (int32_t i = 0; i < bus->n_node && !status; i++) {
         if (!memcmp(&bus->nodes[i], &node, sizeof node)) {
-            status = us_error_set(err, US_ERR_NAME, NULL, "Give each node a name of its own.", "there is already a node %s in %s", node.name,
-                                  node.namespace_);
+            status = us_error_set(err, US_ERR_NAME, NULL, "Give each node a name of its own.",
+                                  "there is already a node %s in %s", node.name, node.namespace_);
         }
     }
     void *nodes = bus->nodes;
@@ -206,30 +230,37 @@ us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name,
 }
 
 // The definition of an endpoint in the vendor's words. `topic` and `user_data` get its texts.
-static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_NAME_LENGTH], char user_data[USI_NAME_LENGTH],
-                           usi_vendor_endpoint_def *out, us_error *err) {
-    if (!bus || !def) return us_error_set(err, US_ERR_ARG, NULL, NULL, "an endpoint needs a bus and a definition");
+static us_status translate(us_bus *bus, const us_topic_def *def, char topic[USI_NAME_LENGTH],
+                           char user_data[USI_NAME_LENGTH], usi_vendor_endpoint_def *out, us_error *err) {
+    if (!bus || !def)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "an endpoint needs a bus and a definition");
     if (!def->type) {
-        return us_error_set(err, US_ERR_ARG, NULL, "us_message_find gives the type of a name, or NULL when it is unknown.",
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "us_message_find gives the type of a name, or NULL when it is unknown.",
                             "topic %.200s has no type", def->topic ? def->topic : "");
     }
     us_status status = usi_topic_to_dds(def->topic, topic, err);
     if (status) return status;
     if (def->qos.depth < 0)
-        return us_error_set(err, US_ERR_VALUE, NULL, "0 keeps all.", "topic %.200s cannot keep %d samples", def->topic, def->qos.depth);
+        return us_error_set(err, US_ERR_VALUE, NULL, "0 keeps all.", "topic %.200s cannot keep %d samples",
+                            def->topic, def->qos.depth);
     pthread_mutex_lock(&bus->lock);
     bool has_node = def->node >= -1 && def->node < bus->n_node;
     pthread_mutex_unlock(&bus->lock);
-    if (!has_node) return us_error_set(err, US_ERR_ARG, NULL, "us_bus_add_node gives nodes; -1 is none.", "there is no node %d", def->node);
+    if (!has_node)
+        return us_error_set(err, US_ERR_ARG, NULL, "us_bus_add_node gives nodes; -1 is none.",
+                            "there is no node %d", def->node);
     const char *hash = us_message_hash(def->type);
     user_data[0] = 0;
     if (hash && hash[0]) snprintf(user_data, USI_NAME_LENGTH, "typehash=%s;", hash);
-    *out = (usi_vendor_endpoint_def){.topic = topic, .type = us_message_dds_name(def->type), .user_data = user_data, .qos = def->qos};
+    *out = (usi_vendor_endpoint_def){
+        .topic = topic, .type = us_message_dds_name(def->type), .user_data = user_data, .qos = def->qos};
     return US_OK;
 }
 
 us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **out_writer, us_error *err) {
-    if (!out_writer) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_writer needs a place for the writer");
+    if (!out_writer)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_writer needs a place for the writer");
     *out_writer = NULL;
     char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
     usi_vendor_endpoint_def vendor_def;
@@ -245,7 +276,8 @@ us_status us_bus_add_writer(us_bus *bus, const us_topic_def *def, us_writer **ou
     bus->vendor->get_endpoint_id(writer->endpoint, writer->id);
     pthread_mutex_lock(&bus->lock);
     us_writer **last = &bus->writers;
-    while (*last) last = &(*last)->next;
+    while (*last)
+        last = &(*last)->next;
     *last = writer;
     tell_graph(bus);
     pthread_mutex_unlock(&bus->lock);
@@ -264,9 +296,10 @@ static void stir(void *context) {
     pthread_mutex_unlock(&bus->wait_lock);
 }
 
-us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample, void *context, us_reader **out_reader,
-                            us_error *err) {
-    if (!out_reader) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_reader needs a place for the reader");
+us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_function *on_sample,
+                            void *context, us_reader **out_reader, us_error *err) {
+    if (!out_reader)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_bus_add_reader needs a place for the reader");
     *out_reader = NULL;
     char topic[USI_NAME_LENGTH], user_data[USI_NAME_LENGTH];
     usi_vendor_endpoint_def vendor_def;
@@ -285,7 +318,8 @@ us_status us_bus_add_reader(us_bus *bus, const us_topic_def *def, us_sample_func
     bus->vendor->get_endpoint_id(reader->endpoint, reader->id);
     pthread_mutex_lock(&bus->lock);
     us_reader **last = &bus->readers;
-    while (*last) last = &(*last)->next;
+    while (*last)
+        last = &(*last)->next;
     *last = reader;
     tell_graph(bus);
     pthread_mutex_unlock(&bus->lock);
@@ -298,7 +332,8 @@ void us_writer_remove(us_writer *writer) {
     us_bus *bus = writer->bus;
     pthread_mutex_lock(&bus->lock);
     us_writer **at = &bus->writers;
-    while (*at && *at != writer) at = &(*at)->next;
+    while (*at && *at != writer)
+        at = &(*at)->next;
     if (*at) *at = writer->next;
     tell_graph(bus);
     pthread_mutex_unlock(&bus->lock);
@@ -310,14 +345,16 @@ void us_reader_remove(us_reader *reader) {
     us_bus *bus = reader->bus;
     pthread_mutex_lock(&bus->lock);
     us_reader **at = &bus->readers;
-    while (*at && *at != reader) at = &(*at)->next;
+    while (*at && *at != reader)
+        at = &(*at)->next;
     if (*at) *at = reader->next;
     tell_graph(bus);
     pthread_mutex_unlock(&bus->lock);
     release_reader(reader);
 }
 
-// ---- samples ------------------------------------------------------------------------------------------------------------
+// ---- samples
+// ----------------------------------------------------------------
 
 // Whether the bytes are a message of the type: a walk over them without keeping anything.
 static bool is_message(const us_message_type *type, const void *bytes, size_t length) {
@@ -335,28 +372,36 @@ us_status us_writer_write(us_writer *writer, const void *bytes, size_t length, i
     return writer->bus->vendor->write(writer->endpoint, bytes, length, source_time);
 }
 
-void *usi_bus_hold(const us_bus *bus, const us_sample *sample) { return bus->vendor->hold ? bus->vendor->hold(sample) : NULL; }
+void *usi_bus_hold(const us_bus *bus, const us_sample *sample) {
+    return bus->vendor->hold ? bus->vendor->hold(sample) : NULL;
+}
 
 void usi_bus_release(const us_bus *bus, void *held) {
     if (held) bus->vendor->release(held);
 }
 
 us_status usi_writer_pass(us_writer *writer, const us_bus *from, void *held, const us_sample *sample) {
-    if (!held || from->vendor != writer->bus->vendor) return us_writer_write(writer, sample->bytes, sample->length, sample->source_time);
+    if (!held || from->vendor != writer->bus->vendor)
+        return us_writer_write(writer, sample->bytes, sample->length, sample->source_time);
     if (!is_message(writer->type, sample->bytes, sample->length)) return US_ERR_SYNTAX;
     return writer->bus->vendor->write_held(writer->endpoint, held, sample->source_time);
 }
 
-int32_t us_writer_n_match(us_writer *writer) { return writer ? writer->bus->vendor->n_match(writer->endpoint) : 0; }
-int32_t us_reader_n_match(us_reader *reader) { return reader ? reader->bus->vendor->n_match(reader->endpoint) : 0; }
+int32_t us_writer_n_match(us_writer *writer) {
+    return writer ? writer->bus->vendor->n_match(writer->endpoint) : 0;
+}
+int32_t us_reader_n_match(us_reader *reader) {
+    return reader ? reader->bus->vendor->n_match(reader->endpoint) : 0;
+}
 
-us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample) {
+us_status us_reader_take(us_reader *reader, void *buf, size_t cap, size_t *out_length,
+                         us_sample *out_sample) {
     if (!reader || !out_length || (!buf && cap) || reader->has_callback) return US_ERR_ARG;
     return reader->bus->vendor->take(reader->endpoint, buf, cap, out_length, out_sample);
 }
 
-// Whether a sample waits in a reader that stirred since it was last found empty. The flag goes down before the reader is looked at: what
-// comes in between raises it again.
+// Whether a sample waits in a reader that stirred since it was last found empty. The flag goes down before
+// the reader is looked at: what comes in between raises it again.
 static bool look(us_bus *bus) {
     bool has = false;
     pthread_mutex_lock(&bus->lock);
@@ -385,14 +430,16 @@ bool us_bus_wait(us_bus *bus, double timeout) {
         // Whatever came since `seen` was read ends the sleep at once.
         int failed = 0;
         pthread_mutex_lock(&bus->wait_lock);
-        while (bus->n_stir == seen && !failed) failed = pthread_cond_timedwait(&bus->wait_cond, &bus->wait_lock, &until);
+        while (bus->n_stir == seen && !failed)
+            failed = pthread_cond_timedwait(&bus->wait_cond, &bus->wait_lock, &until);
         bool is_over = bus->n_stir == seen;
         pthread_mutex_unlock(&bus->wait_lock);
         if (is_over) return false;
     }
 }
 
-// ---- the network --------------------------------------------------------------------------------------------------------
+// ---- the network
+// ----------------------------------------------------------------
 
 typedef struct listing {
     us_bus *bus;
@@ -405,7 +452,9 @@ typedef struct listing {
 static void collect_endpoint(void *context, const us_endpoint *endpoint) {
     listing *list = context;
     void *array = list->endpoints;
-    if (list->status || (list->status = usi_grow(&list->bus->allocator, &array, list->n, &list->cap, sizeof *endpoint))) return;
+    if (list->status ||
+        (list->status = usi_grow(&list->bus->allocator, &array, list->n, &list->cap, sizeof *endpoint)))
+        return;
     list->endpoints = array;
     list->endpoints[list->n++] = *endpoint;
 }
@@ -445,7 +494,8 @@ us_status us_bus_list(us_bus *bus, us_endpoint *out, int32_t cap, int32_t *out_n
         }
         *out_n = list.n;
     }
-    usi_release(&bus->allocator, list.endpoints, (size_t)list.cap * sizeof *list.endpoints, _Alignof(max_align_t));
+    usi_release(&bus->allocator, list.endpoints, (size_t)list.cap * sizeof *list.endpoints,
+                _Alignof(max_align_t));
     return status;
 }
 
@@ -477,7 +527,8 @@ static void collect_participant(void *context, const usi_vendor_peer *peer) {
         p.n_node = usi_graph_count_nodes(&bus->graph, p.id);
     }
     void *array = list->participants;
-    if (list->status || (list->status = usi_grow(&bus->allocator, &array, list->n, &list->cap, sizeof p))) return;
+    if (list->status || (list->status = usi_grow(&bus->allocator, &array, list->n, &list->cap, sizeof p)))
+        return;
     list->participants = array;
     list->participants[list->n++] = p;
 }
@@ -493,9 +544,11 @@ us_status us_bus_list_participants(us_bus *bus, us_participant *out, int32_t cap
     if (!status) status = list.status;
     if (!status) {
         if (list.n) qsort(list.participants, (size_t)list.n, sizeof *list.participants, compare_participants);
-        for (int32_t i = 0; i < list.n && i < cap; i++) out[i] = list.participants[i];
+        for (int32_t i = 0; i < list.n && i < cap; i++)
+            out[i] = list.participants[i];
         *out_n = list.n;
     }
-    usi_release(&bus->allocator, list.participants, (size_t)list.cap * sizeof *list.participants, _Alignof(max_align_t));
+    usi_release(&bus->allocator, list.participants, (size_t)list.cap * sizeof *list.participants,
+                _Alignof(max_align_t));
     return status;
 }

@@ -1,8 +1,9 @@
 // The bus inside: who has joined, what it says and hears, and the ROS graph.
 //
-// Three locks, never held together but in this order: `lock` (what this bus has: nodes, writers, readers), `graph.lock` (what others said of
-// themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of the vendor take the last two only, so they never wait for somebody who
-// waits for the vendor. Writing takes none.
+// Three locks, never held together but in this order: `lock` (what this bus has: nodes, writers, readers),
+// `graph.lock` (what others said of themselves), `wait_lock` (who sleeps until a sample comes). Callbacks of
+// the vendor take the last two only, so they never wait for somebody who waits for the vendor. Writing takes
+// none.
 #ifndef USI_BUS_BUS_H
 #define USI_BUS_BUS_H
 
@@ -83,7 +84,8 @@ struct us_bus {
     uint64_t n_stir;  // samples that came for readers without callback
 };
 
-// Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL where the vendor cannot: copy it then.
+// Passing a sample on without a copy. In the callback of a reader of `bus`: holds the sample beyond it. NULL
+// where the vendor cannot: copy it then.
 void *usi_bus_hold(const us_bus *bus, const us_sample *sample);
 void usi_bus_release(const us_bus *bus, void *held);  // NULL is allowed
 // Writes a sample of the bus `from`; `held` may be NULL. As us_writer_write.
@@ -102,12 +104,13 @@ void usi_user_data_get(const char *bytes, size_t length, const char *key, char *
 // ---- the graph (graph.c) ----
 us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator);
 void usi_graph_fini(usi_graph *graph);
-// Takes what a participant says of itself: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes. Bytes that are neither are left out.
+// Takes what a participant says of itself: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes.
+// Bytes that are neither are left out.
 us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length);
 void usi_node_full_name(const usi_node *node, char out[USI_NAME_LENGTH]);
 // "/k10/driver", or "" when nobody said whose the endpoint is.
-void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH], const uint8_t endpoint[USI_ID_LENGTH],
-                         char out[USI_NAME_LENGTH]);
+void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH],
+                         const uint8_t endpoint[USI_ID_LENGTH], char out[USI_NAME_LENGTH]);
 int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH]);
 // The bus's own message into buf (NULL: only its length). The bus is locked by the caller.
 size_t usi_graph_encode(const us_bus *bus, void *buf);

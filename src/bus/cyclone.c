@@ -1,15 +1,17 @@
 // The vendor Cyclone DDS: a domain, a participant, readers and writers of bytes.
 //
-// Each bus has a Cyclone domain of its own, with its own sockets, threads and settings. Cyclone knows a domain by a number, once per process;
-// a second bus on the same network domain gets another number inside and the same one outside (ExternalDomainId). So buses of one process
-// meet over the loopback like buses of two, and closing one never touches the other.
+// Each bus has a Cyclone domain of its own, with its own sockets, threads and settings. Cyclone knows a
+// domain by a number, once per process; a second bus on the same network domain gets another number inside
+// and the same one outside (ExternalDomainId). So buses of one process meet over the loopback like buses of
+// two, and closing one never touches the other.
 //
-// Samples come on Cyclone's receiving thread, through the listener of the reader: no thread is woken between the socket and the callback.
-// The rules for callbacks follow from that: short, and never a call to the bus (a write that blocks there would wait for the
-// acknowledgement that the same thread has to receive).
+// Samples come on Cyclone's receiving thread, through the listener of the reader: no thread is woken between
+// the socket and the callback. The rules for callbacks follow from that: short, and never a call to the bus
+// (a write that blocks there would wait for the acknowledgement that the same thread has to receive).
 //
-// A writer keeps the last samples and overwrites; nobody may hold it up. Cyclone by itself stops a writer that has more than some
-// hundred kilobytes unacknowledged, whoever it is that does not acknowledge: that limit is raised here beyond all that a history holds.
+// A writer keeps the last samples and overwrites; nobody may hold it up. Cyclone by itself stops a writer
+// that has more than some hundred kilobytes unacknowledged, whoever it is that does not acknowledge: that
+// limit is raised here beyond all that a history holds.
 #include "bus/cyclone.h"
 
 #include <inttypes.h>
@@ -32,9 +34,10 @@ enum {
 // How long the removal of a writer waits for readers to acknowledge.
 #define LINGER DDS_SECS(1)
 
-// ---- messages of Cyclone ------------------------------------------------------------------------------------------------
-// Cyclone has one log for the process and prints it on stderr unless told otherwise; a library does not print. The last line is kept, because
-// only there Cyclone says what is wrong with its settings.
+// ---- messages of Cyclone
+// ---------------------------------------------------------------- Cyclone
+// has one log for the process and prints it on stderr unless told otherwise; a library does not print. The
+// last line is kept, because only there Cyclone says what is wrong with its settings.
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_line[400];
@@ -44,7 +47,8 @@ static void keep_log(void *context, const dds_log_data_t *data) {
     pthread_mutex_lock(&log_lock);
     size_t n = data->size < sizeof log_line - 1 ? data->size : sizeof log_line - 1;
     memcpy(log_line, data->message, n);
-    while (n > 0 && (log_line[n - 1] == '\n' || log_line[n - 1] == ' ')) n--;
+    while (n > 0 && (log_line[n - 1] == '\n' || log_line[n - 1] == ' '))
+        n--;
     log_line[n] = 0;
     pthread_mutex_unlock(&log_lock);
 }
@@ -62,10 +66,12 @@ static us_status fail(us_error *err, dds_return_t code, const char *remedy, cons
     memcpy(line, log_line, sizeof line);
     pthread_mutex_unlock(&log_lock);
     us_status status = code == DDS_RETCODE_OUT_OF_RESOURCES ? US_ERR_MEMORY : US_ERR_IO;
-    return us_error_set(err, status, NULL, remedy, "%s: %s%s%s", what, dds_strretcode(code), line[0] ? ": " : "", line);
+    return us_error_set(err, status, NULL, remedy, "%s: %s%s%s", what, dds_strretcode(code),
+                        line[0] ? ": " : "", line);
 }
 
-// ---- settings -----------------------------------------------------------------------------------------------------------
+// ---- settings
+// ----------------------------------------------------------------
 
 typedef struct text {
     char *bytes;
@@ -87,23 +93,28 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
     bool is_local = def->range != US_BUS_SUBNET;
     add(&t, "<CycloneDDS><Domain Id=\"any\"><General>");
     if (is_local) {
-        add(&t, "<Interfaces><NetworkInterface name=\"lo\"/></Interfaces><AllowMulticast>false</AllowMulticast>");
+        add(&t,
+            "<Interfaces><NetworkInterface name=\"lo\"/></Interfaces><AllowMulticast>false</AllowMulticast>");
         // On the loopback nothing is gained by cutting samples into what an Ethernet frame holds.
         add(&t, "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>");
     }
     add(&t, "</General><Internal><SocketReceiveBufferSize max=\"10MB\"/><SocketSendBufferSize "
             "max=\"4MB\"/><WriterLingerDuration>0s</WriterLingerDuration>"
-            "<Watermarks><WhcHigh>512MB</WhcHigh><WhcHighInit>512MB</WhcHighInit><WhcAdaptive>false</WhcAdaptive></Watermarks></Internal>");
+            "<Watermarks><WhcHigh>512MB</WhcHigh><WhcHighInit>512MB</WhcHighInit><WhcAdaptive>false</"
+            "WhcAdaptive></Watermarks></Internal>");
     add(&t, "<Discovery>");
     if (outer_domain >= 0) add(&t, "<ExternalDomainId>%d</ExternalDomainId>", outer_domain);
     if (def->range == US_BUS_OFF) {
         // The address of the definition tells buses of one process apart.
-        add(&t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>", (long)getpid(), (uintptr_t)def);
+        add(&t, "<Tag>understudy_%ld_%" PRIuPTR "</Tag><ParticipantIndex>none</ParticipantIndex>",
+            (long)getpid(), (uintptr_t)def);
     } else {
         if (is_local || def->n_peer > 0) {
-            add(&t, "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</MaxAutoParticipantIndex><Peers>");
+            add(&t, "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>100</"
+                    "MaxAutoParticipantIndex><Peers>");
             if (is_local) add(&t, "<Peer Address=\"127.0.0.1\"/>");
-            for (int32_t i = 0; i < def->n_peer; i++) add(&t, "<Peer Address=\"%s\"/>", def->peers[i]);
+            for (int32_t i = 0; i < def->n_peer; i++)
+                add(&t, "<Peer Address=\"%s\"/>", def->peers[i]);
             add(&t, "</Peers>");
         }
     }
@@ -115,15 +126,20 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
     return t.length < t.cap ? US_OK : US_ERR_LIMIT;
 }
 
-// ---- the participant ----------------------------------------------------------------------------------------------------
+// ---- the participant
+// ----------------------------------------------------------------
 
-static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dds_entity_t *out_domain, us_error *err) {
+static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dds_entity_t *out_domain,
+                             us_error *err) {
     char config[MAX_CONFIG];
     int32_t number = def->domain;
-    for (int32_t outer = -1; number < MAX_INNER_DOMAIN; number = outer < 0 ? INNER_DOMAIN : number + 1, outer = def->domain) {
+    for (int32_t outer = -1; number < MAX_INNER_DOMAIN;
+         number = outer < 0 ? INNER_DOMAIN : number + 1, outer = def->domain) {
         if (make_config(def, outer, &(text){.bytes = config, .cap = sizeof config})) {
-            return us_error_set(err, US_ERR_LIMIT, NULL, "Put the settings into a file and name that in CYCLONEDDS_URI, or list fewer peers.",
-                                "the settings for Cyclone DDS are longer than %d bytes", MAX_CONFIG);
+            return us_error_set(
+                err, US_ERR_LIMIT, NULL,
+                "Put the settings into a file and name that in CYCLONEDDS_URI, or list fewer peers.",
+                "the settings for Cyclone DDS are longer than %d bytes", MAX_CONFIG);
         }
         dds_entity_t domain = dds_create_domain((dds_domainid_t)number, config);
         if (domain > 0) {
@@ -132,14 +148,18 @@ static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dd
             return US_OK;
         }
         if (domain != DDS_RETCODE_PRECONDITION_NOT_MET) {
-            return fail(err, domain, "Look at CYCLONEDDS_URI if it is set; otherwise at the network interfaces of this machine (understudy doctor).",
+            return fail(err, domain,
+                        "Look at CYCLONEDDS_URI if it is set; otherwise at the network interfaces of this "
+                        "machine (understudy doctor).",
                         "Cyclone DDS cannot join the network");
         }
     }
-    return us_error_set(err, US_ERR_LIMIT, NULL, "Close some of them.", "more than %d buses in one process", MAX_INNER_DOMAIN - INNER_DOMAIN);
+    return us_error_set(err, US_ERR_LIMIT, NULL, "Close some of them.", "more than %d buses in one process",
+                        MAX_INNER_DOMAIN - INNER_DOMAIN);
 }
 
-static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant **out_participant, us_error *err) {
+static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant **out_participant,
+                              us_error *err) {
     usi_vendor_participant *p = usi_alloc(&def->allocator, sizeof *p, _Alignof(usi_vendor_participant));
     if (!p) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a bus");
     *p = (usi_vendor_participant){.allocator = def->allocator};
@@ -153,7 +173,8 @@ static us_status cyclone_open(const usi_vendor_open *def, usi_vendor_participant
     p->participant = dds_create_participant((dds_domainid_t)number, qos, NULL);
     dds_delete_qos(qos);
     if (p->participant < 0) {
-        status = fail(err, p->participant, "Each process takes a port of the domain: is some program started again and again?",
+        status = fail(err, p->participant,
+                      "Each process takes a port of the domain: is some program started again and again?",
                       "Cyclone DDS cannot make a participant");
         dds_delete(p->domain);
         goto failed;
@@ -174,30 +195,38 @@ static void cyclone_close(usi_vendor_participant *p) {
     usi_release(&allocator, p, sizeof *p, _Alignof(usi_vendor_participant));
 }
 
-static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) { memcpy(out_id, p->id, sizeof p->id); }
+static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) {
+    memcpy(out_id, p->id, sizeof p->id);
+}
 
-// ---- endpoints ----------------------------------------------------------------------------------------------------------
+// ---- endpoints
+// ----------------------------------------------------------------
 
 static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
     dds_qos_t *qos = dds_create_qos();
     dds_history_kind_t history = def->qos.depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
     int32_t depth = def->qos.depth > 0 ? def->qos.depth : 1;
-    dds_qset_reliability(qos, def->qos.is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, MAX_BLOCKING);
-    dds_qset_durability(qos, def->qos.is_transient_local ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
+    dds_qset_reliability(qos, def->qos.is_reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
+                         MAX_BLOCKING);
+    dds_qset_durability(qos, def->qos.is_transient_local ? DDS_DURABILITY_TRANSIENT_LOCAL
+                                                         : DDS_DURABILITY_VOLATILE);
     dds_qset_history(qos, history, depth);
-    dds_qset_data_representation(qos, 1, (const dds_data_representation_id_t[]){DDS_DATA_REPRESENTATION_XCDR1});
+    dds_qset_data_representation(qos, 1,
+                                 (const dds_data_representation_id_t[]){DDS_DATA_REPRESENTATION_XCDR1});
     dds_qset_ignorelocal(qos, DDS_IGNORELOCAL_NONE);
     if (is_writer) {
         dds_qset_writer_data_lifecycle(qos, false);
         if (def->qos.is_transient_local) {
-            dds_qset_durability_service(qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+            dds_qset_durability_service(qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED,
+                                        DDS_LENGTH_UNLIMITED);
         }
     }
     if (def->user_data[0]) dds_qset_userdata(qos, def->user_data, strlen(def->user_data));
     return qos;
 }
 
-// The id of the writer behind a local number. Looking it up costs an allocation and a copy of its QoS: so it is remembered.
+// The id of the writer behind a local number. Looking it up costs an allocation and a copy of its QoS: so it
+// is remembered.
 static void find_writer(usi_vendor_endpoint *reader, dds_instance_handle_t handle, uint8_t out_id[16]) {
     uint32_t n = reader->n_known < USI_WRITER_MEMORY ? reader->n_known : USI_WRITER_MEMORY;
     for (uint32_t i = 0; i < n; i++) {
@@ -216,7 +245,8 @@ static void find_writer(usi_vendor_endpoint *reader, dds_instance_handle_t handl
     memcpy(place->id, out_id, 16);
 }
 
-static us_sample sample_of(usi_vendor_endpoint *reader, const struct ddsi_serdata *data, const dds_sample_info_t *info) {
+static us_sample sample_of(usi_vendor_endpoint *reader, const struct ddsi_serdata *data,
+                           const dds_sample_info_t *info) {
     us_sample sample = {.source_time = info->source_timestamp};
     sample.bytes = usi_cyclone_view(data, &sample.length);
     find_writer(reader, info->publication_handle, sample.writer);
@@ -250,10 +280,11 @@ static void release_endpoint(usi_vendor_endpoint *e) {
     usi_release(&allocator, e, sizeof *e, _Alignof(usi_vendor_endpoint));
 }
 
-static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, bool is_writer, usi_vendor_endpoint **out_endpoint,
-                              us_error *err) {
+static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, bool is_writer,
+                              usi_vendor_endpoint **out_endpoint, us_error *err) {
     usi_vendor_endpoint *e = usi_alloc(&p->allocator, sizeof *e, _Alignof(usi_vendor_endpoint));
-    if (!e) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for an endpoint of %s", def->topic);
+    if (!e)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for an endpoint of %s", def->topic);
     *e = (usi_vendor_endpoint){
         .allocator = p->allocator,
         .owner = p,
@@ -273,7 +304,8 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     // On success Cyclone owns the type, and may have put an equal one in its place.
     e->topic = dds_create_topic_sertype(p->participant, def->topic, &type, NULL, NULL, NULL);
     if (e->topic < 0) {
-        us_status status = fail(err, e->topic, "Topic names have letters, digits, _ and /.", "Cyclone DDS refuses the topic");
+        us_status status = fail(err, e->topic, "Topic names have letters, digits, _ and /.",
+                                "Cyclone DDS refuses the topic");
         ddsi_sertype_unref(type);
         release_endpoint(e);
         return status;
@@ -291,7 +323,9 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     }
     dds_delete_qos(qos);
     if (e->entity < 0) {
-        us_status status = fail(err, e->entity, NULL, is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
+        us_status status =
+            fail(err, e->entity, NULL,
+                 is_writer ? "Cyclone DDS cannot make a writer" : "Cyclone DDS cannot make a reader");
         dds_delete(e->topic);
         release_endpoint(e);
         return status;
@@ -302,24 +336,28 @@ static us_status add_endpoint(usi_vendor_participant *p, const usi_vendor_endpoi
     return US_OK;
 }
 
-static us_status cyclone_add_writer(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
-                                    us_error *err) {
+static us_status cyclone_add_writer(usi_vendor_participant *p, const usi_vendor_endpoint_def *def,
+                                    usi_vendor_endpoint **out_endpoint, us_error *err) {
     return add_endpoint(p, def, true, out_endpoint, err);
 }
 
-static us_status cyclone_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
-                                    us_error *err) {
+static us_status cyclone_add_reader(usi_vendor_participant *p, const usi_vendor_endpoint_def *def,
+                                    usi_vendor_endpoint **out_endpoint, us_error *err) {
     return add_endpoint(p, def, false, out_endpoint, err);
 }
 
-static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) { memcpy(out_id, e->id, sizeof e->id); }
+static void cyclone_get_endpoint_id(const usi_vendor_endpoint *e, uint8_t out_id[16]) {
+    memcpy(out_id, e->id, sizeof e->id);
+}
 
 static void cyclone_remove(usi_vendor_endpoint *e) {
     if (!e->is_writer) {
         dds_set_listener(e->entity, NULL);  // returns when no callback is under way
     } else if (e->is_reliable && !atomic_load(&e->owner->has_deaf_reader)) {
-        // What was written last may still be under way. The first reader that does not answer ends the waiting for all.
-        if (dds_wait_for_acks(e->entity, LINGER) == DDS_RETCODE_TIMEOUT) atomic_store(&e->owner->has_deaf_reader, true);
+        // What was written last may still be under way. The first reader that does not answer ends the
+        // waiting for all.
+        if (dds_wait_for_acks(e->entity, LINGER) == DDS_RETCODE_TIMEOUT)
+            atomic_store(&e->owner->has_deaf_reader, true);
     }
     dds_delete(e->entity);
     dds_delete(e->topic);
@@ -327,7 +365,8 @@ static void cyclone_remove(usi_vendor_endpoint *e) {
     release_endpoint(e);
 }
 
-// ---- samples ------------------------------------------------------------------------------------------------------------
+// ---- samples
+// ----------------------------------------------------------------
 
 static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data, int64_t source_time) {
     if (!data) return US_ERR_MEMORY;
@@ -338,7 +377,8 @@ static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data,
     return code == DDS_RETCODE_OUT_OF_RESOURCES ? US_ERR_MEMORY : US_ERR_LIMIT;
 }
 
-static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time) {
+static us_status cyclone_write(usi_vendor_endpoint *writer, const void *bytes, size_t length,
+                               int64_t source_time) {
     return forward(writer, usi_cyclone_sample(writer->type, bytes, length), source_time);
 }
 
@@ -364,7 +404,8 @@ static bool fetch(usi_vendor_endpoint *reader) {
     return true;
 }
 
-static us_status cyclone_take(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample) {
+static us_status cyclone_take(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length,
+                              us_sample *out_sample) {
     us_status status = US_OK;
     *out_length = 0;
     pthread_mutex_lock(&reader->lock);
@@ -393,7 +434,8 @@ static bool cyclone_has_sample(usi_vendor_endpoint *reader) {
 }
 
 static int32_t cyclone_n_match(usi_vendor_endpoint *e) {
-    dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, NULL, 0) : dds_get_matched_publications(e->entity, NULL, 0);
+    dds_return_t n = e->is_writer ? dds_get_matched_subscriptions(e->entity, NULL, 0)
+                                  : dds_get_matched_publications(e->entity, NULL, 0);
     return n > 0 ? n : 0;
 }
 

@@ -16,10 +16,12 @@
 
 enum { USI_WRITER_MEMORY = 16 };
 
-// A type of which Cyclone knows the name alone: no key, plain CDR, bytes pass as they are. NULL when there is no memory.
+// A type of which Cyclone knows the name alone: no key, plain CDR, bytes pass as they are. NULL when there is
+// no memory.
 struct ddsi_sertype *usi_cyclone_type(const char *name);
 
-// A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there is no memory.
+// A sample of that type with a copy of the bytes (filled up with zeros to a multiple of 4). NULL when there
+// is no memory.
 struct ddsi_serdata *usi_cyclone_sample(const struct ddsi_sertype *type, const void *bytes, size_t length);
 // A sample of that type with the bytes of another, which it holds. NULL when there is no memory.
 struct ddsi_serdata *usi_cyclone_share(const struct ddsi_sertype *type, struct ddsi_serdata *owner);
@@ -34,7 +36,8 @@ struct usi_vendor_participant {
     _Atomic bool has_deaf_reader;  // one that did not acknowledge in time
 };
 
-// A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by its id.
+// A writer that a reader has heard of: Cyclone tells a local number with each sample, the world knows it by
+// its id.
 typedef struct usi_known_writer {
     dds_instance_handle_t handle;
     uint8_t id[16];
@@ -60,6 +63,7 @@ struct usi_vendor_endpoint {
 };
 
 us_status usi_cyclone_list(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
-us_status usi_cyclone_list_participants(usi_vendor_participant *participant, usi_visit_peer *visit, void *context);
+us_status usi_cyclone_list_participants(usi_vendor_participant *participant, usi_visit_peer *visit,
+                                        void *context);
 
 #endif

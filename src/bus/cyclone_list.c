@@ -1,7 +1,7 @@
 // What Cyclone DDS knows of the network: its built-in topics, read afresh for each question.
 //
-// A reader of a built-in topic gets all that exists at the moment it is made. So a list is a snapshot, nothing is kept between two of them,
-// and a bus that is never asked pays nothing.
+// A reader of a built-in topic gets all that exists at the moment it is made. So a list is a snapshot,
+// nothing is kept between two of them, and a bus that is never asked pays nothing.
 #include <string.h>
 
 #include "bus/cyclone.h"
@@ -41,8 +41,10 @@ static us_qos read_qos(const dds_qos_t *qos) {
     dds_reliability_kind_t reliability = DDS_RELIABILITY_BEST_EFFORT;
     dds_durability_kind_t durability = DDS_DURABILITY_VOLATILE;
     dds_history_kind_t history = DDS_HISTORY_KEEP_LAST;
-    if (dds_qget_reliability(qos, &reliability, NULL)) out.is_reliable = reliability == DDS_RELIABILITY_RELIABLE;
-    if (dds_qget_durability(qos, &durability)) out.is_transient_local = durability >= DDS_DURABILITY_TRANSIENT_LOCAL;
+    if (dds_qget_reliability(qos, &reliability, NULL))
+        out.is_reliable = reliability == DDS_RELIABILITY_RELIABLE;
+    if (dds_qget_durability(qos, &durability))
+        out.is_transient_local = durability >= DDS_DURABILITY_TRANSIENT_LOCAL;
     if (dds_qget_history(qos, &history, &out.depth) && history == DDS_HISTORY_KEEP_ALL) out.depth = 0;
     return out;
 }
@@ -53,12 +55,14 @@ static bool speaks_xcdr1(const dds_qos_t *qos) {
     dds_data_representation_id_t *values = NULL;
     if (!dds_qget_data_representation(qos, &n, &values)) return true;
     bool speaks = n == 0;
-    for (uint32_t i = 0; i < n; i++) speaks = speaks || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
+    for (uint32_t i = 0; i < n; i++)
+        speaks = speaks || values[i] == DDS_DATA_REPRESENTATION_XCDR1;
     dds_free(values);
     return speaks;
 }
 
-static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writer, usi_visit_endpoint *visit, void *context) {
+static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writer, usi_visit_endpoint *visit,
+                           void *context) {
     // The readers of these very questions are endpoints too, of this process alone.
     if (!strncmp(from->topic_name, "DCPS", 4)) return;
     us_endpoint to = {.is_writer = is_writer};
@@ -72,7 +76,8 @@ static void visit_endpoint(const dds_builtintopic_endpoint_t *from, bool is_writ
     visit(context, &to);
 }
 
-static void visit_participant(const dds_builtintopic_participant_t *from, usi_visit_peer *visit, void *context) {
+static void visit_participant(const dds_builtintopic_participant_t *from, usi_visit_peer *visit,
+                              void *context) {
     usi_vendor_peer to = {.host = ""};
     memcpy(to.id, from->key.v, sizeof to.id);
     void *bytes = NULL;
@@ -119,7 +124,10 @@ static us_status ask(usi_vendor_participant *p, const question *q) {
 }
 
 us_status usi_cyclone_list(usi_vendor_participant *p, usi_visit_endpoint *visit, void *context) {
-    question q = {.topic = DDS_BUILTIN_TOPIC_DCPSPUBLICATION, .is_writer = true, .visit_endpoint = visit, .context = context};
+    question q = {.topic = DDS_BUILTIN_TOPIC_DCPSPUBLICATION,
+                  .is_writer = true,
+                  .visit_endpoint = visit,
+                  .context = context};
     us_status status = ask(p, &q);
     if (status) return status;
     q.topic = DDS_BUILTIN_TOPIC_DCPSSUBSCRIPTION;

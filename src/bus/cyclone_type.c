@@ -1,8 +1,9 @@
 // Samples as opaque bytes in Cyclone DDS.
 //
-// Cyclone lets a program bring its own idea of a type (sertype) and of a sample (serdata). Ours knows nothing but bytes: a sample is one block of
-// memory that holds Cyclone's head and the CDR behind it. So a message is encoded once, by the room wire, whatever vendor carries it; types that this
-// program does not know can be carried too; and no type information is announced, which makes every peer match by the type's name.
+// Cyclone lets a program bring its own idea of a type (sertype) and of a sample (serdata). Ours knows nothing
+// but bytes: a sample is one block of memory that holds Cyclone's head and the CDR behind it. So a message is
+// encoded once, by the room wire, whatever vendor carries it; types that this program does not know can be
+// carried too; and no type information is announced, which makes every peer match by the type's name.
 //
 //     +----------------------+--------+--------------------------+------+
 //     | ddsi_serdata, length | header | CDR                      | 0..3 |
@@ -11,7 +12,8 @@
 //
 // A sample that is passed on to another domain has no bytes of its own: it holds the one that has them.
 //
-// What arrives is not checked here: it is the decoder that is built for hostile bytes. What Cyclone guarantees is that the length is true.
+// What arrives is not checked here: it is the decoder that is built for hostile bytes. What Cyclone
+// guarantees is that the length is true.
 //
 // Samples are freed on threads of Cyclone, and some after the bus is gone: their memory is the C library's.
 #include <stddef.h>
@@ -78,7 +80,8 @@ const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length
     return as_sample(data)->bytes;
 }
 
-// ---- samples ------------------------------------------------------------------------------------------------------------
+// ---- samples
+// ----------------------------------------------------------------
 
 static bool sample_eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata *b) {
     (void)a;
@@ -94,8 +97,8 @@ static void sample_free(struct ddsi_serdata *d) {
 }
 
 // From the network: fragments in order, which may overlap.
-static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, const struct nn_rdata *fragment,
-                                            size_t size) {
+static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+                                            const struct nn_rdata *fragment, size_t size) {
     sample *s = make(type, kind, size);
     if (!s) return NULL;
     uint32_t have = 0;
@@ -110,8 +113,9 @@ static struct ddsi_serdata *sample_from_ser(const struct ddsi_sertype *type, enu
     return NULL;
 }
 
-static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, ddsrt_msg_iovlen_t n,
-                                                const ddsrt_iovec_t *parts, size_t size) {
+static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+                                                ddsrt_msg_iovlen_t n, const ddsrt_iovec_t *parts,
+                                                size_t size) {
     sample *s = make(type, kind, size);
     if (!s) return NULL;
     size_t have = 0;
@@ -124,22 +128,27 @@ static struct ddsi_serdata *sample_from_ser_iov(const struct ddsi_sertype *type,
     return &s->head;
 }
 
-static struct ddsi_serdata *sample_from_keyhash(const struct ddsi_sertype *type, const struct ddsi_keyhash *hash) {
+static struct ddsi_serdata *sample_from_keyhash(const struct ddsi_sertype *type,
+                                                const struct ddsi_keyhash *hash) {
     (void)hash;
     sample *s = make(type, SDK_KEY, 0);
     return s ? &s->head : NULL;
 }
 
 // Cyclone makes samples of nothing when it disposes or unregisters: there is no key to keep.
-static struct ddsi_serdata *sample_from_sample(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind, const void *c_struct) {
+static struct ddsi_serdata *sample_from_sample(const struct ddsi_sertype *type, enum ddsi_serdata_kind kind,
+                                               const void *c_struct) {
     (void)c_struct;
     sample *s = make(type, kind, 0);
     return s ? &s->head : NULL;
 }
 
-static void sample_to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, void *buf) { memcpy(buf, as_sample(d)->bytes + offset, size); }
+static void sample_to_ser(const struct ddsi_serdata *d, size_t offset, size_t size, void *buf) {
+    memcpy(buf, as_sample(d)->bytes + offset, size);
+}
 
-static struct ddsi_serdata *sample_to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size, ddsrt_iovec_t *ref) {
+static struct ddsi_serdata *sample_to_ser_ref(const struct ddsi_serdata *d, size_t offset, size_t size,
+                                              ddsrt_iovec_t *ref) {
     const unsigned char *bytes = as_sample(d)->bytes + offset;
     memcpy(&ref->iov_base, &bytes, sizeof bytes);  // the reference is for reading
     ref->iov_len = (ddsrt_iov_len_t)size;
@@ -160,7 +169,8 @@ static bool sample_to_sample(const struct ddsi_serdata *d, void *c_struct, void 
     return false;
 }
 
-static bool sample_untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi_serdata *d, void *c_struct, void **next, void *limit) {
+static bool sample_untyped_to_sample(const struct ddsi_sertype *type, const struct ddsi_serdata *d,
+                                     void *c_struct, void **next, void *limit) {
     (void)type;
     return sample_to_sample(d, c_struct, next, limit);
 }
@@ -172,7 +182,8 @@ static struct ddsi_serdata *sample_to_untyped(const struct ddsi_serdata *d) {
     return &s->head;
 }
 
-static size_t sample_print(const struct ddsi_sertype *type, const struct ddsi_serdata *d, char *buf, size_t size) {
+static size_t sample_print(const struct ddsi_sertype *type, const struct ddsi_serdata *d, char *buf,
+                           size_t size) {
     return (size_t)snprintf(buf, size, "%s of %u bytes", type->type_name, as_sample(d)->length);
 }
 
@@ -200,7 +211,8 @@ static const struct ddsi_serdata_ops sample_ops = {
     .get_keyhash = sample_get_keyhash,
 };
 
-// ---- types --------------------------------------------------------------------------------------------------------------
+// ---- types
+// ----------------------------------------------------------------
 
 static void type_free(struct ddsi_sertype *type) {
     ddsi_sertype_fini(type);
@@ -225,11 +237,13 @@ static void type_zero_samples(const struct ddsi_sertype *type, void *samples, si
     (void)n;
 }
 
-static void type_realloc_samples(void **pointers, const struct ddsi_sertype *type, void *old, size_t n_old, size_t n) {
+static void type_realloc_samples(void **pointers, const struct ddsi_sertype *type, void *old, size_t n_old,
+                                 size_t n) {
     (void)type;
     (void)old;
     (void)n_old;
-    for (size_t i = 0; i < n; i++) pointers[i] = NULL;
+    for (size_t i = 0; i < n; i++)
+        pointers[i] = NULL;
 }
 
 static void type_free_samples(const struct ddsi_sertype *type, void **pointers, size_t n, dds_free_op_t op) {

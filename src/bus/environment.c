@@ -9,7 +9,11 @@
 enum { MAX_DOMAIN = 232 };
 
 us_bus_def us_bus_def_default(void) {
-    return (us_bus_def){.allocator = us_allocator_default(), .vendor = "cyclone", .domain = 0, .range = US_BUS_LOCALHOST, .enclave = "/"};
+    return (us_bus_def){.allocator = us_allocator_default(),
+                        .vendor = "cyclone",
+                        .domain = 0,
+                        .range = US_BUS_LOCALHOST,
+                        .enclave = "/"};
 }
 
 // An empty variable counts as absent, as in ROS.
@@ -20,7 +24,8 @@ static const char *get(const char *name) {
 
 static us_status refuse(us_error *err, const char *name, const char *value, const char *remedy) {
     us_place place = {.element = name};
-    return us_error_set(err, US_ERR_VALUE, &place, remedy, "the environment variable %s has the value \"%.100s\"", name, value);
+    return us_error_set(err, US_ERR_VALUE, &place, remedy,
+                        "the environment variable %s has the value \"%.100s\"", name, value);
 }
 
 static us_status read_domain(us_bus_def *def, us_error *err) {
@@ -53,7 +58,8 @@ static us_status read_range(us_bus_def *def, us_error *err) {
             return US_OK;
         }
     }
-    return refuse(err, "ROS_AUTOMATIC_DISCOVERY_RANGE", value, "Set it to LOCALHOST, SUBNET, OFF or SYSTEM_DEFAULT, or unset it.");
+    return refuse(err, "ROS_AUTOMATIC_DISCOVERY_RANGE", value,
+                  "Set it to LOCALHOST, SUBNET, OFF or SYSTEM_DEFAULT, or unset it.");
 }
 
 static us_status read_vendor(us_bus_def *def, us_error *err) {
@@ -72,8 +78,9 @@ static us_status read_vendor(us_bus_def *def, us_error *err) {
             return US_OK;
         }
     }
-    return refuse(err, "RMW_IMPLEMENTATION", value,
-                  "Set it to rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or unset it: others do not speak DDS with us.");
+    return refuse(
+        err, "RMW_IMPLEMENTATION", value,
+        "Set it to rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or unset it: others do not speak DDS with us.");
 }
 
 // Before Iron the ids in ros_discovery_info were longer.
@@ -88,7 +95,8 @@ static void read_release(us_bus_def *def) {
 static us_status read_localhost(us_bus_def *def, us_error *err) {
     const char *value = get("ROS_LOCALHOST_ONLY");
     if (!value || !strcmp(value, "0")) return US_OK;
-    if (strcmp(value, "1") != 0) return refuse(err, "ROS_LOCALHOST_ONLY", value, "Set it to 0 or 1, or unset it.");
+    if (strcmp(value, "1") != 0)
+        return refuse(err, "ROS_LOCALHOST_ONLY", value, "Set it to 0 or 1, or unset it.");
     def->range = US_BUS_LOCALHOST;
     def->n_peer = 0;
     def->peers = NULL;
@@ -106,10 +114,12 @@ static us_status read_peers(us_bus_def *def, char *text, size_t cap, us_error *e
         at += length + (at[length] ? 1 : 0);
     }
     if (!n) return US_OK;
-    size_t skip = (_Alignof(const char *) - (uintptr_t)text % _Alignof(const char *)) % _Alignof(const char *);
+    size_t skip =
+        (_Alignof(const char *) - (uintptr_t)text % _Alignof(const char *)) % _Alignof(const char *);
     size_t n_pointer = n * sizeof(const char *);
     if (!text || cap < skip + n_pointer + strlen(value) + 1) {
-        return us_error_set(err, US_ERR_LIMIT, &(us_place){.element = "ROS_STATIC_PEERS"}, "List fewer peers.",
+        return us_error_set(err, US_ERR_LIMIT, &(us_place){.element = "ROS_STATIC_PEERS"},
+                            "List fewer peers.",
                             "the environment variable ROS_STATIC_PEERS lists more than there is room for");
     }
     const char **peers = (const char **)(void *)(text + skip);

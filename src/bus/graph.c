@@ -1,17 +1,19 @@
 // The ROS graph: which node an endpoint belongs to.
 //
-// DDS knows participants and endpoints, not nodes. So every ROS participant writes on the topic ros_discovery_info, whole and anew after each
-// change, what nodes it has and which endpoints are theirs:
+// DDS knows participants and endpoints, not nodes. So every ROS participant writes on the topic
+// ros_discovery_info, whole and anew after each change, what nodes it has and which endpoints are theirs:
 //
 //     ParticipantEntitiesInfo   gid of the participant, sequence of NodeEntitiesInfo
 //     NodeEntitiesInfo          namespace, name, sequence of gids of readers, sequence of gids of writers
 //
-// A gid is the 16 bytes of a DDS id; before ROS 2 Iron it was followed by 8 zeros, with nothing in the message that says so. The two layouts are
-// told apart by their lengths: a message is what can be read to its very end. The messages are few and small, and both layouts are one
-// function with a parameter: they are read and written here, byte by byte, and not by the tables of the room wire.
+// A gid is the 16 bytes of a DDS id; before ROS 2 Iron it was followed by 8 zeros, with nothing in the
+// message that says so. The two layouts are told apart by their lengths: a message is what can be read to its
+// very end. The messages are few and small, and both layouts are one function with a parameter: they are read
+// and written here, byte by byte, and not by the tables of the room wire.
 //
-// What others say is kept per participant: the last message, as arrays. Memory is bounded whatever arrives: a message is at most
-// MAX_MESSAGE long and has MAX_NODE nodes, and of MAX_ENTRY participants that one makes room that has been silent for longest.
+// What others say is kept per participant: the last message, as arrays. Memory is bounded whatever arrives: a
+// message is at most MAX_MESSAGE long and has MAX_NODE nodes, and of MAX_ENTRY participants that one makes
+// room that has been silent for longest.
 #include <stddef.h>
 #include <string.h>
 
@@ -26,17 +28,22 @@ us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator) {
 }
 
 static void free_entry(usi_graph *graph, const usi_graph_entry *entry) {
-    usi_release(&graph->allocator, entry->nodes, (size_t)entry->n_node * sizeof(usi_node), _Alignof(usi_node));
-    usi_release(&graph->allocator, entry->endpoints, (size_t)entry->n_endpoint * sizeof(usi_graph_endpoint), _Alignof(usi_graph_endpoint));
+    usi_release(&graph->allocator, entry->nodes, (size_t)entry->n_node * sizeof(usi_node),
+                _Alignof(usi_node));
+    usi_release(&graph->allocator, entry->endpoints, (size_t)entry->n_endpoint * sizeof(usi_graph_endpoint),
+                _Alignof(usi_graph_endpoint));
 }
 
 void usi_graph_fini(usi_graph *graph) {
-    for (int32_t i = 0; i < graph->n_entry; i++) free_entry(graph, &graph->entries[i]);
-    usi_release(&graph->allocator, graph->entries, (size_t)graph->cap_entry * sizeof(usi_graph_entry), _Alignof(max_align_t));
+    for (int32_t i = 0; i < graph->n_entry; i++)
+        free_entry(graph, &graph->entries[i]);
+    usi_release(&graph->allocator, graph->entries, (size_t)graph->cap_entry * sizeof(usi_graph_entry),
+                _Alignof(max_align_t));
     pthread_mutex_destroy(&graph->lock);
 }
 
-// ---- reading ------------------------------------------------------------------------------------------------------------
+// ---- reading
+// ----------------------------------------------------------------
 
 typedef struct cursor {
     const uint8_t *bytes;  // behind the header: alignment counts from here
@@ -120,7 +127,8 @@ static usi_graph_entry *find_entry(usi_graph *graph, const uint8_t participant[U
 static usi_graph_entry *make_place(usi_graph *graph) {
     if (graph->n_entry < MAX_ENTRY) {
         void *entries = graph->entries;
-        if (usi_grow(&graph->allocator, &entries, graph->n_entry, &graph->cap_entry, sizeof(usi_graph_entry))) return NULL;
+        if (usi_grow(&graph->allocator, &entries, graph->n_entry, &graph->cap_entry, sizeof(usi_graph_entry)))
+            return NULL;
         graph->entries = entries;
         return &graph->entries[graph->n_entry++];
     }
@@ -145,11 +153,13 @@ us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
     }
     us_status status = US_OK;
     if (entry.n_node) {
-        entry.nodes = usi_alloc(&graph->allocator, (size_t)entry.n_node * sizeof(usi_node), _Alignof(usi_node));
+        entry.nodes =
+            usi_alloc(&graph->allocator, (size_t)entry.n_node * sizeof(usi_node), _Alignof(usi_node));
         if (!entry.nodes) return US_ERR_MEMORY;
     }
     if (entry.n_endpoint) {
-        entry.endpoints = usi_alloc(&graph->allocator, (size_t)entry.n_endpoint * sizeof(usi_graph_endpoint), _Alignof(usi_graph_endpoint));
+        entry.endpoints = usi_alloc(&graph->allocator, (size_t)entry.n_endpoint * sizeof(usi_graph_endpoint),
+                                    _Alignof(usi_graph_endpoint));
         if (!entry.endpoints) {
             entry.n_endpoint = 0;
             free_entry(graph, &entry);
@@ -175,21 +185,23 @@ us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
     return status;
 }
 
-// ---- asking -------------------------------------------------------------------------------------------------------------
+// ---- asking
+// ----------------------------------------------------------------
 
 void usi_node_full_name(const usi_node *node, char out[USI_NAME_LENGTH]) {
     size_t n = strlen(node->namespace_);
     if (n == 1) n = 0;  // the namespace is "/"
     size_t m = strlen(node->name);
-    if (n + m + 2 > USI_NAME_LENGTH) m = USI_NAME_LENGTH - 2 - (n < USI_NAME_LENGTH - 2 ? n : USI_NAME_LENGTH - 2);
+    if (n + m + 2 > USI_NAME_LENGTH)
+        m = USI_NAME_LENGTH - 2 - (n < USI_NAME_LENGTH - 2 ? n : USI_NAME_LENGTH - 2);
     memcpy(out, node->namespace_, n);
     out[n] = '/';
     memcpy(out + n + 1, node->name, m);
     out[n + 1 + m] = 0;
 }
 
-void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH], const uint8_t endpoint[USI_ID_LENGTH],
-                         char out[USI_NAME_LENGTH]) {
+void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH],
+                         const uint8_t endpoint[USI_ID_LENGTH], char out[USI_NAME_LENGTH]) {
     out[0] = 0;
     pthread_mutex_lock(&graph->lock);
     const usi_graph_entry *entry = find_entry(graph, participant);
@@ -209,7 +221,8 @@ int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID
     return n;
 }
 
-// ---- writing ------------------------------------------------------------------------------------------------------------
+// ---- writing
+// ----------------------------------------------------------------
 
 typedef struct pen {
     uint8_t *bytes;  // NULL: only the length counts
@@ -227,7 +240,8 @@ static void put_zeros(pen *p, size_t n) {
 }
 
 static void put_count(pen *p, size_t value) {
-    put_zeros(p, (4 - p->at % 4) % 4);  // the header has 4 bytes: alignment from its end and from its start are the same
+    put_zeros(p, (4 - p->at % 4) %
+                     4);  // the header has 4 bytes: alignment from its end and from its start are the same
     uint8_t b[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
     put(p, b, 4);
 }
@@ -252,13 +266,15 @@ size_t usi_graph_encode(const us_bus *bus, void *buf) {
         put_name(&p, bus->nodes[i].namespace_);
         put_name(&p, bus->nodes[i].name);
         size_t n = 0;
-        for (const us_reader *r = bus->readers; r; r = r->next) n += r->node == i;
+        for (const us_reader *r = bus->readers; r; r = r->next)
+            n += r->node == i;
         put_count(&p, n);
         for (const us_reader *r = bus->readers; r; r = r->next) {
             if (r->node == i) put_gid(&p, bus, r->id);
         }
         n = 0;
-        for (const us_writer *w = bus->writers; w; w = w->next) n += w->node == i;
+        for (const us_writer *w = bus->writers; w; w = w->next)
+            n += w->node == i;
         put_count(&p, n);
         for (const us_writer *w = bus->writers; w; w = w->next) {
             if (w->node == i) put_gid(&p, bus, w->id);

@@ -1,4 +1,5 @@
-// One client of the motor server: its messages in, its messages out. motor_server.c tells how the whole works.
+// One client of the motor server: its messages in, its messages out. motor_server.c tells how the whole
+// works.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +18,12 @@ enum {
     USE_MASK = (1 << (31 - USI_MOTOR_SLOT_BITS)) - 1,
     PATIENCE = 1000 * USI_MOTOR_MS,  // ns: answers that did not come by then are not waited for
 };
-#define DATAGRAM_RATE 10000.0  // datagrams/s that are read in all, a few percent of one processor: 64 clients at 150 Hz. The system drops the others
+#define DATAGRAM_RATE \
+    10000.0  // datagrams/s that are read in all, a few percent of one processor: 64 clients at 150 Hz. The
+             // system drops the others
 
-_Static_assert((WINDOW + STOP_WINDOW + 1) * USI_MOTOR_REPLY + STATUS_ROOM + 3 * USI_MOTOR_REPLY <= USI_MOTOR_OUT,
+_Static_assert((WINDOW + STOP_WINDOW + 1) * USI_MOTOR_REPLY + STATUS_ROOM + 3 * USI_MOTOR_REPLY <=
+                   USI_MOTOR_OUT,
                "all answers must fit beside states and losses");
 
 // A tenth of a second's worth may come at once.
@@ -64,7 +68,8 @@ usi_motor_client *usi_motor_join(usi_motor_server *s, bool is_udp) {
     c->in_at = c->in_end = c->out_at = c->out_end = 0;
     c->next_motor = 0;
     // The newcomer is told how every motor stands.
-    for (int32_t i = 0; i < s->def.n_motor; i++) c->is_dirty[i] = s->motors[i].seen > 0;
+    for (int32_t i = 0; i < s->def.n_motor; i++)
+        c->is_dirty[i] = s->motors[i].seen > 0;
     atomic_store(&c->n_lost, 0);
     atomic_store(&c->id, c->n_use << USI_MOTOR_SLOT_BITS | slot);
     usi_motor_count(&s->n_joined);
@@ -83,7 +88,9 @@ void usi_motor_leave(usi_motor_server *s, usi_motor_client *c) {
 
 static size_t waiting(const usi_motor_client *c) { return c->out_end - c->out_at; }
 
-static bool has_room(const usi_motor_client *c, int32_t n_reply) { return waiting(c) + (size_t)n_reply * USI_MOTOR_REPLY <= USI_MOTOR_OUT; }
+static bool has_room(const usi_motor_client *c, int32_t n_reply) {
+    return waiting(c) + (size_t)n_reply * USI_MOTOR_REPLY <= USI_MOTOR_OUT;
+}
 
 static void append(usi_motor_client *c, const char *text, size_t length) {
     if (USI_MOTOR_OUT - c->out_end < length) {
@@ -108,7 +115,8 @@ static void append_number(usi_motor_client *c, uint32_t number, usi_motor_reason
 
 // What the client must know about what it lost.
 static void tell_losses(usi_motor_server *s, usi_motor_client *c) {
-    if (atomic_load(&c->n_lost) > 0 && has_room(c, 2)) append_number(c, atomic_exchange(&c->n_lost, 0), USI_MOTOR_LOST);
+    if (atomic_load(&c->n_lost) > 0 && has_room(c, 2))
+        append_number(c, atomic_exchange(&c->n_lost, 0), USI_MOTOR_LOST);
     if (c->n_busy == 0 || !has_room(c, 2)) return;
     if (s->now - c->told < 100 * USI_MOTOR_MS) {
         usi_motor_due(s, c->told + 100 * USI_MOTOR_MS);
@@ -136,8 +144,10 @@ static void add_states(usi_motor_server *s, usi_motor_client *c) {
 static ssize_t send_some(usi_motor_server *s, usi_motor_client *c) {
     if (!c->is_udp) return send(c->fd, c->out + c->out_at, waiting(c), MSG_NOSIGNAL);
     size_t n = waiting(c) < DATAGRAM ? waiting(c) : DATAGRAM;
-    while (c->out[c->out_at + n - 1] != ';') n--;
-    ssize_t sent = sendto(s->sockets.udp, c->out + c->out_at, n, MSG_NOSIGNAL, (struct sockaddr *)&c->address, c->address_length);
+    while (c->out[c->out_at + n - 1] != ';')
+        n--;
+    ssize_t sent = sendto(s->sockets.udp, c->out + c->out_at, n, MSG_NOSIGNAL, (struct sockaddr *)&c->address,
+                          c->address_length);
     // What the network cannot deliver is lost, as datagrams are.
     return sent < 0 && errno != EAGAIN && errno != EINTR ? (ssize_t)n : sent;
 }
@@ -192,10 +202,11 @@ static void resolve(usi_motor_server *s, usi_motor_event *e) {
     e->reason = USI_MOTOR_UNKNOWN;
 }
 
-// May another message be taken: is there a token, and room for its answer beside those that are due? A stop may overdraw both: where messages are
-// dropped, it is dropped last.
+// May another message be taken: is there a token, and room for its answer beside those that are due? A stop
+// may overdraw both: where messages are dropped, it is dropped last.
 static bool may_take(usi_motor_server *s, usi_motor_client *c, bool is_stop) {
-    if (c->n_unanswered >= WINDOW && s->now - c->handed > PATIENCE) c->n_unanswered = 0;  // nobody will answer these any more
+    if (c->n_unanswered >= WINDOW && s->now - c->handed > PATIENCE)
+        c->n_unanswered = 0;  // nobody will answer these any more
     int32_t window = is_stop ? WINDOW + STOP_WINDOW : WINDOW;
     double least = is_stop ? 1 - most_messages(s) : 1;
     return c->n_unanswered < window && c->messages.tokens >= least && has_room(c, c->n_unanswered + 1);
@@ -212,7 +223,8 @@ static void take(usi_motor_server *s, usi_motor_client *c, usi_motor_event *e) {
     usi_motor_count(&s->n_command);
     c->n_unanswered++;
     c->handed = s->now;
-    if (s->def.on_command) s->def.on_command(s->def.context, atomic_load(&c->id), &e->command, e->text, e->length);
+    if (s->def.on_command)
+        s->def.on_command(s->def.context, atomic_load(&c->id), &e->command, e->text, e->length);
 }
 
 // Answers from other threads to their clients.
@@ -285,8 +297,10 @@ void usi_motor_serve_stream(usi_motor_server *s, usi_motor_client *c) {
         usi_motor_leave(s, c);
         return;
     }
-    uint32_t interest = (c->is_held || c->is_ending ? 0U : (uint32_t)EPOLLIN) | (c->blocked ? (uint32_t)EPOLLOUT : 0U);
-    if (!c->is_hung && interest != c->interest) usi_motor_watch(s, c->fd, interest, (uint32_t)(c - s->clients), EPOLL_CTL_MOD);
+    uint32_t interest =
+        (c->is_held || c->is_ending ? 0U : (uint32_t)EPOLLIN) | (c->blocked ? (uint32_t)EPOLLOUT : 0U);
+    if (!c->is_hung && interest != c->interest)
+        usi_motor_watch(s, c->fd, interest, (uint32_t)(c - s->clients), EPOLL_CTL_MOD);
     c->interest = interest;
 }
 
@@ -313,7 +327,8 @@ static int32_t find_sender(usi_motor_server *s, const struct sockaddr_storage *f
     return -1;
 }
 
-static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *from, socklen_t from_length, const char *bytes, size_t length) {
+static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *from, socklen_t from_length,
+                          const char *bytes, size_t length) {
     int32_t slot = find_sender(s, from);
     usi_motor_client *c = slot < 0 ? NULL : &s->clients[slot];
     if (slot < 0) {
@@ -343,7 +358,8 @@ static void take_datagram(usi_motor_server *s, const struct sockaddr_storage *fr
             at++;
         }
         if (e.kind == USI_MOTOR_NOTHING) continue;
-        bool is_stop = e.kind == USI_MOTOR_COMMAND && (e.command.kind == USI_MOTOR_STOP || e.command.kind == USI_MOTOR_STOP_ALL);
+        bool is_stop = e.kind == USI_MOTOR_COMMAND &&
+                       (e.command.kind == USI_MOTOR_STOP || e.command.kind == USI_MOTOR_STOP_ALL);
         if ((c->bytes.tokens > 0 || is_stop) && may_take(s, c, is_stop)) {
             take(s, c, &e);
         } else {

@@ -1,4 +1,5 @@
-// What the two files of the motor server share: motor_server.c has the thread and what other threads call, motor_client.c what happens to one client.
+// What the two files of the motor server share: motor_server.c has the thread and what other threads call,
+// motor_client.c what happens to one client.
 #ifndef USI_BUS_MOTOR_LOCAL_H
 #define USI_BUS_MOTOR_LOCAL_H
 
@@ -10,9 +11,10 @@
 #include "bus/motor_socket.h"
 
 enum {
-    USI_MOTOR_IN = 4096,       // bytes of one read
-    USI_MOTOR_OUT = 8192,      // bytes that wait for one client: the answers of a full window, what states may take, and some to spare
-    USI_MOTOR_N_CELL = 1024,   // answers under way from other threads; a power of two
+    USI_MOTOR_IN = 4096,      // bytes of one read
+    USI_MOTOR_OUT = 8192,     // bytes that wait for one client: the answers of a full window, what states may
+                              // take, and some to spare
+    USI_MOTOR_N_CELL = 1024,  // answers under way from other threads; a power of two
     USI_MOTOR_SLOT_BITS = 11,  // of a client's number: its slot. The rest counts how often the slot was used
     USI_MOTOR_MS = 1000000,    // ns
 };
@@ -99,7 +101,9 @@ struct usi_motor_server {
     usi_motor_bucket datagrams;
 };
 
-static inline void usi_motor_count(_Atomic uint64_t *n) { atomic_fetch_add_explicit(n, 1, memory_order_relaxed); }
+static inline void usi_motor_count(_Atomic uint64_t *n) {
+    atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+}
 
 static inline int64_t usi_motor_ns(double s) { return (int64_t)(s * 1e9); }
 

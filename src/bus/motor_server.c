@@ -7,14 +7,19 @@
 //       +--> socket
 //
 // How each promise is kept:
-//   No caller ever waits. Answers go through a ring of cells, each with a turn number that says whether it is empty or full in this
-//     round (D. Vyukov's bounded queue): a producer takes a cell by one compare-and-swap. A state is three numbers behind a sequence number that is
-//     odd while they are written; the thread reads them again when it changed meanwhile.
-//   A slow client loses its own oldest MSTA. States are not queued: each client has a mark per motor, "the last one is not sent yet".
+//   No caller ever waits. Answers go through a ring of cells, each with a turn number that says whether it is
+//   empty or full in this
+//     round (D. Vyukov's bounded queue): a producer takes a cell by one compare-and-swap. A state is three
+//     numbers behind a sequence number that is odd while they are written; the thread reads them again when
+//     it changed meanwhile.
+//   A slow client loses its own oldest MSTA. States are not queued: each client has a mark per motor, "the
+//   last one is not sent yet".
 //     The message is made when there is room for it, and by then it is the newest.
-//   No MACK is lost. Before a command is read there must be room for its answer, counting those that are still due (n_unanswered). Without room,
-//     or beyond the rate, the bytes stay in the socket: TCP then slows the sender down. Datagrams cannot wait; theirs are dropped, and the
-//     sender is told how many. What is lost in spite of all (answers without end to one client) is told too.
+//   No MACK is lost. Before a command is read there must be room for its answer, counting those that are
+//   still due (n_unanswered). Without room,
+//     or beyond the rate, the bytes stay in the socket: TCP then slows the sender down. Datagrams cannot
+//     wait; theirs are dropped, and the sender is told how many. What is lost in spite of all (answers
+//     without end to one client) is told too.
 //   One client cannot starve another. Each gets one read of some kilobytes per round.
 //   Nobody is amplified. A sender of datagrams is answered only after it has sent a good command.
 #include "bus/motor_server.h"
@@ -54,10 +59,12 @@ static void wake(usi_motor_server *s) {
     }
 }
 
-static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_t length, usi_motor_reason reason) {
+static us_status answer(usi_motor_server *s, int32_t id, const char *text, size_t length,
+                        usi_motor_reason reason) {
     if (!s || (!text && length > 0)) return US_ERR_ARG;
     char reply[USI_MOTOR_REPLY];
-    size_t n = reason ? usi_motor_format_refusal(text, length, reason, reply, sizeof reply) : usi_motor_format_ack(text, length, reply, sizeof reply);
+    size_t n = reason ? usi_motor_format_refusal(text, length, reason, reply, sizeof reply)
+                      : usi_motor_format_ack(text, length, reply, sizeof reply);
     uint64_t turn = atomic_load(&s->tail);
     for (;;) {
         usi_motor_cell *c = &s->cells[turn % USI_MOTOR_N_CELL];
@@ -85,18 +92,22 @@ us_status usi_motor_server_ack(usi_motor_server *server, int32_t client, const c
     return answer(server, client, text, length, USI_MOTOR_GOOD);
 }
 
-us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length, usi_motor_reason reason) {
+us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length,
+                                  usi_motor_reason reason) {
     if (reason == USI_MOTOR_GOOD || (unsigned)reason >= (unsigned)USI_MOTOR_REASON_COUNT) return US_ERR_ARG;
     return answer(server, client, text, length, reason);
 }
 
-us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration, double velocity, double position) {
+us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration,
+                                  double velocity, double position) {
     if (!server || motor < 0 || motor >= server->def.n_motor) return US_ERR_ARG;
     usi_motor_status now;
     if (!usi_motor_status_round(acceleration, velocity, position, &now)) return US_ERR_VALUE;
     usi_motor_slot *m = &server->motors[motor];
     const usi_motor_status *last = &m->told;
-    if (m->is_told && last->acceleration == now.acceleration && last->velocity == now.velocity && last->position == now.position) return US_OK;
+    if (m->is_told && last->acceleration == now.acceleration && last->velocity == now.velocity &&
+        last->position == now.position)
+        return US_OK;
     m->told = now;
     m->is_told = true;
     uint32_t sequence = atomic_load(&m->sequence);
@@ -130,9 +141,11 @@ static void accept_clients(usi_motor_server *s) {
     for (int k = 0; k < N_ACCEPT; k++) {
         struct sockaddr_storage from;
         socklen_t from_length = sizeof from;
-        int fd = accept4(s->sockets.tcp, (struct sockaddr *)&from, &from_length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd =
+            accept4(s->sockets.tcp, (struct sockaddr *)&from, &from_length, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            // Out of descriptors or memory: the one that waits goes on waiting, and so does the server, rather than spin.
+            // Out of descriptors or memory: the one that waits goes on waiting, and so does the server,
+            // rather than spin.
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 usi_motor_watch(s, s->sockets.tcp, 0, USI_MOTOR_READY_LISTENER, EPOLL_CTL_MOD);
                 s->listener_closed = s->now + 100 * USI_MOTOR_MS;
@@ -161,7 +174,8 @@ static void accept_clients(usi_motor_server *s) {
 static bool read_state(usi_motor_slot *m, uint32_t *out_sequence, usi_motor_status *out) {
     for (int k = 0; k < 100; k++) {
         uint32_t before = atomic_load(&m->sequence);
-        *out = (usi_motor_status){atomic_load(&m->acceleration), atomic_load(&m->velocity), atomic_load(&m->position)};
+        *out = (usi_motor_status){atomic_load(&m->acceleration), atomic_load(&m->velocity),
+                                  atomic_load(&m->position)};
         *out_sequence = before;
         if (before % 2 == 0 && atomic_load(&m->sequence) == before) return true;
     }
@@ -238,16 +252,20 @@ static void *serve(void *context) {
     while (!atomic_load(&s->is_over)) {
         struct epoll_event events[N_EVENT];
         int64_t left = s->wake_at == INT64_MAX ? -1 : s->wake_at - clock_ns();
-        int timeout_ms = s->wake_at == INT64_MAX ? -1
-                         : left <= 0             ? 0
-                                                 : (int)((left < 1000 * USI_MOTOR_MS ? left : 1000 * USI_MOTOR_MS) + USI_MOTOR_MS - 1) / USI_MOTOR_MS;
+        int timeout_ms =
+            s->wake_at == INT64_MAX ? -1
+            : left <= 0
+                ? 0
+                : (int)((left < 1000 * USI_MOTOR_MS ? left : 1000 * USI_MOTOR_MS) + USI_MOTOR_MS - 1) /
+                      USI_MOTOR_MS;
         int n = epoll_wait(s->epoll, events, N_EVENT, timeout_ms);
         s->now = clock_ns();
         s->wake_at = INT64_MAX;
         bool has_newcomer = false, has_datagram = false;
         for (int i = 0; i < n; i++) {
             uint64_t ignored;
-            if (events[i].data.u32 == USI_MOTOR_READY_WAKE && read(s->wake, &ignored, sizeof ignored) > 0) atomic_store(&s->is_woken, false);
+            if (events[i].data.u32 == USI_MOTOR_READY_WAKE && read(s->wake, &ignored, sizeof ignored) > 0)
+                atomic_store(&s->is_woken, false);
             has_newcomer = has_newcomer || events[i].data.u32 == USI_MOTOR_READY_LISTENER;
             has_datagram = has_datagram || events[i].data.u32 == USI_MOTOR_READY_UDP;
             mark_ready(s, &events[i]);
@@ -297,18 +315,22 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
         if (settings[i].value >= settings[i].low && settings[i].value <= settings[i].high) continue;
         char remedy[100];
         snprintf(remedy, sizeof remedy, "It may be from %g to %g.", settings[i].low, settings[i].high);
-        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "the motor server's %s is %g", settings[i].name, settings[i].value);
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "the motor server's %s is %g", settings[i].name,
+                            settings[i].value);
     }
-    if (def->n_motor > 0 && !def->motors) return us_error_set(err, US_ERR_ARG, NULL, NULL, "the motor server has no names of motors");
+    if (def->n_motor > 0 && !def->motors)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "the motor server has no names of motors");
     for (int32_t i = 0; i < def->n_motor; i++) {
         const char *name = def->motors[i].name;
         if (!usi_motor_name_is_valid(name)) {
             const char *remedy = "Write four letters, digits or signs, without space, semicolon and comma.";
-            return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.5s\" cannot be the name of a motor", name);
+            return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.5s\" cannot be the name of a motor",
+                                name);
         }
         for (int32_t k = 0; k < i; k++) {
             if (memcmp(def->motors[k].name, name, USI_MOTOR_NAME) != 0) continue;
-            return us_error_set(err, US_ERR_NAME, NULL, "Give each motor a name of its own.", "two motors have the name \"%.4s\"", name);
+            return us_error_set(err, US_ERR_NAME, NULL, "Give each motor a name of its own.",
+                                "two motors have the name \"%.4s\"", name);
         }
     }
     return US_OK;
@@ -316,9 +338,12 @@ static us_status check(const usi_motor_server_def *def, us_error *err) {
 
 static usi_motor_server *allocate(const usi_motor_server_def *def) {
     us_allocator a = def->allocator;
-    size_t size = sizeof(usi_motor_server), n_slot = 2 * (size_t)def->max_client, n_motor = (size_t)def->n_motor;
-    size_t clients = usi_carve(&size, n_slot, sizeof(usi_motor_client)), motors = usi_carve(&size, n_motor, sizeof(usi_motor_slot));
-    size_t cells = usi_carve(&size, USI_MOTOR_N_CELL, sizeof(usi_motor_cell)), marks = usi_carve(&size, n_slot * n_motor, sizeof(bool));
+    size_t size = sizeof(usi_motor_server), n_slot = 2 * (size_t)def->max_client,
+           n_motor = (size_t)def->n_motor;
+    size_t clients = usi_carve(&size, n_slot, sizeof(usi_motor_client)),
+           motors = usi_carve(&size, n_motor, sizeof(usi_motor_slot));
+    size_t cells = usi_carve(&size, USI_MOTOR_N_CELL, sizeof(usi_motor_cell)),
+           marks = usi_carve(&size, n_slot * n_motor, sizeof(bool));
     size_t outs = usi_carve(&size, n_slot, USI_MOTOR_OUT), ins = usi_carve(&size, n_slot / 2, USI_MOTOR_IN);
     char *block = usi_alloc(&a, size, USI_ALIGN);
     if (!block) return NULL;
@@ -343,8 +368,10 @@ static usi_motor_server *allocate(const usi_motor_server_def *def) {
         c->in = i < n_slot / 2 ? block + ins + i * USI_MOTOR_IN : NULL;
         c->is_dirty = (bool *)(block + marks) + i * n_motor;
     }
-    for (size_t i = 0; i < n_motor; i++) memcpy(s->motors[i].name, def->motors[i].name, USI_MOTOR_NAME);
-    for (size_t i = 0; i < USI_MOTOR_N_CELL; i++) atomic_init(&s->cells[i].turn, i);
+    for (size_t i = 0; i < n_motor; i++)
+        memcpy(s->motors[i].name, def->motors[i].name, USI_MOTOR_NAME);
+    for (size_t i = 0; i < USI_MOTOR_N_CELL; i++)
+        atomic_init(&s->cells[i].turn, i);
     return s;
 }
 
@@ -358,10 +385,13 @@ static bool start(usi_motor_server *s) {
     return s->is_started;
 }
 
-us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_server **out_server, us_error *err) {
-    if (!out_server) return us_error_set(err, US_ERR_ARG, NULL, NULL, "there is no place for the motor server");
+us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_server **out_server,
+                                  us_error *err) {
+    if (!out_server)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "there is no place for the motor server");
     *out_server = NULL;
-    if (!def || !def->address) return us_error_set(err, US_ERR_ARG, NULL, NULL, "the motor server has no definition or no address");
+    if (!def || !def->address)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "the motor server has no definition or no address");
     us_status status = check(def, err);
     if (status) return status;
     usi_motor_server *s = allocate(def);
@@ -375,7 +405,8 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
         s->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (s->epoll < 0 || s->wake < 0) {
             const char *remedy = "Raise the limit of open files (ulimit -n), or run fewer robots.";
-            status = us_error_set(err, US_ERR_IO, NULL, remedy, "the motor server cannot wait for its clients: %s", strerror(errno));
+            status = us_error_set(err, US_ERR_IO, NULL, remedy,
+                                  "the motor server cannot wait for its clients: %s", strerror(errno));
         }
     }
     if (!status) {
@@ -383,7 +414,9 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
         usi_motor_watch(s, s->sockets.tcp, EPOLLIN, USI_MOTOR_READY_LISTENER, EPOLL_CTL_ADD);
         usi_motor_watch(s, s->sockets.udp, EPOLLIN, USI_MOTOR_READY_UDP, EPOLL_CTL_ADD);
         *out_server = s;  // before the first callback
-        if (!start(s)) status = us_error_set(err, US_ERR_LIMIT, NULL, "Run fewer threads.", "the motor server's thread cannot be started");
+        if (!start(s))
+            status = us_error_set(err, US_ERR_LIMIT, NULL, "Run fewer threads.",
+                                  "the motor server's thread cannot be started");
     }
     if (status) {
         *out_server = NULL;

@@ -1,8 +1,9 @@
-// The ASCII motor protocol (wire/motor.h) over TCP and UDP on one port: one thread, many clients, none of which can hold up another or the
-// simulation.
+// The ASCII motor protocol (wire/motor.h) over TCP and UDP on one port: one thread, many clients, none of
+// which can hold up another or the simulation.
 //
-// The thread hands every good command to a callback; whoever took it answers with _ack or _refuse, from any thread. What does not parse, and names
-// that no motor has, the server refuses itself. States of motors are told by _status after every tick; the server sends what changed.
+// The thread hands every good command to a callback; whoever took it answers with _ack or _refuse, from any
+// thread. What does not parse, and names that no motor has, the server refuses itself. States of motors are
+// told by _status after every tick; the server sends what changed.
 #ifndef USI_BUS_MOTOR_SERVER_H
 #define USI_BUS_MOTOR_SERVER_H
 
@@ -12,10 +13,12 @@
 
 typedef struct usi_motor_server usi_motor_server;
 
-// Runs on the server's thread: keep it short. `client` names the sender until it leaves, and never another. `text` is the message without its ';',
-// for the answer; it and the command are borrowed for the call. command->motor is the index of the motor, -1 for all. Every command wants exactly one
-// answer; of one client at most 24 (32 with stops over UDP) are under way without one.
-typedef void usi_motor_command_function(void *context, int32_t client, const usi_motor_command *command, const char *text, size_t length);
+// Runs on the server's thread: keep it short. `client` names the sender until it leaves, and never another.
+// `text` is the message without its ';', for the answer; it and the command are borrowed for the call.
+// command->motor is the index of the motor, -1 for all. Every command wants exactly one answer; of one client
+// at most 24 (32 with stops over UDP) are under way without one.
+typedef void usi_motor_command_function(void *context, int32_t client, const usi_motor_command *command,
+                                        const char *text, size_t length);
 
 typedef struct usi_motor_server_def {
     us_allocator allocator;
@@ -23,34 +26,41 @@ typedef struct usi_motor_server_def {
     int32_t port;         // of TCP and of UDP; 0: any that is free in both
     int32_t n_motor;
     const us_motor_def *motors;  // names that differ; copied
-    double status_rate;          // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit; default 25
-    int32_t max_client;          // of each kind, TCP and UDP; 1 .. 1000; default 64
-    double message_rate;         // messages/s that are taken from one client; default 2000
-    double byte_rate;            // bytes/s that are taken from one client; default 2e6
-    double stall_timeout;        // s: a TCP client that takes no byte of what waits for it for so long is closed; default 5
-    double forget_timeout;       // s: a UDP client that is silent for so long is forgotten; default 60
+    double status_rate;     // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit;
+                            // default 25
+    int32_t max_client;     // of each kind, TCP and UDP; 1 .. 1000; default 64
+    double message_rate;    // messages/s that are taken from one client; default 2000
+    double byte_rate;       // bytes/s that are taken from one client; default 2e6
+    double stall_timeout;   // s: a TCP client that takes no byte of what waits for it for so long is closed;
+                            // default 5
+    double forget_timeout;  // s: a UDP client that is silent for so long is forgotten; default 60
     usi_motor_command_function *on_command;
     void *context;
 } usi_motor_server_def;
 
 usi_motor_server_def usi_motor_server_def_default(void);
 
-// Listens and starts the thread. US_ERR_IO when the address or port cannot be had (err says which and what to do), US_ERR_VALUE for settings out of
-// range, US_ERR_NAME for motors' names that are not valid or not different. *out_server is set before the first callback.
-us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_server **out_server, us_error *err);
-void usi_motor_server_destroy(usi_motor_server *server);  // ends the thread, closes all; NULL is allowed. No callback runs afterwards
+// Listens and starts the thread. US_ERR_IO when the address or port cannot be had (err says which and what to
+// do), US_ERR_VALUE for settings out of range, US_ERR_NAME for motors' names that are not valid or not
+// different. *out_server is set before the first callback.
+us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_server **out_server,
+                                  us_error *err);
+void usi_motor_server_destroy(
+    usi_motor_server *server);  // ends the thread, closes all; NULL is allowed. No callback runs afterwards
 int32_t usi_motor_server_port(const usi_motor_server *server);
 
 // ---- From any thread, also from the callback. They never wait, and send nothing themselves. ----
 
-// MACK or MNAK to the client. US_ERR_LIMIT: too many answers wait; this one is dropped and the client will be told that one was lost. An answer to a
-// client that has left goes nowhere, without an error.
+// MACK or MNAK to the client. US_ERR_LIMIT: too many answers wait; this one is dropped and the client will be
+// told that one was lost. An answer to a client that has left goes nowhere, without an error.
 us_status usi_motor_server_ack(usi_motor_server *server, int32_t client, const char *text, size_t length);
-us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length, usi_motor_reason reason);
+us_status usi_motor_server_refuse(usi_motor_server *server, int32_t client, const char *text, size_t length,
+                                  usi_motor_reason reason);
 
-// The state of a motor now; one thread at a time per motor. rad/s^2, rad/s, rad. US_ERR_VALUE for numbers that cannot be sent, US_ERR_ARG for a bad
-// index.
-us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration, double velocity, double position);
+// The state of a motor now; one thread at a time per motor. rad/s^2, rad/s, rad. US_ERR_VALUE for numbers
+// that cannot be sent, US_ERR_ARG for a bad index.
+us_status usi_motor_server_status(usi_motor_server *server, int32_t motor, double acceleration,
+                                  double velocity, double position);
 
 // X(name, what is counted since the start)
 #define USI_MOTOR_COUNT_LIST(X)                                               \

@@ -11,8 +11,9 @@
 
 enum {
     BACKLOG = 512,
-    SEND_BUFFER = 65536,  // bytes: some thousand messages. With the system's default of megabytes, a slow reader would read minutes-old states
-    N_TRY = 16,           // ports that are free in TCP but not in UDP are rare: this many in a row do not occur
+    SEND_BUFFER = 65536,  // bytes: some thousand messages. With the system's default of megabytes, a slow
+                          // reader would read minutes-old states
+    N_TRY = 16,  // ports that are free in TCP but not in UDP are rare: this many in a row do not occur
 };
 
 static bool is_same4(const struct sockaddr_in *a, const struct sockaddr_in *b) {
@@ -20,13 +21,16 @@ static bool is_same4(const struct sockaddr_in *a, const struct sockaddr_in *b) {
 }
 
 static bool is_same6(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b) {
-    return a->sin6_port == b->sin6_port && a->sin6_scope_id == b->sin6_scope_id && memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0;
+    return a->sin6_port == b->sin6_port && a->sin6_scope_id == b->sin6_scope_id &&
+           memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0;
 }
 
 bool usi_motor_address_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
     if (a->ss_family != b->ss_family) return false;
-    if (a->ss_family == AF_INET) return is_same4((const struct sockaddr_in *)a, (const struct sockaddr_in *)b);
-    return a->ss_family == AF_INET6 && is_same6((const struct sockaddr_in6 *)a, (const struct sockaddr_in6 *)b);
+    if (a->ss_family == AF_INET)
+        return is_same4((const struct sockaddr_in *)a, (const struct sockaddr_in *)b);
+    return a->ss_family == AF_INET6 &&
+           is_same6((const struct sockaddr_in6 *)a, (const struct sockaddr_in6 *)b);
 }
 
 void usi_motor_socket_tune(int fd) {
@@ -53,7 +57,10 @@ static int32_t port_of(int fd) {
 static int open_one(const char *address, int32_t port, int kind) {
     char service[16];
     snprintf(service, sizeof service, "%d", port);
-    struct addrinfo hint = {.ai_family = AF_UNSPEC, .ai_socktype = kind, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE}, *found = NULL;
+    struct addrinfo hint = {.ai_family = AF_UNSPEC,
+                            .ai_socktype = kind,
+                            .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE},
+                    *found = NULL;
     if (getaddrinfo(address, service, &hint, &found)) {
         errno = EINVAL;
         return -1;
@@ -61,9 +68,11 @@ static int open_one(const char *address, int32_t port, int kind) {
     int fd = socket(found->ai_family, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), why = errno;
     const int one = 1;
     if (fd >= 0) {
-        // Connections of a server that has just ended must not keep the next one out. For UDP it would let two servers share a port, unseen.
+        // Connections of a server that has just ended must not keep the next one out. For UDP it would let
+        // two servers share a port, unseen.
         bool ok = kind != SOCK_STREAM || !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        ok = ok && !bind(fd, found->ai_addr, found->ai_addrlen) && (kind != SOCK_STREAM || !listen(fd, BACKLOG));
+        ok = ok && !bind(fd, found->ai_addr, found->ai_addrlen) &&
+             (kind != SOCK_STREAM || !listen(fd, BACKLOG));
         why = errno;
         if (!ok) {
             close(fd);
@@ -78,17 +87,23 @@ static int open_one(const char *address, int32_t port, int kind) {
 static us_status cannot_open(const char *address, int32_t port, const char *kind, int why, us_error *err) {
     const char *remedy = "Look at the address and port of the motor server.";
     if (why == EADDRINUSE) {
-        remedy = "Give <motors> another port, or end the program that has this one (ss -tulpn shows it). No two robots share a port.";
+        remedy = "Give <motors> another port, or end the program that has this one (ss -tulpn shows it). No "
+                 "two robots share a port.";
     } else if (why == EACCES) {
         remedy = "Give <motors> a port above 1023: those below belong to the system.";
     } else if (why == EADDRNOTAVAIL || why == EINVAL) {
-        remedy = "Write the number of an address that this machine has: 127.0.0.1 for this machine alone, 0.0.0.0 for all its networks.";
+        remedy = "Write the number of an address that this machine has: 127.0.0.1 for this machine alone, "
+                 "0.0.0.0 for all its networks.";
     }
-    const char *text = why == EADDRINUSE ? "it is in use by another program" : why == EINVAL ? "this is not an address in numbers" : strerror(why);
-    return us_error_set(err, US_ERR_IO, NULL, remedy, "the motor server cannot have %s port %d of %s: %s", kind, port, address, text);
+    const char *text = why == EADDRINUSE ? "it is in use by another program"
+                       : why == EINVAL   ? "this is not an address in numbers"
+                                         : strerror(why);
+    return us_error_set(err, US_ERR_IO, NULL, remedy, "the motor server cannot have %s port %d of %s: %s",
+                        kind, port, address, text);
 }
 
-us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets, us_error *err) {
+us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets,
+                                 us_error *err) {
     *out_sockets = (usi_motor_sockets){.tcp = -1, .udp = -1};
     for (int k = 0;; k++) {
         int tcp = open_one(address, port, SOCK_STREAM);

@@ -11,11 +11,14 @@ typedef struct usi_motor_sockets {
     int32_t port;
 } usi_motor_sockets;
 
-// port 0: any that is free in both. US_ERR_IO says which of the two could not be had, why, and what to do; then nothing is open.
-us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets, us_error *err);
+// port 0: any that is free in both. US_ERR_IO says which of the two could not be had, why, and what to do;
+// then nothing is open.
+us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets,
+                                 us_error *err);
 void usi_motor_sockets_close(usi_motor_sockets *sockets);
 
-// A client's socket as the server wants it: small messages leave at once, a dead peer is noticed, and the system queues little that grows old.
+// A client's socket as the server wants it: small messages leave at once, a dead peer is noticed, and the
+// system queues little that grows old.
 void usi_motor_socket_tune(int fd);
 
 bool usi_motor_address_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b);

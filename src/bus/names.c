@@ -25,10 +25,15 @@ us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_erro
     static const char remedy[] = "Write an absolute name of letters, digits, _ and /, for example /k10/odom.";
     if (!topic || !topic[0]) return us_error_set(err, US_ERR_NAME, NULL, remedy, "a topic without a name");
     bool is_dds = !strncmp(topic, "rt/", 3) || !strncmp(topic, "rq/", 3) || !strncmp(topic, "rr/", 3);
-    if (!is_dds && topic[0] != '/') return us_error_set(err, US_ERR_NAME, NULL, remedy, "topic \"%.200s\" does not begin with a slash", topic);
-    if (!is_name(is_dds ? topic : topic + 1, true)) return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.200s\" is no name of a topic", topic);
+    if (!is_dds && topic[0] != '/')
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "topic \"%.200s\" does not begin with a slash",
+                            topic);
+    if (!is_name(is_dds ? topic : topic + 1, true))
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.200s\" is no name of a topic", topic);
     if (strlen(topic) + 3 > USI_NAME_LENGTH) {
-        return us_error_set(err, US_ERR_NAME, NULL, remedy, "the topic's name is longer than %d characters: %.80s...", USI_NAME_LENGTH - 3, topic);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy,
+                            "the topic's name is longer than %d characters: %.80s...", USI_NAME_LENGTH - 3,
+                            topic);
     }
     snprintf(out, USI_NAME_LENGTH, is_dds ? "%s" : "rt%s", topic);
     return US_OK;
@@ -37,12 +42,13 @@ us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_erro
 us_status usi_node_check(const char *namespace_, const char *name, usi_node *out_node, us_error *err) {
     if (!namespace_ || !namespace_[0]) namespace_ = "/";
     if (!name || !is_name(name, false) || strlen(name) >= USI_NAME_LENGTH) {
-        return us_error_set(err, US_ERR_NAME, NULL, "Write letters, digits and _, for example driver.", "\"%.200s\" is no name of a node",
-                            name ? name : "");
+        return us_error_set(err, US_ERR_NAME, NULL, "Write letters, digits and _, for example driver.",
+                            "\"%.200s\" is no name of a node", name ? name : "");
     }
     bool is_good = namespace_[0] == '/' && (!namespace_[1] || is_name(namespace_ + 1, true));
     if (!is_good || strlen(namespace_) >= USI_NAME_LENGTH) {
-        return us_error_set(err, US_ERR_NAME, NULL, "Write an absolute name, for example / or /k10.", "\"%.200s\" is no namespace", namespace_);
+        return us_error_set(err, US_ERR_NAME, NULL, "Write an absolute name, for example / or /k10.",
+                            "\"%.200s\" is no namespace", namespace_);
     }
     memset(out_node, 0, sizeof *out_node);
     memcpy(out_node->namespace_, namespace_, strlen(namespace_));

@@ -1,7 +1,8 @@
 // Vendors that come as a library of their own.
 //
-// libunderstudy-NAME.so is looked for in the directories of US_PLUGIN_PATH, then beside this library or program, in "plugins" below that and in
-// "understudy" below that (where it is installed), and last where the system looks.
+// libunderstudy-NAME.so is looked for in the directories of US_PLUGIN_PATH, then beside this library or
+// program, in "plugins" below that and in "understudy" below that (where it is installed), and last where the
+// system looks.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +74,10 @@ us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_er
     if (!s.library) {
         return us_error_set(
             err, US_ERR_IO, NULL,
-            "Install Fast DDS (Debian: libfastrtps-dev) and build again, name the library's directory in US_PLUGIN_PATH, or use the vendor cyclone.",
-            "the vendor \"%s\" needs the library libunderstudy-%s.so, which cannot be loaded: %s", name, name, s.why);
+            "Install Fast DDS (Debian: libfastrtps-dev) and build again, name the library's directory in "
+            "US_PLUGIN_PATH, or use the vendor cyclone.",
+            "the vendor \"%s\" needs the library libunderstudy-%s.so, which cannot be loaded: %s", name, name,
+            s.why);
     }
     // A pointer to data cannot be cast to one to a function in strict C; POSIX promises that its bits can be.
     void *symbol = dlsym(s.library, USI_VENDOR_SYMBOL);

@@ -19,8 +19,8 @@ us_qos us_qos_for_topic(const char *topic, const us_message_type *type) {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (!strcmp(last, known[i].name)) return known[i].qos;
     }
-    // Requests and replies of all clients share a topic, and a robot answers many in one tick: what one has not got yet must not make room for the
-    // next one's.
+    // Requests and replies of all clients share a topic, and a robot answers many in one tick: what one has
+    // not got yet must not make room for the next one's.
     bool is_service = topic && (!strncmp(topic, "rq/", 3) || !strncmp(topic, "rr/", 3));
     return (us_qos){.is_reliable = true, .depth = is_service ? 100 : 10};
 }

@@ -1,11 +1,13 @@
 // What the bus asks of a DDS vendor: one constant table of functions.
 //
-// A vendor knows DDS and nothing of ROS: topics and types have their DDS names, samples are CDR bytes, user data is a text. Names, nodes, the
-// graph and all conventions are made once, above this line. The table of Cyclone DDS is linked in; that of Fast DDS comes from a library
-// of its own, written in C++, which takes nothing from ours but this header (no symbol of the library is used there, so it loads into
-// any program). It begins with `abi` and `size`: a library built against another layout is refused.
+// A vendor knows DDS and nothing of ROS: topics and types have their DDS names, samples are CDR bytes, user
+// data is a text. Names, nodes, the graph and all conventions are made once, above this line. The table of
+// Cyclone DDS is linked in; that of Fast DDS comes from a library of its own, written in C++, which takes
+// nothing from ours but this header (no symbol of the library is used there, so it loads into any program).
+// It begins with `abi` and `size`: a library built against another layout is refused.
 //
-// All functions may be called from any thread, but an endpoint is removed by one thread while no other uses it.
+// All functions may be called from any thread, but an endpoint is removed by one thread while no other uses
+// it.
 #ifndef USI_BUS_VENDOR_H
 #define USI_BUS_VENDOR_H
 
@@ -37,7 +39,8 @@ typedef struct usi_vendor_endpoint_def {
     const char *type;       // "nav_msgs::msg::dds_::Odometry_"
     const char *user_data;  // "typehash=RIHS01_...;", or ""
     us_qos qos;
-    // For readers: on_sample gets each sample as it comes. Without it samples wait for `take`, and on_data says that one came.
+    // For readers: on_sample gets each sample as it comes. Without it samples wait for `take`, and on_data
+    // says that one came.
     us_sample_function *on_sample;
     void (*on_data)(void *context);
     void *context;
@@ -63,24 +66,27 @@ typedef struct usi_vendor {
     void (*close)(usi_vendor_participant *participant);
     void (*get_id)(const usi_vendor_participant *participant, uint8_t out_id[16]);
 
-    us_status (*add_writer)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
-                            us_error *err);
-    us_status (*add_reader)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def, usi_vendor_endpoint **out_endpoint,
-                            us_error *err);
+    us_status (*add_writer)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def,
+                            usi_vendor_endpoint **out_endpoint, us_error *err);
+    us_status (*add_reader)(usi_vendor_participant *participant, const usi_vendor_endpoint_def *def,
+                            usi_vendor_endpoint **out_endpoint, us_error *err);
     void (*get_endpoint_id)(const usi_vendor_endpoint *endpoint, uint8_t out_id[16]);
     void (*remove)(usi_vendor_endpoint *endpoint);  // waits for a callback that is under way
 
     us_status (*write)(usi_vendor_endpoint *writer, const void *bytes, size_t length, int64_t source_time);
-    us_status (*take)(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length, us_sample *out_sample);
+    us_status (*take)(usi_vendor_endpoint *reader, void *buf, size_t cap, size_t *out_length,
+                      us_sample *out_sample);
     bool (*has_sample)(usi_vendor_endpoint *reader);
     int32_t (*n_match)(usi_vendor_endpoint *endpoint);
 
-    // Everything that discovery knows now, own things included, in any order. `node` and `is_own` of an endpoint are left to the caller.
+    // Everything that discovery knows now, own things included, in any order. `node` and `is_own` of an
+    // endpoint are left to the caller.
     us_status (*list)(usi_vendor_participant *participant, usi_visit_endpoint *visit, void *context);
     us_status (*list_participants)(usi_vendor_participant *participant, usi_visit_peer *visit, void *context);
 
-    // For those who pass samples on without a copy, from on_sample to another participant of the same vendor; all three NULL where a vendor cannot. A
-    // sample that is held keeps its bytes until it is released, from any thread and for longer than its reader.
+    // For those who pass samples on without a copy, from on_sample to another participant of the same vendor;
+    // all three NULL where a vendor cannot. A sample that is held keeps its bytes until it is released, from
+    // any thread and for longer than its reader.
     void *(*hold)(const us_sample *sample);
     void (*release)(void *held);
     us_status (*write_held)(usi_vendor_endpoint *writer, void *held, int64_t source_time);

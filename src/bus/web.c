@@ -6,12 +6,12 @@
 //
 // How each promise is kept:
 //   No caller ever waits. usi_web_wake sets a flag and, when it was not set, writes to an eventfd.
-//   Servers share nothing. Each has a context of libwebsockets; of that library's own globals only the log is touched: it is silent.
-//   The process stays as it is. libwebsockets ignores SIGPIPE for everybody when it starts; that is undone, and the thread blocks all signals.
-//   Nobody holds a place for ever. There are as many slots as clients, and some more for those that ask for files; one that stands still while it
-//   asks
-//     or is answered is dropped after `timeout`, a WebSocket client that does not answer a ping after twice `ping`. When all slots are taken, a
-//     connection is closed as soon as it is made.
+//   Servers share nothing. Each has a context of libwebsockets; of that library's own globals only the log is
+//   touched: it is silent. The process stays as it is. libwebsockets ignores SIGPIPE for everybody when it
+//   starts; that is undone, and the thread blocks all signals. Nobody holds a place for ever. There are as
+//   many slots as clients, and some more for those that ask for files; one that stands still while it asks
+//     or is answered is dropped after `timeout`, a WebSocket client that does not answer a ping after twice
+//     `ping`. When all slots are taken, a connection is closed as soon as it is made.
 //   The listening socket is ours, so that a port that is taken says so in plain words.
 #include "bus/web.h"
 
@@ -72,9 +72,11 @@ void usi_web_refused(usi_web *web, const char *peer, const char *format, ...) {
 
 // ---- The door ----
 
-static void address_text(const struct sockaddr_storage *a, socklen_t length, bool with_port, char *out, size_t cap) {
+static void address_text(const struct sockaddr_storage *a, socklen_t length, bool with_port, char *out,
+                         size_t cap) {
     char host[USI_WEB_PEER - 8], port[8];
-    if (getnameinfo((const struct sockaddr *)a, length, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV)) {
+    if (getnameinfo((const struct sockaddr *)a, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV)) {
         snprintf(out, cap, "somebody");
     } else if (with_port) {
         snprintf(out, cap, "%s:%s", host, port);
@@ -86,7 +88,9 @@ static void address_text(const struct sockaddr_storage *a, socklen_t length, boo
 static int open_listener(const char *address, int32_t port) {
     char service[16];
     snprintf(service, sizeof service, "%d", port);
-    struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE}, *found = NULL;
+    struct addrinfo hint = {.ai_socktype = SOCK_STREAM,
+                            .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE},
+                    *found = NULL;
     if (getaddrinfo(address, service, &hint, &found)) {
         errno = EINVAL;
         return -1;
@@ -94,8 +98,8 @@ static int open_listener(const char *address, int32_t port) {
     const int one = 1;
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), why = errno;
     // Connections of a server that has just ended must not keep the next one out.
-    if (fd >= 0 &&
-        (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) || bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, BACKLOG))) {
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+                    bind(fd, found->ai_addr, found->ai_addrlen) || listen(fd, BACKLOG))) {
         why = errno;
         close(fd);
         fd = -1;
@@ -109,22 +113,29 @@ static us_status find_port(usi_web *web, us_error *err) {
     const usi_web_def *def = &web->def;
     int32_t port = def->port, last = def->port > 0 ? def->port + def->n_port_more : 0;
     if (last > 65535) last = 65535;
-    while ((web->listener = open_listener(web->address, port)) < 0 && errno == EADDRINUSE && port < last) port++;
+    while ((web->listener = open_listener(web->address, port)) < 0 && errno == EADDRINUSE && port < last)
+        port++;
     if (web->listener < 0) {
         const int why = errno;
         const char *remedy = "Look at the address and the port of the page.";
         if (why == EADDRINUSE) {
-            remedy = "Choose another port with --port, 0 for any that is free, or end the program that has this one (ss -tlpn shows it).";
+            remedy = "Choose another port with --port, 0 for any that is free, or end the program that has "
+                     "this one (ss -tlpn shows it).";
         } else if (why == EACCES) {
             remedy = "Choose a port above 1023 with --port: those below belong to the system.";
         } else if (why == EADDRNOTAVAIL || why == EINVAL) {
-            remedy = "Write the number of an address that this machine has: 127.0.0.1 for this machine alone, 0.0.0.0 for all its networks.";
+            remedy = "Write the number of an address that this machine has: 127.0.0.1 for this machine "
+                     "alone, 0.0.0.0 for all its networks.";
         }
-        const char *text = why == EADDRINUSE ? "in use by another program" : why == EINVAL ? "this is not an address in numbers" : strerror(why);
+        const char *text = why == EADDRINUSE ? "in use by another program"
+                           : why == EINVAL   ? "this is not an address in numbers"
+                                             : strerror(why);
         if (last > def->port) {
-            return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d to %d of %s: %s", def->port, last, web->address, text);
+            return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d to %d of %s: %s",
+                                def->port, last, web->address, text);
         }
-        return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d of %s: %s", def->port, web->address, text);
+        return us_error_set(err, US_ERR_IO, NULL, remedy, "the page cannot have port %d of %s: %s", def->port,
+                            web->address, text);
     }
     union {
         struct sockaddr_storage any;
@@ -135,7 +146,8 @@ static us_status find_port(usi_web *web, us_error *err) {
     socklen_t length = sizeof a;
     (void)getsockname(web->listener, (struct sockaddr *)&a.any, &length);
     web->port = ntohs(a.any.ss_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
-    web->is_loopback = a.any.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr) : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
+    web->is_loopback = a.any.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a.v6.sin6_addr)
+                                                   : ntohl(a.v4.sin_addr.s_addr) >> 24 == 127;
     return US_OK;
 }
 
@@ -162,7 +174,8 @@ static void adopt(usi_web *web, int fd, const struct sockaddr_storage *from, soc
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     memcpy(c->peer, peer, sizeof peer);
-    lws_adopt_desc_t how = {.vh = web->vhost, .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP, .fd.sockfd = fd, .opaque = c};
+    lws_adopt_desc_t how = {
+        .vh = web->vhost, .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP, .fd.sockfd = fd, .opaque = c};
     struct lws *wsi = lws_adopt_descriptor_vhost_via_info(&how);  // closes it when it fails
     if (wsi) {
         c->wsi = wsi;
@@ -179,7 +192,8 @@ static void accept_all(usi_web *web, int listener) {
         if (fd >= 0) {
             adopt(web, fd, &from, length);
         } else if ((errno == EMFILE || errno == ENFILE) && web->spare >= 0) {
-            // One that cannot be taken would be reported again and again: take it with the spare descriptor and send it away.
+            // One that cannot be taken would be reported again and again: take it with the spare descriptor
+            // and send it away.
             close(web->spare);
             length = sizeof from;
             fd = accept4(listener, (struct sockaddr *)&from, &length, SOCK_CLOEXEC);
@@ -194,7 +208,8 @@ static void accept_all(usi_web *web, int listener) {
 
 // ---- The thread ----
 
-// All that libwebsockets has to say. `wsi` belongs to a slot, but for the listener's and those of libwebsockets itself.
+// All that libwebsockets has to say. `wsi` belongs to a slot, but for the listener's and those of
+// libwebsockets itself.
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t length) {
     (void)user;
     usi_web *web = lws_context_user(lws_get_context(wsi));
@@ -203,28 +218,51 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     const bool is_http = !protocol || protocol->id == 0;
     switch (reason) {
     case LWS_CALLBACK_EVENT_WAIT_CANCELLED:  // comes once per protocol
-        if (is_http && atomic_exchange(&web->is_woken, false) && web->def.wake && !atomic_load(&web->is_ending)) web->def.wake(web->def.context);
+        if (is_http && atomic_exchange(&web->is_woken, false) && web->def.wake &&
+            !atomic_load(&web->is_ending))
+            web->def.wake(web->def.context);
         return 0;
-    case LWS_CALLBACK_RAW_RX_FILE: accept_all(web, lws_get_socket_fd(wsi)); return 0;
+    case LWS_CALLBACK_RAW_RX_FILE:
+        accept_all(web, lws_get_socket_fd(wsi));
+        return 0;
     case LWS_CALLBACK_RAW_ADOPT:
-    case LWS_CALLBACK_RAW_RX: return -1;  // CONNECT
-    default: break;
+    case LWS_CALLBACK_RAW_RX:
+        return -1;  // CONNECT
+    default:
+        break;
     }
     if (!c) return 0;
     switch (reason) {
-    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: c->wsi = wsi; return usi_web_request_upgrade(c, in);
-    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return is_http || c->protocol != &web->def.protocols[protocol->id - 1] ? -1 : 0;
-    case LWS_CALLBACK_ESTABLISHED: return is_http ? -1 : usi_web_client_established(c);
-    case LWS_CALLBACK_RECEIVE: return usi_web_client_receive(c, in, length);
-    case LWS_CALLBACK_SERVER_WRITEABLE: return usi_web_client_writeable(c);
-    case LWS_CALLBACK_CLOSED: usi_web_client_end(c); return 0;
-    case LWS_CALLBACK_HTTP: c->wsi = wsi; return usi_web_request(c, in, length);
-    case LWS_CALLBACK_HTTP_WRITEABLE: return usi_web_request_writeable(c);
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+        c->wsi = wsi;
+        return usi_web_request_upgrade(c, in);
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return is_http || c->protocol != &web->def.protocols[protocol->id - 1] ? -1 : 0;
+    case LWS_CALLBACK_ESTABLISHED:
+        return is_http ? -1 : usi_web_client_established(c);
+    case LWS_CALLBACK_RECEIVE:
+        return usi_web_client_receive(c, in, length);
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+        return usi_web_client_writeable(c);
+    case LWS_CALLBACK_CLOSED:
+        usi_web_client_end(c);
+        return 0;
+    case LWS_CALLBACK_HTTP:
+        c->wsi = wsi;
+        return usi_web_request(c, in, length);
+    case LWS_CALLBACK_HTTP_WRITEABLE:
+        return usi_web_request_writeable(c);
     case LWS_CALLBACK_HTTP_BODY:
-    case LWS_CALLBACK_HTTP_BODY_COMPLETION: return -1;  // nothing that has a body is answered
-    case LWS_CALLBACK_CLOSED_HTTP: usi_web_request_end(c); return 0;
-    case LWS_CALLBACK_WSI_DESTROY: free_slot(c); return 0;
-    default: return 0;
+    case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+        return -1;  // nothing that has a body is answered
+    case LWS_CALLBACK_CLOSED_HTTP:
+        usi_web_request_end(c);
+        return 0;
+    case LWS_CALLBACK_WSI_DESTROY:
+        free_slot(c);
+        return 0;
+    default:
+        return 0;
     }
 }
 
@@ -244,7 +282,8 @@ static void *run(void *argument) {
 
 static us_status start_context(usi_web *web, us_error *err) {
     const usi_web_def *def = &web->def;
-    web->patience = (lws_retry_bo_t){.secs_since_valid_ping = (uint16_t)def->ping, .secs_since_valid_hangup = (uint16_t)(2 * def->ping)};
+    web->patience = (lws_retry_bo_t){.secs_since_valid_ping = (uint16_t)def->ping,
+                                     .secs_since_valid_hangup = (uint16_t)(2 * def->ping)};
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
@@ -268,8 +307,12 @@ static us_status start_context(usi_web *web, us_error *err) {
     if (is_known) (void)sigaction(SIGPIPE, &before, NULL);
     web->vhost = web->context ? lws_get_vhost_by_name(web->context, info.vhost_name) : NULL;
     if (!web->vhost) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "libwebsockets cannot start");
-    lws_adopt_desc_t how = {.vh = web->vhost, .type = LWS_ADOPT_RAW_FILE_DESC, .fd.filefd = web->listener, .vh_prot_name = "http"};
-    if (!lws_adopt_descriptor_vhost_via_info(&how)) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "libwebsockets cannot take the socket");
+    lws_adopt_desc_t how = {.vh = web->vhost,
+                            .type = LWS_ADOPT_RAW_FILE_DESC,
+                            .fd.filefd = web->listener,
+                            .vh_prot_name = "http"};
+    if (!lws_adopt_descriptor_vhost_via_info(&how))
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "libwebsockets cannot take the socket");
     web->listener = -1;  // its now
     return US_OK;
 }
@@ -280,7 +323,9 @@ static us_status start_thread(usi_web *web, us_error *err) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int why = pthread_create(&web->thread, NULL, run, web);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (why) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "the page's thread cannot start: %s", strerror(why));
+    if (why)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "the page's thread cannot start: %s",
+                            strerror(why));
     return US_OK;
 }
 
@@ -291,8 +336,10 @@ static void free_web(usi_web *web) {
     if (web->listener >= 0) close(web->listener);
     if (web->spare >= 0) close(web->spare);
     usi_release(&a, web->slots, (size_t)web->n_slot * sizeof *web->slots, _Alignof(usi_web_client));
-    usi_release(&a, web->lws, (size_t)(web->def.n_protocol + 2) * sizeof *web->lws, _Alignof(struct lws_protocols));
-    usi_release(&a, web->protocols, (size_t)web->def.n_protocol * sizeof *web->protocols, _Alignof(usi_web_protocol));
+    usi_release(&a, web->lws, (size_t)(web->def.n_protocol + 2) * sizeof *web->lws,
+                _Alignof(struct lws_protocols));
+    usi_release(&a, web->protocols, (size_t)web->def.n_protocol * sizeof *web->protocols,
+                _Alignof(usi_web_protocol));
     usi_release(&a, web->token, web->token_length + 1, 1);
     usi_release(&a, web, sizeof *web, _Alignof(usi_web));
 }
@@ -303,18 +350,21 @@ static us_status check_def(const usi_web_def *def, us_error *err) {
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "the web server's definition is not whole");
     }
     if (def->port < 0 || def->port > 65535 || def->n_port_more < 0 || def->n_port_more > 65535) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Choose a port from 1 to 65535 with --port, or 0 for any that is free.", "%d is not a port",
-                            def->port);
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "Choose a port from 1 to 65535 with --port, or 0 for any that is free.",
+                            "%d is not a port", def->port);
     }
-    if (def->max_client < 0 || def->max_client > MAX_CLIENT || def->timeout < 0 || def->timeout > MAX_TIMEOUT || def->ping < 0 ||
-        def->ping > MAX_TIMEOUT) {
+    if (def->max_client < 0 || def->max_client > MAX_CLIENT || def->timeout < 0 ||
+        def->timeout > MAX_TIMEOUT || def->ping < 0 || def->ping > MAX_TIMEOUT) {
         return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the web server's limits are out of range");
     }
     if (def->address && strlen(def->address) >= USI_WEB_PEER) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Write an address in numbers.", "\"%.80s\" is not an address", def->address);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Write an address in numbers.",
+                            "\"%.80s\" is not an address", def->address);
     }
     if (def->token && (!*def->token || strlen(def->token) > MAX_TOKEN)) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Write 1 to 256 characters.", "the token is empty or too long");
+        return us_error_set(err, US_ERR_VALUE, NULL, "Write 1 to 256 characters.",
+                            "the token is empty or too long");
     }
     return US_OK;
 }
@@ -325,7 +375,8 @@ static bool copy_lists(usi_web *web) {
     const int32_t n_slot = web->def.max_client + USI_WEB_N_GUEST;
     usi_web_client *slots = usi_alloc(a, (size_t)n_slot * sizeof *slots, _Alignof(usi_web_client));
     if (!slots) return false;
-    for (int32_t k = 0; k < n_slot; k++) slots[k] = (usi_web_client){.web = web};
+    for (int32_t k = 0; k < n_slot; k++)
+        slots[k] = (usi_web_client){.web = web};
     web->slots = slots;
     web->n_slot = n_slot;
 
@@ -340,8 +391,10 @@ static bool copy_lists(usi_web *web) {
     for (size_t k = 0; k < n; k++) {
         protocols[k] = web->def.protocols[k];
         if (!protocols[k].context) protocols[k].context = web->def.context;
-        lws[k + 1] =
-            (struct lws_protocols){.name = protocols[k].name, .callback = on_event, .rx_buffer_size = USI_WEB_RECEIVE, .id = (unsigned)k + 1};
+        lws[k + 1] = (struct lws_protocols){.name = protocols[k].name,
+                                            .callback = on_event,
+                                            .rx_buffer_size = USI_WEB_RECEIVE,
+                                            .id = (unsigned)k + 1};
     }
     web->def.protocols = protocols;
 
@@ -353,7 +406,9 @@ static bool copy_lists(usi_web *web) {
 }
 
 us_status usi_web_create(const usi_web_def *def, usi_web **out_web, us_error *err) {
-    if (!def || !out_web) return us_error_set(err, US_ERR_ARG, NULL, NULL, "usi_web_create needs a definition and a place for the server");
+    if (!def || !out_web)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "usi_web_create needs a definition and a place for the server");
     us_status status = check_def(def, err);
     if (status) return status;
     const us_allocator *a = &def->allocator;
@@ -370,7 +425,8 @@ us_status usi_web_create(const usi_web_def *def, usi_web **out_web, us_error *er
     snprintf(web->address, sizeof web->address, "%s", def->address ? def->address : "127.0.0.1");
     if (gethostname(web->machine, sizeof web->machine - 1)) web->machine[0] = 0;
 
-    if (!copy_lists(web)) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the web server");
+    if (!copy_lists(web))
+        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the web server");
     if (!status) status = find_port(web, err);
     if (!status) status = start_context(web, err);
     if (!status) status = start_thread(web, err);

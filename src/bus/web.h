@@ -1,7 +1,8 @@
 // The web server: pages, answers to GET, and WebSocket sessions, on one port and one thread of its own.
 //
-// It knows nothing of what is said. Everything but usi_web_create, usi_web_destroy and usi_web_wake is for the server's own thread, on which all
-// callbacks run. A client that does not read fills its own queue and nobody else's.
+// It knows nothing of what is said. Everything but usi_web_create, usi_web_destroy and usi_web_wake is for
+// the server's own thread, on which all callbacks run. A client that does not read fills its own queue and
+// nobody else's.
 #ifndef USI_BUS_WEB_H
 #define USI_BUS_WEB_H
 
@@ -20,7 +21,8 @@ typedef struct usi_web_file {
     bool is_final;  // the name has a hash in it: may be kept for ever
 } usi_web_file;
 
-// What a GET is answered: usi_alloc(&def.allocator, length, 1), which the server releases. `status` 200, 404, 410, ...
+// What a GET is answered: usi_alloc(&def.allocator, length, 1), which the server releases. `status` 200, 404,
+// 410, ...
 typedef struct usi_web_answer {
     int32_t status;
     const char *type;
@@ -35,25 +37,27 @@ typedef struct usi_web_protocol {
     size_t max_message;
     size_t max_queue;  // bytes that may wait for a client
     void *context;     // for the functions below; NULL: the server's
-    // Origins of other pages, and of programs that are pages inside, whose clients may look, and control only with the token; one without a port
-    // stands for all ports. Ends with NULL. NULL: none, they are refused.
+    // Origins of other pages, and of programs that are pages inside, whose clients may look, and control only
+    // with the token; one without a port stands for all ports. Ends with NULL. NULL: none, they are refused.
     const char *const *guests;
     // `session` is kept for the client. Anything but US_OK refuses it.
     us_status (*open)(void *context, usi_web_client *client, void **out_session);
-    void (*message)(void *context, void *session, bool is_binary, const void *bytes, size_t length);  // whole messages
-    void (*drained)(void *context, void *session);                                                    // its queue has become empty; may be NULL
+    void (*message)(void *context, void *session, bool is_binary, const void *bytes,
+                    size_t length);                 // whole messages
+    void (*drained)(void *context, void *session);  // its queue has become empty; may be NULL
     void (*close)(void *context, void *session);
 } usi_web_protocol;
 
 typedef struct usi_web_def {
     us_allocator allocator;
-    const char *address;        // in numbers; NULL: "127.0.0.1". "0.0.0.0": all of this machine's
-    int32_t port;               // 0: any
-    int32_t n_port_more;        // how many further ports to try when it is taken
-    const char *token;          // NULL: whoever may connect may control
-    int32_t max_client;         // default 64; further ones are refused with 503
-    int32_t timeout;            // s; default 10: a request or an answer that stands still for so long is dropped
-    int32_t ping;               // s; default 20: a client that is quiet for so long is pinged, and dropped when it stays quiet as long again
+    const char *address;  // in numbers; NULL: "127.0.0.1". "0.0.0.0": all of this machine's
+    int32_t port;         // 0: any
+    int32_t n_port_more;  // how many further ports to try when it is taken
+    const char *token;    // NULL: whoever may connect may control
+    int32_t max_client;   // default 64; further ones are refused with 503
+    int32_t timeout;      // s; default 10: a request or an answer that stands still for so long is dropped
+    int32_t ping;  // s; default 20: a client that is quiet for so long is pinged, and dropped when it stays
+                   // quiet as long again
     const usi_web_file *files;  // borrowed
     int32_t n_file;
     const usi_web_protocol *protocols;  // copied, but for the names

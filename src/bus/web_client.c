@@ -1,10 +1,12 @@
 // One WebSocket client: messages out of fragments, and the queue of what it is told.
 //
-// Nothing is written but when libwebsockets says that the socket takes something, and then one message at a time: what libwebsockets cannot send at
-// once it keeps, and comes back when that is gone. Only then does a message leave the queue, so that the backlog is honest. The rest of the way is
-// kept short (TCP_NOTSENT_LOWAT in web.c): what waits, waits here, where the sessions can see it and send less.
+// Nothing is written but when libwebsockets says that the socket takes something, and then one message at a
+// time: what libwebsockets cannot send at once it keeps, and comes back when that is gone. Only then does a
+// message leave the queue, so that the backlog is honest. The rest of the way is kept short
+// (TCP_NOTSENT_LOWAT in web.c): what waits, waits here, where the sessions can see it and send less.
 //
-// libwebsockets checks opcodes, reserved bits, fragments and UTF-8; frames without a mask, which no browser sends, it takes like others.
+// libwebsockets checks opcodes, reserved bits, fragments and UTF-8; frames without a mask, which no browser
+// sends, it takes like others.
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +54,8 @@ const char *usi_web_client_protocol(const usi_web_client *client) { return clien
 static size_t whole_characters(const char *text, size_t most) {
     size_t n = strlen(text);
     if (n <= most) return n;
-    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80) most--;
+    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
+        most--;
     return most;
 }
 
@@ -60,7 +63,8 @@ void usi_web_close(usi_web_client *client, const char *why) {
     usi_web_client *c = client;
     if (!c->is_open || c->is_closing) return;
     c->is_closing = true;
-    snprintf(c->why, sizeof c->why, "%.*s", (int)whole_characters(why ? why : "", sizeof c->why - 1), why ? why : "");
+    snprintf(c->why, sizeof c->why, "%.*s", (int)whole_characters(why ? why : "", sizeof c->why - 1),
+             why ? why : "");
     lws_callback_on_writable(c->wsi);
     // One that never reads never becomes writeable.
     lws_set_timeout(c->wsi, PENDING_TIMEOUT_CLOSE_SEND, c->web->def.timeout);
@@ -107,7 +111,8 @@ int usi_web_client_receive(usi_web_client *c, const void *bytes, size_t length) 
     struct lws *wsi = c->wsi;
     lws_validity_confirmed(wsi);
     const size_t most = c->protocol->max_message, still = lws_remaining_packet_payload(wsi);
-    // `still` is what the frame's header says, up to 2^63: never added to anything before it is known to be small.
+    // `still` is what the frame's header says, up to 2^63: never added to anything before it is known to be
+    // small.
     if (still > most || length > most - still || c->part_length > most - still - length) {
         usi_web_refused(c->web, c->peer, "%s sent a message of more than %zu bytes", c->name, most);
         return close_now(c, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "the message is too large");
@@ -116,7 +121,8 @@ int usi_web_client_receive(usi_web_client *c, const void *bytes, size_t length) 
     if (c->part_length == 0 && is_whole) {
         c->protocol->message(c->protocol->context, c->session, lws_frame_is_binary(wsi), bytes, length);
     } else {
-        if (!grow_part(c, length)) return close_now(c, LWS_CLOSE_STATUS_UNEXPECTED_CONDITION, "out of memory");
+        if (!grow_part(c, length))
+            return close_now(c, LWS_CLOSE_STATUS_UNEXPECTED_CONDITION, "out of memory");
         if (length) memcpy(c->part + c->part_length, bytes, length);
         c->part_length += length;
         if (!is_whole) return 0;
@@ -136,7 +142,9 @@ int usi_web_client_writeable(usi_web_client *c) {
     }
     while (c->first && !lws_send_pipe_choked(c->wsi)) {
         usi_web_message *m = c->first;
-        if (lws_write(c->wsi, m->bytes + LWS_PRE, m->length, m->is_binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT) < (int)m->length) return -1;
+        if (lws_write(c->wsi, m->bytes + LWS_PRE, m->length,
+                      m->is_binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT) < (int)m->length)
+            return -1;
         if (lws_partial_buffered(c->wsi)) {
             c->is_writing = true;
             break;
@@ -159,7 +167,8 @@ void usi_web_client_end(usi_web_client *c) {
         c->is_open = false;
         c->protocol->close(c->protocol->context, c->session);
     }
-    while (c->first) drop_first(c);
+    while (c->first)
+        drop_first(c);
     usi_release(&c->web->def.allocator, c->part, c->part_cap, 1);
     c->part = NULL;
     c->part_length = c->part_cap = 0;

@@ -1,5 +1,5 @@
-// What the files of the web server share: web.c has the thread and the door, web_request.c says who may come in and what a request is answered,
-// web_client.c has what one WebSocket client says and is told.
+// What the files of the web server share: web.c has the thread and the door, web_request.c says who may come
+// in and what a request is answered, web_client.c has what one WebSocket client says and is told.
 #ifndef USI_BUS_WEB_LOCAL_H
 #define USI_BUS_WEB_LOCAL_H
 
@@ -11,8 +11,10 @@
 
 enum {
     USI_WEB_CHUNK = 32768,   // bytes of an answer that are written at once
-    USI_WEB_HEADER = 16384,  // bytes of a request's headers: browsers send the cookies of everything that was ever served on this machine
-    USI_WEB_N_GUEST = 128,   // connections beyond max_client: those that ask for files, and those that never get to ask
+    USI_WEB_HEADER = 16384,  // bytes of a request's headers: browsers send the cookies of everything that was
+                             // ever served on this machine
+    USI_WEB_N_GUEST =
+        128,  // connections beyond max_client: those that ask for files, and those that never get to ask
     USI_WEB_RECEIVE = 16384,
     USI_WEB_PEER = 64,
 };
@@ -25,7 +27,8 @@ typedef struct usi_web_message {
     unsigned char bytes[];  // LWS_PRE, then the payload
 } usi_web_message;
 
-// A connection, from accept to the end: at first it asks for something by HTTP, and it may become a WebSocket client. Slots are reused.
+// A connection, from accept to the end: at first it asks for something by HTTP, and it may become a WebSocket
+// client. Slots are reused.
 struct usi_web_client {
     usi_web *web;
     struct lws *wsi;  // NULL: the slot is free
@@ -67,7 +70,8 @@ struct usi_web {
     usi_web_protocol *protocols;  // def's points here
     lws_retry_bo_t patience;
     int listener;  // until the thread has it
-    int spare;     // a descriptor to give up when there are no others: then a connection can be taken, to be closed
+    int spare;     // a descriptor to give up when there are no others: then a connection can be taken, to be
+                   // closed
     pthread_t thread;
     pthread_mutex_t ending;
     atomic_bool is_ending, is_woken;

@@ -1,11 +1,14 @@
 // Who may ask, and what is answered.
 //
 // A page from anywhere can make its visitor's browser talk to this machine. Two checks keep such pages out:
-//   Host     A name that somebody else's DNS says is this machine (rebinding) would make a foreign page "ours". So a request must be addressed to a
-//   name
-//            that is known to be ours. An address in numbers is nobody's name: it is good wherever the server is reachable by numbers.
-//   Origin   A WebSocket may be opened by a page from anywhere; the browser says from where. It must be where the request is addressed to. What is
-//            no browser sends none: it could say what it likes anyhow. A protocol may have guests, which look, and control only with the token.
+//   Host     A name that somebody else's DNS says is this machine (rebinding) would make a foreign page
+//   "ours". So a request must be addressed to a name
+//            that is known to be ours. An address in numbers is nobody's name: it is good wherever the server
+//            is reachable by numbers.
+//   Origin   A WebSocket may be opened by a page from anywhere; the browser says from where. It must be where
+//   the request is addressed to. What is
+//            no browser sends none: it could say what it likes anyhow. A protocol may have guests, which
+//            look, and control only with the token.
 // Everything is answered from memory: no path ever reaches a file system.
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -16,39 +19,56 @@
 
 static const char *status_text(int32_t status) {
     switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 406: return "Not Acceptable";
-    case 410: return "Gone";
-    case 426: return "Upgrade Required";
-    case 500: return "Internal Server Error";
-    case 503: return "Service Unavailable";
-    default: return "Answer";
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 406:
+        return "Not Acceptable";
+    case 410:
+        return "Gone";
+    case 426:
+        return "Upgrade Required";
+    case 500:
+        return "Internal Server Error";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Answer";
     }
 }
 
-// Styles are set by the page's own code; images and glTF textures travel inside other things; workers are made from the page's own text.
-static const char policy[] = "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; "
-                             "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+// Styles are set by the page's own code; images and glTF textures travel inside other things; workers are
+// made from the page's own text.
+static const char policy[] =
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' "
+    "data: blob:; "
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
 // The address of a page may carry the token: it is told to nobody (Referrer-Policy).
 static int write_head(usi_web_client *c, int32_t status, const char *type, size_t length, const char *more) {
     unsigned char *head = c->web->chunk + LWS_PRE;
-    int n = snprintf((char *)head, USI_WEB_CHUNK,
-                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
-                     "Content-Security-Policy: %s\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: SAMEORIGIN\r\n"
-                     "Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n\r\n",
-                     status, status_text(status), type, length, more, policy);
+    int n = snprintf(
+        (char *)head, USI_WEB_CHUNK,
+        "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
+        "Content-Security-Policy: %s\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: SAMEORIGIN\r\n"
+        "Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n\r\n",
+        status, status_text(status), type, length, more, policy);
     if (n < 0 || n >= USI_WEB_CHUNK) return -1;
     return lws_write(c->wsi, head, (size_t)n, LWS_WRITE_HTTP_HEADERS) < n ? -1 : 0;
 }
 
 // A line of text, after which the connection ends: whoever asks so has no more to ask.
 static int answer_text(usi_web_client *c, int32_t status, bool is_head, const char *text) {
-    if (write_head(c, status, "text/plain; charset=utf-8", strlen(text), "Cache-Control: no-store\r\nConnection: close\r\n")) return -1;
+    if (write_head(c, status, "text/plain; charset=utf-8", strlen(text),
+                   "Cache-Control: no-store\r\nConnection: close\r\n"))
+        return -1;
     unsigned char *body = c->web->chunk + LWS_PRE;
     size_t n = strlen(text);
     memcpy(body, text, n);
@@ -101,7 +121,8 @@ static bool is_own_name(const usi_web *web, const char *name) {
     if (web->is_loopback) return false;
     if (is_number(name)) return true;
     const size_t n = strlen(web->machine);
-    return n > 0 && strncasecmp(name, web->machine, n) == 0 && (name[n] == 0 || strcasecmp(name + n, ".local") == 0);
+    return n > 0 && strncasecmp(name, web->machine, n) == 0 &&
+           (name[n] == 0 || strcasecmp(name + n, ".local") == 0);
 }
 
 // The request's Host, when it is one of ours.
@@ -109,7 +130,10 @@ static bool check_host(usi_web_client *c, char *out_host, size_t cap) {
     char name[256];
     const int n = get_header(c, WSI_TOKEN_HOST, out_host, cap);
     if (n > 0 && host_name(out_host, name, sizeof name) && is_own_name(c->web, name)) return true;
-    usi_web_refused(c->web, c->peer, n > 0 ? "a request for the host \"%.100s\", which is not this one" : "a request without a host", out_host);
+    usi_web_refused(c->web, c->peer,
+                    n > 0 ? "a request for the host \"%.100s\", which is not this one"
+                          : "a request without a host",
+                    out_host);
     return false;
 }
 
@@ -129,18 +153,22 @@ static bool check_origin(usi_web_client *c, const char *host, bool *out_is_guest
     const int n = get_header(c, WSI_TOKEN_ORIGIN, origin, sizeof origin);
     *out_is_guest = false;
     if (n == 0) return true;
-    const char *at = strncasecmp(origin, "http://", 7) == 0 ? origin + 7 : strncasecmp(origin, "https://", 8) == 0 ? origin + 8 : NULL;
+    const char *at = strncasecmp(origin, "http://", 7) == 0    ? origin + 7
+                     : strncasecmp(origin, "https://", 8) == 0 ? origin + 8
+                                                               : NULL;
     if (n > 0 && at && strcasecmp(at, host) == 0) return true;
     *out_is_guest = n > 0 && is_guest(c->protocol, origin);
     if (*out_is_guest) return true;
-    usi_web_refused(c->web, c->peer, "a WebSocket from a page of \"%.100s\"", n > 0 ? origin : "(a very long name)");
+    usi_web_refused(c->web, c->peer, "a WebSocket from a page of \"%.100s\"",
+                    n > 0 ? origin : "(a very long name)");
     return false;
 }
 
 // Takes as long for a good guess as for a bad one.
 static bool is_same_secret(const char *a, size_t n_a, const char *b, size_t n_b) {
     unsigned char differ = n_a != n_b;
-    for (size_t i = 0; i < n_b; i++) differ |= (unsigned char)(n_a > 0 ? a[i % n_a] ^ b[i] : 1);
+    for (size_t i = 0; i < n_b; i++)
+        differ |= (unsigned char)(n_a > 0 ? a[i % n_a] ^ b[i] : 1);
     return differ == 0;
 }
 
@@ -148,7 +176,8 @@ static bool check_token(usi_web_client *c) {
     usi_web *web = c->web;
     if (!web->token) return true;
     char argument[300];
-    for (int k = 0; lws_hdr_copy_fragment(c->wsi, argument, sizeof argument, WSI_TOKEN_HTTP_URI_ARGS, k) >= 0; k++) {
+    for (int k = 0; lws_hdr_copy_fragment(c->wsi, argument, sizeof argument, WSI_TOKEN_HTTP_URI_ARGS, k) >= 0;
+         k++) {
         if (strncmp(argument, "token=", 6) != 0) continue;
         if (is_same_secret(argument + 6, strlen(argument + 6), web->token, web->token_length)) return true;
         usi_web_refused(web, c->peer, "the token is not the one of this run: this client may only look");
@@ -171,7 +200,8 @@ static bool accepts_gzip(usi_web_client *c) {
     at += strspn(at, " ");
     if (*at != ';') return true;
     at += 1 + strspn(at + 1, " ");
-    return strncmp(at, "q=0", 3) != 0 || (at[3] == '.' && strpbrk(at + 4, "123456789,") && *strpbrk(at + 4, "123456789,") != ',');
+    return strncmp(at, "q=0", 3) != 0 ||
+           (at[3] == '.' && strpbrk(at + 4, "123456789,") && *strpbrk(at + 4, "123456789,") != ',');
 }
 
 static int begin_answer(usi_web_client *c, const void *bytes, void *owned, size_t length, bool is_head) {
@@ -190,9 +220,12 @@ static int begin_answer(usi_web_client *c, const void *bytes, void *owned, size_
 }
 
 static int answer_file(usi_web_client *c, const usi_web_file *file, bool is_head) {
-    if (!accepts_gzip(c)) return answer_text(c, 406, is_head, "The page is kept compressed: ask with \"Accept-Encoding: gzip\".\n");
-    const char *more = file->is_final ? "Content-Encoding: gzip\r\nCache-Control: public, max-age=31536000, immutable\r\n"
-                                      : "Content-Encoding: gzip\r\nCache-Control: no-cache\r\n";
+    if (!accepts_gzip(c))
+        return answer_text(c, 406, is_head,
+                           "The page is kept compressed: ask with \"Accept-Encoding: gzip\".\n");
+    const char *more =
+        file->is_final ? "Content-Encoding: gzip\r\nCache-Control: public, max-age=31536000, immutable\r\n"
+                       : "Content-Encoding: gzip\r\nCache-Control: no-cache\r\n";
     if (write_head(c, 200, file->type, file->length, more)) return -1;
     return begin_answer(c, file->bytes, NULL, file->length, is_head);
 }
@@ -218,7 +251,8 @@ int usi_web_request(usi_web_client *c, const char *path, size_t length) {
     const bool is_head = method == LWSHUMETH_HEAD;
     char host[300], at[512];
     if (!check_host(c, host, sizeof host))
-        return answer_text(c, 403, is_head, "This is not the host you asked for. Open http://localhost and the port.\n");
+        return answer_text(c, 403, is_head,
+                           "This is not the host you asked for. Open http://localhost and the port.\n");
     if (method != LWSHUMETH_GET && !is_head) {
         usi_web_refused(web, c->peer, "a request that is neither GET nor HEAD");
         return answer_text(c, 405, false, "Only GET and HEAD.\n");
@@ -230,7 +264,8 @@ int usi_web_request(usi_web_client *c, const char *path, size_t length) {
         return answer_text(c, 400, is_head, "A GET has no body.\n");
     }
     bool is_plain = length > 0 && length < sizeof at;
-    for (size_t i = 0; is_plain && i < length; i++) is_plain = path[i] > ' ' && path[i] < 127;
+    for (size_t i = 0; is_plain && i < length; i++)
+        is_plain = path[i] > ' ' && path[i] < 127;
     if (!is_plain) return answer_text(c, 404, is_head, "There is nothing here.\n");
     memcpy(at, path, length);
     at[length] = 0;
@@ -248,7 +283,9 @@ int usi_web_request_writeable(usi_web_client *c) {
     const bool is_last = n <= USI_WEB_CHUNK;
     if (!is_last) n = USI_WEB_CHUNK;
     memcpy(c->web->chunk + LWS_PRE, c->bytes + c->at, n);
-    if (lws_write(c->wsi, c->web->chunk + LWS_PRE, n, is_last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)n) return -1;
+    if (lws_write(c->wsi, c->web->chunk + LWS_PRE, n, is_last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) <
+        (int)n)
+        return -1;
     c->at += n;
     if (is_last) {
         usi_web_request_end(c);
@@ -287,7 +324,8 @@ int usi_web_request_upgrade(usi_web_client *c, const char *to) {
         usi_web_refused(web, c->peer, "an upgrade to \"%.40s\"", to);
         return answer_text(c, 400, false, "Only a GET can become something else, and only a WebSocket.\n");
     }
-    if (!check_host(c, host, sizeof host)) return answer_text(c, 403, false, "This is not the host you asked for.\n");
+    if (!check_host(c, host, sizeof host))
+        return answer_text(c, 403, false, "This is not the host you asked for.\n");
     if (get_header(c, WSI_TOKEN_VERSION, version, sizeof version) <= 0 || strcmp(version, "13") != 0) {
         return answer_text(c, 426, false, "The WebSocket protocol spoken here is version 13.\n");
     }
@@ -296,7 +334,8 @@ int usi_web_request_upgrade(usi_web_client *c, const char *to) {
         usi_web_refused(web, c->peer, "a WebSocket without a protocol that is spoken here");
         return answer_text(c, 400, false, "None of the WebSocket protocols asked for is spoken here.\n");
     }
-    if (!check_origin(c, host, &is_guest)) return answer_text(c, 403, false, "Only the page that is served here may do this.\n");
+    if (!check_origin(c, host, &is_guest))
+        return answer_text(c, 403, false, "Only the page that is served here may do this.\n");
     if (web->n_client >= web->def.max_client) {
         usi_web_refused(web, c->peer, "there are %d clients already", web->n_client);
         return answer_text(c, 503, false, "There are too many clients. Close a page that is not needed.\n");

@@ -1,8 +1,8 @@
 // Which shapes touch: frames, boxes, pairs, points, and what each point remembers from the step before.
 //
-// Pairs come from boxes that are grown by some centimetres and looked at again only when a shape has left its own; which of
-// those boxes really overlap is tested every step. So the list of candidates is the same whenever it was last made, and
-// throwing it away changes nothing.
+// Pairs come from boxes that are grown by some centimetres and looked at again only when a shape has left its
+// own; which of those boxes really overlap is tested every step. So the list of candidates is the same
+// whenever it was last made, and throwing it away changes nothing.
 #include <string.h>
 
 #include "contact/footing.h"
@@ -12,10 +12,12 @@
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
-// A pair whose bodies have moved against each other by less than this since its points were found keeps the points. Where something round rolls,
-// points that stay behind push it on: a wheel of radius r with its points turned back by an angle a goes as down a slope of a / 2.
+// A pair whose bodies have moved against each other by less than this since its points were found keeps the
+// points. Where something round rolls, points that stay behind push it on: a wheel of radius r with its
+// points turned back by an angle a goes as down a slope of a / 2.
 static const double SAME_PLACE = 20e-6, SAME_TURN = 1e-4, SAME_TURN_ROUND = 1e-7;
-// A point without a partner of the same feature takes over from one this near, m; more where things move fast.
+// A point without a partner of the same feature takes over from one this near, m; more where things move
+// fast.
 static const double SAME_POINT = 2e-3;
 
 static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
@@ -24,8 +26,11 @@ static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
 
 static void set_frame(usi_carrier *k, us_pose X) {
     us_mat3 R = us_quat_matrix(X.q);
-    k->X_WN = X, k->has_turn = true;
-    k->X = usi_v4_set(R.m[0], R.m[3], R.m[6]), k->Y = usi_v4_set(R.m[1], R.m[4], R.m[7]), k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
+    k->X_WN = X;
+    k->has_turn = true;
+    k->X = usi_v4_set(R.m[0], R.m[3], R.m[6]);
+    k->Y = usi_v4_set(R.m[1], R.m[4], R.m[7]);
+    k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
     k->p = usi_v4_from(X.p);
 }
 
@@ -51,14 +56,19 @@ static void turn_four(const usi_contacts *c, usi_carrier *const k[4], const doub
     for (int l = 0; l < 4; l++) {
         // Six numbers: the first four, and the last four.
         const double *t = v + m->tree[k[l]->tree].first;
-        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q, four[l][1] = *(const usi_v4_loose *)t, four[l][2] = *(const usi_v4_loose *)(t + 2);
+        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q;
+        four[l][1] = *(const usi_v4_loose *)t;
+        four[l][2] = *(const usi_v4_loose *)(t + 2);
     }
     usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
     usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
     usi_v4_transpose(four[0][2], four[1][2], four[2][2], four[3][2], high);
-    const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3], xy = x2 * q[2], xz = x2 * q[3],
-                 yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0], wz = z2 * q[0];
-    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy}, {xy - wz, 1 - (xx + zz), yz + wx}, {xz + wy, yz - wx, 1 - (xx + yy)}};
+    const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3],
+                 xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
+                 wz = z2 * q[0];
+    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
+                           {xy - wz, 1 - (xx + zz), yz + wx},
+                           {xz + wy, yz - wx, 1 - (xx + yy)}};
     USI_FOUR_TO(R[0], zero, k, X);
     USI_FOUR_TO(R[1], zero, k, Y);
     USI_FOUR_TO(R[2], zero, k, Z);
@@ -69,8 +79,12 @@ static void turn_four(const usi_contacts *c, usi_carrier *const k[4], const doub
 static void frame_link(const usi_contacts *c, usi_carrier *k) {
     const usi_link *l = &c->dyn->link[k->node];
     usi_v4 O = c->dyn->origin[k->tree];
-    k->X = l->X, k->Y = l->Y, k->Z = l->Z, k->p = l->p + O;
-    k->w = l->w, k->v = l->v + usi_v4_cross(l->w, l->p);
+    k->X = l->X;
+    k->Y = l->Y;
+    k->Z = l->Z;
+    k->p = l->p + O;
+    k->w = l->w;
+    k->v = l->v + usi_v4_cross(l->w, l->p);
     k->has_turn = false;
 }
 
@@ -81,10 +95,15 @@ static us_pose pose_of(const usi_carrier *k) {
     return (us_pose){us_quat_from_matrix(R), usi_v4_vec3(k->p)};
 }
 static inline void find_turn(usi_carrier *k) {
-    if (!k->has_turn) k->X_WN = pose_of(k), k->has_turn = true;
+    if (!k->has_turn) {
+        k->X_WN = pose_of(k);
+        k->has_turn = true;
+    }
 }
 
-static inline bool is_still(const usi_contacts *c, int32_t tree) { return c->ghost && tree >= 0 && c->ghost[tree] == USI_GHOST_STILL; }
+static inline bool is_still(const usi_contacts *c, int32_t tree) {
+    return c->ghost && tree >= 0 && c->ghost[tree] == USI_GHOST_STILL;
+}
 
 static void find_frames(usi_contacts *c, const double *q, const double *v, bool want_still) {
     const us_model *m = c->model;
@@ -98,7 +117,11 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
     for (int32_t i = 0; i < c->n_carrier; i++) {
         usi_carrier *k = &c->carrier[i];
         const usi_carrier *fixed = &c->fixed_carrier[i];
-        k->node = fixed->node, k->tree = fixed->tree, k->first_geom = fixed->first_geom, k->end_geom = fixed->end_geom, k->body = -1;
+        k->node = fixed->node;
+        k->tree = fixed->tree;
+        k->first_geom = fixed->first_geom;
+        k->end_geom = fixed->end_geom;
+        k->body = -1;
         if (!want_still && is_still(c, k->tree)) continue;
         if (k->node < 0) {
             set_frame(k, us_pose_identity());
@@ -106,7 +129,10 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
         } else if (m->tree[k->tree].is_free_body) {
             place_free(c, k, q);
             group[n++] = k;
-            if (n == 4) turn_four(c, group, v), n = 0;
+            if (n == 4) {
+                turn_four(c, group, v);
+                n = 0;
+            }
         } else {
             frame_link(c, k);
             if (m->n_loop > 0) find_turn(k);
@@ -114,7 +140,8 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
     }
     if (n == 0) return;
     // The lanes that are left do the last one again.
-    for (int l = n; l < 4; l++) group[l] = group[n - 1];
+    for (int l = n; l < 4; l++)
+        group[l] = group[n - 1];
     turn_four(c, group, v);
 }
 
@@ -128,23 +155,31 @@ us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k)
 }
 
 // Where a shape's origin is, and its z-axis.
-static inline usi_v4 centre_of(const usi_geom *g, const usi_carrier *k) { return k->p + usi_to_world(k, g->X_NG.p); }
+static inline usi_v4 centre_of(const usi_geom *g, const usi_carrier *k) {
+    return k->p + usi_to_world(k, g->X_NG.p);
+}
 static inline usi_v4 axis_of(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
     return c->is_plain[geom] ? k->Z : usi_to_world(k, usi_quat_z(c->model->geom[geom].X_NG.q));
 }
 
-// Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for the others.
+// Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for
+// the others.
 static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 *out) {
     const us_geom *g = &c->model->geom[geom].geom;
     usi_v4 e;
     switch (g->kind) {
-    case US_GEOM_SPHERE: e = usi_v4_zero(); break;
-    case US_GEOM_CAPSULE: e = usi_v4_abs(axis_of(c, geom, k)) * g->size[0]; break;
+    case US_GEOM_SPHERE:
+        e = usi_v4_zero();
+        break;
+    case US_GEOM_CAPSULE:
+        e = usi_v4_abs(axis_of(c, geom, k)) * g->size[0];
+        break;
     case US_GEOM_BOX: {
         usi_v4 X = k->X, Y = k->Y, Z = k->Z;
         if (!c->is_plain[geom]) {
             us_mat3 R = us_quat_matrix(c->model->geom[geom].X_NG.q);
-            X = usi_to_world(k, us_vec3_make(R.m[0], R.m[3], R.m[6])), Y = usi_to_world(k, us_vec3_make(R.m[1], R.m[4], R.m[7]));
+            X = usi_to_world(k, us_vec3_make(R.m[0], R.m[3], R.m[6]));
+            Y = usi_to_world(k, us_vec3_make(R.m[1], R.m[4], R.m[7]));
             Z = usi_to_world(k, us_vec3_make(R.m[2], R.m[5], R.m[8]));
         }
         e = usi_v4_abs(X) * g->size[0] + usi_v4_abs(Y) * g->size[1] + usi_v4_abs(Z) * g->size[2];
@@ -156,7 +191,8 @@ static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_carri
         e = usi_v4_abs(Z) * g->size[1] + usi_v4_sqrt((usi_v4)((usi_v4i)square & (square > 0))) * g->size[0];
         break;
     }
-    default: return false;
+    default:
+        return false;
     }
     *out = e + usi_v4_all(g->radius);
     return true;
@@ -178,7 +214,8 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_carr
     return (corners){centre - e, centre + e};
 }
 
-// As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the greatest in lanes 1 to 3 of its last four.
+// As they lie in memory the least corner is in lanes 0 to 2 of a box's first four numbers, the greatest in
+// lanes 1 to 3 of its last four.
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
     usi_v4 last = *(const usi_v4_loose *)&b->min.z;
@@ -188,12 +225,17 @@ static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
     return !usi_v4_any_of_three((A.least > B.greatest) | (B.least > A.greatest));
 }
-static inline bool is_inside(corners a, corners b) { return !usi_v4_any_of_three((a.least < b.least) | (a.greatest > b.greatest)); }
+static inline bool is_inside(corners a, corners b) {
+    return !usi_v4_any_of_three((a.least < b.least) | (a.greatest > b.greatest));
+}
 
-static inline void set_speed(usi_carrier *k) { k->speed = sqrt(usi_v4_dot(k->v, k->v)), k->spin = sqrt(usi_v4_dot(k->w, k->w)); }
+static inline void set_speed(usi_carrier *k) {
+    k->speed = sqrt(usi_v4_dot(k->v, k->v));
+    k->spin = sqrt(usi_v4_dot(k->w, k->w));
+}
 
-// Whether no shape of a link can have left its grown box: the link has moved and turned by less than those leave. Not asked where all are near
-// others. Sets the speeds.
+// Whether no shape of a link can have left its grown box: the link has moved and turned by less than those
+// leave. Not asked where all are near others. Sets the speeds.
 static inline bool has_stayed(const usi_contacts *c, usi_carrier *k, const usi_stay *from) {
     if (from->room <= 0) {
         set_speed(k);
@@ -201,9 +243,12 @@ static inline bool has_stayed(const usi_contacts *c, usi_carrier *k, const usi_s
     }
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
     usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
-    k->speed = length[0], k->spin = length[1];
-    double faster = k->speed - from->speed, spun = k->spin - from->spin, moved = length[2] + from->far * length[3];
-    return moved + c->model->step * ((faster > 0 ? faster : 0) + (spun > 0 ? spun : 0) * from->far) < from->room;
+    k->speed = length[0];
+    k->spin = length[1];
+    double faster = k->speed - from->speed, spun = k->spin - from->spin,
+           moved = length[2] + from->far * length[3];
+    return moved + c->model->step * ((faster > 0 ? faster : 0) + (spun > 0 ? spun : 0) * from->far) <
+           from->room;
 }
 
 // Soil that came up may lie as high above the ground as it was deep.
@@ -218,7 +263,8 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool onl
     bool ok = true;
     for (int32_t g = k->first_geom; g < k->end_geom; g++) {
         if (only_near && !c->is_near[g]) continue;
-        c->grow[g] = BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
+        c->grow[g] =
+            BASE_MARGIN + m->geom[g].margin + (k->node < 0 ? 0 : m->step * (k->speed + k->spin * c->far[g]));
         corners box = box_of(c, g, k, c->grow[g]);
         if (m->geom[g].bed >= 0) box.greatest += usi_v4_set(0, 0, heap_over(c, g));
         ok = ok && is_inside(box, corners_of(&c->fat[g].box));
@@ -227,7 +273,8 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool onl
     return ok;
 }
 
-// All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes that are near nothing are not asked for.
+// All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes
+// that are near nothing are not asked for.
 static void find_boxes(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_carrier && c->is_fat_valid; i++) {
         usi_carrier *k = &c->carrier[i];
@@ -241,18 +288,20 @@ static void find_boxes(usi_contacts *c) {
     }
 }
 
-// How high the field reaches under a grown box, in the world; INFINITY where that is not asked: other shapes, fields that move or are turned. A shape
-// whose box (see find_boxes) is above it has no point on the field.
+// How high the field reaches under a grown box, in the world; INFINITY where that is not asked: other shapes,
+// fields that move or are turned. A shape whose box (see find_boxes) is above it has no point on the field.
 static double find_ceiling(const usi_contacts *c, int32_t field, const us_aabb *fat) {
     const usi_geom *g = &c->model->geom[field];
     us_vec3 o = g->X_NG.p;
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD || g->node >= 0 || !c->is_plain[field]) return INFINITY;
     double more = c->grow[field] + g->geom.radius;
     return o.z + more + heap_over(c, field) +
-           usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more, fat->max.x - o.x + more, fat->max.y - o.y + more);
+           usi_field_top(g->geom.field, fat->min.x - o.x - more, fat->min.y - o.y - more,
+                         fat->max.x - o.x + more, fat->max.y - o.y + more);
 }
 
-// A point that is nobody's neighbour, for shapes that take no part: each has its own, so that they do not crowd.
+// A point that is nobody's neighbour, for shapes that take no part: each has its own, so that they do not
+// crowd.
 static void hide(usi_contacts *c, int32_t g) {
     us_vec3 p = us_vec3_make(1e-3 * g, 0, 0);
     c->fat[g] = (usi_broad_box){.box = {p, p}, .body = c->model->geom[g].body + 1};
@@ -261,7 +310,9 @@ static void hide(usi_contacts *c, int32_t g) {
 // By the lesser shape, then the greater one.
 static inline int64_t key_of(int32_t lesser, int32_t greater) { return (int64_t)lesser << 32 | greater; }
 static inline int64_t key_of_pair(const usi_broad_pair *p) { return key_of(p->a, p->b); }
-static inline int64_t key_of_touch(const usi_touch *t) { return t->geom_a < t->geom_b ? key_of(t->geom_a, t->geom_b) : key_of(t->geom_b, t->geom_a); }
+static inline int64_t key_of_touch(const usi_touch *t) {
+    return t->geom_a < t->geom_b ? key_of(t->geom_a, t->geom_b) : key_of(t->geom_b, t->geom_a);
+}
 
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
@@ -271,18 +322,23 @@ static us_status find_near(usi_contacts *c) {
         const usi_carrier *k = &c->carrier[i];
         // A nanometre less than there is, for rounding.
         usi_stay *stay = &c->stay[i];
-        *stay = (usi_stay){.X = k->X, .Y = k->Y, .Z = k->Z, .p = k->p, .speed = k->speed, .spin = k->spin, .room = INFINITY};
+        *stay = (usi_stay){
+            .X = k->X, .Y = k->Y, .Z = k->Z, .p = k->p, .speed = k->speed, .spin = k->spin, .room = INFINITY};
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
             c->is_near[g] = false;
             if (is_still(c, k->tree)) {
                 hide(c, g);
                 continue;
             }
-            double more = k->node < 0 ? 0 : 0.05 * fmin(c->far[g], 0.2) + 20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
-            stay->far = fmax(stay->far, c->far[g]), stay->room = fmin(stay->room, more - 1e-9);
+            double more = k->node < 0 ? 0
+                                      : 0.05 * fmin(c->far[g], 0.2) +
+                                            20 * (c->grow[g] - m->geom[g].margin - BASE_MARGIN);
+            stay->far = fmax(stay->far, c->far[g]);
+            stay->room = fmin(stay->room, more - 1e-9);
             us_vec3 s = us_vec3_make(more, more, more);
             c->fat[g].box = (us_aabb){us_vec3_sub(c->box[g].min, s), us_vec3_add(c->box[g].max, s)};
-            c->fat[g].group = m->geom[g].group, c->fat[g].mask = m->geom[g].mask;
+            c->fat[g].group = m->geom[g].group;
+            c->fat[g].mask = m->geom[g].mask;
             c->fat[g].body = m->geom[g].body + 1;
         }
     }
@@ -299,7 +355,10 @@ static us_status find_near(usi_contacts *c) {
     // Pairs that were near before keep their directions. Both lists are sorted.
     usi_broad_pair *old = c->near, *const old_end = old + c->n_near;
     us_vec3 *old_apart = c->apart;
-    c->near = c->near_before, c->near_before = old, c->apart = c->apart_before, c->apart_before = old_apart;
+    c->near = c->near_before;
+    c->near_before = old;
+    c->apart = c->apart_before;
+    c->apart_before = old_apart;
     c->n_near = 0;
     c->has_ceiling = false;
     for (int64_t i = 0; i < n; i++) {
@@ -311,7 +370,10 @@ static us_status find_near(usi_contacts *c) {
         c->ceiling[c->n_near] = over_a < over_b ? over_a : over_b;
         c->has_ceiling = c->has_ceiling || c->ceiling[c->n_near] < INFINITY;
         const int64_t key = key_of_pair(&pairs[i]);
-        while (old < old_end && key_of_pair(old) < key) old++, old_apart++;
+        while (old < old_end && key_of_pair(old) < key) {
+            old++;
+            old_apart++;
+        }
         bool was_near = old < old_end && key_of_pair(old) == key;
         c->apart[c->n_near] = was_near ? *old_apart : us_vec3_make(0, 0, 0);
         c->near[c->n_near++] = pairs[i];
@@ -320,7 +382,8 @@ static us_status find_near(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
         bool all_near = true;
-        for (int32_t g = k->first_geom; g < k->end_geom; g++) all_near = all_near && c->is_near[g];
+        for (int32_t g = k->first_geom; g < k->end_geom; g++)
+            all_near = all_near && c->is_near[g];
         if (all_near) c->stay[i].room = 0;
     }
     c->is_fat_valid = true;
@@ -339,7 +402,8 @@ static us_pose relative(usi_carrier *A, usi_carrier *B) {
 static inline bool is_same_place(const us_pose *a, const us_pose *b, double same_turn) {
     us_vec3 d = us_vec3_sub(a->p, b->p);
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
-    // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew, which is never wrong.
+    // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
+    // which is never wrong.
     usi_v4 r = *(const usi_v4_loose *)&a->q - *(const usi_v4_loose *)&b->q;
     return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
 }
@@ -358,7 +422,8 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         usi_point_now *p = usi_next_point(c);
         if (!p) return;
         p->n = usi_from_A(A, &a->normal);
-        p->p_A = A->p + usi_from_A(A, &a->p_A), p->p_B = B->p + usi_to_world(B, a->p_B);
+        p->p_A = A->p + usi_from_A(A, &a->p_A);
+        p->p_B = B->p + usi_to_world(B, a->p_B);
         p->p = 0.5 * (p->p_A + p->p_B);
         p->gap = usi_v4_dot(p->n, p->p_A - p->p_B) - margin;
         p->feature = a->feature;
@@ -370,12 +435,17 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
     }
 }
 
-// Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody else has taken.
-static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t, const usi_carrier *A) {
+// Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody
+// else has taken.
+static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t,
+                         const usi_carrier *A) {
     // Mostly the same ones in the same order.
     int32_t n_same = 0;
-    while (n_same < t->n && n_same < old->n && now->anchor[old->first + n_same].feature == c->point[t->first + n_same].feature)
-        c->point[t->first + n_same].old = old->first + n_same, n_same++;
+    while (n_same < t->n && n_same < old->n &&
+           now->anchor[old->first + n_same].feature == c->point[t->first + n_same].feature) {
+        c->point[t->first + n_same].old = old->first + n_same;
+        n_same++;
+    }
     if (n_same == t->n) return;
     uint32_t taken = (1u << n_same) - 1;
     for (int32_t i = t->first + n_same; i < t->first + t->n; i++) {
@@ -394,7 +464,10 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
         for (int32_t j = 0; j < old->n; j++) {
             us_vec3 d = us_vec3_sub(now->anchor[old->first + j].p_A, p);
             double square = us_vec3_dot(d, d);
-            if (!(taken >> j & 1) && square < least) least = square, best = j;
+            if (!(taken >> j & 1) && square < least) {
+                least = square;
+                best = j;
+            }
         }
         if (best < 0) continue;
         c->point[i].old = old->first + best;
@@ -407,32 +480,41 @@ static inline double closing_at(const usi_carrier *A, const usi_carrier *B, cons
     return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
 }
 
-static inline bool keeps_all(const usi_contacts *c, const usi_carrier *k) { return k->tree >= 0 && c->tree[k->tree].keeps_all; }
+static inline bool keeps_all(const usi_contacts *c, const usi_carrier *k) {
+    return k->tree >= 0 && c->tree[k->tree].keeps_all;
+}
 static inline void note_spare(usi_contacts *c, const usi_carrier *k, double spare) {
     if (k->tree >= 0 && spare < c->tree[k->tree].spare) c->tree[k->tree].spare = spare;
 }
 
-// Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap is more than the margin and twice what
-// its velocity and gravity close. Models of others may act across a gap.
-static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
+// Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap
+// is more than the margin and twice what its velocity and gravity close. Models of others may act across a
+// gap.
+static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B,
+                              const usi_point_now *p) {
     const us_model *m = c->model;
-    if (p->gap <= BASE_MARGIN || m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT) return true;
+    if (p->gap <= BASE_MARGIN ||
+        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
+        return true;
     const double closing = closing_at(A, B, p);
     const double spare = p->gap - BASE_MARGIN - 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
     if (spare <= 0 || keeps_all(c, A) || keeps_all(c, B)) return true;
-    note_spare(c, A, spare), note_spare(c, B, spare);
+    note_spare(c, A, spare);
+    note_spare(c, B, spare);
     c->has_dropped = true;
     return false;
 }
 
-// A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which points were dropped gets one by which
-// these could push: it then keeps all.
+// A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which
+// points were dropped gets one by which these could push: it then keeps all.
 static bool find_blows(usi_contacts *c) {
     bool any = false;
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
-        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
-        const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare, b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
+        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]],
+                          *B = &c->carrier[c->carrier_of[t->geom_b]];
+        const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare,
+                     b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
         if (a == INFINITY && b == INFINITY) continue;
         double most = 0;
         for (const usi_point_now *p = &c->point[t->first], *end = p + t->n; p < end; p++) {
@@ -446,11 +528,14 @@ static bool find_blows(usi_contacts *c) {
 }
 
 // Adds a point if it takes part.
-static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
-                             uint64_t feature) {
+static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B,
+                             usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap, uint64_t feature) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return;
-    p->n = n, p->p_A = p_A, p->p_B = p_B, p->p = 0.5 * (p_A + p_B);
+    p->n = n;
+    p->p_A = p_A;
+    p->p_B = p_B;
+    p->p = 0.5 * (p_A + p_B);
     p->gap = gap;
     p->feature = feature;
     p->old = p->sunk = -1;
@@ -458,12 +543,15 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A
     p->touch = c->n_touch;
     if (takes_part(c, t, A, B, p))
         t->n++;
-    else
-        c->n_point--, c->error_count--;
+    else {
+        c->n_point--;
+        c->error_count--;
+    }
 }
 
 // Returns how many points the shapes have; those that take part are kept.
-static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
+static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old,
+                           usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
     usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
@@ -476,7 +564,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         usi_ends f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
         if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
-            for (int32_t i = 0; i < f.n; i++) add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
+            for (int32_t i = 0; i < f.n; i++)
+                add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
             if (old && t->n > 0) match_points(c, now, old, t, A);
             return f.n;
         }
@@ -485,17 +574,20 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     f.n = 0;
     const bool is_wheel = is_spine && ga->geom.kind == US_GEOM_HEIGHT_FIELD;
     const bool is_turned =
-        is_wheel && usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)), usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
+        is_wheel && usi_contact_terrain(&gb->geom, usi_v4_vec3(centre_of(gb, B)),
+                                        usi_v4_vec3(axis_of(c, t->geom_b, B)), &ga->geom, &X_A, reach, &f);
     if (!is_turned) {
         find_turn(B);
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
-        // The closed forms are asked without copies of the poses, which would wait until these have left the store queue.
+        // The closed forms are asked without copies of the poses, which would wait until these have left the
+        // store queue.
         bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
         if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
-        add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B, f.gap[i] - margin, f.feature[i]);
+        add_point(c, t, A, B, is_turned ? -n : n, is_turned ? p_B : p_A, is_turned ? p_A : p_B,
+                  f.gap[i] - margin, f.feature[i]);
     }
     if (old && t->n > 0) match_points(c, now, old, t, A);
     return f.n;
@@ -506,19 +598,24 @@ static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier
     const usi_geom *g = &c->model->geom[geom];
     const double *size = g->geom.size;
     if (c->is_plain[geom] && g->geom.kind == US_GEOM_CAPSULE)
-        return fabs(usi_v4_dot(k->Z, d)) * size[0] + g->geom.radius + usi_v4_dot(usi_to_world(k, g->X_NG.p), d);
-    us_vec3 local = usi_to_local(k, d), in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
-    double reach = g->geom.kind == US_GEOM_BOX ? fabs(in_G.x) * size[0] + fabs(in_G.y) * size[1] + fabs(in_G.z) * size[2] + g->geom.radius
+        return fabs(usi_v4_dot(k->Z, d)) * size[0] + g->geom.radius +
+               usi_v4_dot(usi_to_world(k, g->X_NG.p), d);
+    us_vec3 local = usi_to_local(k, d),
+            in_G = c->is_plain[geom] ? local : us_quat_rotate(us_quat_conj(g->X_NG.q), local);
+    double reach = g->geom.kind == US_GEOM_BOX ? fabs(in_G.x) * size[0] + fabs(in_G.y) * size[1] +
+                                                     fabs(in_G.z) * size[2] + g->geom.radius
                                                : us_vec3_dot(in_G, us_geom_support(&g->geom, in_G));
     return reach + us_vec3_dot(local, g->X_NG.p);
 }
 
-// Whether the direction in which the pair was last seen apart still shows them so: much cheaper than finding it anew.
+// Whether the direction in which the pair was last seen apart still shows them so: much cheaper than finding
+// it anew.
 static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
     if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     usi_v4 d = usi_to_world(A, direction_A);
-    double between = usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
+    double between =
+        usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
     // The nanometre is for rounding: what is dropped here would have had no point.
     return between > c->grow[t->geom_a] + c->grow[t->geom_b] + 1e-9;
 }
@@ -530,7 +627,8 @@ static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
     us_gap gap;
     if (!has_support(ga) || !has_support(gb) ||
-        us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B), &gap))
+        us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B),
+                         &gap))
         return us_vec3_make(0, 0, 0);
     return usi_to_local(A, usi_v4_from(gap.normal));
 }
@@ -548,10 +646,12 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
     if (at < 0 || now->parted[at]) return false;
     const int32_t n_point = c->n_point, n_counted = c->error_count;
     if (!c->overlap[at]) find_points(c, now, NULL, t);
-    for (int32_t i = t->first; i < t->first + t->n; i++) c->overlap[at] |= c->point[i].gap < 0;
+    for (int32_t i = t->first; i < t->first + t->n; i++)
+        c->overlap[at] |= c->point[i].gap < 0;
     // More points than there is room for: they do overlap.
     if (c->error_count > c->max_contact) c->overlap[at] = 1;
-    c->n_point = n_point, c->error_count = n_counted;
+    c->n_point = n_point;
+    c->error_count = n_counted;
     return true;
 }
 
@@ -559,7 +659,8 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     const us_model *m = c->model;
     c->n_touch = c->n_point = c->n_sunk = c->error_count = 0;
-    for (int32_t i = 0; i < m->n_loose; i++) c->overlap[i] = 0;
+    for (int32_t i = 0; i < m->n_loose; i++)
+        c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
     const bool has_ceiling = c->has_ceiling;
     for (int32_t i = 0; i < c->n_near; i++) {
@@ -568,12 +669,17 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         if (!boxes_overlap(&c->box[pair->a], &c->box[pair->b]) || (has_ceiling && is_above(c, i))) continue;
         // Both are sorted.
         const int64_t key = key_of_pair(pair);
-        while (old < end && key_of_touch(old) < key) old++;
+        while (old < end && key_of_touch(old) < key)
+            old++;
         const usi_touch *before = old < end && key_of_touch(old) == key ? old : NULL;
         bool is_swapped = m->geom[pair->a].is_round && !m->geom[pair->b].is_round;
         usi_touch *t = &c->touch_now[c->n_touch];
-        t->geom_a = is_swapped ? pair->b : pair->a, t->geom_b = is_swapped ? pair->a : pair->b, t->first = c->n_point, t->n = 0;
-        t->material = m->geom[t->geom_a].material, t->reserved = 0;
+        t->geom_a = is_swapped ? pair->b : pair->a;
+        t->geom_b = is_swapped ? pair->a : pair->b;
+        t->first = c->n_point;
+        t->n = 0;
+        t->material = m->geom[t->geom_a].material;
+        t->reserved = 0;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
         usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
         // The world's shapes come first: the ground is A.
@@ -581,9 +687,11 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
             if (m->material[t->material].is_soil) {
                 t->X_AB = relative(A, B);
-                bool is_same = before && before->material == t->material && is_same_place(&before->X_AB, &t->X_AB, SAME_TURN);
+                bool is_same = before && before->material == t->material &&
+                               is_same_place(&before->X_AB, &t->X_AB, SAME_TURN);
                 if (is_same) t->X_AB = before->X_AB;
-                usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t, is_same);
+                usi_soil_points(c, now, before && before->material == t->material ? before : NULL, t,
+                                is_same);
                 c->n_touch += t->n > 0;
                 continue;
             }
@@ -591,7 +699,8 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         }
         if (before) {
             us_pose X_AB = relative(A, B);
-            if (is_same_place(&before->X_AB, &X_AB, m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
+            if (is_same_place(&before->X_AB, &X_AB,
+                              m->geom[t->geom_b].is_round ? SAME_TURN_ROUND : SAME_TURN)) {
                 t->X_AB = before->X_AB;
                 usi_reuse_points(c, now, before, t);
                 c->n_touch += t->n > 0;
@@ -615,7 +724,10 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
     find_boxes(c);
     us_status status = find_near(c);
     if (status) return status;
-    for (int32_t i = 0; i < c->model->n_tree; i++) c->tree[i].spare = INFINITY, c->tree[i].keeps_all = false;
+    for (int32_t i = 0; i < c->model->n_tree; i++) {
+        c->tree[i].spare = INFINITY;
+        c->tree[i].keeps_all = false;
+    }
     touch_pairs(c, now);
     if (c->has_dropped && find_blows(c)) touch_pairs(c, now);
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
@@ -623,9 +735,12 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
 
 // ---------------------------------------------------------------- ghosts
 
-void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more, us_aabb *out_box) {
-    const us_vec3 least = us_vec3_make(-INFINITY, -INFINITY, -INFINITY), most = us_vec3_make(INFINITY, INFINITY, INFINITY);
-    for (int32_t t = 0; t < c->model->n_tree; t++) out_box[t] = (us_aabb){most, least};
+void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more,
+                        us_aabb *out_box) {
+    const us_vec3 least = us_vec3_make(-INFINITY, -INFINITY, -INFINITY),
+                  most = us_vec3_make(INFINITY, INFINITY, INFINITY);
+    for (int32_t t = 0; t < c->model->n_tree; t++)
+        out_box[t] = (us_aabb){most, least};
     find_frames(c, q, v, true);
     for (int32_t i = 0; i < c->n_carrier; i++) {
         const usi_carrier *k = &c->carrier[i];
@@ -634,8 +749,10 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
         double speed = sqrt(usi_v4_dot(k->v, k->v)), spin = sqrt(usi_v4_dot(k->w, k->w));
         for (int32_t g = k->first_geom; g < k->end_geom; g++) {
             corners b = box_of(c, g, k, more + c->model->geom[g].margin + lead * (speed + spin * c->far[g]));
-            all->min = us_vec3_make(fmin(all->min.x, b.least[0]), fmin(all->min.y, b.least[1]), fmin(all->min.z, b.least[2]));
-            all->max = us_vec3_make(fmax(all->max.x, b.greatest[0]), fmax(all->max.y, b.greatest[1]), fmax(all->max.z, b.greatest[2]));
+            all->min = us_vec3_make(fmin(all->min.x, b.least[0]), fmin(all->min.y, b.least[1]),
+                                    fmin(all->min.z, b.least[2]));
+            all->max = us_vec3_make(fmax(all->max.x, b.greatest[0]), fmax(all->max.y, b.greatest[1]),
+                                    fmax(all->max.z, b.greatest[2]));
         }
     }
 }

@@ -1,31 +1,37 @@
 // Ground that is paged in, and what varies over it.
 //
-// Contact reads a field under the grown boxes of shapes and nowhere else, and these boxes hold for many steps: the pairs of near shapes are found
-// anew when a shape leaves its own (collide.c). That is when the tiles are asked for. Over the plane of the field each box is two intervals, and so
-// is each tile; where both overlap, the tile is needed:
+// Contact reads a field under the grown boxes of shapes and nowhere else, and these boxes hold for many
+// steps: the pairs of near shapes are found anew when a shape leaves its own (collide.c). That is when the
+// tiles are asked for. Over the plane of the field each box is two intervals, and so is each tile; where both
+// overlap, the tile is needed:
 //
 //           x ->
 //      +--------+--------+--------+
 //      |        |  +-----|--+     |      the box of a wheel, grown: tiles 1 and 2
 //    y |   0    |  | 1   |2 |     |
-//      |        |  +-----|--+     |      and the same moved on for LEAD seconds, grown by some samples: what is read ahead
+//      |        |  +-----|--+     |      and the same moved on for LEAD seconds, grown by some samples: what
+//      is read ahead
 //      +--------+--------+--------+
 //
-// A tile that is needed is waited for, so that results do not depend on the disk. What lies beyond the field's edge is no ground.
+// A tile that is needed is waited for, so that results do not depend on the disk. What lies beyond the
+// field's edge is no ground.
 //
-// Soil in a bed flows where wheels have been, for some seconds after they have left: the ground under its tiles with busy columns is needed as well.
-// When a quiet tile of a bed gets such columns, the ask is made anew before the next step, in which they may be looked at.
+// Soil in a bed flows where wheels have been, for some seconds after they have left: the ground under its
+// tiles with busy columns is needed as well. When a quiet tile of a bed gets such columns, the ask is made
+// anew before the next step, in which they may be looked at.
 #include "contact/footing.h"
 
 #include "geom/geom.h"
 #include "soil/bed.h"
 
-// Read ahead: where a shape gets in this time, s, and this many samples around it. A tile takes some milliseconds to read.
+// Read ahead: where a shape gets in this time, s, and this many samples around it. A tile takes some
+// milliseconds to read.
 static const double LEAD = 2;
 enum { AROUND = 32 };
 // Contact looks at the neighbours of the cells under a box, and one more is for rounding.
 enum { RIM = 3 };
-// Columns of a bed beyond a box: a wheel looks one ahead, covers two behind it, and wakes their neighbours, whose own neighbours are looked at.
+// Columns of a bed beyond a box: a wheel looks one ahead, covers two behind it, and wakes their neighbours,
+// whose own neighbours are looked at.
 enum { BED_RIM = 5 };
 
 struct usi_footing {
@@ -39,7 +45,8 @@ struct usi_footing {
 };
 
 // A field whose middle is at a place of a ground, with a bed (-1: without).
-static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle, int32_t bed) {
+static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle,
+                             int32_t bed) {
     usi_footing *ground = &c->footing[c->n_footing];
     *ground = (usi_footing){.field = field,
                             .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
@@ -58,27 +65,33 @@ static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height
 us_status usi_footing_create(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t n = 0;
-    for (int32_t i = 0; i < m->n_geom; i++) n += m->geom[i].geom.kind == US_GEOM_HEIGHT_FIELD && m->geom[i].geom.field->pager;
-    for (int32_t i = 0; i < m->n_soil_map; i++) n += m->soil_map[i].paged != NULL;
+    for (int32_t i = 0; i < m->n_geom; i++)
+        n += m->geom[i].geom.kind == US_GEOM_HEIGHT_FIELD && m->geom[i].geom.field->pager;
+    for (int32_t i = 0; i < m->n_soil_map; i++)
+        n += m->soil_map[i].paged != NULL;
     if (n == 0) return US_OK;
     c->footing = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->footing, USI_ALIGN);
     if (!c->footing) return US_ERR_MEMORY;
     us_status status = US_OK;
     for (int32_t i = 0; i < m->n_geom && !status; i++) {
         const usi_geom *g = &m->geom[i];
-        if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager) status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0), g->bed);
+        if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager)
+            status = add_footing(c, g, g->geom.field, us_vec3_make(0, 0, 0), g->bed);
     }
     // What varies over a ground is read where the ground is.
     for (int32_t i = 0; i < m->n_soil_map && !status; i++) {
         const usi_soil_map *r = &m->soil_map[i];
         const usi_geom *g = &m->geom[r->geom];
-        if (r->paged) status = add_footing(c, g, r->paged, us_vec3_make(r->x, r->y, 0), g->has_region || g->has_flow_map ? g->bed : -1);
+        if (r->paged)
+            status = add_footing(c, g, r->paged, us_vec3_make(r->x, r->y, 0),
+                                 g->has_region || g->has_flow_map ? g->bed : -1);
     }
     return status;
 }
 
 void usi_footing_destroy(usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_footing; i++) usi_pager_client_destroy(c->footing[i].client);
+    for (int32_t i = 0; i < c->n_footing; i++)
+        usi_pager_client_destroy(c->footing[i].client);
     c->n_footing = 0;
 }
 
@@ -96,17 +109,20 @@ static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around
     double x = fabs(R[0]) * half.x + fabs(R[3]) * half.y + fabs(R[6]) * half.z + g->more;
     double y = fabs(R[1]) * half.x + fabs(R[4]) * half.y + fabs(R[7]) * half.z + g->more;
     const us_height_field *f = g->field;
-    return (usi_window){sample_at(p.x - x, f->dx, f->n_x, -around), sample_at(p.x + x, f->dx, f->n_x, 1 + around),
-                        sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
+    return (usi_window){
+        sample_at(p.x - x, f->dx, f->n_x, -around), sample_at(p.x + x, f->dx, f->n_x, 1 + around),
+        sample_at(p.y - y, f->dy, f->n_y, -around), sample_at(p.y + y, f->dy, f->n_y, 1 + around)};
 }
 
 // The samples around a tile of a bed and the columns beside it.
 static usi_window window_of_tile(const usi_footing *g, const usi_bed *bed, uint32_t place) {
     const us_height_field *f = g->field;
     int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
-    double side = USI_BED_TILE * bed->spacing, x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
+    double side = USI_BED_TILE * bed->spacing,
+           x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
     double y = (v * USI_BED_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
-    return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2), sample_at(y, f->dy, f->n_y, -1),
+    return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2),
+                        sample_at(y, f->dy, f->n_y, -1),
                         sample_at(y + side + bed->spacing, f->dy, f->n_y, 2)};
 }
 
@@ -128,21 +144,26 @@ static us_aabb carrier_box(const usi_contacts *c, const usi_carrier *k) {
     us_aabb all = c->fat[k->first_geom].box;
     for (int32_t g = k->first_geom + 1; g < k->end_geom; g++) {
         const us_aabb *b = &c->fat[g].box;
-        all.min = us_vec3_make(fmin(all.min.x, b->min.x), fmin(all.min.y, b->min.y), fmin(all.min.z, b->min.z));
-        all.max = us_vec3_make(fmax(all.max.x, b->max.x), fmax(all.max.y, b->max.y), fmax(all.max.z, b->max.z));
+        all.min =
+            us_vec3_make(fmin(all.min.x, b->min.x), fmin(all.min.y, b->min.y), fmin(all.min.z, b->min.z));
+        all.max =
+            us_vec3_make(fmax(all.max.x, b->max.x), fmax(all.max.y, b->max.y), fmax(all.max.z, b->max.z));
     }
     return all;
 }
 
 static us_status wait_all(usi_contacts *c) {
     us_status status = US_OK;
-    for (int32_t i = 0; i < c->n_footing && !status; i++) status = usi_pager_wait(c->footing[i].client, &c->footing_error);
+    for (int32_t i = 0; i < c->n_footing && !status; i++)
+        status = usi_pager_wait(c->footing[i].client, &c->footing_error);
     c->is_footing_error = status != US_OK;
     return status;
 }
 
 // The bed of a ground; NULL: it has none.
-static usi_bed *bed_of(const usi_contacts *c, const usi_footing *g) { return g->bed > 0 && c->bed ? &c->bed[g->bed - 1] : NULL; }
+static usi_bed *bed_of(const usi_contacts *c, const usi_footing *g) {
+    return g->bed > 0 && c->bed ? &c->bed[g->bed - 1] : NULL;
+}
 
 bool usi_footing_is_due(const usi_contacts *c) {
     for (int32_t i = 0; i < c->n_footing; i++) {

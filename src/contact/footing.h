@@ -5,12 +5,13 @@
 #include "contact/world.h"
 #include "terrain/pager.h"
 
-// Finds the paged fields among the world's shapes, and the paged maps of their soils, and becomes a client of each. US_ERR_MEMORY.
+// Finds the paged fields among the world's shapes, and the paged maps of their soils, and becomes a client of
+// each. US_ERR_MEMORY.
 us_status usi_footing_create(usi_contacts *c);
 void usi_footing_destroy(usi_contacts *c);
 
-// Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of beds that may flow; what the shapes will soon
-// be over is read ahead. The error is in c->footing_error.
+// Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of beds
+// that may flow; what the shapes will soon be over is read ahead. The error is in c->footing_error.
 us_status usi_footing_ask(usi_contacts *c);
 bool usi_footing_is_due(const usi_contacts *c);  // soil has begun to flow elsewhere since
 // The same for the ground under one box of the world, in place of what the last ask has found.

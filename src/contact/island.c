@@ -1,4 +1,5 @@
-// Islands: trees that hang together through contacts and loops. Each is solved by itself, in any order, on any thread.
+// Islands: trees that hang together through contacts and loops. Each is solved by itself, in any order, on
+// any thread.
 #include <string.h>
 
 #include "contact/footing.h"
@@ -6,13 +7,15 @@
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
 enum { MOST_NEWTON_BODIES = 24 };
-// Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies out too slowly.
+// Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies
+// out too slowly.
 static const double MOST_MASS_RATIO = 100;
 // Couplings are put in one by one beside a tree's factors: with more than this, a full matrix is cheaper.
 enum { MOST_BRANCH_COUPLINGS = 4 };
 // How fast an overlap is pushed apart at most, m/s.
 static const double MOST_PUSH = 1;
-// The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it was in the soil, and climbs out.
+// The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it
+// was in the soil, and climbs out.
 static const double MOST_RISE = 0.1;
 enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
 // Of so many trees, the first ones, matrices are kept: 1 MiB.
@@ -35,10 +38,12 @@ static void find_carriers(const us_model *m, int32_t *is_carrier) {
 
 int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size) {
     const us_model *m = c->model;
-    const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
-                 max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
-                 n_loose = (size_t)m->n_loose, n_node = (size_t)m->n_node, max_sunk = m->n_soil > 0 ? max_contact : 0,
-                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0, n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
+    const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair,
+                 n_tree = (size_t)m->n_tree, max_contact = (size_t)c->max_contact,
+                 max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
+                 n_loose = (size_t)m->n_loose, n_node = (size_t)m->n_node,
+                 max_sunk = m->n_soil > 0 ? max_contact : 0, max_soil_here = m->n_soil_map > 0 ? max_sunk : 0,
+                 n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -55,46 +60,57 @@ static bool make_scratch(usi_contacts *c) {
     if (!c->block_memory) return false;
     memset(c->block_memory, 0, c->block_size);
     int32_t i = 0;
-#define CARVE(type, name, count, unit, about) c->name = (type *)(void *)((char *)c->block_memory + f[i++].offset);
+#define CARVE(type, name, count, unit, about) \
+    c->name = (type *)(void *)((char *)c->block_memory + f[i++].offset);
     USI_CONTACT_SCRATCH_FIELDS(CARVE)
 #undef CARVE
     return true;
 }
 
 // Lists by tree: which entries of an array of n belong to each tree.
-static bool list_by_tree(usi_contacts *c, int32_t n, int32_t (*tree_of)(const us_model *, int32_t), int32_t **out_start, int32_t **out_list) {
+static bool list_by_tree(usi_contacts *c, int32_t n, int32_t (*tree_of)(const us_model *, int32_t),
+                         int32_t **out_start, int32_t **out_list) {
     const us_model *m = c->model;
     int32_t *start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *start, _Alignof(int32_t));
     int32_t *list = usi_arena_alloc(&c->fixed, (size_t)(n + 1) * sizeof *list, _Alignof(int32_t));
     if (!start || !list) return false;
-    for (int32_t t = 0; t <= m->n_tree; t++) start[t] = 0;
+    for (int32_t t = 0; t <= m->n_tree; t++)
+        start[t] = 0;
     for (int32_t i = 0; i < n; i++) {
         if (tree_of(m, i) >= 0) start[tree_of(m, i) + 1]++;
     }
-    for (int32_t t = 0; t < m->n_tree; t++) start[t + 1] += start[t];
+    for (int32_t t = 0; t < m->n_tree; t++)
+        start[t + 1] += start[t];
     for (int32_t i = 0; i < n; i++) {
         if (tree_of(m, i) >= 0) list[start[tree_of(m, i)]++] = i;
     }
-    for (int32_t t = m->n_tree; t > 0; t--) start[t] = start[t - 1];
+    for (int32_t t = m->n_tree; t > 0; t--)
+        start[t] = start[t - 1];
     start[0] = 0;
-    *out_start = start, *out_list = list;
+    *out_start = start;
+    *out_list = list;
     return true;
 }
 static int32_t element_tree(const us_model *m, int32_t i) { return m->node[m->element[i].v].tree; }
 static int32_t coupling_tree(const us_model *m, int32_t i) { return m->node[m->coupling[i].v[0]].tree; }
 static int32_t stop_tree(const us_model *m, int32_t i) { return m->node[m->stop[i].v].tree; }
 
-static int32_t body_tree(const us_model *m, int32_t i) { return m->body[i].node < 0 ? -1 : m->node[m->body[i].node].tree; }
+static int32_t body_tree(const us_model *m, int32_t i) {
+    return m->body[i].node < 0 ? -1 : m->node[m->body[i].node].tree;
+}
 
 static void invert_inertia(const usi_node *n, usi_v4 out[3]) {
-    usi_v4 a = usi_v4_cross(n->I[1], n->I[2]), b = usi_v4_cross(n->I[2], n->I[0]), c = usi_v4_cross(n->I[0], n->I[1]);
+    usi_v4 a = usi_v4_cross(n->I[1], n->I[2]), b = usi_v4_cross(n->I[2], n->I[0]),
+           c = usi_v4_cross(n->I[0], n->I[1]);
     double inverse = 1 / usi_v4_dot(n->I[0], a);
-    for (int i = 0; i < 3; i++) out[i] = usi_v4_set(a[i], b[i], c[i]) * inverse;
+    for (int i = 0; i < 3; i++)
+        out[i] = usi_v4_set(a[i], b[i], c[i]) * inverse;
 }
 
 static double greatest_distance(const usi_geom *g) {
     us_aabb b = us_geom_box(&g->geom, g->X_NG);
-    us_vec3 far = us_vec3_make(fmax(fabs(b.min.x), fabs(b.max.x)), fmax(fabs(b.min.y), fabs(b.max.y)), fmax(fabs(b.min.z), fabs(b.max.z)));
+    us_vec3 far = us_vec3_make(fmax(fabs(b.min.x), fabs(b.max.x)), fmax(fabs(b.min.y), fabs(b.max.y)),
+                               fmax(fabs(b.min.z), fabs(b.max.z)));
     return us_vec3_norm(far);
 }
 
@@ -119,34 +135,45 @@ static void order_inwards(usi_contacts *c) {
 
 static bool fill_fixed(usi_contacts *c) {
     const us_model *m = c->model;
-    int32_t *of_node = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
+    int32_t *of_node =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof *of_node, _Alignof(int32_t));
     c->carrier_of = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->far = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(double), _Alignof(double));
     c->is_plain = usi_arena_alloc(&c->fixed, (size_t)(m->n_geom + 1) * sizeof(bool), _Alignof(bool));
     c->tree_mass = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(double), _Alignof(double));
-    c->carrier_start = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
-    c->loop_carrier = usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->carrier_start =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof(int32_t), _Alignof(int32_t));
+    c->loop_carrier =
+        usi_arena_alloc(&c->fixed, (size_t)(2 * m->n_loop + 1) * sizeof(int32_t), _Alignof(int32_t));
     c->inwards = usi_arena_alloc(&c->fixed, (size_t)(m->n_node + 1) * sizeof(int32_t), _Alignof(int32_t));
-    if (!of_node || !c->inwards || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass || !c->carrier_start || !c->loop_carrier) return false;
+    if (!of_node || !c->inwards || !c->carrier_of || !c->far || !c->is_plain || !c->tree_mass ||
+        !c->carrier_start || !c->loop_carrier)
+        return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
     find_carriers(m, of_node);
     c->n_carrier = 1;
-    for (int32_t i = 0; i < m->n_node; i++) c->n_carrier += of_node[i];
-    c->fixed_carrier = usi_arena_alloc(&c->fixed, (size_t)c->n_carrier * sizeof *c->fixed_carrier, _Alignof(usi_carrier));
+    for (int32_t i = 0; i < m->n_node; i++)
+        c->n_carrier += of_node[i];
+    c->fixed_carrier =
+        usi_arena_alloc(&c->fixed, (size_t)c->n_carrier * sizeof *c->fixed_carrier, _Alignof(usi_carrier));
     if (!c->fixed_carrier) return false;
     memset(c->fixed_carrier, 0, (size_t)c->n_carrier * sizeof *c->fixed_carrier);
     c->fixed_carrier[0].node = c->fixed_carrier[0].tree = -1;
     int32_t n = 1, t = 0;
     for (int32_t i = 0; i < m->n_node; i++) {
-        while (t <= m->node[i].tree) c->carrier_start[t++] = n;
+        while (t <= m->node[i].tree)
+            c->carrier_start[t++] = n;
         if (!of_node[i]) continue;
-        c->fixed_carrier[n].node = i, c->fixed_carrier[n].tree = m->node[i].tree;
+        c->fixed_carrier[n].node = i;
+        c->fixed_carrier[n].tree = m->node[i].tree;
         of_node[i] = n++;
     }
-    while (t <= m->n_tree) c->carrier_start[t++] = n;
+    while (t <= m->n_tree)
+        c->carrier_start[t++] = n;
     for (int32_t g = 0, k = 0; k < c->n_carrier; k++) {
         c->fixed_carrier[k].first_geom = g;
-        while (g < m->n_geom && m->geom[g].node == c->fixed_carrier[k].node) c->carrier_of[g++] = k;
+        while (g < m->n_geom && m->geom[g].node == c->fixed_carrier[k].node)
+            c->carrier_of[g++] = k;
         c->fixed_carrier[k].end_geom = g;
     }
     for (int32_t g = 0; g < m->n_geom; g++) {
@@ -159,7 +186,8 @@ static bool fill_fixed(usi_contacts *c) {
         c->loop_carrier[2 * l] = m->loop[l].node_a < 0 ? 0 : of_node[m->loop[l].node_a];
         c->loop_carrier[2 * l + 1] = m->loop[l].node_b < 0 ? 0 : of_node[m->loop[l].node_b];
     }
-    c->inv_inertia = usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
+    c->inv_inertia =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_tree + 1) * sizeof *c->inv_inertia, _Alignof(usi_v4));
     if (!c->inv_inertia) return false;
     c->fall_speed = m->step * us_vec3_norm(m->gravity);
     for (int32_t k = 0; k < m->n_tree; k++) {
@@ -171,7 +199,8 @@ static bool fill_fixed(usi_contacts *c) {
         }
         c->tree_mass[k] = 0;
     }
-    for (int32_t i = 0; i < m->n_node; i++) c->tree_mass[m->node[i].tree] += m->node[i].com[3];
+    for (int32_t i = 0; i < m->n_node; i++)
+        c->tree_mass[m->node[i].tree] += m->node[i].com[3];
     return list_by_tree(c, m->n_coupling, coupling_tree, &c->coupling_start, &c->coupling_of_tree) &&
            list_by_tree(c, m->n_element, element_tree, &c->element_start, &c->element_of_tree) &&
            list_by_tree(c, m->n_stop, stop_tree, &c->stop_start, &c->stop_of_tree) &&
@@ -180,9 +209,11 @@ static bool fill_fixed(usi_contacts *c) {
 
 static us_status make_broad(usi_contacts *c) {
     const us_model *m = c->model;
-    usi_broad_pair *excluded = usi_arena_alloc(&c->fixed, (size_t)(m->n_exclusion + 1) * sizeof *excluded, _Alignof(usi_broad_pair));
+    usi_broad_pair *excluded =
+        usi_arena_alloc(&c->fixed, (size_t)(m->n_exclusion + 1) * sizeof *excluded, _Alignof(usi_broad_pair));
     if (!excluded) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < m->n_exclusion; i++) excluded[i] = (usi_broad_pair){m->exclusion[i].a + 1, m->exclusion[i].b + 1};
+    for (int32_t i = 0; i < m->n_exclusion; i++)
+        excluded[i] = (usi_broad_pair){m->exclusion[i].a + 1, m->exclusion[i].b + 1};
     usi_broad_def def = {.max_box = m->n_geom,
                          .n_body = m->n_body + 1,
                          .max_pair = c->max_pair,
@@ -198,12 +229,15 @@ static size_t work_bytes(const us_model *m) {
     for (int32_t t = 0; t < m->n_tree; t++) {
         if (m->tree[t].is_free_body)
             free_bodies++;
-        else
-            n += (size_t)(m->tree[t].end - m->tree[t].first + 3) / 4 * 4, trees++;
+        else {
+            n += (size_t)(m->tree[t].end - m->tree[t].first + 3) / 4 * 4;
+            trees++;
+        }
     }
     if (free_bodies > MOST_NEWTON_BODIES && trees == 0) free_bodies = MOST_NEWTON_BODIES;
     size_t sum = n + 8 * free_bodies, most = (size_t)1 << 27;
-    size_t bytes = sum * sum * 3 * sizeof(double) + (trees + free_bodies) * (trees + free_bodies) * 64 + ((size_t)1 << 20);
+    size_t bytes = sum * sum * 3 * sizeof(double) + (trees + free_bodies) * (trees + free_bodies) * 64 +
+                   ((size_t)1 << 20);
     return bytes < most ? bytes : most;
 }
 
@@ -211,23 +245,29 @@ static size_t work_bytes(const us_model *m) {
 static bool make_layouts(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t n_free = 0;
-    for (int32_t t = 0; t < m->n_tree; t++) n_free += m->tree[t].is_free_body;
+    for (int32_t t = 0; t < m->n_tree; t++)
+        n_free += m->tree[t].is_free_body;
     if (n_free < 2) return true;
     int32_t n = m->n_tree < MOST_LAYOUTS ? m->n_tree : MOST_LAYOUTS;
     c->layout = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->layout, _Alignof(usi_layout));
     if (!c->layout) return false;
     for (; c->n_layout < n; c->n_layout++) {
-        c->layout[c->n_layout] = (usi_layout){.memory = usi_arena_alloc(&c->fixed, USI_LAYOUT_BYTES, USI_ALIGN)};
+        c->layout[c->n_layout] =
+            (usi_layout){.memory = usi_arena_alloc(&c->fixed, USI_LAYOUT_BYTES, USI_ALIGN)};
         if (!c->layout[c->n_layout].memory) return false;
     }
     return true;
 }
 
-us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator, usi_contacts **out) {
+us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator,
+                              usi_contacts **out) {
     usi_contacts *c = usi_alloc(allocator, sizeof *c, _Alignof(usi_contacts));
     if (!c) return US_ERR_MEMORY;
     memset(c, 0, sizeof *c);
-    c->model = m, c->dyn = dyn, c->pool = pool, c->allocator = *allocator;
+    c->model = m;
+    c->dyn = dyn;
+    c->pool = pool;
+    c->allocator = *allocator;
     usi_arena_init(&c->fixed, allocator);
     c->n_geom = m->n_geom;
     c->n_grouped = -1;
@@ -284,11 +324,13 @@ void usi_contacts_poison(usi_contacts *c) {
 // ---------------------------------------------------------------- islands
 
 static int32_t find_root(int32_t *root, int32_t t) {
-    while (root[t] != t) t = root[t] = root[root[t]];
+    while (root[t] != t)
+        t = root[t] = root[root[t]];
     return t;
 }
 static void join(int32_t *root, int32_t a, int32_t b) {
-    a = find_root(root, a), b = find_root(root, b);
+    a = find_root(root, a);
+    b = find_root(root, b);
     if (a < b)
         root[b] = a;
     else
@@ -299,13 +341,17 @@ static int32_t tree_of(const usi_contacts *c, int32_t geom) { return c->model->g
 
 static void join_trees(usi_contacts *c) {
     const us_model *m = c->model;
-    for (int32_t t = 0; t < m->n_tree; t++) c->root[t] = t, c->tree[t].island = -1;
+    for (int32_t t = 0; t < m->n_tree; t++) {
+        c->root[t] = t;
+        c->tree[t].island = -1;
+    }
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t a = m->loop[l].node_a, b = m->loop[l].node_b;
         if (a >= 0 && b >= 0) join(c->root, m->node[a].tree, m->node[b].tree);
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
-        for (int32_t i = 1; i < m->coupling[k].n_term; i++) join(c->root, m->node[m->coupling[k].v[0]].tree, m->node[m->coupling[k].v[i]].tree);
+        for (int32_t i = 1; i < m->coupling[k].n_term; i++)
+            join(c->root, m->node[m->coupling[k].v[0]].tree, m->node[m->coupling[k].v[i]].tree);
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         int32_t a = tree_of(c, c->touch_now[i].geom_a), b = tree_of(c, c->touch_now[i].geom_b);
@@ -313,24 +359,32 @@ static void join_trees(usi_contacts *c) {
         c->touch_tree[i] = a >= 0 ? a : b;
     }
     // -2 marks the roots of islands that something touches.
-    for (int32_t i = 0; i < c->n_touch; i++) c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
+    for (int32_t i = 0; i < c->n_touch; i++)
+        c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
     for (int32_t t = 0; t < m->n_tree && c->pushed; t++) {
         if (c->pushed[t]) c->tree[find_root(c->root, t)].island = -2;
     }
 }
 
-static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) { return c->coupling_start[tree + 1] - c->coupling_start[tree]; }
+static int32_t n_coupling_of(const usi_contacts *c, int32_t tree) {
+    return c->coupling_start[tree + 1] - c->coupling_start[tree];
+}
 
-// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free body: then it is solved joint by
-// joint (branch.c).
+// Whether every contact is between one tree and the world, nothing closes a loop in it, and it is not a free
+// body: then it is solved joint by joint (branch.c).
 static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     const us_model *m = c->model;
     bool all_free = true;
-    for (int32_t i = 0; i < s->n_tree; i++) all_free = all_free && m->tree[c->members[s->first_tree + i]].is_free_body;
-    if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE) return USI_ISLAND_RIGID;
+    for (int32_t i = 0; i < s->n_tree; i++)
+        all_free = all_free && m->tree[c->members[s->first_tree + i]].is_free_body;
+    if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE)
+        return USI_ISLAND_RIGID;
     bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
-    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES)) return USI_ISLAND_SWEEPS;
-    if (s->n_tree > 1 || all_free || m->n_loop > 0 || n_coupling_of(c, c->members[s->first_tree]) > MOST_BRANCH_COUPLINGS) return USI_ISLAND_BLOCKS;
+    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES))
+        return USI_ISLAND_SWEEPS;
+    if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
+        n_coupling_of(c, c->members[s->first_tree]) > MOST_BRANCH_COUPLINGS)
+        return USI_ISLAND_BLOCKS;
     // The points of a pair follow each other.
     for (int32_t i = 0; i < s->n_point;) {
         const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
@@ -340,14 +394,16 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     return USI_ISLAND_BRANCH;
 }
 
-// What does not depend on the step. Member by member: what compilers make of a whole structure of this size is much slower.
+// What does not depend on the step. Member by member: what compilers make of a whole structure of this size
+// is much slower.
 static void clear_island(usi_island *s) {
     s->n_tree = s->n_body = s->n_block = s->n_point = 0;
     s->load = s->most_mass = 0;
     s->least_mass = INFINITY;
 }
 
-// Islands follow from which shapes touch, and at how many points: as long as these are the same, the last ones hold.
+// Islands follow from which shapes touch, and at how many points: as long as these are the same, the last
+// ones hold.
 static bool are_kept(usi_contacts *c) {
     if (c->pushed || c->n_grouped != c->n_touch) return false;
     for (int32_t i = 0; i < c->n_touch; i++) {
@@ -358,7 +414,9 @@ static bool are_kept(usi_contacts *c) {
     return true;
 }
 
-static double mass_of(const usi_contacts *c, const usi_carrier *k) { return k->node < 0 ? INFINITY : c->tree_mass[k->tree]; }
+static double mass_of(const usi_contacts *c, const usi_carrier *k) {
+    return k->node < 0 ? INFINITY : c->tree_mass[k->tree];
+}
 static double reduced_mass(const usi_contacts *c, const usi_carrier *A, const usi_carrier *B) {
     double a = mass_of(c, A), b = mass_of(c, B);
     return isinf(a) ? b : isinf(b) ? a : a * b / (a + b);
@@ -382,32 +440,43 @@ static void find_groups(usi_contacts *c) {
         s->n_tree++;
         s->n_body += c->carrier_start[t + 1] - c->carrier_start[t];
         s->load += mass * g;
-        s->least_mass = mass < s->least_mass ? mass : s->least_mass, s->most_mass = mass > s->most_mass ? mass : s->most_mass;
+        s->least_mass = mass < s->least_mass ? mass : s->least_mass;
+        s->most_mass = mass > s->most_mass ? mass : s->most_mass;
     }
-    for (int32_t i = 0; i < c->n_touch; i++) c->island[c->tree[c->touch_tree[i]].island].n_point += c->touch_now[i].n;
+    for (int32_t i = 0; i < c->n_touch; i++)
+        c->island[c->tree[c->touch_tree[i]].island].n_point += c->touch_now[i].n;
     // A loop's rows are two blocks at most.
     for (int32_t l = 0; l < m->n_loop; l++) {
-        int32_t island = c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
+        int32_t island =
+            c->tree[m->node[m->loop[l].node_a >= 0 ? m->loop[l].node_a : m->loop[l].node_b].tree].island;
         if (island >= 0) c->island[island].n_block += 2;
     }
     int32_t n_tree = 0, n_body = 0, n_point = 0, n_block = 0;
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
-        s->first_tree = n_tree, s->first_body = n_body, s->first_point = n_point, s->first_block = n_block;
-        n_tree += s->n_tree, n_body += s->n_body, n_point += s->n_point, n_block += usi_blocks_of_point(m) * s->n_point + s->n_block;
+        s->first_tree = n_tree;
+        s->first_body = n_body;
+        s->first_point = n_point;
+        s->first_block = n_block;
+        n_tree += s->n_tree;
+        n_body += s->n_body;
+        n_point += s->n_point;
+        n_block += usi_blocks_of_point(m) * s->n_point + s->n_block;
         s->n_tree = s->n_body = s->n_point = 0;
     }
     for (int32_t t = 0; t < m->n_tree; t++) {
         if (c->tree[t].island < 0) continue;
         usi_island *s = &c->island[c->tree[t].island];
         c->members[s->first_tree + s->n_tree++] = t;
-        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++) c->body_carrier[s->first_body + s->n_body++] = k;
+        for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++)
+            c->body_carrier[s->first_body + s->n_body++] = k;
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
         usi_island *s = &c->island[c->tree[c->touch_tree[i]].island];
         int32_t *order = c->order + s->first_point + s->n_point;
-        for (int32_t k = 0; k < t->n; k++) order[k] = t->first + k;
+        for (int32_t k = 0; k < t->n; k++)
+            order[k] = t->first + k;
         s->n_point += t->n;
         int32_t a = c->carrier_of[t->geom_a], b = c->carrier_of[t->geom_b];
         c->grouped[i] = (usi_grouped){.geom_a = t->geom_a,
@@ -420,7 +489,8 @@ static void find_groups(usi_contacts *c) {
                                       .push = m->geom[t->geom_a].has_region ? MOST_RISE : MOST_PUSH};
     }
     c->n_grouped = c->pushed ? -1 : c->n_touch;
-    for (int32_t i = 0; i < c->n_island; i++) c->island[i].kind = (int32_t)kind_of(c, &c->island[i]);
+    for (int32_t i = 0; i < c->n_island; i++)
+        c->island[i].kind = (int32_t)kind_of(c, &c->island[i]);
 }
 
 void usi_find_islands(usi_contacts *c) {
@@ -430,10 +500,12 @@ void usi_find_islands(usi_contacts *c) {
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
         s->failed = s->is_lagged = false;
-        for (int32_t k = 0; k < s->n_body; k++) c->carrier[c->body_carrier[s->first_body + k]].body = k;
+        for (int32_t k = 0; k < s->n_body; k++)
+            c->carrier[c->body_carrier[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.
         int32_t t = c->members[s->first_tree];
-        s->O = c->model->tree[t].is_free_body ? c->carrier[c->body_carrier[s->first_body]].p : c->dyn->origin[t];
+        s->O =
+            c->model->tree[t].is_free_body ? c->carrier[c->body_carrier[s->first_body]].p : c->dyn->origin[t];
     }
 }
 
@@ -447,23 +519,36 @@ typedef struct solve_context {
 } solve_context;
 
 static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
-    s->n_iteration +=
-        usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block], s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
+    s->n_iteration += usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block],
+                                       s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
     const usi_free *body = &c->body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
         usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) w = body[k->a].w, v = body[k->a].v;
-        if (k->b_ >= 0) w -= body[k->b_].w, v -= body[k->b_].v;
-        for (int j = 0; j < 3; j++) c->u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+        if (k->a >= 0) {
+            w = body[k->a].w;
+            v = body[k->a].v;
+        }
+        if (k->b_ >= 0) {
+            w -= body[k->b_].w;
+            v -= body[k->b_].v;
+        }
+        for (int j = 0; j < 3; j++)
+            c->u[3 * (s->first_block + i) + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
     }
 }
 
 static void solve_rows(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
     switch ((usi_island_kind)s->kind) {
-    case USI_ISLAND_SWEEPS: sweep(c, s, thread); break;
-    case USI_ISLAND_RIGID: usi_rigid_island(c, s, push, thread); break;
-    default: usi_newton(c, s, push, thread); break;
+    case USI_ISLAND_SWEEPS:
+        sweep(c, s, thread);
+        break;
+    case USI_ISLAND_RIGID:
+        usi_rigid_island(c, s, push, thread);
+        break;
+    default:
+        usi_newton(c, s, push, thread);
+        break;
     }
 }
 
@@ -476,14 +561,16 @@ static void solve_one(void *context, int32_t i, int32_t thread) {
         return;
     }
     if (s->n_impact > 0) usi_impact_start(c, s);
-    do solve_rows(c, s, x->push, thread);
+    do
+        solve_rows(c, s, x->push, thread);
     while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
     usi_keep_rows(c, s, x->now, x->next);
 }
 
-// Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's origin N - (p - O) x F.
-static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_block *k, int32_t geom, double sign, us_wrench *out_wrench,
-                       bool *out_is_touched) {
+// Adds an impulse along a block's rows to a ghost's link: about O as forces F and moments N, at the link's
+// origin N - (p - O) x F.
+static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_block *k, int32_t geom,
+                       double sign, us_wrench *out_wrench, bool *out_is_touched) {
     const us_model *m = c->model;
     const usi_geom *g = &m->geom[geom];
     if (g->tree < 0 || c->ghost[g->tree] == USI_OWN) return;
@@ -491,7 +578,8 @@ static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_blo
     usi_v4 f = usi_v4_zero(), n = f, at = carrier->p + usi_to_world(carrier, m->body[g->body].X_NB.p) - s->O;
     for (int j = 0; j < k->n; j++) {
         usi_v4 impulse = usi_v4_all(sign * k->g[j] / m->step);
-        f += k->d[j] * impulse, n += k->m[j] * impulse;
+        f += k->d[j] * impulse;
+        n += k->m[j] * impulse;
     }
     us_wrench *w = &out_wrench[g->body];
     out_is_touched[g->body] = true;
@@ -508,15 +596,18 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
             const usi_touch *t = &c->touch_now[c->point[k->point].touch];
             int32_t tree_a = tree_of(c, t->geom_a), tree_b = tree_of(c, t->geom_b);
             // What a ghost gets from the ground and from itself its owner knows better.
-            if (tree_a < 0 || tree_b < 0 || (c->ghost[tree_a] == USI_OWN) == (c->ghost[tree_b] == USI_OWN)) continue;
+            if (tree_a < 0 || tree_b < 0 || (c->ghost[tree_a] == USI_OWN) == (c->ghost[tree_b] == USI_OWN))
+                continue;
             push_ghost(c, s, k, t->geom_a, 1, out_wrench, out_is_touched);
             push_ghost(c, s, k, t->geom_b, -1, out_wrench, out_is_touched);
         }
     }
 }
 
-bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push) {
-    next->n_touch[0] = c->n_touch, next->n_anchor[0] = c->n_point;
+bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
+                       const usi_push *push) {
+    next->n_touch[0] = c->n_touch;
+    next->n_anchor[0] = c->n_point;
     if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
     solve_context x = {c, now, next, push};
     usi_free_start(c, push);

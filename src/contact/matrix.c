@@ -1,7 +1,7 @@
 // The matrix of Newton's method: mass plus J^T G J of every block, and the step that it gives.
 //
-// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by six; everything else is a sparse matrix
-// whose blocks are trees and free bodies.
+// A single tree that touches only the world is an articulated body (branch.c); a lone free body is six by
+// six; everything else is a sparse matrix whose blocks are trees and free bodies.
 #include <string.h>
 
 #include "contact/newton.h"
@@ -12,7 +12,8 @@
 // Whether a block does nothing at all.
 static inline bool is_idle(const double *G) { return G[0] == 0 && G[1] == 0 && G[4] == 0 && G[8] == 0; }
 
-// W += J^T G J of a block that only turns: rows and columns of rotation, and by its point's normal row what the limits give.
+// W += J^T G J of a block that only turns: rows and columns of rotation, and by its point's normal row what
+// the limits give.
 static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
     const usi_v4 x = k->m[0] * G[0], y = k->m[1] * G[4] + k->m[2] * G[5], z = k->m[1] * G[7] + k->m[2] * G[8];
     const usi_v4 by = k->m[0] * G[1] + k->m[1] * G[3] + k->m[2] * G[6];
@@ -27,7 +28,8 @@ static inline void add_turn(usi_six *W, const usi_block *k, const double *G) {
 
 // The same of any other block.
 static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
-    const usi_row J0 = usi_row_pack(k->m[0], k->d[0]), J1 = usi_row_pack(k->m[1], k->d[1]), J2 = usi_row_pack(k->m[2], k->d[2]);
+    const usi_row J0 = usi_row_pack(k->m[0], k->d[0]), J1 = usi_row_pack(k->m[1], k->d[1]),
+                  J2 = usi_row_pack(k->m[2], k->d[2]);
     usi_row A[3];
     for (int i = 0; i < 3; i++) {
         usi_v4 x = usi_v4_all(G[3 * i]), y = usi_v4_all(G[3 * i + 1]), z = usi_v4_all(G[3 * i + 2]);
@@ -42,30 +44,38 @@ static inline void add_block(usi_six *W, const usi_block *k, const double *G) {
     }
 }
 
-// The mass matrix of a body: J about O, symmetric, so that its columns are its rows; h, with the mass in the spare lane. n from v: h x; f from w: -h
-// x.
+// The mass matrix of a body: J about O, symmetric, so that its columns are its rows; h, with the mass in the
+// spare lane. n from v: h x; f from w: -h x.
 static inline usi_six inertia(const usi_v4 J[3], usi_v4 h) {
     const double x = h[0], y = h[1], z = h[2], mass = h[3];
     usi_six D;
-    D.a[0] = J[0], D.b[0] = (usi_v4){-z, y, 0, 0};
-    D.a[1] = J[1] + (usi_v4){0, 0, 0, z}, D.b[1] = (usi_v4){0, -x, 0, 0};
-    D.a[2] = J[2] + (usi_v4){0, 0, 0, -y}, D.b[2] = (usi_v4){x, 0, 0, 0};
-    D.a[3] = (usi_v4){0, z, -y, mass}, D.b[3] = usi_v4_zero();
-    D.a[4] = (usi_v4){-z, 0, x, 0}, D.b[4] = (usi_v4){mass, 0, 0, 0};
-    D.a[5] = (usi_v4){y, -x, 0, 0}, D.b[5] = (usi_v4){0, mass, 0, 0};
+    D.a[0] = J[0];
+    D.b[0] = (usi_v4){-z, y, 0, 0};
+    D.a[1] = J[1] + (usi_v4){0, 0, 0, z};
+    D.b[1] = (usi_v4){0, -x, 0, 0};
+    D.a[2] = J[2] + (usi_v4){0, 0, 0, -y};
+    D.b[2] = (usi_v4){x, 0, 0, 0};
+    D.a[3] = (usi_v4){0, z, -y, mass};
+    D.b[3] = usi_v4_zero();
+    D.a[4] = (usi_v4){-z, 0, x, 0};
+    D.b[4] = (usi_v4){mass, 0, 0, 0};
+    D.a[5] = (usi_v4){y, -x, 0, 0};
+    D.b[5] = (usi_v4){0, mass, 0, 0};
     return D;
 }
 
 // ---------------------------------------------------------------- a tree on the ground
 
-// A coupling's row f of stiffness K would fill the matrix between branches. It is left out of the factors, of A, and put in by its own small system:
+// A coupling's row f of stiffness K would fill the matrix between branches. It is left out of the factors, of
+// A, and put in by its own small system:
 //
 //     (A + K f f^T)^-1 b = y - z (f . y) / (1/K + f . z),    y = A^-1 b,  z = A^-1 f
 //
 // One after the other, each z with the couplings before it in.
 static double along_coupling(const usi_coupling *row, const double *x) {
     double sum = 0;
-    for (int32_t i = 0; i < row->n_term; i++) sum += row->factor[i] * x[row->v[i]];
+    for (int32_t i = 0; i < row->n_term; i++)
+        sum += row->factor[i] * x[row->v[i]];
     return sum;
 }
 
@@ -76,12 +86,14 @@ static void take_couplings(const usi_problem *p, int32_t tree, int32_t n, double
     for (int32_t k = 0; k < n; k++) {
         const double *z = p->coupled + k * (p->n_var + 1);
         double share = along_coupling(&c->model->coupling[list[k]], x) * z[p->n_var];
-        for (int32_t i = 0; i < p->n_var; i++) x[first + i] -= share * z[i];
+        for (int32_t i = 0; i < p->n_var; i++)
+            x[first + i] -= share * z[i];
     }
 }
 
 static double *set_right_side(usi_problem *p, usi_span span) {
-    for (int32_t i = span.first; i < span.end; i++) p->c->step_v[i] = -p->r[i - span.first];
+    for (int32_t i = span.first; i < span.end; i++)
+        p->c->step_v[i] = -p->r[i - span.first];
     return p->c->step_v;
 }
 
@@ -89,14 +101,17 @@ static double *set_right_side(usi_problem *p, usi_span span) {
 static bool factor_couplings(usi_problem *p, int32_t tree) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
-    const int32_t *list = c->coupling_of_tree + c->coupling_start[tree], n = c->coupling_start[tree + 1] - c->coupling_start[tree];
+    const int32_t *list = c->coupling_of_tree + c->coupling_start[tree],
+                  n = c->coupling_start[tree + 1] - c->coupling_start[tree];
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
     bool ok = true;
     for (int32_t k = 0; k < n; k++) {
         const usi_coupling *row = &m->coupling[list[k]];
         double *z = p->coupled + k * (p->n_var + 1), *x = c->delta;
-        for (int32_t i = span.first; i < span.end; i++) x[i] = 0;
-        for (int32_t i = 0; i < row->n_term; i++) x[row->v[i]] += row->factor[i];
+        for (int32_t i = span.first; i < span.end; i++)
+            x[i] = 0;
+        for (int32_t i = 0; i < row->n_term; i++)
+            x[row->v[i]] += row->factor[i];
         if (k > 0)
             usi_branch_solve(p, span, x);
         else
@@ -117,7 +132,8 @@ static bool factor_branch(usi_problem *p) {
     usi_span span = {m->tree[t].first, m->tree[t].end};
     for (int32_t i = 0; i < p->n_var; i++) {
         p->is_there[i] = m->node[span.first + i].flags & USI_NODE_MASSIVE;
-        if (p->is_there[i]) p->made[i] = inertia(c->dyn->link[span.first + i].J, c->dyn->link[span.first + i].h);
+        if (p->is_there[i])
+            p->made[i] = inertia(c->dyn->link[span.first + i].J, c->dyn->link[span.first + i].h);
     }
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
@@ -148,8 +164,8 @@ static void solve_branch(usi_problem *p) {
 
 // ---------------------------------------------------------------- blocks
 
-// Of blocks first .. end - 1 between the same bodies. False when none does anything. Those that turn are left to the end: apart from them the loop
-// keeps W in registers.
+// Of blocks first .. end - 1 between the same bodies. False when none does anything. Those that turn are left
+// to the end: apart from them the loop keeps W in registers.
 static inline bool sum_blocks(const usi_problem *p, int32_t first, int32_t end, usi_six *W) {
     bool any = false, turns = false;
     for (int32_t i = first; i < end; i++) {
@@ -168,10 +184,16 @@ static inline bool sum_blocks(const usi_problem *p, int32_t first, int32_t end, 
 }
 
 static inline void add_six(double *to, const usi_six *W) {
-    for (int i = 0; i < 6; i++) usi_store(to + 8 * i, usi_load(to + 8 * i) + W->a[i]), usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) + W->b[i]);
+    for (int i = 0; i < 6; i++) {
+        usi_store(to + 8 * i, usi_load(to + 8 * i) + W->a[i]);
+        usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) + W->b[i]);
+    }
 }
 static inline void take_six(double *to, const usi_six *W) {
-    for (int i = 0; i < 6; i++) usi_store(to + 8 * i, usi_load(to + 8 * i) - W->a[i]), usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) - W->b[i]);
+    for (int i = 0; i < 6; i++) {
+        usi_store(to + 8 * i, usi_load(to + 8 * i) - W->a[i]);
+        usi_store(to + 8 * i + 4, usi_load(to + 8 * i + 4) - W->b[i]);
+    }
 }
 
 static void put_tree(const usi_problem *p, double *to, int32_t stride, int32_t t) {
@@ -191,15 +213,17 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
     double K = usi_coupling_stiffness(p);
     for (int32_t i = 0; i < row->n_term; i++) {
         for (int32_t j = 0; j < row->n_term; j++) {
-            int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree, ua = p->c->tree[a].variable, ub = p->c->tree[b].variable;
+            int32_t a = m->node[row->v[i]].tree, b = m->node[row->v[j]].tree, ua = p->c->tree[a].variable,
+                    ub = p->c->tree[b].variable;
             double *block = usi_sparse_block(p->sparse, ua, ub);
-            block[(row->v[i] - m->tree[a].first) * usi_sparse_stride(p->sparse, ub) + row->v[j] - m->tree[b].first] +=
-                K * row->factor[i] * row->factor[j];
+            block[(row->v[i] - m->tree[a].first) * usi_sparse_stride(p->sparse, ub) + row->v[j] -
+                  m->tree[b].first] += K * row->factor[i] * row->factor[j];
         }
     }
 }
 
-// One side of a pair of bodies: which columns of which unit it moves, and how, about O. A free body has six, a link those of its path.
+// One side of a pair of bodies: which columns of which unit it moves, and how, about O. A free body has six,
+// a link those of its path.
 typedef struct side {
     int32_t unit, n, first;
     const int32_t *index;  // variables of the model; NULL: 0 .. n - 1 of the unit
@@ -230,13 +254,18 @@ static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
 }
 
 // block += sign S_a^T W S_b.
-static void add_product(double *block, int32_t stride, const side *a, const side *b, const usi_six *W, double sign) {
+static void add_product(double *block, int32_t stride, const side *a, const side *b, const usi_six *W,
+                        double sign) {
     for (int32_t i = 0; i < a->n; i++) {
         const double *s = (const double *)&a->S[i];
         usi_row R = {usi_v4_zero(), usi_v4_zero()};
-        for (int k = 0; k < 6; k++) R.a += usi_v4_all(sign * s[k]) * W->a[k], R.b += usi_v4_all(sign * s[k]) * W->b[k];
+        for (int k = 0; k < 6; k++) {
+            R.a += usi_v4_all(sign * s[k]) * W->a[k];
+            R.b += usi_v4_all(sign * s[k]) * W->b[k];
+        }
         double *row = block + (a->index ? a->index[i] - a->first : i) * stride;
-        for (int32_t j = 0; j < b->n; j++) row[b->index ? b->index[j] - b->first : j] += usi_v4_sum(R.a * b->S[j].a + R.b * b->S[j].b);
+        for (int32_t j = 0; j < b->n; j++)
+            row[b->index ? b->index[j] - b->first : j] += usi_v4_sum(R.a * b->S[j].a + R.b * b->S[j].b);
     }
 }
 
@@ -248,7 +277,8 @@ static void add_sides(usi_problem *p, const usi_run *r) {
     side a = {.unit = -1}, b = {.unit = -1};
     if (k->a >= 0) a = side_of(p, k->a, (usi_row *)p->columns);
     if (k->b_ >= 0) b = side_of(p, k->b_, (usi_row *)p->columns + p->c->model->n_node + 6);
-    int32_t stride_a = a.unit < 0 ? 0 : usi_sparse_stride(p->sparse, a.unit), stride_b = b.unit < 0 ? 0 : usi_sparse_stride(p->sparse, b.unit);
+    int32_t stride_a = a.unit < 0 ? 0 : usi_sparse_stride(p->sparse, a.unit),
+            stride_b = b.unit < 0 ? 0 : usi_sparse_stride(p->sparse, b.unit);
     if (a.unit >= 0) add_product(usi_sparse_block(p->sparse, a.unit, a.unit), stride_a, &a, &a, &W, 1);
     if (b.unit >= 0) add_product(usi_sparse_block(p->sparse, b.unit, b.unit), stride_b, &b, &b, &W, 1);
     if (a.unit < 0 || b.unit < 0) return;
@@ -282,7 +312,10 @@ static bool factor_blocks(usi_problem *p) {
         if (!sum_blocks(p, r->first, r->end, &W)) continue;
         if (r->aa) add_six(r->aa, &W);
         if (r->bb) add_six(r->bb, &W);
-        if (r->ab) take_six(r->ab, &W), take_six(r->ba, &W);
+        if (r->ab) {
+            take_six(r->ab, &W);
+            take_six(r->ba, &W);
+        }
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         if (usi_coupling_in(p, &m->coupling[k])) add_coupling(p, &m->coupling[k]);
@@ -291,12 +324,14 @@ static bool factor_blocks(usi_problem *p) {
 }
 
 static void solve_blocks(usi_problem *p) {
-    for (int32_t i = 0; i < p->n_var; i++) p->x[i] = -p->r[i];
+    for (int32_t i = 0; i < p->n_var; i++)
+        p->x[i] = -p->r[i];
     usi_sparse_solve(p->sparse, p->x);
     for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         if (usi_unit_is_free(p, i)) continue;
         const usi_tree *tree = usi_unit_tree(p, i);
-        memcpy(p->c->step_v + tree->first, p->x + p->unit_start[i], (size_t)(tree->end - tree->first) * sizeof(double));
+        memcpy(p->c->step_v + tree->first, p->x + p->unit_start[i],
+               (size_t)(tree->end - tree->first) * sizeof(double));
     }
 }
 
@@ -310,7 +345,8 @@ static bool factor_lone(usi_problem *p) {
 
 static void solve_lone(usi_problem *p) {
     _Alignas(32) double y[8];
-    usi_store(y, (usi_v4){-p->r[0], -p->r[1], -p->r[2], -p->r[3]}), usi_store(y + 4, (usi_v4){-p->r[4], -p->r[5], 0, 0});
+    usi_store(y, (usi_v4){-p->r[0], -p->r[1], -p->r[2], -p->r[3]});
+    usi_store(y + 4, (usi_v4){-p->r[4], -p->r[5], 0, 0});
     usi_forward6(p->lone, y);
     usi_backward6(p->lone, p->lone + 48, y);
     memcpy(p->x, y, 6 * sizeof *y);
@@ -329,7 +365,8 @@ static void find_runs(usi_problem *p) {
             if (k->b_ >= 0) r->b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
             r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
         }
-        while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_) i++;
+        while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_)
+            i++;
         r->end = i;
     }
 }
@@ -340,14 +377,20 @@ static int32_t find_pairs(usi_problem *p, int32_t (*pair)[2], int32_t most) {
     const us_model *m = c->model;
     int32_t n = 0;
     for (int32_t i = 0; i < p->n_run && n < most; i++) {
-        if (p->run[i].a >= 0 && p->run[i].b >= 0) pair[n][0] = p->run[i].a, pair[n][1] = p->run[i].b, n++;
+        if (p->run[i].a >= 0 && p->run[i].b >= 0) {
+            pair[n][0] = p->run[i].a;
+            pair[n][1] = p->run[i].b;
+            n++;
+        }
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
         if (!usi_coupling_in(p, row)) continue;
         for (int32_t i = 0; i < row->n_term; i++) {
             for (int32_t j = 0; j < i && n < most; j++) {
-                pair[n][0] = c->tree[m->node[row->v[i]].tree].variable, pair[n][1] = c->tree[m->node[row->v[j]].tree].variable, n++;
+                pair[n][0] = c->tree[m->node[row->v[i]].tree].variable;
+                pair[n][1] = c->tree[m->node[row->v[j]].tree].variable;
+                n++;
             }
         }
     }
@@ -359,35 +402,45 @@ static void point_runs(usi_problem *p) {
         if (!r->is_free) continue;
         if (r->a >= 0) r->aa = usi_sparse_block(p->sparse, r->a, r->a);
         if (r->b >= 0) r->bb = usi_sparse_block(p->sparse, r->b, r->b);
-        if (r->a >= 0 && r->b >= 0) r->ab = usi_sparse_block(p->sparse, r->a, r->b), r->ba = usi_sparse_block(p->sparse, r->b, r->a);
+        if (r->a >= 0 && r->b >= 0) {
+            r->ab = usi_sparse_block(p->sparse, r->a, r->b);
+            r->ba = usi_sparse_block(p->sparse, r->b, r->a);
+        }
     }
 }
 
-// Whether the structure that was kept is this island's: the same runs in the same order. Their blocks are set.
+// Whether the structure that was kept is this island's: the same runs in the same order. Their blocks are
+// set.
 static bool is_kept(const usi_problem *p, const usi_layout *l) {
     if (l->n_unit != p->n_unit || l->n_run != p->n_run) return false;
     for (int32_t i = 0; i < p->n_run; i++) {
         if (l->run[i].a != p->run[i].a || l->run[i].b != p->run[i].b) return false;
     }
-    for (int32_t i = 0; i < p->n_run; i++) l->run[i].first = p->run[i].first, l->run[i].end = p->run[i].end;
+    for (int32_t i = 0; i < p->n_run; i++) {
+        l->run[i].first = p->run[i].first;
+        l->run[i].end = p->run[i].end;
+    }
     return true;
 }
 
-// The matrix's structure: made when the first step is asked for, which a body at rest never does. That of free bodies is kept for the next step.
+// The matrix's structure: made when the first step is asked for, which a body at rest never does. That of
+// free bodies is kept for the next step.
 static bool make_sparse(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
     int32_t first = c->members[p->s->first_tree];
     usi_layout *kept = p->is_free && m->n_coupling == 0 && first < c->n_layout ? &c->layout[first] : NULL;
     size_t most = (size_t)p->s->n_block;
-    for (int32_t k = 0; k < m->n_coupling; k++) most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
+    for (int32_t k = 0; k < m->n_coupling; k++)
+        most += (size_t)m->coupling[k].n_term * (size_t)m->coupling[k].n_term / 2;
     p->run = usi_take(&p->at, (size_t)p->s->n_block * sizeof *p->run);
     int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
     if (p->at > p->end) return false;
     find_runs(p);
     p->is_clear = !(kept && is_kept(p, kept));
     if (!p->is_clear) {
-        p->sparse = kept->sparse, p->run = kept->run;
+        p->sparse = kept->sparse;
+        p->run = kept->run;
         return true;
     }
     int32_t n_pair = find_pairs(p, pair, (int32_t)most);
@@ -395,14 +448,18 @@ static bool make_sparse(usi_problem *p) {
         kept->n_unit = 0;
         char *at = kept->memory, *end = at + USI_LAYOUT_BYTES;
         usi_run *run = usi_take(&at, (size_t)p->n_run * sizeof *run);
-        if (at < end) p->sparse = usi_sparse_setup(at, (size_t)(end - at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
+        if (at < end)
+            p->sparse = usi_sparse_setup(at, (size_t)(end - at), p->n_unit, p->size,
+                                         (const int32_t(*)[2])pair, n_pair);
         if (p->sparse) {
             memcpy(run, p->run, (size_t)p->n_run * sizeof *run);
             p->run = run;
             *kept = (usi_layout){kept->memory, p->sparse, run, p->n_unit, p->n_run};
         }
     }
-    if (!p->sparse) p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size, (const int32_t(*)[2])pair, n_pair);
+    if (!p->sparse)
+        p->sparse = usi_sparse_setup(p->at, (size_t)(p->end - p->at), p->n_unit, p->size,
+                                     (const int32_t(*)[2])pair, n_pair);
     if (!p->sparse) return false;
     point_runs(p);
     return true;

@@ -6,40 +6,50 @@
 //
 // is solved to 1e-6 of the impulses in it. Every block adds J^T G J to the matrix; G is the slope of its law.
 //
-// Things at rest need no iteration at all: the last step's velocities balance. Where they do not, the acceleration goes on as it was more often than
-// not, and a start that much ahead has most contacts sticking, sliding and apart as they will be; the better of the two starts is taken.
+// Things at rest need no iteration at all: the last step's velocities balance. Where they do not, the
+// acceleration goes on as it was more often than not, and a start that much ahead has most contacts sticking,
+// sliding and apart as they will be; the better of the two starts is taken.
 //
-// With exact friction the slope is not symmetric and there is no potential, but full steps nearly always converge in a few iterations. What they do
-// not see is the end of sliding: along the way that a point slides its friction is constant, so that a step that stops it goes beyond,
+// With exact friction the slope is not symmetric and there is no potential, but full steps nearly always
+// converge in a few iterations. What they do not see is the end of sliding: along the way that a point slides
+// its friction is constant, so that a step that stops it goes beyond,
 //
-//     friction       ____            slope seen at (1): 0, the step goes to (2), where it slides the other way, then back to (1) and so on.
-//                   /  (1)           A point that has turned round is therefore held in the next step, as if its limit were far away (3);
+//     friction       ____            slope seen at (1): 0, the step goes to (2), where it slides the other
+//     way, then back to (1) and so on.
+//                   /  (1)           A point that has turned round is therefore held in the next step, as if
+//                   its limit were far away (3);
 //              ____/(3)              if the limit is not, the law says so there.
 //              (2)     velocity
 //
-// Other steps that make it worse are taken back. Where all that does not converge, the friction radius is lagged: it is renewed after the first two
-// iterations, then frozen. Frozen, the problem is convex: a search along the Newton step that brackets the zero of the slope always ends lower. When
-// that has converged and the radii are not yet those of the solution, they are renewed once more.
+// Other steps that make it worse are taken back. Where all that does not converge, the friction radius is
+// lagged: it is renewed after the first two iterations, then frozen. Frozen, the problem is convex: a search
+// along the Newton step that brackets the zero of the slope always ends lower. When that has converged and
+// the radii are not yet those of the solution, they are renewed once more.
 #include <string.h>
 
 #include "contact/law.h"
 #include "contact/newton.h"
 
 static const double TOLERANCE = 1e-6;
-// A free body that stands still on the world is balanced better. Kept velocities that balance only to the tolerance would keep it from ever coming
-// to rest: it would go to and fro by picometres, its impulses off by as much as the tolerance. Once it has come to rest, rounding leaves less
-// than this, and it needs no more iterations. (In a heap that takes too long: each step of the last creeping would cost an iteration.)
+// A free body that stands still on the world is balanced better. Kept velocities that balance only to the
+// tolerance would keep it from ever coming to rest: it would go to and fro by picometres, its impulses off by
+// as much as the tolerance. Once it has come to rest, rounding leaves less than this, and it needs no more
+// iterations. (In a heap that takes too long: each step of the last creeping would cost an iteration.)
 static const double TOLERANCE_AT_REST = 1e-12;
-// What moves, faster than this, m/s and rad/s, keeps velocities that were found anew only when they balance better, alone and among several. Kept at
-// the first chance they would be off by the tolerance for good: the springs go on, after a few steps the balance is lost, and the next velocities are
-// as far off to the other side. Solved each step instead, whatever rolls comes to a motion that lasts, and then needs no iteration for hundreds of
-// steps. (What creeps to its place does not last, and is better off with small errors to both sides.)
+// What moves, faster than this, m/s and rad/s, keeps velocities that were found anew only when they balance
+// better, alone and among several. Kept at the first chance they would be off by the tolerance for good: the
+// springs go on, after a few steps the balance is lost, and the next velocities are as far off to the other
+// side. Solved each step instead, whatever rolls comes to a motion that lasts, and then needs no iteration
+// for hundreds of steps. (What creeps to its place does not last, and is better off with small errors to both
+// sides.)
 static const double STEADY_SPEED = 1e-4, SETTLED = 1e-9, SETTLED_HEAP = 3e-8;
-// A heap that stands still stops when it balances this well without any motion, and stays so as long as it balances to the tolerance.
+// A heap that stands still stops when it balances this well without any motion, and stays so as long as it
+// balances to the tolerance.
 static const double STOPPED = 1e-7;
 // Slower than this, m/s and rad/s, is standing still.
 static const double REST_SPEED = 1e-7;
-// A balance worse than this is not mended by one iteration: it pays to look for a better start. Trees, whose iterations cost most, look sooner.
+// A balance worse than this is not mended by one iteration: it pays to look for a better start. Trees, whose
+// iterations cost most, look sooner.
 static const double FAR = 0.1, FAR_TREE = 1e-3;
 // A start ahead with a balance better than this is taken without a look at the other.
 static const double NEAR = 0.05;
@@ -47,19 +57,31 @@ static const double NEAR = 0.05;
 static const double GOOD_ENOUGH = 1e-2;
 // The lagged radius counts as that of the solution when it is within this part of it.
 static const double SAME_RADIUS = 1e-4;
-// The last factors serve again when they are expected to leave this many times the tolerance: two steps with them cost less than a new matrix.
+// The last factors serve again when they are expected to leave this many times the tolerance: two steps with
+// them cost less than a new matrix.
 static const double REUSE = 10;
-enum { MOST_EXACT = 20, MOST_HELD = 6, MOST_LAGGED = 120, MOST_BAD = 10, MOST_RENEWALS = 2, MOST_SEARCH = 40 };
+enum {
+    MOST_EXACT = 20,
+    MOST_HELD = 6,
+    MOST_LAGGED = 120,
+    MOST_BAD = 10,
+    MOST_RENEWALS = 2,
+    MOST_SEARCH = 40
+};
 
 static double coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
     double phi = -k->offset, u = 0;
-    for (int32_t i = 0; i < k->n_term; i++) phi += k->factor[i] * p->push->q[k->q[i]], u += k->factor[i] * v[k->v[i]];
+    for (int32_t i = 0; i < k->n_term; i++) {
+        phi += k->factor[i] * p->push->q[k->q[i]];
+        u += k->factor[i] * v[k->v[i]];
+    }
     return -usi_coupling_stiffness(p) * (u + phi / p->c->model->step);
 }
 
 // ---------------------------------------------------------------- trees
 
-// Twists of a tree's links about its own origin, from joint velocities: into the links. The last one's is at hand for the next, mostly its child.
+// Twists of a tree's links about its own origin, from joint velocities: into the links. The last one's is at
+// hand for the next, mostly its child.
 static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
     const us_model *m = p->c->model;
     usi_link *link = p->c->dyn->link;
@@ -68,15 +90,19 @@ static void tree_twists(const usi_problem *p, int32_t t, const double *v) {
         int32_t parent = m->node[i].parent;
         if (parent < 0)
             w = o = usi_v4_zero();
-        else if (parent != i - 1)
-            w = link[parent].w, o = link[parent].v;
-        w += link[i].Sw * v[i], o += link[i].Sv * v[i];
-        link[i].w = w, link[i].v = o;
+        else if (parent != i - 1) {
+            w = link[parent].w;
+            o = link[parent].v;
+        }
+        w += link[i].Sw * v[i];
+        o += link[i].Sv * v[i];
+        link[i].w = w;
+        link[i].v = o;
     }
 }
 
-// Momenta of a tree's links about its own origin, from changes of the joint velocities: into their n and f. The links' own changes stand in the place
-// of their accelerations.
+// Momenta of a tree's links about its own origin, from changes of the joint velocities: into their n and f.
+// The links' own changes stand in the place of their accelerations.
 static void tree_momenta(const usi_problem *p, int32_t t, const double *delta) {
     const us_model *m = p->c->model;
     usi_link *link = p->c->dyn->link;
@@ -86,10 +112,14 @@ static void tree_momenta(const usi_problem *p, int32_t t, const double *delta) {
         int32_t parent = m->node[i].parent;
         if (parent < 0)
             w = o = usi_v4_zero();
-        else if (parent != i - 1)
-            w = link[parent].aw, o = link[parent].av;
-        w += k->Sw * delta[i], o += k->Sv * delta[i];
-        k->aw = w, k->av = o;
+        else if (parent != i - 1) {
+            w = link[parent].aw;
+            o = link[parent].av;
+        }
+        w += k->Sw * delta[i];
+        o += k->Sv * delta[i];
+        k->aw = w;
+        k->av = o;
         k->n = k->f = usi_v4_zero();
         if (!(m->node[i].flags & USI_NODE_MASSIVE)) continue;
         usi_inertia_times(k->J, k->h, w, o, &k->n, &k->f);
@@ -106,8 +136,10 @@ static double dot(int32_t n, const double *a, const double *b) {
     usi_v4 four = usi_v4_zero();
     double rest = 0;
     int32_t i = 0;
-    for (; i + 4 <= n; i += 4) four += *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
-    for (; i < n; i++) rest += a[i] * b[i];
+    for (; i + 4 <= n; i += 4)
+        four += *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+    for (; i < n; i++)
+        rest += a[i] * b[i];
     return usi_v4_sum(four) + rest;
 }
 
@@ -116,8 +148,11 @@ static double squares_over(int32_t n, const double *a, const double *b) {
     usi_v4 four = usi_v4_zero();
     double rest = 0;
     int32_t i = 0;
-    for (; i + 4 <= n; i += 4) four += *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
-    for (; i < n; i++) rest += a[i] * a[i] * b[i];
+    for (; i + 4 <= n; i += 4)
+        four +=
+            *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+    for (; i < n; i++)
+        rest += a[i] * a[i] * b[i];
     return usi_v4_sum(four) + rest;
 }
 
@@ -125,7 +160,8 @@ static double squares_over(int32_t n, const double *a, const double *b) {
 static void spread(usi_problem *p, bool is_step) {
     const usi_contacts *c = p->c;
     for (int32_t k = 0; k < p->n_unit; k++) {
-        if (!usi_unit_is_free(p, k)) tree_twists(p, c->members[p->s->first_tree + k], is_step ? c->step_v : c->vel);
+        if (!usi_unit_is_free(p, k))
+            tree_twists(p, c->members[p->s->first_tree + k], is_step ? c->step_v : c->vel);
     }
     for (int32_t i = 0; i < (p->is_free ? p->s->n_body : p->n_hit); i++) {
         const int32_t b = p->is_free ? i : p->hit[i];
@@ -133,23 +169,31 @@ static void spread(usi_problem *p, bool is_step) {
         if (c->model->tree[k->tree].is_free_body) {
             if (!is_step) continue;
             const double *x = p->x + p->unit_start[c->tree[k->tree].variable];
-            p->step[2 * b] = usi_v4_set(x[0], x[1], x[2]), p->step[2 * b + 1] = usi_v4_set(x[3], x[4], x[5]);
+            p->step[2 * b] = usi_v4_set(x[0], x[1], x[2]);
+            p->step[2 * b + 1] = usi_v4_set(x[3], x[4], x[5]);
             continue;
         }
         const usi_link *l = &c->dyn->link[k->node];
         usi_v4 v = l->v + usi_v4_cross(l->w, usi_origin_shift(p, k->tree));
-        if (is_step)
-            p->step[2 * b] = l->w, p->step[2 * b + 1] = v;
-        else
-            p->body[b].w = l->w, p->body[b].v = v;
+        if (is_step) {
+            p->step[2 * b] = l->w;
+            p->step[2 * b + 1] = v;
+        } else {
+            p->body[b].w = l->w;
+            p->body[b].v = v;
+        }
     }
 }
 
-// The velocities of a block's rows when its first body has the twist (w, v) against its second, in lanes 0 to 2.
+// The velocities of a block's rows when its first body has the twist (w, v) against its second, in lanes 0
+// to 2.
 static inline usi_v4 row_velocity(const usi_block *k, usi_v4 w, usi_v4 v) {
     return usi_three_sums(k->m[0] * w + k->d[0] * v, k->m[1] * w + k->d[1] * v, k->m[2] * w + k->d[2] * v);
 }
-static inline void put_velocity(usi_v4 y, double u[3]) { *(loose_pair *)u = __builtin_shufflevector(y, y, 0, 1), u[2] = y[2]; }
+static inline void put_velocity(usi_v4 y, double u[3]) {
+    *(loose_pair *)u = __builtin_shufflevector(y, y, 0, 1);
+    u[2] = y[2];
+}
 
 // Friction as if there were no limit.
 static void hold_block(const usi_block *k, const double u[3], double g[3], double G[9]) {
@@ -162,27 +206,38 @@ static void hold_block(const usi_block *k, const double u[3], double g[3], doubl
 
 // What a run of blocks does to its two bodies.
 static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi_v4 f) {
-    if (k->a >= 0) p->force[2 * k->a] += n, p->force[2 * k->a + 1] += f;
-    if (k->b_ >= 0) p->force[2 * k->b_] -= n, p->force[2 * k->b_ + 1] -= f;
+    if (k->a >= 0) {
+        p->force[2 * k->a] += n;
+        p->force[2 * k->a + 1] += f;
+    }
+    if (k->b_ >= 0) {
+        p->force[2 * k->b_] -= n;
+        p->force[2 * k->b_ + 1] -= f;
+    }
 }
 
-// The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its impulses there. False when it does not.
+// The law of a point that presses and sticks, as most do, from the velocities of its rows in `y` to its
+// impulses there. False when it does not.
 static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
     if (k->law != USI_POINT || k->viscous > 0) return false;
-    const usi_v4 b = *(const usi_v4_loose *)k->b, K_ = *(const usi_v4_loose *)k->K, K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
+    const usi_v4 b = *(const usi_v4_loose *)k->b, K_ = *(const usi_v4_loose *)k->K,
+                 K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
     const usi_v4 g = -(*y + b) * K, square = g * g;
     const double limit = b[3] * g[0];
     if (!(g[0] > 0 && square[1] + square[2] <= limit * limit)) return false;
     *y = g;
     *(usi_v4_loose *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
     const usi_v4 zero = usi_v4_zero();
-    *(usi_v4_loose *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7), *(usi_v4_loose *)(G + 4) = zero, *(usi_v4_loose *)(G + 5) = zero;
+    *(usi_v4_loose *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
+    *(usi_v4_loose *)(G + 4) = zero;
+    *(usi_v4_loose *)(G + 5) = zero;
     G[4] = G[8] = K[1];
     return true;
 }
 
-// Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns the sum of the points' squares. Blocks
-// between the same two bodies come one after another: what these share is at hand until the next pair.
+// Impulses of all blocks at the iterate and their slopes; what they do to each body goes to p->force. Returns
+// the sum of the points' squares. Blocks between the same two bodies come one after another: what these share
+// is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     const int32_t n_block = p->s->n_block;
     const bool is_exact = p->is_exact, holds = p->holds;
@@ -192,22 +247,32 @@ static double push_blocks(usi_problem *p) {
     usi_v4 impulses = usi_v4_zero();
     // The first by hand: most islands have one body.
     p->force[0] = p->force[1] = usi_v4_zero();
-    for (int32_t b = 1; b < p->s->n_body; b++) p->force[2 * b] = p->force[2 * b + 1] = usi_v4_zero();
+    for (int32_t b = 1; b < p->s->n_body; b++)
+        p->force[2 * b] = p->force[2 * b + 1] = usi_v4_zero();
     usi_v4 w = usi_v4_zero(), v = w, n = w, f = w;
     for (int32_t i = 0; i < n_block; i++, u += 3, G += 9) {
         usi_block *k = &block[i];
         if (i == 0 || k->a != k[-1].a || k->b_ != k[-1].b_) {
             if (i > 0) push_bodies(p, k - 1, n, f);
             w = v = n = f = usi_v4_zero();
-            if (k->a >= 0) w = body[k->a].w, v = body[k->a].v;
-            if (k->b_ >= 0) w -= body[k->b_].w, v -= body[k->b_].v;
+            if (k->a >= 0) {
+                w = body[k->a].w;
+                v = body[k->a].v;
+            }
+            if (k->b_ >= 0) {
+                w -= body[k->b_].w;
+                v -= body[k->b_].v;
+            }
         }
         if (is_exact && k->law == USI_TURN) {
-            k->radius = k[-1].g[0], k->press = k->radius > 0 ? k[-1].K[0] : 0;
+            k->radius = k[-1].g[0];
+            k->press = k->radius > 0 ? k[-1].K[0] : 0;
             if (!(k->radius > 0)) {
                 // Its point does not press.
-                for (int j = 0; j < 3; j++) u[j] = k->g[j] = 0;
-                for (int j = 0; j < 9; j++) G[j] = 0;
+                for (int j = 0; j < 3; j++)
+                    u[j] = k->g[j] = 0;
+                for (int j = 0; j < 9; j++)
+                    G[j] = 0;
                 continue;
             }
         }
@@ -217,11 +282,13 @@ static double push_blocks(usi_problem *p) {
             double g[3];
             usi_law_slope(k, u, is_exact, g, G);
             if (holds && p->hold[i]) hold_block(k, u, g, G);
-            for (int j = 0; j < 3; j++) k->g[j] = g[j];
+            for (int j = 0; j < 3; j++)
+                k->g[j] = g[j];
             y = usi_v4_set(g[0], g[1], g[2]);
         }
         usi_v4 g0 = usi_v4_lane0(y), g1 = usi_v4_lane1(y), g2 = usi_v4_lane2(y);
-        n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2, f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
+        n += k->m[0] * g0 + k->m[1] * g1 + k->m[2] * g2;
+        f += k->d[0] * g0 + k->d[1] * g1 + k->d[2] * g2;
         if (k->law == USI_POINT) impulses += y * y;
     }
     if (n_block > 0) push_bodies(p, &block[n_block - 1], n, f);
@@ -233,14 +300,18 @@ static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
     const usi_free *body = &p->body[b];
     usi_v4 n, f, inv_mass = usi_v4_all(((const double *)&body->c)[3]);
     usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
-    n -= body->pw + p->force[2 * b], f -= body->pv + p->force[2 * b + 1];
-    *(usi_v4_loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4), *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
+    n -= body->pw + p->force[2 * b];
+    f -= body->pv + p->force[2 * b + 1];
+    *(usi_v4_loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4);
+    *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
     usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
-    usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) + body->inv_I[2] * usi_v4_lane2(at);
+    usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) +
+                  body->inv_I[2] * usi_v4_lane2(at);
     return f * f * inv_mass + at * turn;
 }
 
-// Impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's norm over that of the impulses.
+// Impulses at the iterate, their slopes, and the residual in p->r. Returns the residual's norm over that of
+// the impulses.
 static double balance(usi_problem *p) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
@@ -248,7 +319,8 @@ static double balance(usi_problem *p) {
     double impulses = push_blocks(p), scale = p->load + impulses * p->inv_mass;
     usi_v4 squares = usi_v4_zero();
     if (p->is_free) {
-        for (int32_t i = 0; i < p->n_unit; i++) squares += free_residual(p, i, p->r + 6 * i);
+        for (int32_t i = 0; i < p->n_unit; i++)
+            squares += free_residual(p, i, p->r + 6 * i);
         return scale > 0 ? sqrt(usi_v4_sum(squares) / scale) : sqrt(usi_v4_sum(squares));
     }
     for (int32_t i = 0; i < p->n_unit; i++) {
@@ -267,7 +339,8 @@ static double balance(usi_problem *p) {
         if (p->has_moved) {
             tree_momenta(p, t, c->delta);
         } else {
-            for (int32_t j = span.first; j < span.end; j++) c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
+            for (int32_t j = span.first; j < span.end; j++)
+                c->dyn->link[j].n = c->dyn->link[j].f = usi_v4_zero();
         }
         usi_v4 shift = usi_origin_shift(p, t);
         for (int32_t k = 0; k < p->n_hit; k++) {
@@ -275,11 +348,13 @@ static double balance(usi_problem *p) {
             const usi_carrier *at = usi_body_carrier(p, b);
             if (at->tree != t) continue;
             usi_link *l = &c->dyn->link[at->node];
-            l->f -= p->force[2 * b + 1], l->n -= p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
+            l->f -= p->force[2 * b + 1];
+            l->n -= p->force[2 * b] + usi_v4_cross(shift, p->force[2 * b + 1]);
         }
         usi_project_forces_of(c->dyn, span, c->turn);
         usi_joint_rows(c, t, c->vel, c->residual, c->diag);
-        for (int32_t j = span.first; j < span.end; j++) x[j - span.first] = c->turn[j] + m->armature[j] * c->delta[j] - c->residual[j];
+        for (int32_t j = span.first; j < span.end; j++)
+            x[j - span.first] = c->turn[j] + m->armature[j] * c->delta[j] - c->residual[j];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         const usi_coupling *row = &m->coupling[k];
@@ -309,9 +384,11 @@ static double slope_at(usi_problem *p, double alpha) {
     double sum = p->smooth0 + alpha * p->smooth1;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         double u[3], g[3];
-        for (int j = 0; j < 3; j++) u[j] = p->u[3 * i + j] + alpha * p->du[3 * i + j];
+        for (int j = 0; j < 3; j++)
+            u[j] = p->u[3 * i + j] + alpha * p->du[3 * i + j];
         usi_law_impulse(&p->block[i], u, p->is_exact, g);
-        for (int j = 0; j < 3; j++) sum -= g[j] * p->du[3 * i + j];
+        for (int j = 0; j < 3; j++)
+            sum -= g[j] * p->du[3 * i + j];
     }
     for (int32_t k = 0; k < p->n_unit; k++) {
         if (usi_unit_is_free(p, k)) continue;
@@ -322,12 +399,14 @@ static double slope_at(usi_problem *p, double alpha) {
             c->turn[i] = c->diag[i] = 0;
         }
         usi_joint_rows(c, t, c->residual, c->turn, c->diag);
-        for (int32_t i = tree->first; i < tree->end; i++) sum -= c->turn[i] * c->step_v[i];
+        for (int32_t i = tree->first; i < tree->end; i++)
+            sum -= c->turn[i] * c->step_v[i];
     }
     for (int32_t k = 0; k < m->n_coupling; k++) {
         if (!usi_coupling_in(p, &m->coupling[k])) continue;
         double u = 0;
-        for (int32_t i = 0; i < m->coupling[k].n_term; i++) u += m->coupling[k].factor[i] * c->step_v[m->coupling[k].v[i]];
+        for (int32_t i = 0; i < m->coupling[k].n_term; i++)
+            u += m->coupling[k].factor[i] * c->step_v[m->coupling[k].v[i]];
         sum -= (coupling_impulse(p, &m->coupling[k], c->vel) - alpha * usi_coupling_stiffness(p) * u) * u;
     }
     return sum;
@@ -341,9 +420,16 @@ static void prepare_line(usi_problem *p) {
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) w = p->step[2 * k->a], v = p->step[2 * k->a + 1];
-        if (k->b_ >= 0) w -= p->step[2 * k->b_], v -= p->step[2 * k->b_ + 1];
-        for (int j = 0; j < 3; j++) p->du[3 * i + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
+        if (k->a >= 0) {
+            w = p->step[2 * k->a];
+            v = p->step[2 * k->a + 1];
+        }
+        if (k->b_ >= 0) {
+            w -= p->step[2 * k->b_];
+            v -= p->step[2 * k->b_ + 1];
+        }
+        for (int j = 0; j < 3; j++)
+            p->du[3 * i + j] = usi_v4_sum(k->m[j] * w + k->d[j] * v);
     }
     p->smooth0 = p->smooth1 = 0;
     for (int32_t i = 0; i < p->n_unit; i++) {
@@ -369,8 +455,8 @@ static void prepare_line(usi_problem *p) {
     }
 }
 
-// How far to go back from the end of a full step, 0 .. 1 of it, to where the slope is 0. The potential is convex: the slopes at its start (< 0) and
-// end
+// How far to go back from the end of a full step, 0 .. 1 of it, to where the slope is 0. The potential is
+// convex: the slopes at its start (< 0) and end
 // (> 0) bracket the zero.
 static double search_back(usi_problem *p, double s_start, double s_end) {
     double low = -1, high = 0, s_low = s_start, s_high = s_end;
@@ -380,10 +466,13 @@ static double search_back(usi_problem *p, double s_start, double s_end) {
         if (i % 3 == 2) alpha = 0.5 * (low + high);
         double s = slope_at(p, alpha);
         if (fabs(s) <= 1e-2 * -s_start) return alpha;
-        if (s > 0)
-            high = alpha, s_high = s;
-        else
-            low = alpha, s_low = s;
+        if (s > 0) {
+            high = alpha;
+            s_high = s;
+        } else {
+            low = alpha;
+            s_low = s;
+        }
     }
     return low > -1 ? low : high;
 }
@@ -396,16 +485,19 @@ static void move(usi_problem *p, double alpha) {
         if (usi_unit_is_free(p, i)) {
             const double *x = p->x + p->unit_start[i];
             usi_free *b = &p->body[c->carrier[c->carrier_start[t]].body];
-            b->w += alpha * usi_v4_set(x[0], x[1], x[2]), b->v += alpha * usi_v4_set(x[3], x[4], x[5]);
+            b->w += alpha * usi_v4_set(x[0], x[1], x[2]);
+            b->v += alpha * usi_v4_set(x[3], x[4], x[5]);
             continue;
         }
-        for (int32_t j = c->model->tree[t].first; j < c->model->tree[t].end; j++) c->vel[j] += alpha * c->step_v[j];
+        for (int32_t j = c->model->tree[t].first; j < c->model->tree[t].end; j++)
+            c->vel[j] += alpha * c->step_v[j];
     }
 }
 
 // ---------------------------------------------------------------- the method
 
-// The Newton step, from the residual, with a new matrix or the last one's factors; the slope of the potential at its start goes to p->slope.
+// The Newton step, from the residual, with a new matrix or the last one's factors; the slope of the potential
+// at its start goes to p->slope.
 static bool find_step(usi_problem *p, bool is_anew) {
     p->s->n_iteration++;
     if (is_anew && !usi_newton_matrix(p)) return false;
@@ -414,7 +506,8 @@ static bool find_step(usi_problem *p, bool is_anew) {
     return true;
 }
 
-// Where the iteration starts: the velocities of the last step, or, ahead of them, those with as much change again as in the last step.
+// Where the iteration starts: the velocities of the last step, or, ahead of them, those with as much change
+// again as in the last step.
 static void set_start(usi_problem *p, bool is_ahead) {
     usi_contacts *c = p->c;
     const double h = is_ahead ? c->model->step : 0;
@@ -423,15 +516,20 @@ static void set_start(usi_problem *p, bool is_ahead) {
         int32_t t = c->members[p->s->first_tree + i], first = c->model->tree[t].first;
         const double *a = p->push->a + first;
         if (!usi_unit_is_free(p, i)) {
-            for (int32_t j = first; j < c->model->tree[t].end; j++) c->vel[j] = p->push->v[j] + h * p->push->a[j];
+            for (int32_t j = first; j < c->model->tree[t].end; j++)
+                c->vel[j] = p->push->v[j] + h * p->push->a[j];
             continue;
         }
         const usi_carrier *k = &c->carrier[c->carrier_start[t]];
         usi_free *b = &p->body[k->body];
         usi_v4 w = k->w, v = k->v;
         // The state has the velocity in the body's axes, which have turned since.
-        if (is_ahead) v += h * (usi_v4_columns(k->X, k->Y, k->Z, a + 3) + usi_v4_cross(w, v)), w += h * usi_v4_columns(k->X, k->Y, k->Z, a);
-        b->w = w, b->v = v - usi_v4_cross(w, k->p - p->s->O);
+        if (is_ahead) {
+            v += h * (usi_v4_columns(k->X, k->Y, k->Z, a + 3) + usi_v4_cross(w, v));
+            w += h * usi_v4_columns(k->X, k->Y, k->Z, a);
+        }
+        b->w = w;
+        b->v = v - usi_v4_cross(w, k->p - p->s->O);
     }
 }
 
@@ -440,19 +538,22 @@ static double try_start(usi_problem *p, bool is_ahead) {
     return balance(p);
 }
 
-// Whether a tree's last change of velocity is so great that its last velocities cannot balance: what the mass matrix makes of it is missing there.
+// Whether a tree's last change of velocity is so great that its last velocities cannot balance: what the mass
+// matrix makes of it is missing there.
 static bool is_going_on(const usi_problem *p) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
     double sum = 0;
     for (int32_t i = 0; i < p->n_unit && !p->is_free; i++) {
         const usi_tree *tree = usi_unit_tree(p, i);
-        for (int32_t j = tree->first; j < tree->end && !tree->is_free_body; j++) sum += c->inertia[j] * p->push->a[j] * p->push->a[j];
+        for (int32_t j = tree->first; j < tree->end && !tree->is_free_body; j++)
+            sum += c->inertia[j] * p->push->a[j] * p->push->a[j];
     }
     return sum * m->step * m->step > FAR_TREE * FAR_TREE * p->weight;
 }
 
-// Takes the start with the better balance; trees that go on as they did are asked ahead first, which is mostly good enough.
+// Takes the start with the better balance; trees that go on as they did are asked ahead first, which is
+// mostly good enough.
 static double choose_start(usi_problem *p) {
     bool is_first = is_going_on(p);
     double ahead = is_first ? try_start(p, true) : 0;
@@ -476,7 +577,8 @@ static double greatest_speed(const usi_problem *p) {
 
 // Whether free bodies balance without any motion. They stay at the start if not.
 static bool can_stop(usi_problem *p) {
-    for (int32_t i = 0; i < p->n_unit; i++) p->body[i].w = p->body[i].v = usi_v4_zero();
+    for (int32_t i = 0; i < p->n_unit; i++)
+        p->body[i].w = p->body[i].v = usi_v4_zero();
     if (balance(p) <= STOPPED) return true;
     try_start(p, false);
     return false;
@@ -488,19 +590,22 @@ static bool is_answer(usi_problem *p, double error) {
     const bool is_lone = p->n_unit == 1;
     if (is_lone && error <= TOLERANCE_AT_REST) return true;
     const double speed = greatest_speed(p);
-    if (speed > STEADY_SPEED * STEADY_SPEED) return p->s->was_kept || error <= (is_lone ? SETTLED : SETTLED_HEAP);
+    if (speed > STEADY_SPEED * STEADY_SPEED)
+        return p->s->was_kept || error <= (is_lone ? SETTLED : SETTLED_HEAP);
     if (speed > REST_SPEED * REST_SPEED) return true;
     // Without weight nothing says how small a motion is.
     return !is_lone && (speed == 0 || p->load == 0 || can_stop(p));
 }
 
-// Marks the points that now slide another way than `before` (velocities of the rows), by more than a right angle; false when there are none.
+// Marks the points that now slide another way than `before` (velocities of the rows), by more than a right
+// angle; false when there are none.
 static bool find_turned(usi_problem *p, const double *before) {
     bool any = false;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         const double *u = p->u + 3 * i, *o = before + 3 * i, *G = p->G + 9 * i;
-        p->hold[i] = k->law == USI_POINT && (G[3] != 0 || G[6] != 0) && (u[1] + k->b[1]) * (o[1] + k->b[1]) + (u[2] + k->b[2]) * (o[2] + k->b[2]) < 0;
+        p->hold[i] = k->law == USI_POINT && (G[3] != 0 || G[6] != 0) &&
+                     (u[1] + k->b[1]) * (o[1] + k->b[1]) + (u[2] + k->b[2]) * (o[2] + k->b[2]) < 0;
         any = any || p->hold[i];
     }
     return any;
@@ -513,8 +618,9 @@ static void balance_held(usi_problem *p) {
     p->holds = false;
 }
 
-// Full steps. After one that has thrown sliding points over to the other side these are held in the next. Any other that makes the balance worse
-// is taken back to where the residual along the step changes its sign, as if there were a potential.
+// Full steps. After one that has thrown sliding points over to the other side these are held in the next. Any
+// other that makes the balance worse is taken back to where the residual along the step changes its sign, as
+// if there were a potential.
 static bool solve_exact(usi_problem *p) {
     p->is_exact = true;
     double error = choose_start(p);
@@ -534,7 +640,8 @@ static bool solve_exact(usi_problem *p) {
             balance_held(p);
             continue;
         }
-        // The first step may be the fall onto contacts that the last velocities did not touch: the balance looks worse then, and the next step lands.
+        // The first step may be the fall onto contacts that the last velocities did not touch: the balance
+        // looks worse then, and the next step lands.
         if (error < last || (i == 0 && error < 4 * last)) continue;
         bad++;
         double slope = dot(p->n_var, p->r, p->x);
@@ -568,7 +675,8 @@ static bool solve_lagged(usi_problem *p) {
     double error = balance(p);
     for (int i = 0; i < MOST_LAGGED; i++) {
         if (error <= TOLERANCE) {
-            if (++renewals > MOST_RENEWALS || i > MOST_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS) return true;
+            if (++renewals > MOST_RENEWALS || i > MOST_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS)
+                return true;
             if (balance(p) <= TOLERANCE) return true;
         } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
             balance(p);
@@ -590,18 +698,29 @@ static bool solve_lagged(usi_problem *p) {
 static bool goes_free(usi_problem *p) {
     if (!p->is_free) return false;
     for (int32_t i = 0; i < p->s->n_block; i++) {
-        if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0)) return false;
+        if (p->block[i].law == USI_EQUAL || (p->block[i].law == USI_POINT && p->block[i].b[0] <= 0))
+            return false;
     }
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         usi_v4 w = usi_v4_zero(), v = w;
-        if (k->a >= 0) w = p->body[k->a].fw, v = p->body[k->a].fv;
-        if (k->b_ >= 0) w -= p->body[k->b_].fw, v -= p->body[k->b_].fv;
+        if (k->a >= 0) {
+            w = p->body[k->a].fw;
+            v = p->body[k->a].fv;
+        }
+        if (k->b_ >= 0) {
+            w -= p->body[k->b_].fw;
+            v -= p->body[k->b_].fv;
+        }
         put_velocity(row_velocity(k, w, v), p->u + 3 * i);
         if (k->law == USI_POINT && p->u[3 * i] + k->b[0] < 0) return false;
     }
-    for (int32_t b = 0; b < p->s->n_body; b++) p->body[b].w = p->body[b].fw, p->body[b].v = p->body[b].fv;
-    for (int32_t i = 0; i < p->s->n_block; i++) p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
+    for (int32_t b = 0; b < p->s->n_body; b++) {
+        p->body[b].w = p->body[b].fw;
+        p->body[b].v = p->body[b].fv;
+    }
+    for (int32_t i = 0; i < p->s->n_block; i++)
+        p->block[i].g[0] = p->block[i].g[1] = p->block[i].g[2] = 0;
     return true;
 }
 
@@ -609,7 +728,8 @@ static bool goes_free(usi_problem *p) {
 static void find_hit(usi_problem *p) {
     p->n_hit = 0;
     // Marks first, in the place of the list, which never gets ahead of them.
-    for (int32_t b = 0; b < p->s->n_body; b++) p->hit[b] = p->c->model->tree[usi_body_carrier(p, b)->tree].is_free_body;
+    for (int32_t b = 0; b < p->s->n_body; b++)
+        p->hit[b] = p->c->model->tree[usi_body_carrier(p, b)->tree].is_free_body;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         if (k->a >= 0) p->hit[k->a] = 1;
@@ -622,7 +742,11 @@ static void find_hit(usi_problem *p) {
 
 // What begins at 0 is set one by one: most islands are over before clearing the whole structure would be.
 static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
-    p->c = c, p->s = s, p->push = push, p->sparse = NULL, p->holds = p->is_solved = false;
+    p->c = c;
+    p->s = s;
+    p->push = push;
+    p->sparse = NULL;
+    p->holds = p->is_solved = false;
     char *at = c->work[thread], *end = at + c->work_size;
     size_t n_unit = (size_t)s->n_tree, n_block = (size_t)s->n_block;
     p->n_unit = s->n_tree;
@@ -640,7 +764,8 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
         p->is_free = p->is_free && c->model->tree[t].is_free_body;
         mass += c->tree_mass[t];
     }
-    p->load = p->weight = c->fall_speed * c->fall_speed * mass, p->inv_mass = 1 / s->most_mass;
+    p->load = p->weight = c->fall_speed * c->fall_speed * mass;
+    p->inv_mass = 1 / s->most_mass;
     p->unit_start[s->n_tree] = p->n_var;
     p->r = usi_take(&at, (size_t)p->n_var * sizeof(double));
     p->x = usi_take(&at, (size_t)p->n_var * sizeof(double));
@@ -650,16 +775,20 @@ static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_pus
     p->force = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     p->step = usi_take(&at, 2 * (size_t)s->n_body * sizeof(usi_v4));
     if (!p->is_free) {
-        int32_t first = c->members[s->first_tree], n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
+        int32_t first = c->members[s->first_tree],
+                n_coupling = c->coupling_start[first + 1] - c->coupling_start[first];
         p->hit = usi_take(&at, (size_t)s->n_body * sizeof *p->hit);
         p->columns = usi_take(&at, 4 * (size_t)(c->model->n_node + 6) * sizeof(usi_v4));
         p->made = usi_take(&at, 12 * (size_t)p->n_var * sizeof(usi_v4));
         p->is_there = usi_take(&at, (size_t)p->n_var * sizeof *p->is_there);
         p->coupled = usi_take(&at, (size_t)n_coupling * (size_t)(p->n_var + 1) * sizeof(double));
     }
-    p->body = &c->body[s->first_body], p->block = &c->block[s->first_block];
-    p->u = c->u + 3 * s->first_block, p->du = c->du + 3 * s->first_block;
-    p->at = at, p->end = end;
+    p->body = &c->body[s->first_body];
+    p->block = &c->block[s->first_block];
+    p->u = c->u + 3 * s->first_block;
+    p->du = c->du + 3 * s->first_block;
+    p->at = at;
+    p->end = end;
     if (at <= end && !p->is_free) find_hit(p);
     return at <= end;
 }
@@ -669,7 +798,8 @@ static void start_tree(usi_problem *p, int32_t t) {
     usi_contacts *c = p->c;
     const us_model *m = c->model;
     usi_tree_start(c, p->push, t, p->s->kind != USI_ISLAND_BRANCH);
-    for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++) p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
+    for (int32_t j = m->tree[t].first; j < m->tree[t].end; j++)
+        p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
 }
 
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {

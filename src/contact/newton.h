@@ -39,7 +39,8 @@ typedef struct usi_problem {
     int32_t *unit_start;  // n_unit + 1: first variable of each unit
     int32_t *size;        // n_unit: how many it has
     usi_sparse *sparse;
-    double *lone;   // of a free body by itself, or of a free root: the matrix, by columns, and the inverse pivots
+    double
+        *lone;  // of a free body by itself, or of a free root: the matrix, by columns, and the inverse pivots
     bool is_clear;  // the sparse matrix is all zero
     usi_run *run;
     int32_t n_run;
@@ -51,12 +52,12 @@ typedef struct usi_problem {
     int32_t *hit;     // where there are trees: the bodies that blocks act on, and all free ones
     int32_t n_hit;
     // Of a tree that touches the world alone:
-    struct usi_six *made;     // n_var: inertia and contacts of each node
-    bool *is_there;           // n_var: whether a node has any
-    double *coupled;          // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
-    bool is_solved;           // step_v is what the factors, without couplings, make of the residual
-    double slope;             // of the potential at the start of the Newton step
-    char *at, *end;           // what is left of the work space
+    struct usi_six *made;  // n_var: inertia and contacts of each node
+    bool *is_there;        // n_var: whether a node has any
+    double *coupled;  // n_var + 1 per coupling: what the factors make of its row, and one over its own pivot
+    bool is_solved;   // step_v is what the factors, without couplings, make of the residual
+    double slope;     // of the potential at the start of the Newton step
+    char *at, *end;   // what is left of the work space
     double smooth0, smooth1;  // slope of the smooth part along the step, and its change
     usi_free *body;
     usi_block *block;
@@ -69,21 +70,27 @@ static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
     return p->c->model->tree[p->c->members[p->s->first_tree + unit]].is_free_body;
 }
 static inline bool usi_is_lone(const usi_problem *p) { return p->is_free && p->n_unit == 1; }
-static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) { return &p->c->model->tree[p->c->members[p->s->first_tree + unit]]; }
+static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) {
+    return &p->c->model->tree[p->c->members[p->s->first_tree + unit]];
+}
 static inline const usi_carrier *usi_body_carrier(const usi_problem *p, int32_t body) {
     return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]];
 }
 
 // Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.
 static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) {
-    return &p->c->island[p->c->tree[p->c->model->node[k->v[0]].tree].island] == p->s && p->c->tree[p->c->model->node[k->v[0]].tree].island >= 0;
+    return &p->c->island[p->c->tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
+           p->c->tree[p->c->model->node[k->v[0]].tree].island >= 0;
 }
 static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->most_mass; }
 
-static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) { return p->s->O - p->c->dyn->origin[t]; }
+static inline usi_v4 usi_origin_shift(const usi_problem *p, int32_t t) {
+    return p->s->O - p->c->dyn->origin[t];
+}
 
 static inline usi_row usi_row_pack(usi_v4 w, usi_v4 v) {
-    return (usi_row){__builtin_shufflevector(w, v, 0, 1, 2, 4), __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
+    return (usi_row){__builtin_shufflevector(w, v, 0, 1, 2, 4),
+                     __builtin_shufflevector(v, usi_v4_zero(), 1, 2, 4, 5)};
 }
 
 // A piece of the work space.
@@ -98,13 +105,15 @@ static inline usi_span usi_free_root(const us_model *m, usi_span tree) {
     return (usi_span){tree.first, m->node[tree.first].kind == USI_NODE_FREE ? tree.first + 6 : tree.first};
 }
 
-// branch.c: factors of the matrix of a tree that touches only the world, in c->branch and p->lone, and solutions with them. p->made (overwritten) has
-// what stands at each node, inertia and contacts, where p->is_there; c->diag acts along the joints. False when a pivot is 0.
+// branch.c: factors of the matrix of a tree that touches only the world, in c->branch and p->lone, and
+// solutions with them. p->made (overwritten) has what stands at each node, inertia and contacts, where
+// p->is_there; c->diag acts along the joints. False when a pivot is 0.
 bool usi_branch_factor(usi_problem *p, usi_span span);
 void usi_branch_solve(usi_problem *p, usi_span span, double *x);
 void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y);
 
-// matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for the matrix.
+// matrix.c: the factors of the matrix for the slopes in p->G. False when a pivot is 0 or there is no room for
+// the matrix.
 bool usi_newton_matrix(usi_problem *p);
 // With the last factors from the residual in p->r to the Newton step, in p->x (and step_v of the trees).
 void usi_newton_step(usi_problem *p);

@@ -4,31 +4,35 @@
 //
 //     V = V_free + M^-1 J^T g,      u = J V = A g + b,      A = J M^-1 J^T (Delassus),      b = J V_free
 //
-// and g solves the complementarity problem of rigid.c, directly (pivoting, up to 64 points) or by sweeps. M is the mass matrix and what
-// drives, springs, dampers, limits and loops add to it as implicit rows. Those that have bounds are linear only within them: V is found
-// again with the rows that hold at it, until they stay the same.
+// and g solves the complementarity problem of rigid.c, directly (pivoting, up to 64 points) or by sweeps. M
+// is the mass matrix and what drives, springs, dampers, limits and loops add to it as implicit rows. Those
+// that have bounds are linear only within them: V is found again with the rows that hold at it, until they
+// stay the same.
 //
 //     u_n >= -gap / h          for a gap: the step may end in touch and not beyond
 //     u_n >= -0.2 gap / h      for a penetration: a fifth of it goes in each step
 //     u_n >= -e u_n(before)    for an impact with restitution e
 //
-// M has one block per free body or tree, so that A is made of small products. What this cannot do is left to the compliant rows and Newton's
-// method: loops and couplings between different trees, and more points than there is room for.
+// M has one block per free body or tree, so that A is made of small products. What this cannot do is left to
+// the compliant rows and Newton's method: loops and couplings between different trees, and more points than
+// there is room for.
 #include <string.h>
 
 #include "contact/world.h"
 
 enum { MOST_DIRECT = 64, MOST_POINTS = 256, MOST_ROUNDS = 6, MOST_SWEEPS = 500 };
-// The sweeps end when no impulse changes a velocity by more than this, m/s: a ten-millionth of what gravity does in a step of 1 ms.
+// The sweeps end when no impulse changes a velocity by more than this, m/s: a ten-millionth of what gravity
+// does in a step of 1 ms.
 static const double SWEEP_TOLERANCE = 1e-9;
-// What a direct solution may be off, m/s, over 1 m/s or the greatest speed in it: a thousand times what rounding leaves.
+// What a direct solution may be off, m/s, over 1 m/s or the greatest speed in it: a thousand times what
+// rounding leaves.
 static const double SOLUTION_TOLERANCE = 1e-6;
 
 // A free body or a tree, as dense vectors of its own variables.
 typedef struct unit {
     int32_t tree, body;  // body of the island; -1: not a free body
     int32_t n, first;    // variables, and where they begin in the island's vectors
-    double *L;           // n x n, lower factor of M with 1/sqrt of the pivots on the diagonal; NULL for free bodies
+    double *L;  // n x n, lower factor of M with 1/sqrt of the pivots on the diagonal; NULL for free bodies
 } unit;
 
 // One side of a point: rows of J and columns of M^-1 J^T in one unit, n x 3 each, both with the side's sign.
@@ -67,7 +71,8 @@ static size_t padded(size_t n, size_t each) { return (n * each + 63) / 64 * 64 +
 // Enough for MOST_POINTS points among all bodies of the model, or all its points when they are fewer.
 size_t usi_rigid_island_bytes(const us_model *m) {
     if (m->solver != USI_SOLVER_RIGID_DIRECT && m->solver != USI_SOLVER_RIGID_ITERATIVE) return 0;
-    size_t n_point = (size_t)(m->max_contact < MOST_POINTS ? m->max_contact : MOST_POINTS), n_tree = (size_t)m->n_tree, n_node = (size_t)m->n_node;
+    size_t n_point = (size_t)(m->max_contact < MOST_POINTS ? m->max_contact : MOST_POINTS),
+           n_tree = (size_t)m->n_tree, n_node = (size_t)m->n_node;
     size_t largest = 6, squares = 0, row = 3 * n_point;
     for (int32_t t = 0; t < m->n_tree; t++) {
         size_t n = (size_t)unit_size(m, t);
@@ -75,7 +80,8 @@ size_t usi_rigid_island_bytes(const us_model *m) {
         if (!m->tree[t].is_free_body) squares += padded(n * n, sizeof(double));
     }
     return padded(n_tree, sizeof(unit)) + squares + padded(n_point, sizeof(int32_t)) +
-           2 * n_point * (padded(1, sizeof(side)) + 6 * padded(largest, 8)) + 8 * padded(n_node + 8, 8) + padded(row * row, 8) + 4 * padded(row, 8) +
+           2 * n_point * (padded(1, sizeof(side)) + 6 * padded(largest, 8)) + 8 * padded(n_node + 8, 8) +
+           padded(row * row, 8) + 4 * padded(row, 8) +
            padded(usi_rigid_work(n_point < MOST_DIRECT ? (int32_t)n_point : MOST_DIRECT), 8);
 }
 
@@ -113,7 +119,8 @@ static bool set_up(problem *p, int32_t thread) {
     const us_model *m = c->model;
     char *at = c->work[thread], *end = at + c->work_size;
     size_t n_node = (size_t)m->n_node, n_point = (size_t)p->s->n_point, row = 3 * n_point, largest = 6;
-    p->n_unit = p->s->n_tree, p->n_point = p->s->n_point;
+    p->n_unit = p->s->n_tree;
+    p->n_point = p->s->n_point;
     p->unit = take(&at, (size_t)p->n_unit * sizeof *p->unit);
     p->block_of = take(&at, n_point * sizeof *p->block_of);
     p->v = take(&at, (n_node + 8) * sizeof(double));
@@ -132,7 +139,10 @@ static bool set_up(problem *p, int32_t thread) {
         int32_t t = c->members[p->s->first_tree + i], n = unit_size(m, t);
         bool is_free = m->tree[t].is_free_body;
         c->tree[t].variable = i;
-        p->unit[i] = (unit){.tree = t, .body = is_free ? c->carrier[c->carrier_start[t]].body : -1, .n = n, .first = p->n_var};
+        p->unit[i] = (unit){.tree = t,
+                            .body = is_free ? c->carrier[c->carrier_start[t]].body : -1,
+                            .n = n,
+                            .first = p->n_var};
         p->n_var += n;
         if ((size_t)n > largest) largest = (size_t)n;
         if (is_free) continue;
@@ -144,7 +154,8 @@ static bool set_up(problem *p, int32_t thread) {
             p->side[i].X[j] = take(&at, largest * sizeof(double));
         }
     }
-    size_t direct = m->solver == USI_SOLVER_RIGID_DIRECT && n_point <= MOST_DIRECT ? usi_rigid_work((int32_t)n_point) : 0;
+    size_t direct =
+        m->solver == USI_SOLVER_RIGID_DIRECT && n_point <= MOST_DIRECT ? usi_rigid_work((int32_t)n_point) : 0;
     p->work = take(&at, direct * sizeof(double));
     return at <= end;
 }
@@ -157,7 +168,10 @@ static void columns(const problem *p, const usi_block *k, int32_t body, double s
     const usi_carrier *at = &c->carrier[c->body_carrier[p->s->first_body + body]];
     if (m->tree[at->tree].is_free_body) {
         for (int j = 0; j < 3; j++) {
-            for (int i = 0; i < 3; i++) C[j][i] = sign * k->m[j][i], C[j][3 + i] = sign * k->d[j][i];
+            for (int i = 0; i < 3; i++) {
+                C[j][i] = sign * k->m[j][i];
+                C[j][3 + i] = sign * k->d[j][i];
+            }
         }
         return;
     }
@@ -165,7 +179,8 @@ static void columns(const problem *p, const usi_block *k, int32_t body, double s
     usi_v4 shift = p->s->O - c->dyn->origin[at->tree];
     int32_t first = m->tree[at->tree].first, n = unit_size(m, at->tree);
     for (int j = 0; j < 3; j++) {
-        for (int32_t i = 0; i < n; i++) C[j][i] = 0;
+        for (int32_t i = 0; i < n; i++)
+            C[j][i] = 0;
         usi_v4 moment = k->m[j] + usi_v4_cross(shift, k->d[j]);
         for (int32_t i = m->row_start[at->node]; i < m->row_start[at->node + 1]; i++) {
             int32_t x = m->path[i];
@@ -178,7 +193,8 @@ static void columns(const problem *p, const usi_block *k, int32_t body, double s
 static void add_row(const unit *u, const double *row, double K, double offset, double *impulse) {
     for (int32_t i = 0; i < u->n; i++) {
         if (row[i] == 0) continue;
-        for (int32_t j = 0; j <= i; j++) u->L[i * u->n + j] += K * row[i] * row[j];
+        for (int32_t j = 0; j <= i; j++)
+            u->L[i * u->n + j] += K * row[i] * row[j];
         impulse[i] -= K * offset * row[i];
     }
 }
@@ -190,12 +206,14 @@ static void add_loops(problem *p, const unit *u, double *impulse) {
         const usi_block *k = &p->c->block[p->s->first_block + i];
         if (k->law != USI_EQUAL || tree_of_body(p, k->a >= 0 ? k->a : k->b_) != u->tree) continue;
         for (int j = 0; j < k->n; j++) {
-            for (int32_t x = 0; x < u->n; x++) both[x] = 0;
+            for (int32_t x = 0; x < u->n; x++)
+                both[x] = 0;
             for (int end = 0; end < 2; end++) {
                 int32_t body = end ? k->b_ : k->a;
                 if (body < 0) continue;
                 columns(p, k, body, end ? -1 : 1, C);
-                for (int32_t x = 0; x < u->n; x++) both[x] += C[j][x];
+                for (int32_t x = 0; x < u->n; x++)
+                    both[x] += C[j][x];
             }
             add_row(u, both, k->K[j > 0], k->b[j], impulse);
         }
@@ -204,7 +222,8 @@ static void add_loops(problem *p, const unit *u, double *impulse) {
         const usi_coupling *k = &m->coupling[i];
         if (m->node[k->v[0]].tree != u->tree) continue;
         double phi = -k->offset;
-        for (int32_t x = 0; x < u->n; x++) both[x] = 0;
+        for (int32_t x = 0; x < u->n; x++)
+            both[x] = 0;
         for (int32_t x = 0; x < k->n_term; x++) {
             phi += k->factor[x] * p->push->q[k->q[x]];
             both[k->v[x] - m->tree[u->tree].first] += k->factor[x];
@@ -220,7 +239,8 @@ static bool factor(double *L, int32_t n) {
         for (int32_t j = 0; j <= i; j++) {
             const double *other = L + j * n;
             double sum = row[j];
-            for (int32_t k = 0; k < j; k++) sum -= row[k] * other[k];
+            for (int32_t k = 0; k < j; k++)
+                sum -= row[k] * other[k];
             if (j < i) {
                 row[j] = sum * other[j];
             } else {
@@ -236,20 +256,27 @@ static bool factor(double *L, int32_t n) {
 static void solve(const problem *p, const unit *u, double *x) {
     if (!u->L) {
         const usi_free *f = &p->c->body[p->s->first_body + u->body];
-        usi_v4 c = f->c * (usi_v4){1, 1, 1, 0}, force = usi_v4_set(x[3], x[4], x[5]), n = usi_v4_set(x[0], x[1], x[2]) - usi_v4_cross(c, force);
-        usi_v4 w = f->inv_I[0] * usi_v4_lane0(n) + f->inv_I[1] * usi_v4_lane1(n) + f->inv_I[2] * usi_v4_lane2(n);
+        usi_v4 c = f->c * (usi_v4){1, 1, 1, 0}, force = usi_v4_set(x[3], x[4], x[5]),
+               n = usi_v4_set(x[0], x[1], x[2]) - usi_v4_cross(c, force);
+        usi_v4 w =
+            f->inv_I[0] * usi_v4_lane0(n) + f->inv_I[1] * usi_v4_lane1(n) + f->inv_I[2] * usi_v4_lane2(n);
         usi_v4 v = force * usi_v4_all(((const double *)&f->c)[3]) - usi_v4_cross(w, c);
-        for (int i = 0; i < 3; i++) x[i] = w[i], x[3 + i] = v[i];
+        for (int i = 0; i < 3; i++) {
+            x[i] = w[i];
+            x[3 + i] = v[i];
+        }
         return;
     }
     for (int32_t i = 0; i < u->n; i++) {
         double sum = x[i];
-        for (int32_t k = 0; k < i; k++) sum -= u->L[i * u->n + k] * x[k];
+        for (int32_t k = 0; k < i; k++)
+            sum -= u->L[i * u->n + k] * x[k];
         x[i] = sum * u->L[i * u->n + i];
     }
     for (int32_t i = u->n - 1; i >= 0; i--) {
         double sum = x[i];
-        for (int32_t k = i + 1; k < u->n; k++) sum -= u->L[k * u->n + i] * x[k];
+        for (int32_t k = i + 1; k < u->n; k++)
+            sum -= u->L[k * u->n + i] * x[k];
         x[i] = sum * u->L[i * u->n + i];
     }
 }
@@ -264,7 +291,10 @@ static bool free_velocities(problem *p) {
         double *v = p->v + u->first;
         if (!u->L) {
             const usi_free *f = &c->body[p->s->first_body + u->body];
-            for (int k = 0; k < 3; k++) v[k] = f->fw[k], v[3 + k] = f->fv[k];
+            for (int k = 0; k < 3; k++) {
+                v[k] = f->fw[k];
+                v[3 + k] = f->fv[k];
+            }
             continue;
         }
         int32_t first = m->tree[u->tree].first;
@@ -272,14 +302,18 @@ static bool free_velocities(problem *p) {
         memset(u->L, 0, (size_t)u->n * (size_t)u->n * sizeof(double));
         for (int32_t k = 0; k < u->n; k++) {
             int32_t node = first + k;
-            for (int32_t at = m->row_start[node]; at < m->row_start[node + 1]; at++) u->L[k * u->n + m->path[at] - first] = c->H[at];
+            for (int32_t at = m->row_start[node]; at < m->row_start[node + 1]; at++)
+                u->L[k * u->n + m->path[at] - first] = c->H[at];
             u->L[k * u->n + k] += m->armature[node];
             c->turn[node] = c->push[node];
             c->step_v[node] = p->held[u->first + k];
             p->slope[node] = v[k] = 0;
         }
         for (int32_t k = 0; k < u->n; k++) {
-            for (int32_t j = 0; j < k; j++) v[k] += u->L[k * u->n + j] * v0[j], v[j] += u->L[k * u->n + j] * v0[k];
+            for (int32_t j = 0; j < k; j++) {
+                v[k] += u->L[k * u->n + j] * v0[j];
+                v[j] += u->L[k * u->n + j] * v0[k];
+            }
             v[k] += u->L[k * u->n + k] * v0[k];
         }
         usi_joint_rows(c, u->tree, c->step_v, c->turn, p->slope);
@@ -308,7 +342,8 @@ static void find_points(problem *p) {
         k->b[1] = k->b[2] = k->viscous = 0;
         p->block_of[n] = i;
         p->mu[n] = k->mu;
-        for (int j = 0; j < 3; j++) p->g[3 * n + j] = k->g[j];
+        for (int j = 0; j < 3; j++)
+            p->g[3 * n + j] = k->g[j];
         for (int end = 0; end < 2; end++) {
             side *x = &p->side[2 * n + end];
             int32_t body = end ? k->b_ : k->a;
@@ -322,16 +357,19 @@ static void find_points(problem *p) {
 
 static double product(const double *a, const double *b, int32_t n) {
     double sum = 0;
-    for (int32_t i = 0; i < n; i++) sum += a[i] * b[i];
+    for (int32_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
     return sum;
 }
 
-// A and b at the present factors and free velocities. A is symmetric: what is below the diagonal is copied, so that it is so in every bit.
+// A and b at the present factors and free velocities. A is symmetric: what is below the diagonal is copied,
+// so that it is so in every bit.
 static void make_matrix(problem *p) {
     const int32_t wide = 3 * p->n_point;
     for (int32_t k = 0; k < p->n_point; k++) {
         const usi_block *block = &p->c->block[p->s->first_block + p->block_of[k]];
-        for (int j = 0; j < 3; j++) p->b[3 * k + j] = block->b[j];
+        for (int j = 0; j < 3; j++)
+            p->b[3 * k + j] = block->b[j];
         for (int end = 0; end < 2; end++) {
             side *x = &p->side[2 * k + end];
             if (x->unit < 0) continue;
@@ -349,7 +387,8 @@ static void make_matrix(problem *p) {
             for (int e = 0; e < 4; e++) {
                 const side *x = &p->side[2 * k + (e & 1)], *y = &p->side[2 * o + (e >> 1)];
                 if (x->unit < 0 || x->unit != y->unit) continue;
-                for (int r = 0; r < 9; r++) D[r] += product(x->C[r / 3], y->X[r % 3], p->unit[x->unit].n);
+                for (int r = 0; r < 9; r++)
+                    D[r] += product(x->C[r / 3], y->X[r % 3], p->unit[x->unit].n);
             }
             for (int r = 0; r < 9; r++) {
                 int32_t row = 3 * k + r / 3, column = 3 * o + r % 3;
@@ -367,7 +406,8 @@ static void add_impulses(problem *p) {
         double *v = p->v + p->unit[x->unit].first;
         for (int j = 0; j < 3; j++) {
             double g = p->g[3 * (k / 2) + j];
-            for (int32_t i = 0; g != 0 && i < p->unit[x->unit].n; i++) v[i] += g * x->X[j][i];
+            for (int32_t i = 0; g != 0 && i < p->unit[x->unit].n; i++)
+                v[i] += g * x->X[j][i];
         }
     }
 }
@@ -376,15 +416,19 @@ static void add_impulses(problem *p) {
 static bool is_solution(const problem *p) {
     const int32_t wide = 3 * p->n_point;
     double size = 1;
-    for (int32_t i = 0; i < wide; i++) size = fmax(size, fabs(p->b[i]));
+    for (int32_t i = 0; i < wide; i++)
+        size = fmax(size, fabs(p->b[i]));
     const double small = SOLUTION_TOLERANCE * size;
     for (int32_t k = 0; k < p->n_point; k++) {
         double u[3];
         const double *g = p->g + 3 * k, *row = p->A + 3 * k * wide, limit = p->mu[k] * g[0];
-        for (int j = 0; j < 3; j++) u[j] = p->b[3 * k + j] + product(row + j * wide, p->g, wide);
+        for (int j = 0; j < 3; j++)
+            u[j] = p->b[3 * k + j] + product(row + j * wide, p->g, wide);
         // Impulses count by the speed that they give to the point.
-        double weight = row[3 * k], slip = sqrt(u[1] * u[1] + u[2] * u[2]), friction = sqrt(g[1] * g[1] + g[2] * g[2]);
-        if (!(u[0] >= -small && g[0] * weight >= -small && (u[0] <= small || g[0] * weight <= small))) return false;
+        double weight = row[3 * k], slip = sqrt(u[1] * u[1] + u[2] * u[2]),
+               friction = sqrt(g[1] * g[1] + g[2] * g[2]);
+        if (!(u[0] >= -small && g[0] * weight >= -small && (u[0] <= small || g[0] * weight <= small)))
+            return false;
         if (!((friction - limit) * weight <= small)) return false;
         if (slip > small && (limit * slip + g[1] * u[1] + g[2] * u[2]) * weight > small * slip) return false;
     }
@@ -393,10 +437,14 @@ static bool is_solution(const problem *p) {
 
 static void solve_points(problem *p) {
     bool is_direct = p->c->model->solver == USI_SOLVER_RIGID_DIRECT && p->n_point <= MOST_DIRECT;
-    if (p->n_point == 0 || (is_direct && usi_rigid_direct(p->n_point, p->A, p->b, p->mu, p->g, p->work) && is_solution(p))) return;
+    if (p->n_point == 0 ||
+        (is_direct && usi_rigid_direct(p->n_point, p->A, p->b, p->mu, p->g, p->work) && is_solution(p)))
+        return;
     p->s->is_lagged = p->s->is_lagged || is_direct;
-    for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++) p->g[i] = p->c->block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
-    p->s->n_iteration += usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MOST_SWEEPS, SWEEP_TOLERANCE);
+    for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++)
+        p->g[i] = p->c->block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
+    p->s->n_iteration +=
+        usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MOST_SWEEPS, SWEEP_TOLERANCE);
 }
 
 // Whether the joint rows at the velocities found are those that were assumed.
@@ -413,7 +461,8 @@ static bool rows_hold(problem *p) {
             c->turn[first + k] = p->last[first + k] = 0;
         }
         usi_joint_rows(c, u->tree, c->step_v, c->turn, p->last);
-        for (int32_t k = first; k < first + u->n; k++) hold = hold && p->last[k] == p->slope[k];
+        for (int32_t k = first; k < first + u->n; k++)
+            hold = hold && p->last[k] == p->slope[k];
     }
     return hold;
 }
@@ -438,7 +487,8 @@ static void finish(problem *p) {
         const double *v = p->v + u->first;
         if (!u->L) {
             usi_free *f = &c->body[p->s->first_body + u->body];
-            f->w = usi_v4_set(v[0], v[1], v[2]), f->v = usi_v4_set(v[3], v[4], v[5]);
+            f->w = usi_v4_set(v[0], v[1], v[2]);
+            f->v = usi_v4_set(v[3], v[4], v[5]);
             continue;
         }
         memcpy(c->vel + c->model->tree[u->tree].first, v, (size_t)u->n * sizeof(double));

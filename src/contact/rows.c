@@ -1,15 +1,18 @@
 // Contact points to rows, and back: the interaction models, the anchors, and what is kept for the next step.
 //
-// Each point has three rows: along the normal (only pushes), and two tangents held by a spring that remembers how far it is
-// stretched (xi) and gives way at the friction limit. The stretch after the step follows from the impulse alone,
+// Each point has three rows: along the normal (only pushes), and two tangents held by a spring that remembers
+// how far it is stretched (xi) and gives way at the friction limit. The stretch after the step follows from
+// the impulse alone,
 //
-//     xi' = (c xi - g) / (h k + c)                      (k, c: stiffness and damping of the anchor; g: tangential impulse)
+//     xi' = (c xi - g) / (h k + c)                      (k, c: stiffness and damping of the anchor; g:
+//     tangential impulse)
 //
-// which is xi + h u while the point sticks, and the return to the friction circle while it slides: one formula.
+// which is xi + h u while the point sticks, and the return to the friction circle while it slides: one
+// formula.
 //
-// That counts velocities. Bodies that turn move on arcs, and what h u leaves out of them, h^2 times an acceleration, would add up to a cube
-// creeping out of the hand of an arm that swings it. So the spring is tied to a point of each body, and while it sticks its stretch is
-// measured between them.
+// That counts velocities. Bodies that turn move on arcs, and what h u leaves out of them, h^2 times an
+// acceleration, would add up to a cube creeping out of the hand of an arm that swings it. So the spring is
+// tied to a point of each body, and while it sticks its stretch is measured between them.
 #include <stddef.h>
 #include <string.h>
 
@@ -24,9 +27,11 @@ static const double IMPACT_STIFFNESS = 1e6;
 static const double STICK_SPEED = 1e-3;
 // What part of a penetration a rigid contact takes back in a step: all at once would throw things up.
 static const double RIGID_SHARE = 0.2;
-// Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the stretch is kept as it was.
+// Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the
+// stretch is kept as it was.
 static const double MOST_ARC = 1e-4;
-// A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what rolling bends is far below rounding.
+// A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what
+// rolling bends is far below rounding.
 static const double ROLLED = 1e-4;
 
 // Two unit vectors across n.
@@ -57,7 +62,8 @@ static void soften(us_touch_law *law, double mass, double h, double normal_veloc
     law->tangent_damping *= sqrt(scale);
 }
 
-// What all points of one pair of shapes share. Each thread keeps its last one through the islands of a step: most are alike.
+// What all points of one pair of shapes share. Each thread keeps its last one through the islands of a step:
+// most are alike.
 typedef struct usi_pair_now {
     int32_t touch;  // -1: none yet
     const usi_carrier *A, *B;
@@ -67,10 +73,10 @@ typedef struct usi_pair_now {
     const usi_pair *pair;
     us_touch seen;
     us_touch_law law;
-    usi_v4 R, K;                       // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
-    double sink;                       // 1/s, b of the normal row over the gap, where that decides alone
-    double give;                       // m/(N s), b of the tangential rows over the force of the stretch
-    double push;                       // m/s, how fast an overlap is pushed apart at most
+    usi_v4 R, K;  // of the blocks: three compliances and h viscous; two stiffnesses, no limit and no rebound
+    double sink;  // 1/s, b of the normal row over the gap, where that decides alone
+    double give;  // m/(N s), b of the tangential rows over the force of the stretch
+    double push;  // m/s, how fast an overlap is pushed apart at most
     bool is_compliant;                 // the built-in model: only the force changes from point to point
     bool is_ours;                      // its stiffness is ours to choose
     bool is_plain;                     // no restitution, no turning rows
@@ -83,7 +89,8 @@ typedef struct usi_pair_now {
 } pair_now;
 
 bool usi_rows_create(usi_contacts *c) {
-    c->pair = usi_arena_alloc(&c->fixed, (size_t)usi_pool_n_thread(c->pool) * sizeof *c->pair, _Alignof(pair_now));
+    c->pair =
+        usi_arena_alloc(&c->fixed, (size_t)usi_pool_n_thread(c->pool) * sizeof *c->pair, _Alignof(pair_now));
     return c->pair != NULL;
 }
 
@@ -91,51 +98,66 @@ bool usi_rows_create(usi_contacts *c) {
 void usi_rows_start(usi_contacts *c) {
     for (int32_t i = 0; i < usi_pool_n_thread(c->pool); i++) {
         pair_now *n = &c->pair[i];
-        n->A = n->B = c->carrier, n->pair = c->model->pair, n->is_compliant = false, n->fall = c->model->step * c->fall_speed;
+        n->A = n->B = c->carrier;
+        n->pair = c->model->pair;
+        n->is_compliant = false;
+        n->fall = c->model->step * c->fall_speed;
         n->normal = usi_v4_all(NAN);
     }
 }
 
 static void set_rows(pair_now *n, double h) {
     const us_touch_law *law = &n->law;
-    double K0 = h * (h * law->stiffness + law->damping), K1 = h * (h * law->tangent_stiffness + law->tangent_damping), R0 = 1 / K0, R1 = 1 / K1;
-    n->R = (usi_v4){R0, R1, R1, h * law->viscous}, n->K = (usi_v4){K0, K1, 0, 0};
-    n->sink = h * R0 * law->stiffness, n->give = h * R1;
+    double K0 = h * (h * law->stiffness + law->damping),
+           K1 = h * (h * law->tangent_stiffness + law->tangent_damping), R0 = 1 / K0, R1 = 1 / K1;
+    n->R = (usi_v4){R0, R1, R1, h * law->viscous};
+    n->K = (usi_v4){K0, K1, 0, 0};
+    n->sink = h * R0 * law->stiffness;
+    n->give = h * R1;
     n->is_plain = !(law->restitution > 0 || law->torsion > 0 || law->rolling > 0);
 }
 
-static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, pair_now *n) {
+static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_state *next,
+                       const usi_point_now *p, pair_now *n) {
     const us_model *m = c->model;
     const usi_touch *t = &c->touch_now[p->touch];
     const usi_grouped *g = &c->grouped[p->touch];
     n->touch = p->touch;
     const usi_carrier *A = &c->carrier[g->carrier_a], *B = &c->carrier[g->carrier_b];
-    n->A = A, n->B = B;
+    n->A = A;
+    n->B = B;
     n->between = A->p - B->p;
-    n->v = A->v - B->v - usi_v4_cross(B->w, n->between), n->w = A->w - B->w;
+    n->v = A->v - B->v - usi_v4_cross(B->w, n->between);
+    n->w = A->w - B->w;
     int32_t ma = t->material, mb = g->material_b, entry = ma * m->n_material + mb;
     const usi_pair *pair = &m->pair[entry];
     const double mass = g->mass;
     n->push = g->push;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_SWEEPS;
-    if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load && n->is_soft == is_soft) return;
+    if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load &&
+        n->is_soft == is_soft)
+        return;
     n->pair = pair;
     n->is_soft = is_soft;
     n->is_compliant = pair->model == USI_MODEL_COMPLIANT;
     us_touch *seen = &n->seen;
-    seen->step = m->step, seen->mass = mass, seen->load = s->load;
+    seen->step = m->step;
+    seen->mass = mass;
+    seen->load = s->load;
     seen->gap = seen->normal_velocity = 0;
     seen->values = &next->pair[entry];
     if (n->is_compliant) {
         us_touch_law law;
         usi_touch_compliant(seen, &law);
-        n->law = law, n->is_ours = seen->values->stiffness == 0;
+        n->law = law;
+        n->is_ours = seen->values->stiffness == 0;
         if (is_soft) soften(&n->law, mass, m->step, 0);
         set_rows(n, m->step);
         return;
     }
-    seen->material_a = m->names + m->material_name[ma], seen->material_b = m->names + m->material_name[mb];
+    seen->material_a = m->names + m->material_name[ma];
+    seen->material_b = m->names + m->material_name[mb];
     bool has_row = pair->parameter >= 0;
     seen->parameters = has_row ? m->pair_row[pair->parameter].parameters : NULL;
     seen->n_parameter = has_row ? m->pair_row[pair->parameter].n_parameter : 0;
@@ -158,14 +180,23 @@ static void set_turn(const usi_contacts *c, pair_now *n) {
     double stiffness = turn_stiffness(n->law.tangent_stiffness, n->law.torsion, n->law.rolling);
     double sum = h * stiffness + turn_damping(c, &c->touch_now[n->touch], n->seen.mass, stiffness);
     n->turned = n->touch;
-    n->turn_K = h * sum, n->turn_R = 1 / n->turn_K, n->turn_pull = stiffness / sum;
+    n->turn_K = h * sum;
+    n->turn_R = 1 / n->turn_K;
+    n->turn_pull = stiffness / sum;
 }
 
 // Torsion about the normal and rolling across it.
-static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point, usi_v4 turn) {
+static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const usi_block *point,
+                       usi_v4 turn) {
     const us_touch_law *law = &n->law;
     if (!n->is_compliant || n->turned != n->touch) set_turn(c, n);
-    k->law = USI_TURN, k->n = 3, k->a = point->a, k->b_ = point->b_, k->point = point->point, k->mu = law->torsion, k->limit = law->rolling;
+    k->law = USI_TURN;
+    k->n = 3;
+    k->a = point->a;
+    k->b_ = point->b_;
+    k->point = point->point;
+    k->mu = law->torsion;
+    k->limit = law->rolling;
     k->viscous = k->press = k->rebound = 0;
     k->K[0] = k->K[1] = n->turn_K;
     for (int i = 0; i < 3; i++) {
@@ -174,20 +205,27 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
         k->R[i] = n->turn_R;
     }
     usi_v4 along = usi_three_sums(turn * point->d[0], turn * point->d[1], turn * point->d[2]);
-    for (int i = 0; i < 3; i++) k->b[i] = n->turn_pull * along[i];
+    for (int i = 0; i < 3; i++)
+        k->b[i] = n->turn_pull * along[i];
     k->radius = point->g[0];
     // Sweeps begin with the torque that the bent springs hold at rest, h k times the angle.
     double torsion = law->torsion * point->g[0], rolling = law->rolling * point->g[0], g[3];
-    for (int i = 0; i < 3; i++) g[i] = -k->b[i] * k->K[i > 0];
+    for (int i = 0; i < 3; i++)
+        g[i] = -k->b[i] * k->K[i > 0];
     double length = sqrt(g[1] * g[1] + g[2] * g[2]), share = length > rolling ? rolling / length : 1;
-    k->g[0] = fmax(-torsion, fmin(torsion, g[0])), k->g[1] = share * g[1], k->g[2] = share * g[2];
+    k->g[0] = fmax(-torsion, fmin(torsion, g[0]));
+    k->g[1] = share * g[1];
+    k->g[2] = share * g[2];
 }
 
-// Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against each other: where edges cross it
-// follows both. One that wanders over both alike rolls: its old ends have left the contact and go on along their cycloids, which is no stretch.
-static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A, const usi_carrier *B) {
+// Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against
+// each other: where edges cross it follows both. One that wanders over both alike rolls: its old ends have
+// left the contact and go on along their cycloids, which is no stretch.
+static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A,
+                    const usi_carrier *B) {
     if (p->is_same) return true;
-    usi_v4 a = p->p_A - A->p - usi_from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B), moved = a - b;
+    usi_v4 a = p->p_A - A->p - usi_from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B),
+           moved = a - b;
     moved -= p->n * usi_v4_all(usi_v4_dot(moved, p->n));
     usi_v4 squares = usi_three_sums(a * a, b * b, moved * moved);
     double most = ROLLED * ROLLED + 4 * squares[2];
@@ -196,31 +234,40 @@ static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_car
 
 // An impact is over within the step: its rows give next to nothing, and it has no anchor.
 static void make_impact(usi_block *k, double restitution, double stiffness) {
-    for (int j = 0; j < 2; j++) k->K[j] = fmax(k->K[j], stiffness);
-    k->R[0] = 1 / k->K[0], k->R[1] = k->R[2] = 1 / k->K[1];
+    for (int j = 0; j < 2; j++)
+        k->K[j] = fmax(k->K[j], stiffness);
+    k->R[0] = 1 / k->K[0];
+    k->R[1] = k->R[2] = 1 / k->K[1];
     k->b[1] = k->b[2] = 0;
     k->rebound = restitution;
 }
 
 // The law of a point, where it is not that of its pair. False when its model gives none.
-static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *next, const usi_point_now *p, usi_v4 u, double un,
-                double memory[US_TOUCH_MEMORY], pair_now *n) {
+static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *next,
+                const usi_point_now *p, usi_v4 u, double un, double memory[US_TOUCH_MEMORY], pair_now *n) {
     const us_model *m = c->model;
     if (p->sunk >= 0) {
         usi_soil_law(c, next, &c->sunk[p->sunk], &n->seen, un, memory, &n->law);
         n->is_compliant = false;
     } else {
-        n->seen.gap = p->gap, n->seen.normal_velocity = un, n->seen.is_new = p->old < 0;
-        n->seen.point = usi_v4_vec3(p->p), n->seen.normal = usi_v4_vec3(p->n), n->seen.velocity = usi_v4_vec3(u);
-        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law)) return false;
+        n->seen.gap = p->gap;
+        n->seen.normal_velocity = un;
+        n->seen.is_new = p->old < 0;
+        n->seen.point = usi_v4_vec3(p->p);
+        n->seen.normal = usi_v4_vec3(p->n);
+        n->seen.velocity = usi_v4_vec3(u);
+        if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law))
+            return false;
     }
     if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, m->step, un);
     set_rows(n, m->step);
     return true;
 }
 
-// The offset of the normal row. Where the stiffness is ours to choose, what overlaps deeply (from the start, or put there) is pushed out, not shot.
-static inline double offset(const usi_contacts *c, const usi_island *s, const usi_point_now *p, double un, const pair_now *n) {
+// The offset of the normal row. Where the stiffness is ours to choose, what overlaps deeply (from the start,
+// or put there) is pushed out, not shot.
+static inline double offset(const usi_contacts *c, const usi_island *s, const usi_point_now *p, double un,
+                            const pair_now *n) {
     const double h = c->model->step;
     if (p->gap > 0) return p->gap / h;
     if (s->kind == USI_ISLAND_RIGID) return RIGID_SHARE * p->gap / h;
@@ -229,7 +276,8 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
     return n->is_ours && b < -n->push ? -n->push : b;
 }
 
-// The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's ends.
+// The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
+// ends.
 static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
     usi_v4 xi = usi_from_A(n->A, &old->xi);
     if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
@@ -239,13 +287,17 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
 }
 
 // What stands in a block side by side is written at once.
-static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous, usi_v4 K_limit_rebound) {
+static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous,
+                               usi_v4 K_limit_rebound) {
     usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
-    at[0] = b_mu, at[1] = g_radius, at[2] = R_viscous, at[3] = K_limit_rebound;
+    at[0] = b_mu;
+    at[1] = g_radius;
+    at[2] = R_viscous;
+    at[3] = K_limit_rebound;
 }
 
-static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now, usi_contact_state *next, pair_now *n,
-                       usi_block **at) {
+static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now,
+                       usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
     const usi_point_now *p = &c->point[i];
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
@@ -259,16 +311,24 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     memcpy(kept->memory, old->memory, sizeof kept->memory);
     if ((p->sunk >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n)) return false;
     const us_touch_law *law = &n->law;
-    if (wheel)
-        n->t = -wheel->ahead, n->s = -wheel->left;
-    else if (!is_same(p->n, n->normal))
+    if (wheel) {
+        n->t = -wheel->ahead;
+        n->s = -wheel->left;
+    } else if (!is_same(p->n, n->normal))
         tangents(p->n, &n->t, &n->s);
     n->normal = wheel ? usi_v4_all(NAN) : p->n;
 
     usi_block *k = (*at)++;
-    k->law = USI_POINT, k->n = 3, k->a = n->A->body, k->b_ = n->B->body, k->point = i;
-    k->d[0] = p->n, k->d[1] = n->t, k->d[2] = n->s;
-    for (int j = 0; j < 3; j++) k->m[j] = usi_v4_cross(r, k->d[j]);
+    k->law = USI_POINT;
+    k->n = 3;
+    k->a = n->A->body;
+    k->b_ = n->B->body;
+    k->point = i;
+    k->d[0] = p->n;
+    k->d[1] = n->t;
+    k->d[2] = n->s;
+    for (int j = 0; j < 3; j++)
+        k->m[j] = usi_v4_cross(r, k->d[j]);
     double mu = law->static_friction;
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
@@ -277,13 +337,16 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
-    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0}, n->R, n->K);
-    kept->stiffness = law->tangent_stiffness, kept->damping = law->tangent_damping;
+    put_numbers(k, __builtin_shufflevector(b, usi_v4_all(mu), 0, 1, 2, 4), (usi_v4){g0, g[1], g[2], mu * g0},
+                n->R, n->K);
+    kept->stiffness = law->tangent_stiffness;
+    kept->damping = law->tangent_damping;
     kept->turn = us_vec3_make(0, 0, 0);
     n->was_kept = n->was_kept && old->is_kept;
     if (wheel) usi_soil_tilt(c, s, wheel, k);
     if (n->is_plain && !wheel) return true;
-    // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of weight gives.
+    // Weight may close the rest of a gap: a row that merely stops the point there would take what one step of
+    // weight gives.
     if (law->restitution > 0 && un < -IMPACT_SPEED && p->gap + h * un <= n->fall) {
         make_impact(k, law->restitution, IMPACT_STIFFNESS * n->seen.mass);
         n->n_impact++;
@@ -296,9 +359,10 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     return true;
 }
 
-// A loop's rows. Their compliance is that of a joint a million times as stiff as the bodies are heavy in a step; what it leaves open
-// is closed by the projection.
-static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, const int32_t carrier[2], usi_block **at) {
+// A loop's rows. Their compliance is that of a joint a million times as stiff as the bodies are heavy in a
+// step; what it leaves open is closed by the projection.
+static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, const int32_t carrier[2],
+                      usi_block **at) {
     const double h = c->model->step, K = 1e6 * s->most_mass;
     const usi_carrier *A = &c->carrier[carrier[0]], *B = &c->carrier[carrier[1]];
     us_pose X_WC = us_pose_mul(A->X_WN, l->X_AC), X_WD = us_pose_mul(B->X_WN, l->X_BD);
@@ -311,7 +375,8 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
         k->d[j] = usi_v4_set(j == 0, j == 1, j == 2);
         k->m[j] = usi_v4_cross(r, k->d[j]);
         k->b[j] = error[j] / h;
-        k->R[j] = 1 / K, k->K[j > 0] = K;
+        k->R[j] = 1 / K;
+        k->K[j > 0] = K;
     }
     if (l->n_axis == 0) return;
     k = (*at)++;
@@ -321,20 +386,25 @@ static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, c
         usi_v4 x = usi_v4_zero(), y = x;
         if (j < l->n_axis) {
             int ic = l->axis_c[j], id = l->axis_d[j];
-            x = usi_v4_set(C.m[ic], C.m[3 + ic], C.m[6 + ic]), y = usi_v4_set(D.m[id], D.m[3 + id], D.m[6 + id]);
+            x = usi_v4_set(C.m[ic], C.m[3 + ic], C.m[6 + ic]);
+            y = usi_v4_set(D.m[id], D.m[3 + id], D.m[6 + id]);
         }
         k->m[j] = usi_v4_cross(x, y);
         k->d[j] = usi_v4_zero();
         k->b[j] = usi_v4_dot(x, y) / h;
-        k->R[j] = 1 / K, k->K[j > 0] = K;
+        k->R[j] = 1 / K;
+        k->K[j > 0] = K;
     }
 }
 
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread) {
+bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
+                   int32_t thread) {
     const us_model *m = c->model;
     usi_block *at = &c->block[s->first_block];
     pair_now *pair = &c->pair[thread];
-    pair->touch = pair->turned = -1, pair->n_impact = 0, pair->was_kept = true;
+    pair->touch = pair->turned = -1;
+    pair->n_impact = 0;
+    pair->was_kept = true;
     for (int32_t k = 0; k < s->n_point; k++) {
         if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
@@ -346,11 +416,13 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], carrier, &at);
     }
     s->n_block = (int32_t)(at - &c->block[s->first_block]);
-    s->n_impact = pair->n_impact, s->was_kept = pair->was_kept;
+    s->n_impact = pair->n_impact;
+    s->was_kept = pair->was_kept;
     return true;
 }
 
-void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next) {
+void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                   usi_contact_state *next) {
     const double h = c->model->step;
     int32_t touch = -1;
     double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
@@ -362,27 +434,33 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         usi_anchor *a = &next->anchor[k->point];
         if (p->touch != touch) {
             touch = p->touch;
-            A = &c->carrier[c->grouped[touch].carrier_a], B = &c->carrier[c->grouped[touch].carrier_b];
+            A = &c->carrier[c->grouped[touch].carrier_a];
+            B = &c->carrier[c->grouped[touch].carrier_b];
         }
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
-            double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h, give = h * k->R[0];
+            double bend = k->K[0] / (h * turn_stiffness(a->stiffness, k->mu, k->limit)) - h,
+                   give = h * k->R[0];
             usi_v4 turn = usi_v4_zero();
-            for (int j = 0; j < 3; j++) turn += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
+            for (int j = 0; j < 3; j++)
+                turn += k->m[j] * usi_v4_all(bend * k->b[j] - give * k->g[j]);
             a->turn = usi_to_A(A, turn);
             continue;
         }
         // Most points have the spring of the one before.
         if (a->stiffness != stiffness || a->damping != damping) {
-            stiffness = a->stiffness, damping = a->damping;
-            sum = 1 / (h * stiffness + damping), stretch = damping / stiffness;
+            stiffness = a->stiffness;
+            damping = a->damping;
+            sum = 1 / (h * stiffness + damping);
+            stretch = damping / stiffness;
         }
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
         const double *u = &c->u[3 * (s->first_block + i)];
         bool is_sliding = false;
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
-            double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2], limit = k->mu * k->g[0];
+            double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
+                   limit = k->mu * k->g[0];
             double x1 = stretch * k->b[1] - g1 * sum, x2 = stretch * k->b[2] - g2 * sum;
             // What rebounds lets go of its anchor.
             if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
@@ -395,15 +473,21 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         }
         a->xi = usi_to_A(A, xi);
         // Where the ends are now: the step brings them apart by h u.
-        a->hold = usi_to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        a->hold =
+            usi_to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = usi_to_A(A, g);
         if (p->is_same) {
             const usi_anchor *old = &now->anchor[p->old];
-            a->normal = old->normal, a->p_A = old->p_A, a->p_B = old->p_B;
+            a->normal = old->normal;
+            a->p_A = old->p_A;
+            a->p_B = old->p_B;
         } else {
-            a->normal = usi_to_A(A, p->n), a->p_A = usi_to_A(A, p->p_A - A->p), a->p_B = usi_to_local(B, p->p_B - B->p);
+            a->normal = usi_to_A(A, p->n);
+            a->p_A = usi_to_A(A, p->p_A - A->p);
+            a->p_B = usi_to_local(B, p->p_B - B->p);
         }
         a->feature = p->feature;
-        a->is_sliding = is_sliding, a->is_kept = s->n_iteration == 0;
+        a->is_sliding = is_sliding;
+        a->is_kept = s->n_iteration == 0;
     }
 }

@@ -1,14 +1,17 @@
 // Wheels and feet in soil: where they are in it, and what it answers.
 //
-// A wheel meets the soil that lies before it: what is under and behind the hub it has pressed itself. So its sinkage is measured against the surface
-// between the hub and where the rim enters, ruts of other wheels included; the surface's normal is that of the ground over the length of the contact.
-// The forces are those of src/soil/wheel.c at the velocities of the last tick; the solver gets with them how they change:
+// A wheel meets the soil that lies before it: what is under and behind the hub it has pressed itself. So its
+// sinkage is measured against the surface between the hub and where the rim enters, ruts of other wheels
+// included; the surface's normal is that of the ground over the length of the contact. The forces are those
+// of src/soil/wheel.c at the velocities of the last tick; the solver gets with them how they change:
 //
-//     normal     stiffness and damping of the soil under the wheel: half of critical, since a wheel that bounces presses fresh soil each time
-//     slip       F - D (u - u0): u the speed of the rim over the soil along and across, D by differences
+//     normal     stiffness and damping of the soil under the wheel: half of critical, since a wheel that
+//     bounces presses fresh soil each time slip       F - D (u - u0): u the speed of the rim over the soil
+//     along and across, D by differences
 //
-// Slow wheels have no slip to speak of. Below a few millimetres per second the anchor of a point at rest takes over, whose limit is that of the soil:
-// a parked rover stays on its slope for ever. What resists rolling acts at rest as a limited torque, in motion as the backward lean.
+// Slow wheels have no slip to speak of. Below a few millimetres per second the anchor of a point at rest
+// takes over, whose limit is that of the soil: a parked rover stays on its slope for ever. What resists
+// rolling acts at rest as a limited torque, in motion as the backward lean.
 #include "contact/soil.h"
 
 #include "geom/geom.h"
@@ -17,14 +20,16 @@
 static const double REST = 1e-3, ROLL = 5e-3;
 // Damping of the soil's normal force over the critical one.
 static const double WHEEL_DAMPING = 0.5, FOOT_DAMPING = 0.3;
-// A cylinder whose axle leans more than this to the ground (its sine is the number) lies on its side: it is a foot.
+// A cylinder whose axle leans more than this to the ground (its sine is the number) lies on its side: it is a
+// foot.
 static const double ON_ITS_SIDE = 0.1;
 // A face whose normal is steeper to the slope (its cosine is the number) is no flat sole.
 static const double FLAT = 0.95;
-// Where the surface before a wheel is looked at: shares of the way from the hub to the entry, and of the width to either side.
+// Where the surface before a wheel is looked at: shares of the way from the hub to the entry, and of the
+// width to either side.
 static const double LOOK_AHEAD[2] = {0.3, 0.9}, LOOK_ASIDE = 0.35;
-// The anchor of soil at rest is so many times as stiff as the soil at the beginning of its shear: it holds, and moves by less than a tenth of a
-// millimetre, so slowly that a wheel that begins to hold does not roll.
+// The anchor of soil at rest is so many times as stiff as the soil at the beginning of its shear: it holds,
+// and moves by less than a tenth of a millimetre, so slowly that a wheel that begins to hold does not roll.
 static const double HOLD = 100;
 
 // ---------------------------------------------------------------- the ground
@@ -33,11 +38,14 @@ double usi_ground_at(const usi_geom *g, double x, double y) {
     if (g->geom.kind != US_GEOM_HEIGHT_FIELD) return 0;
     const us_height_field *f = g->geom.field;
     double u = x / f->dx + 0.5 * (f->n_x - 1), v = y / f->dy + 0.5 * (f->n_y - 1);
-    u = u < 0 ? 0 : u > f->n_x - 1 ? f->n_x - 1 : u, v = v < 0 ? 0 : v > f->n_y - 1 ? f->n_y - 1 : v;
+    u = u < 0 ? 0 : u > f->n_x - 1 ? f->n_x - 1 : u;
+    v = v < 0 ? 0 : v > f->n_y - 1 ? f->n_y - 1 : v;
     int32_t i = u < f->n_x - 2 ? (int32_t)u : f->n_x - 2, j = v < f->n_y - 2 ? (int32_t)v : f->n_y - 2;
     const double *row = f->height + (size_t)j * (size_t)f->n_x + i, *next = row + f->n_x;
-    u -= i, v -= j;
-    double z = u >= v ? row[0] + u * (row[1] - row[0]) + v * (next[1] - row[1]) : row[0] + v * (next[0] - row[0]) + u * (next[1] - next[0]);
+    u -= i;
+    v -= j;
+    double z = u >= v ? row[0] + u * (row[1] - row[0]) + v * (next[1] - row[1])
+                      : row[0] + v * (next[0] - row[0]) + u * (next[1] - next[0]);
     return z + g->geom.radius;
 }
 
@@ -49,13 +57,18 @@ typedef struct column {
 
 static column column_of(const usi_bed *bed, double x, double y) {
     double u = x / bed->spacing + 0.5 * (bed->n_x - 1), v = y / bed->spacing + 0.5 * (bed->n_y - 1);
-    u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u, v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
-    int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2, j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
+    u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u;
+    v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
+    int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
+            j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
     uint32_t at = usi_bed_at(bed, i, j);
     column k = {{at, at + 1, at + USI_BED_TILE, at + USI_BED_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
-    if (i % USI_BED_TILE == USI_BED_TILE - 1 || j % USI_BED_TILE == USI_BED_TILE - 1)
-        k.at[1] = usi_bed_at(bed, i + 1, j), k.at[2] = usi_bed_at(bed, i, j + 1), k.at[3] = usi_bed_at(bed, i + 1, j + 1);
+    if (i % USI_BED_TILE == USI_BED_TILE - 1 || j % USI_BED_TILE == USI_BED_TILE - 1) {
+        k.at[1] = usi_bed_at(bed, i + 1, j);
+        k.at[2] = usi_bed_at(bed, i, j + 1);
+        k.at[3] = usi_bed_at(bed, i + 1, j + 1);
+    }
     return k;
 }
 
@@ -64,13 +77,13 @@ static double between(column k, double a, double b, double c, double d) {
 }
 
 static double change_in(const usi_bed *bed, column k) {
-    return USI_BED_UNIT *
-           between(k, usi_bed_change(bed, k.at[0]), usi_bed_change(bed, k.at[1]), usi_bed_change(bed, k.at[2]), usi_bed_change(bed, k.at[3]));
+    return USI_BED_UNIT * between(k, usi_bed_change(bed, k.at[0]), usi_bed_change(bed, k.at[1]),
+                                  usi_bed_change(bed, k.at[2]), usi_bed_change(bed, k.at[3]));
 }
 
 static double pressed_in(const usi_bed *bed, column k) {
-    return USI_BED_PRESSED_UNIT *
-           between(k, usi_bed_pressed(bed, k.at[0]), usi_bed_pressed(bed, k.at[1]), usi_bed_pressed(bed, k.at[2]), usi_bed_pressed(bed, k.at[3]));
+    return USI_BED_PRESSED_UNIT * between(k, usi_bed_pressed(bed, k.at[0]), usi_bed_pressed(bed, k.at[1]),
+                                          usi_bed_pressed(bed, k.at[2]), usi_bed_pressed(bed, k.at[3]));
 }
 
 double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y) {
@@ -100,7 +113,9 @@ static us_vec3 to_ground(const ground *e, us_vec3 p) {
     return us_quat_rotate(q, us_vec3_sub(p, e->X_WG.p));
 }
 
-static us_vec3 turn_to_ground(const ground *e, us_vec3 d) { return us_quat_rotate(us_quat_conj(e->X_WG.q), d); }
+static us_vec3 turn_to_ground(const ground *e, us_vec3 d) {
+    return us_quat_rotate(us_quat_conj(e->X_WG.q), d);
+}
 static usi_v4 turn_to_world(const ground *e, us_vec3 d) { return usi_v4_from(us_quat_rotate(e->X_WG.q, d)); }
 
 // By its mask, or even-odd, the border belonging to either side.
@@ -109,26 +124,30 @@ static bool is_within(const usi_region_row *r, double x, double y) {
     if (r->mask) {
         // The nearest sample: each stands for the square around it.
         int32_t i = (int32_t)((x - r->min_x) / r->dx), j = (int32_t)((y - r->min_y) / r->dy);
-        i = i < r->mask_x ? i : r->mask_x - 1, j = j < r->mask_y ? j : r->mask_y - 1;
+        i = i < r->mask_x ? i : r->mask_x - 1;
+        j = j < r->mask_y ? j : r->mask_y - 1;
         int32_t value = r->mask[(size_t)j * (size_t)r->mask_x + (size_t)i];
         return r->value > 0 ? value == r->value : value != 0;
     }
     bool is_in = false;
     for (int32_t i = 0, j = r->n - 1; i < r->n; j = i++) {
-        double xi = r->corner[2 * i], yi = r->corner[2 * i + 1], xj = r->corner[2 * j], yj = r->corner[2 * j + 1];
+        double xi = r->corner[2 * i], yi = r->corner[2 * i + 1], xj = r->corner[2 * j],
+               yj = r->corner[2 * j + 1];
         if ((yi > y) != (yj > y) && x < xi + (xj - xi) * (y - yi) / (yj - yi)) is_in = !is_in;
     }
     return is_in;
 }
 
-int32_t usi_ground_material_at(const us_model *m, const usi_contact_state *now, int32_t geom, double x, double y) {
+int32_t usi_ground_material_at(const us_model *m, const usi_contact_state *now, int32_t geom, double x,
+                               double y) {
     for (int32_t i = m->geom[geom].has_region ? m->n_region - 1 : -1; i >= 0; i--) {
         if (m->region[i].geom == geom && is_within(&m->region[i], x, y)) return now->region[i];
     }
     return m->geom[geom].material;
 }
 
-int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape) {
+int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom,
+                            int32_t shape) {
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
@@ -141,7 +160,8 @@ const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *sta
 }
 
 // Looks at the maps of a ground that has some, where something stands on it.
-static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_sunk *k, double x, double y) {
+static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_sunk *k, double x,
+                         double y) {
     us_soil *soil = &c->soil_here[k - c->sunk];
     *soil = now->soil[k->material];
     usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
@@ -149,11 +169,14 @@ static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const us
 
 // ---------------------------------------------------------------- wheels
 
-static double clamp(double x, double least, double greatest) { return x < least ? least : x > greatest ? greatest : x; }
+static double clamp(double x, double least, double greatest) {
+    return x < least ? least : x > greatest ? greatest : x;
+}
 
 // A cylinder across the ground: where it is in the soil. False: it lies on its side.
-static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread, const us_soil *soil, int32_t geom,
-                          const double last[US_TOUCH_MEMORY], usi_sunk *k) {
+static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread,
+                          const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
+                          usi_sunk *k) {
     const usi_geom *g = &c->model->geom[geom];
     const usi_carrier *B = &c->carrier[c->carrier_of[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
@@ -170,10 +193,13 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     double reach = clamp(sqrt(2 * r * fmax(last[1], 0)), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
-        double along =
-            (usi_ground_at(e->g, p.x + reach * ax, p.y + reach * ay) - usi_ground_at(e->g, p.x - reach * ax, p.y - reach * ay)) / (2 * reach);
+        double along = (usi_ground_at(e->g, p.x + reach * ax, p.y + reach * ay) -
+                        usi_ground_at(e->g, p.x - reach * ax, p.y - reach * ay)) /
+                       (2 * reach);
         double side = 0.4 * b;
-        double across = (usi_ground_at(e->g, p.x + side * lx, p.y + side * ly) - usi_ground_at(e->g, p.x - side * lx, p.y - side * ly)) / (2 * side);
+        double across = (usi_ground_at(e->g, p.x + side * lx, p.y + side * ly) -
+                         usi_ground_at(e->g, p.x - side * lx, p.y - side * ly)) /
+                        (2 * side);
         us_vec3 slope = us_vec3_make(-along * ax - across * lx, -along * ay - across * ly, 1);
         n = us_vec3_scale(1 / us_vec3_norm(slope), slope);
     }
@@ -183,16 +209,21 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     ahead = us_vec3_scale(1 / size, ahead);
     us_vec3 left = us_vec3_cross(n, ahead);
     k->hub = usi_v4_from(X_WS.p);
-    k->up = turn_to_world(e, n), k->ahead = turn_to_world(e, ahead), k->left = turn_to_world(e, left);
+    k->up = turn_to_world(e, n);
+    k->ahead = turn_to_world(e, ahead);
+    k->left = turn_to_world(e, left);
     usi_v4 v = B->v + usi_v4_cross(B->w, k->hub - B->p);
-    k->vx = usi_v4_dot(k->ahead, v), k->vy = usi_v4_dot(k->left, v), k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
+    k->vx = usi_v4_dot(k->ahead, v);
+    k->vy = usi_v4_dot(k->left, v);
+    k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
     k->way = is_still && last[0] != 0 ? last[0] : us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
-        double way = k->way * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)), aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
+        double way = k->way * (LOOK_AHEAD[i & 1] * reach + (e->bed ? e->bed->spacing : 0)),
+               aside = (i & 2 ? LOOK_ASIDE : -LOOK_ASIDE) * b;
         double x = p.x + way * ax + aside * lx, y = p.y + way * ay + aside * ly;
         double height = usi_ground_at(e->g, x, y);
         if (e->bed) {
@@ -214,7 +245,8 @@ static double step_between(double x, double low, double high) {
 }
 
 // The forces of a wheel and their slopes, and what an ordinary point would say in its place.
-static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double normal_velocity, us_touch_law *law) {
+static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double normal_velocity,
+                      us_touch_law *law) {
     double r = us_soil_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
@@ -223,22 +255,30 @@ static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double no
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
     double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend).force.z;
+    double deeper =
+        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend)
+            .force.z;
     double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend).moment.y;
+    double less =
+        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend)
+            .moment.y;
     double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
-    double isotropic = soil->lateral == US_LATERAL_ISHIGAMI ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1) : k->drag[0];
+    double isotropic = soil->lateral == US_LATERAL_ISHIGAMI
+                           ? k->drag[0] * fmax(soil->shear_x / soil->shear_y, 1)
+                           : k->drag[0];
     k->drag[1] = fmax(isotropic, fabs(f.y) / fmax(fabs(k->vy), REST));
     // The resultant of the normal stress leans backward in motion. At rest it is upright.
     double lean = k->blend * (f.x - shear);
     k->force = sqrt(fz * fz + lean * lean);
-    double upright = k->force > 0 ? fz / k->force : 1, area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
+    double upright = k->force > 0 ? fz / k->force : 1,
+           area = k->wheel.width * r * (k->reaction.parts.entry - k->reaction.parts.exit);
     k->stiffness = stiff * upright * upright;
-    double mass = fmax(fz, 1) / fmax(g, 0.1), mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend;
+    double mass = fmax(fz, 1) / fmax(g, 0.1),
+           mu = fz > 0 ? tan(soil->friction_angle) + soil->cohesion * area / fz : 0, rest = 1 - k->blend;
     double hold = HOLD * fmax(mu * fz, 1) / soil->shear_x;
     *law = (us_touch_law){.stiffness = k->stiffness,
                           .damping = 2 * WHEEL_DAMPING * sqrt(stiff * mass),
@@ -253,14 +293,19 @@ static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double no
 }
 
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k, usi_block *point) {
-    double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r, lean = k->blend * (k->reaction.force.x - shear);
+    double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r,
+           lean = k->blend * (k->reaction.force.x - shear);
     double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
-    usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up, hub = k->hub - s->O;
-    point->d[0] = -d, point->m[0] = usi_v4_cross(hub, -d);
+    usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up,
+           hub = k->hub - s->O;
+    point->d[0] = -d;
+    point->m[0] = usi_v4_cross(hub, -d);
     usi_v4 rim = hub - k->up * r, side = hub - k->up * (r * cos(0.5 * k->reaction.parts.entry));
-    point->m[1] = usi_v4_cross(rim, point->d[1]), point->m[2] = usi_v4_cross(side, point->d[2]);
+    point->m[1] = usi_v4_cross(rim, point->d[1]);
+    point->m[2] = usi_v4_cross(side, point->d[2]);
     // Rolling on is no way out of the soil, though the row leans.
-    if (k->sinkage > 0 && k->force > 0) point->b[0] = -point->R[0] * c->model->step * k->force - k->vx * lean / k->force;
+    if (k->sinkage > 0 && k->force > 0)
+        point->b[0] = -point->R[0] * c->model->step * k->force - k->vx * lean / k->force;
 }
 
 void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_block *point, usi_block *out) {
@@ -268,8 +313,10 @@ void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_blo
     const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
     *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
     for (int j = 0; j < 2; j++) {
-        out->d[j] = point->d[j + 1], out->m[j] = point->m[j + 1];
-        out->K[j] = h * k->blend * k->drag[j], out->R[j] = 1 / out->K[j];
+        out->d[j] = point->d[j + 1];
+        out->m[j] = point->m[j + 1];
+        out->K[j] = h * k->blend * k->drag[j];
+        out->R[j] = 1 / out->K[j];
         out->b[j] = -u[j] - force[j] / k->drag[j];
         out->g[j] = h * k->blend * force[j];
     }
@@ -280,12 +327,15 @@ void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_blo
 // ---------------------------------------------------------------- feet
 
 // What a foot at a depth carries in soil that was never pressed deeper, how that grows, and the area.
-static double carry(const usi_sunk *k, double pressure, double n, double depth, double *out_slope, double *out_area) {
+static double carry(const usi_sunk *k, double pressure, double n, double depth, double *out_slope,
+                    double *out_area) {
     double p = depth > 0 ? pressure * pow(depth, n) : 0;
     if (k->radius > 0) {
-        // Rings of a ball: the integral of k z^n over them, z = depth - a^2 / 2R. Of a capsule's half it is half a ball, and a strip of lines.
+        // Rings of a ball: the integral of k z^n over them, z = depth - a^2 / 2R. Of a capsule's half it is
+        // half a ball, and a strip of lines.
         double share = k->strip > 0 ? 0.5 : 1, half = sqrt(2 * k->radius * depth), lines = 0;
-        if (k->strip > 0) lines = 2 * half * k->strip * p * 0.5 * sqrt(M_PI) * tgamma(n + 1) / tgamma(n + 1.5);
+        if (k->strip > 0)
+            lines = 2 * half * k->strip * p * 0.5 * sqrt(M_PI) * tgamma(n + 1) / tgamma(n + 1.5);
         *out_area = share * 2 * M_PI * k->radius * depth + 2 * half * k->strip;
         *out_slope = share * 2 * M_PI * k->radius * p + (depth > 0 ? (n + 0.5) * lines / depth : 0);
         return share * 2 * M_PI * k->radius * p * depth / (n + 1) + lines;
@@ -295,20 +345,25 @@ static double carry(const usi_sunk *k, double pressure, double n, double depth, 
     return k->area * p;
 }
 
-static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
-                     us_touch_law *law) {
+static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
+                     double memory[US_TOUCH_MEMORY], us_touch_law *law) {
     double depth = fmax(k->sinkage, 0), deepest = fmax(memory[0], depth), slope, area;
-    double width = k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
-    double pressure = soil->kc / width + soil->kphi, most = carry(k, pressure, soil->n, deepest, &slope, &area);
+    double width =
+        k->radius > 0 ? fmax(2 * sqrt(2 * k->radius * fmax(deepest, 1e-6)), 1e-4) : sqrt(fmax(k->area, 1e-8));
+    double pressure = soil->kc / width + soil->kphi,
+           most = carry(k, pressure, soil->n, deepest, &slope, &area);
     double again = fmax((soil->unload + soil->unload_depth * deepest) * area, slope);
     bool is_new = depth >= deepest;
     k->force = is_new ? most : fmax(0, most - again * (deepest - depth));
     k->stiffness = fmax(is_new && normal_velocity <= 0 ? slope : again, 1);
-    memory[0] = deepest, memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
-    double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force : tan(soil->friction_angle);
+    memory[0] = deepest;
+    memory[1] = k->radius > 0 ? k->strip : k->is_curved ? -k->area : k->area;
+    double mass = seen->mass, mu = k->force > 0 ? tan(soil->friction_angle) + soil->cohesion * area / k->force
+                                                : tan(soil->friction_angle);
     // A foot that hardly presses is held by its weight, not by glue.
     mu = fmin(mu, 10);
-    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x, round = k->is_curved ? sqrt(k->area) : k->radius;
+    double hold = HOLD * fmax(mu * k->force, 1) / soil->shear_x,
+           round = k->is_curved ? sqrt(k->area) : k->radius;
     // Flat faces have levers in their four points; what is round rolls out of its print.
     double lever = sqrt(2 * round * deepest);
     *law = (us_touch_law){.stiffness = k->stiffness,
@@ -322,30 +377,35 @@ static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, dou
     law->force = k->force - law->damping * normal_velocity;
 }
 
-void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen, double normal_velocity,
-                  double memory[US_TOUCH_MEMORY], us_touch_law *law) {
+void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen,
+                  double normal_velocity, double memory[US_TOUCH_MEMORY], us_touch_law *law) {
     const us_soil *soil = usi_sunk_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
-        memory[0] = k->way, memory[1] = k->sinkage;
+        memory[0] = k->way;
+        memory[1] = k->sinkage;
     } else {
         foot_law(k, soil, seen, normal_velocity, memory, law);
     }
 }
 
-// The point of a foot where fresh soil would be. One that stays keeps the surface that it met: its own print is no soil that gives way. One that
-// slides takes that of the soil it comes to, within its own length.
-static void place_foot(const usi_contacts *c, const usi_contact_state *now, const ground *e, usi_point_now *p, us_vec3 bottom, double length) {
+// The point of a foot where fresh soil would be. One that stays keeps the surface that it met: its own print
+// is no soil that gives way. One that slides takes that of the soil it comes to, within its own length.
+static void place_foot(const usi_contacts *c, const usi_contact_state *now, const ground *e, usi_point_now *p,
+                       us_vec3 bottom, double length) {
     double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
            fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
-        us_vec3 was = to_ground(e, usi_v4_vec3(c->carrier[0].p + usi_to_world(&c->carrier[0], now->anchor[p->old].p_A)));
-        double dx = bottom.x - was.x, dy = bottom.y - was.y, share = fmin(1, sqrt(dx * dx + dy * dy) / length);
+        us_vec3 was = to_ground(
+            e, usi_v4_vec3(c->carrier[0].p + usi_to_world(&c->carrier[0], now->anchor[p->old].p_A)));
+        double dx = bottom.x - was.x, dy = bottom.y - was.y,
+               share = fmin(1, sqrt(dx * dx + dy * dy) / length);
         double kept = was.z + usi_ground_at(e->g, bottom.x, bottom.y) - usi_ground_at(e->g, was.x, was.y);
         fresh = kept + share * (fresh - kept);
     }
     us_vec3 top = us_vec3_make(bottom.x, bottom.y, fresh);
-    p->p_A = usi_v4_from(us_pose_point(e->X_WG, top)), p->p_B = usi_v4_from(us_pose_point(e->X_WG, bottom));
+    p->p_A = usi_v4_from(us_pose_point(e->X_WG, top));
+    p->p_B = usi_v4_from(us_pose_point(e->X_WG, bottom));
     p->p = p->p_B;
     p->gap = usi_v4_dot(p->n, p->p_A - p->p_B);
 }
@@ -363,14 +423,27 @@ static usi_v4 ground_normal(const ground *e, double x, double y, double reach) {
 static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature, usi_sunk **out_sunk) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return NULL;
-    p->feature = feature, p->old = -1, p->is_same = false, p->touch = c->n_touch, p->sunk = c->n_sunk;
+    p->feature = feature;
+    p->old = -1;
+    p->is_same = false;
+    p->touch = c->n_touch;
+    p->sunk = c->n_sunk;
     *out_sunk = &c->sunk[c->n_sunk++];
-    **out_sunk = (usi_sunk){.point = (int32_t)(p - c->point), .geom = t->geom_b, .ground = t->geom_a, .material = t->material, .slip_block = -1};
+    **out_sunk = (usi_sunk){.point = (int32_t)(p - c->point),
+                            .geom = t->geom_b,
+                            .ground = t->geom_a,
+                            .material = t->material,
+                            .slip_block = -1};
     t->n++;
     return p;
 }
 
-static void take_back(usi_contacts *c, usi_touch *t) { c->n_point--, c->n_sunk--, c->error_count--, t->n--; }
+static void take_back(usi_contacts *c, usi_touch *t) {
+    c->n_point--;
+    c->n_sunk--;
+    c->error_count--;
+    t->n--;
+}
 
 // Of a foot that goes on, the anchor with its feature.
 static int32_t find_old(const usi_contact_state *now, const usi_touch *before, uint64_t feature) {
@@ -385,8 +458,9 @@ enum { WHEEL_FEATURE = 1, BALL_FEATURE = 2, CORNER_FEATURE = 4, HALF_FEATURE = 8
 static inline bool is_round(uint64_t feature) { return feature == BALL_FEATURE || feature >= HALF_FEATURE; }
 
 // A foot's point that is there; false: it is not near the soil.
-static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e, uint64_t feature,
-                     usi_v4 up, us_vec3 bottom, double length, usi_sunk **out) {
+static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
+                     const ground *e, uint64_t feature, usi_v4 up, us_vec3 bottom, double length,
+                     usi_sunk **out) {
     usi_sunk *k;
     usi_point_now *p = add_point(c, t, feature, &k);
     if (!p) return false;
@@ -403,10 +477,11 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
     return true;
 }
 
-// What is round touches with its lowest point against the slope: it presses through its middle, and rolls. A ball has one; a capsule two, which stand
-// where a strip that lies evenly is carried as by two points, and at the ends when it stands upright.
-static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e, us_pose X_GS,
-                            usi_v4 up) {
+// What is round touches with its lowest point against the slope: it presses through its middle, and rolls. A
+// ball has one; a capsule two, which stand where a strip that lies evenly is carried as by two points, and at
+// the ends when it stands upright.
+static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before,
+                            usi_touch *t, const ground *e, us_pose X_GS, usi_v4 up) {
     const us_geom *g = &c->model->geom[t->geom_b].geom;
     us_vec3 n = turn_to_ground(e, usi_v4_vec3(up)), axis = us_quat_rotate(X_GS.q, us_vec3_make(0, 0, 1));
     const double straight = g->kind == US_GEOM_CAPSULE ? g->size[0] : 0, upright = fabs(us_vec3_dot(axis, n));
@@ -414,7 +489,8 @@ static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const
     for (int i = 0; i < (straight > 0 ? 2 : 1); i++) {
         us_vec3 centre = us_vec3_add(X_GS.p, us_vec3_scale(i ? -at : straight > 0 ? at : 0, axis));
         usi_sunk *k;
-        if (!add_foot(c, now, before, t, e, straight > 0 ? (uint64_t)(HALF_FEATURE + i) : (uint64_t)BALL_FEATURE, up,
+        if (!add_foot(c, now, before, t, e,
+                      straight > 0 ? (uint64_t)(HALF_FEATURE + i) : (uint64_t)BALL_FEATURE, up,
                       us_vec3_sub(centre, us_vec3_scale(g->radius, n)), fmax(0.3 * g->radius, 1e-3), &k))
             continue;
         k->radius = g->radius;
@@ -422,47 +498,58 @@ static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const
     }
 }
 
-// The shape as the slope sees it: z along the slope's normal n, x as the more level one of the shape's own axes x and y runs.
+// The shape as the slope sees it: z along the slope's normal n, x as the more level one of the shape's own
+// axes x and y runs.
 static us_quat turn_to_slope(us_pose X_GS, us_vec3 n) {
-    us_vec3 x = us_quat_rotate(X_GS.q, us_vec3_make(1, 0, 0)), y = us_quat_rotate(X_GS.q, us_vec3_make(0, 1, 0));
+    us_vec3 x = us_quat_rotate(X_GS.q, us_vec3_make(1, 0, 0)),
+            y = us_quat_rotate(X_GS.q, us_vec3_make(0, 1, 0));
     us_vec3 along = fabs(us_vec3_dot(x, n)) <= fabs(us_vec3_dot(y, n)) ? x : y;
     along = us_vec3_sub(along, us_vec3_scale(us_vec3_dot(along, n), n));
     along = us_vec3_scale(1 / us_vec3_norm(along), along);
     us_vec3 across = us_vec3_cross(n, along);
-    return us_quat_from_matrix((us_mat3){{along.x, across.x, n.x, along.y, across.y, n.y, along.z, across.z, n.z}});
+    return us_quat_from_matrix(
+        (us_mat3){{along.x, across.x, n.x, along.y, across.y, n.y, along.z, across.z, n.z}});
 }
 
-static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, const ground *e) {
+static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
+                      const ground *e) {
     const us_geom *g = &c->model->geom[t->geom_b].geom;
-    us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG), usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]));
+    us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG),
+                               usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]));
     us_aabb box = us_geom_box(g, X_GS);
-    double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x), cy = 0.5 * (box.min.y + box.max.y);
+    double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
+           cy = 0.5 * (box.min.y + box.max.y);
     if (!is_over(e->g, cx, cy) || !isfinite(wide) || !isfinite(deep)) return;
     usi_v4 up = ground_normal(e, cx, cy, 0.25 * (wide + deep));
     if (g->kind == US_GEOM_SPHERE || g->kind == US_GEOM_CAPSULE) {
         find_round_feet(c, now, before, t, e, X_GS, up);
         return;
     }
-    // Anything else has four, each in the middle of a quarter of what the slope sees of it. Seen from above instead, something round would lie
-    // off its lowest line, and roll uphill.
+    // Anything else has four, each in the middle of a quarter of what the slope sees of it. Seen from above
+    // instead, something round would lie off its lowest line, and roll uphill.
     us_quat q_GE = turn_to_slope(X_GS, turn_to_ground(e, usi_v4_vec3(up)));
     us_pose X_ES = us_pose_mul((us_pose){us_quat_conj(q_GE), us_vec3_make(0, 0, 0)}, X_GS);
     box = us_geom_box(g, X_ES);
-    wide = box.max.x - box.min.x, deep = box.max.y - box.min.y;
+    wide = box.max.x - box.min.x;
+    deep = box.max.y - box.min.y;
     for (int i = 0; i < 4; i++) {
-        us_vec3 from = us_vec3_make(box.min.x + (i & 1 ? 0.75 : 0.25) * wide, box.min.y + (i & 2 ? 0.75 : 0.25) * deep, box.min.z - 1e-3);
+        us_vec3 from = us_vec3_make(box.min.x + (i & 1 ? 0.75 : 0.25) * wide,
+                                    box.min.y + (i & 2 ? 0.75 : 0.25) * deep, box.min.z - 1e-3);
         us_ray_hit hit = us_geom_ray(g, X_ES, from, us_vec3_make(0, 0, 1), box.max.z - box.min.z + 2e-3);
         if (!isfinite(hit.range)) continue;
         us_vec3 bottom = us_quat_rotate(q_GE, us_vec3_make(from.x, from.y, from.z + hit.range));
         usi_sunk *k;
-        if (!add_foot(c, now, before, t, e, (uint64_t)(CORNER_FEATURE + i), up, bottom, fmax(0.25 * sqrt(wide * deep), 1e-3), &k)) continue;
+        if (!add_foot(c, now, before, t, e, (uint64_t)(CORNER_FEATURE + i), up, bottom,
+                      fmax(0.25 * sqrt(wide * deep), 1e-3), &k))
+            continue;
         // A face that stands steep carries little.
         k->area = 0.25 * wide * deep * fmax(0.1, -hit.normal.z);
         k->is_curved = -hit.normal.z < FLAT;
     }
 }
 
-void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t, bool is_same_place) {
+void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
+                     bool is_same_place) {
     const us_model *m = c->model;
     ground e = ground_of(c, t->geom_a);
     const usi_geom *g = &m->geom[t->geom_b];

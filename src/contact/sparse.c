@@ -1,25 +1,29 @@
 // Block-sparse LU: the linear solve inside every Newton step of an island.
 //
-// The units of an island (free bodies of 6 velocities, robots of up to some hundred) are the nodes of a graph, the pairs that
-// touch its edges. Eliminating a unit joins all its neighbours to each other (fill); a good order keeps that small. Minimum
-// degree: the next unit is the one whose neighbours have the fewest velocities together. Ties go to the unit that was touched
-// longest ago, then to the lowest index. So a stack is taken from both ends in turn,
+// The units of an island (free bodies of 6 velocities, robots of up to some hundred) are the nodes of a
+// graph, the pairs that touch its edges. Eliminating a unit joins all its neighbours to each other (fill); a
+// good order keeps that small. Minimum degree: the next unit is the one whose neighbours have the fewest
+// velocities together. Ties go to the unit that was touched longest ago, then to the lowest index. So a stack
+// is taken from both ends in turn,
 //
 //     0 - 1 - 2 - 3 - 4 - 5        order 0 5 1 4 2 3
 //
-// and the processor works on one end while it waits for the divisions of the other: neighbours in the order depend less on each
-// other than in 0 1 2 3 4 5, at the same fill.
+// and the processor works on one end while it waits for the divisions of the other: neighbours in the order
+// depend less on each other than in 0 1 2 3 4 5, at the same fill.
 //
-// From then on units are numbered by their place in the order. Column k owns its diagonal block, and for each later neighbour j the
-// two blocks (k, j), in U, and (j, k), in L. The neighbours are a set of bits, and the place of block (i, j) is the number of bits of
-// i below j: no lists are searched. Elimination fills the set of the first later neighbour with the rest of the set, which
-// is all there is to finding the fill (Liu 1990, "The role of elimination trees in sparse factorization").
+// From then on units are numbered by their place in the order. Column k owns its diagonal block, and for each
+// later neighbour j the two blocks (k, j), in U, and (j, k), in L. The neighbours are a set of bits, and the
+// place of block (i, j) is the number of bits of i below j: no lists are searched. Elimination fills the set
+// of the first later neighbour with the rest of the set, which is all there is to finding the fill (Liu 1990,
+// "The role of elimination trees in sparse factorization").
 //
-// The factorisation is right-looking: column k is finished, then its products are taken off the blocks between its neighbours.
+// The factorisation is right-looking: column k is finished, then its products are taken off the blocks
+// between its neighbours.
 //
 //     D_k = L_k diag(d) U_k,   U_kj = L_k^-1 A_kj,   L_jk = A_jk U_k^-1 diag(1/d),   A_ij -= L_ik U_kj
 //
-// L_jk is stored transposed (by columns): its rows are then the long vectors of the triangular solve and of the forward pass.
+// L_jk is stored transposed (by columns): its rows are then the long vectors of the triangular solve and of
+// the forward pass.
 #include <string.h>
 
 #include "contact/contact.h"
@@ -51,8 +55,9 @@ struct usi_sparse {
     uint64_t *later;  // n_word words for each column: its later neighbours
     int32_t *rank;    // for each of these words the number of the column's entry that its first bit has
     entry *entry;     // of all columns, one after another
-    int32_t *pair;    // for each pair of the setup 2 * entry + (1 when the pair's first unit comes later in the order); -1 - column for i == j
-    double *value;    // all blocks
+    int32_t *pair;  // for each pair of the setup 2 * entry + (1 when the pair's first unit comes later in the
+                    // order); -1 - column for i == j
+    double *value;  // all blocks
     size_t n_value;
     double *scratch;  // one block
 };
@@ -61,7 +66,8 @@ static size_t round_up(size_t size, size_t to) { return (size + to - 1) / to * t
 static size_t stride_of(int32_t size) { return round_up((size_t)size, 4); }
 static size_t words_of(int32_t n) { return ((size_t)n + 63) / 64; }
 
-// What is needed before the fill is known. The ordering's own arrays are at the end, where blocks will be later.
+// What is needed before the fill is known. The ordering's own arrays are at the end, where blocks will be
+// later.
 typedef struct layout {
     size_t column, place, later, rank, pair, fixed_end;
     size_t adjacent, key, where, order_end;
@@ -84,13 +90,17 @@ static layout lay_out(int32_t n, int32_t n_pair) {
 }
 
 size_t usi_sparse_bytes(int32_t n, const int32_t *size, int32_t n_pair) {
-    // A block of i and j takes at most stride_i stride_j max(size/stride): for units of one size that is exact.
+    // A block of i and j takes at most stride_i stride_j max(size/stride): for units of one size that is
+    // exact.
     size_t total = 0, largest = 0, fullest = 1, of = 4;
     for (int32_t i = 0; i < n; i++) {
         size_t stride = size[i] < 1 ? 0 : stride_of(size[i]);
         total += stride;
         if (stride > largest) largest = stride;
-        if (stride > 0 && (size_t)size[i] * of > fullest * stride) fullest = (size_t)size[i], of = stride;
+        if (stride > 0 && (size_t)size[i] * of > fullest * stride) {
+            fullest = (size_t)size[i];
+            of = stride;
+        }
     }
     layout l = lay_out(n, n_pair);
     size_t bytes = l.fixed_end, entries = n > 0 ? (size_t)n * ((size_t)n - 1) / 2 : 0;
@@ -101,20 +111,27 @@ size_t usi_sparse_bytes(int32_t n, const int32_t *size, int32_t n_pair) {
     return (bytes > l.order_end ? bytes : l.order_end) + 2 * USI_ALIGN;
 }
 
-// ---- the order ----------------------------------------------------------------------------------------------------------
+// ---- the order
+// ----------------------------------------------------------------
 
-static void join(uint64_t *bits, size_t n_word, int32_t i, int32_t j) { bits[(size_t)i * n_word + (size_t)j / 64] |= (uint64_t)1 << (j % 64); }
+static void join(uint64_t *bits, size_t n_word, int32_t i, int32_t j) {
+    bits[(size_t)i * n_word + (size_t)j / 64] |= (uint64_t)1 << (j % 64);
+}
 
 // Keys sort by degree (rows of all neighbours), then by the step of the last touch, then by index.
-static uint64_t make_key(uint64_t degree, uint64_t step, uint64_t unit) { return degree << 40 | step << 20 | unit; }
+static uint64_t make_key(uint64_t degree, uint64_t step, uint64_t unit) {
+    return degree << 40 | step << 20 | unit;
+}
 
-static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, uint64_t *key, int32_t *where) {
+static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, uint64_t *key,
+                       int32_t *where) {
     size_t n_word = (size_t)s->n_word;
     for (int32_t i = 0; i < s->n; i++) {
         uint64_t degree = 0;
         for (size_t w = 0; w < n_word; w++) {
             uint64_t bits = adjacent[(size_t)i * n_word + w];
-            for (; bits; bits &= bits - 1) degree += (uint64_t)size[64 * w + (size_t)__builtin_ctzll(bits)];
+            for (; bits; bits &= bits - 1)
+                degree += (uint64_t)size[64 * w + (size_t)__builtin_ctzll(bits)];
         }
         key[i] = make_key(degree, 0, (uint64_t)i);
         where[i] = i;
@@ -122,7 +139,8 @@ static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, u
     for (int32_t step = 0; step < s->n; step++) {
         int32_t n_left = s->n - step;
         uint64_t least = key[0];
-        for (int32_t i = 1; i < n_left; i++) least = key[i] < least ? key[i] : least;
+        for (int32_t i = 1; i < n_left; i++)
+            least = key[i] < least ? key[i] : least;
         int32_t k = (int32_t)(least & MAX_ROWS), hole = where[k];
         uint64_t last = key[n_left - 1];
         key[hole] = last;
@@ -134,12 +152,14 @@ static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, u
         for (size_t w = 0; w < n_word; w++) {
             for (uint64_t bits = mine[w]; bits; bits &= bits - 1) {
                 int32_t j = (int32_t)(64 * w) + __builtin_ctzll(bits);
-                uint64_t *theirs = adjacent + (size_t)j * n_word, degree = (key[where[j]] >> 40) - (uint64_t)size[k];
+                uint64_t *theirs = adjacent + (size_t)j * n_word,
+                         degree = (key[where[j]] >> 40) - (uint64_t)size[k];
                 for (size_t v = 0; v < n_word; v++) {
                     uint64_t more = mine[v] & ~theirs[v];
                     if ((size_t)j / 64 == v) more &= ~((uint64_t)1 << (j % 64));
                     theirs[v] |= more;
-                    for (; more; more &= more - 1) degree += (uint64_t)size[64 * v + (size_t)__builtin_ctzll(more)];
+                    for (; more; more &= more - 1)
+                        degree += (uint64_t)size[64 * v + (size_t)__builtin_ctzll(more)];
                 }
                 theirs[(size_t)k / 64] &= ~((uint64_t)1 << (k % 64));
                 key[where[j]] = make_key(degree, (uint64_t)step + 1, (uint64_t)j);
@@ -148,7 +168,8 @@ static void find_order(usi_sparse *s, const int32_t *size, uint64_t *adjacent, u
     }
 }
 
-// ---- the fill -----------------------------------------------------------------------------------------------------------
+// ---- the fill
+// ----------------------------------------------------------------
 
 // Entry of block (k, j), k before j; -1 when it is not in the structure.
 static inline int32_t find_entry(const usi_sparse *s, int32_t k, int32_t j) {
@@ -165,7 +186,8 @@ static int32_t find_fill(usi_sparse *s) {
         const uint64_t *mine = s->later + (size_t)k * n_word;
         s->column[k].first = n_entry;
         size_t w = (size_t)k / 64;
-        while (w < n_word && !mine[w]) s->rank[(size_t)k * n_word + w++] = n_entry;
+        while (w < n_word && !mine[w])
+            s->rank[(size_t)k * n_word + w++] = n_entry;
         if (w < n_word) {
             int32_t parent = (int32_t)(64 * w) + __builtin_ctzll(mine[w]);
             uint64_t *theirs = s->later + (size_t)parent * n_word;
@@ -221,7 +243,8 @@ static void place_blocks(usi_sparse *s) {
     }
 }
 
-// ---- setup --------------------------------------------------------------------------------------------------------------
+// ---- setup
+// ----------------------------------------------------------------
 
 // False when an index is outside, a size is not positive, or there are too many rows.
 static bool check_units(int32_t n, const int32_t *size, const int32_t (*pair)[2], int32_t n_pair) {
@@ -237,7 +260,8 @@ static bool check_units(int32_t n, const int32_t *size, const int32_t (*pair)[2]
     return n_row <= MAX_ROWS;
 }
 
-usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_t *size, const int32_t (*pair)[2], int32_t n_pair) {
+usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_t *size,
+                             const int32_t (*pair)[2], int32_t n_pair) {
     if (!memory || !check_units(n, size, pair, n_pair)) return NULL;
     size_t skip = round_up((size_t)(uintptr_t)memory, USI_ALIGN) - (size_t)(uintptr_t)memory;
     layout l = lay_out(n, n_pair);
@@ -280,7 +304,8 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
         if ((size_t)c->stride > largest) largest = (size_t)c->stride;
     }
 
-    size_t end = l.fixed_end, entry_at = usi_carve(&end, (size_t)n_entry, sizeof(entry)), vector_at = usi_carve(&end, 2 * n_pad, sizeof(double));
+    size_t end = l.fixed_end, entry_at = usi_carve(&end, (size_t)n_entry, sizeof(entry)),
+           vector_at = usi_carve(&end, 2 * n_pad, sizeof(double));
     size_t scratch_at = usi_carve(&end, largest * largest, sizeof(double));
     if (end > bytes) return NULL;
     s->entry = (entry *)(void *)(base + entry_at);
@@ -294,7 +319,8 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
     memset(vector, 0, 2 * n_pad * sizeof *vector);
     for (int32_t k = 0; k < n; k++) {
         column *c = &s->column[k];
-        c->x = vector, c->inv = vector + n_pad;
+        c->x = vector;
+        c->inv = vector + n_pad;
         vector += c->stride;
     }
     for (int32_t p = 0; p < n_pair; p++) {
@@ -329,7 +355,8 @@ void usi_sparse_pair_blocks(usi_sparse *s, int32_t pair, double **ij, double **j
 
 int32_t usi_sparse_stride(const usi_sparse *s, int32_t j) { return s->column[s->place[j]].stride; }
 
-// ---- numbers ------------------------------------------------------------------------------------------------------------
+// ---- numbers
+// ----------------------------------------------------------------
 
 // Turns the blocks of column k beside its diagonal into factors, sizes other than 6 among them.
 static void finish_entry(const usi_sparse *s, const column *k, const entry *e) {
@@ -339,18 +366,22 @@ static void finish_entry(const usi_sparse *s, const column *k, const entry *e) {
     usi_substitute(k->size, j->stride, k->D, row, col, e->upper, j->stride);
     double *t = s->scratch;
     for (int32_t p = 0; p < k->size; p++) {
-        for (int32_t r = 0; r < j->size; r++) t[p * j->stride + r] = e->lower[r * k->stride + p];
-        for (int32_t r = j->size; r < j->stride; r++) t[p * j->stride + r] = 0;
+        for (int32_t r = 0; r < j->size; r++)
+            t[p * j->stride + r] = e->lower[r * k->stride + p];
+        for (int32_t r = j->size; r < j->stride; r++)
+            t[p * j->stride + r] = 0;
     }
     usi_substitute(k->size, j->stride, k->D, col, row, t, j->stride);
     for (int32_t p = 0; p < k->size; p++) {
         usi_v4 factor = usi_v4_all(k->inv[p]);
-        for (int32_t r = 0; r < j->stride; r += 4) usi_store(e->lower + p * j->stride + r, factor * usi_load(t + p * j->stride + r));
+        for (int32_t r = 0; r < j->stride; r += 4)
+            usi_store(e->lower + p * j->stride + r, factor * usi_load(t + p * j->stride + r));
     }
 }
 
 // C -= L U, with L of row i and U of column j.
-static inline void update(const column *k, const column *i, const column *j, const double *L, const double *U, double *C) {
+static inline void update(const column *k, const column *i, const column *j, const double *L, const double *U,
+                          double *C) {
     if (k->size == 6 && i->size == 6 && j->size == 6) {
         usi_update6(L, U, C);
     } else {
@@ -422,7 +453,8 @@ void usi_sparse_solve(usi_sparse *s, double *x) {
             for (int32_t r = 0; r < k->size; r += 4) {
                 int32_t m = k->size - r < 4 ? k->size - r : 4;
                 usi_v4 sum = usi_dot_rows(m, j->stride, e->upper + r * j->stride, j->stride, j->x);
-                for (int32_t i = 0; i < m; i++) k->x[r + i] -= sum[i];
+                for (int32_t i = 0; i < m; i++)
+                    k->x[r + i] -= sum[i];
             }
         }
         if (k->size == 6) {

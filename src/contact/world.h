@@ -1,11 +1,13 @@
-// Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the step.
+// Contact in a world that steps: which shapes touch, what they remember, and the velocities at the end of the
+// step.
 //
-//     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember   (collide.c)
-//                 and before that the ground under the boxes, where it is paged in                        (footing.c)
-//     islands     trees that hang together through contacts                                              (island.c)
-//     rows        points to blocks, by the interaction models                                            (rows.c)
-//     solve       Newton (newton.c), Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread
-//     remember    what the points keep for the next step                                                 (rows.c)
+//     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember
+//     (collide.c)
+//                 and before that the ground under the boxes, where it is paged in (footing.c)
+//     islands     trees that hang together through contacts (island.c) rows        points to blocks, by the
+//     interaction models                                            (rows.c) solve       Newton (newton.c),
+//     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
+//     the points keep for the next step                                                 (rows.c)
 #ifndef USI_CONTACT_WORLD_H
 #define USI_CONTACT_WORLD_H
 
@@ -17,8 +19,9 @@
 
 // ---------------------------------------------------------------- memory: part of the state
 
-// A pair of shapes that touched: its points, and the relative pose at which they were found. While that has changed by next to
-// nothing, the points are the same ones on both bodies, and only their gaps are measured again.
+// A pair of shapes that touched: its points, and the relative pose at which they were found. While that has
+// changed by next to nothing, the points are the same ones on both bodies, and only their gaps are measured
+// again.
 typedef struct usi_touch {
     us_pose X_AB;            // node frames
     int32_t geom_a, geom_b;  // A is the one that does not roll
@@ -93,13 +96,21 @@ static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
 }
 
 // Vectors between the world's axes and a link's.
-static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) { return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p)); }
-static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) { return usi_v4_columns_of(k->X, k->Y, k->Z, p); }
+static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) {
+    return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p));
+}
+static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) {
+    return usi_v4_columns_of(k->X, k->Y, k->Z, p);
+}
 
 // The same for the first link of a pair, which mostly is the world.
-static inline us_vec3 usi_to_A(const usi_carrier *A, usi_v4 p) { return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p); }
+static inline us_vec3 usi_to_A(const usi_carrier *A, usi_v4 p) {
+    return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p);
+}
 // Of a vector of an anchor: something follows each.
-static inline usi_v4 usi_from_A(const usi_carrier *A, const us_vec3 *p) { return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p); }
+static inline usi_v4 usi_from_A(const usi_carrier *A, const us_vec3 *p) {
+    return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p);
+}
 
 // A contact point of this step.
 typedef struct usi_point_now {
@@ -115,18 +126,19 @@ typedef struct usi_point_now {
 
 // Something in soil, in this step.
 typedef struct usi_sunk {
-    usi_v4 hub, up, ahead, left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
+    usi_v4 hub, up, ahead,
+        left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
     us_soil_wheel wheel;
     us_soil_load load;
-    us_wheel_reaction reaction;                                  // wheels
-    double sinkage;                                              // m, below the surface that is there
-    double vx, vy, spin;                                         // m/s, rad/s: wheels
-    double way;                                                  // wheels: 1 or -1, where the soil lies that it meets
-    double blend;                                                // wheels: 1 rolls, 0 rests
-    double drag[2];                                              // N s/m, how the shear along and across falls with the rim's speed
-    double radius, area;                                         // feet: m of a ball, or else m^2
-    double strip;                                                // feet: m, a ball that is half a capsule has so much of its straight part
-    double force, stiffness;                                     // N, N/m, along the normal stress's resultant
+    us_wheel_reaction reaction;  // wheels
+    double sinkage;              // m, below the surface that is there
+    double vx, vy, spin;         // m/s, rad/s: wheels
+    double way;                  // wheels: 1 or -1, where the soil lies that it meets
+    double blend;                // wheels: 1 rolls, 0 rests
+    double drag[2];              // N s/m, how the shear along and across falls with the rim's speed
+    double radius, area;         // feet: m of a ball, or else m^2
+    double strip;                // feet: m, a ball that is half a capsule has so much of its straight part
+    double force, stiffness;     // N, N/m, along the normal stress's resultant
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;                                          // of the island's blocks; -1: none
 } usi_sunk;
@@ -143,7 +155,8 @@ typedef struct usi_island {
     int32_t kind;  // usi_island_kind
     int32_t n_iteration;
     bool was_kept;            // the last step's velocities were those before it, for all points
-    bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in place of the direct rigid solver
+    bool failed, is_lagged;   // could not be solved; needed its second method: lagged friction, or sweeps in
+                              // place of the direct rigid solver
     int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
     int32_t round;            // of impact.c
@@ -151,7 +164,12 @@ typedef struct usi_island {
     double low_work, high_work;
 } usi_island;
 
-typedef enum usi_island_kind { USI_ISLAND_BRANCH, USI_ISLAND_BLOCKS, USI_ISLAND_SWEEPS, USI_ISLAND_RIGID } usi_island_kind;
+typedef enum usi_island_kind {
+    USI_ISLAND_BRANCH,
+    USI_ISLAND_BLOCKS,
+    USI_ISLAND_SWEEPS,
+    USI_ISLAND_RIGID
+} usi_island_kind;
 
 // A pair that touched when islands were found, and what of it holds as long as they do.
 typedef struct usi_grouped {
@@ -165,21 +183,23 @@ typedef struct usi_grouped {
 
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
-    double spare;      // m, the least way that a blow to it must add for a point that was dropped to push in the step; INFINITY: none was dropped
+    double spare;  // m, the least way that a blow to it must add for a point that was dropped to push in the
+                   // step; INFINITY: none was dropped
     bool keeps_all;    // no point of it is dropped
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
 
-// What acts on a joint in this step. Drives and dry friction: the torque without velocity, less per velocity, and its bounds, N m. Limits: the
-// impulses of the lower and the upper one without velocity, N m s, and how much less per velocity; the first only where positive, the second where
-// negative.
+// What acts on a joint in this step. Drives and dry friction: the torque without velocity, less per velocity,
+// and its bounds, N m. Limits: the impulses of the lower and the upper one without velocity, N m s, and how
+// much less per velocity; the first only where positive, the second where negative.
 typedef struct usi_joint_now {
     double torque, rate, low, high;
     int32_t v;  // of which velocity
 } usi_joint_now;
 
-// Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and two zeros.
+// Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and
+// two zeros.
 typedef struct usi_row {
     usi_v4 a, b;
 } usi_row;
@@ -203,55 +223,58 @@ typedef struct usi_push {
     double *out_q, *out_v;  // next state: written for touched trees
 } usi_push;
 
-// Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to another process. One that is still takes no
-// part in the step: nothing touches it and nothing moves it. One that is awake moves and touches as any tree.
+// Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to
+// another process. One that is still takes no part in the step: nothing touches it and nothing moves it. One
+// that is awake moves and touches as any tree.
 typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
 // X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                                               \
-    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                                                  \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                                                \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                                                   \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                                             \
-    X(usi_stay, stay, n_carrier, "", "where the links were then")                                                                   \
-    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                                          \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                                                   \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")                            \
-    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                                       \
-    X(us_vec3, apart_before, max_pair, "1", "their directions")                                                                     \
-    X(double, ceiling, max_pair, "m", "of a near pair of a shape and a height field: no surface under the grown box is above this") \
-    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                                                   \
-    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                                              \
-    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                                          \
-    X(usi_point_now, point, max_contact, "", "contact points of this step")                                                         \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                                                   \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                                             \
-    X(int32_t, root, n_tree, "", "union-find")                                                                                      \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                                                       \
-    X(usi_island, island, n_tree, "", "islands")                                                                                    \
-    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                                              \
-    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                                              \
-    X(usi_block, block, max_block, "", "rows of the islands")                                                                       \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                                                    \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                                                      \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                                             \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                                                 \
-    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree")                        \
-    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                                                  \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                                                 \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                                            \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                                          \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                                               \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                                         \
-    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                                                \
-    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                                                   \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                                                     \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                                                     \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                                              \
-    X(double, turn, n_pad, "rad", "displacement of the step")                                                                       \
-    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")                                 \
-    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                                              \
-    X(us_soil, soil_here, max_soil_here, "", "what the soil under each of these is like, where it varies over its ground")
+#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                        \
+    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                           \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                         \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                            \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                      \
+    X(usi_stay, stay, n_carrier, "", "where the links were then")                                            \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                   \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                            \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")     \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                              \
+    X(double, ceiling, max_pair, "m",                                                                        \
+      "of a near pair of a shape and a height field: no surface under the grown box is above this")          \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                            \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                       \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                   \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                                  \
+    X(int32_t, order, max_contact, "", "points sorted by island")                                            \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                      \
+    X(int32_t, root, n_tree, "", "union-find")                                                               \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                                                \
+    X(usi_island, island, n_tree, "", "islands")                                                             \
+    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                       \
+    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                       \
+    X(usi_block, block, max_block, "", "rows of the islands")                                                \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                             \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                               \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                      \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                          \
+    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree") \
+    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                           \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                          \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                     \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                   \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                        \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                  \
+    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                         \
+    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                            \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                              \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                              \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                       \
+    X(double, turn, n_pad, "rad", "displacement of the step")                                                \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")          \
+    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                       \
+    X(us_soil, soil_here, max_soil_here, "",                                                                 \
+      "what the soil under each of these is like, where it varies over its ground")
 
 typedef struct usi_footing usi_footing;
 
@@ -266,7 +289,7 @@ typedef struct usi_contacts {
     int32_t n_sunk;
     bool is_trial;         // a robot is put down: wheels have no slip, and hold on to nothing
     const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
-    const bool *pushed;    // n_tree: a contact that another process solves touches it in this step; NULL: none
+    const bool *pushed;  // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
     size_t block_size;
     int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
@@ -280,25 +303,28 @@ typedef struct usi_contacts {
     int32_t *stop_start, *stop_of_tree;
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
-    usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of mass, in node axes
+    usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of
+                               // mass, in node axes
     double *tree_mass;
     double fall_speed;           // m/s, what gravity gives in a step
     usi_carrier *fixed_carrier;  // what of the carriers never changes
     int32_t *carrier_of;         // of each shape
     int32_t *carrier_start;      // n_tree + 1: carriers of each tree
     int32_t *loop_carrier;       // two per loop
-    int32_t *inwards;            // n_node: the nodes of each tree, but those of a free root at its beginning from the deepest inwards
-    double *far;                 // m, greatest distance of a shape's points from its node's origin
-    bool *is_plain;              // shapes whose axes are their node's
-    void **work;                 // one work space per thread, for the sparse and rigid solvers
-    struct usi_pair_now *pair;   // one per thread: the last pair that rows.c has seen in the step
-    struct usi_layout *layout;   // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
+                       // deepest inwards
+    double *far;       // m, greatest distance of a shape's points from its node's origin
+    bool *is_plain;    // shapes whose axes are their node's
+    void **work;       // one work space per thread, for the sparse and rigid solvers
+    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
+    struct usi_layout
+        *layout;  // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
     int32_t n_layout;
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
-    int32_t error_count;                       // contacts, or pairs that are near, for which there was no room
-    bool is_pair_error;                        // they were pairs
-    usi_footing *footing;                      // n_footing: ground that is paged in (footing.c)
+    int32_t error_count;   // contacts, or pairs that are near, for which there was no room
+    bool is_pair_error;    // they were pairs
+    usi_footing *footing;  // n_footing: ground that is paged in (footing.c)
     int32_t n_footing;
     bool is_footing_error;  // some of it could not be had: footing_error
     us_error footing_error;
@@ -313,54 +339,66 @@ static inline int32_t usi_blocks_of_point(const us_model *m) { return m->n_soil 
 
 // The arrays of the scratch: as usi_model_fields.
 int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size);
-us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator, usi_contacts **out);
+us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, const us_allocator *allocator,
+                              usi_contacts **out);
 void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 
-// Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact points than the state has room for
-// (error_count says how many). With is_footing_error: ground that is needed cannot be had.
+// Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact
+// points than the state has room for (error_count says how many). With is_footing_error: ground that is
+// needed cannot be had.
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v);
 // Groups touched trees; needs usi_collide. tree[t].island is -1 for trees that nothing touches.
 void usi_find_islands(usi_contacts *c);
-// Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go to push->out_* and next. Returns
-// false when an island could not be solved.
-bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next, const usi_push *push);
+// Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go
+// to push->out_* and next. Returns false when an island could not be solved.
+bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
+                       const usi_push *push);
 
-// The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without shapes gets an inverted one. Ghosts that are
-// still included. Overwrites the links' frames.
-void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more, us_aabb *out_box);
-// After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as forces at the links' origins; and marks
-// these links, also where the force is 0. Both n_body.
+// The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without
+// shapes gets an inverted one. Ghosts that are still included. Overwrites the links' frames.
+void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, double lead, double more,
+                        us_aabb *out_box);
+// After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as
+// forces at the links' origins; and marks these links, also where the force is 0. Both n_body.
 void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
 
 // ---------------------------------------------------------------- parts
 
-// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of a pair.
+// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of
+// a pair.
 us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
 // rows.c: the blocks of one island; after the solve what its points keep.
 bool usi_rows_create(usi_contacts *c);
 void usi_rows_start(usi_contacts *c);  // once a step, before the islands
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next, int32_t thread);
-void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now, usi_contact_state *next);
-// impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and after each solve whether they created
-// energy, the rows being changed so that the next solve creates less.
+bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
+                   int32_t thread);
+void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
+                   usi_contact_state *next);
+// impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and
+// after each solve whether they created energy, the rows being changed so that the next solve creates less.
 void usi_impact_start(usi_contacts *c, usi_island *s);
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
 // newton.c
 void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
-// rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a thread's work space.
+// rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a
+// thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
-// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its diagonal (inertia), the impulse of all
-// that does not depend on the velocity at the end of the step (push), vel, and what acts on the joints (element_now, stop_now).
+// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
+// diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
+// vel, and what acts on the joints (element_now, stop_now).
 void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix);
-// Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v: added to `impulse` and `slope`.
-void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse, double *restrict slope);
+// Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
+// added to `impulse` and `slope`.
+void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
+                    double *restrict slope);
 // Joint velocities (vel) to the next state; efforts of drives.
 void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree);
-// free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they end, after.
+// free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they
+// end, after.
 void usi_free_start(usi_contacts *c, const usi_push *push);
 void usi_free_finish(usi_contacts *c, const usi_push *push);
 

@@ -1,11 +1,12 @@
 // Mass matrix by composite rigid bodies, and its factors along the branches of the tree.
 //
-// H_ij is 0 unless j is on i's way to the root. So H is kept as one row per node, along its path: row i has the entries of
-// its ancestors from the root down to i itself. An ancestor's row is as long a beginning of the same path, which makes every
-// inner loop below run over neighbouring numbers. H = L^T D L fills nothing in (Featherstone 2008, section 8.5), because
-// it eliminates from the leaves inwards:
+// H_ij is 0 unless j is on i's way to the root. So H is kept as one row per node, along its path: row i has
+// the entries of its ancestors from the root down to i itself. An ancestor's row is as long a beginning of
+// the same path, which makes every inner loop below run over neighbouring numbers. H = L^T D L fills nothing
+// in (Featherstone 2008, section 8.5), because it eliminates from the leaves inwards:
 //
-//     row k:  [ H_k0  H_k1 ... H_kk ]          for each ancestor at place a:   row_a[0..a] -= (H_ka / D_k) row_k[0..a]
+//     row k:  [ H_k0  H_k1 ... H_kk ]          for each ancestor at place a:   row_a[0..a] -= (H_ka / D_k)
+//     row_k[0..a]
 #include "dyn/kinematics.h"
 
 void usi_crba(us_dyn *d) { usi_crba_of(d, (usi_span){0, d->model->n_node}, d->row); }
@@ -13,12 +14,14 @@ void usi_crba(us_dyn *d) { usi_crba_of(d, (usi_span){0, d->model->n_node}, d->ro
 // Composite inertias, J and h of everything beyond, about O, gather in the slots.
 static void start_composites(us_dyn *d, usi_span span) {
     for (int32_t i = span.first; i < span.end; i++) {
-        for (int j = 0; j < 3; j++) d->slot[i].nw[j] = d->link[i].J[j];
+        for (int j = 0; j < 3; j++)
+            d->slot[i].nw[j] = d->link[i].J[j];
         d->slot[i].n = d->link[i].h;
     }
 }
 
-// The force (n, f) about O that moves node i with everything beyond along its axis, from the composite, which then goes on to the parent.
+// The force (n, f) about O that moves node i with everything beyond along its axis, from the composite, which
+// then goes on to the parent.
 static inline void push_along(us_dyn *d, int32_t i, usi_v4 *out_n, usi_v4 *out_f) {
     const usi_link *k = &d->link[i];
     const usi_slot *s = &d->slot[i];
@@ -26,7 +29,8 @@ static inline void push_along(us_dyn *d, int32_t i, usi_v4 *out_n, usi_v4 *out_f
     usi_inertia_times(s->nw, s->n, k->Sw, k->Sv, out_n, out_f);
     if (parent < 0) return;
     usi_slot *up = &d->slot[parent];
-    for (int j = 0; j < 3; j++) up->nw[j] += s->nw[j];
+    for (int j = 0; j < 3; j++)
+        up->nw[j] += s->nw[j];
     up->n += s->n;
 }
 
@@ -39,7 +43,8 @@ void usi_crba_of(us_dyn *d, usi_span span, double *rows) {
         double *row = rows + m->row_start[i];
         const int32_t *path = m->path + m->row_start[i];
         int32_t length = m->row_start[i + 1] - m->row_start[i];
-        for (int32_t a = 0; a < length; a++) row[a] = usi_v4_sum(d->link[path[a]].Sw * n + d->link[path[a]].Sv * f);
+        for (int32_t a = 0; a < length; a++)
+            row[a] = usi_v4_sum(d->link[path[a]].Sw * n + d->link[path[a]].Sv * f);
     }
 }
 
@@ -52,7 +57,9 @@ void usi_crba_diagonal_of(us_dyn *d, usi_span span, double *out_diagonal) {
     }
 }
 
-bool usi_factor(us_dyn *d, const double *diag, const double *damp) { return usi_factor_of(d, (usi_span){0, d->model->n_node}, diag, damp); }
+bool usi_factor(us_dyn *d, const double *diag, const double *damp) {
+    return usi_factor_of(d, (usi_span){0, d->model->n_node}, diag, damp);
+}
 
 bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *damp) {
     const us_model *m = d->model;
@@ -69,9 +76,11 @@ bool usi_factor_of(us_dyn *d, usi_span span, const double *diag, const double *d
         for (int32_t a = 0; a < last; a++) {
             double factor = row[a] * inverse;
             double *restrict up = d->row + m->row_start[path[a]];
-            for (int32_t b = 0; b <= a; b++) up[b] -= factor * row[b];
+            for (int32_t b = 0; b <= a; b++)
+                up[b] -= factor * row[b];
         }
-        for (int32_t a = 0; a < last; a++) row[a] *= inverse;
+        for (int32_t a = 0; a < last; a++)
+            row[a] *= inverse;
     }
     return ok;
 }
@@ -84,7 +93,8 @@ static void solve_upper(const us_dyn *d, usi_span span, double *x) {
         int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
         double xi = x[i];
         if (xi == 0) continue;
-        for (int32_t a = 0; a < last; a++) x[path[a]] -= row[a] * xi;
+        for (int32_t a = 0; a < last; a++)
+            x[path[a]] -= row[a] * xi;
     }
 }
 
@@ -95,7 +105,8 @@ static void solve_lower(const us_dyn *d, usi_span span, double *x) {
         const int32_t *path = m->path + m->row_start[i];
         int32_t last = m->row_start[i + 1] - m->row_start[i] - 1;
         double sum = 0;
-        for (int32_t a = 0; a < last; a++) sum += row[a] * x[path[a]];
+        for (int32_t a = 0; a < last; a++)
+            sum += row[a] * x[path[a]];
         x[i] -= sum;
     }
 }
@@ -106,7 +117,8 @@ void usi_solve(const us_dyn *d, double *x) { usi_solve_of(d, (usi_span){0, d->mo
 
 void usi_solve_of(const us_dyn *d, usi_span span, double *x) {
     solve_upper(d, span, x);
-    for (int32_t i = span.first; i < span.end; i++) x[i] *= d->inv_d[i];
+    for (int32_t i = span.first; i < span.end; i++)
+        x[i] *= d->inv_d[i];
     solve_lower(d, span, x);
 }
 

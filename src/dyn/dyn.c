@@ -4,8 +4,8 @@
 #include <string.h>
 
 int32_t usi_dyn_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree, n_path = (size_t)m->n_path,
-                 n_row = (size_t)m->n_row;
+    const size_t n_node = (size_t)m->n_node, n_pad = (size_t)m->n_pad, n_tree = (size_t)m->n_tree,
+                 n_path = (size_t)m->n_path, n_row = (size_t)m->n_row;
     size_t size = 0;
     int32_t n = 0;
     USI_DYN_FIELDS(USI_FIELD_ROW)
@@ -21,7 +21,9 @@ us_status us_dyn_create(const us_model *model, const us_allocator *allocator, us
     memset(d, 0, sizeof *d);
     d->model = model;
     d->allocator = a;
-    d->world.X = usi_v4_set(1, 0, 0), d->world.Y = usi_v4_set(0, 1, 0), d->world.Z = usi_v4_set(0, 0, 1);
+    d->world.X = usi_v4_set(1, 0, 0);
+    d->world.Y = usi_v4_set(0, 1, 0);
+    d->world.Z = usi_v4_set(0, 0, 1);
     d->world.av = usi_v4_set(-model->gravity.x, -model->gravity.y, -model->gravity.z);
     usi_field f[32];
     usi_dyn_fields(model, f, 32, &d->block_size);
@@ -46,13 +48,16 @@ void us_dyn_destroy(us_dyn *d) {
     usi_release(&a, d, sizeof *d, _Alignof(us_dyn));
 }
 
-bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
+bool usi_forward(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
+                 const us_wrench *wrench, double *out_a) {
     if (d->model->n_row == 0 || d->ignores_rows) return usi_aba(d, q, v, terms, wrench, out_a);
     return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
 }
 
-bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms, const us_wrench *wrench, double *out_a) {
-    if (d->model->n_row > 0 && !d->ignores_rows) return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
+bool usi_forward_again(us_dyn *d, const double *q, const double *v, const usi_joint_terms *terms,
+                       const us_wrench *wrench, double *out_a) {
+    if (d->model->n_row > 0 && !d->ignores_rows)
+        return usi_forward_constrained(d, q, v, terms, wrench, out_a, NULL);
     usi_aba_again(d, v, terms, wrench, out_a);
     return true;
 }
@@ -69,13 +74,15 @@ static usi_joint_terms plain_terms(us_dyn *d, const double *q, const double *v, 
     return terms;
 }
 
-us_status us_dyn_forward(us_dyn *d, const double *q, const double *v, const double *tau, const us_wrench *wrench, double *out_a) {
+us_status us_dyn_forward(us_dyn *d, const double *q, const double *v, const double *tau,
+                         const us_wrench *wrench, double *out_a) {
     if (!d || !q || !v || !out_a) return US_ERR_ARG;
     usi_joint_terms terms = plain_terms(d, q, v, tau);
     return usi_aba(d, q, v, &terms, wrench, out_a) ? US_OK : US_ERR_MASS;
 }
 
-us_status us_dyn_forward_crba(us_dyn *d, const double *q, const double *v, const double *tau, const us_wrench *wrench, double *out_a) {
+us_status us_dyn_forward_crba(us_dyn *d, const double *q, const double *v, const double *tau,
+                              const us_wrench *wrench, double *out_a) {
     if (!d || !q || !v || !out_a) return US_ERR_ARG;
     const us_model *m = d->model;
     usi_joint_terms terms = plain_terms(d, q, v, tau);
@@ -85,13 +92,15 @@ us_status us_dyn_forward_crba(us_dyn *d, const double *q, const double *v, const
     usi_project_forces(d, d->work);
     usi_crba(d);
     if (!usi_factor(d, NULL, NULL)) return US_ERR_MASS;
-    for (int32_t i = 0; i < m->n_node; i++) out_a[i] = terms.tau[i] - d->work[i];
+    for (int32_t i = 0; i < m->n_node; i++)
+        out_a[i] = terms.tau[i] - d->work[i];
     usi_solve(d, out_a);
     return US_OK;
 }
 
-us_status us_dyn_forward_constrained(us_dyn *d, const double *q, const double *v, const double *tau, const us_wrench *wrench, double *out_a,
-                                     double *out_lambda, int32_t *out_rank) {
+us_status us_dyn_forward_constrained(us_dyn *d, const double *q, const double *v, const double *tau,
+                                     const us_wrench *wrench, double *out_a, double *out_lambda,
+                                     int32_t *out_rank) {
     if (!d || !q || !v || !out_a) return US_ERR_ARG;
     usi_joint_terms terms = plain_terms(d, q, v, tau);
     if (!usi_forward_constrained(d, q, v, &terms, wrench, out_a, out_rank)) return US_ERR_MASS;

@@ -13,7 +13,8 @@ us_energy usi_energy(us_dyn *d, const double *q, const double *v) {
         usi_inertia_times(k->J, k->h, k->w, k->v, &angular, &linear);
         e.kinetic += 0.5 * usi_v4_sum(k->w * angular + k->v * linear);
         e.kinetic += 0.5 * m->armature[i] * v[i] * v[i];
-        e.potential -= usi_v4_dot(g, k->h * (usi_v4){1, 1, 1, 0} + usi_v4_all(k->h[3]) * d->origin[m->node[i].tree]);
+        e.potential -=
+            usi_v4_dot(g, k->h * (usi_v4){1, 1, 1, 0} + usi_v4_all(k->h[3]) * d->origin[m->node[i].tree]);
         if (m->stiffness[i] != 0) {
             double x = q[m->node[i].q] - m->rest[i];
             e.potential += 0.5 * m->stiffness[i] * x * x;
@@ -29,8 +30,11 @@ usi_momentum usi_tree_momentum(const us_dyn *d, int32_t first, int32_t end) {
         const usi_link *k = &d->link[i];
         usi_v4 angular, linear;
         usi_inertia_times(k->J, k->h, k->w, k->v, &angular, &linear);
-        r.angular += angular, r.linear += linear, r.h += k->h;
-        for (int j = 0; j < 3; j++) r.J[j] += k->J[j];
+        r.angular += angular;
+        r.linear += linear;
+        r.h += k->h;
+        for (int j = 0; j < 3; j++)
+            r.J[j] += k->J[j];
     }
     return r;
 }

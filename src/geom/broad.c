@@ -1,32 +1,39 @@
-// Broad phase: a sweep along x for few boxes, and for many a hashed grid with one level per power of two of size, built anew at each call.
+// Broad phase: a sweep along x for few boxes, and for many a hashed grid with one level per power of two of
+// size, built anew at each call.
 //
-// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those behind it whose bucket is no later than that of
-// its max.x: one run, compared eight at a time as floats that are rounded outwards; what passes is compared exactly. A thousand boxes in a
-// cube have some ninety to compare with each, a dozen instructions of eight; ten thousand have four hundred, and then the grid is quicker.
+// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those behind it whose bucket is
+// no later than that of its max.x: one run, compared eight at a time as floats that are rounded outwards;
+// what passes is compared exactly. A thousand boxes in a cube have some ninety to compare with each, a dozen
+// instructions of eight; ten thousand have four hundred, and then the grid is quicker.
 //
 // The grid.
-// Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that level's grid, the cell of its
-// min corner. Two boxes of the same level that overlap then lie in the same cell or in neighbouring ones:
+// Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that level's
+// grid, the cell of its min corner. Two boxes of the same level that overlap then lie in the same cell or in
+// neighbouring ones:
 //
-//         +------+------+------+        A in the middle cell looks at itself (entries behind it), and at half of the neighbours:
-//         |  +   |  +   |  +   |  y+1   those marked + and the nine of the layer z+1. The other half finds A. Cells that A's max
-//         +------+------+------+        corner does not reach cannot hold a min corner of a box that overlaps: they are skipped.
-//         |      |  A   |  +   |  y
-//         +------+------+------+        A box of level k looks also at all coarser levels c, at the cells from
-//         |      |      |      |  y-1   floor(min / 2^c) - 1 to floor(max / 2^c): two or three on each axis.
+//         +------+------+------+        A in the middle cell looks at itself (entries behind it), and at half
+//         of the neighbours: |  +   |  +   |  +   |  y+1   those marked + and the nine of the layer z+1. The
+//         other half finds A. Cells that A's max
+//         +------+------+------+        corner does not reach cannot hold a min corner of a box that
+//         overlaps: they are skipped. |      |  A   |  +   |  y
+//         +------+------+------+        A box of level k looks also at all coarser levels c, at the cells
+//         from |      |      |      |  y-1   floor(min / 2^c) - 1 to floor(max / 2^c): two or three on each
+//         axis.
 //         +------+------+------+
 //           x-1     x     x+1
 //
-// The cells of one row (y, z, level) are kept side by side: bucket = (hash of the row + x) mod M. So the boxes of three
-// neighbouring cells are one run in an array sorted by bucket, and a whole look around takes five runs. Rows that fall on
-// the same buckets are told apart by the row's key, which every entry carries; cells of one row M apart by the boxes themselves.
+// The cells of one row (y, z, level) are kept side by side: bucket = (hash of the row + x) mod M. So the
+// boxes of three neighbouring cells are one run in an array sorted by bucket, and a whole look around takes
+// five runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries;
+// cells of one row M apart by the boxes themselves.
 //
-// Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are first merged into the
-// next coarser one, where any smaller box is welcome.
+// Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are
+// first merged into the next coarser one, where any smaller box is welcome.
 //
 // Pairs come out in the order of the buckets; counting sorts put them into the order (a, b).
 //
-// Keeping the order of the sweep from step to step would save its sorting, but would make memory part of the state.
+// Keeping the order of the sweep from step to step would save its sorting, but would make memory part of the
+// state.
 #include <string.h>
 
 #include "geom/broad.h"
@@ -39,7 +46,7 @@ enum {
     LARGE = N_LEVEL,  // "level" of the boxes that are tested against all
     SWEEP = 1500,     // up to so many boxes are swept
     N_SIDE = 6,       // of a box
-    FEW = 16,         // a level with at most so many boxes is not worth a look from all smaller ones (27 cells each)
+    FEW = 16,  // a level with at most so many boxes is not worth a look from all smaller ones (27 cells each)
 };
 
 // What a look at a cell needs to know of a box, in one cache line.
@@ -68,7 +75,8 @@ struct usi_broad {
 // A power of two of buckets, at least two per box.
 static uint32_t bucket_count(int32_t n_box) {
     uint32_t n = 16;
-    while (n < 2 * (uint32_t)n_box) n *= 2;
+    while (n < 2 * (uint32_t)n_box)
+        n *= 2;
     return n;
 }
 
@@ -82,22 +90,27 @@ static void build_exclusion(usi_broad *broad, const usi_broad_def *def) {
         int32_t a = def->excluded[i].a, b = def->excluded[i].b;
         start[(a < b ? a : b) + 1]++;
     }
-    for (int32_t i = 0; i < broad->n_body; i++) start[i + 1] += start[i];
+    for (int32_t i = 0; i < broad->n_body; i++)
+        start[i + 1] += start[i];
     // Filled from each start on, in order; the starts move while they are used and are moved back at the end.
     for (int32_t i = 0; i < def->n_excluded; i++) {
         int32_t a = def->excluded[i].a, b = def->excluded[i].b, low = a < b ? a : b, high = a < b ? b : a;
         broad->partner[start[low]++] = high;
     }
-    for (int32_t i = broad->n_body; i > 0; i--) start[i] = start[i - 1];
+    for (int32_t i = broad->n_body; i > 0; i--)
+        start[i] = start[i - 1];
     start[0] = 0;
     for (int32_t body = 0; body < broad->n_body; body++) {
-        // Shell sort: lists are short as a rule, but nothing keeps a caller from excluding one body from thousands.
+        // Shell sort: lists are short as a rule, but nothing keeps a caller from excluding one body from
+        // thousands.
         int32_t *list = broad->partner + start[body], n = start[body + 1] - start[body], gap = 1;
-        while (gap < n / 3) gap = 3 * gap + 1;
+        while (gap < n / 3)
+            gap = 3 * gap + 1;
         for (; gap > 0; gap /= 3) {
             for (int32_t i = gap; i < n; i++) {
                 int32_t value = list[i], j = i;
-                for (; j >= gap && list[j - gap] > value; j -= gap) list[j] = list[j - gap];
+                for (; j >= gap && list[j - gap] > value; j -= gap)
+                    list[j] = list[j - gap];
                 list[j] = value;
             }
         }
@@ -119,13 +132,16 @@ static bool is_excluded(const usi_broad *broad, int32_t body_a, int32_t body_b) 
 }
 
 us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_error *err) {
-    if (!def || !out_broad) return us_error_set(err, US_ERR_ARG, NULL, NULL, "the broad phase needs a definition and a place for the result");
+    if (!def || !out_broad)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "the broad phase needs a definition and a place for the result");
     *out_broad = NULL;
-    if (def->max_box < 0 || def->max_box > INT32_MAX / 4 || def->n_body < 0 || def->n_body == INT32_MAX || def->max_pair < 0 ||
-        def->max_pair > INT32_MAX || def->n_excluded < 0 || (def->n_excluded > 0 && !def->excluded)) {
+    if (def->max_box < 0 || def->max_box > INT32_MAX / 4 || def->n_body < 0 || def->n_body == INT32_MAX ||
+        def->max_pair < 0 || def->max_pair > INT32_MAX || def->n_excluded < 0 ||
+        (def->n_excluded > 0 && !def->excluded)) {
         return us_error_set(err, US_ERR_ARG, NULL, "counts are 0 or more; at most 2^29 boxes and 2^31 pairs",
-                            "the broad phase is asked for %d boxes, %d bodies, %lld pairs, %d exclusions", def->max_box, def->n_body,
-                            (long long)def->max_pair, def->n_excluded);
+                            "the broad phase is asked for %d boxes, %d bodies, %lld pairs, %d exclusions",
+                            def->max_box, def->n_body, (long long)def->max_pair, def->n_excluded);
     }
     for (int32_t i = 0; i < def->n_excluded; i++) {
         usi_broad_pair p = def->excluded[i];
@@ -141,10 +157,14 @@ us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_e
     size_t sorted = usi_carve(&size, n_box, sizeof(entry)), unsorted = usi_carve(&size, n_box, sizeof(entry));
     size_t start = usi_carve(&size, (size_t)bucket_count(def->max_box) + 3, sizeof(uint32_t));
     size_t count = usi_carve(&size, n_box + 1, sizeof(int32_t));
-    size_t pair0 = usi_carve(&size, n_pair, sizeof(usi_broad_pair)), pair1 = usi_carve(&size, n_pair, sizeof(usi_broad_pair));
-    size_t n_swept = (size_t)(def->max_box < SWEEP ? def->max_box : SWEEP) + 8, side = usi_carve(&size, N_SIDE * n_swept, sizeof(float));
+    size_t pair0 = usi_carve(&size, n_pair, sizeof(usi_broad_pair)),
+           pair1 = usi_carve(&size, n_pair, sizeof(usi_broad_pair));
+    size_t n_swept = (size_t)(def->max_box < SWEEP ? def->max_box : SWEEP) + 8,
+           side = usi_carve(&size, N_SIDE * n_swept, sizeof(float));
     char *block = usi_alloc(&allocator, size, USI_ALIGN);
-    if (!block) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a broad phase of %d boxes", def->max_box);
+    if (!block)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a broad phase of %d boxes",
+                            def->max_box);
     usi_broad *broad = (usi_broad *)block;
     *broad = (usi_broad){allocator,
                          size,
@@ -160,7 +180,8 @@ us_status usi_broad_create(const usi_broad_def *def, usi_broad **out_broad, us_e
                          (int32_t *)(block + count),
                          {(usi_broad_pair *)(block + pair0), (usi_broad_pair *)(block + pair1)},
                          {NULL}};
-    for (size_t k = 0; k < N_SIDE; k++) broad->side[k] = (float *)(block + side) + k * n_swept;
+    for (size_t k = 0; k < N_SIDE; k++)
+        broad->side[k] = (float *)(block + side) + k * n_swept;
     build_exclusion(broad, def);
     *out_broad = broad;
     return US_OK;
@@ -176,11 +197,13 @@ void usi_broad_destroy(usi_broad *broad) {
 
 static us_status refuse(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
     if (b->body < 0 || b->body >= n_body) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "number bodies from 0 to n_body - 1", "box %d belongs to body %d, of %d", i, b->body, n_body);
+        return us_error_set(err, US_ERR_VALUE, NULL, "number bodies from 0 to n_body - 1",
+                            "box %d belongs to body %d, of %d", i, b->body, n_body);
     }
-    return us_error_set(err, US_ERR_VALUE, NULL, "a NaN here is a pose that diverged; min must not exceed max",
-                        "box %d is not a box: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y, b->box.min.z, b->box.max.x, b->box.max.y,
-                        b->box.max.z);
+    return us_error_set(err, US_ERR_VALUE, NULL,
+                        "a NaN here is a pose that diverged; min must not exceed max",
+                        "box %d is not a box: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y,
+                        b->box.min.z, b->box.max.x, b->box.max.y, b->box.max.z);
 }
 
 // The level whose cells are longer than the box; LARGE when there is none.
@@ -188,7 +211,8 @@ static int32_t level_of(const us_aabb *box) {
     double x = box->max.x - box->min.x, y = box->max.y - box->min.y, z = box->max.z - box->min.z;
     double side = x > y ? x : y;
     side = side > z ? side : z;
-    if (!(side < 0x1p40)) return LARGE;  // infinite ones too; infinity - infinity is NaN and comes here as well
+    if (!(side < 0x1p40))
+        return LARGE;  // infinite ones too; infinity - infinity is NaN and comes here as well
     if (side < 0x1p-20) return 0;
     // The exponent e of side = f 2^e, 1 <= f < 2, straight from the bits.
     uint64_t bits;
@@ -216,23 +240,27 @@ static uint64_t row_key(int32_t level, int64_t y, int64_t z) {
     return (uint64_t)(uint32_t)level << 56 | ((uint64_t)z & low28) << 28 | ((uint64_t)y & low28);
 }
 
-// Where the row's cell x is. The multiplier is 2^64 over the golden ratio, which spreads neighbouring keys far apart.
+// Where the row's cell x is. The multiplier is 2^64 over the golden ratio, which spreads neighbouring keys
+// far apart.
 static uint32_t bucket_of(uint64_t row, int64_t x, uint32_t mask) {
     return ((uint32_t)((row * UINT64_C(0x9E3779B97F4A7C15)) >> 32) + (uint32_t)(uint64_t)x) & mask;
 }
 
-// Which level's grid each level uses: that of the next coarser one when it has few boxes. The coarsest few are tested against all.
+// Which level's grid each level uses: that of the next coarser one when it has few boxes. The coarsest few
+// are tested against all.
 static void choose_grids(const int32_t *n_of_level, int32_t *grid) {
     int32_t carried = 0, first = 0;
     for (int32_t k = 0; k < N_LEVEL; k++) {
         carried += n_of_level[k];
         if (carried > FEW) {
-            for (int32_t j = first; j <= k; j++) grid[j] = k;
+            for (int32_t j = first; j <= k; j++)
+                grid[j] = k;
             first = k + 1;
             carried = 0;
         }
     }
-    for (int32_t j = first; j < N_LEVEL; j++) grid[j] = LARGE;
+    for (int32_t j = first; j < N_LEVEL; j++)
+        grid[j] = LARGE;
     grid[LARGE] = LARGE;
 }
 
@@ -247,8 +275,8 @@ typedef struct search {
 } search;
 
 static inline bool overlap(const entry *a, const entry *b) {
-    return (a->min.x <= b->max.x) & (b->min.x <= a->max.x) & (a->min.y <= b->max.y) & (b->min.y <= a->max.y) & (a->min.z <= b->max.z) &
-           (b->min.z <= a->max.z);
+    return (a->min.x <= b->max.x) & (b->min.x <= a->max.x) & (a->min.y <= b->max.y) & (b->min.y <= a->max.y) &
+           (a->min.z <= b->max.z) & (b->min.z <= a->max.z);
 }
 
 // Two boxes overlap: are they meant to?
@@ -260,7 +288,8 @@ static void add_pair(search *s, int32_t i, int32_t j) {
     s->n++;
 }
 
-// Runs of the sorted entries that a box has to be compared with: collected first, so that memory is asked for all of them at once.
+// Runs of the sorted entries that a box has to be compared with: collected first, so that memory is asked for
+// all of them at once.
 typedef struct runs {
     int32_t n;
     struct {
@@ -289,8 +318,9 @@ static inline void add_cells(const search *s, runs *r, uint64_t row, int64_t x, 
     }
 }
 
-// overlap() of many with one, four numbers at a time. An entry begins with min and max: four numbers from its start are min and max.x,
-// four from max on are max and the row. The fourth lanes are given bounds that nothing exceeds, not even a row read as a number.
+// overlap() of many with one, four numbers at a time. An entry begins with min and max: four numbers from its
+// start are min and max.x, four from max on are max and the row. The fourth lanes are given bounds that
+// nothing exceeds, not even a row read as a number.
 typedef struct bounds {
     usi_v4 min, max;
 } bounds;
@@ -309,11 +339,12 @@ static inline bool overlaps(const bounds *a, const entry *b) {
 
 static void add_found(search *s, int32_t i, const int32_t *found, int32_t n) {
     // Every entry below n has been written; the analyzer does not follow the sum of outcomes that n is.
-    for (int32_t k = 0; k < n; k++) add_pair(s, i, found[k]);  // NOLINT(clang-analyzer-core.CallAndMessage)
+    for (int32_t k = 0; k < n; k++)
+        add_pair(s, i, found[k]);  // NOLINT(clang-analyzer-core.CallAndMessage)
 }
 
-// Compares without branches that depend on the outcome, which is anybody's guess: each candidate is written down, and stays when it
-// overlaps.
+// Compares without branches that depend on the outcome, which is anybody's guess: each candidate is written
+// down, and stays when it overlaps.
 static void look_at(search *s, const entry *a, const runs *r) {
     enum { BATCH = 64 };
     int32_t found[BATCH], n = 0;
@@ -336,7 +367,8 @@ static void look_at(search *s, const entry *a, const runs *r) {
 // Neighbours of the same level: what follows in its own cell, and half of the cells around.
 static void look_around(search *s, const entry *a, int32_t level, double per_cell) {
     int64_t x = cell_of(a->min.x, per_cell), y = cell_of(a->min.y, per_cell), z = cell_of(a->min.z, per_cell);
-    bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y, reaches_z = cell_of(a->max.z, per_cell) > z;
+    bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y,
+         reaches_z = cell_of(a->max.z, per_cell) > z;
     runs r;
     r.n = 0;
     add_run(&r, a->row, (uint32_t)(a - s->broad->sorted) + 1, s->broad->start[a->bucket + 1], true);
@@ -351,12 +383,15 @@ static void look_around(search *s, const entry *a, int32_t level, double per_cel
 
 // Boxes of a coarser level.
 static void look_up(search *s, const entry *a, int32_t level, double per_cell) {
-    int64_t x0 = cell_of(a->min.x, per_cell) - 1, y0 = cell_of(a->min.y, per_cell) - 1, z0 = cell_of(a->min.z, per_cell) - 1;
-    int64_t x1 = cell_of(a->max.x, per_cell), y1 = cell_of(a->max.y, per_cell), z1 = cell_of(a->max.z, per_cell);
+    int64_t x0 = cell_of(a->min.x, per_cell) - 1, y0 = cell_of(a->min.y, per_cell) - 1,
+            z0 = cell_of(a->min.z, per_cell) - 1;
+    int64_t x1 = cell_of(a->max.x, per_cell), y1 = cell_of(a->max.y, per_cell),
+            z1 = cell_of(a->max.z, per_cell);
     for (int64_t z = z0; z <= z1; z++) {
         runs r;
         r.n = 0;
-        for (int64_t y = y0; y <= y1; y++) add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1), true);
+        for (int64_t y = y0; y <= y1; y++)
+            add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1), true);
         look_at(s, a, &r);
     }
 }
@@ -380,8 +415,8 @@ static inline uint32_t overlap8(float *const side[N_SIDE], int32_t k, const floa
 #else
     uint32_t bits = 0;
     for (int32_t i = 0; i < 8; i++) {
-        bool is_in = (side[0][k + i] <= a[3]) & (side[3][k + i] >= a[0]) & (side[1][k + i] <= a[4]) & (side[4][k + i] >= a[1]) &
-                     (side[2][k + i] <= a[5]) & (side[5][k + i] >= a[2]);
+        bool is_in = (side[0][k + i] <= a[3]) & (side[3][k + i] >= a[0]) & (side[1][k + i] <= a[4]) &
+                     (side[4][k + i] >= a[1]) & (side[2][k + i] <= a[5]) & (side[5][k + i] >= a[2]);
         bits |= (uint32_t)is_in << i;
     }
     return bits;
@@ -398,10 +433,12 @@ static void sweep(search *s, usi_broad *broad, int32_t n) {
     double low = INFINITY, high = -INFINITY;
     for (int32_t i = 0; i < n; i++) {
         double x = broad->unsorted[i].min.x;
-        low = x < low ? x : low, high = x > high ? x : high;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
     }
     uint32_t n_bucket = 16, *start = broad->start;
-    while (n_bucket < (uint32_t)n) n_bucket *= 2;
+    while (n_bucket < (uint32_t)n)
+        n_bucket *= 2;
     double scale = high > low ? n_bucket / (high - low) : 0;
     memset(start, 0, ((size_t)n_bucket + 2) * sizeof *start);
     for (int32_t i = 0; i < n; i++) {
@@ -409,19 +446,27 @@ static void sweep(search *s, usi_broad *broad, int32_t n) {
         broad->unsorted[i].bucket = b;
         start[b + 1]++;
     }
-    for (uint32_t b = 1; b <= n_bucket; b++) start[b] += start[b - 1];
+    for (uint32_t b = 1; b <= n_bucket; b++)
+        start[b] += start[b - 1];
     // After this, start[b] is where bucket b ends.
     float *const *side = broad->side;
     int32_t *id = broad->count;
     for (int32_t i = 0; i < n; i++) {
         const entry *e = &broad->unsorted[i];
         uint32_t k = start[e->bucket]++;
-        side[0][k] = round_down(e->min.x), side[1][k] = round_down(e->min.y), side[2][k] = round_down(e->min.z);
-        side[3][k] = round_up(e->max.x), side[4][k] = round_up(e->max.y), side[5][k] = round_up(e->max.z);
+        side[0][k] = round_down(e->min.x);
+        side[1][k] = round_down(e->min.y);
+        side[2][k] = round_down(e->min.z);
+        side[3][k] = round_up(e->max.x);
+        side[4][k] = round_up(e->max.y);
+        side[5][k] = round_up(e->max.z);
         id[k] = i;
     }
     for (int32_t k = n; k < n + 8; k++) {
-        for (int c = 0; c < 3; c++) side[c][k] = INFINITY, side[c + 3][k] = -INFINITY;
+        for (int c = 0; c < 3; c++) {
+            side[c][k] = INFINITY;
+            side[c + 3][k] = -INFINITY;
+        }
     }
     for (int32_t i = 0; i < n; i++) {
         const entry *a = &broad->unsorted[id[i]];
@@ -439,21 +484,26 @@ static void sweep(search *s, usi_broad *broad, int32_t n) {
 // ---------------------------------------------------------------- all of it
 
 // One stable counting sort of the pairs, by a or by b.
-static void sort_pairs(const usi_broad_pair *from, usi_broad_pair *to, int64_t n, int32_t *count, int32_t n_box, bool by_a) {
+static void sort_pairs(const usi_broad_pair *from, usi_broad_pair *to, int64_t n, int32_t *count,
+                       int32_t n_box, bool by_a) {
     memset(count, 0, ((size_t)n_box + 1) * sizeof *count);
-    for (int64_t i = 0; i < n; i++) count[(by_a ? from[i].a : from[i].b) + 1]++;
-    for (int32_t i = 0; i < n_box; i++) count[i + 1] += count[i];
-    for (int64_t i = 0; i < n; i++) to[count[by_a ? from[i].a : from[i].b]++] = from[i];
+    for (int64_t i = 0; i < n; i++)
+        count[(by_a ? from[i].a : from[i].b) + 1]++;
+    for (int32_t i = 0; i < n_box; i++)
+        count[i + 1] += count[i];
+    for (int64_t i = 0; i < n; i++)
+        to[count[by_a ? from[i].a : from[i].b]++] = from[i];
 }
 
-// The pairs by (a, b). As a rule a box has a handful of partners behind it: once by a, then by b within each. Where some have many, the
-// second sort goes first and over all.
+// The pairs by (a, b). As a rule a box has a handful of partners behind it: once by a, then by b within each.
+// Where some have many, the second sort goes first and over all.
 static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box) {
     enum { MANY = 24 };
     usi_broad_pair *from = broad->pair[0], *to = broad->pair[1];
     int32_t *count = broad->count, most = 0;
     memset(count, 0, ((size_t)n_box + 1) * sizeof *count);
-    for (int64_t i = 0; i < n; i++) count[from[i].a + 1]++;
+    for (int64_t i = 0; i < n; i++)
+        count[from[i].a + 1]++;
     for (int32_t i = 0; i < n_box; i++) {
         most = count[i + 1] > most ? count[i + 1] : most;
         count[i + 1] += count[i];
@@ -470,14 +520,16 @@ static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box
     for (int64_t i = 1; i < n; i++) {
         usi_broad_pair p = to[i];
         int64_t k = i;
-        for (; k > 0 && to[k - 1].a == p.a && to[k - 1].b > p.b; k--) to[k] = to[k - 1];
+        for (; k > 0 && to[k - 1].a == p.a && to[k - 1].b > p.b; k--)
+            to[k] = to[k - 1];
         to[k] = p;
     }
     return to;
 }
 
 // Large boxes against the small ones and each other.
-static void look_at_large(search *s, const entry *small, int32_t n_small, const entry *large, int32_t n_large) {
+static void look_at_large(search *s, const entry *small, int32_t n_small, const entry *large,
+                          int32_t n_large) {
     for (int32_t i = 0; i < n_large; i++) {
         for (int32_t j = 0; j < n_small; j++) {
             if (overlap(&large[i], &small[j])) add_pair(s, large[i].id, small[j].id);
@@ -494,9 +546,14 @@ static void sweep_boxes(search *s, usi_broad *broad, int32_t n_box) {
         const us_aabb *b = &s->boxes[i].box;
         // Beyond 1e30 m floats end. Infinite boxes are among these.
         const double far = 1e30;
-        bool is_small = (b->min.x > -far) & (b->min.y > -far) & (b->min.z > -far) & (b->max.x < far) & (b->max.y < far) & (b->max.z < far);
+        bool is_small = (b->min.x > -far) & (b->min.y > -far) & (b->min.z > -far) & (b->max.x < far) &
+                        (b->max.y < far) & (b->max.z < far);
         entry *e = is_small ? &broad->unsorted[n_small++] : &broad->unsorted[n_box - ++n_large];
-        e->min = b->min, e->max = b->max, e->row = 0, e->id = i, e->bucket = 0;
+        e->min = b->min;
+        e->max = b->max;
+        e->row = 0;
+        e->id = i;
+        e->bucket = 0;
     }
     sweep(s, broad, n_small);
     look_at_large(s, broad->unsorted, n_small, broad->unsorted + n_small, n_large);
@@ -523,8 +580,10 @@ static void look_in_grid(search *s, usi_broad *broad, int32_t n_box, const int32
         is_used[level] = true;
         start[bucket + 2]++;
     }
-    for (uint32_t k = 2; k < n_bucket + 2; k++) start[k] += start[k - 1];
-    for (int32_t i = 0; i < n_small; i++) broad->sorted[start[broad->unsorted[i].bucket + 1]++] = broad->unsorted[i];
+    for (uint32_t k = 2; k < n_bucket + 2; k++)
+        start[k] += start[k - 1];
+    for (int32_t i = 0; i < n_small; i++)
+        broad->sorted[start[broad->unsorted[i].bucket + 1]++] = broad->unsorted[i];
 
     // Pairs. Levels in use, the coarsest first.
     int32_t used[N_LEVEL], n_used = 0;
@@ -536,27 +595,32 @@ static void look_in_grid(search *s, usi_broad *broad, int32_t n_box, const int32
         const entry *a = &broad->sorted[i];
         int32_t level = (int32_t)(a->row >> 56);
         look_around(s, a, level, cells_per_metre(level));
-        for (int32_t k = 0; k < n_used && used[k] > level; k++) look_up(s, a, used[k], cells_per_metre(used[k]));
+        for (int32_t k = 0; k < n_used && used[k] > level; k++)
+            look_up(s, a, used[k], cells_per_metre(used[k]));
     }
     look_at_large(s, broad->sorted, n_small, broad->unsorted + n_small, n_large);
 }
 
-us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n_box, const usi_broad_pair **out_pairs, int64_t *out_n,
-                         us_error *err) {
+us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n_box,
+                         const usi_broad_pair **out_pairs, int64_t *out_n, us_error *err) {
     if (out_pairs) *out_pairs = NULL;
     if (out_n) *out_n = 0;
     if (!broad || !out_pairs || !out_n || n_box < 0 || (n_box > 0 && !boxes)) {
-        return us_error_set(err, US_ERR_ARG, NULL, NULL, "the broad phase needs boxes and a place for the pairs");
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "the broad phase needs boxes and a place for the pairs");
     }
     if (n_box > broad->max_box) {
-        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_box", "%d boxes, room for %d", n_box, broad->max_box);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_box",
+                            "%d boxes, room for %d", n_box, broad->max_box);
     }
     // Levels, and who is on them.
     int32_t n_of_level[N_LEVEL + 1] = {0}, grid[N_LEVEL + 1];
     for (int32_t i = 0; i < n_box; i++) {
         const us_aabb *b = &boxes[i].box;
-        bool is_box = (b->min.x <= b->max.x) & (b->min.y <= b->max.y) & (b->min.z <= b->max.z);  // false for NaN
-        if (!is_box || boxes[i].body < 0 || boxes[i].body >= broad->n_body) return refuse(&boxes[i], i, broad->n_body, err);
+        bool is_box =
+            (b->min.x <= b->max.x) & (b->min.y <= b->max.y) & (b->min.z <= b->max.z);  // false for NaN
+        if (!is_box || boxes[i].body < 0 || boxes[i].body >= broad->n_body)
+            return refuse(&boxes[i], i, broad->n_body, err);
         int32_t level = level_of(b);
         broad->count[i] = level;
         n_of_level[level]++;
@@ -570,8 +634,9 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
     }
     *out_n = s.n;
     if (s.n > broad->max_pair) {
-        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_pair", "%lld pairs of boxes overlap, room for %lld",
-                            (long long)s.n, (long long)broad->max_pair);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_pair",
+                            "%lld pairs of boxes overlap, room for %lld", (long long)s.n,
+                            (long long)broad->max_pair);
     }
     *out_pairs = in_order(broad, s.n, n_box);
     return US_OK;

@@ -1,23 +1,26 @@
 // Contact points of two boxes: the fifteen axes, then clipping.
 //
-// Two boxes are apart exactly when one of fifteen directions shows it: the three face normals of each, and the cross products of an
-// edge of one with an edge of the other. The axis on which they overlap least (or are farthest apart) gives the normal.
+// Two boxes are apart exactly when one of fifteen directions shows it: the three face normals of each, and
+// the cross products of an edge of one with an edge of the other. The axis on which they overlap least (or
+// are farthest apart) gives the normal.
 //
 //      face axis                       edge axis
 //      +--------+   <- incident          \ /
 //      |   B    |                         X     one point, where the two edges pass each other
 //    ==o========o==  <- reference        / \    .
 //
-// On a face axis the incident face is cut by the four sides of the reference face, in the reference's own coordinates: x and y along its
-// sides, z its height over the face, which is the gap. Up to 8 corners are left, of which 4 are kept.
+// On a face axis the incident face is cut by the four sides of the reference face, in the reference's own
+// coordinates: x and y along its sides, z its height over the face, which is the gap. Up to 8 corners are
+// left, of which 4 are kept.
 //
-// Friction remembers points by their ids, and a tilt of a millionth must not change them. So an edge must be better than a face by
-// more than a small bias; of two faces that lie on each other the larger is the reference, however they are tilted; of others A's, unless
-// B's is better by more than the bias. Corners that stick out of the reference by less than a tolerance stay, moved onto its rim. Among
-// more than four corners the choice is made with the same tolerance, in the order of the incident face.
+// Friction remembers points by their ids, and a tilt of a millionth must not change them. So an edge must be
+// better than a face by more than a small bias; of two faces that lie on each other the larger is the
+// reference, however they are tilted; of others A's, unless B's is better by more than the bias. Corners that
+// stick out of the reference by less than a tolerance stay, moved onto its rim. Among more than four corners
+// the choice is made with the same tolerance, in the order of the incident face.
 //
-// Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true distance; then the general
-// method takes over.
+// Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true
+// distance; then the general method takes over.
 #include "geom/contact.h"
 
 enum { CORNERS = 8, LINE_OF_REF = 32 };
@@ -33,7 +36,9 @@ typedef struct posed_box {
 
 static inline posed_box pose_box(const us_geom *g, const us_pose *X) {
     us_mat3 R = us_quat_matrix(X->q);
-    posed_box b = {{{R.m[0], R.m[3], R.m[6]}, {R.m[1], R.m[4], R.m[7]}, {R.m[2], R.m[5], R.m[8]}}, {g->size[0], g->size[1], g->size[2]}, X->p};
+    posed_box b = {{{R.m[0], R.m[3], R.m[6]}, {R.m[1], R.m[4], R.m[7]}, {R.m[2], R.m[5], R.m[8]}},
+                   {g->size[0], g->size[1], g->size[2]},
+                   X->p};
     return b;
 }
 
@@ -54,13 +59,19 @@ static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_
 
 static inline void put(us_manifold *m, us_vec3 n, us_vec3 p_A, us_vec3 p_B, double gap, uint64_t id) {
     int32_t i = m->n++;
-    m->normal[i] = n, m->p_A[i] = p_A, m->p_B[i] = p_B, m->gap[i] = gap, m->feature[i] = id;
+    m->normal[i] = n;
+    m->p_A[i] = p_A;
+    m->p_B[i] = p_B;
+    m->gap[i] = gap;
+    m->feature[i] = id;
 }
 
 // Where an edge of A passes an edge of B; false when the lines pass beyond an end.
-static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_vec3 n, double margin, us_manifold *m) {
+static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_vec3 n, double margin,
+                       us_manifold *m) {
     uint32_t id_A, id_B;
-    us_vec3 a = edge_towards(A, i, us_vec3_scale(-1, n), &id_A), b = edge_towards(B, j, n, &id_B), d = us_vec3_sub(b, a);
+    us_vec3 a = edge_towards(A, i, us_vec3_scale(-1, n), &id_A), b = edge_towards(B, j, n, &id_B),
+            d = us_vec3_sub(b, a);
     us_vec3 u = A->axis[i], v = B->axis[j];
     double uv = us_vec3_dot(u, v), du = us_vec3_dot(d, u), dv = us_vec3_dot(d, v), w = 1 - uv * uv;
     double s = (du - uv * dv) / w, t = (uv * du - dv) / w, slack = 1 + 1e-9;
@@ -74,22 +85,26 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
 // ---- Faces ----
 
 typedef struct corner {
-    double c[3];       // x, y along the reference's sides, z over its face
-    uint32_t in, out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
+    double c[3];  // x, y along the reference's sides, z over its face
+    uint32_t in,
+        out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
 } corner;
 
-// One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved onto the side, towards
-// the middle of what is left, so that they keep their id and stay on both faces.
-static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance, uint32_t line, corner *to) {
+// One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
+// onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
+static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
+                   uint32_t line, corner *to) {
     double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = sign * from[i].c[axis] - limit;
-        most = s[i] > most ? s[i] : most, least = s[i] < least ? s[i] : least;
+        most = s[i] > most ? s[i] : most;
+        least = s[i] < least ? s[i] : least;
     }
     if (least > 0) return 0;
     double middle[3] = {0, 0, 0}, share = 1.0 / n;
     for (int32_t i = 0; i < n; i++) {
-        for (int k = 0; k < 3; k++) middle[k] += share * from[i].c[k];
+        for (int k = 0; k < 3; k++)
+            middle[k] += share * from[i].c[k];
     }
     double depth = limit - sign * middle[axis];
     bool is_moved[CORNERS + 4];
@@ -109,18 +124,21 @@ static int32_t cut(const corner *from, int32_t n, int axis, double sign, double 
             to[m] = from[i];
             if (is_moved[i]) {
                 double x = s[i] / (s[i] + depth);
-                for (int k = 0; k < 3; k++) to[m].c[k] += x * (middle[k] - from[i].c[k]);
+                for (int k = 0; k < 3; k++)
+                    to[m].c[k] += x * (middle[k] - from[i].c[k]);
             }
             m++;
         }
         if (in_i == in_j) continue;
-        // Between a moved corner and one that is out, the line meets the side at the moved corner: nothing is added.
+        // Between a moved corner and one that is out, the line meets the side at the moved corner: nothing is
+        // added.
         if (is_moved[i] || is_moved[j]) {
             if (is_moved[i]) to[m - 1].out = line;
             continue;
         }
         double t = s[i] / (s[i] - s[j]);
-        for (int k = 0; k < 3; k++) to[m].c[k] = from[i].c[k] + t * (from[j].c[k] - from[i].c[k]);
+        for (int k = 0; k < 3; k++)
+            to[m].c[k] = from[i].c[k] + t * (from[j].c[k] - from[i].c[k]);
         to[m].in = in_i ? from[i].out : line;
         to[m].out = in_i ? line : from[i].out;
         m++;
@@ -137,15 +155,18 @@ static inline double length2(const corner *a, const corner *b) {
     return sqrt(x * x + y * y);
 }
 
-// Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest outside of that. A later
-// one must win by the tolerance, so that equal ones do not take turns. The deepest of all is among them, within the bias.
+// Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest
+// outside of that. A later one must win by the tolerance, so that equal ones do not take turns. The deepest
+// of all is among them, within the bias.
 static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
     if (n <= USI_FACE_POINTS) return n;
     for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
         int32_t best = k;
-        double score = -INFINITY, turn = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1, scale[3] = {1, 1, 1};
+        double score = -INFINITY, turn = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1,
+               scale[3] = {1, 1, 1};
         if (k == 2) scale[0] = 1 / (length2(&p[0], &p[1]) + tolerance);
-        for (int a = 0; a < 3 && k == 3; a++) scale[a] = -turn / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
+        for (int a = 0; a < 3 && k == 3; a++)
+            scale[a] = -turn / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
         for (int32_t i = k; i < n; i++) {
             double s;
             if (k == 0) {
@@ -157,12 +178,17 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
             } else {
                 double a = area2(&p[0], &p[1], &p[i]) * scale[0], b = area2(&p[1], &p[2], &p[i]) * scale[1],
                        c = area2(&p[2], &p[0], &p[i]) * scale[2];
-                s = a > b ? a : b, s = s > c ? s : c;
+                s = a > b ? a : b;
+                s = s > c ? s : c;
             }
-            if (s > score + (i == k ? 0 : tolerance)) score = s, best = i;
+            if (s > score + (i == k ? 0 : tolerance)) {
+                score = s;
+                best = i;
+            }
         }
         corner t = p[k];
-        p[k] = p[best], p[best] = t;
+        p[k] = p[best];
+        p[best] = t;
     }
     int32_t deepest = 0;
     double kept = INFINITY;
@@ -174,12 +200,14 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
     return USI_FACE_POINTS;
 }
 
-// The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t: I's middle in Q. Returns the
-// least gap of the points added, infinite when there is none.
-static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3], const double t[3], bool ref_is_A, double margin,
-                         double tolerance, double bias, us_manifold *m) {
+// The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t:
+// I's middle in Q. Returns the least gap of the points added, infinite when there is none.
+static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3],
+                         const double t[3], bool ref_is_A, double margin, double tolerance, double bias,
+                         us_manifold *m) {
     int x = (k + 1) % 3, y = (k + 2) % 3, f = 0;
-    for (int i = 1; i < 3; i++) f = fabs(R[k][i]) > fabs(R[k][f]) ? i : f;
+    for (int i = 1; i < 3; i++)
+        f = fabs(R[k][i]) > fabs(R[k][f]) ? i : f;
     double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
     int u = (f + 1) % 3, v = (f + 2) % 3;
     double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
@@ -189,13 +217,17 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     for (int c = 0; c < 3; c++) {
         int r = row[c];
         double sign = c == 2 ? side : 1;
-        middle[c] = sign * (t[r] + hf * R[r][f]), along_u[c] = sign * hu * R[r][u], along_v[c] = sign * hv * R[r][v];
+        middle[c] = sign * (t[r] + hf * R[r][f]);
+        along_u[c] = sign * hu * R[r][u];
+        along_v[c] = sign * hv * R[r][v];
     }
     middle[2] -= Q->half[k];
     for (int32_t i = 0; i < 4; i++) {
         double su = i == 1 || i == 2 ? 1 : -1, sv = i >= 2 ? 1 : -1;
-        for (int c = 0; c < 3; c++) now[i].c[c] = middle[c] + su * along_u[c] + sv * along_v[c];
-        now[i].in = (uint32_t)(i > 0 ? i - 1 : 3), now[i].out = (uint32_t)i;
+        for (int c = 0; c < 3; c++)
+            now[i].c[c] = middle[c] + su * along_u[c] + sv * along_v[c];
+        now[i].in = (uint32_t)(i > 0 ? i - 1 : 3);
+        now[i].out = (uint32_t)i;
     }
     int32_t n = 4;
     const double limit[2] = {Q->half[x], Q->half[y]};
@@ -203,11 +235,13 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
         int axis = (int)(line >> 1);
         double sign = line & 1 ? 1 : -1;
         bool is_out = false;
-        for (int32_t i = 0; i < n; i++) is_out |= sign * now[i].c[axis] > limit[axis];
+        for (int32_t i = 0; i < n; i++)
+            is_out |= sign * now[i].c[axis] > limit[axis];
         if (!is_out) continue;
         n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
         corner *swap = now;
-        now = next, next = swap;
+        now = next;
+        next = swap;
     }
     double least = INFINITY;
     int32_t n_near = 0;
@@ -216,42 +250,60 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
         if (now[i].c[2] <= margin) now[n_near++] = now[i];
     }
     n = choose(now, n_near, tolerance, bias);
-    us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr, on = usi_vec3_ahead(Q->p, Q->half[k], nr);
-    uint64_t id = (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
+    us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr,
+            on = usi_vec3_ahead(Q->p, Q->half[k], nr);
+    uint64_t id =
+        (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
     for (int32_t i = 0; i < n; i++) {
         const double *c = now[i].c;
-        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]), on_inc = usi_vec3_ahead(on_ref, c[2], nr);
-        put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2], id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
+        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
+                on_inc = usi_vec3_ahead(on_ref, c[2], nr);
+        put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2],
+            id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
     }
     return least;
 }
 
 static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3] * b->half[(k + 2) % 3]; }
 
-bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB, double margin, us_manifold *m) {
+bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom *geom_B, const us_pose *X_WB,
+                       double margin, us_manifold *m) {
     m->n = 0;
     posed_box A = pose_box(geom_A, X_WA), B = pose_box(geom_B, X_WB);
     us_vec3 t_W = us_vec3_sub(B.p, A.p);
     double R[3][3], Q[3][3], t[3];
     for (int i = 0; i < 3; i++) {
         t[i] = us_vec3_dot(A.axis[i], t_W);
-        for (int j = 0; j < 3; j++) R[i][j] = us_vec3_dot(A.axis[i], B.axis[j]), Q[i][j] = fabs(R[i][j]);
+        for (int j = 0; j < 3; j++) {
+            R[i][j] = us_vec3_dot(A.axis[i], B.axis[j]);
+            Q[i][j] = fabs(R[i][j]);
+        }
     }
     double face_A = -INFINITY, face_B = -INFINITY, side_A = 0, side_B = 0;
     int best_A = 0, best_B = 0;
     for (int i = 0; i < 3; i++) {
         double s = fabs(t[i]) - (A.half[i] + Q[i][0] * B.half[0] + Q[i][1] * B.half[1] + Q[i][2] * B.half[2]);
-        if (s > face_A) face_A = s, best_A = i, side_A = t[i];
+        if (s > face_A) {
+            face_A = s;
+            best_A = i;
+            side_A = t[i];
+        }
     }
     if (!(face_A <= margin)) return true;
     double t_B[3];
     for (int j = 0; j < 3; j++) {
         t_B[j] = t[0] * R[0][j] + t[1] * R[1][j] + t[2] * R[2][j];
-        double s = fabs(t_B[j]) - (B.half[j] + Q[0][j] * A.half[0] + Q[1][j] * A.half[1] + Q[2][j] * A.half[2]);
-        if (s > face_B) face_B = s, best_B = j, side_B = t_B[j];
+        double s =
+            fabs(t_B[j]) - (B.half[j] + Q[0][j] * A.half[0] + Q[1][j] * A.half[1] + Q[2][j] * A.half[2]);
+        if (s > face_B) {
+            face_B = s;
+            best_B = j;
+            side_B = t_B[j];
+        }
     }
     if (!(face_B <= margin)) return true;
-    double size = fmin(fmax(A.half[0], fmax(A.half[1], A.half[2])), fmax(B.half[0], fmax(B.half[1], B.half[2])));
+    double size =
+        fmin(fmax(A.half[0], fmax(A.half[1], A.half[2])), fmax(B.half[0], fmax(B.half[1], B.half[2])));
     double bias = USI_FACE_BIAS * size, tolerance = USI_CLIP_TOLERANCE * size, face = fmax(face_A, face_B);
     double edge = face + bias;
     int edge_i = -1, edge_j = -1;
@@ -261,10 +313,16 @@ bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom
             int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
             double l2 = 1 - R[i][j] * R[i][j];
             double s = fabs(t[i2] * R[i1][j] - t[i1] * R[i2][j]);
-            s -= A.half[i1] * Q[i2][j] + A.half[i2] * Q[i1][j] + B.half[j1] * Q[i][j2] + B.half[j2] * Q[i][j1];
-            // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel edges say what a face says.
+            s -=
+                A.half[i1] * Q[i2][j] + A.half[i2] * Q[i1][j] + B.half[j1] * Q[i][j2] + B.half[j2] * Q[i][j1];
+            // s is still to be divided by the axis's length, sqrt(l2): most axes fail without that. Parallel
+            // edges say what a face says.
             bool is_better = s > 0 ? s * s > edge * fabs(edge) * l2 : edge < 0 && s * s < edge * edge * l2;
-            if (is_better && l2 >= 1e-6) edge = s / sqrt(l2), edge_i = i, edge_j = j;
+            if (is_better && l2 >= 1e-6) {
+                edge = s / sqrt(l2);
+                edge_i = i;
+                edge_j = j;
+            }
         }
     }
     if (edge_i >= 0 && edge > margin) return true;
@@ -282,9 +340,11 @@ bool usi_contact_boxes(const us_geom *geom_A, const us_pose *X_WA, const us_geom
         double S[3][3], back[3];
         for (int i = 0; i < 3; i++) {
             back[i] = -t_B[i];
-            for (int j = 0; j < 3; j++) S[i][j] = R[j][i];
+            for (int j = 0; j < 3; j++)
+                S[i][j] = R[j][i];
         }
-        least = faces_meet(&B, &A, best_B, side_B < 0 ? 1 : -1, S, back, false, margin, tolerance, 0.4 * bias, m);
+        least =
+            faces_meet(&B, &A, best_B, side_B < 0 ? 1 : -1, S, back, false, margin, tolerance, 0.4 * bias, m);
     }
     // Apart, only a point pair that reaches the axis's distance proves it to be the distance.
     return m->n > 0 && fabs(least - face) <= bias;

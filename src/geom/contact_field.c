@@ -1,29 +1,36 @@
 // Contact points of a convex shape on a height field or a mesh.
 //
-// Only the cells under the shape's box, or the leaves of the tree that meet it, are looked at. A surface of triangles has three kinds
-// of features, and each touches in its own way:
+// Only the cells under the shape's box, or the leaves of the tree that meet it, are looked at. A surface of
+// triangles has three kinds of features, and each touches in its own way:
 //
-//      face            the shape's flat feature that looks at the face is clipped by the triangle; normal of the face
-//      convex edge     the shape rests on a ridge; the normal is between those of the two faces
-//      convex corner   a peak pokes into the shape; the normal is in the cone that all edges of the peak leave free
+//      face            the shape's flat feature that looks at the face is clipped by the triangle; normal of
+//      the face convex edge     the shape rests on a ridge; the normal is between those of the two faces
+//      convex corner   a peak pokes into the shape; the normal is in the cone that all edges of the peak
+//      leave free
 //
-// Flat and concave edges touch nothing themselves: whatever comes near them meets a face first. This is what keeps a wheel from
-// catching on the seams of flat ground, for the usual triangle-by-triangle test returns sideways normals there.
+// Flat and concave edges touch nothing themselves: whatever comes near them meets a face first. This is what
+// keeps a wheel from catching on the seams of flat ground, for the usual triangle-by-triangle test returns
+// sideways normals there.
 //
-//            n1 \   | n*  / n2        On a ridge the depth along a normal n is s(n) = n . (p(n) - e), p(n) the shape's lowest point
-//                \  |  /              along n. The true gap is the greatest s between n1 and n2, where its derivative
-//          _______\_|_/_______        f(n) = (u x n) . (p(n) - e) vanishes: where the lowest point stands over the ridge e + u x.
-//          face 1   e   face 2        f is bracketed by the two faces (else one of them is the answer) and the root is found by
-//                                     secants. Where p jumps from one corner of the shape to another, the ends of the bracket
-//                                     span an edge of the shape, and it is this edge that crosses the ridge.
+//            n1 \   | n*  / n2        On a ridge the depth along a normal n is s(n) = n . (p(n) - e), p(n)
+//            the shape's lowest point
+//                \  |  /              along n. The true gap is the greatest s between n1 and n2, where its
+//                derivative
+//          _______\_|_/_______        f(n) = (u x n) . (p(n) - e) vanishes: where the lowest point stands
+//          over the ridge e + u x. face 1   e   face 2        f is bracketed by the two faces (else one of
+//          them is the answer) and the root is found by
+//                                     secants. Where p jumps from one corner of the shape to another, the
+//                                     ends of the bracket span an edge of the shape, and it is this edge that
+//                                     crosses the ridge.
 //
-// All this works below the surface as well as above it, with one support point for each step and no search for the depth of overlap.
-// A deep point that lies nearer to the plane of a neighbour across a sharp convex edge belongs to that neighbour: without this rule
-// the side wall of a mesh would throw out, sideways, a box that has sunk a millimetre into its top. Across blunt edges both faces
-// keep their points, for a wheel needs them all.
+// All this works below the surface as well as above it, with one support point for each step and no search
+// for the depth of overlap. A deep point that lies nearer to the plane of a neighbour across a sharp convex
+// edge belongs to that neighbour: without this rule the side wall of a mesh would throw out, sideways, a box
+// that has sunk a millimetre into its top. Across blunt edges both faces keep their points, for a wheel needs
+// them all.
 //
-// Limits: of a mesh, at most MESH_TRIANGLES triangles under one shape are looked at, in the order of the tree. Triangles of a mesh
-// push only shapes whose middle is on their outer side.
+// Limits: of a mesh, at most MESH_TRIANGLES triangles under one shape are looked at, in the order of the
+// tree. Triangles of a mesh push only shapes whose middle is on their outer side.
 #include "geom/contact.h"
 
 // Cosine between the normals beside a sharp edge: 45 degrees.
@@ -59,19 +66,25 @@ typedef struct touch {
 
 static us_vec3 column(const us_mat3 *R, int k) { return us_vec3_make(R->m[k], R->m[3 + k], R->m[6 + k]); }
 
-// A cylinder or capsule that lies across several faces stands on each with its own part: the ends are looked at one by one.
+// A cylinder or capsule that lies across several faces stands on each with its own part: the ends are looked
+// at one by one.
 enum { WHOLE, END_MINUS, END_PLUS };
 
-static bool has_ends(const us_geom *g) { return (g->kind == US_GEOM_CYLINDER && g->size[1] > 0) || (g->kind == US_GEOM_CAPSULE && g->size[0] > 0); }
+static bool has_ends(const us_geom *g) {
+    return (g->kind == US_GEOM_CYLINDER && g->size[1] > 0) || (g->kind == US_GEOM_CAPSULE && g->size[0] > 0);
+}
 
 // The lowest point along n of the core, or of one end of it, in F.
 static us_vec3 lowest_part(const touch *t, us_vec3 n, int part) {
     const us_mat3 *R = &t->R_FA;
     const double *s = t->A->size;
-    us_vec3 d = us_vec3_make(-us_vec3_dot(column(R, 0), n), -us_vec3_dot(column(R, 1), n), -us_vec3_dot(column(R, 2), n)), p;
+    us_vec3 d = us_vec3_make(-us_vec3_dot(column(R, 0), n), -us_vec3_dot(column(R, 1), n),
+                             -us_vec3_dot(column(R, 2), n)),
+            p;
     bool is_cylinder = t->A->kind == US_GEOM_CYLINDER;
     if (is_cylinder || part != WHOLE) {
-        double flat = sqrt(d.x * d.x + d.y * d.y), r = is_cylinder && flat > 0 ? s[0] / flat : 0, half = is_cylinder ? s[1] : s[0];
+        double flat = sqrt(d.x * d.x + d.y * d.y), r = is_cylinder && flat > 0 ? s[0] / flat : 0,
+               half = is_cylinder ? s[1] : s[0];
         p = us_vec3_make(r * d.x, r * d.y, part == END_MINUS || (part == WHOLE && d.z < 0) ? -half : half);
     } else {
         p = usi_core_support(t->A, d);
@@ -85,13 +98,17 @@ static double lowest(const touch *t, us_vec3 n) {
     const us_geom *g = t->A;
     double c = us_vec3_dot(n, t->X_FA.p) - g->radius, z = us_vec3_dot(n, column(&t->R_FA, 2));
     switch (g->kind) {
-    case US_GEOM_SPHERE: return c;
-    case US_GEOM_CAPSULE: return c - g->size[0] * fabs(z);
-    case US_GEOM_CYLINDER: return c - g->size[1] * fabs(z) - g->size[0] * sqrt(fmax(0, 1 - z * z));
+    case US_GEOM_SPHERE:
+        return c;
+    case US_GEOM_CAPSULE:
+        return c - g->size[0] * fabs(z);
+    case US_GEOM_CYLINDER:
+        return c - g->size[1] * fabs(z) - g->size[0] * sqrt(fmax(0, 1 - z * z));
     case US_GEOM_BOX:
-        return c - g->size[0] * fabs(us_vec3_dot(n, column(&t->R_FA, 0))) - g->size[1] * fabs(us_vec3_dot(n, column(&t->R_FA, 1))) -
-               g->size[2] * fabs(z);
-    default: return us_vec3_dot(n, lowest_point(t, n)) - g->radius;
+        return c - g->size[0] * fabs(us_vec3_dot(n, column(&t->R_FA, 0))) -
+               g->size[1] * fabs(us_vec3_dot(n, column(&t->R_FA, 1))) - g->size[2] * fabs(z);
+    default:
+        return us_vec3_dot(n, lowest_point(t, n)) - g->radius;
     }
 }
 
@@ -103,7 +120,13 @@ static void add_point(touch *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id
         usi_point *q = &t->c->at[i];
         us_vec3 d = us_vec3_sub(q->p_A, p_A), e = us_vec3_sub(q->normal, n);
         if (us_vec3_dot(d, d) > t->tolerance * t->tolerance || us_vec3_dot(e, e) > 1e-6) continue;
-        if (gap < q->gap) q->normal = n, q->p_A = p_A, q->p_B = p_B, q->gap = gap, q->id = id;
+        if (gap < q->gap) {
+            q->normal = n;
+            q->p_A = p_A;
+            q->p_B = p_B;
+            q->gap = gap;
+            q->id = id;
+        }
         return;
     }
     usi_points_add(t->c, t->margin, n, p_A, p_B, id);
@@ -114,12 +137,17 @@ static us_vec3 across_normal(const facet *f, int k) {
     return usi_vec3_unit(us_vec3_cross(us_vec3_sub(a, b), us_vec3_sub(f->across[k], b)), f->normal);
 }
 
-// Points cut off by a ridge that the shape rests on (is_ridden) are left to the ridge, whose normal is the better one.
-static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_convex[3], const us_vec3 n2[3], const bool is_ridden[3]) {
+// Points cut off by a ridge that the shape rests on (is_ridden) are left to the ridge, whose normal is the
+// better one.
+static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_convex[3], const us_vec3 n2[3],
+                       const bool is_ridden[3]) {
     usi_feature A, tri;
     usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, f->normal), USI_FEATURE_POINTS, &A);
-    tri.n = 3, tri.id = f->index & 0xffff, tri.normal = f->normal;
-    for (int k = 0; k < 3; k++) tri.p[k] = f->v[k];
+    tri.n = 3;
+    tri.id = f->index & 0xffff;
+    tri.normal = f->normal;
+    for (int k = 0; k < 3; k++)
+        tri.p[k] = f->v[k];
     usi_points p;
     p.n = 0;
     double least = usi_clip_face(&tri, &A, false, 0, t->margin, &p);
@@ -127,7 +155,8 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
     if (least > low + USI_SAME_DEPTH * t->size) {
         // The lowest point itself, where it stands over the triangle: a rim, a rounded edge.
         tri.id |= 0x8000;
-        A.n = 1, A.p[0] = usi_vec3_ahead(p1, -t->A->radius, f->normal);
+        A.n = 1;
+        A.p[0] = usi_vec3_ahead(p1, -t->A->radius, f->normal);
         usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     }
     for (int32_t i = 0; i < p.n; i++) {
@@ -139,7 +168,9 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
             if (!is_convex[k] || f->neighbour[k] < 0 || us_vec3_dot(n2[k], f->normal) > SHARP) continue;
             if (us_vec3_dot(n2[k], us_vec3_sub(q->p_A, f->v[k])) > q->gap + 1e-12 * t->size) is_others = true;
         }
-        if (!is_others) add_point(t, q->normal, q->p_A, q->p_B, (uint64_t)f->index << 32 | ((q->id >> 32 & 0xffff) << 8 ^ (q->id & 0xffff)));
+        if (!is_others)
+            add_point(t, q->normal, q->p_A, q->p_B,
+                      (uint64_t)f->index << 32 | ((q->id >> 32 & 0xffff) << 8 ^ (q->id & 0xffff)));
     }
 }
 
@@ -157,16 +188,24 @@ static bool is_on_ridge(const touch *t, const facet *f, int k, us_vec3 n2, int p
     us_vec3 edge = us_vec3_sub(f->v[(k + 1) % 3], f->v[k]);
     us_vec3 d1 = us_vec3_sub(p1, f->v[k]);
     // The gap is no less than that along n1 or n2.
-    if (!(us_vec3_dot(us_vec3_cross(edge, f->normal), d1) > 0) || us_vec3_dot(f->normal, d1) - t->A->radius > t->margin) return false;
+    if (!(us_vec3_dot(us_vec3_cross(edge, f->normal), d1) > 0) ||
+        us_vec3_dot(f->normal, d1) - t->A->radius > t->margin)
+        return false;
     r->length = us_vec3_norm(edge);
     if (!(r->length > 0)) return false;
-    r->e = f->v[k], r->u = us_vec3_scale(1 / r->length, edge), r->n1 = f->normal, r->n2 = n2, r->part = part;
-    r->p1 = p1, r->f1 = us_vec3_dot(us_vec3_cross(r->u, r->n1), d1);
+    r->e = f->v[k];
+    r->u = us_vec3_scale(1 / r->length, edge);
+    r->n1 = f->normal;
+    r->n2 = n2;
+    r->part = part;
+    r->p1 = p1;
+    r->f1 = us_vec3_dot(us_vec3_cross(r->u, r->n1), d1);
     if (!(r->f1 > 0)) return false;
     r->p2 = lowest_part(t, n2, part);
     r->f2 = us_vec3_dot(us_vec3_cross(r->u, n2), us_vec3_sub(r->p2, r->e));
     if (!(r->f2 < 0) || us_vec3_dot(n2, us_vec3_sub(r->p2, r->e)) - t->A->radius > t->margin) return false;
-    // Beyond the ridge's ends: p moves from p1 to p2 on an arc that leaves the chord by less than its length; a line may lie along it.
+    // Beyond the ridge's ends: p moves from p1 to p2 on an arc that leaves the chord by less than its length;
+    // a line may lie along it.
     double a1 = us_vec3_dot(r->u, us_vec3_sub(r->p1, r->e)), a2 = us_vec3_dot(r->u, us_vec3_sub(r->p2, r->e));
     double slack = us_vec3_norm(us_vec3_sub(r->p1, r->p2)) + (part == WHOLE ? 2 * t->size : 0);
     return fmax(a1, a2) + slack >= 0 && fmin(a1, a2) - slack <= r->length;
@@ -175,21 +214,33 @@ static bool is_on_ridge(const touch *t, const facet *f, int k, us_vec3 n2, int p
 static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     us_vec3 e = r->e, u = r->u, n1 = r->n1, n2 = r->n2, p1 = r->p1, p2 = r->p2;
     double length = r->length, f1 = r->f1, f2 = r->f2;
-    // Illinois' secants: an end that stays twice running counts half. Twelve steps leave 1e-4 rad where p jumps, and rounding elsewhere.
+    // Illinois' secants: an end that stays twice running counts half. Twelve steps leave 1e-4 rad where p
+    // jumps, and rounding elsewhere.
     us_vec3 n = n1;
     double low = 0, high = 1, g1 = f1, g2 = f2;
     int kept = 0;
     bool is_crossing = false;
     double tilt1 = us_vec3_dot(column(&t->R_FA, 2), n1), tilt2 = us_vec3_dot(column(&t->R_FA, 2), n2);
     if (r->part == WHOLE && has_ends(t->A) && (tilt1 > 0) != (tilt2 > 0)) {
-        // The lowest point jumps from one end to the other where the axis is level: both ends are known there.
+        // The lowest point jumps from one end to the other where the axis is level: both ends are known
+        // there.
         double x = tilt1 / (tilt1 - tilt2);
         n = usi_vec3_unit(usi_vec3_ahead(n1, x, us_vec3_sub(n2, n1)), n1);
-        us_vec3 a = lowest_part(t, n, tilt1 > 0 ? END_MINUS : END_PLUS), b = lowest_part(t, n, tilt1 > 0 ? END_PLUS : END_MINUS);
-        double fa = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(a, e)), fb = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(b, e));
+        us_vec3 a = lowest_part(t, n, tilt1 > 0 ? END_MINUS : END_PLUS),
+                b = lowest_part(t, n, tilt1 > 0 ? END_PLUS : END_MINUS);
+        double fa = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(a, e)),
+               fb = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(b, e));
         is_crossing = fa > 0 && fb < 0;
-        if (fa > 0) p1 = is_crossing ? a : b, g1 = is_crossing ? fa : fb, low = x;
-        if (fa <= 0 || is_crossing) p2 = is_crossing ? b : a, g2 = is_crossing ? fb : fa, high = x;
+        if (fa > 0) {
+            p1 = is_crossing ? a : b;
+            g1 = is_crossing ? fa : fb;
+            low = x;
+        }
+        if (fa <= 0 || is_crossing) {
+            p2 = is_crossing ? b : a;
+            g2 = is_crossing ? fb : fa;
+            high = x;
+        }
     }
     for (int step = 0; step < 40 && !is_crossing; step++) {
         double x = step % 4 == 3 ? 0.5 * (low + high) : low + (high - low) * g1 / (g1 - g2);
@@ -197,17 +248,23 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
         us_vec3 p = lowest_part(t, n, r->part);
         double fx = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(p, e));
         if (fx > 0) {
-            low = x, p1 = p, g1 = fx;
+            low = x;
+            p1 = p;
+            g1 = fx;
             if (kept == 1) g2 *= 0.5;
             kept = 1;
         } else {
-            high = x, p2 = p, g2 = fx;
+            high = x;
+            p2 = p;
+            g2 = fx;
             if (kept == 2) g1 *= 0.5;
             kept = 2;
         }
         us_vec3 d = us_vec3_sub(p2, p1);
         double jump = us_vec3_dot(d, d);
-        if (fabs(fx) < 1e-10 * t->size || jump < 1e-20 * t->size * t->size || (high - low < 1e-3 && jump > 1e-4 * t->size * t->size)) break;
+        if (fabs(fx) < 1e-10 * t->size || jump < 1e-20 * t->size * t->size ||
+            (high - low < 1e-3 && jump > 1e-4 * t->size * t->size))
+            break;
     }
     us_vec3 d = us_vec3_sub(p2, p1), normal = us_vec3_cross(u, d);
     if (us_vec3_norm(normal) > 1e-3 * t->size) {
@@ -232,24 +289,33 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     // A line or a face of the shape that lies along the ridge touches at the ends of the common stretch.
     usi_feature A, ridge;
     usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, n), USI_FEATURE_POINTS, &A);
-    ridge.n = 2, ridge.id = 0, ridge.normal = n, ridge.p[0] = e, ridge.p[1] = f->v[(k + 1) % 3];
+    ridge.n = 2;
+    ridge.id = 0;
+    ridge.normal = n;
+    ridge.p[0] = e;
+    ridge.p[1] = f->v[(k + 1) % 3];
     usi_points q;
     q.n = 0;
     if (A.n == 2) usi_clip_lines(&A, &ridge, n, t->margin, &q);
     // The normal is then the face's, which must leave both faces beside the ridge behind.
-    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], e)) >= 0 && us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], e)) >= 0;
-    if (A.n > 2 && is_behind && fabs(us_vec3_dot(A.normal, u)) < 0.3) usi_clip_face(&A, &ridge, true, 0, t->margin, &q);
-    for (int32_t i = 0; i < q.n; i++) add_point(t, q.at[i].normal, q.at[i].p_A, q.at[i].p_B, id | (uint64_t)(i + 1));
+    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], e)) >= 0 &&
+                     us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], e)) >= 0;
+    if (A.n > 2 && is_behind && fabs(us_vec3_dot(A.normal, u)) < 0.3)
+        usi_clip_face(&A, &ridge, true, 0, t->margin, &q);
+    for (int32_t i = 0; i < q.n; i++)
+        add_point(t, q.at[i].normal, q.at[i].p_A, q.at[i].p_B, id | (uint64_t)(i + 1));
     if (q.n == 0 && along >= 0 && along <= length) add_point(t, n, p, on, id);
 }
 
-// The nearest point x of an ellipsoid of half axes e to q is where q - x = t n(x), n the surface's normal, not of unit length: x_i = e_i^2 q_i / (t +
-// e_i^2). So t is the greatest root of F(t) = sum (e_i q_i / (t + e_i^2))^2 - 1, which falls and is convex: Newton's method from the left of it ends
-// there. False near the middle, where there is no such root.
+// The nearest point x of an ellipsoid of half axes e to q is where q - x = t n(x), n the surface's normal,
+// not of unit length: x_i = e_i^2 q_i / (t + e_i^2). So t is the greatest root of F(t) = sum (e_i q_i / (t +
+// e_i^2))^2 - 1, which falls and is convex: Newton's method from the left of it ends there. False near the
+// middle, where there is no such root.
 static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distance, us_vec3 *out_outward) {
     const double y[3] = {q.x, q.y, q.z}, least = fmin(e[0], fmin(e[1], e[2]));
     double t = -INFINITY, n[3], square = 0;
-    for (int i = 0; i < 3; i++) t = fmax(t, e[i] * (fabs(y[i]) - e[i]));
+    for (int i = 0; i < 3; i++)
+        t = fmax(t, e[i] * (fabs(y[i]) - e[i]));
     if (!(t > (1e-6 - 1) * least * least)) return false;
     for (int step = 0; step < 50; step++) {
         double f = -1, slope = 0;
@@ -257,7 +323,9 @@ static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distanc
         for (int i = 0; i < 3; i++) {
             n[i] = y[i] / (t + e[i] * e[i]);
             double part = e[i] * e[i] * n[i] * n[i];
-            f += part, slope += 2 * part / (t + e[i] * e[i]), square += n[i] * n[i];
+            f += part;
+            slope += 2 * part / (t + e[i] * e[i]);
+            square += n[i] * n[i];
         }
         // The first steps may be long, the last ones change nothing.
         if (!(f > 1e-15)) break;
@@ -274,7 +342,9 @@ static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
     const us_geom *g = t->A;
     const us_mat3 *R = &t->R_FA;
     us_vec3 q_F = us_vec3_sub(v, t->X_FA.p);
-    us_vec3 q = us_vec3_make(us_vec3_dot(column(R, 0), q_F), us_vec3_dot(column(R, 1), q_F), us_vec3_dot(column(R, 2), q_F)), o = q;
+    us_vec3 q = us_vec3_make(us_vec3_dot(column(R, 0), q_F), us_vec3_dot(column(R, 1), q_F),
+                             us_vec3_dot(column(R, 2), q_F)),
+            o = q;
     double distance;
     if (g->kind == US_GEOM_SPHERE || g->kind == US_GEOM_CAPSULE) {
         double half = g->kind == US_GEOM_CAPSULE ? g->size[0] : 0;
@@ -282,15 +352,18 @@ static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
         distance = us_vec3_norm(o);
         o = distance > 0 ? us_vec3_scale(1 / distance, o) : us_vec3_make(1, 0, 0);
     } else if (g->kind == US_GEOM_CYLINDER) {
-        double rho = sqrt(q.x * q.x + q.y * q.y), out = rho - g->size[0], end = fabs(q.z) - g->size[1], up = q.z < 0 ? -1 : 1;
+        double rho = sqrt(q.x * q.x + q.y * q.y), out = rho - g->size[0], end = fabs(q.z) - g->size[1],
+               up = q.z < 0 ? -1 : 1;
         us_vec3 radial = rho > 0 ? us_vec3_make(q.x / rho, q.y / rho, 0) : us_vec3_make(1, 0, 0);
         if (out > 0 && end > 0) {
             distance = sqrt(out * out + end * end);
             o = us_vec3_make(radial.x * out / distance, radial.y * out / distance, up * end / distance);
         } else if (out > end) {
-            distance = out, o = radial;
+            distance = out;
+            o = radial;
         } else {
-            distance = end, o = us_vec3_make(0, 0, up);
+            distance = end;
+            o = us_vec3_make(0, 0, up);
         }
     } else if (g->kind != US_GEOM_ELLIPSOID || !ellipsoid_distance(g->size, q, &distance, &o)) {
         us_geom point = {.kind = US_GEOM_SPHERE};
@@ -306,7 +379,9 @@ static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
 
 // Is the corner near the shape, and new?
 static bool is_peak_near(touch *t, us_vec3 v, uint32_t index, double *out_distance, us_vec3 *out_outward) {
-    if (v.x < t->box.min.x || v.x > t->box.max.x || v.y < t->box.min.y || v.y > t->box.max.y || v.z < t->box.min.z) return false;
+    if (v.x < t->box.min.x || v.x > t->box.max.x || v.y < t->box.min.y || v.y > t->box.max.y ||
+        v.z < t->box.min.z)
+        return false;
     for (int32_t i = 0; i < t->n_seen; i++) {
         if (t->seen[i] == index) return false;
     }
@@ -320,8 +395,10 @@ static bool is_peak_near(touch *t, us_vec3 v, uint32_t index, double *out_distan
     return true;
 }
 
-// `rim` are the n corners at the far ends of the edges that leave the corner; distance and outward are of is_peak_near.
-static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal, double distance, us_vec3 outward, const us_vec3 *rim, int32_t n) {
+// `rim` are the n corners at the far ends of the edges that leave the corner; distance and outward are of
+// is_peak_near.
+static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal, double distance,
+                       us_vec3 outward, const us_vec3 *rim, int32_t n) {
     uint64_t id = (uint64_t)index << 32 | OF_PEAK;
     // A flat face of the shape above the peak speaks first: its normal holds wherever the peak is under it.
     usi_feature A, peak;
@@ -343,7 +420,10 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
         add_point(t, normal, usi_vec3_ahead(v, distance, normal), v, id);
         return;
     }
-    peak.n = 1, peak.id = 0, peak.normal = normal, peak.p[0] = v;
+    peak.n = 1;
+    peak.id = 0;
+    peak.normal = normal;
+    peak.p[0] = v;
     usi_points q;
     q.n = 0;
     usi_clip_face(&A, &peak, true, 0, t->margin, &q);
@@ -389,12 +469,19 @@ static void touch_facet(touch *t, const facet *f) {
 }
 
 static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c) {
-    t->A = A, t->X_FA = us_pose_mul(us_pose_inverse(X_WB), X_WA), t->R_FA = us_quat_matrix(t->X_FA.q);
-    t->margin = margin, t->size = usi_geom_extent(A), t->tolerance = USI_CLIP_TOLERANCE * t->size;
-    t->c = c, t->first = c->n, t->n_seen = 0;
+    t->A = A;
+    t->X_FA = us_pose_mul(us_pose_inverse(X_WB), X_WA);
+    t->R_FA = us_quat_matrix(t->X_FA.q);
+    t->margin = margin;
+    t->size = usi_geom_extent(A);
+    t->tolerance = USI_CLIP_TOLERANCE * t->size;
+    t->c = c;
+    t->first = c->n;
+    t->n_seen = 0;
     t->box = us_geom_box(A, t->X_FA);
     us_vec3 grow = us_vec3_make(margin, margin, margin);
-    t->box.min = us_vec3_sub(t->box.min, grow), t->box.max = us_vec3_add(t->box.max, grow);
+    t->box.min = us_vec3_sub(t->box.min, grow);
+    t->box.max = us_vec3_add(t->box.max, grow);
 }
 
 // Where a ridge or a peak touches, the faces that end there say the same with a worse normal.
@@ -421,9 +508,11 @@ static void end(touch *t, us_pose X_WB, double radius) {
     us_mat3 R = us_quat_matrix(X_WB.q);
     for (int32_t i = t->first; i < t->c->n; i++) {
         usi_point *p = &t->c->at[i];
-        p->p_B = usi_vec3_ahead(p->p_B, radius, p->normal), p->gap -= radius;
+        p->p_B = usi_vec3_ahead(p->p_B, radius, p->normal);
+        p->gap -= radius;
         p->normal = us_mat3_mul_vec(&R, p->normal);
-        p->p_A = us_vec3_add(X_WB.p, us_mat3_mul_vec(&R, p->p_A)), p->p_B = us_vec3_add(X_WB.p, us_mat3_mul_vec(&R, p->p_B));
+        p->p_A = us_vec3_add(X_WB.p, us_mat3_mul_vec(&R, p->p_A));
+        p->p_B = us_vec3_add(X_WB.p, us_mat3_mul_vec(&R, p->p_B));
     }
 }
 
@@ -435,7 +524,9 @@ static bool field_corner(const us_height_field *f, int32_t i, int32_t j, us_vec3
     return true;
 }
 
-static int64_t field_index(const us_height_field *f, int32_t i, int32_t j, int k) { return ((int64_t)j * (f->n_x - 1) + i) * 2 + k; }
+static int64_t field_index(const us_height_field *f, int32_t i, int32_t j, int k) {
+    return ((int64_t)j * (f->n_x - 1) + i) * 2 + k;
+}
 
 static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, facet *t) {
     // Corners as steps from (i, j); neighbours over the sides: their far corner, their cell and which half.
@@ -454,7 +545,9 @@ static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, f
     for (int s = 0; s < 3; s++) {
         int32_t a = i + cell[k][s][0], b = j + cell[k][s][1];
         if (a < 0 || b < 0 || a >= f->n_x - 1 || b >= f->n_y - 1) {
-            t->neighbour[s] = -1, t->across[s] = t->v[s], t->across[s].z -= f->dx + f->dy;
+            t->neighbour[s] = -1;
+            t->across[s] = t->v[s];
+            t->across[s].z -= f->dx + f->dy;
         } else {
             t->neighbour[s] = field_index(f, a, b, 1 - k);
             t->across[s] = usi_field_point(f, i + far_corner[k][s][0], j + far_corner[k][s][1]);
@@ -462,10 +555,12 @@ static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, f
     }
 }
 
-// Is the shape apart from everything in the column between two corners and below z = top? One direction is tried: from the column's
-// nearest point to the shape's middle.
-static bool is_column_apart(const touch *t, us_vec3 middle, double x0, double y0, double x1, double y1, double top) {
-    us_vec3 q = us_vec3_make(fmin(fmax(middle.x, x0), x1), fmin(fmax(middle.y, y0), y1), fmin(middle.z, top)), v = us_vec3_sub(middle, q);
+// Is the shape apart from everything in the column between two corners and below z = top? One direction is
+// tried: from the column's nearest point to the shape's middle.
+static bool is_column_apart(const touch *t, us_vec3 middle, double x0, double y0, double x1, double y1,
+                            double top) {
+    us_vec3 q = us_vec3_make(fmin(fmax(middle.x, x0), x1), fmin(fmax(middle.y, y0), y1), fmin(middle.z, top)),
+            v = us_vec3_sub(middle, q);
     double length = us_vec3_norm(v);
     if (!(length > 1e-6 * t->size)) return false;
     v = us_vec3_scale(1 / length, v);
@@ -484,7 +579,10 @@ static bool is_triangle_apart(const touch *t, us_vec3 middle, const us_vec3 v[3]
         us_vec3 p = usi_vec3_ahead(a, s < 0 ? 0 : (s > 1 ? 1 : s), e);
         d = us_vec3_sub(foot, p);
         double far = us_vec3_dot(d, d);
-        if (far < best) best = far, q = p;
+        if (far < best) {
+            best = far;
+            q = p;
+        }
     }
     if (best == INFINITY) return false;  // the plane has been tried
     us_vec3 w = us_vec3_sub(middle, q);
@@ -492,33 +590,39 @@ static bool is_triangle_apart(const touch *t, us_vec3 middle, const us_vec3 v[3]
     return lowest(t, w) - us_vec3_dot(w, q) > t->margin;
 }
 
-// Whether no normal leaves all six edges of a corner behind: it is a saddle, higher than its neighbours along one line of the grid and lower along
-// another. `rim` has the neighbours in turn, so that opposite ones are three apart.
+// Whether no normal leaves all six edges of a corner behind: it is a saddle, higher than its neighbours along
+// one line of the grid and lower along another. `rim` has the neighbours in turn, so that opposite ones are
+// three apart.
 static bool is_saddle(const us_height_field *f, us_vec3 v, const us_vec3 rim[6]) {
     double least = 1e-9 * (f->dx + f->dy);
     bool is_above = false, is_below = false;
     for (int k = 0; k < 3; k++) {
         double rise = rim[k].z + rim[k + 3].z - 2 * v.z;
-        is_above |= rise<-least, is_below |= rise> least;
+        is_above |= rise < -least;
+        is_below |= rise > least;
     }
     return is_above && is_below;
 }
 
 static int32_t clamp_cell(double x, int32_t n) { return x < 0 ? 0 : (x > n - 2 ? n - 2 : (int32_t)x); }
 
-void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB, double margin, usi_points *c) {
+void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB,
+                       double margin, usi_points *c) {
     touch t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     double half_x = 0.5 * (f->n_x - 1), half_y = 0.5 * (f->n_y - 1);
-    double x0 = t.box.min.x / f->dx + half_x, x1 = t.box.max.x / f->dx + half_x, y0 = t.box.min.y / f->dy + half_y, y1 = t.box.max.y / f->dy + half_y;
+    double x0 = t.box.min.x / f->dx + half_x, x1 = t.box.max.x / f->dx + half_x,
+           y0 = t.box.min.y / f->dy + half_y, y1 = t.box.max.y / f->dy + half_y;
     if (!(x1 >= 0 && y1 >= 0 && x0 <= f->n_x - 1 && y0 <= f->n_y - 1 && t.box.min.z <= f->high)) return;
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t.box.min, t.box.max));
-    int32_t i0 = clamp_cell(x0, f->n_x), i1 = clamp_cell(x1, f->n_x), j0 = clamp_cell(y0, f->n_y), j1 = clamp_cell(y1, f->n_y);
+    int32_t i0 = clamp_cell(x0, f->n_x), i1 = clamp_cell(x1, f->n_x), j0 = clamp_cell(y0, f->n_y),
+            j1 = clamp_cell(y1, f->n_y);
     for (int32_t j = j0; j <= j1; j++) {
         const double *row = f->height + (size_t)j * (size_t)f->n_x, *next = row + f->n_x;
         for (int32_t i = i0; i <= i1; i++) {
             double h00 = row[i], h10 = row[i + 1], h01 = next[i], h11 = next[i + 1], low = t.box.min.z;
-            double top = fmax(fmax(h00, h10), fmax(h01, h11)), x = (i - half_x) * f->dx, y = (j - half_y) * f->dy;
+            double top = fmax(fmax(h00, h10), fmax(h01, h11)), x = (i - half_x) * f->dx,
+                   y = (j - half_y) * f->dy;
             if (top < low || is_column_apart(&t, middle, x, y, x + f->dx, y + f->dy, top)) continue;
             for (int k = 0; k < 2; k++) {
                 // The plane first: most triangles are out of reach.
@@ -538,8 +642,10 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
                     us_vec3 rim[6], outward = face.normal;
                     double distance;
                     if (!is_peak_near(&t, face.v[s], face.vertex[s], &distance, &outward)) continue;
-                    int32_t m = 0, a = (int32_t)(face.vertex[s] % (uint32_t)f->n_x), b = (int32_t)(face.vertex[s] / (uint32_t)f->n_x);
-                    for (int r = 0; r < 6; r++) m += field_corner(f, a + step[r][0], b + step[r][1], &rim[m]);
+                    int32_t m = 0, a = (int32_t)(face.vertex[s] % (uint32_t)f->n_x),
+                            b = (int32_t)(face.vertex[s] / (uint32_t)f->n_x);
+                    for (int r = 0; r < 6; r++)
+                        m += field_corner(f, a + step[r][0], b + step[r][1], &rim[m]);
                     if (m == 6 && is_saddle(f, face.v[s], rim)) continue;
                     touch_peak(&t, face.v[s], face.vertex[s], face.normal, distance, outward, rim, m);
                 }
@@ -547,7 +653,8 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
         }
     }
     if (c->n == t.first) {
-        // Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes up.
+        // Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes
+        // up.
         double x = t.X_FA.p.x / f->dx + half_x, y = t.X_FA.p.y / f->dy + half_y;
         if (x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1) {
             int32_t i = clamp_cell(x, f->n_x), j = clamp_cell(y, f->n_y);
@@ -556,7 +663,8 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
             us_vec3 p = usi_vec3_ahead(lowest_point(&t, face.normal), -A->radius, face.normal);
             double gap = us_vec3_dot(face.normal, p) - face.offset;
             if (us_vec3_dot(face.normal, t.X_FA.p) < face.offset) {
-                usi_points_add(c, t.margin, face.normal, p, usi_vec3_ahead(p, -gap, face.normal), (uint64_t)face.index << 32 | OF_DEPTH);
+                usi_points_add(c, t.margin, face.normal, p, usi_vec3_ahead(p, -gap, face.normal),
+                               (uint64_t)face.index << 32 | OF_DEPTH);
             }
         }
     }
@@ -568,37 +676,48 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
 static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t index, facet *f) {
     const int32_t *v = m->triangle[index];
     f->index = (uint32_t)index;
-    for (int k = 0; k < 3; k++) f->v[k] = m->vertex[v[k]], f->vertex[k] = (uint32_t)v[k];
-    f->normal = usi_vec3_unit(us_vec3_cross(us_vec3_sub(f->v[1], f->v[0]), us_vec3_sub(f->v[2], f->v[0])), us_vec3_make(0, 0, 0));
+    for (int k = 0; k < 3; k++) {
+        f->v[k] = m->vertex[v[k]];
+        f->vertex[k] = (uint32_t)v[k];
+    }
+    f->normal = usi_vec3_unit(us_vec3_cross(us_vec3_sub(f->v[1], f->v[0]), us_vec3_sub(f->v[2], f->v[0])),
+                              us_vec3_make(0, 0, 0));
     f->offset = us_vec3_dot(f->normal, f->v[0]);
     for (int k = 0; k < 3; k++) {
         int32_t a = v[k], b = v[(k + 1) % 3];
         f->neighbour[k] = -1;
-        f->across[k] = usi_vec3_ahead(f->v[k], -us_vec3_norm(us_vec3_sub(f->v[(k + 1) % 3], f->v[k])), f->normal);
+        f->across[k] =
+            usi_vec3_ahead(f->v[k], -us_vec3_norm(us_vec3_sub(f->v[(k + 1) % 3], f->v[k])), f->normal);
         for (int32_t i = 0; i < n && f->neighbour[k] < 0; i++) {
             const int32_t *w = m->triangle[list[i]];
             for (int s = 0; s < 3 && list[i] != index; s++) {
-                if (w[s] == b && w[(s + 1) % 3] == a) f->neighbour[k] = list[i], f->across[k] = m->vertex[w[(s + 2) % 3]];
+                if (w[s] == b && w[(s + 1) % 3] == a) {
+                    f->neighbour[k] = list[i];
+                    f->across[k] = m->vertex[w[(s + 2) % 3]];
+                }
             }
         }
     }
 }
 
-void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double radius, us_pose X_WB, double margin, usi_points *c) {
+void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double radius, us_pose X_WB,
+                      double margin, usi_points *c) {
     touch t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     int32_t list[MESH_TRIANGLES], stack[TREE_DEPTH], n = 0, depth = 0;
     if (m->n_node > 0) stack[depth++] = 0;
     while (depth > 0) {
         const usi_bvh_node *node = &m->node[stack[--depth]];
-        if (node->min.x > t.box.max.x || node->max.x < t.box.min.x || node->min.y > t.box.max.y || node->max.y < t.box.min.y ||
-            node->min.z > t.box.max.z || node->max.z < t.box.min.z) {
+        if (node->min.x > t.box.max.x || node->max.x < t.box.min.x || node->min.y > t.box.max.y ||
+            node->max.y < t.box.min.y || node->min.z > t.box.max.z || node->max.z < t.box.min.z) {
             continue;
         }
         if (node->count > 0) {
-            for (int32_t i = 0; i < node->count && n < MESH_TRIANGLES; i++) list[n++] = m->order[node->first + i];
+            for (int32_t i = 0; i < node->count && n < MESH_TRIANGLES; i++)
+                list[n++] = m->order[node->first + i];
         } else if (depth + 2 <= TREE_DEPTH) {
-            stack[depth++] = node->first + 1, stack[depth++] = node->first;
+            stack[depth++] = node->first + 1;
+            stack[depth++] = node->first;
         }
     }
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t.box.min, t.box.max));
@@ -606,9 +725,13 @@ void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double r
         facet face;
         const int32_t *v = m->triangle[list[i]];
         us_vec3 a = m->vertex[v[0]];
-        us_vec3 normal = usi_vec3_unit(us_vec3_cross(us_vec3_sub(m->vertex[v[1]], a), us_vec3_sub(m->vertex[v[2]], a)), us_vec3_make(0, 0, 0));
+        us_vec3 normal =
+            usi_vec3_unit(us_vec3_cross(us_vec3_sub(m->vertex[v[1]], a), us_vec3_sub(m->vertex[v[2]], a)),
+                          us_vec3_make(0, 0, 0));
         double offset = us_vec3_dot(normal, a);
-        if (us_vec3_dot(normal, normal) == 0 || us_vec3_dot(normal, middle) < offset || lowest(&t, normal) - offset > t.margin) continue;
+        if (us_vec3_dot(normal, normal) == 0 || us_vec3_dot(normal, middle) < offset ||
+            lowest(&t, normal) - offset > t.margin)
+            continue;
         mesh_facet(m, list, n, list[i], &face);
         touch_facet(&t, &face);
         for (int s = 0; s < 3; s++) {
@@ -619,7 +742,10 @@ void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double r
             for (int32_t k = 0; k < n && r + 2 <= 32; k++) {
                 const int32_t *w = m->triangle[list[k]];
                 for (int q = 0; q < 3; q++) {
-                    if (w[q] == v[s]) rim[r++] = m->vertex[w[(q + 1) % 3]], rim[r++] = m->vertex[w[(q + 2) % 3]];
+                    if (w[q] == v[s]) {
+                        rim[r++] = m->vertex[w[(q + 1) % 3]];
+                        rim[r++] = m->vertex[w[(q + 2) % 3]];
+                    }
                 }
             }
             touch_peak(&t, face.v[s], face.vertex[s], face.normal, distance, outward, rim, r);

@@ -8,18 +8,21 @@
 //     ---o------o---    ---o-------o---      ---o------
 //        rim points      ends of the line     one point
 //
-// Which of them it is depends on the direction only. Between them the far points rise out of the margin before the feature
-// changes: the line's other end by L sin 18 deg, the end's other side by 2 R sin 18 deg.
+// Which of them it is depends on the direction only. Between them the far points rise out of the margin
+// before the feature changes: the line's other end by L sin 18 deg, the end's other side by 2 R sin 18 deg.
 #include "geom/contact.h"
 
 // cos 18 deg.
 #define ROUND_FLAT 0.95
 
-// A circle about z, counter-clockwise seen along `side`. The angles are fixed in the shape, so that ids stay while it stands.
+// A circle about z, counter-clockwise seen along `side`. The angles are fixed in the shape, so that ids stay
+// while it stands.
 static void rim(double radius, double z, double side, int32_t n_rim, uint32_t id, usi_feature *f) {
     // Cosines of k pi/8, k = 0 .. 4.
     static const double c[5] = {1, 0.92387953251128674, 0.70710678118654752, 0.38268343236508977, 0};
-    f->n = n_rim, f->id = id, f->normal = us_vec3_make(0, 0, side);
+    f->n = n_rim;
+    f->id = id;
+    f->normal = us_vec3_make(0, 0, side);
     for (int32_t i = 0; i < n_rim; i++) {
         int32_t k = i * (USI_FEATURE_POINTS / n_rim), quarter = k / 4, m = k % 4;
         double x = c[m], y = c[4 - m];
@@ -30,7 +33,11 @@ static void rim(double radius, double z, double side, int32_t n_rim, uint32_t id
 }
 
 static void line(us_vec3 a, us_vec3 b, us_vec3 normal, uint32_t id, usi_feature *f) {
-    f->n = 2, f->p[0] = a, f->p[1] = b, f->normal = normal, f->id = id;
+    f->n = 2;
+    f->p[0] = a;
+    f->p[1] = b;
+    f->normal = normal;
+    f->id = id;
     if (us_vec3_norm(us_vec3_sub(b, a)) == 0) f->n = 1;
 }
 
@@ -38,15 +45,20 @@ bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *
     const double *s = g->size;
     double flat = sqrt(d.x * d.x + d.y * d.y);
     us_vec3 radial = flat > 0 ? us_vec3_make(d.x / flat, d.y / flat, 0) : us_vec3_make(1, 0, 0);
-    f->n = 1, f->id = 0x8000, f->normal = d;
+    f->n = 1;
+    f->id = 0x8000;
+    f->normal = d;
     switch (g->kind) {
     case US_GEOM_SPHERE:
-    case US_GEOM_ELLIPSOID: f->p[0] = usi_core_support(g, d); return true;
+    case US_GEOM_ELLIPSOID:
+        f->p[0] = usi_core_support(g, d);
+        return true;
     case US_GEOM_CAPSULE:
         if (flat > ROUND_FLAT && s[0] > 0) {
             line(us_vec3_make(0, 0, -s[0]), us_vec3_make(0, 0, s[0]), radial, 1, f);
         } else {
-            f->p[0] = us_vec3_make(0, 0, d.z < 0 ? -s[0] : s[0]), f->id = d.z < 0 ? 0x8000 : 0x8001;
+            f->p[0] = us_vec3_make(0, 0, d.z < 0 ? -s[0] : s[0]);
+            f->id = d.z < 0 ? 0x8000 : 0x8001;
         }
         return true;
     case US_GEOM_DISC:
@@ -58,33 +70,40 @@ bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *
             us_vec3 side = us_vec3_scale(s[0], radial);
             line(us_vec3_make(side.x, side.y, -half), us_vec3_make(side.x, side.y, half), radial, 1, f);
         } else {
-            f->p[0] = usi_core_support(g, d), f->id = d.z < 0 ? 0x8002 : 0x8003;
+            f->p[0] = usi_core_support(g, d);
+            f->id = d.z < 0 ? 0x8002 : 0x8003;
         }
         return true;
     }
     case US_GEOM_CONE: {
-        double slant = sqrt(s[0] * s[0] + 4 * s[1] * s[1]), out = slant > 0 ? 2 * s[1] / slant : 1, up = slant > 0 ? s[0] / slant : 0;
+        double slant = sqrt(s[0] * s[0] + 4 * s[1] * s[1]), out = slant > 0 ? 2 * s[1] / slant : 1,
+               up = slant > 0 ? s[0] / slant : 0;
         if (-d.z > ROUND_FLAT && s[0] > 0) {
             rim(s[0], -s[1], -1, n_rim, 2, f);
         } else if (flat * out + d.z * up > ROUND_FLAT && slant > 0) {
             us_vec3 base = us_vec3_scale(s[0], radial);
-            line(us_vec3_make(base.x, base.y, -s[1]), us_vec3_make(0, 0, s[1]), us_vec3_make(radial.x * out, radial.y * out, up), 1, f);
+            line(us_vec3_make(base.x, base.y, -s[1]), us_vec3_make(0, 0, s[1]),
+                 us_vec3_make(radial.x * out, radial.y * out, up), 1, f);
         } else {
-            f->p[0] = usi_core_support(g, d), f->id = flat * out + d.z * up > 0 && d.z > 0 ? 0x8003 : 0x8002;
+            f->p[0] = usi_core_support(g, d);
+            f->id = flat * out + d.z * up > 0 && d.z > 0 ? 0x8003 : 0x8002;
         }
         return true;
     }
-    default: return false;
+    default:
+        return false;
     }
 }
 
 // ---- Capsules ----
 //
-// Each is a segment with a radius: every pair of points on the two segments is a pair of spheres. The nearest pair is exact. Where
-// the segments run side by side, the ends of their common stretch give one pair each, with a normal of its own: the surfaces between
-// curve away at once, so that the normal in the middle would not do for the ends.
+// Each is a segment with a radius: every pair of points on the two segments is a pair of spheres. The nearest
+// pair is exact. Where the segments run side by side, the ends of their common stretch give one pair each,
+// with a normal of its own: the surfaces between curve away at once, so that the normal in the middle would
+// not do for the ends.
 
-// The surface point of a capsule beside the point at s on its axis, along d or, between the ends, along what of d is across the axis.
+// The surface point of a capsule beside the point at s on its axis, along d or, between the ends, along what
+// of d is across the axis.
 static us_vec3 capsule_side(const us_geom *g, us_pose X, us_vec3 axis, double s, us_vec3 d) {
     double along = us_vec3_dot(d, axis), half = g->size[0];
     bool is_beyond = (s >= half && along > 0) || (s <= -half && along < 0);
@@ -92,18 +111,21 @@ static us_vec3 capsule_side(const us_geom *g, us_pose X, us_vec3 axis, double s,
     return usi_vec3_ahead(usi_vec3_ahead(X.p, s, axis), g->radius, d);
 }
 
-void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin, usi_points *c) {
+void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
+                          usi_points *c) {
     us_gap g = usi_convex_gap(A, X_WA, B, X_WB);
     if (!(g.distance <= margin)) return;
     double reach = A->radius + B->radius, size = fmin(A->size[0] + A->radius, B->size[0] + B->radius);
-    us_vec3 u = us_quat_rotate(X_WA.q, us_vec3_make(0, 0, 1)), v = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
+    us_vec3 u = us_quat_rotate(X_WA.q, us_vec3_make(0, 0, 1)),
+            v = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
     double a = A->size[0], b = B->size[0], along = us_vec3_dot(u, v);
     us_vec3 off = us_vec3_sub(X_WB.p, X_WA.p);
     int32_t first = c->n;
     double least = INFINITY;
     // Side by side: within 0.1 rad, and one beside the other rather than in its way.
     if (fabs(along) > 0.995 && a > 0 && b > 0) {
-        double middle = us_vec3_dot(u, off), half = b * fabs(along), low = fmax(-a, middle - half), high = fmin(a, middle + half);
+        double middle = us_vec3_dot(u, off), half = b * fabs(along), low = fmax(-a, middle - half),
+               high = fmin(a, middle + half);
         for (int k = 0; k < 2 && high - low > 1e-3 * fmin(a, b); k++) {
             double s = k ? high : low;
             us_vec3 p = usi_vec3_ahead(X_WA.p, s, u);
@@ -113,7 +135,9 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
             double distance = us_vec3_norm(d);
             // Crossing axes have no side: the nearest pair alone speaks for them.
             if (!(distance > 1e-3 * reach)) continue;
-            us_vec3 n = us_vec3_scale(1 / distance, d), p_A = capsule_side(A, X_WA, u, s, us_vec3_scale(-1, n)), p_B = capsule_side(B, X_WB, v, t, n);
+            us_vec3 n = us_vec3_scale(1 / distance, d),
+                    p_A = capsule_side(A, X_WA, u, s, us_vec3_scale(-1, n)),
+                    p_B = capsule_side(B, X_WB, v, t, n);
             usi_points_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
             least = fmin(least, us_vec3_dot(n, us_vec3_sub(p_A, p_B)));
         }
@@ -139,12 +163,15 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
     for (int32_t i = 0; i < f.n; i++) {
         double s = us_vec3_dot(n, us_vec3_sub(f.p[i], X_WB.p));
         least = fmin(least, s);
-        usi_points_add(c, margin, n, f.p[i], usi_vec3_ahead(f.p[i], -s, n), (uint64_t)f.id << 16 | (uint64_t)i);
+        usi_points_add(c, margin, n, f.p[i], usi_vec3_ahead(f.p[i], -s, n),
+                       (uint64_t)f.id << 16 | (uint64_t)i);
     }
     if (least > gap + USI_SAME_DEPTH * size || c->n == first) {
-        // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point next to it.
+        // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point
+        // next to it.
         double near = f.n == 4 && A->kind != US_GEOM_BOX ? size : 0.1 * size;
-        usi_points_put_deepest(c, first, near, margin, n, deepest, usi_vec3_ahead(deepest, -gap, n), 1ull << 51 | (uint64_t)f.id << 16);
+        usi_points_put_deepest(c, first, near, margin, n, deepest, usi_vec3_ahead(deepest, -gap, n),
+                               1ull << 51 | (uint64_t)f.id << 16);
     }
     usi_points_keep_flat(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
 }

@@ -1,21 +1,23 @@
 // Convex parts of a closed mesh: cut by planes, greedily, until every part's hull hugs the solid.
 //
 //     +------+                  +------+
-//     |      |                  |      |        the part whose hull stands off the most is cut in two; of many planes the one is taken
-//     |   +--'   . hull         |   a  |        that leaves least volume in the two hulls together
-//     |   |    .                |......|......  <- plane
-//     |   +--------+            |      b      |
+//     |      |                  |      |        the part whose hull stands off the most is cut in two; of
+//     many planes the one is taken |   +--'   . hull         |   a  |        that leaves least volume in the
+//     two hulls together |   |    .                |......|......  <- plane |   +--------+            | b |
 //     +------------+            +-------------+
 //
-// Planes that are tried: across the three axes and the part's three principal axes, at quarters of its length and through the place where it is
-// worst; and along both faces, and half way between them, of the deepest concave edges: what was drawn as boxes falls into the same boxes.
-// A plane that passes a ring through its axis gains no volume at all although it is the only way to begin, so among equals the more even cut wins.
+// Planes that are tried: across the three axes and the part's three principal axes, at quarters of its length
+// and through the place where it is worst; and along both faces, and half way between them, of the deepest
+// concave edges: what was drawn as boxes falls into the same boxes. A plane that passes a ring through its
+// axis gains no volume at all although it is the only way to begin, so among equals the more even cut wins.
 //
-// A part is a soup of triangles, clipped at the planes; the caps of the cuts are never made, since a cap's rim spans it and a hull asks only for
-// corners. Whether a point is inside the solid is asked of the whole mesh. A triangle that lies in the plane goes to the side on which its back is.
+// A part is a soup of triangles, clipped at the planes; the caps of the cuts are never made, since a cap's
+// rim spans it and a hull asks only for corners. Whether a point is inside the solid is asked of the whole
+// mesh. A triangle that lies in the plane goes to the side on which its back is.
 //
-// The hulls of the two sides of a plane lie on the two sides, so no two hulls of all share volume. At the end, parts whose common hull is good enough
-// are joined again: a cut that was needed early may be of no use later.
+// The hulls of the two sides of a plane lie on the two sides, so no two hulls of all share volume. At the
+// end, parts whose common hull is good enough are joined again: a cut that was needed early may be of no use
+// later.
 #include <float.h>
 #include <string.h>
 
@@ -105,11 +107,12 @@ static us_vec3 triangle_normal(const us_vec3 *vertex, const int32_t *t) {
     return us_vec3_cross(us_vec3_sub(vertex[t[1]], vertex[t[0]]), us_vec3_sub(vertex[t[2]], vertex[t[0]]));
 }
 
-// What of `from` lies above the plane (sign 1) or below it (-1). `out` has room for all vertices and two more, and for two triangles, per
-// triangle; `number` for all vertices.
+// What of `from` lies above the plane (sign 1) or below it (-1). `out` has room for all vertices and two
+// more, and for two triangles, per triangle; `number` for all vertices.
 static void cut(const soup *from, plane p, double sign, double near, int32_t *number, soup *out) {
     out->n_vertex = out->n_triangle = 0;
-    for (int32_t v = 0; v < from->n_vertex; v++) number[v] = -1;
+    for (int32_t v = 0; v < from->n_vertex; v++)
+        number[v] = -1;
     for (int32_t i = 0; i < from->n_triangle; i++) {
         const int32_t *t = from->triangle[i];
         double at[3];
@@ -138,7 +141,9 @@ static void cut(const soup *from, plane p, double sign, double near, int32_t *nu
         }
         for (int32_t k = 1; k + 1 < n; k++) {
             int32_t *made = out->triangle[out->n_triangle++];
-            made[0] = corner[0], made[1] = corner[k], made[2] = corner[k + 1];
+            made[0] = corner[0];
+            made[1] = corner[k];
+            made[2] = corner[k + 1];
         }
     }
 }
@@ -162,7 +167,8 @@ static double hull_volume(const us_hull *h) {
 // The volume of the hull around every k-th of the points; 0 when it has none.
 static us_status points_volume(const work *w, us_vec3 *points, int32_t n, double *out_volume) {
     int32_t stride = 1 + n / SCORE_POINTS, kept = 0;
-    for (int32_t i = 0; i < n; i += stride) points[kept++] = points[i];
+    for (int32_t i = 0; i < n; i += stride)
+        points[kept++] = points[i];
     us_hull *hull = NULL;
     *out_volume = 0;
     us_status status = kept < 4 ? US_ERR_VALUE : us_hull_create(points, kept, &w->allocator, &hull, NULL);
@@ -217,10 +223,12 @@ static void sift(side *s, size_t from, size_t n) {
     s[from] = x;
 }
 static void sort_sides(side *s, size_t n) {
-    for (size_t i = n / 2; i-- > 0;) sift(s, i, n);
+    for (size_t i = n / 2; i-- > 0;)
+        sift(s, i, n);
     for (size_t i = n; i-- > 1;) {
         side x = s[0];
-        s[0] = s[i], s[i] = x;
+        s[0] = s[i];
+        s[i] = x;
         sift(s, 0, i);
     }
 }
@@ -228,16 +236,19 @@ static void sort_sides(side *s, size_t n) {
 // Keeps the edge of two triangles when the second's third corner stands above the first's plane.
 static us_status add_notch(work *w, const side *s, const side *t) {
     const us_mesh *m = w->mesh;
-    us_vec3 n[2] = {triangle_normal(m->vertex, m->triangle[s->triangle]), triangle_normal(m->vertex, m->triangle[t->triangle])};
+    us_vec3 n[2] = {triangle_normal(m->vertex, m->triangle[s->triangle]),
+                    triangle_normal(m->vertex, m->triangle[t->triangle])};
     for (int k = 0; k < 2; k++) {
         double length = us_vec3_norm(n[k]);
         if (!(length > 0)) return US_OK;
         n[k] = us_vec3_scale(1 / length, n[k]);
     }
     double above = 0;
-    for (int k = 0; k < 3; k++) above = fmax(above, us_vec3_dot(n[0], us_vec3_sub(m->vertex[m->triangle[t->triangle][k]], s->a)));
+    for (int k = 0; k < 3; k++)
+        above = fmax(above, us_vec3_dot(n[0], us_vec3_sub(m->vertex[m->triangle[t->triangle][k]], s->a)));
     if (!(above > 1e-6 * w->size)) return US_OK;
-    us_status status = usi_grow(&w->allocator, (void **)&w->notch, w->n_notch, &w->cap_notch, sizeof *w->notch);
+    us_status status =
+        usi_grow(&w->allocator, (void **)&w->notch, w->n_notch, &w->cap_notch, sizeof *w->notch);
     if (!status) w->notch[w->n_notch++] = (notch){s->a, s->b, {n[0], n[1]}, 0};
     return status;
 }
@@ -270,14 +281,16 @@ static double notch_depth(const notch *e, const us_hull *h, double size) {
     double from = 0, to = 1, depth = DBL_MAX;
     us_vec3 along = us_vec3_sub(e->b, e->a);
     for (int32_t f = 0; f < h->n_face; f++) {
-        double room = h->offset[f] - us_vec3_dot(h->normal[f], e->a), speed = us_vec3_dot(h->normal[f], along);
+        double room = h->offset[f] - us_vec3_dot(h->normal[f], e->a),
+               speed = us_vec3_dot(h->normal[f], along);
         if (speed > 0) to = fmin(to, room / speed);
         if (speed < 0) from = fmax(from, room / speed);
         if (speed == 0 && room < 0) return -1;
     }
     if (!((to - from) * us_vec3_norm(along) > 1e-6 * size)) return -1;
     us_vec3 middle = us_vec3_add(e->a, us_vec3_scale(0.5 * (from + to), along));
-    for (int32_t f = 0; f < h->n_face; f++) depth = fmin(depth, h->offset[f] - us_vec3_dot(h->normal[f], middle));
+    for (int32_t f = 0; f < h->n_face; f++)
+        depth = fmin(depth, h->offset[f] - us_vec3_dot(h->normal[f], middle));
     return depth;
 }
 
@@ -305,22 +318,27 @@ static void planes_add(planes *p, us_vec3 normal, us_vec3 through, double size) 
 // Eigenvectors of a symmetric 3 x 3 matrix by Jacobi's rotations: columns of V.
 static void principal_axes(double A[3][3], double V[3][3]) {
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) V[i][j] = i == j;
+        for (int j = 0; j < 3; j++)
+            V[i][j] = i == j;
     for (int sweep = 0; sweep < 12; sweep++) {
         for (int p = 0; p < 2; p++) {
             for (int q = p + 1; q < 3; q++) {
                 if (fabs(A[p][q]) <= 1e-15 * (fabs(A[p][p]) + fabs(A[q][q]))) continue;
-                double theta = (A[q][q] - A[p][p]) / (2 * A[p][q]), t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
+                double theta = (A[q][q] - A[p][p]) / (2 * A[p][q]),
+                       t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
                 double c = 1 / sqrt(t * t + 1), s = t * c;
                 for (int k = 0; k < 3; k++) {
                     double x = A[k][p], y = A[k][q];
-                    A[k][p] = c * x - s * y, A[k][q] = s * x + c * y;
+                    A[k][p] = c * x - s * y;
+                    A[k][q] = s * x + c * y;
                 }
                 for (int k = 0; k < 3; k++) {
                     double x = A[p][k], y = A[q][k];
-                    A[p][k] = c * x - s * y, A[q][k] = s * x + c * y;
+                    A[p][k] = c * x - s * y;
+                    A[q][k] = s * x + c * y;
                     double v = V[k][p], u = V[k][q];
-                    V[k][p] = c * v - s * u, V[k][q] = s * v + c * u;
+                    V[k][p] = c * v - s * u;
+                    V[k][q] = s * v + c * u;
                 }
             }
         }
@@ -335,27 +353,33 @@ static void soup_axes(const soup *s, us_vec3 axis[3]) {
         for (int32_t i = 0; i < s->n_triangle; i++) {
             const int32_t *t = s->triangle[i];
             double area = us_vec3_norm(triangle_normal(s->vertex, t));
-            us_vec3 c = us_vec3_scale(1.0 / 3, us_vec3_add(s->vertex[t[0]], us_vec3_add(s->vertex[t[1]], s->vertex[t[2]])));
+            us_vec3 c = us_vec3_scale(
+                1.0 / 3, us_vec3_add(s->vertex[t[0]], us_vec3_add(s->vertex[t[1]], s->vertex[t[2]])));
             if (pass == 0) {
-                total += area, mean = us_vec3_add(mean, us_vec3_scale(area, c));
+                total += area;
+                mean = us_vec3_add(mean, us_vec3_scale(area, c));
                 continue;
             }
             us_vec3 d = us_vec3_sub(c, mean);
             double x[3] = {d.x, d.y, d.z};
-            for (int k = 0; k < 9; k++) A[k / 3][k % 3] += area * x[k / 3] * x[k % 3];
+            for (int k = 0; k < 9; k++)
+                A[k / 3][k % 3] += area * x[k / 3] * x[k % 3];
         }
         if (pass == 0) mean = us_vec3_scale(total > 0 ? 1 / total : 0, mean);
     }
     principal_axes(A, V);
-    for (int k = 0; k < 3; k++) axis[k] = us_vec3_make(V[0][k], V[1][k], V[2][k]);
+    for (int k = 0; k < 3; k++)
+        axis[k] = us_vec3_make(V[0][k], V[1][k], V[2][k]);
 }
 
 static void planes_of_notches(work *w, const part *p, planes *out) {
-    for (int32_t i = 0; i < w->n_notch; i++) w->notch[i].depth = notch_depth(&w->notch[i], p->hull, w->size);
+    for (int32_t i = 0; i < w->n_notch; i++)
+        w->notch[i].depth = notch_depth(&w->notch[i], p->hull, w->size);
     for (int k = 0; k < MAX_EDGES; k++) {
         int32_t best = -1;
         for (int32_t i = 0; i < w->n_notch; i++)
-            if (w->notch[i].depth > 1e-6 * w->size && (best < 0 || w->notch[i].depth > w->notch[best].depth)) best = i;
+            if (w->notch[i].depth > 1e-6 * w->size && (best < 0 || w->notch[i].depth > w->notch[best].depth))
+                best = i;
         if (best < 0) return;
         notch *e = &w->notch[best];
         e->depth = -1;
@@ -374,17 +398,21 @@ static void find_planes(work *w, const part *p, planes *out) {
         double low = DBL_MAX, high = -DBL_MAX;
         for (int32_t v = 0; v < p->hull->n_vertex; v++) {
             double x = us_vec3_dot(axis[i], p->hull->vertex[v]);
-            low = fmin(low, x), high = fmax(high, x);
+            low = fmin(low, x);
+            high = fmax(high, x);
         }
-        for (int k = 1; k < 4; k++) planes_add(out, axis[i], us_vec3_scale(low + 0.25 * k * (high - low), axis[i]), w->size);
+        for (int k = 1; k < 4; k++)
+            planes_add(out, axis[i], us_vec3_scale(low + 0.25 * k * (high - low), axis[i]), w->size);
         planes_add(out, axis[i], p->standoff.q, w->size);
     }
 }
 
 // ---- Cutting and joining ----
 
-// Compares the planes by the volume they leave; *out_best is -1 when none cuts the part in two that have volume.
-static us_status choose_plane(work *w, const part *p, const planes *all, soup *scratch, int32_t *number, int *out_best) {
+// Compares the planes by the volume they leave; *out_best is -1 when none cuts the part in two that have
+// volume.
+static us_status choose_plane(work *w, const part *p, const planes *all, soup *scratch, int32_t *number,
+                              int *out_best) {
     double least = DBL_MAX;
     *out_best = -1;
     for (int i = 0; i < all->n; i++) {
@@ -397,16 +425,21 @@ static us_status choose_plane(work *w, const part *p, const planes *all, soup *s
         }
         if (!(volume[0] > 0) || !(volume[1] > 0)) continue;
         double score = volume[0] + volume[1] + evenness * fabs(volume[0] - volume[1]);
-        if (score < least - 1e-9 * p->volume) least = score, *out_best = i;
+        if (score < least - 1e-9 * p->volume) {
+            least = score;
+            *out_best = i;
+        }
     }
     return US_OK;
 }
 
-static us_status side_of(const work *w, const soup *from, plane p, double sign, soup *scratch, int32_t *number, part *out) {
+static us_status side_of(const work *w, const soup *from, plane p, double sign, soup *scratch,
+                         int32_t *number, part *out) {
     cut(from, p, sign, on_plane * w->size, number, scratch);
     *out = (part){0};
     if (!soup_alloc(&w->allocator, scratch->n_vertex, scratch->n_triangle, &out->soup)) return US_ERR_MEMORY;
-    out->soup.n_vertex = scratch->n_vertex, out->soup.n_triangle = scratch->n_triangle;
+    out->soup.n_vertex = scratch->n_vertex;
+    out->soup.n_triangle = scratch->n_triangle;
     memcpy(out->soup.vertex, scratch->vertex, (size_t)scratch->n_vertex * sizeof *scratch->vertex);
     memcpy(out->soup.triangle, scratch->triangle, (size_t)scratch->n_triangle * sizeof *scratch->triangle);
     us_status status = part_finish(w, out, NULL);
@@ -424,11 +457,14 @@ static us_status split(work *w, int32_t which) {
     planes all;
     int best = -1;
     p->is_final = true;
-    if (!number || !soup_alloc(&w->allocator, p->soup.n_vertex + 2 * p->soup.n_triangle, 2 * p->soup.n_triangle, &scratch)) goto done;
+    if (!number || !soup_alloc(&w->allocator, p->soup.n_vertex + 2 * p->soup.n_triangle,
+                               2 * p->soup.n_triangle, &scratch))
+        goto done;
     find_planes(w, p, &all);
     status = choose_plane(w, p, &all, &scratch, number, &best);
     if (status || best < 0) goto done;
-    for (int k = 0; k < 2 && !status; k++) status = side_of(w, &p->soup, all.at[best], k ? -1 : 1, &scratch, number, &half[k]);
+    for (int k = 0; k < 2 && !status; k++)
+        status = side_of(w, &p->soup, all.at[best], k ? -1 : 1, &scratch, number, &half[k]);
     if (status) {
         part_free(w, &half[0]);
         // A side that is a solid by every k-th of its points, but not by all of them: as good as none.
@@ -486,18 +522,23 @@ static us_status try_join(work *w, int32_t i, int32_t j, bool *out_joined) {
     return US_OK;
 }
 
-// Joins the cheapest pair that stays good enough, again and again. cost[i][j], i < j; infinite where it was tried in vain.
+// Joins the cheapest pair that stays good enough, again and again. cost[i][j], i < j; infinite where it was
+// tried in vain.
 static us_status join_parts(work *w, double (*cost)[MAX_JOINED], bool *out_any) {
     us_status status = US_OK;
     *out_any = false;
     if (w->n_part > MAX_JOINED) return US_OK;
     for (int32_t i = 0; i < w->n_part && !status; i++)
-        for (int32_t j = i + 1; j < w->n_part && !status; j++) status = joining_cost(w, i, j, &cost[i][j]);
+        for (int32_t j = i + 1; j < w->n_part && !status; j++)
+            status = joining_cost(w, i, j, &cost[i][j]);
     while (!status) {
         int32_t a = -1, b = -1, last = w->n_part - 1;
         for (int32_t i = 0; i < w->n_part; i++)
             for (int32_t j = i + 1; j < w->n_part; j++)
-                if (isfinite(cost[i][j]) && (a < 0 || cost[i][j] < cost[a][b])) a = i, b = j;
+                if (isfinite(cost[i][j]) && (a < 0 || cost[i][j] < cost[a][b])) {
+                    a = i;
+                    b = j;
+                }
         if (a < 0) break;
         bool is_joined;
         status = try_join(w, a, b, &is_joined);
@@ -509,7 +550,8 @@ static us_status join_parts(work *w, double (*cost)[MAX_JOINED], bool *out_any) 
             if (i != b && b < w->n_part) cost[i < b ? i : b][i < b ? b : i] = cost[i][last];
         }
         for (int32_t i = 0; i < w->n_part && !status; i++)
-            if (i != a) status = joining_cost(w, i < a ? i : a, i < a ? a : i, &cost[i < a ? i : a][i < a ? a : i]);
+            if (i != a)
+                status = joining_cost(w, i < a ? i : a, i < a ? a : i, &cost[i < a ? i : a][i < a ? a : i]);
     }
     return status;
 }
@@ -519,7 +561,8 @@ static us_status cut_parts(work *w) {
         int32_t worst = -1;
         for (int32_t i = 0; i < w->n_part; i++) {
             bool is_good = w->part[i].is_final || w->part[i].standoff.bound <= w->max_error;
-            if (!is_good && (worst < 0 || w->part[i].standoff.bound > w->part[worst].standoff.bound)) worst = i;
+            if (!is_good && (worst < 0 || w->part[i].standoff.bound > w->part[worst].standoff.bound))
+                worst = i;
         }
         if (worst < 0 || w->n_part == w->max_part) return US_OK;
         us_status status = split(w, worst);
@@ -532,19 +575,22 @@ static us_status decompose(work *w) {
     part *first = &w->part[0];
     size_t bytes = (size_t)m->n_vertex * sizeof(int32_t);
     int32_t *number = usi_alloc(&w->allocator, bytes, USI_ALIGN);
-    if (!number || !soup_alloc(&w->allocator, m->n_vertex + 2 * m->n_triangle, 2 * m->n_triangle, &first->soup)) {
+    if (!number ||
+        !soup_alloc(&w->allocator, m->n_vertex + 2 * m->n_triangle, 2 * m->n_triangle, &first->soup)) {
         usi_release(&w->allocator, number, bytes, USI_ALIGN);
         return US_ERR_MEMORY;
     }
     // Everything above a plane below everything: a copy, without vertices that no triangle has.
-    soup whole = {.n_vertex = m->n_vertex, .n_triangle = m->n_triangle, .vertex = m->vertex, .triangle = m->triangle};
+    soup whole = {
+        .n_vertex = m->n_vertex, .n_triangle = m->n_triangle, .vertex = m->vertex, .triangle = m->triangle};
     plane below = {us_vec3_make(0, 0, 1), m->node[0].min.z - w->size};
     cut(&whole, below, 1, on_plane * w->size, number, &first->soup);
     usi_release(&w->allocator, number, bytes, USI_ALIGN);
     w->n_part = 1;
     us_status status = part_finish(w, first, w->err);
     if (!status) status = find_notches(w);
-    double(*cost)[MAX_JOINED] = status ? NULL : usi_alloc(&w->allocator, sizeof(double[MAX_JOINED][MAX_JOINED]), USI_ALIGN);
+    double(*cost)[MAX_JOINED] =
+        status ? NULL : usi_alloc(&w->allocator, sizeof(double[MAX_JOINED][MAX_JOINED]), USI_ALIGN);
     if (!status && !cost) status = US_ERR_MEMORY;
     bool is_joined = true;
     for (int round = 0; round < ROUNDS && is_joined && !status; round++) {
@@ -555,18 +601,24 @@ static us_status decompose(work *w) {
     return status;
 }
 
-us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_part, const us_allocator *allocator, us_hull **out_hulls,
-                            int32_t *out_n, double *out_error, us_error *err) {
+us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_part,
+                            const us_allocator *allocator, us_hull **out_hulls, int32_t *out_n,
+                            double *out_error, us_error *err) {
     if (!mesh || !out_hulls || !out_n || !out_error) {
-        return us_error_set(err, US_ERR_ARG, NULL, "give a mesh and places for the results", "an argument is NULL");
+        return us_error_set(err, US_ERR_ARG, NULL, "give a mesh and places for the results",
+                            "an argument is NULL");
     }
     if (!(max_error > 0) || !isfinite(max_error)) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "use a length above 0, for example 1 % of the mesh's size", "the error allowed to parts is %g m",
-                            max_error);
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "use a length above 0, for example 1 % of the mesh's size",
+                            "the error allowed to parts is %g m", max_error);
     }
-    if (max_part < 1) return us_error_set(err, US_ERR_VALUE, NULL, "allow at least one", "a mesh is to be cut into at most %d parts", (int)max_part);
+    if (max_part < 1)
+        return us_error_set(err, US_ERR_VALUE, NULL, "allow at least one",
+                            "a mesh is to be cut into at most %d parts", (int)max_part);
     if (!mesh->is_closed) {
-        return us_error_set(err, US_ERR_MESH, NULL, "close its holes, or use its hull", "an open mesh of %d triangles encloses no solid to be cut",
+        return us_error_set(err, US_ERR_MESH, NULL, "close its holes, or use its hull",
+                            "an open mesh of %d triangles encloses no solid to be cut",
                             (int)mesh->n_triangle);
     }
     us_vec3 diagonal = us_vec3_sub(mesh->node[0].max, mesh->node[0].min);
@@ -578,7 +630,9 @@ us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_p
               .err = err};
     size_t bytes = (size_t)max_part * sizeof(part);
     w.part = usi_alloc(&w.allocator, bytes, USI_ALIGN);
-    if (!w.part) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh into %d parts", (int)max_part);
+    if (!w.part)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh into %d parts",
+                            (int)max_part);
     memset(w.part, 0, bytes);
     us_status status = decompose(&w);
     double error = 0;
@@ -587,10 +641,16 @@ us_status us_mesh_decompose(const us_mesh *mesh, double max_error, int32_t max_p
         out_hulls[i] = w.part[i].hull;
         w.part[i].hull = NULL;
     }
-    if (!status) *out_n = w.n_part, *out_error = error;
-    for (int32_t i = 0; i < w.n_part; i++) part_free(&w, &w.part[i]);
+    if (!status) {
+        *out_n = w.n_part;
+        *out_error = error;
+    }
+    for (int32_t i = 0; i < w.n_part; i++)
+        part_free(&w, &w.part[i]);
     usi_release(&w.allocator, w.part, bytes, USI_ALIGN);
     usi_release(&w.allocator, w.notch, (size_t)w.cap_notch * sizeof *w.notch, _Alignof(max_align_t));
-    if (status == US_ERR_MEMORY) us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh of %d triangles", (int)mesh->n_triangle);
+    if (status == US_ERR_MEMORY)
+        us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory to cut a mesh of %d triangles",
+                     (int)mesh->n_triangle);
     return status;
 }

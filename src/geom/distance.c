@@ -6,20 +6,23 @@
 //   mesh                                       both trees      tree and blocks
 //   height field                                               blocks of both
 //
-// A union is the nearest of its parts. Every pair is computed in one fixed order (usi_is_swapped) and turned round afterwards
-// if need be, so that both orders give the same bits. A radius, also that of a mesh or a union, is taken off at the end.
+// A union is the nearest of its parts. Every pair is computed in one fixed order (usi_is_swapped) and turned
+// round afterwards if need be, so that both orders give the same bits. A radius, also that of a mesh or a
+// union, is taken off at the end.
 //
-// Two half spaces have a distance only when their faces look at each other exactly; others overlap without end: US_ERR_ARG.
-// An intersection counts as convex: its farthest points are found by cutting planes (meet.c), to 1e-7 of its size. One that is empty or without end
-// is refused: US_ERR_ARG.
+// Two half spaces have a distance only when their faces look at each other exactly; others overlap without
+// end: US_ERR_ARG. An intersection counts as convex: its farthest points are found by cutting planes
+// (meet.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
 //
-// What a surface of triangles answers is said in surface.c: apart, the exact distance; overlapping, a depth that is never more than the true one.
+// What a surface of triangles answers is said in surface.c: apart, the exact distance; overlapping, a depth
+// that is never more than the true one.
 #include "geom/gjk.h"
 #include "geom/surface.h"
 
 #include <float.h>
 
-// ---- half spaces --------------------------------------------------------------------------------------------------------
+// ---- half spaces
+// ----------------------------------------------------------------
 
 // The farthest point of a posed convex shape along the unit vector d, radius included.
 static us_vec3 farthest(const us_geom *g, us_pose X_WG, us_vec3 d) {
@@ -40,9 +43,13 @@ static us_vec3 farthest_corner(const us_geom *g, us_vec3 d) {
     us_vec3 best = us_vec3_make(0, 0, 0);
     double most = -DBL_MAX;
     for (int32_t i = 0; i < n; i++) {
-        us_vec3 p = g->kind == US_GEOM_MESH ? g->mesh->vertex[i] : usi_field_point(g->field, i % g->field->n_x, i / g->field->n_x);
+        us_vec3 p = g->kind == US_GEOM_MESH ? g->mesh->vertex[i]
+                                            : usi_field_point(g->field, i % g->field->n_x, i / g->field->n_x);
         double along = us_vec3_dot(p, d);
-        if (along > most) most = along, best = p;
+        if (along > most) {
+            most = along;
+            best = p;
+        }
     }
     return best;
 }
@@ -62,7 +69,8 @@ static us_status half_space_core(us_pose X_WA, const us_geom *B, us_pose X_WB, u
     return US_OK;
 }
 
-// ---- every pair ---------------------------------------------------------------------------------------------------------
+// ---- every pair
+// ----------------------------------------------------------------
 
 static bool is_convex(us_geom_kind kind) { return usi_is_convex(kind) || kind == US_GEOM_INTERSECTION; }
 
@@ -71,7 +79,9 @@ static us_status check(const us_geom *g) {
     if (g->kind == US_GEOM_CONVEX && !g->hull) return US_ERR_ARG;
     if (g->kind == US_GEOM_MESH && (!g->mesh || g->mesh->n_node < 1)) return US_ERR_ARG;
     // Of paged ground only what is under robots is known, and the nearest point may be anywhere.
-    if (g->kind == US_GEOM_HEIGHT_FIELD && (!g->field || g->field->n_x < 2 || g->field->n_y < 2 || g->field->pager)) return US_ERR_ARG;
+    if (g->kind == US_GEOM_HEIGHT_FIELD &&
+        (!g->field || g->field->n_x < 2 || g->field->n_y < 2 || g->field->pager))
+        return US_ERR_ARG;
     if (g->kind != US_GEOM_UNION && g->kind != US_GEOM_INTERSECTION) return US_OK;
     if (!g->parts || g->n_part < 1) return US_ERR_ARG;
     for (int32_t i = 0; i < g->n_part; i++) {
@@ -98,7 +108,8 @@ static us_status to_union(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
 }
 
 static us_gap posed(us_gap g, us_pose X_WG) {
-    return (us_gap){g.distance, us_pose_point(X_WG, g.p_A), us_pose_point(X_WG, g.p_B), us_quat_rotate(X_WG.q, g.normal)};
+    return (us_gap){g.distance, us_pose_point(X_WG, g.p_A), us_pose_point(X_WG, g.p_B),
+                    us_quat_rotate(X_WG.q, g.normal)};
 }
 
 // A before B: kinds in the order of the list, but that an intersection comes before what is not convex.
@@ -115,7 +126,8 @@ static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_po
     }
     if (is_convex(A->kind) && B->kind == US_GEOM_HALF_SPACE) {
         us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
-        *out = usi_gap_swept(usi_gap_turned(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0, B->radius);
+        *out = usi_gap_swept(usi_gap_turned(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0,
+                             B->radius);
         return US_OK;
     }
     us_pose X_BA = us_pose_mul(us_pose_inverse(X_WB), X_WA);

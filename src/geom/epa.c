@@ -1,29 +1,34 @@
 // Depth of two convex cores that overlap: the expanding polytope (van den Bergen 2001).
 //
-// C = { a - b } holds the origin O. The shortest way out is the distance from O to C's surface. A polytope inside C, with corners
-// on C's surface, is blown up where it is nearest to O, until C has nothing beyond its nearest face:
+// C = { a - b } holds the origin O. The shortest way out is the distance from O to C's surface. A polytope
+// inside C, with corners on C's surface, is blown up where it is nearest to O, until C has nothing beyond its
+// nearest face:
 //
 //              . w .                 the face nearest to O has normal n and offset o
 //            .       .               w is the farthest point of C along n
 //        p0 *---------* p1           o <= depth <= n.w: equal, done; else w becomes a corner
-//          /     ^ n   \             the faces that w sees are dropped, and new ones join w with the edge of the hole (the horizon)
+//          /     ^ n   \             the faces that w sees are dropped, and new ones join w with the edge of
+//          the hole (the horizon)
 //         /      O      \            .
 //
-// Offsets are signed. While O is outside the polytope the nearest face is the one O is most in front of, and the same rule
-// makes the polytope grow over O. So any tetrahedron will do to begin with, and a C that O merely touches is no special case:
-// where rounding puts O outside C, the depth comes out as a tiny negative number.
+// Offsets are signed. While O is outside the polytope the nearest face is the one O is most in front of, and
+// the same rule makes the polytope grow over O. So any tetrahedron will do to begin with, and a C that O
+// merely touches is no special case: where rounding puts O outside C, the depth comes out as a tiny negative
+// number.
 //
-// Nothing else is left to luck: a C without volume (coplanar triangles, crossing segments, two points) has depth 0 across itself;
-// a face that w sees by less than rounding counts as unseen, so no new face is a sliver thinner than that; a horizon
-// that is not one simple loop ends the search with the best answer so far. The distance that is returned is always the exact extent of
-// C along the normal that is returned: moved by that much the cores are apart, whatever went before.
+// Nothing else is left to luck: a C without volume (coplanar triangles, crossing segments, two points) has
+// depth 0 across itself; a face that w sees by less than rounding counts as unseen, so no new face is a
+// sliver thinner than that; a horizon that is not one simple loop ends the search with the best answer so
+// far. The distance that is returned is always the exact extent of C along the normal that is returned: moved
+// by that much the cores are apart, whatever went before.
 #include "geom/gjk.h"
 
 #include <float.h>
 
 enum { MAX_CORNERS = 256, MAX_FACES = 2 * MAX_CORNERS };
-// Relative to C's size: what counts as no thickness; what is good enough; what counts as seen; what counts as one point.
-// A face thinner than 1e-12 has a normal that is off by 1e-4 and more; finer figures than these lead round bodies into such faces.
+// Relative to C's size: what counts as no thickness; what is good enough; what counts as seen; what counts as
+// one point. A face thinner than 1e-12 has a normal that is off by 1e-4 and more; finer figures than these
+// lead round bodies into such faces.
 static const double FLAT = 1e-12, ENOUGH = 1e-11, SEEN = 2e-12, SAME = 1e-13;
 
 typedef struct face {
@@ -51,7 +56,8 @@ static us_vec3 corner_at(const polytope *P, int i) { return P->corner[i].w; }
 
 static int new_face(polytope *P, int a, int b, int c) {
     int i = 0;
-    while (i < P->n_face && P->face[i].is_alive) i++;
+    while (i < P->n_face && P->face[i].is_alive)
+        i++;
     if (i == P->n_face) P->n_face++;
     face *f = &P->face[i];
     *f = (face){.corner = {a, b, c}, .beyond = {-1, -1, -1}, .is_alive = true};
@@ -67,7 +73,9 @@ static int new_face(polytope *P, int a, int b, int c) {
     return i;
 }
 
-static bool sees(const polytope *P, us_vec3 w, int f) { return us_vec3_dot(P->face[f].normal, w) - P->face[f].offset > SEEN * P->size; }
+static bool sees(const polytope *P, us_vec3 w, int f) {
+    return us_vec3_dot(P->face[f].normal, w) - P->face[f].offset > SEEN * P->size;
+}
 
 static bool is_corner(const polytope *P, us_vec3 w) {
     for (int i = 0; i < P->n_corner; i++) {
@@ -77,7 +85,8 @@ static bool is_corner(const polytope *P, us_vec3 w) {
     return false;
 }
 
-// Marks the faces that w sees, beginning at f, and lists the edges between seen and unseen. They are marked dead.
+// Marks the faces that w sees, beginning at f, and lists the edges between seen and unseen. They are marked
+// dead.
 static int find_horizon(polytope *P, us_vec3 w, int f, horizon_edge *edge) {
     int todo[MAX_FACES], n_todo = 0, n_edge = 0, done = 0;
     todo[n_todo++] = f;
@@ -100,7 +109,8 @@ static int find_horizon(polytope *P, us_vec3 w, int f, horizon_edge *edge) {
             edge[n_edge++] = e;
         }
     }
-    for (int i = 0; i < n_todo; i++) P->face[todo[i]].is_alive = P->face[todo[i]].is_seen = false;
+    for (int i = 0; i < n_todo; i++)
+        P->face[todo[i]].is_alive = P->face[todo[i]].is_seen = false;
     return n_edge;
 }
 
@@ -109,9 +119,11 @@ static bool expand(polytope *P, const usi_difference *s, int f) {
     horizon_edge edge[3 * MAX_FACES];
     int n_edge = find_horizon(P, s->w, f, edge), w = P->n_corner++, begins[MAX_CORNERS], made[MAX_FACES];
     P->corner[w] = *s;
-    for (int i = 0; i < w; i++) begins[i] = -1;
+    for (int i = 0; i < w; i++)
+        begins[i] = -1;
     int n_alive = 0;
-    for (int i = 0; i < P->n_face; i++) n_alive += P->face[i].is_alive;
+    for (int i = 0; i < P->n_face; i++)
+        n_alive += P->face[i].is_alive;
     if (n_edge < 3 || n_alive + n_edge > MAX_FACES) return false;
     for (int i = 0; i < n_edge; i++) {
         if (begins[edge[i].from] >= 0) return false;
@@ -131,7 +143,8 @@ static bool expand(polytope *P, const usi_difference *s, int f) {
     return true;
 }
 
-// ---- the beginning ------------------------------------------------------------------------------------------------------
+// ---- the beginning
+// ----------------------------------------------------------------
 
 static us_vec3 unit_or(us_vec3 a, us_vec3 otherwise) {
     double length = us_vec3_norm(a);
@@ -146,7 +159,9 @@ static us_vec3 across(us_vec3 e, us_vec3 wish) {
 }
 
 // How far a - b is from where it should be, normal * distance.
-static us_vec3 rest_of(const usi_core_gap *g) { return us_vec3_sub(us_vec3_scale(g->distance, g->normal), us_vec3_sub(g->a, g->b)); }
+static us_vec3 rest_of(const usi_core_gap *g) {
+    return us_vec3_sub(us_vec3_scale(g->distance, g->normal), us_vec3_sub(g->a, g->b));
+}
 // Half of that to each.
 static void share_rest(usi_core_gap *g) {
     us_vec3 half = us_vec3_scale(0.5, rest_of(g));
@@ -163,7 +178,8 @@ static usi_core_gap flat_gap(const usi_pair *pair, us_vec3 n, const usi_core_gap
     return g;
 }
 
-// Looks along the axes and across what was found, for four corners with volume between them. False: C is flat across *out_flat.
+// Looks along the axes and across what was found, for four corners with volume between them. False: C is flat
+// across *out_flat.
 static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     const usi_pair *pair = P->pair;
     const us_vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -175,7 +191,11 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
         P->size = fmax(P->size, us_vec3_norm(s[i].w));
         for (int j = 0; j < i; j++) {
             double length = us_vec3_norm(us_vec3_sub(s[i].w, s[j].w));
-            if (length > longest) longest = length, first = j, second = i;
+            if (length > longest) {
+                longest = length;
+                first = j;
+                second = i;
+            }
         }
     }
     *out_flat = pair->up;
@@ -187,11 +207,15 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     us_vec3 x = across(e, pair->up), y = us_vec3_cross(e, x);
     double farthest = 0;
     for (int i = 0; i < 8; i++) {
-        double cx = i < 4 ? (i % 2 ? 1 : -1) : (i == 4) - (i == 5), cy = i < 4 ? (i / 2 ? 1 : -1) : (i == 6) - (i == 7);
+        double cx = i < 4 ? (i % 2 ? 1 : -1) : (i == 4) - (i == 5),
+               cy = i < 4 ? (i / 2 ? 1 : -1) : (i == 6) - (i == 7);
         usi_difference c = usi_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
         us_vec3 r = us_vec3_sub(c.w, p);
         double off = us_vec3_norm(us_vec3_sub(r, us_vec3_scale(us_vec3_dot(r, e), e)));
-        if (off > farthest) farthest = off, P->corner[2] = c;
+        if (off > farthest) {
+            farthest = off;
+            P->corner[2] = c;
+        }
     }
     *out_flat = x;
     if (!(farthest > FLAT * P->size)) return false;
@@ -202,7 +226,8 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     if (!(fmax(up, down) > FLAT * P->size)) return false;
     P->corner[3] = up > down ? above : below;
     P->n_corner = 4;
-    int a = 0, b = up > down ? 1 : 2, c = up > down ? 2 : 1;  // seen from corner 3 they turn counter-clockwise
+    int a = 0, b = up > down ? 1 : 2,
+        c = up > down ? 2 : 1;  // seen from corner 3 they turn counter-clockwise
     // Faces: the base from outside, then the three sides.
     new_face(P, a, c, b);
     new_face(P, a, b, 3);
@@ -210,11 +235,13 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     new_face(P, c, a, 3);
     const int beyond[4][3] = {{3, 2, 1}, {0, 2, 3}, {0, 3, 1}, {0, 1, 2}};
     for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 3; k++) P->face[i].beyond[k] = beyond[i][k];
+        for (int k = 0; k < 3; k++)
+            P->face[i].beyond[k] = beyond[i][k];
     return true;
 }
 
-// ---- the end ------------------------------------------------------------------------------------------------------------
+// ---- the end
+// ----------------------------------------------------------------
 
 // Where O falls on a face along n, as shares of its corners; returns the least of them.
 static double foot(const us_vec3 p[3], us_vec3 n, double share[3]) {
@@ -233,22 +260,27 @@ typedef struct answer {
     double depth;
 } answer;
 
-// O falls on the face that gave the answer, or on another as near (in the same plane, or grown over it since): the one on which it falls best gives
-// the points.
+// O falls on the face that gave the answer, or on another as near (in the same plane, or grown over it
+// since): the one on which it falls best gives the points.
 static usi_core_gap finish(const polytope *P, const answer *best) {
     usi_core_gap g = {-best->depth, us_vec3_scale(-1, best->f.normal), {0, 0, 0}, {0, 0, 0}, 0};
     double most = -DBL_MAX, share[3] = {0, 0, 0}, best_share[3] = {1, 0, 0}, sum = 0;
     const face *on = &best->f;
     for (int i = -1; i < P->n_face && most < 0; i++) {
         const face *f = i < 0 ? &best->f : &P->face[i];
-        if (i >= 0 && (!f->is_alive || f->offset > best->depth + 1e-9 * P->size || us_vec3_dot(f->normal, best->f.normal) < 0.9)) continue;
+        if (i >= 0 && (!f->is_alive || f->offset > best->depth + 1e-9 * P->size ||
+                       us_vec3_dot(f->normal, best->f.normal) < 0.9))
+            continue;
         us_vec3 p[3] = {corner_at(P, f->corner[0]), corner_at(P, f->corner[1]), corner_at(P, f->corner[2])};
         double least = foot(p, best->f.normal, share);
         if (!(least > most)) continue;
-        most = least, on = f;
-        for (int k = 0; k < 3; k++) best_share[k] = share[k];
+        most = least;
+        on = f;
+        for (int k = 0; k < 3; k++)
+            best_share[k] = share[k];
     }
-    for (int k = 0; k < 3; k++) sum += best_share[k] = fmax(0, best_share[k]);
+    for (int k = 0; k < 3; k++)
+        sum += best_share[k] = fmax(0, best_share[k]);
     if (!(sum > 0)) best_share[0] = sum = 1;
     for (int k = 0; k < 3; k++) {
         const usi_difference *s = &P->corner[on->corner[k]];
@@ -258,10 +290,12 @@ static usi_core_gap finish(const polytope *P, const answer *best) {
     return g;
 }
 
-// Round bodies with many ways out that are (nearly) as short, such as a point on the axis of a cylinder, use up the corners before the faces
-// fit closely. Then the nearest point of C is looked up, by GJK, from a point q outside C, straight ahead:
+// Round bodies with many ways out that are (nearly) as short, such as a point on the axis of a cylinder, use
+// up the corners before the faces fit closely. Then the nearest point of C is looked up, by GJK, from a point
+// q outside C, straight ahead:
 //
-//          n'  .                   C's surface has a radius of curvature of R >= depth where O is nearest to it; a direction that is off
+//          n'  .                   C's surface has a radius of curvature of R >= depth where O is nearest to
+//          it; a direction that is off
 //       O -----)----- q            by e comes back off by e depth / R
 //              .
 static void polish(const polytope *P, usi_core_gap *g) {
@@ -276,41 +310,52 @@ static void polish(const polytope *P, usi_core_gap *g) {
         next.distance = -us_vec3_dot(n, usi_pair_support(P->pair, n).w);
         // Never a longer way out, but perhaps better points; worth another look while the way gets shorter.
         double gain = next.distance - g->distance;
-        if (gain < 0) next.distance = g->distance, next.normal = g->normal;
+        if (gain < 0) {
+            next.distance = g->distance;
+            next.normal = g->normal;
+        }
         if (gain > 0 || us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g))) *g = next;
         if (gain <= 0.01 * ENOUGH * P->size) return;
     }
 }
 
-// The same for smooth surfaces that are nearly as round as a ball around O, where the above is slow (depth / R near 1), by Newton's method.
-// On the shortest way out the farthest point along n lies on n itself: w(n) = depth n. With t a small step across n,
+// The same for smooth surfaces that are nearly as round as a ball around O, where the above is slow (depth /
+// R near 1), by Newton's method. On the shortest way out the farthest point along n lies on n itself: w(n) =
+// depth n. With t a small step across n,
 //
 //     w(n + t) - depth (n + t)  has no part across n:   (dw/dn - depth) t = -w(n), across n
 //
-// dw/dn (the radii of curvature) comes from differences. Where the surface has creases this leads nowhere and changes nothing.
+// dw/dn (the radii of curvature) comes from differences. Where the surface has creases this leads nowhere and
+// changes nothing.
 static void newton(const polytope *P, usi_core_gap *g) {
     const double step = 1e-4;
     for (int i = 0; i < 8; i++) {
-        us_vec3 n = us_vec3_scale(-1, g->normal), x = across(n, P->pair->up), y = us_vec3_cross(n, x), w = usi_pair_support(P->pair, n).w;
+        us_vec3 n = us_vec3_scale(-1, g->normal), x = across(n, P->pair->up), y = us_vec3_cross(n, x),
+                w = usi_pair_support(P->pair, n).w;
         double J[2][2], fx = us_vec3_dot(w, x), fy = us_vec3_dot(w, y), depth = us_vec3_dot(w, n);
         for (int k = 0; k < 2; k++) {
             us_vec3 t = us_vec3_scale(step, k ? y : x);
-            us_vec3 dw = us_vec3_sub(usi_pair_support(P->pair, us_vec3_add(n, t)).w, usi_pair_support(P->pair, us_vec3_sub(n, t)).w);
+            us_vec3 dw = us_vec3_sub(usi_pair_support(P->pair, us_vec3_add(n, t)).w,
+                                     usi_pair_support(P->pair, us_vec3_sub(n, t)).w);
             J[0][k] = us_vec3_dot(dw, x) / (2 * step) - (k == 0) * depth;
             J[1][k] = us_vec3_dot(dw, y) / (2 * step) - (k == 1) * depth;
         }
-        double det = J[0][0] * J[1][1] - J[0][1] * J[1][0], tx = J[0][1] * fy - J[1][1] * fx, ty = J[1][0] * fx - J[0][0] * fy;
+        double det = J[0][0] * J[1][1] - J[0][1] * J[1][0], tx = J[0][1] * fy - J[1][1] * fx,
+               ty = J[1][0] * fx - J[0][0] * fy;
         if (!(fabs(det) > 0) || !(hypot(tx, ty) < 0.1 * fabs(det))) return;
         n = unit_or(us_vec3_add(n, us_vec3_add(us_vec3_scale(tx / det, x), us_vec3_scale(ty / det, y))), n);
         usi_difference s = usi_pair_support(P->pair, n);
         usi_core_gap next = {-us_vec3_dot(s.w, n), us_vec3_scale(-1, n), s.a, s.b, 0};
-        if (next.distance < g->distance - ENOUGH * P->size || !(us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g)))) return;
+        if (next.distance < g->distance - ENOUGH * P->size ||
+            !(us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g))))
+            return;
         *g = next;
     }
 }
 
-// Near the centre of something like a ball all directions are about as short, and the depth says little about which is meant. The line through the
-// two points is then as good a normal, and the points stay on the surfaces: its error in depth is the square of its error in angle.
+// Near the centre of something like a ball all directions are about as short, and the depth says little about
+// which is meant. The line through the two points is then as good a normal, and the points stay on the
+// surfaces: its error in depth is the square of its error in angle.
 static void straighten(const polytope *P, usi_core_gap *g) {
     us_vec3 v = us_vec3_sub(g->a, g->b);
     double length = us_vec3_norm(v);
@@ -345,7 +390,8 @@ usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
         is_converged = best.depth - f->offset <= enough * P.size;
         if (is_converged) break;
         if (is_corner(&P, s.w)) {
-            // The face claims that one of the polytope's own corners is in front of it: its normal is rounding and says nothing.
+            // The face claims that one of the polytope's own corners is in front of it: its normal is
+            // rounding and says nothing.
             f->offset = DBL_MAX;
             has_doubt = true;
             continue;

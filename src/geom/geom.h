@@ -6,7 +6,8 @@
 #include "terrain/pager.h"
 #include "understudy/geom.h"
 
-// A convex polyhedron. Faces are flat polygons (coplanar triangles merged), counter-clockwise seen from outside.
+// A convex polyhedron. Faces are flat polygons (coplanar triangles merged), counter-clockwise seen from
+// outside.
 struct us_hull {
     us_allocator allocator;
     size_t bytes;  // of the one block that holds this struct and all arrays
@@ -48,8 +49,8 @@ struct us_height_field {
     double *height;     // n_x * n_y, x fastest
     int32_t n_tile_x;   // tiles of USI_FIELD_TILE by USI_FIELD_TILE cells, those at the end smaller
     double (*tile)[2];  // extremes of each tile, x fastest
-    // Of ground that is paged in from a site (field_site.c): heights and extremes are known where a client of the pager has asked for them, and may
-    // be read there alone. NULL: all are known.
+    // Of ground that is paged in from a site (field_site.c): heights and extremes are known where a client of
+    // the pager has asked for them, and may be read there alone. NULL: all are known.
     struct usi_pager *pager;
     uint64_t hash;  // of the site and of the part of it that this is
     us_vec3 p_SF;   // m, of the field's middle in the site's frame
@@ -57,30 +58,38 @@ struct us_height_field {
 
 enum { USI_FIELD_TILE = USI_EXTREMES_CELLS };
 
-// A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j) to (i+1, j+1):
-// triangle 0 is (i,j) (i+1,j) (i+1,j+1), triangle 1 is (i,j) (i+1,j+1) (i,j+1), both counter-clockwise seen from above.
+// A cell's corner (i, j) is at x = (i - (n_x - 1)/2) dx. Cell (i, j) is split along the diagonal from (i, j)
+// to (i+1, j+1): triangle 0 is (i,j) (i+1,j) (i+1,j+1), triangle 1 is (i,j) (i+1,j+1) (i,j+1), both
+// counter-clockwise seen from above.
 static inline us_vec3 usi_field_point(const us_height_field *f, int32_t i, int32_t j) {
-    return us_vec3_make((i - 0.5 * (f->n_x - 1)) * f->dx, (j - 0.5 * (f->n_y - 1)) * f->dy, f->height[(size_t)j * (size_t)f->n_x + (size_t)i]);
+    return us_vec3_make((i - 0.5 * (f->n_x - 1)) * f->dx, (j - 0.5 * (f->n_y - 1)) * f->dy,
+                        f->height[(size_t)j * (size_t)f->n_x + (size_t)i]);
 }
 
-// A field of a site's heights, or of the samples in a zone of it: x0 y0 x1 y1, m, in the site's frame; all 0: everything. Reads no tile. `memory`:
-// bytes that tiles may take. With the name of another layer of numbers, in which '-' is as good as '_': a field of its samples, all that a place in
-// the zone may lie between. US_ERR_IO, US_ERR_SYNTAX name what is wrong with the site, US_ERR_VALUE with the zone, US_ERR_NAME: no such layer.
-us_status usi_field_open(const char *path, const char *layer, const double zone[4], double memory, const us_allocator *allocator,
-                         us_height_field **out_field, us_error *err);
-int32_t usi_field_layer(const us_site_info *info, const char *name);  // the layer of numbers of that name; -1: none
+// A field of a site's heights, or of the samples in a zone of it: x0 y0 x1 y1, m, in the site's frame; all 0:
+// everything. Reads no tile. `memory`: bytes that tiles may take. With the name of another layer of numbers,
+// in which '-' is as good as '_': a field of its samples, all that a place in the zone may lie between.
+// US_ERR_IO, US_ERR_SYNTAX name what is wrong with the site, US_ERR_VALUE with the zone, US_ERR_NAME: no such
+// layer.
+us_status usi_field_open(const char *path, const char *layer, const double zone[4], double memory,
+                         const us_allocator *allocator, us_height_field **out_field, us_error *err);
+int32_t usi_field_layer(const us_site_info *info,
+                        const char *name);  // the layer of numbers of that name; -1: none
 // The zone as a window of samples.
-us_status usi_field_zone(const us_site_info *info, const double zone[4], usi_window *out_window, us_error *err);
+us_status usi_field_zone(const us_site_info *info, const double zone[4], usi_window *out_window,
+                         us_error *err);
 
 // The greatest height over the cells of a rectangle; -INFINITY when it meets none.
 double usi_field_top(const us_height_field *f, double x0, double y0, double x1, double y1);
 
 static inline bool usi_is_convex(us_geom_kind kind) { return kind <= US_GEOM_CONVEX; }
 
-// The support point of the core, the shape without its radius. Convex kinds only. d need not be of unit length, may be 0 (any point).
+// The support point of the core, the shape without its radius. Convex kinds only. d need not be of unit
+// length, may be 0 (any point).
 us_vec3 usi_core_support(const us_geom *g, us_vec3 d);
 
-// Distance between the cores of two convex shapes posed in one frame, and depth where the cores overlap; then the radii are taken off.
+// Distance between the cores of two convex shapes posed in one frame, and depth where the cores overlap; then
+// the radii are taken off.
 us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);
 
 #endif

@@ -1,21 +1,25 @@
-// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with exact short cuts for points, segments and boxes.
+// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with exact short cuts for points, segments
+// and boxes.
 //
-// A and B are as far apart as their difference C = { a - b } is from the origin O. C is never built: only its farthest point
-// along a direction is ever asked for. A simplex of up to four such points closes in on O:
+// A and B are as far apart as their difference C = { a - b } is from the origin O. C is never built: only its
+// farthest point along a direction is ever asked for. A simplex of up to four such points closes in on O:
 //
 //            w3 . . . . . .
 //              \    C      .         v  the point of the simplex nearest to O
-//               \           .        w  the farthest point of C along -v: nothing of C is nearer to O than v.w/|v|
+//               \           .        w  the farthest point of C along -v: nothing of C is nearer to O than
+//               v.w/|v|
 //        O ---v--*           .
 //               /           .        |v| - v.w/|v| is how much better the answer could still get
 //              w1 . . . . .
 //
-// Where a step ends is found by trying every corner, edge, triangle of the simplex that has the newest point in it, and taking
-// the nearest valid one. Trying all costs little more than deciding which to try, and no decision can go wrong by rounding:
-// each candidate is a true point of C, so the answer never gets worse, and the bound above says how good it is.
+// Where a step ends is found by trying every corner, edge, triangle of the simplex that has the newest point
+// in it, and taking the nearest valid one. Trying all costs little more than deciding which to try, and no
+// decision can go wrong by rounding: each candidate is a true point of C, so the answer never gets worse, and
+// the bound above says how good it is.
 //
-// When O lies in C (or nearer than the rounding of its corners allows a direction to be told) epa.c takes over. Both work on the
-// cores, so shapes whose radii alone overlap never get there, and their normal is as good as that of separate shapes.
+// When O lies in C (or nearer than the rounding of its corners allows a direction to be told) epa.c takes
+// over. Both work on the cores, so shapes whose radii alone overlap never get there, and their normal is as
+// good as that of separate shapes.
 #include "geom/gjk.h"
 
 #include "geom/meet.h"
@@ -23,9 +27,11 @@
 #include <float.h>
 #include <string.h>
 
-// Relative to the size of C: nearer than this the direction of v is no longer good (1e-16 / 1e-10 rad), and EPA's faces are better.
+// Relative to the size of C: nearer than this the direction of v is no longer good (1e-16 / 1e-10 rad), and
+// EPA's faces are better.
 static const double TOUCH = 1e-10;
-// Relative to |v|: the improvement that is not worth another step. Flat shapes stop by running out of corners well before.
+// Relative to |v|: the improvement that is not worth another step. Flat shapes stop by running out of corners
+// well before.
 static const double ENOUGH = 1e-12;
 // Relative to the distance of the middles: a separation that is worth being looked at twice.
 static const double SLACK = 1e-8;
@@ -34,7 +40,8 @@ enum { MAX_STEPS = 64 };
 
 static us_vec3 mul_transposed(const us_mat3 *R, us_vec3 a) {
     const double *m = R->m;
-    return us_vec3_make(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z, m[2] * a.x + m[5] * a.y + m[8] * a.z);
+    return us_vec3_make(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z,
+                        m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
 
 usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
@@ -47,7 +54,8 @@ usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
     return s;
 }
 
-// ---- the simplex --------------------------------------------------------------------------------------------------------
+// ---- the simplex
+// ----------------------------------------------------------------
 
 typedef struct simplex {
     int n;
@@ -58,7 +66,8 @@ typedef struct simplex {
     bool holds_origin;
 } simplex;
 
-// Keeps the candidate with corners a, b, c (n of them) and shares of the last n - 1 when it is valid and the nearest so far.
+// Keeps the candidate with corners a, b, c (n of them) and shares of the last n - 1 when it is valid and the
+// nearest so far.
 static void offer(simplex *best, const simplex *from, int n, const int *corner, const double *share) {
     us_vec3 v = from->s[corner[0]].w;
     double first = 1;
@@ -87,7 +96,8 @@ static void offer_edge(simplex *best, const simplex *from, int b) {
 }
 static void offer_triangle(simplex *best, const simplex *from, int b, int c) {
     int corner[3] = {from->n - 1, b, c};
-    us_vec3 a = from->s[corner[0]].w, e = us_vec3_sub(from->s[b].w, a), f = us_vec3_sub(from->s[c].w, a), n = us_vec3_cross(e, f);
+    us_vec3 a = from->s[corner[0]].w, e = us_vec3_sub(from->s[b].w, a), f = us_vec3_sub(from->s[c].w, a),
+            n = us_vec3_cross(e, f);
     double nn = us_vec3_dot(n, n);
     // A triangle flatter than rounding has edges that do as well.
     if (nn <= 1e-28 * us_vec3_dot(e, e) * us_vec3_dot(f, f)) return;
@@ -95,28 +105,36 @@ static void offer_triangle(simplex *best, const simplex *from, int b, int c) {
     offer(best, from, 3, corner, share);
 }
 static void try_tetrahedron(simplex *best, const simplex *from) {
-    us_vec3 a = from->s[3].w, e = us_vec3_sub(from->s[0].w, a), f = us_vec3_sub(from->s[1].w, a), g = us_vec3_sub(from->s[2].w, a);
+    us_vec3 a = from->s[3].w, e = us_vec3_sub(from->s[0].w, a), f = us_vec3_sub(from->s[1].w, a),
+            g = us_vec3_sub(from->s[2].w, a);
     us_vec3 fg = us_vec3_cross(f, g);
     double volume = us_vec3_dot(e, fg);
     if (fabs(volume) <= 1e-14 * us_vec3_norm(e) * us_vec3_norm(f) * us_vec3_norm(g)) return;
-    double x = -us_vec3_dot(a, fg) / volume, y = -us_vec3_dot(a, us_vec3_cross(g, e)) / volume, z = -us_vec3_dot(a, us_vec3_cross(e, f)) / volume;
+    double x = -us_vec3_dot(a, fg) / volume, y = -us_vec3_dot(a, us_vec3_cross(g, e)) / volume,
+           z = -us_vec3_dot(a, us_vec3_cross(e, f)) / volume;
     if (!(x >= 0 && y >= 0 && z >= 0 && x + y + z <= 1)) return;
     *best = *from;
-    best->share[0] = x, best->share[1] = y, best->share[2] = z, best->share[3] = 1 - x - y - z;
+    best->share[0] = x;
+    best->share[1] = y;
+    best->share[2] = z;
+    best->share[3] = 1 - x - y - z;
     best->v = us_vec3_make(0, 0, 0);
     best->vv = 0;
     best->holds_origin = true;
 }
 
-// The nearest point of the simplex `from`, whose last corner is new, and the smallest part of it that holds that point.
+// The nearest point of the simplex `from`, whose last corner is new, and the smallest part of it that holds
+// that point.
 static simplex nearest(const simplex *from) {
     simplex best = {.vv = DBL_MAX};
     int last = from->n - 1, corner[1] = {last};
     double share[1] = {0};
     offer(&best, from, 1, corner, share);
-    for (int b = 0; b < last; b++) offer_edge(&best, from, b);
     for (int b = 0; b < last; b++)
-        for (int c = b + 1; c < last; c++) offer_triangle(&best, from, b, c);
+        offer_edge(&best, from, b);
+    for (int b = 0; b < last; b++)
+        for (int c = b + 1; c < last; c++)
+            offer_triangle(&best, from, b, c);
     if (last == 3) try_tetrahedron(&best, from);
     return best;
 }
@@ -155,7 +173,8 @@ bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out) {
     return now.vv > TOUCH * TOUCH * size2;
 }
 
-// ---- short cuts ---------------------------------------------------------------------------------------------------------
+// ---- short cuts
+// ----------------------------------------------------------------
 
 // A unit vector perpendicular to e (any length, also 0), as near to +z of W as can be.
 static us_vec3 perpendicular_upwards(us_vec3 e) {
@@ -179,11 +198,13 @@ static us_gap gap_between(us_vec3 a, us_vec3 b, us_vec3 normal) {
 
 // Two segments a + s e and b + t f, s and t in [-1, 1]; a point is a segment of no length.
 //
-// The squared distance is a convex parabola bowl over the square of (s, t). Its minimum is the foot of the common perpendicular
-// where that lies in the square, and otherwise on a side, that is at an end of one of the segments. All five are tried.
+// The squared distance is a convex parabola bowl over the square of (s, t). Its minimum is the foot of the
+// common perpendicular where that lies in the square, and otherwise on a side, that is at an end of one of
+// the segments. All five are tried.
 static us_gap segment_segment(us_vec3 a, us_vec3 e, us_vec3 b, us_vec3 f) {
     us_vec3 r = us_vec3_sub(a, b);
-    double ee = us_vec3_dot(e, e), ff = us_vec3_dot(f, f), ef = us_vec3_dot(e, f), er = us_vec3_dot(e, r), fr = us_vec3_dot(f, r);
+    double ee = us_vec3_dot(e, e), ff = us_vec3_dot(f, f), ef = us_vec3_dot(e, f), er = us_vec3_dot(e, r),
+           fr = us_vec3_dot(f, r);
     double best = DBL_MAX, best_s = 0, best_t = 0;
     us_vec3 cross = us_vec3_cross(e, f), best_v = r;
     double det = us_vec3_dot(cross, cross);
@@ -202,7 +223,12 @@ static us_gap segment_segment(us_vec3 a, us_vec3 e, us_vec3 b, us_vec3 f) {
         }
         us_vec3 v = us_vec3_add(r, us_vec3_sub(us_vec3_scale(s, e), us_vec3_scale(t, f)));
         double vv = us_vec3_dot(v, v);
-        if (vv < best) best = vv, best_v = v, best_s = s, best_t = t;
+        if (vv < best) {
+            best = vv;
+            best_v = v;
+            best_s = s;
+            best_t = t;
+        }
     }
     us_vec3 on_a = us_vec3_add(a, us_vec3_scale(best_s, e)), on_b = us_vec3_add(b, us_vec3_scale(best_t, f));
     double size2 = fmax(us_vec3_dot(r, r), fmax(ee, ff));
@@ -212,7 +238,8 @@ static us_gap segment_segment(us_vec3 a, us_vec3 e, us_vec3 b, us_vec3 f) {
         return g;
     }
     // They cross or lie in one line: apart across both, to the side where a's middle already is.
-    us_vec3 normal = det > 1e-20 * ee * ff ? us_vec3_scale(1 / sqrt(det), cross) : perpendicular_upwards(ee > ff ? e : f);
+    us_vec3 normal =
+        det > 1e-20 * ee * ff ? us_vec3_scale(1 / sqrt(det), cross) : perpendicular_upwards(ee > ff ? e : f);
     if (us_vec3_dot(normal, r) < 0) normal = us_vec3_scale(-1, normal);
     return gap_between(on_a, on_b, normal);
 }
@@ -228,7 +255,8 @@ static us_gap point_box(us_vec3 a_W, const double *h, us_pose X_WB) {
     }
     if (vv > TOUCH * TOUCH * size2) {
         double scale = 1 / sqrt(vv);
-        for (int i = 0; i < 3; i++) n[i] = scale * (p[i] - c[i]);
+        for (int i = 0; i < 3; i++)
+            n[i] = scale * (p[i] - c[i]);
     } else {
         int axis = 0;
         for (int i = 1; i < 3; i++)
@@ -236,11 +264,13 @@ static us_gap point_box(us_vec3 a_W, const double *h, us_pose X_WB) {
         n[axis] = p[axis] < 0 ? -1 : 1;
         c[axis] = n[axis] * h[axis];
     }
-    us_vec3 normal = us_quat_rotate(X_WB.q, us_vec3_make(n[0], n[1], n[2])), b_W = us_pose_point(X_WB, us_vec3_make(c[0], c[1], c[2]));
+    us_vec3 normal = us_quat_rotate(X_WB.q, us_vec3_make(n[0], n[1], n[2])),
+            b_W = us_pose_point(X_WB, us_vec3_make(c[0], c[1], c[2]));
     return gap_between(a_W, b_W, normal);
 }
 
-// ---- the pair -----------------------------------------------------------------------------------------------------------
+// ---- the pair
+// ----------------------------------------------------------------
 
 static int compare(const double *a, const double *b, int n) {
     for (int i = 0; i < n; i++)
@@ -254,7 +284,8 @@ static int compare_points(const us_vec3 *a, int32_t n_a, const us_vec3 *b, int32
 }
 
 static int compare_poses(us_pose X, us_pose Y) {
-    const double place[2][7] = {{X.p.x, X.p.y, X.p.z, X.q.w, X.q.x, X.q.y, X.q.z}, {Y.p.x, Y.p.y, Y.p.z, Y.q.w, Y.q.x, Y.q.y, Y.q.z}};
+    const double place[2][7] = {{X.p.x, X.p.y, X.p.z, X.q.w, X.q.x, X.q.y, X.q.z},
+                                {Y.p.x, Y.p.y, Y.p.z, Y.q.w, Y.q.x, Y.q.y, Y.q.z}};
     return compare(place[0], place[1], 7);
 }
 
@@ -264,16 +295,20 @@ static int compare_shapes(const us_geom *A, const us_geom *B) {
     int order = compare(&A->radius, &B->radius, 1);
     if (!order) order = compare(A->size, B->size, 3);
     for (int i = 0; !order && i < 4; i++) {
-        const double point[2][3] = {{A->point[i].x, A->point[i].y, A->point[i].z}, {B->point[i].x, B->point[i].y, B->point[i].z}};
+        const double point[2][3] = {{A->point[i].x, A->point[i].y, A->point[i].z},
+                                    {B->point[i].x, B->point[i].y, B->point[i].z}};
         order = compare(point[0], point[1], 3);
     }
     if (order) return order;
     switch (A->kind) {
-    case US_GEOM_CONVEX: return compare_points(A->hull->vertex, A->hull->n_vertex, B->hull->vertex, B->hull->n_vertex);
-    case US_GEOM_MESH: return compare_points(A->mesh->vertex, A->mesh->n_vertex, B->mesh->vertex, B->mesh->n_vertex);
+    case US_GEOM_CONVEX:
+        return compare_points(A->hull->vertex, A->hull->n_vertex, B->hull->vertex, B->hull->n_vertex);
+    case US_GEOM_MESH:
+        return compare_points(A->mesh->vertex, A->mesh->n_vertex, B->mesh->vertex, B->mesh->n_vertex);
     case US_GEOM_HEIGHT_FIELD: {
         const us_height_field *f = A->field, *g = B->field;
-        if (f->n_x != g->n_x || f->n_y != g->n_y) return f->n_x != g->n_x ? (f->n_x < g->n_x ? -1 : 1) : (f->n_y < g->n_y ? -1 : 1);
+        if (f->n_x != g->n_x || f->n_y != g->n_y)
+            return f->n_x != g->n_x ? (f->n_x < g->n_x ? -1 : 1) : (f->n_y < g->n_y ? -1 : 1);
         const double grid[2][2] = {{f->dx, f->dy}, {g->dx, g->dy}};
         order = compare(grid[0], grid[1], 2);
         if (order || f == g) return order;
@@ -289,7 +324,8 @@ static int compare_shapes(const us_geom *A, const us_geom *B) {
             if (!order) order = compare_poses(A->parts[i].X_GP, B->parts[i].X_GP);
         }
         return order;
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -299,8 +335,9 @@ bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_
     return (order ? order : compare_shapes(A, B)) > 0;
 }
 
-// Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search, a little too far out. A face of
-// EPA tells the way; a new search from there comes nearer. Where it still leaves the direction open, the face's is taken.
+// Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search,
+// a little too far out. A face of EPA tells the way; a new search from there comes nearer. Where it still
+// leaves the direction open, the face's is taken.
 static usi_core_gap look_again(const usi_pair *pair, const usi_core_gap *first) {
     usi_core_gap g = *first, by_face = usi_epa(pair, first), second;
     if (!usi_gjk(pair, us_vec3_scale(-1, by_face.normal), &second)) return usi_epa(pair, &second);
@@ -315,12 +352,13 @@ static usi_core_gap pair_gap(const usi_pair *pair) {
 }
 
 static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
-    us_gap gap = {g->distance, us_pose_point(X_WA, g->a), us_pose_point(X_WA, g->b), us_quat_rotate(X_WA.q, g->normal)};
+    us_gap gap = {g->distance, us_pose_point(X_WA, g->a), us_pose_point(X_WA, g->b),
+                  us_quat_rotate(X_WA.q, g->normal)};
     return gap;
 }
 
-// An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked for. NaN: nothing is in it, or it has
-// no end.
+// An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked
+// for. NaN: nothing is in it, or it has no end.
 static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
     usi_pair pair = *of;
     usi_meet meet_A, meet_B;
@@ -344,8 +382,10 @@ static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
 // Cores only. Everything is computed from A's origin, so that shapes far from W's origin lose nothing.
 static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, usi_meet *meet_B) {
     if (B->kind <= US_GEOM_CAPSULE) {
-        us_vec3 e = A->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WA.q, us_vec3_make(0, 0, A->size[0])) : us_vec3_make(0, 0, 0);
-        us_vec3 f = B->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WB.q, us_vec3_make(0, 0, B->size[0])) : us_vec3_make(0, 0, 0);
+        us_vec3 e = A->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WA.q, us_vec3_make(0, 0, A->size[0]))
+                                               : us_vec3_make(0, 0, 0);
+        us_vec3 f = B->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WB.q, us_vec3_make(0, 0, B->size[0]))
+                                               : us_vec3_make(0, 0, 0);
         return segment_segment(X_WA.p, e, X_WB.p, f);
     }
     if (A->kind == US_GEOM_SPHERE && B->kind == US_GEOM_BOX) return point_box(X_WA.p, B->size, X_WB);
@@ -362,8 +402,11 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
 }
 
 us_gap usi_convex_gap_met(const us_geom *A, us_pose X_WA, usi_meet *meet_A, const us_geom *B, us_pose X_WB) {
-    if (usi_is_swapped(A, X_WA, B, X_WB)) return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA, meet_A), B->radius, A->radius));
+    if (usi_is_swapped(A, X_WA, B, X_WB))
+        return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA, meet_A), B->radius, A->radius));
     return usi_gap_swept(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
 }
 
-us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) { return usi_convex_gap_met(A, X_WA, NULL, B, X_WB); }
+us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {
+    return usi_convex_gap_met(A, X_WA, NULL, B, X_WB);
+}

@@ -4,7 +4,8 @@
 
 #include "geom/geom.h"
 
-// Two cores in A's frame. Their difference C = { a - b } holds the origin where they overlap, and is as far from it as they are apart.
+// Two cores in A's frame. Their difference C = { a - b } holds the origin where they overlap, and is as far
+// from it as they are apart.
 typedef struct usi_meet usi_meet;
 typedef struct usi_pair {
     const us_geom *A, *B;
@@ -30,11 +31,12 @@ typedef struct usi_core_gap {
     double slack;  // by how much less than `distance` the normal separates the cores
 } usi_core_gap;
 
-// Distance of the origin from C, begun at C's farthest point along `start` (0 will do). False where it is inside, or nearer than a direction can be
-// told; then the points (nearly) coincide.
+// Distance of the origin from C, begun at C's farthest point along `start` (0 will do). False where it is
+// inside, or nearer than a direction can be told; then the points (nearly) coincide.
 bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out);
 
-// Depth of the origin in C, or close to its surface. `touch` holds a point a of A and b of B that (nearly) coincide; used where C has no volume.
+// Depth of the origin in C, or close to its surface. `touch` holds a point a of A and b of B that (nearly)
+// coincide; used where C has no volume.
 usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch);
 
 // True where (B, A) is the order in which the pair is computed, so that both orders give the same bits.
@@ -43,8 +45,8 @@ static inline us_gap usi_gap_turned(us_gap g) {
     us_gap t = {g.distance, g.p_B, g.p_A, us_vec3_scale(-1, g.normal)};
     return t;
 }
-// usi_convex_gap (geom.h) of an intersection A whose farthest points were asked for before: what was found is used, and more is kept. B is of
-// another kind. meet_A NULL: A is any convex shape.
+// usi_convex_gap (geom.h) of an intersection A whose farthest points were asked for before: what was found is
+// used, and more is kept. B is of another kind. meet_A NULL: A is any convex shape.
 us_gap usi_convex_gap_met(const us_geom *A, us_pose X_WA, usi_meet *meet_A, const us_geom *B, us_pose X_WB);
 // Takes the radii off the distance and moves the points to the swept surfaces.
 static inline us_gap usi_gap_swept(us_gap g, double r_A, double r_B) {

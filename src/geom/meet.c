@@ -1,26 +1,31 @@
 // The farthest points of an intersection of convex shapes, by cutting planes (Kelley 1960).
 //
-// The intersection lies in a box, behind the planes of its flat parts, and behind every plane that touches a curved one. The farthest point x of
-// this polyhedron is a linear program in three unknowns. Where x lies outside a part, the plane that touches the part at its point nearest to x
-// cuts x off, and the next x is nearer:
+// The intersection lies in a box, behind the planes of its flat parts, and behind every plane that touches a
+// curved one. The farthest point x of this polyhedron is a linear program in three unknowns. Where x lies
+// outside a part, the plane that touches the part at its point nearest to x cuts x off, and the next x is
+// nearer:
 //
 //              x
 //             /.\                     n: from the part's nearest point to x
 //       -----/-.-\------- new plane
-//           / ,-. \                   the new plane's offset is the part's own farthest point along n: it never cuts into the part
+//           / ,-. \                   the new plane's offset is the part's own farthest point along n: it
+//           never cuts into the part
 //          / (part)
 //
-// Each cut about halves the angle that is left open, and the error goes as its square: a dozen cuts are enough for 1e-7. The planes
-// stay for the next direction, so that the search for a distance pays for them once.
+// Each cut about halves the angle that is left open, and the error goes as its square: a dozen cuts are
+// enough for 1e-7. The planes stay for the next direction, so that the search for a distance pays for them
+// once.
 //
-// The program is solved by the dual simplex method: three planes meet in a corner x, and d is a sum of their normals with weights of 0 or more, so
-// that nothing behind these three is farther along d. The plane that x is farthest beyond takes the place of one of them, the one whose weight
-// runs out first; the new corner is less far along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
+// The program is solved by the dual simplex method: three planes meet in a corner x, and d is a sum of their
+// normals with weights of 0 or more, so that nothing behind these three is farther along d. The plane that x
+// is farthest beyond takes the place of one of them, the one whose weight runs out first; the new corner is
+// less far along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
 #include "geom/meet.h"
 
 #include <float.h>
 
-// Scaled lengths: what counts as behind a plane; as empty; and how far outside a curved part the answer may be.
+// Scaled lengths: what counts as behind a plane; as empty; and how far outside a curved part the answer may
+// be.
 static const double behind = 1e-12, empty = 1e-9, enough = 1e-7;
 // Of a direction's parts beside its largest, which is 1.
 static const double least_weight = 1e-12;
@@ -42,14 +47,17 @@ typedef struct corner {
 } corner;
 
 static us_vec3 sum3(double a, us_vec3 u, double b, us_vec3 v, double c, us_vec3 w) {
-    return us_vec3_make(a * u.x + b * v.x + c * w.x, a * u.y + b * v.y + c * w.y, a * u.z + b * v.z + c * w.z);
+    return us_vec3_make(a * u.x + b * v.x + c * w.x, a * u.y + b * v.y + c * w.y,
+                        a * u.z + b * v.z + c * w.z);
 }
 
 static void find_corner(corner *c) {
     const us_vec3 *n = c->normal;
     us_vec3 yz = us_vec3_cross(n[1], n[2]), zx = us_vec3_cross(n[2], n[0]), xy = us_vec3_cross(n[0], n[1]);
     double scale = 1 / us_vec3_dot(n[0], yz);
-    c->across[0] = us_vec3_scale(scale, yz), c->across[1] = us_vec3_scale(scale, zx), c->across[2] = us_vec3_scale(scale, xy);
+    c->across[0] = us_vec3_scale(scale, yz);
+    c->across[1] = us_vec3_scale(scale, zx);
+    c->across[2] = us_vec3_scale(scale, xy);
     c->x = sum3(c->offset[0], c->across[0], c->offset[1], c->across[1], c->offset[2], c->across[2]);
     // Planes at small angles: once more, with what rounding left.
     double rest[3];
@@ -83,7 +91,10 @@ static bool exchange(corner *c, us_vec3 normal, double offset) {
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
         double share = us_vec3_dot(normal, c->across[k]);
-        if (share > 1e-10 && c->weight[k] < least * share) out = k, least = c->weight[k] / share;
+        if (share > 1e-10 && c->weight[k] < least * share) {
+            out = k;
+            least = c->weight[k] / share;
+        }
     }
     if (out < 0) return false;
     c->normal[out] = normal;
@@ -115,7 +126,8 @@ static bool solve(const usi_meet *m, corner *c) {
         double beyond;
         int i = find_worst(m, c->x, &beyond);
         if (i < 0) return true;
-        us_vec3 normal = us_vec3_make(m->normal_x[i / 4][i % 4], m->normal_y[i / 4][i % 4], m->normal_z[i / 4][i % 4]);
+        us_vec3 normal =
+            us_vec3_make(m->normal_x[i / 4][i % 4], m->normal_y[i / 4][i % 4], m->normal_z[i / 4][i % 4]);
         if (!exchange(c, normal, m->offset[i / 4][i % 4])) return beyond < empty;
     }
     // Round and round among planes that all but coincide: x is beyond none by more than rounding.
@@ -132,7 +144,10 @@ static void put_plane(usi_meet *m, int at, us_vec3 normal, double offset) {
         m->normal_x[i] = m->normal_y[i] = m->normal_z[i] = usi_v4_zero();
         m->offset[i] = usi_v4_all(DBL_MAX);
     }
-    m->normal_x[i][k] = normal.x, m->normal_y[i][k] = normal.y, m->normal_z[i][k] = normal.z, m->offset[i][k] = offset;
+    m->normal_x[i][k] = normal.x;
+    m->normal_y[i][k] = normal.y;
+    m->normal_z[i][k] = normal.z;
+    m->offset[i][k] = offset;
 }
 
 // The same in the intersection's frame and in metres. Flat ones stay; of the others the oldest makes room.
@@ -157,7 +172,8 @@ static bool add_flat(usi_meet *m, us_pose X_GP, us_vec3 normal_P, double offset_
 static bool add_tetrahedron(usi_meet *m, us_pose X_GP, const us_vec3 *p) {
     const int face[4][4] = {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 3, 1}, {1, 2, 3, 0}};
     for (int i = 0; i < 4; i++) {
-        us_vec3 a = p[face[i][0]], n = us_vec3_cross(us_vec3_sub(p[face[i][1]], a), us_vec3_sub(p[face[i][2]], a));
+        us_vec3 a = p[face[i][0]],
+                n = us_vec3_cross(us_vec3_sub(p[face[i][1]], a), us_vec3_sub(p[face[i][2]], a));
         n = us_vec3_scale(1 / us_vec3_norm(n), n);
         if (us_vec3_dot(n, us_vec3_sub(p[face[i][3]], a)) > 0) n = us_vec3_scale(-1, n);
         if (!add_flat(m, X_GP, n, us_vec3_dot(n, a))) return false;
@@ -181,7 +197,8 @@ static bool add_part(usi_meet *m, const us_geom *g, us_pose X_GP, double radius)
             if (!add_flat(m, X_GP, box_side(k), g->size[k / 2])) return false;
         return true;
     }
-    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) && m->n_flat + 4 <= USI_MEET_FLAT) return add_tetrahedron(m, X_GP, g->point);
+    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) && m->n_flat + 4 <= USI_MEET_FLAT)
+        return add_tetrahedron(m, X_GP, g->point);
     if (is_sharp && g->kind == US_GEOM_CONVEX && m->n_flat + g->hull->n_face <= USI_MEET_FLAT) {
         for (int32_t f = 0; f < g->hull->n_face; f++)
             if (!add_flat(m, X_GP, g->hull->normal[f], g->hull->offset[f])) return false;
@@ -198,7 +215,8 @@ static bool add_parts(usi_meet *m, const us_geom *g, us_pose X_GQ, double more) 
         const us_geom *part = &g->parts[i].geom;
         us_pose X_GP = us_pose_mul(X_GQ, g->parts[i].X_GP);
         double radius = part->radius + more;
-        bool is_added = part->kind == US_GEOM_INTERSECTION ? add_parts(m, part, X_GP, radius) : add_part(m, part, X_GP, radius);
+        bool is_added = part->kind == US_GEOM_INTERSECTION ? add_parts(m, part, X_GP, radius)
+                                                           : add_part(m, part, X_GP, radius);
         if (!is_added) return false;
     }
     return true;
@@ -214,7 +232,9 @@ bool usi_meet_init(usi_meet *m, const us_geom *g) {
     if (!isfinite(us_vec3_dot(side, side)) || !(side.x >= 0 && side.y >= 0 && side.z >= 0)) return false;
     m->centre = us_vec3_scale(0.5, us_vec3_add(box.min, box.max));
     m->size = size > 0 ? size : 1;
-    m->half[0] = 0.5 * side.x / m->size, m->half[1] = 0.5 * side.y / m->size, m->half[2] = 0.5 * side.z / m->size;
+    m->half[0] = 0.5 * side.x / m->size;
+    m->half[1] = 0.5 * side.y / m->size;
+    m->half[2] = 0.5 * side.z / m->size;
     for (int k = 0; k < 6; k++) {
         put_plane(m, k, box_side(k), m->half[k / 2]);
         m->n_plane = m->n_flat = k + 1;
@@ -230,27 +250,39 @@ typedef struct touch {
     double offset, beyond;
 } touch;
 
-// The point of a core nearest to x, both in the part's frame, of kinds where that is one line. False: of another kind.
+// The point of a core nearest to x, both in the part's frame, of kinds where that is one line. False: of
+// another kind.
 static bool nearest_on_core(const us_geom *g, us_vec3 x, us_vec3 *out) {
     double across = sqrt(x.x * x.x + x.y * x.y), radius = 0, half = 0;
     switch (g->kind) {
-    case US_GEOM_SPHERE: break;
-    case US_GEOM_CAPSULE: half = g->size[0]; break;
-    case US_GEOM_DISC: radius = g->size[0]; break;
-    case US_GEOM_CYLINDER: radius = g->size[0], half = g->size[1]; break;
-    default: return false;
+    case US_GEOM_SPHERE:
+        break;
+    case US_GEOM_CAPSULE:
+        half = g->size[0];
+        break;
+    case US_GEOM_DISC:
+        radius = g->size[0];
+        break;
+    case US_GEOM_CYLINDER:
+        radius = g->size[0];
+        half = g->size[1];
+        break;
+    default:
+        return false;
     }
     double shrink = across > radius ? radius / across : 1;
     *out = us_vec3_make(shrink * x.x, shrink * x.y, x.z > half ? half : x.z < -half ? -half : x.z);
     return true;
 }
 
-// The way from a part's core to x (in metres, from the intersection's origin): its length, and its direction where it is not 0.
+// The way from a part's core to x (in metres, from the intersection's origin): its length, and its direction
+// where it is not 0.
 static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_normal) {
     us_vec3 q;
     us_vec3 p = us_vec3_sub(x, part->X_GP.p);
     const double *m = part->R_GP.m;
-    us_vec3 x_P = us_vec3_make(m[0] * p.x + m[3] * p.y + m[6] * p.z, m[1] * p.x + m[4] * p.y + m[7] * p.z, m[2] * p.x + m[5] * p.y + m[8] * p.z);
+    us_vec3 x_P = us_vec3_make(m[0] * p.x + m[3] * p.y + m[6] * p.z, m[1] * p.x + m[4] * p.y + m[7] * p.z,
+                               m[2] * p.x + m[5] * p.y + m[8] * p.z);
     if (nearest_on_core(part->geom, x_P, &q)) {
         us_vec3 way = us_vec3_sub(x_P, q);
         double length = us_vec3_norm(way);
@@ -258,7 +290,8 @@ static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_n
         return length;
     }
     static const us_geom point = {.kind = US_GEOM_SPHERE};
-    usi_pair pair = {.A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_scale(-1, p), .up = {0, 0, 1}};
+    usi_pair pair = {
+        .A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_scale(-1, p), .up = {0, 0, 1}};
     usi_core_gap gap;
     if (!usi_gjk(&pair, pair.p_AB, &gap)) return 0;
     *out_normal = gap.normal;
@@ -270,7 +303,8 @@ static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x)
     touch t = {{0, 0, 0}, 0, 0};
     if (way_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
     us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), t.normal);
-    t.offset = us_vec3_dot(t.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;
+    t.offset =
+        us_vec3_dot(t.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;
     // A flat core with x in its plane, or rounding: nothing would be cut off.
     double beyond = us_vec3_dot(t.normal, x) - t.offset;
     t.beyond = beyond > 0.1 * enough * m->size ? beyond : 0;
@@ -291,7 +325,8 @@ us_vec3 usi_meet_support(usi_meet *m, us_vec3 d) {
             if (t.beyond > worst.beyond) worst = t;
         }
         if (!(worst.beyond > 0)) break;
-        // The newest is the one that x is beyond: the next corner is in it. The planes that the corner stands on may go, it keeps them itself.
+        // The newest is the one that x is beyond: the next corner is in it. The planes that the corner stands
+        // on may go, it keeps them itself.
         add_plane(m, worst.normal, worst.offset, false);
     }
     return x;

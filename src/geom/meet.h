@@ -19,7 +19,8 @@ typedef struct usi_meet_part {
     double radius;
 } usi_meet_part;
 
-// What is known of an intersection while one pair is looked at. Lengths are from `centre`, in units of `size`.
+// What is known of an intersection while one pair is looked at. Lengths are from `centre`, in units of
+// `size`.
 struct usi_meet {
     us_vec3 centre;
     double size;
@@ -27,13 +28,14 @@ struct usi_meet {
     int n_part, n_flat, n_plane, next;
     usi_meet_part part[USI_MEET_PARTS];
     // normal . x <= offset, four planes side by side; the box first.
-    usi_v4 normal_x[USI_MEET_PLANES / 4], normal_y[USI_MEET_PLANES / 4], normal_z[USI_MEET_PLANES / 4], offset[USI_MEET_PLANES / 4];
+    usi_v4 normal_x[USI_MEET_PLANES / 4], normal_y[USI_MEET_PLANES / 4], normal_z[USI_MEET_PLANES / 4],
+        offset[USI_MEET_PLANES / 4];
 };
 
 // False: it is not bounded by its parts' boxes, or has too many parts.
 bool usi_meet_init(usi_meet *meet, const us_geom *intersection);
-// The farthest point along d, without the intersection's own radius: exact where all parts at it are flat, else outside by less than 1e-7 of the
-// size. NaN where nothing is left.
+// The farthest point along d, without the intersection's own radius: exact where all parts at it are flat,
+// else outside by less than 1e-7 of the size. NaN where nothing is left.
 us_vec3 usi_meet_support(usi_meet *meet, us_vec3 d);
 
 #endif

@@ -1,8 +1,8 @@
 // Triangle meshes: checks, whether the surface is closed, mass properties, and the tree of boxes.
 //
-// The tree is built from the top. A node's triangles are thrown into bins along the axis on which their centres spread most, and the
-// split between two bins is taken that makes the expected work of a query least (surface area heuristic: a box is met by a random ray
-// in proportion to its surface):
+// The tree is built from the top. A node's triangles are thrown into bins along the axis on which their
+// centres spread most, and the split between two bins is taken that makes the expected work of a query least
+// (surface area heuristic: a box is met by a random ray in proportion to its surface):
 //
 //        node            cost of a split = area(left) * n_left + area(right) * n_right
 //     ___________
@@ -10,15 +10,17 @@
 //    | . . |  .  |                         ^
 //    |_____|_____|                    split here
 //
-// A tree of lopsided splits could be as deep as it has triangles, and a query walks it with a small stack; so below a certain depth nodes
-// are simply halved by number, which ends after log2(n) more levels. No node is deeper than 61.
+// A tree of lopsided splits could be as deep as it has triangles, and a query walks it with a small stack; so
+// below a certain depth nodes are simply halved by number, which ends after log2(n) more levels. No node is
+// deeper than 61.
 #include <string.h>
 
 #include "geom/geom.h"
 #include "geom/moments.h"
 
 enum {
-    LEAF = 4,  // triangles that are not split further: a test of 4 triangles costs about as much as two more boxes
+    LEAF = 4,  // triangles that are not split further: a test of 4 triangles costs about as much as two more
+               // boxes
     BINS = 16,
     HALVE_AT = 30,  // depth from which nodes are halved by number
     STACK = 64,
@@ -30,13 +32,16 @@ typedef int32_t corners[3];
 
 static size_t table_size(size_t n) {
     size_t size = 16;
-    while (size < 2 * n) size *= 2;
+    while (size < 2 * n)
+        size *= 2;
     return size;
 }
 
-// Gives vertices at the same place the number of the first of them. Deterministic: numbers come from the order of the vertices, not from the table.
+// Gives vertices at the same place the number of the first of them. Deterministic: numbers come from the
+// order of the vertices, not from the table.
 static void weld(const us_vec3 *vertex, int32_t n, int32_t *slot, size_t n_slot, int32_t *same) {
-    for (size_t s = 0; s < n_slot; s++) slot[s] = -1;
+    for (size_t s = 0; s < n_slot; s++)
+        slot[s] = -1;
     for (int32_t i = 0; i < n; i++) {
         double key[3] = {vertex[i].x + 0.0, vertex[i].y + 0.0, vertex[i].z + 0.0};  // -0 and 0 are one place
         size_t s = us_hash_bytes(0, key, sizeof key) & (n_slot - 1);
@@ -60,18 +65,22 @@ typedef struct side {
 static void count_side(side *sides, size_t n_slot, int32_t from, int32_t to) {
     int32_t key[2] = {from < to ? from : to, from < to ? to : from};
     size_t s = us_hash_bytes(0, key, sizeof key) & (n_slot - 1);
-    while (sides[s].a >= 0 && (sides[s].a != key[0] || sides[s].b != key[1])) s = (s + 1) & (n_slot - 1);
-    sides[s].a = key[0], sides[s].b = key[1];
+    while (sides[s].a >= 0 && (sides[s].a != key[0] || sides[s].b != key[1]))
+        s = (s + 1) & (n_slot - 1);
+    sides[s].a = key[0];
+    sides[s].b = key[1];
     sides[s].balance += from < to ? 1 : -1;
 }
 
-// A surface is closed when every side is run as often one way as the other: then it encloses space, and tetrahedra from any point to its
-// triangles add up to its volume. (Two solids that share an edge pass too.)
+// A surface is closed when every side is run as often one way as the other: then it encloses space, and
+// tetrahedra from any point to its triangles add up to its volume. (Two solids that share an edge pass too.)
 static bool is_closed(const us_mesh *mesh, const int32_t *same, side *sides, size_t n_slot) {
-    for (size_t s = 0; s < n_slot; s++) sides[s] = (side){-1, -1, 0};
+    for (size_t s = 0; s < n_slot; s++)
+        sides[s] = (side){-1, -1, 0};
     for (int32_t t = 0; t < mesh->n_triangle; t++) {
         const int32_t *c = mesh->triangle[t];
-        for (int k = 0; k < 3; k++) count_side(sides, n_slot, same[c[k]], same[c[(k + 1) % 3]]);
+        for (int k = 0; k < 3; k++)
+            count_side(sides, n_slot, same[c[k]], same[c[(k + 1) % 3]]);
     }
     for (size_t s = 0; s < n_slot; s++) {
         if (sides[s].balance) return false;
@@ -79,12 +88,14 @@ static bool is_closed(const us_mesh *mesh, const int32_t *same, side *sides, siz
     return true;
 }
 
-// Needs no copy of the vertices: corners are taken from the middle of the box, so that little is lost far from the origin.
+// Needs no copy of the vertices: corners are taken from the middle of the box, so that little is lost far
+// from the origin.
 static us_inertia closed_inertia(us_mesh *mesh, us_vec3 middle) {
     usi_moments M = {0};
     for (int32_t t = 0; t < mesh->n_triangle; t++) {
         us_vec3 p[3];
-        for (int k = 0; k < 3; k++) p[k] = us_vec3_sub(mesh->vertex[mesh->triangle[t][k]], middle);
+        for (int k = 0; k < 3; k++)
+            p[k] = us_vec3_sub(mesh->vertex[mesh->triangle[t][k]], middle);
         usi_moments T = usi_moments_tetrahedron(p[0], p[1], p[2]);
         usi_moments_add(&M, &T);
     }
@@ -92,28 +103,39 @@ static us_inertia closed_inertia(us_mesh *mesh, us_vec3 middle) {
         // Inside out, as mirrored models are: turn all triangles round.
         for (int32_t t = 0; t < mesh->n_triangle; t++) {
             int32_t c = mesh->triangle[t][1];
-            mesh->triangle[t][1] = mesh->triangle[t][2], mesh->triangle[t][2] = c;
+            mesh->triangle[t][1] = mesh->triangle[t][2];
+            mesh->triangle[t][2] = c;
         }
-        M.m = -M.m, M.s = us_vec3_scale(-1, M.s);
-        for (int i = 0; i < 6; i++) M.q[i] = -M.q[i];
+        M.m = -M.m;
+        M.s = us_vec3_scale(-1, M.s);
+        for (int i = 0; i < 6; i++)
+            M.q[i] = -M.q[i];
     }
     return usi_moments_inertia(&M, middle);
 }
 
 // ---- The tree ----
 
-static us_vec3 min3(us_vec3 a, us_vec3 b) { return us_vec3_make(fmin(a.x, b.x), fmin(a.y, b.y), fmin(a.z, b.z)); }
-static us_vec3 max3(us_vec3 a, us_vec3 b) { return us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z)); }
+static us_vec3 min3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(fmin(a.x, b.x), fmin(a.y, b.y), fmin(a.z, b.z));
+}
+static us_vec3 max3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(fmax(a.x, b.x), fmax(a.y, b.y), fmax(a.z, b.z));
+}
 
 static us_aabb empty_box(void) {
     us_aabb b = {us_vec3_make(INFINITY, INFINITY, INFINITY), us_vec3_make(-INFINITY, -INFINITY, -INFINITY)};
     return b;
 }
 
-static void grow_box(us_aabb *b, us_aabb c) { b->min = min3(b->min, c.min), b->max = max3(b->max, c.max); }
+static void grow_box(us_aabb *b, us_aabb c) {
+    b->min = min3(b->min, c.min);
+    b->max = max3(b->max, c.max);
+}
 
 static us_aabb triangle_box(const us_mesh *mesh, int32_t t) {
-    us_vec3 a = mesh->vertex[mesh->triangle[t][0]], b = mesh->vertex[mesh->triangle[t][1]], c = mesh->vertex[mesh->triangle[t][2]];
+    us_vec3 a = mesh->vertex[mesh->triangle[t][0]], b = mesh->vertex[mesh->triangle[t][1]],
+            c = mesh->vertex[mesh->triangle[t][2]];
     us_aabb box = {min3(a, min3(b, c)), max3(a, max3(b, c))};
     return box;
 }
@@ -154,7 +176,8 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
 
     us_aabb box[BINS], right[BINS];
     int32_t n[BINS] = {0};
-    for (int k = 0; k < BINS; k++) box[k] = empty_box();
+    for (int k = 0; k < BINS; k++)
+        box[k] = empty_box();
     for (int32_t i = first; i < first + count; i++) {
         int k = bin_of(centre2(mesh, mesh->order[i], axis), low, scale);
         n[k]++;
@@ -165,14 +188,18 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
         right[k] = box[k];
         grow_box(&right[k], right[k + 1]);
     }
-    // Split below bin k. The outermost bins hold at least one triangle each, so that neither side is ever empty.
+    // Split below bin k. The outermost bins hold at least one triangle each, so that neither side is ever
+    // empty.
     us_aabb left = box[0];
     int32_t n_left = n[0];
     int best = 1;
     double least = INFINITY;
     for (int k = 1; k < BINS; k++) {
         double cost = half_area(left) * n_left + half_area(right[k]) * (count - n_left);
-        if (cost < least) least = cost, best = k;
+        if (cost < least) {
+            least = cost;
+            best = k;
+        }
         grow_box(&left, box[k]);
         n_left += n[k];
     }
@@ -183,7 +210,8 @@ static int32_t split(us_mesh *mesh, int32_t first, int32_t count, int depth) {
             i++;
         } else {
             j--;
-            mesh->order[i] = mesh->order[j], mesh->order[j] = t;
+            mesh->order[i] = mesh->order[j];
+            mesh->order[j] = t;
         }
     }
     return i > first && i < first + count ? i - first : half;
@@ -194,79 +222,100 @@ static void build_tree(us_mesh *mesh) {
         int32_t node, depth;
     } stack[STACK];
     int n_stack = 0;
-    for (int32_t t = 0; t < mesh->n_triangle; t++) mesh->order[t] = t;
+    for (int32_t t = 0; t < mesh->n_triangle; t++)
+        mesh->order[t] = t;
     mesh->n_node = 1;
-    mesh->node[0].first = 0, mesh->node[0].count = mesh->n_triangle;
-    stack[n_stack].node = 0, stack[n_stack++].depth = 0;
+    mesh->node[0].first = 0;
+    mesh->node[0].count = mesh->n_triangle;
+    stack[n_stack].node = 0;
+    stack[n_stack++].depth = 0;
     while (n_stack > 0) {
         usi_bvh_node *node = &mesh->node[stack[--n_stack].node];
         int32_t depth = stack[n_stack].depth, first = node->first, count = node->count;
         us_aabb b = empty_box();
-        for (int32_t i = first; i < first + count; i++) grow_box(&b, triangle_box(mesh, mesh->order[i]));
-        node->min = b.min, node->max = b.max;
+        for (int32_t i = first; i < first + count; i++)
+            grow_box(&b, triangle_box(mesh, mesh->order[i]));
+        node->min = b.min;
+        node->max = b.max;
         if (count <= LEAF) continue;
         int32_t n_left = split(mesh, first, count, depth), child = mesh->n_node;
         mesh->n_node += 2;
-        node->first = child, node->count = 0;
-        mesh->node[child].first = first, mesh->node[child].count = n_left;
-        mesh->node[child + 1].first = first + n_left, mesh->node[child + 1].count = count - n_left;
-        stack[n_stack].node = child + 1, stack[n_stack++].depth = depth + 1;
-        stack[n_stack].node = child, stack[n_stack++].depth = depth + 1;
+        node->first = child;
+        node->count = 0;
+        mesh->node[child].first = first;
+        mesh->node[child].count = n_left;
+        mesh->node[child + 1].first = first + n_left;
+        mesh->node[child + 1].count = count - n_left;
+        stack[n_stack].node = child + 1;
+        stack[n_stack++].depth = depth + 1;
+        stack[n_stack].node = child;
+        stack[n_stack++].depth = depth + 1;
     }
 }
 
 // ---- Creation ----
 
-static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const corners *triangles, int32_t n_triangle, us_error *err) {
+static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const corners *triangles,
+                             int32_t n_triangle, us_error *err) {
     if (n_vertex < 3 || n_triangle < 1) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle", "a mesh of %d vertices and %d triangles", (int)n_vertex,
-                            (int)n_triangle);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle",
+                            "a mesh of %d vertices and %d triangles", (int)n_vertex, (int)n_triangle);
     }
     // Three sides of every triangle, and twice as many nodes as triangles, are numbered by 32-bit integers.
     if (n_triangle > INT32_MAX / 4) {
-        return us_error_set(err, US_ERR_LIMIT, NULL, "split it into several meshes", "a mesh of %d triangles is too large", (int)n_triangle);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "split it into several meshes",
+                            "a mesh of %d triangles is too large", (int)n_triangle);
     }
     for (int32_t i = 0; i < n_vertex; i++) {
         if (!isfinite(vertices[i].x) || !isfinite(vertices[i].y) || !isfinite(vertices[i].z)) {
-            return us_error_set(err, US_ERR_VALUE, NULL, "use finite coordinates", "vertex %d of a mesh is not finite", (int)i);
+            return us_error_set(err, US_ERR_VALUE, NULL, "use finite coordinates",
+                                "vertex %d of a mesh is not finite", (int)i);
         }
     }
     for (int32_t t = 0; t < n_triangle; t++) {
         for (int k = 0; k < 3; k++) {
             if (triangles[t][k] < 0 || triangles[t][k] >= n_vertex) {
-                return us_error_set(err, US_ERR_VALUE, NULL, "number the vertices from 0", "triangle %d of a mesh has vertex %d of %d", (int)t,
-                                    (int)triangles[t][k], (int)n_vertex);
+                return us_error_set(err, US_ERR_VALUE, NULL, "number the vertices from 0",
+                                    "triangle %d of a mesh has vertex %d of %d", (int)t, (int)triangles[t][k],
+                                    (int)n_vertex);
             }
         }
     }
     return US_OK;
 }
 
-us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3], int32_t n_triangle, const us_allocator *allocator,
-                         us_mesh **out_mesh, us_error *err) {
+us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_t (*triangles)[3],
+                         int32_t n_triangle, const us_allocator *allocator, us_mesh **out_mesh,
+                         us_error *err) {
     if (!vertices || !triangles || !out_mesh) {
-        return us_error_set(err, US_ERR_ARG, NULL, "give vertices, triangles and a place for the result", "an argument is NULL");
+        return us_error_set(err, US_ERR_ARG, NULL, "give vertices, triangles and a place for the result",
+                            "an argument is NULL");
     }
     us_status status = check_input(vertices, n_vertex, triangles, n_triangle, err);
     if (status) return status;
     us_allocator a = allocator ? *allocator : us_allocator_default();
 
     size_t nv = (size_t)n_vertex, nt = (size_t)n_triangle, bytes = sizeof(us_mesh);
-    size_t at_vertex = usi_carve(&bytes, nv, sizeof(us_vec3)), at_triangle = usi_carve(&bytes, nt, sizeof(corners));
-    size_t at_order = usi_carve(&bytes, nt, sizeof(int32_t)), at_node = usi_carve(&bytes, 2 * nt - 1, sizeof(usi_bvh_node));
+    size_t at_vertex = usi_carve(&bytes, nv, sizeof(us_vec3)),
+           at_triangle = usi_carve(&bytes, nt, sizeof(corners));
+    size_t at_order = usi_carve(&bytes, nt, sizeof(int32_t)),
+           at_node = usi_carve(&bytes, 2 * nt - 1, sizeof(usi_bvh_node));
     size_t n_slot = table_size(nv), n_side = table_size(3 * nt), scratch_bytes = 0;
-    size_t at_same = usi_carve(&scratch_bytes, nv, sizeof(int32_t)), at_slot = usi_carve(&scratch_bytes, n_slot, sizeof(int32_t));
+    size_t at_same = usi_carve(&scratch_bytes, nv, sizeof(int32_t)),
+           at_slot = usi_carve(&scratch_bytes, n_slot, sizeof(int32_t));
     size_t at_side = usi_carve(&scratch_bytes, n_side, sizeof(side));
 
     us_mesh *mesh = usi_alloc(&a, bytes, USI_ALIGN);
     char *scratch = usi_alloc(&a, scratch_bytes, USI_ALIGN);
     if (!mesh || !scratch) {
-        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a mesh of %d triangles", (int)n_triangle);
+        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a mesh of %d triangles",
+                              (int)n_triangle);
         goto done;
     }
     // Nodes are filled as they are made; cleared first, so that the unused ones are not garbage.
     memset((void *)mesh, 0, bytes);
-    mesh->allocator = a, mesh->bytes = bytes;
+    mesh->allocator = a;
+    mesh->bytes = bytes;
     mesh->vertex = (us_vec3 *)((char *)mesh + at_vertex);
     mesh->triangle = (corners *)((char *)mesh + at_triangle);
     mesh->order = (int32_t *)((char *)mesh + at_order);
@@ -274,7 +323,8 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     mesh->n_vertex = n_vertex;
     memcpy(mesh->vertex, vertices, nv * sizeof *vertices);
 
-    // Triangles with two corners in one place are lines: nothing can touch them that does not touch their neighbours.
+    // Triangles with two corners in one place are lines: nothing can touch them that does not touch their
+    // neighbours.
     int32_t *same = (int32_t *)(scratch + at_same);
     weld(mesh->vertex, n_vertex, (int32_t *)(scratch + at_slot), n_slot, same);
     for (int32_t t = 0; t < n_triangle; t++) {
@@ -283,8 +333,9 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
         memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(corners));
     }
     if (mesh->n_triangle == 0) {
-        status = us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle with three different corners",
-                              "all triangles of a mesh are lines or points");
+        status =
+            us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle with three different corners",
+                         "all triangles of a mesh are lines or points");
         goto done;
     }
     build_tree(mesh);
@@ -294,7 +345,8 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
         mesh->unit_inertia = closed_inertia(mesh, middle);
     } else {
         us_vec3 none = us_vec3_make(NAN, NAN, NAN);
-        mesh->unit_inertia = (us_inertia){.mass = NAN, .com = none, .about_com = {NAN, NAN, NAN, NAN, NAN, NAN}};
+        mesh->unit_inertia =
+            (us_inertia){.mass = NAN, .com = none, .about_com = {NAN, NAN, NAN, NAN, NAN, NAN}};
     }
 
 done:

@@ -1,28 +1,33 @@
 // Rays against every kind of shape.
 //
-// A straight line meets a convex shape in one span, from `in` to `out`. Everything convex below is written as such a span, in
-// the shape's own frame, over the whole line; where the ray starts and ends is looked at last. Spans make the rest short:
+// A straight line meets a convex shape in one span, from `in` to `out`. Everything convex below is written as
+// such a span, in the shape's own frame, over the whole line; where the ray starts and ends is looked at
+// last. Spans make the rest short:
 //
 //   planes, slabs       cut a span shorter
-//   intersection        the common part of the parts' spans; where it is swept, walked into from there as below
-//   swept shapes        a convex shape that is a union of convex pieces has the span from the first `in` to the last `out` of
-//                       the pieces. A swept polyhedron is the polyhedron, a prism on each face, and a capsule along each edge:
+//   intersection        the common part of the parts' spans; where it is swept, walked into from there as
+//   below swept shapes        a convex shape that is a union of convex pieces has the span from the first
+//   `in` to the last `out` of
+//                       the pieces. A swept polyhedron is the polyhedron, a prism on each face, and a capsule
+//                       along each edge:
 //
 //                         ,-----------.       r
 //                        ( +---------+ )     ---   prism on the face
 //                         \|         |/
 //                          +---------+             o capsules along the edges
 //
-// What has no such pieces (swept boxes would have fifteen; discs, cylinders, cones and ellipsoids roll on quartics) is found by
-// Newton's method on f(t) = distance of the line's point from the core, minus the radius. f is convex along the line, so
-// Newton's steps from outside never go past the surface, and each one is the crossing with a plane that supports the shape:
-// it is the ray cast by conservative advancement, with exact distances. It ends at rounding; a ray that grazes takes about
-// twenty-five steps, others four or five.
+// What has no such pieces (swept boxes would have fifteen; discs, cylinders, cones and ellipsoids roll on
+// quartics) is found by Newton's method on f(t) = distance of the line's point from the core, minus the
+// radius. f is convex along the line, so Newton's steps from outside never go past the surface, and each one
+// is the crossing with a plane that supports the shape: it is the ray cast by conservative advancement, with
+// exact distances. It ends at rounding; a ray that grazes takes about twenty-five steps, others four or five.
 //
-// Precision: the line is first shifted to its point nearest to the shape's origin, so that far away rays lose nothing but
-// the rounding of the range itself, and discriminants are formed from cross products rather than from differences of squares.
+// Precision: the line is first shifted to its point nearest to the shape's origin, so that far away rays lose
+// nothing but the rounding of the range itself, and discriminants are formed from cross products rather than
+// from differences of squares.
 //
-// Spans of surfaces without volume (a box of no height, a triangle) have in = out, and are hit from both sides.
+// Spans of surfaces without volume (a box of no height, a triangle) have in = out, and are hit from both
+// sides.
 #include "geom/ray.h"
 #include "geom/meet.h"
 // ---------------------------------------------------------------- spans
@@ -42,8 +47,9 @@ static usi_span join(usi_span a, usi_span b) {
     return s;
 }
 
-// Where a t^2 + 2 b t + c <= 0 for a > 0, with the discriminant b^2 - a c given. The root of larger size comes first and the other
-// one by Vieta, so that neither is a difference of nearly equal numbers. False when there is no such t.
+// Where a t^2 + 2 b t + c <= 0 for a > 0, with the discriminant b^2 - a c given. The root of larger size
+// comes first and the other one by Vieta, so that neither is a difference of nearly equal numbers. False when
+// there is no such t.
 static bool roots(double a, double b, double c, double discriminant, double *t0, double *t1) {
     if (!(discriminant >= 0)) return false;
     double q = b >= 0 ? -(b + sqrt(discriminant)) : -b + sqrt(discriminant);
@@ -67,8 +73,10 @@ static usi_span span_sphere(usi_line l, us_vec3 centre, double r) {
 
 usi_span usi_span_tube(usi_line l, us_vec3 p, us_vec3 u, double r) {
     us_vec3 o = us_vec3_sub(l.o, p);
-    us_vec3 across_o = us_vec3_sub(o, us_vec3_scale(us_vec3_dot(o, u), u)), across_d = us_vec3_sub(l.d, us_vec3_scale(us_vec3_dot(l.d, u), u));
-    double a = us_vec3_dot(across_d, across_d), b = us_vec3_dot(across_o, across_d), c = us_vec3_dot(across_o, across_o) - r * r;
+    us_vec3 across_o = us_vec3_sub(o, us_vec3_scale(us_vec3_dot(o, u), u)),
+            across_d = us_vec3_sub(l.d, us_vec3_scale(us_vec3_dot(l.d, u), u));
+    double a = us_vec3_dot(across_d, across_d), b = us_vec3_dot(across_o, across_d),
+           c = us_vec3_dot(across_o, across_o) - r * r;
     usi_span s = usi_span_all(l);
     if (a < 1e-30) return c <= 0 ? s : usi_span_none(l);  // parallel: the line keeps its distance
     double k = us_vec3_dot(u, us_vec3_cross(across_o, across_d));
@@ -104,14 +112,16 @@ static usi_span span_cylinder(usi_line l, double r, double half) {
     return meet(s, usi_span_tube(l, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1), r));
 }
 
-// With s = half - z counted downwards from the tip, the double cone is c^2 (x^2 + y^2) <= n^2 s^2, (n, c) the sine and cosine of half
-// the opening. A line may be inside it between the roots, on one side of the tip, or outside of them, on both sides: then the
-// part that goes down is kept.
+// With s = half - z counted downwards from the tip, the double cone is c^2 (x^2 + y^2) <= n^2 s^2, (n, c) the
+// sine and cosine of half the opening. A line may be inside it between the roots, on one side of the tip, or
+// outside of them, on both sides: then the part that goes down is kept.
 static usi_span span_cone(usi_line l, double r, double half) {
     if (half == 0) return span_cylinder(l, r, 0);
     double slant = hypot(r, 2 * half), n = r / slant, c = 2 * half / slant;
-    us_vec3 o = us_vec3_make(c * l.o.x, c * l.o.y, n * (half - l.o.z)), d = us_vec3_make(c * l.d.x, c * l.d.y, -n * l.d.z);
-    double A = d.x * d.x + d.y * d.y - d.z * d.z, B = o.x * d.x + o.y * d.y - o.z * d.z, C = o.x * o.x + o.y * o.y - o.z * o.z;
+    us_vec3 o = us_vec3_make(c * l.o.x, c * l.o.y, n * (half - l.o.z)),
+            d = us_vec3_make(c * l.d.x, c * l.d.y, -n * l.d.z);
+    double A = d.x * d.x + d.y * d.y - d.z * d.z, B = o.x * d.x + o.y * d.y - o.z * d.z,
+           C = o.x * o.x + o.y * o.y - o.z * o.z;
     us_vec3 m = us_vec3_cross(o, d);
     double discriminant = m.x * m.x + m.y * m.y - m.z * m.z, t0, t1;
     usi_span s = usi_span_all(l);
@@ -122,7 +132,8 @@ static usi_span span_cone(usi_line l, double r, double half) {
         if (B < 0) s.in = -C / (2 * B);
     } else if (A > 0) {
         if (!roots(A, B, C, discriminant, &t0, &t1)) return usi_span_none(l);
-        s.in = t0, s.out = t1;
+        s.in = t0;
+        s.out = t1;
     } else {
         // A line inside the opening crosses the surface twice or goes through the tip: never less.
         roots(-A, -B, -C, discriminant > 0 ? discriminant : 0, &t0, &t1);
@@ -133,7 +144,8 @@ static usi_span span_cone(usi_line l, double r, double half) {
     }
     if (isfinite(s.in)) {
         us_vec3 p = usi_line_at(l, s.in);
-        s.normal = usi_unit_or(us_vec3_make(c * c * p.x, c * c * p.y, n * n * (half - p.z)), us_vec3_make(0, 0, 1));
+        s.normal =
+            usi_unit_or(us_vec3_make(c * c * p.x, c * c * p.y, n * n * (half - p.z)), us_vec3_make(0, 0, 1));
     }
     usi_span_cut_slab(&s, l, us_vec3_make(0, 0, 1), half);
     return s;
@@ -146,18 +158,22 @@ static usi_span span_ellipsoid(usi_line l, const double *size) {
     usi_span s = usi_span_all(l), round = s;
     double scaled_o[3] = {0, 0, 0}, scaled_d[3] = {0, 0, 0};
     for (int i = 0; i < 3; i++) {
-        if (size[i] > 0)
-            scaled_o[i] = o[i] / size[i], scaled_d[i] = d[i] / size[i];
-        else
+        if (size[i] > 0) {
+            scaled_o[i] = o[i] / size[i];
+            scaled_d[i] = d[i] / size[i];
+        } else
             usi_span_cut_slab(&s, l, axis[i], 0);
     }
-    us_vec3 so = us_vec3_make(scaled_o[0], scaled_o[1], scaled_o[2]), sd = us_vec3_make(scaled_d[0], scaled_d[1], scaled_d[2]);
+    us_vec3 so = us_vec3_make(scaled_o[0], scaled_o[1], scaled_o[2]),
+            sd = us_vec3_make(scaled_d[0], scaled_d[1], scaled_d[2]);
     double a = us_vec3_dot(sd, sd), c = us_vec3_dot(so, so) - 1;
     us_vec3 m = us_vec3_cross(so, sd);
     if (a > 0) {
-        if (!roots(a, us_vec3_dot(so, sd), c, a - us_vec3_dot(m, m), &round.in, &round.out)) return usi_span_none(l);
+        if (!roots(a, us_vec3_dot(so, sd), c, a - us_vec3_dot(m, m), &round.in, &round.out))
+            return usi_span_none(l);
         us_vec3 p = us_vec3_add(so, us_vec3_scale(round.in, sd));
-        us_vec3 n = us_vec3_make(size[0] > 0 ? p.x / size[0] : 0, size[1] > 0 ? p.y / size[1] : 0, size[2] > 0 ? p.z / size[2] : 0);
+        us_vec3 n = us_vec3_make(size[0] > 0 ? p.x / size[0] : 0, size[1] > 0 ? p.y / size[1] : 0,
+                                 size[2] > 0 ? p.z / size[2] : 0);
         round.normal = usi_unit_or(n, round.normal);
     } else if (c > 0) {
         return usi_span_none(l);
@@ -166,12 +182,14 @@ static usi_span span_ellipsoid(usi_line l, const double *size) {
 }
 
 // A flat polygon, counter-clockwise about its unit normal n, thickened to n . x from low to high.
-static usi_span span_prism(usi_line l, const us_vec3 *corner, const int32_t *index, int32_t n_corner, us_vec3 n, double low, double high) {
+static usi_span span_prism(usi_line l, const us_vec3 *corner, const int32_t *index, int32_t n_corner,
+                           us_vec3 n, double low, double high) {
     usi_span s = usi_span_all(l);
     usi_span_cut(&s, l, n, high);
     usi_span_cut(&s, l, us_vec3_scale(-1, n), -low);
     for (int32_t i = 0; i < n_corner && !usi_span_is_empty(s); i++) {
-        us_vec3 p = corner[index ? index[i] : i], q = corner[index ? index[(i + 1) % n_corner] : (i + 1) % n_corner];
+        us_vec3 p = corner[index ? index[i] : i],
+                q = corner[index ? index[(i + 1) % n_corner] : (i + 1) % n_corner];
         us_vec3 side = usi_unit_or(us_vec3_cross(us_vec3_sub(q, p), n), us_vec3_make(0, 0, 0));
         usi_span_cut(&s, l, side, us_vec3_dot(side, p));
     }
@@ -181,13 +199,17 @@ static usi_span span_prism(usi_line l, const us_vec3 *corner, const int32_t *ind
 // Swept by a sphere. One without area is its edges.
 usi_span usi_span_triangle(usi_line l, const us_vec3 *corner, double r) {
     usi_span s = usi_span_none(l);
-    us_vec3 zero = us_vec3_make(0, 0, 0), ab = us_vec3_sub(corner[1], corner[0]), ac = us_vec3_sub(corner[2], corner[0]);
+    us_vec3 zero = us_vec3_make(0, 0, 0), ab = us_vec3_sub(corner[1], corner[0]),
+            ac = us_vec3_sub(corner[2], corner[0]);
     us_vec3 area = us_vec3_cross(ab, ac), n = usi_unit_or(area, zero);
-    double height = us_vec3_dot(n, corner[0]), thin = us_vec3_norm(area) / (us_vec3_norm(ab) * us_vec3_norm(ac));
-    // The normal of a very thin one is noise. Its edges' capsules hide it then: what they leave out is thin^2 of them.
+    double height = us_vec3_dot(n, corner[0]),
+           thin = us_vec3_norm(area) / (us_vec3_norm(ab) * us_vec3_norm(ac));
+    // The normal of a very thin one is noise. Its edges' capsules hide it then: what they leave out is thin^2
+    // of them.
     if (thin > (r > 0 ? 1e-8 : 0)) s = span_prism(l, corner, NULL, 3, n, height - r, height + r);
     if (r > 0) {
-        for (int i = 0; i < 3; i++) s = join(s, span_capsule(l, corner[i], corner[(i + 1) % 3], r));
+        for (int i = 0; i < 3; i++)
+            s = join(s, span_capsule(l, corner[i], corner[(i + 1) % 3], r));
     }
     return s;
 }
@@ -198,8 +220,10 @@ static usi_span span_tetrahedron(usi_line l, const us_vec3 *corner, double r) {
     usi_span core = usi_span_all(l);
     bool is_flat = false;
     for (int i = 0; i < 4; i++) {
-        us_vec3 p = corner[face[i][0]], ab = us_vec3_sub(corner[face[i][1]], p), ac = us_vec3_sub(corner[face[i][2]], p);
-        us_vec3 n = usi_unit_or(us_vec3_cross(ab, ac), us_vec3_make(0, 0, 0)), inwards = us_vec3_sub(corner[face[i][3]], p);
+        us_vec3 p = corner[face[i][0]], ab = us_vec3_sub(corner[face[i][1]], p),
+                ac = us_vec3_sub(corner[face[i][2]], p);
+        us_vec3 n = usi_unit_or(us_vec3_cross(ab, ac), us_vec3_make(0, 0, 0)),
+                inwards = us_vec3_sub(corner[face[i][3]], p);
         double depth = us_vec3_dot(n, inwards);
         if (fabs(depth) <= 1e-12 * us_vec3_norm(inwards)) is_flat = true;
         if (depth > 0) n = us_vec3_scale(-1, n);
@@ -216,16 +240,20 @@ static usi_span span_tetrahedron(usi_line l, const us_vec3 *corner, double r) {
 
 static usi_span span_hull(usi_line l, const us_hull *h, double r) {
     usi_span s = usi_span_all(l);
-    for (int32_t i = 0; i < h->n_face && !usi_span_is_empty(s); i++) usi_span_cut(&s, l, h->normal[i], h->offset[i] + r);
+    for (int32_t i = 0; i < h->n_face && !usi_span_is_empty(s); i++)
+        usi_span_cut(&s, l, h->normal[i], h->offset[i] + r);
     if (r == 0 || usi_span_is_empty(s)) return s;
     // The line meets the polyhedron with its planes moved out by r; the swept one is inside that.
     s = usi_span_all(l);
-    for (int32_t i = 0; i < h->n_face; i++) usi_span_cut(&s, l, h->normal[i], h->offset[i]);
+    for (int32_t i = 0; i < h->n_face; i++)
+        usi_span_cut(&s, l, h->normal[i], h->offset[i]);
     for (int32_t i = 0; i < h->n_face; i++) {
         int32_t first = h->face_start[i], n = h->face_start[i + 1] - first;
-        s = join(s, span_prism(l, h->vertex, h->face_vertex + first, n, h->normal[i], h->offset[i], h->offset[i] + r));
+        s = join(s, span_prism(l, h->vertex, h->face_vertex + first, n, h->normal[i], h->offset[i],
+                               h->offset[i] + r));
     }
-    for (int32_t i = 0; i < h->n_edge; i++) s = join(s, span_capsule(l, h->vertex[h->edge[i][0]], h->vertex[h->edge[i][1]], r));
+    for (int32_t i = 0; i < h->n_edge; i++)
+        s = join(s, span_capsule(l, h->vertex[h->edge[i][0]], h->vertex[h->edge[i][1]], r));
     return s;
 }
 
@@ -234,7 +262,8 @@ static usi_span span_hull(usi_line l, const us_hull *h, double r) {
 // Vector from the nearest point of the core to p; 0 inside.
 static us_vec3 away_from_box(const us_geom *g, us_vec3 p) {
     double x = fabs(p.x) - g->size[0], y = fabs(p.y) - g->size[1], z = fabs(p.z) - g->size[2];
-    return us_vec3_make(x > 0 ? copysign(x, p.x) : 0, y > 0 ? copysign(y, p.y) : 0, z > 0 ? copysign(z, p.z) : 0);
+    return us_vec3_make(x > 0 ? copysign(x, p.x) : 0, y > 0 ? copysign(y, p.y) : 0,
+                        z > 0 ? copysign(z, p.z) : 0);
 }
 
 // Back from the half plane (distance from the z axis, z) in which round shapes are drawn.
@@ -254,20 +283,23 @@ static us_vec3 away_from_cone(us_vec3 p, double r, double half) {
     if (below <= 0 && rho <= r && 2 * half * rho <= r * (half - p.z)) return us_vec3_make(0, 0, 0);
     double base_x = rho > r ? rho - r : 0, base_z = -below;
     // From the rim (r, -half) to the tip (0, half).
-    double length2 = r * r + 4 * half * half, s = length2 > 0 ? (-(rho - r) * r - below * 2 * half) / length2 : 0;
+    double length2 = r * r + 4 * half * half,
+           s = length2 > 0 ? (-(rho - r) * r - below * 2 * half) / length2 : 0;
     s = s < 0 ? 0 : s > 1 ? 1 : s;
     double slant_x = rho - (r - s * r), slant_z = p.z - (-half + s * 2 * half);
     bool is_base = base_x * base_x + base_z * base_z < slant_x * slant_x + slant_z * slant_z;
     return is_base ? turned(p, base_x, base_z) : turned(p, slant_x, slant_z);
 }
 
-// The nearest point is x_i = a_i^2 p_i / (a_i^2 + s), s the root of |y| = 1, y_i = a_i p_i / (a_i^2 + s): the same equation as that of a
-// trust region. 1/|y| is concave and almost straight in s, so Newton's method on it climbs to the root in a few steps.
+// The nearest point is x_i = a_i^2 p_i / (a_i^2 + s), s the root of |y| = 1, y_i = a_i p_i / (a_i^2 + s): the
+// same equation as that of a trust region. 1/|y| is concave and almost straight in s, so Newton's method on
+// it climbs to the root in a few steps.
 static us_vec3 away_from_ellipsoid(const double *a, us_vec3 at_p) {
     const double p[3] = {at_p.x, at_p.y, at_p.z};
     double s = 0, away[3] = {0, 0, 0};
-    for (int i = 0; i < 3; i++) s = fmax(s, a[i] * (fabs(p[i]) - a[i]));  // no term alone may exceed 1
-    bool is_over = true;                                                  // over or under the inside of a flat one
+    for (int i = 0; i < 3; i++)
+        s = fmax(s, a[i] * (fabs(p[i]) - a[i]));  // no term alone may exceed 1
+    bool is_over = true;                          // over or under the inside of a flat one
     for (int step = 0; step < 60; step++) {
         double y2 = 0, slope = 0;
         for (int i = 0; i < 3; i++) {
@@ -292,15 +324,21 @@ static us_vec3 away_from_ellipsoid(const double *a, us_vec3 at_p) {
 
 static us_vec3 away_from(const us_geom *g, us_vec3 p) {
     switch (g->kind) {
-    case US_GEOM_BOX: return away_from_box(g, p);
-    case US_GEOM_DISC: return away_from_cylinder(p, g->size[0], 0);
-    case US_GEOM_CYLINDER: return away_from_cylinder(p, g->size[0], g->size[1]);
-    case US_GEOM_CONE: return away_from_cone(p, g->size[0], g->size[1]);
-    default: return away_from_ellipsoid(g->size, p);
+    case US_GEOM_BOX:
+        return away_from_box(g, p);
+    case US_GEOM_DISC:
+        return away_from_cylinder(p, g->size[0], 0);
+    case US_GEOM_CYLINDER:
+        return away_from_cylinder(p, g->size[0], g->size[1]);
+    case US_GEOM_CONE:
+        return away_from_cone(p, g->size[0], g->size[1]);
+    default:
+        return away_from_ellipsoid(g->size, p);
     }
 }
 
-// Walks from t towards `end` along sign * d; the core is within `reach` of the origin. Returns where the surface is, infinity for none.
+// Walks from t towards `end` along sign * d; the core is within `reach` of the origin. Returns where the
+// surface is, infinity for none.
 static double advance(const us_geom *g, usi_line l, double reach, double sign, us_vec3 *out_normal) {
     us_vec3 d = us_vec3_scale(sign, l.d);
     double t = -reach;
@@ -344,29 +382,41 @@ static usi_span span_centred(const us_geom *g, usi_line l) {
     us_vec3 zero = us_vec3_make(0, 0, 0);
     double bound = g->kind == US_GEOM_DISC                                  ? a[0]
                    : g->kind == US_GEOM_CYLINDER || g->kind == US_GEOM_CONE ? hypot(a[0], a[1])
-                   : g->kind == US_GEOM_BOX                                 ? sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-                                                                            : fmax(a[0], fmax(a[1], a[2]));
+                   : g->kind == US_GEOM_BOX ? sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+                                            : fmax(a[0], fmax(a[1], a[2]));
     // A radius that drowns in the rounding of the core's size is none.
     bool is_swept = r > 1e-12 * bound;
     switch (g->kind) {
-    case US_GEOM_SPHERE: return span_sphere(l, zero, r);
-    case US_GEOM_CAPSULE: return span_capsule(l, us_vec3_make(0, 0, -a[0]), us_vec3_make(0, 0, a[0]), r);
+    case US_GEOM_SPHERE:
+        return span_sphere(l, zero, r);
+    case US_GEOM_CAPSULE:
+        return span_capsule(l, us_vec3_make(0, 0, -a[0]), us_vec3_make(0, 0, a[0]), r);
     case US_GEOM_LOZENGE: {
         usi_span s = span_box(l, a[0], a[1], r);
         if (r == 0) return s;
         const us_vec3 corner[4] = {{-a[0], -a[1], 0}, {a[0], -a[1], 0}, {a[0], a[1], 0}, {-a[0], a[1], 0}};
-        for (int i = 0; i < 4; i++) s = join(s, span_capsule(l, corner[i], corner[(i + 1) % 4], r));
+        for (int i = 0; i < 4; i++)
+            s = join(s, span_capsule(l, corner[i], corner[(i + 1) % 4], r));
         return s;
     }
-    case US_GEOM_DISC: return is_swept ? span_swept(g, l, bound) : span_cylinder(l, a[0], 0);
-    case US_GEOM_TRIANGLE: return usi_span_triangle(l, g->point, r);
-    case US_GEOM_BOX: return is_swept ? span_swept(g, l, bound) : span_box(l, a[0], a[1], a[2]);
-    case US_GEOM_CYLINDER: return is_swept ? span_swept(g, l, bound) : span_cylinder(l, a[0], a[1]);
-    case US_GEOM_CONE: return is_swept ? span_swept(g, l, bound) : span_cone(l, a[0], a[1]);
-    case US_GEOM_ELLIPSOID: return is_swept ? span_swept(g, l, bound) : span_ellipsoid(l, a);
-    case US_GEOM_TETRAHEDRON: return span_tetrahedron(l, g->point, r);
-    case US_GEOM_CONVEX: return g->hull ? span_hull(l, g->hull, r) : usi_span_none(l);
-    default: return usi_span_none(l);
+    case US_GEOM_DISC:
+        return is_swept ? span_swept(g, l, bound) : span_cylinder(l, a[0], 0);
+    case US_GEOM_TRIANGLE:
+        return usi_span_triangle(l, g->point, r);
+    case US_GEOM_BOX:
+        return is_swept ? span_swept(g, l, bound) : span_box(l, a[0], a[1], a[2]);
+    case US_GEOM_CYLINDER:
+        return is_swept ? span_swept(g, l, bound) : span_cylinder(l, a[0], a[1]);
+    case US_GEOM_CONE:
+        return is_swept ? span_swept(g, l, bound) : span_cone(l, a[0], a[1]);
+    case US_GEOM_ELLIPSOID:
+        return is_swept ? span_swept(g, l, bound) : span_ellipsoid(l, a);
+    case US_GEOM_TETRAHEDRON:
+        return span_tetrahedron(l, g->point, r);
+    case US_GEOM_CONVEX:
+        return g->hull ? span_hull(l, g->hull, r) : usi_span_none(l);
+    default:
+        return usi_span_none(l);
     }
 }
 
@@ -375,10 +425,10 @@ static usi_line line_in(us_pose X, usi_line l) {
     return (usi_line){us_quat_rotate(back, us_vec3_sub(l.o, X.p)), us_quat_rotate(back, l.d)};
 }
 
-// Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`, but the distance of the core is
-// searched for (meet.c), to 1e-7 of the size. Infinity: nowhere.
-static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, double t, double end, double radius, double sign,
-                              us_vec3 *out_normal) {
+// Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`,
+// but the distance of the core is searched for (meet.c), to 1e-7 of the size. Infinity: nowhere.
+static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, double t, double end,
+                              double radius, double sign, us_vec3 *out_normal) {
     const us_geom point = {.kind = US_GEOM_SPHERE};
     double enough = 1e-7 * (meet->size + radius);
     for (int step = 0; step < 100 && sign * (end - t) >= 0; step++) {
@@ -393,7 +443,8 @@ static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, d
     return INFINITY;
 }
 
-// `sharp` is the span of the parts' swept sides, whose common edges stay sharp: a swept intersection is inside that, rounded.
+// `sharp` is the span of the parts' swept sides, whose common edges stay sharp: a swept intersection is
+// inside that, rounded.
 static usi_span span_swept_meet(const us_geom *geom, usi_line l, double radius, usi_span sharp) {
     usi_meet meet;
     us_geom core = *geom;
@@ -441,24 +492,30 @@ static usi_span span_of(const us_geom *geom, usi_line l, double more) {
 static us_ray_hit cast(const us_geom *g, usi_line l, double range, double more) {
     double radius = g->radius + more;
     switch (g->kind) {
-    case US_GEOM_MESH: return g->mesh ? usi_cast_mesh(g->mesh, l, range, radius) : USI_MISS;
-    case US_GEOM_HEIGHT_FIELD: return g->field ? usi_cast_field(g->field, l, range, radius) : USI_MISS;
+    case US_GEOM_MESH:
+        return g->mesh ? usi_cast_mesh(g->mesh, l, range, radius) : USI_MISS;
+    case US_GEOM_HEIGHT_FIELD:
+        return g->field ? usi_cast_field(g->field, l, range, radius) : USI_MISS;
     case US_GEOM_UNION: {
         us_ray_hit best = USI_MISS;
         for (int32_t i = 0; i < g->n_part; i++) {
             const us_geom_part *part = &g->parts[i];
             us_ray_hit hit = cast(&part->geom, line_in(part->X_GP, l), range, radius);
-            if (hit.range < best.range) best = (us_ray_hit){hit.range, us_quat_rotate(part->X_GP.q, hit.normal)};
+            if (hit.range < best.range)
+                best = (us_ray_hit){hit.range, us_quat_rotate(part->X_GP.q, hit.normal)};
         }
         return best;
     }
-    default: return usi_span_hit(span_of(g, l, more), l, range);
+    default:
+        return usi_span_hit(span_of(g, l, more), l, range);
     }
 }
 
-us_ray_hit us_geom_ray(const us_geom *geom, us_pose X_WG, us_vec3 origin_W, us_vec3 direction_W, double range) {
+us_ray_hit us_geom_ray(const us_geom *geom, us_pose X_WG, us_vec3 origin_W, us_vec3 direction_W,
+                       double range) {
     double length = us_vec3_norm(direction_W);
-    bool is_ray = geom && length > 0 && isfinite(length) && range >= 0 && isfinite(us_vec3_dot(origin_W, origin_W));
+    bool is_ray =
+        geom && length > 0 && isfinite(length) && range >= 0 && isfinite(us_vec3_dot(origin_W, origin_W));
     if (!is_ray) return USI_MISS;
     usi_line l = line_in(X_WG, (usi_line){origin_W, us_vec3_scale(1 / length, direction_W)});
     us_ray_hit hit = cast(geom, l, range, 0);

@@ -15,8 +15,12 @@ typedef struct usi_span {
 
 #define USI_MISS ((us_ray_hit){INFINITY, {0, 0, 0}})
 
-static inline usi_span usi_span_all(usi_line l) { return (usi_span){-INFINITY, INFINITY, us_vec3_scale(-1, l.d)}; }
-static inline usi_span usi_span_none(usi_line l) { return (usi_span){INFINITY, -INFINITY, us_vec3_scale(-1, l.d)}; }
+static inline usi_span usi_span_all(usi_line l) {
+    return (usi_span){-INFINITY, INFINITY, us_vec3_scale(-1, l.d)};
+}
+static inline usi_span usi_span_none(usi_line l) {
+    return (usi_span){INFINITY, -INFINITY, us_vec3_scale(-1, l.d)};
+}
 static inline bool usi_span_is_empty(usi_span s) { return !(s.in <= s.out); }
 static inline us_vec3 usi_line_at(usi_line l, double t) { return us_vec3_add(l.o, us_vec3_scale(t, l.d)); }
 

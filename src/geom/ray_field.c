@@ -2,7 +2,9 @@
 #include "geom/ray.h"
 
 // Half the rectangle's sides.
-static us_vec3 field_half(const us_height_field *f) { return us_vec3_make(0.5 * (f->n_x - 1) * f->dx, 0.5 * (f->n_y - 1) * f->dy, 0); }
+static us_vec3 field_half(const us_height_field *f) {
+    return us_vec3_make(0.5 * (f->n_x - 1) * f->dx, 0.5 * (f->n_y - 1) * f->dy, 0);
+}
 
 static int32_t field_cell(double x, double half, double spacing, int32_t n) {
     double c = floor((x + half) / spacing);
@@ -16,7 +18,8 @@ typedef struct facet {
 
 static facet field_facet(const us_height_field *f, int32_t i, int32_t j, bool is_upper) {
     us_vec3 p = usi_field_point(f, i, j);
-    double far = usi_field_point(f, i + 1, j + 1).z, side = is_upper ? usi_field_point(f, i, j + 1).z : usi_field_point(f, i + 1, j).z;
+    double far = usi_field_point(f, i + 1, j + 1).z,
+           side = is_upper ? usi_field_point(f, i, j + 1).z : usi_field_point(f, i + 1, j).z;
     return is_upper ? (facet){p.x, p.y, p.z, (far - side) / f->dx, (side - p.z) / f->dy}
                     : (facet){p.x, p.y, p.z, (side - p.z) / f->dx, (far - side) / f->dy};
 }
@@ -33,9 +36,10 @@ static double field_above(const us_height_field *f, us_vec3 p) {
 
 // Follows the ray over the cells it crosses:
 //
-//      +-----+-----+        within a cell the ray is over one triangle and then over the other, and its height over each is
-//      |   / |   / |        linear in t. The pieces follow each other without a gap, so the first piece that begins or ends
-//      | /  .|.'   |        below the surface has the hit, and no ray slips through a seam.
+//      +-----+-----+        within a cell the ray is over one triangle and then over the other, and its
+//      height over each is |   / |   / |        linear in t. The pieces follow each other without a gap, so
+//      the first piece that begins or ends | /  .|.'   |        below the surface has the hit, and no ray
+//      slips through a seam.
 //      +..'--+-----+
 static us_ray_hit walk_field(const us_height_field *f, usi_line l, double t, double end) {
     us_vec3 half = field_half(f), p = usi_line_at(l, t);
@@ -47,13 +51,16 @@ static us_ray_hit walk_field(const us_height_field *f, usi_line l, double t, dou
         double to_y = l.d.y != 0 ? (corner.y + (l.d.y > 0 ? f->dy : 0) - l.o.y) / l.d.y : INFINITY;
         double leave = fmax(t, fmin(end, fmin(to_x, to_y)));
         // The diagonal: v - u = 0, with u and v from 0 to 1 across the cell.
-        double side = (l.o.y - corner.y) / f->dy - (l.o.x - corner.x) / f->dx, rate = l.d.y / f->dy - l.d.x / f->dx;
-        double cross = rate != 0 ? -side / rate : INFINITY, middle = cross > t && cross < leave ? cross : leave;
+        double side = (l.o.y - corner.y) / f->dy - (l.o.x - corner.x) / f->dx,
+               rate = l.d.y / f->dy - l.d.x / f->dx;
+        double cross = rate != 0 ? -side / rate : INFINITY,
+               middle = cross > t && cross < leave ? cross : leave;
         double piece[3] = {t, middle, leave};
         for (int k = 0; k < 2; k++) {
             double centre = 0.5 * (piece[k] + piece[k + 1]);
             facet under = field_facet(f, i, j, side + rate * centre > 0);
-            double before = above(under, usi_line_at(l, piece[k])), after = above(under, usi_line_at(l, piece[k + 1]));
+            double before = above(under, usi_line_at(l, piece[k])),
+                   after = above(under, usi_line_at(l, piece[k + 1]));
             if (before <= 0 || after <= 0) {
                 double share = before <= 0 ? 0 : before / (before - after);
                 us_vec3 n = usi_unit_or(us_vec3_make(-under.gx, -under.gy, 1), us_vec3_make(0, 0, 1));
@@ -88,8 +95,8 @@ static us_ray_hit cast_solid(const us_height_field *f, usi_line l, double range)
     return walk_field(f, l, t, end);
 }
 
-// Swept: the solid, a swept triangle for each half cell, and the walls moved out by the radius with round corners. Triangles are
-// taken from the cells around one stretch of the ray after another.
+// Swept: the solid, a swept triangle for each half cell, and the walls moved out by the radius with round
+// corners. Triangles are taken from the cells around one stretch of the ray after another.
 static us_ray_hit cast_swept(const us_height_field *f, usi_line l, double range, double r) {
     us_vec3 half = field_half(f);
     us_ray_hit best = cast_solid(f, l, range);
@@ -104,7 +111,8 @@ static us_ray_hit cast_swept(const us_height_field *f, usi_line l, double range,
         usi_span wall = usi_span_all(l);
         usi_span_cut_slab(&wall, l, us_vec3_make(1, 0, 0), half.x + (k < 2 ? r : 0));
         usi_span_cut_slab(&wall, l, us_vec3_make(0, 1, 0), half.y + (k < 2 ? 0 : r));
-        usi_span_cut(&wall, l, k < 2 ? us_vec3_make(-sign, 0, 0) : us_vec3_make(0, -sign, 0), k < 2 ? -half.x : -half.y);
+        usi_span_cut(&wall, l, k < 2 ? us_vec3_make(-sign, 0, 0) : us_vec3_make(0, -sign, 0),
+                     k < 2 ? -half.x : -half.y);
         us_vec3 corner = us_vec3_make(half.x * (k % 2 ? 1 : -1), half.y * (k / 2 ? 1 : -1), 0);
         usi_span pillar = usi_span_tube(l, corner, us_vec3_make(0, 0, 1), r);
         for (int m = 0; m < 2; m++) {
@@ -118,18 +126,21 @@ static us_ray_hit cast_swept(const us_height_field *f, usi_line l, double range,
         }
     }
     double t = fmax(s.in, 0), end = fmin(fmin(s.out, range), best.range), stretch = 2 * (f->dx + f->dy) + r;
-    // Only over the rectangle's surroundings, so end is finite unless the ray is vertical: then one stretch has it all.
+    // Only over the rectangle's surroundings, so end is finite unless the ray is vertical: then one stretch
+    // has it all.
     for (bool is_last = false; !is_last;) {
         double across = hypot(l.d.x, l.d.y), next = across > 1e-9 ? t + stretch / across : end;
         is_last = !(next < end);
         if (is_last) next = end;
         us_vec3 p = usi_line_at(l, t), q = across > 1e-9 ? usi_line_at(l, next) : p;
-        int32_t i0 = field_cell(fmin(p.x, q.x) - r, half.x, f->dx, f->n_x), i1 = field_cell(fmax(p.x, q.x) + r, half.x, f->dx, f->n_x);
-        int32_t j0 = field_cell(fmin(p.y, q.y) - r, half.y, f->dy, f->n_y), j1 = field_cell(fmax(p.y, q.y) + r, half.y, f->dy, f->n_y);
+        int32_t i0 = field_cell(fmin(p.x, q.x) - r, half.x, f->dx, f->n_x),
+                i1 = field_cell(fmax(p.x, q.x) + r, half.x, f->dx, f->n_x);
+        int32_t j0 = field_cell(fmin(p.y, q.y) - r, half.y, f->dy, f->n_y),
+                j1 = field_cell(fmax(p.y, q.y) + r, half.y, f->dy, f->n_y);
         for (int32_t j = j0; j <= j1; j++) {
             for (int32_t i = i0; i <= i1; i++) {
-                const us_vec3 a = usi_field_point(f, i, j), b = usi_field_point(f, i + 1, j), c = usi_field_point(f, i + 1, j + 1),
-                              d = usi_field_point(f, i, j + 1);
+                const us_vec3 a = usi_field_point(f, i, j), b = usi_field_point(f, i + 1, j),
+                              c = usi_field_point(f, i + 1, j + 1), d = usi_field_point(f, i, j + 1);
                 const us_vec3 triangle[2][3] = {{a, b, c}, {a, c, d}};
                 for (int k = 0; k < 2; k++) {
                     us_ray_hit hit = usi_span_hit(usi_span_triangle(l, triangle[k], r), l, range);

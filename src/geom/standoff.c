@@ -1,20 +1,24 @@
-// How far a convex polyhedron stands off the solid inside a closed mesh: a bound that holds for every point, not only for samples.
+// How far a convex polyhedron stands off the solid inside a closed mesh: a bound that holds for every point,
+// not only for samples.
 //
-// The hull's surface is bounded for certain. Each face is cut into triangles; over a triangle with middle c and radius r (to its farthest
-// corner) the distance is at most
+// The hull's surface is bounded for certain. Each face is cut into triangles; over a triangle with middle c
+// and radius r (to its farthest corner) the distance is at most
 //
 //     d(c) + r                       since it changes no faster than the point moves
 //     r - depth of c                 where c is inside the solid, and 0 where that is negative
-//     max of d(corner, T)            for any one triangle T of the mesh: the distance from one convex thing is convex, so it is largest at a corner
+//     max of d(corner, T)            for any one triangle T of the mesh: the distance from one convex thing
+//     is convex, so it is largest at a corner
 //
-// The last makes faces that lie in the mesh cheap: one look says 0. A triangle whose bound is above the largest distance found so far is halved
-// along its longest side, and so on, until the bound and the largest distance found all but agree.
+// The last makes faces that lie in the mesh cheap: one look says 0. A triangle whose bound is above the
+// largest distance found so far is halved along its longest side, and so on, until the bound and the largest
+// distance found all but agree.
 //
 //        c *            the point nearest to c by descending the tree of boxes, nearest box first
 //          |  d
 //     -----*----- T
 //
-// Inside the hull, a hollow with a narrow mouth or none may be deeper than the surface shows (a bottle). Such hollows are looked for on a lattice.
+// Inside the hull, a hollow with a narrow mouth or none may be deeper than the surface shows (a bottle). Such
+// hollows are looked for on a lattice.
 #include "geom/standoff.h"
 
 #include "geom/surface.h"
@@ -30,12 +34,16 @@ enum {
 // ---- The nearest point of a mesh ----
 
 static void corners_of(const us_mesh *mesh, int32_t triangle, us_vec3 out[3]) {
-    for (int k = 0; k < 3; k++) out[k] = mesh->vertex[mesh->triangle[triangle][k]];
+    for (int k = 0; k < 3; k++)
+        out[k] = mesh->vertex[mesh->triangle[triangle][k]];
 }
 
-static double outside(double x, double low, double high) { return x < low ? low - x : x > high ? x - high : 0; }
+static double outside(double x, double low, double high) {
+    return x < low ? low - x : x > high ? x - high : 0;
+}
 static double box_distance2(const usi_bvh_node *node, us_vec3 p) {
-    double x = outside(p.x, node->min.x, node->max.x), y = outside(p.y, node->min.y, node->max.y), z = outside(p.z, node->min.z, node->max.z);
+    double x = outside(p.x, node->min.x, node->max.x), y = outside(p.y, node->min.y, node->max.y),
+           z = outside(p.z, node->min.z, node->max.z);
     return x * x + y * y + z * z;
 }
 
@@ -47,7 +55,8 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
         double distance2;
     } stack[STACK];  // the tree is at most 61 deep, and each level leaves one node behind
     int n = 0;
-    stack[n].node = 0, stack[n++].distance2 = box_distance2(&mesh->node[0], p);
+    stack[n].node = 0;
+    stack[n++].distance2 = box_distance2(&mesh->node[0], p);
     while (n > 0) {
         n--;
         if (stack[n].distance2 >= least) continue;
@@ -56,13 +65,20 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
             us_vec3 corner[3];
             corners_of(mesh, mesh->order[i], corner);
             us_vec3 q = usi_nearest_on_triangle(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
-            if (us_vec3_dot(d, d) < least) least = us_vec3_dot(d, d), best.q = q, best.triangle = mesh->order[i];
+            if (us_vec3_dot(d, d) < least) {
+                least = us_vec3_dot(d, d);
+                best.q = q;
+                best.triangle = mesh->order[i];
+            }
         }
         if (node->count > 0) continue;
-        double a = box_distance2(&mesh->node[node->first], p), b = box_distance2(&mesh->node[node->first + 1], p);
+        double a = box_distance2(&mesh->node[node->first], p),
+               b = box_distance2(&mesh->node[node->first + 1], p);
         int32_t far = a <= b ? node->first + 1 : node->first;
-        stack[n].node = far, stack[n++].distance2 = a <= b ? b : a;
-        stack[n].node = a <= b ? node->first : node->first + 1, stack[n++].distance2 = a <= b ? a : b;
+        stack[n].node = far;
+        stack[n++].distance2 = a <= b ? b : a;
+        stack[n].node = a <= b ? node->first : node->first + 1;
+        stack[n++].distance2 = a <= b ? a : b;
     }
     best.distance = sqrt(least);
     return best;
@@ -98,7 +114,11 @@ static double look(const tile *t, const us_mesh *mesh, double enough, usi_stando
     double bound = fmin(flat, near.distance + radius);
     if (bound <= enough) return bound;
     if (usi_mesh_holds(mesh, c)) return fmin(flat, fmax(0, radius - near.distance));
-    if (near.distance > s->found) s->found = near.distance, s->worst = c, s->q = near.q;
+    if (near.distance > s->found) {
+        s->found = near.distance;
+        s->worst = c;
+        s->q = near.q;
+    }
     return bound;
 }
 
@@ -108,7 +128,10 @@ static tile halve(tile *t) {
     double longest = -1;
     for (int i = 0; i < 3; i++) {
         double length = us_vec3_norm(us_vec3_sub(t->corner[(i + 1) % 3], t->corner[i]));
-        if (length > longest) longest = length, k = i;
+        if (length > longest) {
+            longest = length;
+            k = i;
+        }
     }
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t->corner[k], t->corner[(k + 1) % 3]));
     tile first = *t;
@@ -117,7 +140,8 @@ static tile halve(tile *t) {
     return first;
 }
 
-static void bound_tile(const tile *whole, const us_mesh *mesh, double enough, int32_t *looks, usi_standoff *s) {
+static void bound_tile(const tile *whole, const us_mesh *mesh, double enough, int32_t *looks,
+                       usi_standoff *s) {
     tile stack[STACK];
     int n = 0;
     stack[n++] = *whole;
@@ -149,11 +173,14 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
     for (int i = 0; i < LATTICE * LATTICE * LATTICE; i++) {
         int row = i / LATTICE;
         double x = i % LATTICE + 0.5, y = row % LATTICE + 0.5, z = (int)(row / LATTICE) + 0.5;
-        us_vec3 p = us_vec3_add(box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
+        us_vec3 p = us_vec3_add(
+            box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
         usi_near near = usi_mesh_nearest(mesh, p);
         if (!(near.distance > s->found) || usi_mesh_holds(mesh, p)) continue;
-        s->found = near.distance, s->worst = p, s->q = near.q;
+        s->found = near.distance;
+        s->worst = p;
+        s->q = near.q;
         s->bound = fmax(s->bound, s->found);
     }
 }

@@ -1,4 +1,5 @@
-// How far a mesh is from a point, and how far a convex polyhedron stands off the solid that a closed mesh encloses.
+// How far a mesh is from a point, and how far a convex polyhedron stands off the solid that a closed mesh
+// encloses.
 #ifndef USI_GEOM_STANDOFF_H
 #define USI_GEOM_STANDOFF_H
 
@@ -17,7 +18,8 @@ bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p);
 // The greatest distance of a hull's points from the solid.
 typedef struct usi_standoff {
     double found;      // at `worst`
-    double bound;      // nowhere on the hull's surface more than this, and not more at the points inside that were looked at
+    double bound;      // nowhere on the hull's surface more than this, and not more at the points inside that
+                       // were looked at
     us_vec3 worst, q;  // a point of the hull, and the mesh's nearest to it
 } usi_standoff;
 // Until bound <= max(1.05 found, enough), or the work gets too much: then the bound is true, but wider.

@@ -1,28 +1,34 @@
 // Distance and depth of surfaces made of triangles: meshes and height fields.
 //
-// Apart, the distance is that of the nearest triangle. What "depth" means where things overlap is a definition, since the shortest way out of a
-// solid with hollows has no quick answer. It is the longest of ways each of which has to be gone at least:
+// Apart, the distance is that of the nearest triangle. What "depth" means where things overlap is a
+// definition, since the shortest way out of a solid with hollows has no quick answer. It is the longest of
+// ways each of which has to be gone at least:
 //
 //   off a triangle     the shortest way that takes the whole shape off one triangle, taken alone
-//   out of the solid   (closed meshes, and everything under a height field) for each of some balls in the shape, fixed to it: the way of its
+//   out of the solid   (closed meshes, and everything under a height field) for each of some balls in the
+//   shape, fixed to it: the way of its
 //                      middle to the surface, and its radius on top
 //
 //            ___                     middle above the face: the way off the triangle says it all
 //          /     \                   .
-//     ____|___.___|____ face         middle below: the way off the triangle would be down; out of the solid, the ball in the shape says how
+//     ____|___.___|____ face         middle below: the way off the triangle would be down; out of the solid,
+//     the ball in the shape says how
 //          \_____/                   far it is up
 //
-// The balls: every corner, or 16 points of a rim, or the ends of the axes, each with the shape's own radius; and the largest one round the middle
-// (of triangles, polyhedra and intersections: round the mean of the others, with the shape's own radius). Of an intersection, its farthest points
-// along six directions. Of a surface, its vertices. So
+// The balls: every corner, or 16 points of a rim, or the ends of the axes, each with the shape's own radius;
+// and the largest one round the middle (of triangles, polyhedra and intersections: round the mean of the
+// others, with the shape's own radius). Of an intersection, its farthest points along six directions. Of a
+// surface, its vertices. So
 //
-//   - the depth is never more than the true one (the shortest move that frees the shape), and is that one for spheres, on flat ground, and off a
+//   - the depth is never more than the true one (the shortest move that frees the shape), and is that one for
+//   spheres, on flat ground, and off a
 //     convex edge or corner that is not passed by;
-//   - no part of it changes by more than the shapes move, and so neither does the answer. The one exception is the rim of a height field: its
+//   - no part of it changes by more than the shapes move, and so neither does the answer. The one exception
+//   is the rim of a height field: its
 //     sides, under the rim, are no surface. What goes through them is under the field at once.
 //
-// One walk serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer part first; boxes that are farther than the
-// limit are left out.
+// One walk serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer part
+// first; boxes that are farther than the limit are left out.
 #include "geom/surface.h"
 
 #include "geom/contact.h"
@@ -34,21 +40,27 @@
 // fmin and fmax take care of NaN, by a call; here there is none.
 static inline double less(double a, double b) { return a < b ? a : b; }
 static inline double more(double a, double b) { return a > b ? a : b; }
-static inline us_vec3 vec3_min(us_vec3 a, us_vec3 b) { return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z)); }
-static inline us_vec3 vec3_max(us_vec3 a, us_vec3 b) { return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z)); }
+static inline us_vec3 vec3_min(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z));
+}
+static inline us_vec3 vec3_max(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z));
+}
 static double box_distance(us_aabb a, us_aabb b) {
-    us_vec3 d = vec3_max(vec3_max(us_vec3_sub(a.min, b.max), us_vec3_sub(b.min, a.max)), us_vec3_make(0, 0, 0));
+    us_vec3 d =
+        vec3_max(vec3_max(us_vec3_sub(a.min, b.max), us_vec3_sub(b.min, a.max)), us_vec3_make(0, 0, 0));
     return us_vec3_norm(d);
 }
 
-// ---- the walk -----------------------------------------------------------------------------------------------------------
+// ---- the walk
+// ----------------------------------------------------------------
 
 // The first member of whatever walks.
 typedef struct walk walk;
 struct walk {
-    double limit;                                            // what is farther is of no use; `meet` lowers it
-    us_vec3 toward;                                          // of two parts the one nearer to this point comes first
-    double (*apart)(const walk *w, us_aabb box);             // nothing in the box is nearer than this
+    double limit;                                 // what is farther is of no use; `meet` lowers it
+    us_vec3 toward;                               // of two parts the one nearer to this point comes first
+    double (*apart)(const walk *w, us_aabb box);  // nothing in the box is nearer than this
     void (*meet)(walk *w, us_vec3 a, us_vec3 b, us_vec3 c);  // one triangle
 };
 
@@ -68,12 +80,15 @@ static void walk_tree(walk *w, const us_mesh *m, int32_t at) {
     if (node->count > 0) return;
     const us_aabb point = {w->toward, w->toward};
     const usi_bvh_node *left = &m->node[node->first], *right = left + 1;
-    bool is_right_first = box_distance(point, (us_aabb){right->min, right->max}) < box_distance(point, (us_aabb){left->min, left->max});
+    bool is_right_first = box_distance(point, (us_aabb){right->min, right->max}) <
+                          box_distance(point, (us_aabb){left->min, left->max});
     walk_tree(w, m, node->first + is_right_first);
     walk_tree(w, m, node->first + !is_right_first);
 }
 
-static double height_at(const us_height_field *f, int32_t i, int32_t j) { return f->height[(size_t)j * (size_t)f->n_x + (size_t)i]; }
+static double height_at(const us_height_field *f, int32_t i, int32_t j) {
+    return f->height[(size_t)j * (size_t)f->n_x + (size_t)i];
+}
 
 // Cells i0 .. i1 - 1, j0 .. j1 - 1.
 typedef struct block {
@@ -82,22 +97,29 @@ typedef struct block {
 
 static block whole_field(const us_height_field *f) { return (block){0, f->n_x - 1, 0, f->n_y - 1}; }
 
-// Large blocks only know the extremes of the whole field, smaller ones those of their tiles; single cells have their own.
+// Large blocks only know the extremes of the whole field, smaller ones those of their tiles; single cells
+// have their own.
 static us_aabb block_box(const us_height_field *f, block b) {
     us_vec3 min = usi_field_point(f, b.i0, b.j0), max = usi_field_point(f, b.i1, b.j1);
-    min.z = f->low, max.z = f->high;
+    min.z = f->low;
+    max.z = f->high;
     if (b.i1 - b.i0 == 1 && b.j1 - b.j0 == 1) {
-        double h[4] = {height_at(f, b.i0, b.j0), height_at(f, b.i1, b.j0), height_at(f, b.i0, b.j1), height_at(f, b.i1, b.j1)};
-        min.z = less(less(h[0], h[1]), less(h[2], h[3])), max.z = more(more(h[0], h[1]), more(h[2], h[3]));
+        double h[4] = {height_at(f, b.i0, b.j0), height_at(f, b.i1, b.j0), height_at(f, b.i0, b.j1),
+                       height_at(f, b.i1, b.j1)};
+        min.z = less(less(h[0], h[1]), less(h[2], h[3]));
+        max.z = more(more(h[0], h[1]), more(h[2], h[3]));
         return (us_aabb){min, max};
     }
-    int32_t t0 = b.i0 / USI_FIELD_TILE, t1 = (b.i1 - 1) / USI_FIELD_TILE, u0 = b.j0 / USI_FIELD_TILE, u1 = (b.j1 - 1) / USI_FIELD_TILE;
+    int32_t t0 = b.i0 / USI_FIELD_TILE, t1 = (b.i1 - 1) / USI_FIELD_TILE, u0 = b.j0 / USI_FIELD_TILE,
+            u1 = (b.j1 - 1) / USI_FIELD_TILE;
     if (t1 - t0 > 3 || u1 - u0 > 3) return (us_aabb){min, max};
-    min.z = INFINITY, max.z = -INFINITY;
+    min.z = INFINITY;
+    max.z = -INFINITY;
     for (int32_t u = u0; u <= u1; u++) {
         for (int32_t t = t0; t <= t1; t++) {
             const double *tile = f->tile[(size_t)u * (size_t)f->n_tile_x + (size_t)t];
-            min.z = less(min.z, tile[0]), max.z = more(max.z, tile[1]);
+            min.z = less(min.z, tile[0]);
+            max.z = more(max.z, tile[1]);
         }
     }
     return (us_aabb){min, max};
@@ -138,12 +160,16 @@ static void walk_surface(walk *w, const us_geom *surface) {
         walk_block(w, surface->field, whole_field(surface->field));
 }
 
-// ---- off a triangle -----------------------------------------------------------------------------------------------------
+// ---- off a triangle
+// ----------------------------------------------------------------
 
-// By the region that q is in: corners first, then sides, then the face (Ericson, Real-time collision detection, 5.1.5).
+// By the region that q is in: corners first, then sides, then the face (Ericson, Real-time collision
+// detection, 5.1.5).
 us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
-    us_vec3 ab = us_vec3_sub(b, a), ac = us_vec3_sub(c, a), aq = us_vec3_sub(q, a), bq = us_vec3_sub(q, b), cq = us_vec3_sub(q, c);
-    double d1 = us_vec3_dot(ab, aq), d2 = us_vec3_dot(ac, aq), d3 = us_vec3_dot(ab, bq), d4 = us_vec3_dot(ac, bq);
+    us_vec3 ab = us_vec3_sub(b, a), ac = us_vec3_sub(c, a), aq = us_vec3_sub(q, a), bq = us_vec3_sub(q, b),
+            cq = us_vec3_sub(q, c);
+    double d1 = us_vec3_dot(ab, aq), d2 = us_vec3_dot(ac, aq), d3 = us_vec3_dot(ab, bq),
+           d4 = us_vec3_dot(ac, bq);
     double d5 = us_vec3_dot(ab, cq), d6 = us_vec3_dot(ac, cq);
     if (d1 <= 0 && d2 <= 0) return a;
     if (d3 >= 0 && d4 <= d3) return b;
@@ -152,9 +178,11 @@ us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
     if (vc <= 0 && d1 >= 0 && d3 <= 0 && d1 > d3) return us_vec3_add(a, us_vec3_scale(d1 / (d1 - d3), ab));
     if (vb <= 0 && d2 >= 0 && d6 <= 0 && d2 > d6) return us_vec3_add(a, us_vec3_scale(d2 / (d2 - d6), ac));
     double along = d4 - d3, back = d5 - d6;
-    if (va <= 0 && along >= 0 && back >= 0 && along + back > 0) return us_vec3_add(b, us_vec3_scale(along / (along + back), us_vec3_sub(c, b)));
+    if (va <= 0 && along >= 0 && back >= 0 && along + back > 0)
+        return us_vec3_add(b, us_vec3_scale(along / (along + back), us_vec3_sub(c, b)));
     double sum = va + vb + vc;
-    return sum > 0 ? us_vec3_add(a, us_vec3_add(us_vec3_scale(vb / sum, ab), us_vec3_scale(vc / sum, ac))) : a;
+    return sum > 0 ? us_vec3_add(a, us_vec3_add(us_vec3_scale(vb / sum, ab), us_vec3_scale(vc / sum, ac)))
+                   : a;
 }
 
 // A convex shape against triangles, everything in the frame G of the surface. The shape is A, the surface B.
@@ -169,12 +197,13 @@ typedef struct search {
 
 // The farthest point of the shape along the unit vector d, radius included.
 static us_vec3 farthest(const search *s, us_vec3 d) {
-    us_vec3 d_S = us_quat_rotate(us_quat_conj(s->X_GS.q), d), core = s->meet ? usi_meet_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
+    us_vec3 d_S = us_quat_rotate(us_quat_conj(s->X_GS.q), d),
+            core = s->meet ? usi_meet_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
     return us_vec3_add(us_pose_point(s->X_GS, core), us_vec3_scale(s->shape->radius, d));
 }
 
-// The distance of two boxes; or, where that would not do, of a plane across the way from the box's nearest point q to the shape's middle: the box
-// is behind it.
+// The distance of two boxes; or, where that would not do, of a plane across the way from the box's nearest
+// point q to the shape's middle: the box is behind it.
 static double apart_from_plane(const search *s, us_vec3 q) {
     us_vec3 v = us_vec3_sub(s->base.toward, q);
     double length = us_vec3_norm(v);
@@ -207,12 +236,16 @@ static void search_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
 }
 
 static search search_begin(const us_geom *shape, us_pose X_GS, usi_meet *meet, double limit) {
-    search s = {.base = {.limit = limit, .apart = search_apart, .meet = search_meet}, .shape = shape, .X_GS = X_GS, .meet = meet};
+    search s = {.base = {.limit = limit, .apart = search_apart, .meet = search_meet},
+                .shape = shape,
+                .X_GS = X_GS,
+                .meet = meet};
     s.best.distance = limit;
     us_vec3 p[6], sum = us_vec3_make(0, 0, 0);
     for (int i = 0; i < 6; i++) {
         double sign = i % 2 ? 1 : -1;
-        p[i] = farthest(&s, us_vec3_make(i / 2 == 0 ? sign : 0, i / 2 == 1 ? sign : 0, i / 2 == 2 ? sign : 0));
+        p[i] =
+            farthest(&s, us_vec3_make(i / 2 == 0 ? sign : 0, i / 2 == 1 ? sign : 0, i / 2 == 2 ? sign : 0));
         sum = us_vec3_add(sum, p[i]);
     }
     s.base.toward = us_vec3_scale(1.0 / 6, sum);
@@ -220,7 +253,8 @@ static search search_begin(const us_geom *shape, us_pose X_GS, usi_meet *meet, d
     return s;
 }
 
-// ---- out of the solid ---------------------------------------------------------------------------------------------------
+// ---- out of the solid
+// ----------------------------------------------------------------
 
 // The point of a surface nearest to a point.
 typedef struct nearest {
@@ -228,14 +262,18 @@ typedef struct nearest {
     us_vec3 q, face;  // the nearest point, and the normal (of any length) of the triangle it is on
 } nearest;
 
-static double nearest_apart(const walk *w, us_aabb box) { return box_distance((us_aabb){w->toward, w->toward}, box); }
+static double nearest_apart(const walk *w, us_aabb box) {
+    return box_distance((us_aabb){w->toward, w->toward}, box);
+}
 
 static void nearest_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
     nearest *n = (nearest *)w;
     us_vec3 q = usi_nearest_on_triangle(w->toward, a, b, c);
     double d = us_vec3_norm(us_vec3_sub(q, w->toward));
     if (d >= w->limit) return;
-    w->limit = d, n->q = q, n->face = us_vec3_cross(us_vec3_sub(b, a), us_vec3_sub(c, a));
+    w->limit = d;
+    n->q = q;
+    n->face = us_vec3_cross(us_vec3_sub(b, a), us_vec3_sub(c, a));
 }
 
 // How far a point is under a height field, straight up; below 0 over it and beside it.
@@ -246,11 +284,14 @@ static double depth_under(const us_height_field *f, us_vec3 p) {
     double u = x - i, v = y - j, low = height_at(f, i, j), high = height_at(f, i + 1, j + 1);
     double side = u > v ? height_at(f, i + 1, j) : height_at(f, i, j + 1);
     // Along x and then along y over the one triangle, the other way round over the other.
-    double surface = u > v ? low + u * (side - low) + v * (high - side) : low + v * (side - low) + u * (high - side);
+    double surface =
+        u > v ? low + u * (side - low) + v * (high - side) : low + v * (side - low) + u * (high - side);
     return surface - p.z;
 }
 
-static bool is_solid(const us_geom *surface) { return surface->kind == US_GEOM_HEIGHT_FIELD || surface->mesh->is_closed; }
+static bool is_solid(const us_geom *surface) {
+    return surface->kind == US_GEOM_HEIGHT_FIELD || surface->mesh->is_closed;
+}
 
 static bool is_in_box(us_vec3 p, us_vec3 min, us_vec3 max) {
     return p.x >= min.x && p.y >= min.y && p.z >= min.z && p.x <= max.x && p.y <= max.y && p.z <= max.z;
@@ -262,7 +303,8 @@ static bool is_inside(const us_geom *surface, us_vec3 p) {
     return is_in_box(p, m->node[0].min, m->node[0].max) && usi_mesh_holds(m, p);
 }
 
-// The way out for a ball with its middle in the solid, where that is deeper than the best so far. The ball is of A, the surface B.
+// The way out for a ball with its middle in the solid, where that is deeper than the best so far. The ball is
+// of A, the surface B.
 static void try_ball(const us_geom *surface, us_vec3 p, double r, us_gap *best) {
     if (surface->kind == US_GEOM_HEIGHT_FIELD) {
         // No way to the surface is longer than the one straight up.
@@ -286,21 +328,28 @@ static void try_ball(const us_geom *surface, us_vec3 p, double r, us_gap *best) 
 static double ball_in_middle(const us_geom *g, us_vec3 *out_p) {
     const double *s = g->size;
     us_vec3 sum = us_vec3_make(0, 0, 0);
-    int32_t n = g->kind == US_GEOM_TRIANGLE ? 3 : g->kind == US_GEOM_TETRAHEDRON ? 4 : g->kind == US_GEOM_CONVEX ? g->hull->n_vertex : 0;
+    int32_t n = g->kind == US_GEOM_TRIANGLE      ? 3
+                : g->kind == US_GEOM_TETRAHEDRON ? 4
+                : g->kind == US_GEOM_CONVEX      ? g->hull->n_vertex
+                                                 : 0;
     const us_vec3 *corner = g->kind == US_GEOM_CONVEX ? g->hull->vertex : g->point;
-    for (int32_t i = 0; i < n; i++) sum = us_vec3_add(sum, corner[i]);
+    for (int32_t i = 0; i < n; i++)
+        sum = us_vec3_add(sum, corner[i]);
     *out_p = n > 0 ? us_vec3_scale(1.0 / n, sum) : sum;
     switch (g->kind) {
     case US_GEOM_BOX:
-    case US_GEOM_ELLIPSOID: return g->radius + less(s[0], less(s[1], s[2]));
-    case US_GEOM_CYLINDER: return g->radius + less(s[0], s[1]);
+    case US_GEOM_ELLIPSOID:
+        return g->radius + less(s[0], less(s[1], s[2]));
+    case US_GEOM_CYLINDER:
+        return g->radius + less(s[0], s[1]);
     case US_GEOM_CONE: {
         // The circle in the triangle that is the cone seen from its side.
         double side = s[0] + sqrt(s[0] * s[0] + 4 * s[1] * s[1]), r = side > 0 ? 2 * s[0] * s[1] / side : 0;
         out_p->z = r - s[1];
         return g->radius + r;
     }
-    default: return g->radius;
+    default:
+        return g->radius;
     }
 }
 
@@ -309,18 +358,29 @@ enum { RIM = 16 };
 // Corners, points of the rims, ends of the axes: how many, and where.
 static int32_t n_corner(const us_geom *g) {
     switch (g->kind) {
-    case US_GEOM_CAPSULE: return 2;
-    case US_GEOM_LOZENGE: return 4;
-    case US_GEOM_DISC: return RIM;
-    case US_GEOM_TRIANGLE: return 3;
-    case US_GEOM_BOX: return 8;
-    case US_GEOM_CYLINDER: return 2 * RIM + 2;
-    case US_GEOM_CONE: return RIM + 1;
+    case US_GEOM_CAPSULE:
+        return 2;
+    case US_GEOM_LOZENGE:
+        return 4;
+    case US_GEOM_DISC:
+        return RIM;
+    case US_GEOM_TRIANGLE:
+        return 3;
+    case US_GEOM_BOX:
+        return 8;
+    case US_GEOM_CYLINDER:
+        return 2 * RIM + 2;
+    case US_GEOM_CONE:
+        return RIM + 1;
     case US_GEOM_ELLIPSOID:
-    case US_GEOM_INTERSECTION: return 6;
-    case US_GEOM_TETRAHEDRON: return 4;
-    case US_GEOM_CONVEX: return g->hull->n_vertex;
-    default: return 0;
+    case US_GEOM_INTERSECTION:
+        return 6;
+    case US_GEOM_TETRAHEDRON:
+        return 4;
+    case US_GEOM_CONVEX:
+        return g->hull->n_vertex;
+    default:
+        return 0;
     }
 }
 
@@ -328,20 +388,28 @@ static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
     const double *s = g->size, sign = i % 2 ? 1 : -1;
     if (g->kind == US_GEOM_TRIANGLE || g->kind == US_GEOM_TETRAHEDRON) return g->point[i];
     if (g->kind == US_GEOM_CONVEX) return g->hull->vertex[i];
-    if (g->kind == US_GEOM_ELLIPSOID) return us_vec3_make(i / 2 == 0 ? sign * s[0] : 0, i / 2 == 1 ? sign * s[1] : 0, i / 2 == 2 ? sign * s[2] : 0);
+    if (g->kind == US_GEOM_ELLIPSOID)
+        return us_vec3_make(i / 2 == 0 ? sign * s[0] : 0, i / 2 == 1 ? sign * s[1] : 0,
+                            i / 2 == 2 ? sign * s[2] : 0);
     if (g->kind == US_GEOM_INTERSECTION) {
-        // The farthest points along six directions near its axes: not along them, where a face may lie across.
+        // The farthest points along six directions near its axes: not along them, where a face may lie
+        // across.
         const double d[3] = {sign, 0.31 * sign, 0.17 * sign};
         return usi_meet_support(meet, us_vec3_make(d[i / 2], d[(i / 2 + 1) % 3], d[(i / 2 + 2) % 3]));
     }
     if (g->kind == US_GEOM_CAPSULE) return us_vec3_make(0, 0, sign * s[0]);
     if (g->kind == US_GEOM_LOZENGE || g->kind == US_GEOM_BOX)
-        return us_vec3_make(sign * s[0], i / 2 % 2 ? s[1] : -s[1], g->kind == US_GEOM_BOX ? (i / 4 ? s[2] : -s[2]) : 0);
+        return us_vec3_make(sign * s[0], i / 2 % 2 ? s[1] : -s[1],
+                            g->kind == US_GEOM_BOX ? (i / 4 ? s[2] : -s[2]) : 0);
     // Rims; after them the middles of a cylinder's ends, or the tip of a cone.
-    static const double c[RIM] = {
-        1,  0.92387953251128674,  0.70710678118654752,  0.38268343236508977,  0, -0.38268343236508977, -0.70710678118654752, -0.92387953251128674,
-        -1, -0.92387953251128674, -0.70710678118654752, -0.38268343236508977, 0, 0.38268343236508977,  0.70710678118654752,  0.92387953251128674};
-    double z = g->kind == US_GEOM_DISC ? 0 : g->kind == US_GEOM_CONE ? -s[1] : i < RIM || i == 2 * RIM ? -s[1] : s[1];
+    static const double c[RIM] = {1,  0.92387953251128674,  0.70710678118654752,  0.38268343236508977,
+                                  0,  -0.38268343236508977, -0.70710678118654752, -0.92387953251128674,
+                                  -1, -0.92387953251128674, -0.70710678118654752, -0.38268343236508977,
+                                  0,  0.38268343236508977,  0.70710678118654752,  0.92387953251128674};
+    double z = g->kind == US_GEOM_DISC   ? 0
+               : g->kind == US_GEOM_CONE ? -s[1]
+               : i < RIM || i == 2 * RIM ? -s[1]
+                                         : s[1];
     if (g->kind == US_GEOM_CONE && i == RIM) return us_vec3_make(0, 0, s[1]);
     if (i >= 2 * RIM) return us_vec3_make(0, 0, z);
     return us_vec3_make(s[0] * c[i % RIM], s[0] * c[(i + RIM - RIM / 4) % RIM], z);
@@ -364,16 +432,20 @@ static void try_balls(search *s, const us_geom *surface) {
 us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom *surface) {
     usi_meet meet;
     bool is_meeting = shape->kind == US_GEOM_INTERSECTION;
-    if (is_meeting && (!usi_meet_init(&meet, shape) || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x))) return (us_gap){.distance = NAN};
+    if (is_meeting &&
+        (!usi_meet_init(&meet, shape) || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x)))
+        return (us_gap){.distance = NAN};
     search s = search_begin(shape, X_GS, is_meeting ? &meet : NULL, DBL_MAX);
     walk_surface(&s.base, surface);
     // Where nothing crosses a closed mesh, one point of the shape tells for all of it.
-    bool may_be_inside = is_solid(surface) && (surface->kind == US_GEOM_HEIGHT_FIELD || s.best.distance <= 0 || is_inside(surface, s.base.toward));
+    bool may_be_inside = is_solid(surface) && (surface->kind == US_GEOM_HEIGHT_FIELD ||
+                                               s.best.distance <= 0 || is_inside(surface, s.base.toward));
     if (may_be_inside) try_balls(&s, surface);
     return s.best;
 }
 
-// ---- surface against surface --------------------------------------------------------------------------------------------
+// ---- surface against surface
+// ----------------------------------------------------------------
 
 // One triangle of A at a time, as a shape of its own, in the frame of B. The walk is over A, in A's frame.
 typedef struct duel {
@@ -387,15 +459,19 @@ typedef struct duel {
 static us_aabb surface_box(const us_geom *g) {
     if (g->kind == US_GEOM_MESH) return (us_aabb){g->mesh->node[0].min, g->mesh->node[0].max};
     us_aabb box = block_box(g->field, whole_field(g->field));
-    box.min.z = g->field->low, box.max.z = g->field->high;
+    box.min.z = g->field->low;
+    box.max.z = g->field->high;
     return box;
 }
 
 static us_aabb posed_box(us_aabb box, us_pose X) {
     us_aabb out = {us_vec3_make(DBL_MAX, DBL_MAX, DBL_MAX), us_vec3_make(-DBL_MAX, -DBL_MAX, -DBL_MAX)};
     for (int i = 0; i < 8; i++) {
-        us_vec3 p = us_pose_point(X, us_vec3_make(i & 1 ? box.max.x : box.min.x, i & 2 ? box.max.y : box.min.y, i & 4 ? box.max.z : box.min.z));
-        out.min = vec3_min(out.min, p), out.max = vec3_max(out.max, p);
+        us_vec3 p =
+            us_pose_point(X, us_vec3_make(i & 1 ? box.max.x : box.min.x, i & 2 ? box.max.y : box.min.y,
+                                          i & 4 ? box.max.z : box.min.z));
+        out.min = vec3_min(out.min, p);
+        out.max = vec3_max(out.max, p);
     }
     return out;
 }
@@ -407,7 +483,9 @@ static double duel_apart(const walk *w, us_aabb box) {
 
 static void duel_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
     duel *d = (duel *)w;
-    us_geom triangle = {.kind = US_GEOM_TRIANGLE, .point = {us_pose_point(d->X_BA, a), us_pose_point(d->X_BA, b), us_pose_point(d->X_BA, c)}};
+    us_geom triangle = {
+        .kind = US_GEOM_TRIANGLE,
+        .point = {us_pose_point(d->X_BA, a), us_pose_point(d->X_BA, b), us_pose_point(d->X_BA, c)}};
     search s = search_begin(&triangle, us_pose_identity(), NULL, w->limit);
     walk_surface(&s.base, d->B);
     if (s.best.distance >= w->limit) return;
@@ -419,7 +497,8 @@ static void duel_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
 static us_gap try_vertices(const us_geom *A, us_pose X_BA, const us_geom *B, us_gap best) {
     if (!is_solid(B)) return best;
     if (A->kind == US_GEOM_MESH) {
-        for (int32_t i = 0; i < A->mesh->n_vertex; i++) try_ball(B, us_pose_point(X_BA, A->mesh->vertex[i]), 0, &best);
+        for (int32_t i = 0; i < A->mesh->n_vertex; i++)
+            try_ball(B, us_pose_point(X_BA, A->mesh->vertex[i]), 0, &best);
         return best;
     }
     // Of a field only those that can be in B's box, which for a field goes down without end.
@@ -427,10 +506,13 @@ static us_gap try_vertices(const us_geom *A, us_pose X_BA, const us_geom *B, us_
     us_aabb all = surface_box(A), near = all;
     if (B->kind == US_GEOM_MESH) near = posed_box(surface_box(B), us_pose_inverse(X_BA));
     double x = 0.5 * (f->n_x - 1), y = 0.5 * (f->n_y - 1);
-    int32_t i0 = (int32_t)fmax(0, ceil(near.min.x / f->dx + x)), i1 = (int32_t)fmin(f->n_x - 1, floor(near.max.x / f->dx + x));
-    int32_t j0 = (int32_t)fmax(0, ceil(near.min.y / f->dy + y)), j1 = (int32_t)fmin(f->n_y - 1, floor(near.max.y / f->dy + y));
+    int32_t i0 = (int32_t)fmax(0, ceil(near.min.x / f->dx + x)),
+            i1 = (int32_t)fmin(f->n_x - 1, floor(near.max.x / f->dx + x));
+    int32_t j0 = (int32_t)fmax(0, ceil(near.min.y / f->dy + y)),
+            j1 = (int32_t)fmin(f->n_y - 1, floor(near.max.y / f->dy + y));
     for (int32_t j = j0; j <= j1; j++)
-        for (int32_t i = i0; i <= i1; i++) try_ball(B, us_pose_point(X_BA, usi_field_point(f, i, j)), 0, &best);
+        for (int32_t i = i0; i <= i1; i++)
+            try_ball(B, us_pose_point(X_BA, usi_field_point(f, i, j)), 0, &best);
     return best;
 }
 
@@ -438,12 +520,16 @@ us_gap usi_surface_gap(const us_geom *A, us_pose X_BA, const us_geom *B) {
     us_pose X_AB = us_pose_inverse(X_BA);
     us_aabb box = surface_box(B);
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(box.min, box.max));
-    duel d = {.base = {DBL_MAX, us_pose_point(X_AB, middle), duel_apart, duel_meet}, .B = B, .X_BA = X_BA, .box = box, .best = {.distance = DBL_MAX}};
+    duel d = {.base = {DBL_MAX, us_pose_point(X_AB, middle), duel_apart, duel_meet},
+              .B = B,
+              .X_BA = X_BA,
+              .box = box,
+              .best = {.distance = DBL_MAX}};
     walk_surface(&d.base, A);
     us_gap best = try_vertices(A, X_BA, B, d.best);
     us_gap of_B = try_vertices(B, X_AB, A, (us_gap){.distance = best.distance});
     if (of_B.distance < best.distance)
-        best = usi_gap_turned(
-            (us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A), us_pose_point(X_BA, of_B.p_B), us_quat_rotate(X_BA.q, of_B.normal)});
+        best = usi_gap_turned((us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A),
+                                       us_pose_point(X_BA, of_B.p_B), us_quat_rotate(X_BA.q, of_B.normal)});
     return best;
 }

@@ -1,5 +1,6 @@
-// Assets by name: "3.glb" is the mesh of shape 3, "3.0.glb" that of the first part of the union that is shape 3, "0.field" the heights of shape 0,
-// "0/2/4_5.field" and "0/2/4_5.photo" the heights and the photograph of its tile (4, 5) at level 2.
+// Assets by name: "3.glb" is the mesh of shape 3, "3.0.glb" that of the first part of the union that is shape
+// 3, "0.field" the heights of shape 0, "0/2/4_5.field" and "0/2/4_5.photo" the heights and the photograph of
+// its tile (4, 5) at level 2.
 //
 // A name is numbers alone; the path of a file comes from the spec, never from the one who asks.
 #include "host/asset.h"
@@ -15,14 +16,18 @@ usi_asset_kind usi_asset_of(const us_shape_def *shape) {
     if (shape->kind == US_SHAPE_HEIGHT_FIELD) return shape->heights ? USI_ASSET_FIELD : USI_ASSET_NONE;
     if (shape->kind == US_SHAPE_CONVEX) return shape->mesh && !has_points ? USI_ASSET_GLB : USI_ASSET_NONE;
     if (shape->kind != US_SHAPE_MESH) return USI_ASSET_NONE;
-    return shape->mesh || (has_points && shape->triangles && shape->n_triangle > 0) ? USI_ASSET_GLB : USI_ASSET_NONE;
+    return shape->mesh || (has_points && shape->triangles && shape->n_triangle > 0) ? USI_ASSET_GLB
+                                                                                    : USI_ASSET_NONE;
 }
 
-const char *usi_asset_ending(usi_asset_kind kind) { return kind == USI_ASSET_GLB ? ".glb" : kind == USI_ASSET_FIELD ? ".field" : ""; }
+const char *usi_asset_ending(usi_asset_kind kind) {
+    return kind == USI_ASSET_GLB ? ".glb" : kind == USI_ASSET_FIELD ? ".field" : "";
+}
 
 // ---- Names ----
 
-// A number of at most nine digits, as a machine writes it: no sign, no blank, no zeros in front. -1 for anything else.
+// A number of at most nine digits, as a machine writes it: no sign, no blank, no zeros in front. -1 for
+// anything else.
 static int32_t scan_index(const char **at) {
     const char *s = *at;
     int32_t value = 0;
@@ -50,7 +55,8 @@ static const us_shape_def *find_shape(const us_spec *spec, const char *name, con
 
 // ---- What has no file ----
 
-static us_status write_field(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes, size_t *out_length) {
+static us_status write_field(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes,
+                             size_t *out_length) {
     usi_bytes bytes;
     size_t n = (size_t)shape->n_x * (size_t)shape->n_y;
     usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
@@ -72,9 +78,10 @@ bool usi_asset_scan(const char *name, const char *between, int32_t *out, const c
     return true;
 }
 
-// One tile of ground. `name` is what follows the shape: "/LEVEL/U_V.field" or ".photo". US_ERR_NAME when it is neither.
-static us_status write_tile(const us_shape_def *shape, const char *name, const us_allocator *allocator, char **out_bytes, size_t *out_length,
-                            us_error *err) {
+// One tile of ground. `name` is what follows the shape: "/LEVEL/U_V.field" or ".photo". US_ERR_NAME when it
+// is neither.
+static us_status write_tile(const us_shape_def *shape, const char *name, const us_allocator *allocator,
+                            char **out_bytes, size_t *out_length, us_error *err) {
     usi_ground ground;
     int32_t at[3];
     if (!usi_asset_scan(name + 1, "/_", at, &name)) return US_ERR_NAME;
@@ -84,7 +91,8 @@ static us_status write_tile(const us_shape_def *shape, const char *name, const u
     if (status) return status;
     usi_bytes bytes;
     usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
-    size_t size = is_photo ? (size_t)USI_GROUND_PIXELS * USI_GROUND_PIXELS : (size_t)USI_GROUND_SIDE * USI_GROUND_SIDE;
+    size_t size =
+        is_photo ? (size_t)USI_GROUND_PIXELS * USI_GROUND_PIXELS : (size_t)USI_GROUND_SIDE * USI_GROUND_SIDE;
     void *room = usi_bytes_room(&bytes, 4 * size);
     if (!room) {
         status = US_ERR_MEMORY;
@@ -100,12 +108,14 @@ static us_status write_tile(const us_shape_def *shape, const char *name, const u
 }
 
 // A mesh that was built by calls: points and triangles as they are, in the shape's colour, flat.
-static us_status write_triangles(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes, size_t *out_length) {
+static us_status write_triangles(const us_shape_def *shape, const us_allocator *allocator, char **out_bytes,
+                                 size_t *out_length) {
     usi_glb glb;
     usi_glb_init(&glb, allocator);
     usi_glb_material material = usi_glb_material_default();
     memcpy(material.rgba, shape->rgba, sizeof material.rgba);
-    for (int k = 0; k < 3; k++) material.rgba[k] = usi_linear_of_srgb(material.rgba[k]);
+    for (int k = 0; k < 3; k++)
+        material.rgba[k] = usi_linear_of_srgb(material.rgba[k]);
     material.is_blended = material.rgba[3] < 1;
     usi_glb_part part = {.material = usi_glb_add_material(&glb, &material),
                          .n_vertex = (uint32_t)shape->n_point,
@@ -129,9 +139,10 @@ static us_status write_triangles(const us_shape_def *shape, const us_allocator *
     return status;
 }
 
-us_status usi_world_asset(const usi_world *world, const char *name, const us_allocator *allocator, void **out_bytes, size_t *out_length,
-                          us_error *err) {
-    *out_bytes = NULL, *out_length = 0;
+us_status usi_world_asset(const usi_world *world, const char *name, const us_allocator *allocator,
+                          void **out_bytes, size_t *out_length, us_error *err) {
+    *out_bytes = NULL;
+    *out_length = 0;
     const char *ending = "";
     const us_shape_def *shape = find_shape(world->spec, name, &ending);
     char *bytes = NULL;
@@ -143,8 +154,8 @@ us_status usi_world_asset(const usi_world *world, const char *name, const us_all
     }
     usi_asset_kind kind = shape ? usi_asset_of(shape) : USI_ASSET_NONE;
     if (kind == USI_ASSET_NONE || strcmp(ending, usi_asset_ending(kind)) != 0) {
-        return us_error_set(err, US_ERR_NAME, NULL, "take the names from \"asset\" in /api/world", "there is no asset \"%.100s\" in this world",
-                            name);
+        return us_error_set(err, US_ERR_NAME, NULL, "take the names from \"asset\" in /api/world",
+                            "there is no asset \"%.100s\" in this world", name);
     }
     if (kind == USI_ASSET_FIELD) {
         status = write_field(shape, allocator, &bytes, out_length);
@@ -155,6 +166,7 @@ us_status usi_world_asset(const usi_world *world, const char *name, const us_all
     }
     *out_bytes = bytes;
     if (!status || shape->mesh) return status;
-    const char *why = status == US_ERR_LIMIT ? "is too large to be shown" : "cannot be made: there is not enough memory";
+    const char *why =
+        status == US_ERR_LIMIT ? "is too large to be shown" : "cannot be made: there is not enough memory";
     return us_error_set(err, status, NULL, "use fewer points", "the asset \"%.100s\" %s", name, why);
 }

@@ -1,6 +1,8 @@
-// Who plays which robot: what switches (docs/switch.md) tell on /understudy/authority is kept for the page, and `authority ROBOT MODE` asks them.
+// Who plays which robot: what switches (docs/switch.md) tell on /understudy/authority is kept for the page,
+// and `authority ROBOT MODE` asks them.
 //
-// The simulated world takes no part in it: nothing here reaches the state, and a recording that is run again passes the command over.
+// The simulated world takes no part in it: nothing here reaches the state, and a recording that is run again
+// passes the command over.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,14 +36,17 @@ static void on_line(void *context, const us_sample *sample) {
     _Alignas(16) char memory[2 * USI_AUTHORITY_LINE];
     char line[USI_AUTHORITY_LINE], robot[USI_NAME_MAX + 1];
     const void *message = NULL;
-    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message, NULL)) return;
+    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message,
+                          NULL))
+        return;
     const us_msg_string *string = message;
     if (strlen(string->data) >= sizeof line) return;
     usi_text_clean(string->data, line, sizeof line);
     if (!read_robot(line, robot)) return;
     pthread_mutex_lock(&a->lock);
     int32_t i = 0;
-    while (i < a->n && strcmp(a->robot[i], robot) != 0) i++;
+    while (i < a->n && strcmp(a->robot[i], robot) != 0)
+        i++;
     if (i == a->n && a->n < USI_AUTHORITY_ROBOTS) a->n++;
     if (i < USI_AUTHORITY_ROBOTS) {
         memcpy(a->robot[i], robot, sizeof robot);
@@ -52,12 +57,18 @@ static void on_line(void *context, const us_sample *sample) {
 
 us_status usi_authorities_create(us_host *h, us_bus *bus, int32_t node, us_error *err) {
     usi_authorities *a = usi_alloc(&h->allocator, sizeof *a, _Alignof(usi_authorities));
-    if (!a) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the topics of the world");
+    if (!a)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the topics of the world");
     memset(a, 0, sizeof *a);
     pthread_mutex_init(&a->lock, NULL);
     h->authorities = a;
-    us_topic_def told = {"/understudy/authority", usi_type_string, {.is_reliable = true, .is_transient_local = true, .depth = 10}, node};
-    us_topic_def asked = {"/understudy/authority/request", usi_type_string, {.is_reliable = true, .depth = 10}, node};
+    us_topic_def told = {"/understudy/authority",
+                         usi_type_string,
+                         {.is_reliable = true, .is_transient_local = true, .depth = 10},
+                         node};
+    us_topic_def asked = {
+        "/understudy/authority/request", usi_type_string, {.is_reliable = true, .depth = 10}, node};
     us_status status = us_bus_add_writer(bus, &asked, &a->writer, err);
     return status ? status : us_bus_add_reader(bus, &told, on_line, a, &a->reader, err);
 }
@@ -85,14 +96,17 @@ int32_t usi_authorities_copy(const us_host *h, char out[USI_AUTHORITY_ROBOTS][US
 
 us_status usi_authorities_ask(us_host *h, const char *robot, const char *mode, us_error *err) {
     usi_authorities *a = h->authorities;
-    if (!a) return us_error_set(err, US_ERR_ARG, NULL, "run with the network", "authority: this run is on no network");
+    if (!a)
+        return us_error_set(err, US_ERR_ARG, NULL, "run with the network",
+                            "authority: this run is on no network");
     bool is_known = false;
     pthread_mutex_lock(&a->lock);
-    for (int32_t i = 0; i < a->n; i++) is_known = is_known || strcmp(a->robot[i], robot) == 0;
+    for (int32_t i = 0; i < a->n; i++)
+        is_known = is_known || strcmp(a->robot[i], robot) == 0;
     pthread_mutex_unlock(&a->lock);
     if (!is_known || us_writer_n_match(a->writer) == 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "start one: understudy switch ROBOT", "authority: no switch of a robot \"%.60s\" is heard",
-                            robot);
+        return us_error_set(err, US_ERR_NAME, NULL, "start one: understudy switch ROBOT",
+                            "authority: no switch of a robot \"%.60s\" is heard", robot);
     char text[2 * USI_NAME_MAX + 2];
     uint8_t bytes[sizeof text + 16];
     size_t length = 0;
@@ -100,5 +114,6 @@ us_status usi_authorities_ask(us_host *h, const char *robot, const char *mode, u
     us_msg_string message = {text};
     us_status status = us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length);
     if (!status && !usi_topics_send(h, a->writer, bytes, length)) status = US_ERR_LIMIT;
-    return status ? us_error_set(err, status, NULL, "ask again", "authority: the request could not be sent") : US_OK;
+    return status ? us_error_set(err, status, NULL, "ask again", "authority: the request could not be sent")
+                  : US_OK;
 }

@@ -17,7 +17,9 @@ void usi_bytes_init(usi_bytes *bytes, const us_allocator *allocator, size_t limi
 
 void usi_bytes_fini(usi_bytes *bytes) {
     usi_release(&bytes->allocator, bytes->at, bytes->cap, 1);
-    bytes->at = NULL, bytes->length = 0, bytes->cap = 0;
+    bytes->at = NULL;
+    bytes->length = 0;
+    bytes->cap = 0;
 }
 
 // Another block for the same bytes.
@@ -29,7 +31,8 @@ static bool move_to(usi_bytes *bytes, size_t cap) {
     }
     if (bytes->length) memcpy(block, bytes->at, bytes->length);
     usi_release(&bytes->allocator, bytes->at, bytes->cap, 1);
-    bytes->at = block, bytes->cap = cap;
+    bytes->at = block;
+    bytes->cap = cap;
     return true;
 }
 
@@ -40,7 +43,8 @@ void *usi_bytes_room(usi_bytes *bytes, size_t length) {
         return NULL;
     }
     size_t needed = bytes->length + length, cap = bytes->cap ? bytes->cap : FIRST_BYTES;
-    while (cap < needed) cap *= 2;
+    while (cap < needed)
+        cap *= 2;
     if (cap > bytes->cap && !move_to(bytes, cap)) return NULL;
     void *room = bytes->at + bytes->length;
     bytes->length = needed;
@@ -63,9 +67,11 @@ us_status usi_bytes_take(usi_bytes *bytes, char **out_bytes, size_t *out_length)
     // The one who releases them knows the length alone.
     if (!bytes->status && bytes->cap != bytes->length) move_to(bytes, bytes->length);
     us_status status = bytes->status;
-    *out_bytes = NULL, *out_length = 0;
+    *out_bytes = NULL;
+    *out_length = 0;
     if (!status) {
-        *out_bytes = bytes->at, *out_length = bytes->length;
+        *out_bytes = bytes->at;
+        *out_length = bytes->length;
         bytes->at = NULL;
     }
     usi_bytes_fini(bytes);
@@ -94,14 +100,19 @@ void usi_json_fini(usi_json *json) {
     json->c_locale = NULL;
 }
 
-// The length of the UTF-8 character at `s`, or 0 when there is none: too short, too long for its value, a surrogate, beyond U+10FFFF.
+// The length of the UTF-8 character at `s`, or 0 when there is none: too short, too long for its value, a
+// surrogate, beyond U+10FFFF.
 static size_t character_length(const unsigned char *s) {
     if (s[0] < 0x80) return 1;
-    size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    size_t n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                             : 0;
     for (size_t i = 1; i < n; i++) {
         if ((s[i] & 0xc0) != 0x80) return 0;  // also at the text's end
     }
-    bool is_bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90);
+    bool is_bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+                  (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90);
     return is_bad ? 0 : n;
 }
 
@@ -168,7 +179,8 @@ void usi_json_text(usi_json *json, const char *key, const char *text) {
 static size_t decimal_text(int64_t whole, int n_decimal, char out[32]) {
     bool is_negative = whole < 0;
     uint64_t rest = is_negative ? 0 - (uint64_t)whole : (uint64_t)whole;
-    for (; n_decimal > 0 && rest % 10 == 0; n_decimal--) rest /= 10;
+    for (; n_decimal > 0 && rest % 10 == 0; n_decimal--)
+        rest /= 10;
     size_t at = 32;
     for (int n = 0; rest > 0 || n <= n_decimal; n++, rest /= 10) {
         if (n > 0 && n == n_decimal) out[--at] = '.';
@@ -190,8 +202,9 @@ void usi_json_number(usi_json *json, const char *key, double x) {
         usi_json_null(json, key);
         return;
     }
-    // Most numbers of a scene were written with a few digits. When N / 10^9 with a whole N below 2^53 is x after rounding once, then x is the double
-    // nearest to that decimal, which therefore brings it back: no search, and none of printf's cost.
+    // Most numbers of a scene were written with a few digits. When N / 10^9 with a whole N below 2^53 is x
+    // after rounding once, then x is the double nearest to that decimal, which therefore brings it back: no
+    // search, and none of printf's cost.
     char text[32];
     size_t n;
     double whole = rint(x * 1e9);
@@ -213,7 +226,8 @@ void usi_json_bool(usi_json *json, const char *key, bool x) {
 
 void usi_json_numbers(usi_json *json, const char *key, const double *x, size_t n) {
     usi_json_begin(json, key, '[');
-    for (size_t i = 0; i < n; i++) usi_json_number(json, NULL, x[i]);
+    for (size_t i = 0; i < n; i++)
+        usi_json_number(json, NULL, x[i]);
     usi_json_end(json, ']');
 }
 
@@ -227,7 +241,8 @@ void usi_json_float(usi_json *json, const char *key, float x) {
 
 void usi_json_floats(usi_json *json, const char *key, const float *x, size_t n) {
     usi_json_begin(json, key, '[');
-    for (size_t i = 0; i < n; i++) usi_json_float(json, NULL, x[i]);
+    for (size_t i = 0; i < n; i++)
+        usi_json_float(json, NULL, x[i]);
     usi_json_end(json, ']');
 }
 

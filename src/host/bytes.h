@@ -1,6 +1,7 @@
 // A buffer that grows, and JSON written into one as it comes.
 //
-// A want of memory, or growing beyond the limit, is kept in `status`; what is written afterwards is dropped, so that only the end needs a look.
+// A want of memory, or growing beyond the limit, is kept in `status`; what is written afterwards is dropped,
+// so that only the end needs a look.
 #ifndef USI_HOST_BYTES_H
 #define USI_HOST_BYTES_H
 
@@ -22,12 +23,13 @@ void usi_bytes_put(usi_bytes *bytes, const void *from, size_t length);
 void *usi_bytes_room(usi_bytes *bytes, size_t length);
 // Fills up to a multiple of four.
 void usi_bytes_align(usi_bytes *bytes, char fill);
-// Hands the bytes over: *out_bytes is *out_length bytes with alignment 1 from the allocator. The buffer is empty afterwards, whatever comes of it.
+// Hands the bytes over: *out_bytes is *out_length bytes with alignment 1 from the allocator. The buffer is
+// empty afterwards, whatever comes of it.
 us_status usi_bytes_take(usi_bytes *bytes, char **out_bytes, size_t *out_length);
 
-// JSON without a tree and without blanks. Keys are NULL inside lists. A number that is not finite is null; the others come back as the
-// same double. Texts are escaped, and what is not UTF-8 in them is replaced by U+FFFD.
-// Between init and fini the calling thread has the C locale, so that the decimal point is one.
+// JSON without a tree and without blanks. Keys are NULL inside lists. A number that is not finite is null;
+// the others come back as the same double. Texts are escaped, and what is not UTF-8 in them is replaced by
+// U+FFFD. Between init and fini the calling thread has the C locale, so that the decimal point is one.
 typedef struct usi_json {
     usi_bytes *out;
     bool needs_comma;

@@ -5,9 +5,10 @@
 //     tap of wanted channels alone <-------------- first subscriber, last one gone
 //     us_proxy_post <----------------------------- a client's message on a channel that a robot listens to
 //
-// The ring has one writer and one reader. A sample that finds no room is lost and counted; so is one that a client's own queue has no room for. The
-// server is woken when the ring was empty: while it is at work it looks again before it rests, so a burst costs one wake. Nothing is encoded for
-// channels that nobody has subscribed to.
+// The ring has one writer and one reader. A sample that finds no room is lost and counted; so is one that a
+// client's own queue has no room for. The server is woken when the ring was empty: while it is at work it
+// looks again before it rests, so a burst costs one wake. Nothing is encoded for channels that nobody has
+// subscribed to.
 #include "host/foxglove.h"
 
 #include <stdatomic.h>
@@ -111,7 +112,9 @@ static void on_sample(void *context, int32_t channel, int64_t time, const void *
 
 // ---------------------------------------------------------------- telling
 
-static bool send_text(session *s, const usi_bytes *text) { return !text->status && usi_web_send(s->client, false, text->at, text->length); }
+static bool send_text(session *s, const usi_bytes *text) {
+    return !text->status && usi_web_send(s->client, false, text->at, text->length);
+}
 
 // `level` 0 info, 1 warning, 2 error.
 static void tell(session *s, int32_t level, const char *message) {
@@ -141,18 +144,22 @@ static void tell_error(session *s, const char *message) {
 // What was lost, once a second at most, and only when there is room to say so.
 static void tell_losses(session *s, int64_t now) {
     const uint64_t n_ring = atomic_load(&s->foxglove->n_lost);
-    if ((s->n_lost == 0 && s->n_busy == 0 && n_ring == s->n_ring_lost) || now - s->told < TELL_MS || usi_web_backlog(s->client) > QUEUE / 2) return;
+    if ((s->n_lost == 0 && s->n_busy == 0 && n_ring == s->n_ring_lost) || now - s->told < TELL_MS ||
+        usi_web_backlog(s->client) > QUEUE / 2)
+        return;
     char text[200];
     s->told = now;
     if (s->n_lost > 0 || n_ring != s->n_ring_lost) {
-        snprintf(text, sizeof text, "%lld samples were left out: they come faster than this connection takes them",
+        snprintf(text, sizeof text,
+                 "%lld samples were left out: they come faster than this connection takes them",
                  (long long)(s->n_lost + (int64_t)(n_ring - s->n_ring_lost)));
         tell(s, 1, text);
         s->n_lost = 0;
         s->n_ring_lost = n_ring;
     }
     if (s->n_busy > 0) {
-        snprintf(text, sizeof text, "%lld commands were left out: too many wait for the robot", (long long)s->n_busy);
+        snprintf(text, sizeof text, "%lld commands were left out: too many wait for the robot",
+                 (long long)s->n_busy);
         tell(s, 1, text);
         s->n_busy = 0;
     }
@@ -182,7 +189,8 @@ static void hand_out(usi_foxglove *f, const record *r, const unsigned char *byte
 
 void usi_foxglove_wake(usi_foxglove *f) {
     uint64_t tail = atomic_load_explicit(&f->tail, memory_order_relaxed);
-    // Not without end: what comes while this is done waits for the next time, for which the writer need not wake anybody.
+    // Not without end: what comes while this is done waits for the next time, for which the writer need not
+    // wake anybody.
     const uint64_t until = atomic_load(&f->head);
     if (tail == until && f->n_session == 0) return;
     while (tail != until) {
@@ -203,7 +211,10 @@ void usi_foxglove_wake(usi_foxglove *f) {
         if (f->time >= 0 && f->time != s->time && now - s->clocked >= CLOCK_MS) {
             uint8_t frame[USI_FOXGLOVE_TIME_SIZE];
             usi_foxglove_put_time(frame, f->time);
-            if (usi_web_send(s->client, true, frame, sizeof frame)) s->time = f->time, s->clocked = now;
+            if (usi_web_send(s->client, true, frame, sizeof frame)) {
+                s->time = f->time;
+                s->clocked = now;
+            }
         }
         tell_losses(s, now);
     }
@@ -225,17 +236,21 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
     bool is_latched = false;
     for (int32_t k = 0; k < m->n; k++) {
         const usi_foxglove_entry *e = &m->list[k];
-        const usi_channel_info info =
-            e->channel < (uint32_t)f->n_channel ? usi_proxy_get_channel(f->proxy, (int32_t)e->channel) : (usi_channel_info){0};
+        const usi_channel_info info = e->channel < (uint32_t)f->n_channel
+                                          ? usi_proxy_get_channel(f->proxy, (int32_t)e->channel)
+                                          : (usi_channel_info){0};
         if (!info.is_out) {
             snprintf(text, sizeof text, "there is no channel %u", e->channel);
             tell_error(s, text);
             continue;
         }
         bool is_taken = s->subscription[e->channel] >= 0;
-        for (int32_t i = 0; i < f->n_channel; i++) is_taken |= s->subscription[i] == (int64_t)e->id;
+        for (int32_t i = 0; i < f->n_channel; i++)
+            is_taken |= s->subscription[i] == (int64_t)e->id;
         if (is_taken) {
-            snprintf(text, sizeof text, "channel %u is subscribed to already, or another one under the number %u", e->channel, e->id);
+            snprintf(text, sizeof text,
+                     "channel %u is subscribed to already, or another one under the number %u", e->channel,
+                     e->id);
             tell_error(s, text);
             continue;
         }
@@ -243,7 +258,8 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
         count_subscriber(f, (int32_t)e->channel, 1);
         is_latched |= info.is_latched;
     }
-    // What was said once is said once more. Those who have heard it hear it again, which changes nothing for them.
+    // What was said once is said once more. Those who have heard it hear it again, which changes nothing for
+    // them.
     if (is_latched) usi_proxy_resend_latched(f->proxy);
 }
 
@@ -251,7 +267,8 @@ static void unsubscribe(session *s, const usi_foxglove_message *m) {
     usi_foxglove *f = s->foxglove;
     for (int32_t k = 0; k < m->n; k++) {
         int32_t i = 0;
-        while (i < f->n_channel && s->subscription[i] != (int64_t)m->list[k].id) i++;
+        while (i < f->n_channel && s->subscription[i] != (int64_t)m->list[k].id)
+            i++;
         if (i == f->n_channel) {
             tell_error(s, "there is no such subscription");
             continue;
@@ -270,7 +287,8 @@ static bool is_type(const us_message_type *type, const char *schema) {
 }
 
 // The channel on which a robot listens; -1 with a text of why not.
-static int32_t find_listener(const usi_foxglove *f, const usi_foxglove_channel *wanted, char *why, size_t cap) {
+static int32_t find_listener(const usi_foxglove *f, const usi_foxglove_channel *wanted, char *why,
+                             size_t cap) {
     const char *other = NULL;
     for (int32_t i = 0; i < f->n_channel; i++) {
         const usi_channel_info info = usi_proxy_get_channel(f->proxy, i);
@@ -296,7 +314,8 @@ static client_channel *find_said(session *s, uint32_t id) {
 static void advertise(session *s, const usi_foxglove_message *m) {
     char text[600];
     if (!usi_web_may_control(s->client)) {
-        tell_error(s, "this connection may only look: open it with the token that the run printed (?token=...)");
+        tell_error(s,
+                   "this connection may only look: open it with the token that the run printed (?token=...)");
         return;
     }
     for (int32_t k = 0; k < m->n; k++) {
@@ -313,7 +332,8 @@ static void advertise(session *s, const usi_foxglove_message *m) {
         for (int32_t i = 0; channel >= 0 && i < N_CLIENT_CHANNEL && !free; i++) {
             if (s->says[i].channel < 0) free = &s->says[i];
         }
-        if (channel >= 0 && !free) snprintf(text, sizeof text, "a client can advertise %d channels", N_CLIENT_CHANNEL);
+        if (channel >= 0 && !free)
+            snprintf(text, sizeof text, "a client can advertise %d channels", N_CLIENT_CHANNEL);
         if (free) {
             *free = (client_channel){c->id, channel};
         } else {
@@ -337,12 +357,14 @@ static void command(session *s, const usi_foxglove_message *m) {
     }
     const usi_foxglove *f = s->foxglove;
     const usi_channel_info info = usi_proxy_get_channel(f->proxy, c->channel);
-    const us_status status = us_proxy_post(f->proxy, info.topic, info.type, usi_web_client_name(s->client), m->bytes, m->length);
+    const us_status status =
+        us_proxy_post(f->proxy, info.topic, info.type, usi_web_client_name(s->client), m->bytes, m->length);
     if (status == US_ERR_LIMIT) {
         s->n_busy++;
     } else if (status) {
         char text[400];
-        snprintf(text, sizeof text, "a message for %.255s was refused: %s", info.topic, us_status_text(status));
+        snprintf(text, sizeof text, "a message for %.255s was refused: %s", info.topic,
+                 us_status_text(status));
         tell_error(s, text);
     }
 }
@@ -359,9 +381,15 @@ static us_status on_open(void *context, usi_web_client *client, void **out_sessi
         usi_release(a, subscription, (size_t)f->n_channel * sizeof *subscription, _Alignof(int64_t));
         return US_ERR_MEMORY;
     }
-    *s = (session){.foxglove = f, .client = client, .subscription = subscription, .n_ring_lost = atomic_load(&f->n_lost), .time = -1};
-    for (int32_t i = 0; i < f->n_channel; i++) s->subscription[i] = -1;
-    for (int32_t k = 0; k < N_CLIENT_CHANNEL; k++) s->says[k].channel = -1;
+    *s = (session){.foxglove = f,
+                   .client = client,
+                   .subscription = subscription,
+                   .n_ring_lost = atomic_load(&f->n_lost),
+                   .time = -1};
+    for (int32_t i = 0; i < f->n_channel; i++)
+        s->subscription[i] = -1;
+    for (int32_t k = 0; k < N_CLIENT_CHANNEL; k++)
+        s->says[k].channel = -1;
     (void)send_text(s, &f->info[usi_web_may_control(client)]);
     (void)send_text(s, &f->channels);
     s->next = f->sessions;
@@ -383,11 +411,21 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
         return;
     }
     switch (m->op) {
-    case USI_FOXGLOVE_SUBSCRIBE: subscribe(s, m); break;
-    case USI_FOXGLOVE_UNSUBSCRIBE: unsubscribe(s, m); break;
-    case USI_FOXGLOVE_ADVERTISE: advertise(s, m); break;
-    case USI_FOXGLOVE_UNADVERTISE: unadvertise(s, m); break;
-    case USI_FOXGLOVE_DATA: command(s, m); break;
+    case USI_FOXGLOVE_SUBSCRIBE:
+        subscribe(s, m);
+        break;
+    case USI_FOXGLOVE_UNSUBSCRIBE:
+        unsubscribe(s, m);
+        break;
+    case USI_FOXGLOVE_ADVERTISE:
+        advertise(s, m);
+        break;
+    case USI_FOXGLOVE_UNADVERTISE:
+        unadvertise(s, m);
+        break;
+    case USI_FOXGLOVE_DATA:
+        command(s, m);
+        break;
     case USI_FOXGLOVE_OTHER:
         // Clients say who they are without being asked.
         if (strcmp(m->name, "clientInfo") == 0) break;
@@ -410,12 +448,15 @@ static void on_close(void *context, void *of) {
         if (s->subscription[i] >= 0) count_subscriber(f, i, -1);
     }
     if (f->clock >= 0) count_subscriber(f, f->clock, 0);
-    usi_release(&f->allocator, s->subscription, (size_t)f->n_channel * sizeof *s->subscription, _Alignof(int64_t));
+    usi_release(&f->allocator, s->subscription, (size_t)f->n_channel * sizeof *s->subscription,
+                _Alignof(int64_t));
     usi_release(&f->allocator, s, sizeof *s, _Alignof(session));
 }
 
-// The programs themselves where they are pages inside, the makers' page, and what somebody serves on this machine.
-static const char *const guests[] = {"file://", "https://app.foxglove.dev", "http://localhost", "http://127.0.0.1", NULL};
+// The programs themselves where they are pages inside, the makers' page, and what somebody serves on this
+// machine.
+static const char *const guests[] = {"file://", "https://app.foxglove.dev", "http://localhost",
+                                     "http://127.0.0.1", NULL};
 
 int32_t usi_foxglove_protocols(usi_foxglove *f, usi_web_protocol out[USI_FOXGLOVE_N_PROTOCOL]) {
     static const char *const names[USI_FOXGLOVE_N_PROTOCOL] = {"foxglove.sdk.v1", "foxglove.websocket.v1"};
@@ -492,7 +533,8 @@ us_status usi_foxglove_create(us_host *host, usi_foxglove **out_foxglove, us_err
     f->time = -1;
     f->n_channel = usi_proxy_n_channel(f->proxy);
     usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->text, &f->frame};
-    for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++) usi_bytes_init(buffers[k], &a, ADVERTISEMENT);
+    for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
+        usi_bytes_init(buffers[k], &a, ADVERTISEMENT);
     f->ring = usi_alloc(&a, RING, SLOT);
     f->n_subscriber = usi_alloc(&a, (size_t)f->n_channel * sizeof *f->n_subscriber, _Alignof(int32_t));
     if (f->n_subscriber) memset(f->n_subscriber, 0, (size_t)f->n_channel * sizeof *f->n_subscriber);
@@ -508,9 +550,11 @@ us_status usi_foxglove_create(us_host *host, usi_foxglove **out_foxglove, us_err
         usi_foxglove_destroy(f);
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the Foxglove sessions");
     }
-    // No sample comes before usi_foxglove_feed: this is the thread that steps. Which ones are wanted, clients may say as soon as there is a server.
+    // No sample comes before usi_foxglove_feed: this is the thread that steps. Which ones are wanted, clients
+    // may say as soon as there is a server.
     usi_proxy_set_tap(f->proxy, on_sample, f);
-    for (int32_t i = 0; i < f->n_channel; i++) usi_proxy_want_channel(f->proxy, i, false);
+    for (int32_t i = 0; i < f->n_channel; i++)
+        usi_proxy_want_channel(f->proxy, i, false);
     *out_foxglove = f;
     return US_OK;
 }
@@ -527,7 +571,8 @@ void usi_foxglove_destroy(usi_foxglove *f) {
     if (!f) return;
     const us_allocator a = f->allocator;
     usi_bytes *buffers[] = {&f->info[0], &f->info[1], &f->channels, &f->text, &f->frame};
-    for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++) usi_bytes_fini(buffers[k]);
+    for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
+        usi_bytes_fini(buffers[k]);
     usi_release(&a, f->ring, RING, SLOT);
     usi_release(&a, f->n_subscriber, (size_t)f->n_channel * sizeof *f->n_subscriber, _Alignof(int32_t));
     usi_release(&a, f, sizeof *f, _Alignof(usi_foxglove));

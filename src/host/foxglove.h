@@ -1,4 +1,5 @@
-// The robots' topics for Foxglove, Lichtblick and whoever else speaks the Foxglove WebSocket protocol, on the page's port.
+// The robots' topics for Foxglove, Lichtblick and whoever else speaks the Foxglove WebSocket protocol, on the
+// page's port.
 //
 //     usi_foxglove_create(host, &foxglove, &err);
 //     n = usi_foxglove_protocols(foxglove, protocols);   // for usi_web_def

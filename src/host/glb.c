@@ -1,15 +1,21 @@
-// Writes binary glTF 2.0: a header, a chunk of JSON that tells what is where, and a chunk with the arrays and pictures.
+// Writes binary glTF 2.0: a header, a chunk of JSON that tells what is where, and a chunk with the arrays and
+// pictures.
 //
 //     "glTF" 2 total | length "JSON" {...}   | length "BIN\0" arrays, pictures
 //
-// glTF says that y is up. Here the one node is not turned: the mesh stands as it does in the shape's frame, z up, and whoever shows it puts it
-// there as it is.
+// glTF says that y is up. Here the one node is not turned: the mesh stands as it does in the shape's frame, z
+// up, and whoever shows it puts it there as it is.
 #include <math.h>
 #include <string.h>
 
 #include "host/asset.h"
 
-enum { FLOAT = 5126, UNSIGNED_INT = 5125, ARRAY_BUFFER = 34962, ELEMENT_ARRAY_BUFFER = 34963 };  // numbers of the glTF specification
+enum {
+    FLOAT = 5126,
+    UNSIGNED_INT = 5125,
+    ARRAY_BUFFER = 34962,
+    ELEMENT_ARRAY_BUFFER = 34963
+};  // numbers of the glTF specification
 
 void usi_glb_init(usi_glb *glb, const us_allocator *allocator) {
     memset(glb, 0, sizeof *glb);
@@ -46,7 +52,9 @@ int32_t usi_glb_add_image(usi_glb *glb, const void *bytes, size_t length, const 
     usi_bytes_align(data, 0);
     usi_glb_image image = {data->length, length, type};
     usi_bytes_put(data, bytes, length);
-    if (!data->status) data->status = usi_grow(&data->allocator, (void **)&glb->images, glb->n_image, &glb->cap_image, sizeof image);
+    if (!data->status)
+        data->status =
+            usi_grow(&data->allocator, (void **)&glb->images, glb->n_image, &glb->cap_image, sizeof image);
     if (data->status) return -1;
     glb->images[glb->n_image] = image;
     return glb->n_image++;
@@ -54,7 +62,9 @@ int32_t usi_glb_add_image(usi_glb *glb, const void *bytes, size_t length, const 
 
 int32_t usi_glb_add_material(usi_glb *glb, const usi_glb_material *material) {
     usi_bytes *data = &glb->data;
-    if (!data->status) data->status = usi_grow(&data->allocator, (void **)&glb->materials, glb->n_material, &glb->cap_material, sizeof *material);
+    if (!data->status)
+        data->status = usi_grow(&data->allocator, (void **)&glb->materials, glb->n_material,
+                                &glb->cap_material, sizeof *material);
     if (data->status) return -1;
     glb->materials[glb->n_material] = *material;
     return glb->n_material++;
@@ -62,7 +72,9 @@ int32_t usi_glb_add_material(usi_glb *glb, const usi_glb_material *material) {
 
 int32_t usi_glb_add_part(usi_glb *glb, const usi_glb_part *part) {
     usi_bytes *data = &glb->data;
-    if (!data->status) data->status = usi_grow(&data->allocator, (void **)&glb->parts, glb->n_part, &glb->cap_part, sizeof *part);
+    if (!data->status)
+        data->status =
+            usi_grow(&data->allocator, (void **)&glb->parts, glb->n_part, &glb->cap_part, sizeof *part);
     if (data->status) return -1;
     glb->parts[glb->n_part] = *part;
     return glb->n_part++;
@@ -87,7 +99,8 @@ static int rows_of(const usi_glb_part *p, array_row out[N_ARRAY]) {
         {"POSITION", "VEC3", p->position, 12, p->n_vertex, FLOAT, ARRAY_BUFFER, p->min, p->max},
         {"NORMAL", "VEC3", p->normal, 12, p->n_vertex, FLOAT, ARRAY_BUFFER, NULL, NULL},
         {"TEXCOORD_0", "VEC2", p->uv, 8, p->n_vertex, FLOAT, ARRAY_BUFFER, NULL, NULL},
-        {"COLOR_0", p->n_colour == 4 ? "VEC4" : "VEC3", p->colour, 4 * (size_t)p->n_colour, p->n_vertex, FLOAT, ARRAY_BUFFER, NULL, NULL},
+        {"COLOR_0", p->n_colour == 4 ? "VEC4" : "VEC3", p->colour, 4 * (size_t)p->n_colour, p->n_vertex,
+         FLOAT, ARRAY_BUFFER, NULL, NULL},
         {NULL, "SCALAR", p->index, 4, p->n_index, UNSIGNED_INT, ELEMENT_ARRAY_BUFFER, NULL, NULL},
     };
     int n = 0;
@@ -97,7 +110,8 @@ static int rows_of(const usi_glb_part *p, array_row out[N_ARRAY]) {
     return n;
 }
 
-// Every array has a view and an accessor of its own, both with the same number; the pictures' views come after them.
+// Every array has a view and an accessor of its own, both with the same number; the pictures' views come
+// after them.
 static void put_meshes(usi_json *json, const usi_glb *glb) {
     usi_json_begin(json, "meshes", '[');
     usi_json_begin(json, NULL, '{');
@@ -108,7 +122,8 @@ static void put_meshes(usi_json *json, const usi_glb *glb) {
         int n = rows_of(&glb->parts[i], rows);
         usi_json_begin(json, NULL, '{');
         usi_json_begin(json, "attributes", '{');
-        for (int k = 0; k + 1 < n; k++) usi_json_integer(json, rows[k].attribute, accessor++);
+        for (int k = 0; k + 1 < n; k++)
+            usi_json_integer(json, rows[k].attribute, accessor++);
         usi_json_end(json, '}');
         usi_json_integer(json, "indices", accessor++);
         usi_json_integer(json, "material", glb->parts[i].material);
@@ -153,9 +168,11 @@ static int put_arrays(usi_json *json, const usi_glb *glb) {
     for (int32_t i = 0; i < glb->n_part; i++) {
         array_row rows[N_ARRAY];
         int n = rows_of(&glb->parts[i], rows);
-        for (int k = 0; k < n; k++) put_view(json, rows[k].offset, rows[k].each * rows[k].count, rows[k].target);
+        for (int k = 0; k < n; k++)
+            put_view(json, rows[k].offset, rows[k].each * rows[k].count, rows[k].target);
     }
-    for (int32_t i = 0; i < glb->n_image; i++) put_view(json, glb->images[i].offset, glb->images[i].length, 0);
+    for (int32_t i = 0; i < glb->n_image; i++)
+        put_view(json, glb->images[i].offset, glb->images[i].length, 0);
     usi_json_end(json, ']');
     return view;
 }
@@ -192,7 +209,8 @@ static void put_material(usi_json *json, const usi_glb_material *m) {
 
 static void put_materials(usi_json *json, const usi_glb *glb, int n_array) {
     usi_json_begin(json, "materials", '[');
-    for (int32_t i = 0; i < glb->n_material; i++) put_material(json, &glb->materials[i]);
+    for (int32_t i = 0; i < glb->n_material; i++)
+        put_material(json, &glb->materials[i]);
     usi_json_end(json, ']');
     if (glb->n_image == 0) return;
     usi_json_begin(json, "textures", '[');
@@ -247,12 +265,14 @@ static void put_json(usi_bytes *out, const usi_glb *glb) {
 // ---- The file ----
 
 static void put_u32(usi_bytes *out, size_t value) {
-    const unsigned char bytes[4] = {(unsigned char)value, (unsigned char)(value >> 8), (unsigned char)(value >> 16), (unsigned char)(value >> 24)};
+    const unsigned char bytes[4] = {(unsigned char)value, (unsigned char)(value >> 8),
+                                    (unsigned char)(value >> 16), (unsigned char)(value >> 24)};
     usi_bytes_put(out, bytes, 4);
 }
 
 us_status usi_glb_write(usi_glb *glb, char **out_bytes, size_t *out_length) {
-    *out_bytes = NULL, *out_length = 0;
+    *out_bytes = NULL;
+    *out_length = 0;
     usi_bytes_align(&glb->data, 0);
     usi_bytes text, file;
     usi_bytes_init(&text, &glb->data.allocator, USI_ASSET_LIMIT);

@@ -3,7 +3,8 @@
 //     any thread          us_host_post --> [ ring of 64 ] --> us_host_turn          the thread that steps
 //                                                              parse, apply, note in the recording, reply
 //
-// A command enters between two ticks. Whoever keeps the pace asks us_host_get_wish what the commands said about time.
+// A command enters between two ticks. Whoever keeps the pace asks us_host_get_wish what the commands said
+// about time.
 #include "host/host.h"
 
 #include <math.h>
@@ -13,14 +14,19 @@
 #include "proxy/tap.h"
 
 us_host_def us_host_def_default(void) {
-    return (us_host_def){.allocator = us_allocator_default(), .n_thread = 1, .proxy = us_proxy_def_default(), .rate = 1};
+    return (us_host_def){
+        .allocator = us_allocator_default(), .n_thread = 1, .proxy = us_proxy_def_default(), .rate = 1};
 }
 
-us_page_def us_page_def_default(void) { return (us_page_def){.address = "127.0.0.1", .port = 8080, .search_free_port = true}; }
+us_page_def us_page_def_default(void) {
+    return (us_page_def){.address = "127.0.0.1", .port = 8080, .search_free_port = true};
+}
 
 // ---------------------------------------------------------------- create and destroy
 
-static us_status fail_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the host"); }
+static us_status fail_memory(us_error *err) {
+    return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the host");
+}
 
 static bool init_locks(us_host *h) {
     pthread_mutexattr_t recursive;
@@ -62,16 +68,20 @@ static us_status make_world(us_host *h, us_spec *spec, us_error *err) {
     status = us_spec_copy(spec, &copy);
     if (status) {
         us_model_destroy(model);
-        return us_error_set(err, status, NULL, "free memory", "the scene cannot be copied: %s", us_status_text(status));
+        return us_error_set(err, status, NULL, "free memory", "the scene cannot be copied: %s",
+                            us_status_text(status));
     }
     return usi_world_wrap(copy, model, &h->allocator, 1, "", h->def.scene, &h->first, err);
 }
 
 us_status us_host_create(us_spec *spec, const us_host_def *def, us_host **out_host, us_error *err) {
-    if (!spec || !out_host) return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the host", "us_host_create: an argument is NULL");
+    if (!spec || !out_host)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the host",
+                            "us_host_create: an argument is NULL");
     us_host_def d = def ? *def : us_host_def_default();
     if (!(d.rate >= 0 && isfinite(d.rate)))
-        return us_error_set(err, US_ERR_VALUE, NULL, "set a finite rate above 0, or 0: as fast as possible", "us_host_create: %g is no rate", d.rate);
+        return us_error_set(err, US_ERR_VALUE, NULL, "set a finite rate above 0, or 0: as fast as possible",
+                            "us_host_create: %g is no rate", d.rate);
     us_host *h = usi_alloc(&d.allocator, sizeof *h, _Alignof(us_host));
     if (!h) return fail_memory(err);
     memset(h, 0, sizeof *h);
@@ -85,7 +95,9 @@ us_status us_host_create(us_spec *spec, const us_host_def *def, us_host **out_ho
     h->is_fresh = true;
     us_status status = take_def(h, &d, err);
     if (!status) status = make_world(h, spec, err);
-    if (!status) status = usi_stage_init(&h->stage, &h->allocator, usi_world_ref(h->first), &h->def.proxy, d.n_thread, err);
+    if (!status)
+        status =
+            usi_stage_init(&h->stage, &h->allocator, usi_world_ref(h->first), &h->def.proxy, d.n_thread, err);
     if (status) {
         us_host_destroy(h);
         return status;
@@ -136,7 +148,8 @@ us_status us_host_connect(us_host *h, us_bus *bus, us_error *err) {
 
 // ---------------------------------------------------------------- the queue
 
-us_status us_host_post(us_host *h, const char *source, const char *text, us_host_reply *reply, void *context, int64_t id) {
+us_status us_host_post(us_host *h, const char *source, const char *text, us_host_reply *reply, void *context,
+                       int64_t id) {
     if (!h || !text) return US_ERR_ARG;
     size_t length = strnlen(text, USI_COMMAND_MAX + 1);
     if (length > USI_COMMAND_MAX) return US_ERR_LIMIT;
@@ -182,16 +195,19 @@ static bool take_mail(us_host *h) {
 // ---------------------------------------------------------------- commands
 
 static us_status set_step(us_host *h, double n, us_error *err) {
-    if (!h->wish.is_paused) return us_error_set(err, US_ERR_ARG, NULL, "write pause first", "step: time is not paused");
+    if (!h->wish.is_paused)
+        return us_error_set(err, US_ERR_ARG, NULL, "write pause first", "step: time is not paused");
     // What was asked for before is still to be done.
     if (h->wish.n_step > 1000000)
-        return us_error_set(err, US_ERR_LIMIT, NULL, "wait until they are done", "step: %lld ticks are still to be done", (long long)h->wish.n_step);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "wait until they are done",
+                            "step: %lld ticks are still to be done", (long long)h->wish.n_step);
     h->wish.n_step += (int64_t)n;
     return US_OK;
 }
 
 static us_status start_recording(us_host *h, const char *name, us_error *err) {
-    if (!name && !h->recorder) return us_error_set(err, US_ERR_ARG, NULL, "write record NAME.mcap to begin", "nothing is recorded");
+    if (!name && !h->recorder)
+        return us_error_set(err, US_ERR_ARG, NULL, "write record NAME.mcap to begin", "nothing is recorded");
     return name ? usi_host_record(h, name, false, err) : usi_host_record_end(h, err);
 }
 
@@ -206,15 +222,25 @@ static us_status apply_own(us_host *h, const usi_command *c, char *reply, us_err
         h->wish.is_paused = false;
         h->wish.n_step = 0;
         return US_OK;
-    case USI_VERB_STEP: return set_step(h, c->number[0], err);
-    case USI_VERB_RATE: h->wish.rate = c->number[0]; return US_OK;
-    case USI_VERB_RESET: return usi_host_reset(h, err);
-    case USI_VERB_SNAPSHOT: return usi_host_snapshot(h, c->name, reply, USI_HOST_REPLY, err);
-    case USI_VERB_RESTORE: return usi_host_restore(h, c->name, err);
-    case USI_VERB_FORGET: return usi_host_forget_snapshot(h, c->name, err);
-    case USI_VERB_RECORD: return start_recording(h, c->name, err);
-    case USI_VERB_AUTHORITY: return usi_authorities_ask(h, c->name, c->other, err);
-    default: return us_error_set(err, US_ERR_ARG, NULL, NULL, "the command is not one of the host");
+    case USI_VERB_STEP:
+        return set_step(h, c->number[0], err);
+    case USI_VERB_RATE:
+        h->wish.rate = c->number[0];
+        return US_OK;
+    case USI_VERB_RESET:
+        return usi_host_reset(h, err);
+    case USI_VERB_SNAPSHOT:
+        return usi_host_snapshot(h, c->name, reply, USI_HOST_REPLY, err);
+    case USI_VERB_RESTORE:
+        return usi_host_restore(h, c->name, err);
+    case USI_VERB_FORGET:
+        return usi_host_forget_snapshot(h, c->name, err);
+    case USI_VERB_RECORD:
+        return start_recording(h, c->name, err);
+    case USI_VERB_AUTHORITY:
+        return usi_authorities_ask(h, c->name, c->other, err);
+    default:
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "the command is not one of the host");
     }
 }
 
@@ -234,14 +260,15 @@ static us_status apply_world(us_host *h, const usi_command *c, const char *text,
     us_status status = usi_stage_apply(&h->stage, c, text, reply, USI_HOST_REPLY, err);
     if (status) return status;
     if (epoch != us_host_get_epoch(h)) tell_warnings(h, n_warning);
-    if (h->page && (epoch != us_host_get_epoch(h) || c->verb == USI_VERB_PAIR || c->verb == USI_VERB_SOIL || c->verb == USI_VERB_REGION))
+    if (h->page && (epoch != us_host_get_epoch(h) || c->verb == USI_VERB_PAIR || c->verb == USI_VERB_SOIL ||
+                    c->verb == USI_VERB_REGION))
         usi_page_changed(h->page);
     return US_OK;
 }
 
 static bool is_about_time(usi_verb verb) {
-    return verb == USI_VERB_PAUSE || verb == USI_VERB_RESUME || verb == USI_VERB_STEP || verb == USI_VERB_RATE || verb == USI_VERB_RESET ||
-           verb == USI_VERB_RESTORE;
+    return verb == USI_VERB_PAUSE || verb == USI_VERB_RESUME || verb == USI_VERB_STEP ||
+           verb == USI_VERB_RATE || verb == USI_VERB_RESET || verb == USI_VERB_RESTORE;
 }
 
 static us_status run_command(us_host *h, const char *source, const char *text, char *reply, us_error *err) {
@@ -275,15 +302,18 @@ static void keep_answer(us_host *h, const usi_host_mail *m, us_status status, co
     usi_text_clean(reply, a->message, sizeof a->message);
 }
 
-// Who has no window of their own to read a refusal in finds it in the log; and everybody learns of what changed the world for all.
+// Who has no window of their own to read a refusal in finds it in the log; and everybody learns of what
+// changed the world for all.
 static void log_answer(us_host *h, const usi_host_mail *m, us_status status, const char *reply) {
     char text[256], who[USI_HOST_SOURCE], line[USI_HOST_REPLY + 512];
     usi_text_clean(m->text, text, sizeof text);
     // A writer on the network is known by 32 digits, of which people need a few.
-    snprintf(who, sizeof who, strlen(m->source) == 32 ? "network:%.8s" : "%s", strlen(m->source) == 32 ? m->source + 4 : m->source);
+    snprintf(who, sizeof who, strlen(m->source) == 32 ? "network:%.8s" : "%s",
+             strlen(m->source) == 32 ? m->source + 4 : m->source);
     usi_verb verb = h->command->verb;
-    bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_SOIL || verb == USI_VERB_REGION || verb == USI_VERB_JOINT || verb == USI_VERB_STEP ||
-                    verb == USI_VERB_MOVE || verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
+    bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_SOIL || verb == USI_VERB_REGION ||
+                    verb == USI_VERB_JOINT || verb == USI_VERB_STEP || verb == USI_VERB_MOVE ||
+                    verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
     if (!status && is_small) return;
     snprintf(line, sizeof line, "%s: %s%s%s", who[0] ? who : "command", text, reply[0] ? ": " : "", reply);
     us_host_log(h, status ? 1 : 0, line);
@@ -350,7 +380,8 @@ us_status us_host_step(us_host *h, us_error *err) {
     bool is_ready = true;
     us_status status = us_host_wait(h, 0, &is_ready, err);
     if (!status && !is_ready)
-        return us_error_set(err, US_ERR_ARG, NULL, "call us_host_wait until it is ready", "us_host_step: other processes have not come so far yet");
+        return us_error_set(err, US_ERR_ARG, NULL, "call us_host_wait until it is ready",
+                            "us_host_step: other processes have not come so far yet");
     if (!status) status = run_scripts(h, err);
     if (status) return status;
     status = us_sim_step(h->stage.sim, usi_share_command(h));
@@ -369,7 +400,9 @@ us_status us_host_step(us_host *h, us_error *err) {
 // ---------------------------------------------------------------- the page
 
 us_status us_host_serve(us_host *h, const us_page_def *def, us_error *err) {
-    if (!h || h->page) return us_error_set(err, US_ERR_ARG, NULL, "serve a host once", "us_host_serve: no host, or served already");
+    if (!h || h->page)
+        return us_error_set(err, US_ERR_ARG, NULL, "serve a host once",
+                            "us_host_serve: no host, or served already");
     us_page_def d = def ? *def : us_page_def_default();
     return usi_page_create(h, &d, &h->page, err);
 }

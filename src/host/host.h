@@ -1,7 +1,8 @@
 // Inside a host: the stage on which world commands act, and what belongs to the host alone.
 //
-// The stage is what a recording that is run again needs too: sim, robots and the world of now. Time, snapshots, recordings, page and network are the
-// host's. One thread turns, steps and shows; the queue of commands, the pointer to the world of now and the log are for any thread.
+// The stage is what a recording that is run again needs too: sim, robots and the world of now. Time,
+// snapshots, recordings, page and network are the host's. One thread turns, steps and shows; the queue of
+// commands, the pointer to the world of now and the log are for any thread.
 #ifndef USI_HOST_HOST_H
 #define USI_HOST_HOST_H
 
@@ -25,20 +26,25 @@ typedef struct usi_stage {
 } usi_stage;
 
 // Takes the world's reference over; makes the robots and the sim of it.
-us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world, const us_proxy_def *proxy, int32_t n_thread,
-                         us_error *err);
+us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world,
+                         const us_proxy_def *proxy, int32_t n_thread, us_error *err);
 void usi_stage_fini(usi_stage *stage);
-// Another world takes the stage: spec, model, robots and sim. On failure all is as before. It takes a reference of its own.
+// Another world takes the stage: spec, model, robots and sim. On failure all is as before. It takes a
+// reference of its own.
 us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err);
-// A command that changes the world: from `pair` on in the list of verbs. `text` is the command as it was written. A line about what came of
-// it goes into `reply` ("" when there is nothing to say). On failure nothing has changed.
-us_status usi_stage_apply(usi_stage *stage, const usi_command *command, const char *text, char *reply, size_t cap, us_error *err);
+// A command that changes the world: from `pair` on in the list of verbs. `text` is the command as it was
+// written. A line about what came of it goes into `reply` ("" when there is nothing to say). On failure
+// nothing has changed.
+us_status usi_stage_apply(usi_stage *stage, const usi_command *command, const char *text, char *reply,
+                          size_t cap, us_error *err);
 
-// The faults that the scene has in store and that are due: at each tick boundary, before the step and after the commands. `command` is room for one;
-// `told` hears of each and may be NULL. Nothing of it is recorded: the scene is, and the state says which have come.
+// The faults that the scene has in store and that are due: at each tick boundary, before the step and after
+// the commands. `command` is room for one; `told` hears of each and may be NULL. Nothing of it is recorded:
+// the scene is, and the state says which have come.
 enum { USI_SCRIPT_TEXT = USI_FAULT_TEXT + 256 };
 typedef void usi_script_told(void *context, const char *text, const char *reply);
-us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context, us_error *err);
+us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context,
+                                us_error *err);
 
 // edit.c: what a command says about a spec alone.
 // A name of a command: an object, one of its links, or a shape of the world.
@@ -52,8 +58,10 @@ bool usi_is_edit(const usi_command *command, const usi_target *target);
 us_status usi_spec_edit(us_spec *spec, const usi_command *command, us_error *err);
 // Where `move`, `raise` and `lower` put what is at X.
 us_pose usi_new_place(us_pose X, const usi_command *command);
-// The robot that `fault` names, with joint and drive (-1: the part has none); and the blockage that the command wants there.
-us_status usi_fault_robot(const us_spec *spec, const usi_command *command, int32_t *out_group, int32_t *out_joint, int32_t *out_drive, us_error *err);
+// The robot that `fault` names, with joint and drive (-1: the part has none); and the blockage that the
+// command wants there.
+us_status usi_fault_robot(const us_spec *spec, const usi_command *command, int32_t *out_group,
+                          int32_t *out_joint, int32_t *out_drive, us_error *err);
 double usi_fault_blockage(const us_spec *spec, const usi_command *command, int32_t drive);
 // The joint that `fault` breaks: any joint of a robot or object that does not float already.
 us_status usi_break_find(const us_spec *spec, const usi_command *command, int32_t *out_joint, us_error *err);
@@ -62,7 +70,13 @@ us_status usi_spec_edit_all(us_spec *spec, const char *edits, us_error *err);
 
 // ---------------------------------------------------------------- the host
 
-enum { USI_HOST_QUEUE = 64, USI_HOST_SNAPSHOTS = 32, USI_HOST_SOURCE = 64, USI_HOST_REPLY = 1024, USI_HOST_ANSWERS = 8 };
+enum {
+    USI_HOST_QUEUE = 64,
+    USI_HOST_SNAPSHOTS = 32,
+    USI_HOST_SOURCE = 64,
+    USI_HOST_REPLY = 1024,
+    USI_HOST_ANSWERS = 8
+};
 
 // A command that waits.
 typedef struct usi_host_mail {
@@ -140,7 +154,9 @@ us_status usi_host_reset(us_host *host, us_error *err);
 void usi_host_drop_snapshots(us_host *host);
 // In the order in which they were made.
 static inline int32_t usi_host_n_snapshot(const us_host *host) { return host->n_snapshot; }
-static inline const usi_snapshot *usi_host_view_snapshot(const us_host *host, int32_t i) { return &host->snapshot[i]; }
+static inline const usi_snapshot *usi_host_view_snapshot(const us_host *host, int32_t i) {
+    return &host->snapshot[i];
+}
 
 // record.c
 us_status usi_host_record(us_host *host, const char *path, bool may_overwrite, us_error *err);

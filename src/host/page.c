@@ -40,7 +40,9 @@ static void note_warnings(usi_page *page) {
     int32_t first = n > USI_PAGE_LOG / 2 ? n - USI_PAGE_LOG / 2 : 0;
     char text[USI_PAGE_LINE];
     if (first > 0) {
-        snprintf(text, sizeof text, "the scene has %d warnings; these are the last %d: `understudy check` shows all", n, n - first);
+        snprintf(text, sizeof text,
+                 "the scene has %d warnings; these are the last %d: `understudy check` shows all", n,
+                 n - first);
         usi_page_note(page, 1, 0, text);
     }
     for (int32_t i = first; i < n; i++) {
@@ -78,17 +80,23 @@ static int32_t list_protocols(usi_page *page, usi_web_protocol out[MAX_PROTOCOL]
 
 // ---------------------------------------------------------------- address and token
 
-static bool is_loopback(const char *address) { return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0; }
+static bool is_loopback(const char *address) {
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
 
 // Letters, digits and a few signs: what stands in an address without being escaped.
-static bool is_plain(const char *text) { return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")] == 0; }
+static bool is_plain(const char *text) {
+    return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")] == 0;
+}
 
 static us_status choose_token(usi_page *page, const us_page_def *def, const char *address, us_error *err) {
     if (def->token) {
         size_t n = strlen(def->token);
         if (n == 0 || n >= sizeof page->token || !is_plain(def->token)) {
-            return us_error_set(err, US_ERR_VALUE, NULL, "choose letters, digits and - . _ ~, at most 79, or leave the token out and one is made up",
-                                "the token cannot be used in an address");
+            return us_error_set(
+                err, US_ERR_VALUE, NULL,
+                "choose letters, digits and - . _ ~, at most 79, or leave the token out and one is made up",
+                "the token cannot be used in an address");
         }
         memcpy(page->token, def->token, n + 1);
         return US_OK;
@@ -96,8 +104,10 @@ static us_status choose_token(usi_page *page, const us_page_def *def, const char
     if (is_loopback(address)) return US_OK;  // whoever is on this machine may control
     uint8_t bytes[16];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return us_error_set(err, US_ERR_IO, NULL, "give a token of your own", "the system has no random numbers for a token");
-    for (size_t i = 0; i < sizeof bytes; i++) snprintf(page->token + 2 * i, 3, "%02x", bytes[i]);
+        return us_error_set(err, US_ERR_IO, NULL, "give a token of your own",
+                            "the system has no random numbers for a token");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(page->token + 2 * i, 3, "%02x", bytes[i]);
     return US_OK;
 }
 
@@ -107,7 +117,9 @@ static void find_own_address(char *out, size_t cap) {
     snprintf(out, cap, "localhost");
     if (getifaddrs(&list)) return;
     for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) || !(i->ifa_flags & IFF_UP)) continue;
+        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) ||
+            !(i->ifa_flags & IFF_UP))
+            continue;
         struct sockaddr_in in;
         memcpy(&in, i->ifa_addr, sizeof in);
         if (inet_ntop(AF_INET, &in.sin_addr, out, (socklen_t)cap)) break;
@@ -124,7 +136,8 @@ static void write_url(usi_page *page, const char *address) {
     } else {
         snprintf(host, sizeof host, strchr(address, ':') ? "[%.60s]" : "%.60s", address);
     }
-    snprintf(page->url, sizeof page->url, "http://%s:%d/%s%s", host, (int)usi_web_port(page->web), page->token[0] ? "?token=" : "", page->token);
+    snprintf(page->url, sizeof page->url, "http://%s:%d/%s%s", host, (int)usi_web_port(page->web),
+             page->token[0] ? "?token=" : "", page->token);
 }
 
 // ---------------------------------------------------------------- making it
@@ -140,10 +153,15 @@ static us_status list_robots(usi_page *page) {
     bool is_ok = true;
     usi_world *world = usi_host_take_world(page->host);
     const char *name = us_spec_view_world(world->spec)->name;
-    page->scene = usi_arena_text(&page->arena, name && name[0] ? name : world->file ? file_name(world->file) : "", &is_ok);
+    page->scene = usi_arena_text(&page->arena,
+                                 name && name[0] ? name
+                                 : world->file   ? file_name(world->file)
+                                                 : "",
+                                 &is_ok);
     usi_world_unref(world);
     int32_t n = us_proxy_n_robot(proxy);
-    page->robots = usi_arena_alloc(&page->arena, (size_t)n * sizeof *page->robots + 1, _Alignof(usi_page_robot));
+    page->robots =
+        usi_arena_alloc(&page->arena, (size_t)n * sizeof *page->robots + 1, _Alignof(usi_page_robot));
     if (!page->robots || !is_ok) return US_ERR_MEMORY;
     for (int32_t i = 0; i < n; i++) {
         usi_page_robot *robot = &page->robots[i];
@@ -152,7 +170,8 @@ static us_status list_robots(usi_page *page) {
         robot->topic = NULL;
         robot->name = usi_arena_text(&page->arena, us_proxy_robot_name(proxy, i), &is_ok);
         for (int32_t k = 0; (topic = us_proxy_command_topic(proxy, i, k, &type)) && !robot->topic; k++) {
-            if (type == usi_type_twist && strcmp(file_name(topic), "cmd_vel") == 0) robot->topic = usi_arena_text(&page->arena, topic, &is_ok);
+            if (type == usi_type_twist && strcmp(file_name(topic), "cmd_vel") == 0)
+                robot->topic = usi_arena_text(&page->arena, topic, &is_ok);
         }
         if (!is_ok) return US_ERR_MEMORY;
     }
@@ -161,13 +180,16 @@ static us_status list_robots(usi_page *page) {
     for (int i = 0; i < 4; i++) {
         usi_page_status *status = i < 3 ? &page->picture[i].status : &page->taker.status;
         status->n_robot = n;
-        status->robot = usi_arena_alloc(&page->arena, (size_t)n * sizeof *status->robot + 1, _Alignof(usi_robot_status));
+        status->robot =
+            usi_arena_alloc(&page->arena, (size_t)n * sizeof *status->robot + 1, _Alignof(usi_robot_status));
         if (!status->robot) return US_ERR_MEMORY;
     }
     page->n_topic = usi_proxy_n_channel(proxy);
-    page->topics = usi_arena_alloc(&page->arena, (size_t)page->n_topic * sizeof *page->topics + 1, _Alignof(usi_topic_count));
+    page->topics = usi_arena_alloc(&page->arena, (size_t)page->n_topic * sizeof *page->topics + 1,
+                                   _Alignof(usi_topic_count));
     if (!page->topics) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < page->n_topic; i++) page->topics[i] = (usi_topic_count){usi_proxy_get_channel(proxy, i).n_message, 0};
+    for (int32_t i = 0; i < page->n_topic; i++)
+        page->topics[i] = (usi_topic_count){usi_proxy_get_channel(proxy, i).n_message, 0};
     return US_OK;
 }
 
@@ -212,11 +234,14 @@ us_status usi_page_create(us_host *host, const us_page_def *def, usi_page **out_
     pthread_mutex_init(&page->lock, NULL);
     usi_watch_table_init(&page->table, &a);
     usi_ruts_init(&page->ruts, &a);
-    page->back = 0, page->front = 1;
+    page->back = 0;
+    page->front = 1;
     atomic_init(&page->between, 2);
     page->topics_time = usi_page_clock();
-    usi_bytes *buffers[] = {&page->frame, &page->status_text, &page->pairs_text, &page->contacts, &page->torques, &page->topics_text};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) usi_bytes_init(buffers[i], &a, i == 0 ? FRAME_MOST : TEXT_MOST);
+    usi_bytes *buffers[] = {&page->frame,    &page->status_text, &page->pairs_text,
+                            &page->contacts, &page->torques,     &page->topics_text};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        usi_bytes_init(buffers[i], &a, i == 0 ? FRAME_MOST : TEXT_MOST);
     us_status status = start(page, def, err);
     if (status) {
         usi_page_destroy(page);
@@ -239,8 +264,10 @@ void usi_page_destroy(usi_page *page) {
     usi_page_get_fini(page);
     usi_watch_table_fini(&page->table);
     usi_watch_unref(page->watch);
-    usi_bytes *buffers[] = {&page->frame, &page->status_text, &page->pairs_text, &page->contacts, &page->torques, &page->topics_text};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) usi_bytes_fini(buffers[i]);
+    usi_bytes *buffers[] = {&page->frame,    &page->status_text, &page->pairs_text,
+                            &page->contacts, &page->torques,     &page->topics_text};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        usi_bytes_fini(buffers[i]);
     usi_arena_fini(&page->arena);
     pthread_mutex_destroy(&page->lock);
     us_allocator a = page->allocator;

@@ -1,4 +1,5 @@
-// The page of a host: what it shows goes from the stepping thread to the server's thread through one picture of the world at a time.
+// The page of a host: what it shows goes from the stepping thread to the server's thread through one picture
+// of the world at a time.
 #ifndef USI_HOST_PAGE_H
 #define USI_HOST_PAGE_H
 
@@ -14,7 +15,8 @@ const char *usi_page_url(const usi_page *page);
 
 // By the stepping thread. Takes a picture when one is due.
 void usi_page_show(usi_page *page, const us_host_pace *pace);
-// The epoch or a pair has changed, or time has jumped: the next picture is taken at once, and clients are told.
+// The epoch or a pair has changed, or time has jumped: the next picture is taken at once, and clients are
+// told.
 void usi_page_changed(usi_page *page);
 // Any thread.
 void usi_page_log(usi_page *page, int32_t level, double time, const char *text);

@@ -1,6 +1,7 @@
 // What a GET under /api/ is answered: the world of now, and the meshes and fields in it.
 //
-// Both are kept for the epoch, for twenty pages that are opened ask for the same twenty times; a mesh takes long to read.
+// Both are kept for the epoch, for twenty pages that are opened ask for the same twenty times; a mesh takes
+// long to read.
 #include <stdio.h>
 #include <string.h>
 
@@ -14,14 +15,16 @@ static void forget(usi_page *page) {
     usi_release(a, page->world_json, page->world_length, 1);
     page->world_json = NULL;
     page->world_length = 0;
-    for (int32_t i = 0; i < page->n_asset; i++) usi_release(a, page->assets[i].bytes, page->assets[i].length, 1);
+    for (int32_t i = 0; i < page->n_asset; i++)
+        usi_release(a, page->assets[i].bytes, page->assets[i].length, 1);
     page->n_asset = 0;
     page->asset_bytes = 0;
 }
 
 void usi_page_get_fini(usi_page *page) {
     forget(page);
-    usi_release(&page->allocator, page->assets, (size_t)page->cap_asset * sizeof *page->assets, _Alignof(max_align_t));
+    usi_release(&page->allocator, page->assets, (size_t)page->cap_asset * sizeof *page->assets,
+                _Alignof(max_align_t));
 }
 
 static void answer_text(const usi_page *page, int32_t status, const char *text, usi_web_answer *out) {
@@ -31,7 +34,8 @@ static void answer_text(const usi_page *page, int32_t status, const char *text, 
     if (bytes) memcpy(bytes, text, length);
 }
 
-static void answer_copy(const usi_page *page, const char *type, const void *from, size_t length, usi_web_answer *out) {
+static void answer_copy(const usi_page *page, const char *type, const void *from, size_t length,
+                        usi_web_answer *out) {
     void *bytes = usi_alloc(&page->allocator, length, 1);
     if (!bytes) {
         *out = (usi_web_answer){.status = 503, .type = "text/plain"};
@@ -42,7 +46,8 @@ static void answer_copy(const usi_page *page, const char *type, const void *from
 }
 
 static void answer_world(usi_page *page, const usi_world *world, usi_web_answer *out) {
-    if (!page->world_json && usi_world_json(world, &page->allocator, &page->world_json, &page->world_length)) {
+    if (!page->world_json &&
+        usi_world_json(world, &page->allocator, &page->world_json, &page->world_length)) {
         page->world_json = NULL;
         page->world_length = 0;
         answer_text(page, 503, "there is not enough memory to tell the world", out);
@@ -53,7 +58,8 @@ static void answer_world(usi_page *page, const usi_world *world, usi_web_answer 
 
 static void keep(usi_page *page, const char *name, void *bytes, size_t length) {
     if (page->n_asset >= MOST_ASSETS || length > MOST_BYTES - page->asset_bytes ||
-        usi_grow(&page->allocator, (void **)&page->assets, page->n_asset, &page->cap_asset, sizeof *page->assets)) {
+        usi_grow(&page->allocator, (void **)&page->assets, page->n_asset, &page->cap_asset,
+                 sizeof *page->assets)) {
         usi_release(&page->allocator, bytes, length, 1);
         return;
     }
@@ -75,8 +81,10 @@ static void answer_asset(usi_page *page, const usi_world *world, const char *nam
     us_error err = {0};
     void *bytes = NULL;
     size_t length = 0;
-    us_status status = strncmp(name, "bed/", 4) == 0 ? usi_ruts_ground(&page->ruts, world, name + 4, &page->allocator, &bytes, &length, &err)
-                                                     : usi_world_asset(world, name, &page->allocator, &bytes, &length, &err);
+    us_status status =
+        strncmp(name, "bed/", 4) == 0
+            ? usi_ruts_ground(&page->ruts, world, name + 4, &page->allocator, &bytes, &length, &err)
+            : usi_world_asset(world, name, &page->allocator, &bytes, &length, &err);
     if (status) {
         answer_text(page,
                     status == US_ERR_NAME     ? 404
@@ -112,11 +120,13 @@ static bool split_asset(const char *text, uint32_t *out_epoch, const char **out_
 void usi_page_get(void *context, const char *path, usi_web_answer *out) {
     static const char asset_path[] = "/api/asset/";
     usi_page *page = context;
-    bool is_world = strcmp(path, "/api/world") == 0, is_asset = strncmp(path, asset_path, sizeof asset_path - 1) == 0;
+    bool is_world = strcmp(path, "/api/world") == 0,
+         is_asset = strncmp(path, asset_path, sizeof asset_path - 1) == 0;
     uint32_t epoch = 0;
     const char *name = NULL;
     if (!is_world && (!is_asset || !split_asset(path + sizeof asset_path - 1, &epoch, &name))) {
-        answer_text(page, 404, "there is /api/world, and /api/asset/EPOCH/SHAPE.glb or .field as it says", out);
+        answer_text(page, 404, "there is /api/world, and /api/asset/EPOCH/SHAPE.glb or .field as it says",
+                    out);
         return;
     }
     usi_world *world = usi_host_take_world(page->host);

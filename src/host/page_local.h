@@ -6,9 +6,10 @@
 //        +------ rate, contacts?, torques?, values? <-----+
 //   reply of a command -> usi_session_reply (lock) -> sent with the next wake
 //
-// Three pictures go round: one is being taken, one is being shown, and one lies between them, the newest that is whole. Neither thread ever waits
-// for the other's copying, and a picture that nobody looked at in time is taken over. The lock guards the log, the replies and the list of watched
-// values, each held for a few copies of short texts.
+// Three pictures go round: one is being taken, one is being shown, and one lies between them, the newest that
+// is whole. Neither thread ever waits for the other's copying, and a picture that nobody looked at in time is
+// taken over. The lock guards the log, the replies and the list of watched values, each held for a few copies
+// of short texts.
 #ifndef USI_HOST_PAGE_LOCAL_H
 #define USI_HOST_PAGE_LOCAL_H
 
@@ -227,8 +228,9 @@ struct usi_page {
     usi_log_line line[USI_PAGE_LOG];  // line i is at i % USI_PAGE_LOG
 
     usi_picture picture[3];
-    _Atomic uint32_t between;  // which one lies between the threads; 4 is added when the server's thread has not seen it
-    uint32_t back, front;      // the stepping thread's, the server's
+    _Atomic uint32_t
+        between;  // which one lies between the threads; 4 is added when the server's thread has not seen it
+    uint32_t back, front;  // the stepping thread's, the server's
     usi_taker taker;
     usi_ruts ruts;  // has a lock of its own
 
@@ -279,7 +281,7 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
 bool usi_text_pairs(usi_bytes *out, const usi_picture *picture);
 bool usi_text_beds(usi_bytes *out, uint32_t epoch, int32_t n, const us_bed_info *beds);
 bool usi_text_log(usi_bytes *out, usi_page *page, uint64_t from, uint64_t *out_to);  // takes the lock
-bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed);                // and reckons their rates
+bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed);  // and reckons their rates
 bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_picture *picture);
 
 // page_get.c: what a GET under /api/ is answered.

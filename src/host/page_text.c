@@ -27,7 +27,11 @@ bool usi_text_hello(usi_bytes *out, const char *scene, uint32_t epoch, bool may_
     usi_json_text(&j, "scene", scene);
     usi_json_integer(&j, "epoch", epoch);
     usi_json_bool(&j, "control", may_control);
-    usi_json_text(&j, "reason", may_control ? "" : "control needs the token: open the address that `understudy run` printed, with its ?token=");
+    usi_json_text(
+        &j, "reason",
+        may_control
+            ? ""
+            : "control needs the token: open the address that `understudy run` printed, with its ?token=");
     return end(&j);
 }
 
@@ -65,7 +69,8 @@ static void put_faults(usi_json *j, const usi_robot_status *r) {
     }
     usi_json_end(j, ']');
     usi_json_begin(j, "scripts", '[');
-    for (int32_t i = 0; i < r->n_script; i++) usi_json_integer(j, NULL, r->script[i]);
+    for (int32_t i = 0; i < r->n_script; i++)
+        usi_json_integer(j, NULL, r->script[i]);
     usi_json_end(j, ']');
 }
 
@@ -75,7 +80,10 @@ static void put_sunk(usi_json *j, const usi_page_status *s) {
         const us_sunk_info *sunk = &s->sunk[i];
         usi_json_begin(j, NULL, '{');
         usi_json_integer(j, "link", sunk->body.i);
-        usi_json_integer(j, "soil", sunk->soil.i - 1);  // the world lists what the scene names: the default material, 0, is not among it
+        usi_json_integer(
+            j, "soil",
+            sunk->soil.i -
+                1);  // the world lists what the scene names: the default material, 0, is not among it
         usi_json_bool(j, "wheel", sunk->is_wheel);
         usi_json_bool(j, "buried", sunk->is_buried);
         usi_json_number(j, "sinkage", sunk->sinkage);
@@ -128,7 +136,8 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
     }
     usi_json_end(&j, ']');
     usi_json_begin(&j, "authority", '[');
-    for (int32_t i = 0; i < s->n_authority; i++) usi_json_text(&j, NULL, s->authority[i]);
+    for (int32_t i = 0; i < s->n_authority; i++)
+        usi_json_text(&j, NULL, s->authority[i]);
     usi_json_end(&j, ']');
     put_sunk(&j, s);
     usi_json_number(&j, "energy", s->energy);
@@ -146,7 +155,8 @@ bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
         usi_json_text(&j, "a", us_model_material_name(model, (us_material){row->a}));
         usi_json_text(&j, "b", us_model_material_name(model, (us_material){row->b}));
         usi_json_begin(&j, "values", '{');
-        for (int32_t k = 0; usi_pair_field_name(k); k++) usi_json_number(&j, usi_pair_field_name(k), *usi_pair_field(&values, k));
+        for (int32_t k = 0; usi_pair_field_name(k); k++)
+            usi_json_number(&j, usi_pair_field_name(k), *usi_pair_field(&values, k));
         usi_json_end(&j, '}');
         usi_json_end(&j, '}');
     }
@@ -155,7 +165,8 @@ bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
     for (int32_t i = 0; i < picture->pairs.n_soil; i++) {
         const us_soil *soil = &picture->pairs.soil[i].soil;
         usi_json_begin(&j, NULL, '{');
-        usi_json_text(&j, "name", us_model_material_name(model, (us_material){picture->pairs.soil[i].material}));
+        usi_json_text(&j, "name",
+                      us_model_material_name(model, (us_material){picture->pairs.soil[i].material}));
         usi_json_begin(&j, "values", '{');
 #define PUT_NUMBER(field, unit, least, greatest, what) usi_json_number(&j, #field, soil->field);
         US_SOIL_LIST(PUT_NUMBER)
@@ -248,7 +259,8 @@ bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_pic
     usi_json_integer(&j, "generation", session->generation);
     usi_json_begin(&j, "unknown", '[');
     for (int32_t i = 0; i < session->n_slot; i++) {
-        if (!picture->is_known[session->slot[i]]) usi_json_text(&j, NULL, session->page->table.slot[session->slot[i]].name);
+        if (!picture->is_known[session->slot[i]])
+            usi_json_text(&j, NULL, session->page->table.slot[session->slot[i]].name);
     }
     usi_json_end(&j, ']');
     return end(&j);

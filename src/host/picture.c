@@ -1,8 +1,9 @@
 // Pictures of the world, taken by the thread that steps.
 //
-// When nobody looks this is one read of an atomic; when no picture is due, a read of the clock besides. A picture copies what somebody asked for
-// into memory that was used before, and hands it over by swapping an index: the stepping thread never waits, and once the world and what is asked
-// of it have been the same for three pictures nothing is allocated.
+// When nobody looks this is one read of an atomic; when no picture is due, a read of the clock besides. A
+// picture copies what somebody asked for into memory that was used before, and hands it over by swapping an
+// index: the stepping thread never waits, and once the world and what is asked of it have been the same for
+// three pictures nothing is allocated.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 
 // Names of watched values that are looked up per picture: each look goes through all names of the model.
 enum { LOOKS = 64 };
-static const double SHORTEST = 1.0 / USI_VIEW_HZ;  // s between two pictures, also when the world was changed in between
+static const double SHORTEST =
+    1.0 / USI_VIEW_HZ;  // s between two pictures, also when the world was changed in between
 enum { FRESH = 4 };
 
 double usi_page_clock(void) {
@@ -64,7 +66,8 @@ static bool take_poses(const us_allocator *a, us_sim *sim, usi_picture *p) {
     for (int32_t i = 0; i < n; i++) {
         us_pose X_WB = us_sim_get_pose(sim, (us_body){i});
         const double x[7] = {X_WB.p.x, X_WB.p.y, X_WB.p.z, X_WB.q.w, X_WB.q.x, X_WB.q.y, X_WB.q.z};
-        for (int k = 0; k < 7; k++) p->pose[i][k] = usi_view_float(x[k]);
+        for (int k = 0; k < 7; k++)
+            p->pose[i][k] = usi_view_float(x[k]);
     }
     p->n_body = n;
     return true;
@@ -99,7 +102,8 @@ static bool take_torques(const us_allocator *a, const us_sim *sim, usi_picture *
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_drive;
     if (!room(a, (void **)&p->torque, &p->cap_torque, n, sizeof *p->torque)) return false;
     const double *torque = us_sim_view_torque(sim);
-    for (int32_t i = 0; i < n; i++) p->torque[i] = usi_view_float(torque[i]);
+    for (int32_t i = 0; i < n; i++)
+        p->torque[i] = usi_view_float(torque[i]);
     p->n_torque = n;
     return true;
 }
@@ -175,12 +179,14 @@ static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
     }
     s->n_authority = usi_authorities_copy(host, s->authority);
     s->n_sunk = us_sim_n_sunk(sim) < USI_PAGE_SUNK ? us_sim_n_sunk(sim) : USI_PAGE_SUNK;
-    for (int32_t i = 0; i < s->n_sunk; i++) s->sunk[i] = us_sim_get_sunk(sim, i);
+    for (int32_t i = 0; i < s->n_sunk; i++)
+        s->sunk[i] = us_sim_get_sunk(sim, i);
     const us_proxy *proxy = us_host_get_proxy(host);
     const char *part = us_sim_view_part(sim, 0);
     for (int32_t i = 0; i < page->n_robot; i++) {
         usi_robot_status *out = &s->robot[i];
-        const usi_robot_state *state = part ? (const usi_robot_state *)(const void *)(part + proxy->robot[i].state_at) : NULL;
+        const usi_robot_state *state =
+            part ? (const usi_robot_state *)(const void *)(part + proxy->robot[i].state_at) : NULL;
         out->n_command = state ? state->n_command : 0;
         out->n_refused = state ? state->n_refused : 0;
         us_proxy_last_refusal(proxy, sim, i, out->refusal, sizeof out->refusal);
@@ -207,10 +213,12 @@ static bool take_soils(usi_page_pairs *pairs, const us_sim *sim, int32_t n_mater
     for (int32_t i = 0; i < n_material && n < USI_PAGE_SOILS; i++) {
         us_soil soil;
         if (us_sim_get_soil(sim, (us_material){i}, &soil)) continue;
-        is_other |= n >= pairs->n_soil || pairs->soil[n].material != i || memcmp(&pairs->soil[n].soil, &soil, sizeof soil) != 0;
+        is_other |= n >= pairs->n_soil || pairs->soil[n].material != i ||
+                    memcmp(&pairs->soil[n].soil, &soil, sizeof soil) != 0;
         pairs->soil[n++] = (usi_soil_row){i, soil};
     }
-    for (int32_t made_of; n_region < USI_PAGE_REGIONS && (made_of = us_sim_get_region(sim, n_region).i) >= 0; n_region++) {
+    for (int32_t made_of; n_region < USI_PAGE_REGIONS && (made_of = us_sim_get_region(sim, n_region).i) >= 0;
+         n_region++) {
         is_other |= n_region >= pairs->n_region || pairs->region[n_region] != made_of;
         pairs->region[n_region] = made_of;
     }
@@ -220,7 +228,8 @@ static bool take_soils(usi_page_pairs *pairs, const us_sim *sim, int32_t n_mater
     return is_other;
 }
 
-// The table as it is now; another version only when something in it has changed, for every client is sent all of it.
+// The table as it is now; another version only when something in it has changed, for every client is sent all
+// of it.
 static bool take_pairs(usi_page *page, const us_sim *sim) {
     usi_page_pairs *pairs = &page->taker.pairs;
     int32_t n_material = us_model_get_counts(us_sim_view_model(sim)).n_material, n = 0;
@@ -279,7 +288,8 @@ static bool take(usi_page *page, const us_host_pace *pace, double now) {
     us_sim *sim = us_host_get_sim(page->host);
     const us_allocator *a = &page->allocator;
     look_at_world(page);
-    // A command was carried out: the time may stand or jump, and the pair table is part of the state that it jumps to.
+    // A command was carried out: the time may stand or jump, and the pair table is part of the state that it
+    // jumps to.
     bool is_told = us_host_get_wish(page->host).change != t->status.wish.change;
     t->is_pairs_old |= is_told;
     if (now >= t->status_due || t->is_changed || is_told) {
@@ -300,7 +310,9 @@ static bool take(usi_page *page, const us_host_pace *pace, double now) {
     p->has_contacts = atomic_load_explicit(&page->want_contacts, memory_order_relaxed);
     p->has_torques = atomic_load_explicit(&page->want_torques, memory_order_relaxed);
     p->n_contact = p->n_torque = 0;
-    if (!take_poses(a, sim, p) || (p->has_contacts && !take_contacts(a, sim, p)) || (p->has_torques && !take_torques(a, sim, p))) return false;
+    if (!take_poses(a, sim, p) || (p->has_contacts && !take_contacts(a, sim, p)) ||
+        (p->has_torques && !take_torques(a, sim, p)))
+        return false;
     take_values(t, sim, p);
     copy_status(&p->status, &t->status);
     if (!copy_pairs(a, &p->pairs, &t->pairs)) return false;

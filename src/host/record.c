@@ -1,7 +1,8 @@
 // Recordings of a host: each is one stretch of time that can be run again.
 //
-// A file begins with what is needed for that: which scene, how it was read, the edits since, and the state. Where time jumps (reset, restore) the
-// file ends and the next begins: drive.mcap, drive-2.mcap, drive-3.mcap.
+// A file begins with what is needed for that: which scene, how it was read, the edits since, and the state.
+// Where time jumps (reset, restore) the file ends and the next begins: drive.mcap, drive-2.mcap,
+// drive-3.mcap.
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -61,10 +62,16 @@ static us_status describe(const us_host *h, us_recorder *recorder) {
     snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(h->first->model));
     // "model" is that of the scene as loaded; "edits" lead from there to the world of the state.
     const char *const keys[] = {"version", "scene", "base", "parameters", "search", "seed", "model", "edits"};
-    const char *const values[] = {
-        us_version(), path, h->def.base ? h->def.base : "", h->def.parameters ? h->def.parameters : "", h->def.search ? h->def.search : "",
-        seed,         hash, h->stage.world->edits};
-    us_status status = us_recorder_set_metadata(recorder, "understudy", sizeof keys / sizeof keys[0], keys, values);
+    const char *const values[] = {us_version(),
+                                  path,
+                                  h->def.base ? h->def.base : "",
+                                  h->def.parameters ? h->def.parameters : "",
+                                  h->def.search ? h->def.search : "",
+                                  seed,
+                                  hash,
+                                  h->stage.world->edits};
+    us_status status =
+        us_recorder_set_metadata(recorder, "understudy", sizeof keys / sizeof keys[0], keys, values);
     if (!status) status = attach_state(h, recorder);
     return status ? status : attach_scene(h, recorder);
 }
@@ -79,7 +86,8 @@ static us_status open_file(us_host *h, const char *path, us_recorder **out, us_e
     if (status) return status;
     status = describe(h, *out);
     if (status) {
-        us_error_set(err, status, NULL, "name a file on a disk with space", "%.300s cannot be written: %s", path, us_status_text(status));
+        us_error_set(err, status, NULL, "name a file on a disk with space", "%.300s cannot be written: %s",
+                     path, us_status_text(status));
         us_recorder_close(*out, NULL);
         *out = NULL;
     }
@@ -92,7 +100,8 @@ us_status usi_host_record_end(us_host *h, us_error *err) {
     us_proxy_record(h->stage.proxy, NULL, NULL);
     us_status status = us_recorder_close(h->recorder, err);
     char line[PATH_MAX + 64];
-    snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages", h->record_path, (long long)info.n_message);
+    snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages",
+             h->record_path, (long long)info.n_message);
     us_host_log(h, status ? 2 : 0, line);
     release_text(&h->allocator, h->record_path);
     release_text(&h->allocator, h->record_base);
@@ -102,16 +111,21 @@ us_status usi_host_record_end(us_host *h, us_error *err) {
     return status;
 }
 
-static us_status fail_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the recording"); }
+static us_status fail_memory(us_error *err) {
+    return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the recording");
+}
 
 // The new file first: when it cannot be made, the old one goes on.
 us_status usi_host_record(us_host *h, const char *path, bool may_overwrite, us_error *err) {
     if (h->share)
-        return us_error_set(err, US_ERR_ARG, NULL, "record what the robots say: understudy record; or values: --csv",
-                            "a world in several processes cannot be recorded for replay: what others send is not in the recording");
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "record what the robots say: understudy record; or values: --csv",
+                            "a world in several processes cannot be recorded for replay: what others send is "
+                            "not in the recording");
     bool is_same = h->record_path && strcmp(h->record_path, path) == 0;
     if (is_same || (!may_overwrite && access(path, F_OK) == 0))
-        return us_error_set(err, US_ERR_NAME, NULL, "choose another name", "%.300s is %s", path, is_same ? "being written" : "there already");
+        return us_error_set(err, US_ERR_NAME, NULL, "choose another name", "%.300s is %s", path,
+                            is_same ? "being written" : "there already");
     us_recorder *recorder = NULL;
     char *own = copy_text(&h->allocator, path), *base = copy_text(&h->allocator, path);
     us_status status = own && base ? open_file(h, path, &recorder, err) : fail_memory(err);
@@ -138,7 +152,8 @@ static char *segment_path(const us_host *h, int32_t segment) {
     bool has_end = n > 5 && strcmp(h->record_base + n - 5, ".mcap") == 0;
     char *path = usi_alloc(&h->allocator, size, 1);
     if (!path) return NULL;
-    snprintf(path, size, "%.*s-%d%s", (int)(has_end ? n - 5 : n), h->record_base, (int)segment, has_end ? ".mcap" : "");
+    snprintf(path, size, "%.*s-%d%s", (int)(has_end ? n - 5 : n), h->record_base, (int)segment,
+             has_end ? ".mcap" : "");
     // Its size is known by its length alone afterwards.
     char *fit = copy_text(&h->allocator, path);
     usi_release(&h->allocator, path, size, 1);
@@ -176,7 +191,8 @@ void usi_host_record_watch(us_host *h) {
     if (!failed) return;
     h->is_record_failed = true;
     char line[PATH_MAX + 128];
-    snprintf(line, sizeof line, "%s can no longer be written: %s; the rest of the run is not recorded", h->record_path, us_status_text(failed));
+    snprintf(line, sizeof line, "%s can no longer be written: %s; the rest of the run is not recorded",
+             h->record_path, us_status_text(failed));
     us_host_log(h, 2, line);
 }
 

@@ -18,9 +18,11 @@ void usi_ruts_init(usi_ruts *ruts, const us_allocator *allocator) {
 
 static void forget(usi_ruts *ruts) {
     const us_allocator *a = &ruts->allocator;
-    for (int32_t i = 0; i < ruts->n; i++) usi_release(a, ruts->rut[i].change, USI_VIEW_RUT_COLUMNS * sizeof(int16_t), _Alignof(int16_t));
+    for (int32_t i = 0; i < ruts->n; i++)
+        usi_release(a, ruts->rut[i].change, USI_VIEW_RUT_COLUMNS * sizeof(int16_t), _Alignof(int16_t));
     for (int32_t i = 0; i < ruts->n_bed; i++)
-        usi_release(a, ruts->bed[i].slot, (size_t)ruts->bed[i].cap * sizeof *ruts->bed[i].slot, _Alignof(max_align_t));
+        usi_release(a, ruts->bed[i].slot, (size_t)ruts->bed[i].cap * sizeof *ruts->bed[i].slot,
+                    _Alignof(max_align_t));
     ruts->n = ruts->n_bed = 0;
     ruts->oldest = ruts->newest = -1;
     ruts->epoch = 0;
@@ -43,7 +45,9 @@ static void begin_epoch(usi_ruts *ruts, const us_sim *sim, uint32_t epoch) {
     ruts->epoch = epoch;
 }
 
-static int32_t tile_side(int32_t n, int32_t at) { return n - at * US_BED_TILE < US_BED_TILE ? n - at * US_BED_TILE : US_BED_TILE; }
+static int32_t tile_side(int32_t n, int32_t at) {
+    return n - at * US_BED_TILE < US_BED_TILE ? n - at * US_BED_TILE : US_BED_TILE;
+}
 
 static int32_t new_rut(usi_ruts *ruts, int32_t bed, int32_t u, int32_t v) {
     if (ruts->n >= USI_RUTS_TILES) return -1;
@@ -72,7 +76,8 @@ static void renew(usi_ruts *ruts, int32_t i) {
     r->stamp = ++ruts->stamp;
 }
 
-// The greatest size of a change. Sizes of floats are in the order of their bits, and whole numbers are compared eight at a time.
+// The greatest size of a change. Sizes of floats are in the order of their bits, and whole numbers are
+// compared eight at a time.
 static float greatest(const float *x, int32_t n) {
     uint32_t most = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -86,17 +91,20 @@ static float greatest(const float *x, int32_t n) {
     return size;
 }
 
-// As whole numbers of a unit that fits the tile's greatest change. Columns that the last tiles of a bed do not have are 0.
+// As whole numbers of a unit that fits the tile's greatest change. Columns that the last tiles of a bed do
+// not have are 0.
 static void copy(usi_ruts *ruts, int32_t i, const us_sim *sim, uint32_t version) {
     usi_rut *r = &ruts->rut[i];
     const us_bed_info *bed = &ruts->bed[r->bed].info;
     const int32_t n_x = tile_side(bed->n_x, r->u), n_y = tile_side(bed->n_y, r->v);
     bool is_known = version && us_sim_get_bed_tile(sim, r->bed, r->u, r->v, NULL, ruts->scratch) == US_OK;
-    const float most = is_known ? greatest(ruts->scratch, n_x * n_y) : 0, scale = most > 0 ? INT16_MAX / most : 0, unit = most / INT16_MAX;
+    const float most = is_known ? greatest(ruts->scratch, n_x * n_y) : 0,
+                scale = most > 0 ? INT16_MAX / most : 0, unit = most / INT16_MAX;
     bool is_other = r->stamp == 0 || unit != r->unit;
     for (int32_t y = 0; y < n_y; y++) {
         int16_t row[US_BED_TILE] = {0};
-        for (int32_t x = 0; x < n_x && most > 0; x++) row[x] = (int16_t)lrintf(ruts->scratch[y * n_x + x] * scale);
+        for (int32_t x = 0; x < n_x && most > 0; x++)
+            row[x] = (int16_t)lrintf(ruts->scratch[y * n_x + x] * scale);
         is_other |= memcmp(row, &r->change[y * US_BED_TILE], sizeof row) != 0;
         memcpy(&r->change[y * US_BED_TILE], row, sizeof row);
     }
@@ -108,15 +116,20 @@ static void copy(usi_ruts *ruts, int32_t i, const us_sim *sim, uint32_t version)
 // Makes the list of a bed's touched tiles longer. False: there is no memory.
 static bool list_touched(usi_ruts *ruts, usi_bed_view *bed, int32_t n) {
     for (; bed->n < n; bed->n++) {
-        if (usi_grow(&ruts->allocator, (void **)&bed->slot, bed->n, &bed->cap, sizeof *bed->slot)) return false;
+        if (usi_grow(&ruts->allocator, (void **)&bed->slot, bed->n, &bed->cap, sizeof *bed->slot))
+            return false;
         bed->slot[bed->n] = -1;
     }
     return true;
 }
 
-// After time has jumped the touched tiles are others, and numbered otherwise. What is untouched now is level again.
+// After time has jumped the touched tiles are others, and numbered otherwise. What is untouched now is level
+// again.
 static void find_again(usi_ruts *ruts, const us_sim *sim) {
-    for (int32_t i = 0; i < ruts->n_bed; i++) ruts->bed[i].n = ruts->bed[i].next = 0, ruts->bed[i].is_behind = true;
+    for (int32_t i = 0; i < ruts->n_bed; i++) {
+        ruts->bed[i].n = ruts->bed[i].next = 0;
+        ruts->bed[i].is_behind = true;
+    }
     for (int32_t i = 0; i < ruts->n; i++) {
         usi_rut *r = &ruts->rut[i];
         usi_bed_view *bed = &ruts->bed[r->bed];
@@ -130,7 +143,8 @@ static void find_again(usi_ruts *ruts, const us_sim *sim) {
     }
 }
 
-// Looks round a bed's touched tiles from where it last stopped; how many may still be taken with this picture.
+// Looks round a bed's touched tiles from where it last stopped; how many may still be taken with this
+// picture.
 static int32_t look_at_bed(usi_ruts *ruts, const us_sim *sim, int32_t b, int32_t left) {
     usi_bed_view *bed = &ruts->bed[b];
     us_bed_info info = us_sim_get_bed(sim, b);
@@ -179,7 +193,8 @@ int32_t usi_ruts_put(usi_ruts *ruts, uint32_t epoch, uint64_t *stamp, uint8_t *a
     pthread_mutex_lock(&ruts->lock);
     if (ruts->epoch == epoch && ruts->n > 0 && ruts->stamp > *stamp) {
         int32_t i = ruts->newest;
-        while (ruts->rut[i].older >= 0 && ruts->rut[ruts->rut[i].older].stamp > *stamp) i = ruts->rut[i].older;
+        while (ruts->rut[i].older >= 0 && ruts->rut[ruts->rut[i].older].stamp > *stamp)
+            i = ruts->rut[i].older;
         for (; i >= 0 && n < USI_RUTS_IN_FRAME; i = ruts->rut[i].newer, n++) {
             const usi_rut *r = &ruts->rut[i];
             at = usi_view_put_rut(at, r->bed, r->u, r->v, r->unit, r->change);
@@ -194,7 +209,8 @@ bool usi_ruts_get_beds(usi_ruts *ruts, uint32_t epoch, int32_t *out_n, us_bed_in
     pthread_mutex_lock(&ruts->lock);
     bool is_there = ruts->epoch == epoch;
     *out_n = is_there ? ruts->n_bed : 0;
-    for (int32_t i = 0; i < *out_n; i++) out[i] = ruts->bed[i].info;
+    for (int32_t i = 0; i < *out_n; i++)
+        out[i] = ruts->bed[i].info;
     pthread_mutex_unlock(&ruts->lock);
     return is_there;
 }
@@ -213,7 +229,8 @@ static double height_in(const float *z, int32_t n_i, double x, double y) {
 static double clamped(double x, double low, double high) { return fmin(fmax(x, low), high); }
 
 // Where column (i, j) of a bed lies on the ground, in samples.
-static us_vec3 sample_of(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int64_t i, int64_t j) {
+static us_vec3 sample_of(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int64_t i,
+                         int64_t j) {
     us_vec3 p_BC = {(clamped((double)i, 0, bed->n_x - 1) - 0.5 * (bed->n_x - 1)) * bed->spacing,
                     (clamped((double)j, 0, bed->n_y - 1) - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
     us_vec3 p_GC = us_pose_point(X_GB, p_BC);
@@ -221,14 +238,17 @@ static us_vec3 sample_of(const usi_ground *ground, const us_bed_info *bed, us_po
                      clamped(p_GC.y / ground->dy + 0.5 * (ground->n_y - 1), 0, ground->n_y - 1), X_GB.p.z};
 }
 
-static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u, int32_t v, const us_allocator *allocator, float *out,
-                      us_error *err) {
+static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u, int32_t v,
+                      const us_allocator *allocator, float *out, us_error *err) {
     const int64_t i0 = (int64_t)u * US_BED_TILE - 1, j0 = (int64_t)v * US_BED_TILE - 1;
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int k = 0; k < 4; k++) {
-        us_vec3 p = sample_of(ground, bed, X_GB, i0 + (k & 1) * (USI_RUTS_BED_SIDE - 1), j0 + (k >> 1) * (USI_RUTS_BED_SIDE - 1));
-        low[0] = fmin(low[0], p.x), high[0] = fmax(high[0], p.x);
-        low[1] = fmin(low[1], p.y), high[1] = fmax(high[1], p.y);
+        us_vec3 p = sample_of(ground, bed, X_GB, i0 + (k & 1) * (USI_RUTS_BED_SIDE - 1),
+                              j0 + (k >> 1) * (USI_RUTS_BED_SIDE - 1));
+        low[0] = fmin(low[0], p.x);
+        high[0] = fmax(high[0], p.x);
+        low[1] = fmin(low[1], p.y);
+        high[1] = fmax(high[1], p.y);
     }
     // One more each way: for the far side of the last cell, and because a turned tile may bulge by rounding.
     int64_t x0 = (int64_t)floor(low[0]) - 1, y0 = (int64_t)floor(low[1]) - 1;
@@ -251,32 +271,37 @@ static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose 
 }
 
 // The photograph of the tile, from its first column to the next tile's.
-static us_status photograph(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u, int32_t v, const us_allocator *allocator,
-                            uint8_t *out, us_error *err) {
-    us_vec3 p_BC = {(u * US_BED_TILE - 0.5 * (bed->n_x - 1)) * bed->spacing, (v * US_BED_TILE - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
+static us_status photograph(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u,
+                            int32_t v, const us_allocator *allocator, uint8_t *out, us_error *err) {
+    us_vec3 p_BC = {(u * US_BED_TILE - 0.5 * (bed->n_x - 1)) * bed->spacing,
+                    (v * US_BED_TILE - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
     us_vec3 p_GC = us_pose_point(X_GB, p_BC);
     double side = US_BED_TILE * bed->spacing;
     return usi_ground_picture(ground, allocator, p_GC.x, p_GC.y, side, side, USI_RUTS_PIXELS, out, err);
 }
 
-us_status usi_ruts_ground(usi_ruts *ruts, const usi_world *world, const char *name, const us_allocator *allocator, void **out_bytes,
-                          size_t *out_length, us_error *err) {
+us_status usi_ruts_ground(usi_ruts *ruts, const usi_world *world, const char *name,
+                          const us_allocator *allocator, void **out_bytes, size_t *out_length,
+                          us_error *err) {
     us_bed_info beds[USI_RUTS_BEDS];
     int32_t n_bed, at[3];
     const char *ending = "";
     usi_ground ground;
     usi_ruts_get_beds(ruts, world->epoch, &n_bed, beds);
-    bool is_name = usi_asset_scan(name, "/_", at, &ending) && at[0] < n_bed, is_photo = strcmp(ending, ".photo") == 0;
+    bool is_name = usi_asset_scan(name, "/_", at, &ending) && at[0] < n_bed,
+         is_photo = strcmp(ending, ".photo") == 0;
     const us_bed_info *bed = is_name && (is_photo || strcmp(ending, ".field") == 0) ? &beds[at[0]] : NULL;
     const us_shape_def *shape = bed ? us_spec_view_shape(world->spec, bed->shape) : NULL;
     if (!shape || at[1] >= bed->n_tile_x || at[2] >= bed->n_tile_y)
-        return us_error_set(err, US_ERR_NAME, NULL, "take the names from the message \"beds\"", "there is no tile \"%.60s\" of a bed", name);
+        return us_error_set(err, US_ERR_NAME, NULL, "take the names from the message \"beds\"",
+                            "there is no tile \"%.60s\" of a bed", name);
     us_status status = usi_ground_open(shape, allocator, &ground, err);
     if (status) return status;
     us_pose X_GB = us_pose_mul(us_pose_inverse(shape->X_BG), bed->X_WB);
     usi_bytes bytes;
     usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
-    void *room = usi_bytes_room(&bytes, 4 * (size_t)(is_photo ? USI_RUTS_PIXELS * USI_RUTS_PIXELS : USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE));
+    void *room = usi_bytes_room(&bytes, 4 * (size_t)(is_photo ? USI_RUTS_PIXELS * USI_RUTS_PIXELS
+                                                              : USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE));
     if (!room) {
         status = US_ERR_MEMORY;
     } else if (is_photo) {

@@ -1,7 +1,8 @@
 // One client of the page: what it asks for, and what it is sent.
 //
-// Everything that a client must learn has a number of what it was told last, so that what its queue has no room for is told later and nothing is
-// lost; pictures alone are left out. A client whose queue is not empty gets none: it sees fewer, and each is the newest.
+// Everything that a client must learn has a number of what it was told last, so that what its queue has no
+// room for is told later and nothing is lost; pictures alone are left out. A client whose queue is not empty
+// gets none: it sees fewer, and each is the newest.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,16 +11,20 @@
 #include "proxy/tap.h"
 #include "wire/messages.h"
 
-static const double MOVED = 1e-6;  // m, and in a quaternion: a hundredth of what a screen shows from a metre away
+static const double MOVED =
+    1e-6;  // m, and in a quaternion: a hundredth of what a screen shows from a metre away
 static const double FIRST_HZ = 30;
 static const double RUT_PERIOD = 0.1;  // s between two messages with tiles of soil
-// Messages per second that a client may send, and how many at once. A page that drives by stick and moves a slider sends about 40.
+// Messages per second that a client may send, and how many at once. A page that drives by stick and moves a
+// slider sends about 40.
 static const double MESSAGE_RATE = 200, MESSAGE_BURST = 400;
 enum { SMALL_BACKLOG = 65536 };  // bytes: with more than this waiting, a client gets nothing but answers
 
 // ---------------------------------------------------------------- sending
 
-static bool send_text(usi_session *s, const usi_bytes *text) { return usi_web_send(s->client, false, text->at, text->length); }
+static bool send_text(usi_session *s, const usi_bytes *text) {
+    return usi_web_send(s->client, false, text->at, text->length);
+}
 
 // Simulated time, as of the picture that is being shown.
 static double shown_time(const usi_page *page) { return page->picture[page->front].time; }
@@ -33,7 +38,8 @@ static void close_session(usi_session *s, const char *why) {
     usi_web_close(s->client, why);
 }
 
-// An error that is no mistake of the protocol. One that there is no room for is dropped: the client does not read.
+// An error that is no mistake of the protocol. One that there is no room for is dropped: the client does not
+// read.
 static void tell_error(usi_session *s, const char *text) {
     if (usi_text_error(&s->page->frame, text)) send_text(s, &s->page->frame);
 }
@@ -59,7 +65,9 @@ static bool send_replies(usi_session *s) {
         if (is_there) reply = s->reply[0];
         pthread_mutex_unlock(&s->page->lock);
         if (!is_there) return true;
-        if (!usi_text_reply(&s->page->frame, reply.id, reply.is_ok, reply.text) || !send_text(s, &s->page->frame)) return false;
+        if (!usi_text_reply(&s->page->frame, reply.id, reply.is_ok, reply.text) ||
+            !send_text(s, &s->page->frame))
+            return false;
         // Others are only added behind.
         pthread_mutex_lock(&s->page->lock);
         memmove(s->reply, s->reply + 1, (size_t)--s->n_reply * sizeof s->reply[0]);
@@ -67,9 +75,11 @@ static bool send_replies(usi_session *s) {
     }
 }
 
-// An answer without a turn of the host. A client that has no room even for that is not worth keeping: an answer is never lost on one that stays.
+// An answer without a turn of the host. A client that has no room even for that is not worth keeping: an
+// answer is never lost on one that stays.
 static void answer_now(usi_session *s, int64_t id, const char *text) {
-    if (!usi_text_reply(&s->page->frame, id, false, text) || !send_text(s, &s->page->frame)) close_session(s, "it does not read its answers");
+    if (!usi_text_reply(&s->page->frame, id, false, text) || !send_text(s, &s->page->frame))
+        close_session(s, "it does not read its answers");
 }
 
 void usi_session_reply(void *context, int64_t id, us_status status, const char *text) {
@@ -81,7 +91,10 @@ void usi_session_reply(void *context, int64_t id, us_status status, const char *
         s->n_waiting--;
         reply->id = id;
         reply->is_ok = status == US_OK;
-        snprintf(reply->text, sizeof reply->text, "%s", text && text[0] ? text : status ? us_status_text(status) : "");
+        snprintf(reply->text, sizeof reply->text, "%s",
+                 text && text[0] ? text
+                 : status        ? us_status_text(status)
+                                 : "");
     }
     pthread_mutex_unlock(&page->lock);
     usi_web_wake(page->web);
@@ -112,12 +125,14 @@ static uint8_t *frame_of(usi_bytes *frame, size_t size) {
 }
 
 static usi_view_head head_of(const usi_picture *p, usi_view_kind kind, int32_t n) {
-    return (usi_view_head){.kind = kind, .epoch = p->world->epoch, .time = p->time, .tick = p->tick, .n = (uint32_t)n};
+    return (usi_view_head){
+        .kind = kind, .epoch = p->world->epoch, .time = p->time, .tick = p->tick, .n = (uint32_t)n};
 }
 
 static bool send_poses(usi_session *s, const usi_picture *p) {
     usi_bytes *frame = &s->page->frame;
-    uint8_t *begin = frame_of(frame, USI_VIEW_HEAD_SIZE + (size_t)p->n_body * USI_VIEW_POSE_SIZE), *at = begin;
+    uint8_t *begin = frame_of(frame, USI_VIEW_HEAD_SIZE + (size_t)p->n_body * USI_VIEW_POSE_SIZE),
+            *at = begin;
     if (!begin) return false;
     at += USI_VIEW_HEAD_SIZE;
     int32_t n = 0;
@@ -141,18 +156,21 @@ static bool send_values(usi_session *s, const usi_picture *p) {
     usi_view_head head = head_of(p, USI_VIEW_VALUES, s->n_slot);
     head.epoch = s->generation;
     uint8_t *at = usi_view_put_head(begin, &head);
-    for (int32_t i = 0; i < s->n_slot; i++) at = usi_view_put_value(at, p->value[s->slot[i]]);
+    for (int32_t i = 0; i < s->n_slot; i++)
+        at = usi_view_put_value(at, p->value[s->slot[i]]);
     return usi_web_send(s->client, true, begin, (size_t)(at - begin));
 }
 
 static bool send_contacts(usi_session *s, const usi_picture *p) {
     usi_page *page = s->page;
     if (page->contacts_made != p->number) {
-        uint8_t *at = frame_of(&page->contacts, USI_VIEW_HEAD_SIZE + (size_t)p->n_contact * USI_VIEW_CONTACT_SIZE);
+        uint8_t *at =
+            frame_of(&page->contacts, USI_VIEW_HEAD_SIZE + (size_t)p->n_contact * USI_VIEW_CONTACT_SIZE);
         if (!at) return false;
         usi_view_head head = head_of(p, USI_VIEW_CONTACTS, p->n_contact);
         at = usi_view_put_head(at, &head);
-        for (int32_t i = 0; i < p->n_contact; i++) at = usi_view_put_contact(at, &p->contact[i]);
+        for (int32_t i = 0; i < p->n_contact; i++)
+            at = usi_view_put_contact(at, &p->contact[i]);
         page->contacts_made = p->number;
     }
     return usi_web_send(s->client, true, page->contacts.at, page->contacts.length);
@@ -161,17 +179,21 @@ static bool send_contacts(usi_session *s, const usi_picture *p) {
 static bool send_torques(usi_session *s, const usi_picture *p) {
     usi_page *page = s->page;
     if (page->torques_made != p->number) {
-        uint8_t *at = frame_of(&page->torques, USI_VIEW_HEAD_SIZE + (size_t)p->n_torque * USI_VIEW_TORQUE_SIZE);
+        uint8_t *at =
+            frame_of(&page->torques, USI_VIEW_HEAD_SIZE + (size_t)p->n_torque * USI_VIEW_TORQUE_SIZE);
         if (!at) return false;
         usi_view_head head = head_of(p, USI_VIEW_TORQUES, p->n_torque);
         at = usi_view_put_head(at, &head);
-        for (int32_t i = 0; i < p->n_torque; i++) at = usi_view_put_torque(at, p->torque[i]);
+        for (int32_t i = 0; i < p->n_torque; i++)
+            at = usi_view_put_torque(at, p->torque[i]);
         page->torques_made = p->number;
     }
     return usi_web_send(s->client, true, page->torques.at, page->torques.length);
 }
 
-static bool can_see_values(const usi_session *s, const usi_picture *p) { return s->n_slot > 0 && p->watched >= s->needed; }
+static bool can_see_values(const usi_session *s, const usi_picture *p) {
+    return s->n_slot > 0 && p->watched >= s->needed;
+}
 
 static void send_picture(usi_session *s, const usi_picture *p, double now) {
     if (s->hz <= 0 || p->number == s->picture || usi_web_backlog(s->client) > 0) return;
@@ -188,8 +210,8 @@ static void send_picture(usi_session *s, const usi_picture *p, double now) {
     if (can_see_values(s, p)) is_whole &= send_values(s, p);
     if (s->enable_contacts && p->has_contacts) is_whole &= send_contacts(s, p);
     if (s->enable_torques && p->has_torques) is_whole &= send_torques(s, p);
-    s->is_dirty =
-        !is_whole || (s->n_slot > 0 && !can_see_values(s, p)) || (s->enable_contacts && !p->has_contacts) || (s->enable_torques && !p->has_torques);
+    s->is_dirty = !is_whole || (s->n_slot > 0 && !can_see_values(s, p)) ||
+                  (s->enable_contacts && !p->has_contacts) || (s->enable_torques && !p->has_torques);
 }
 
 // ---------------------------------------------------------------- everything else
@@ -271,7 +293,8 @@ static bool send_watching(usi_session *s, const usi_picture *p) {
     return true;
 }
 
-// The beds of its epoch, and then tiles of them that it has not got as they are: ten times a second, and only to one who has read all before.
+// The beds of its epoch, and then tiles of them that it has not got as they are: ten times a second, and only
+// to one who has read all before.
 static bool send_ruts(usi_session *s, const usi_picture *p, double now) {
     usi_page *page = s->page;
     const uint32_t epoch = p->world->epoch;
@@ -284,13 +307,15 @@ static bool send_ruts(usi_session *s, const usi_picture *p, double now) {
         s->rut = 0;
     }
     if (s->hz <= 0 || now < s->rut_due || usi_web_backlog(s->client) > 0) return true;
-    uint8_t *begin = frame_of(&page->frame, USI_VIEW_HEAD_SIZE + (size_t)USI_RUTS_IN_FRAME * USI_VIEW_RUT_SIZE);
+    uint8_t *begin =
+        frame_of(&page->frame, USI_VIEW_HEAD_SIZE + (size_t)USI_RUTS_IN_FRAME * USI_VIEW_RUT_SIZE);
     uint64_t newest = s->rut;
     int32_t n = begin ? usi_ruts_put(&page->ruts, epoch, &newest, begin + USI_VIEW_HEAD_SIZE) : 0;
     if (n == 0) return begin != NULL;
     usi_view_head head = head_of(p, USI_VIEW_RUTS, n);
     usi_view_put_head(begin, &head);
-    if (!usi_web_send(s->client, true, begin, USI_VIEW_HEAD_SIZE + (size_t)n * USI_VIEW_RUT_SIZE)) return false;
+    if (!usi_web_send(s->client, true, begin, USI_VIEW_HEAD_SIZE + (size_t)n * USI_VIEW_RUT_SIZE))
+        return false;
     s->rut = newest;
     s->rut_due = n == USI_RUTS_IN_FRAME ? now : now + RUT_PERIOD;
     return true;
@@ -301,7 +326,9 @@ static void serve(usi_session *s, const usi_picture *p, double now) {
     if (!send_log(s)) return;
     // A picture from before it came may be of long ago, when somebody last looked.
     if (!p || p->taken < s->opened) return;
-    if (!send_epoch(s, p) || !send_pairs(s, p) || !send_status(s, p) || !send_topics(s, now) || !send_watching(s, p)) return;
+    if (!send_epoch(s, p) || !send_pairs(s, p) || !send_status(s, p) || !send_topics(s, now) ||
+        !send_watching(s, p))
+        return;
     send_picture(s, p, now);
     send_ruts(s, p, now);
 }
@@ -320,7 +347,8 @@ void usi_page_wake(usi_page *page) {
     }
     const usi_picture *picture = usi_page_picture(page);
     double now = usi_page_clock();
-    for (usi_session *s = page->sessions; s; s = s->next) serve(s, picture, now);
+    for (usi_session *s = page->sessions; s; s = s->next)
+        serve(s, picture, now);
 }
 
 void usi_session_drained(void *context, void *session) {
@@ -363,7 +391,8 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
     uint64_t needed;
     us_status status = usi_watch_table_take(table, m->n_value, m->values, slot, &needed);
     if (status) {
-        tell_error(s, status == US_ERR_LIMIT ? "all clients together watch too many values: watch fewer" : us_status_text(status));
+        tell_error(s, status == US_ERR_LIMIT ? "all clients together watch too many values: watch fewer"
+                                             : us_status_text(status));
         return;
     }
     usi_watch_table_drop(table, s->n_slot, s->slot);
@@ -378,7 +407,9 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
 static void take_command(usi_session *s, const usi_view_message *m) {
     usi_page *page = s->page;
     if (!usi_web_may_control(s->client)) {
-        answer_now(s, m->id, "this client may look but not control: open the address that `understudy run` printed, with its ?token=");
+        answer_now(s, m->id,
+                   "this client may look but not control: open the address that `understudy run` printed, "
+                   "with its ?token=");
         return;
     }
     // Room for the answer is kept before anything is asked.
@@ -387,29 +418,37 @@ static void take_command(usi_session *s, const usi_view_message *m) {
     if (has_room) s->n_waiting++;
     pthread_mutex_unlock(&page->lock);
     if (!has_room) {
-        answer_now(s, m->id, "too many of this client's commands wait: send the next one when one was answered");
+        answer_now(s, m->id,
+                   "too many of this client's commands wait: send the next one when one was answered");
         return;
     }
-    us_status status = us_host_post(page->host, usi_web_client_name(s->client), m->text, usi_session_reply, s, m->id);
+    us_status status =
+        us_host_post(page->host, usi_web_client_name(s->client), m->text, usi_session_reply, s, m->id);
     if (!status) return;
     pthread_mutex_lock(&page->lock);
     s->n_waiting--;
     pthread_mutex_unlock(&page->lock);
-    answer_now(s, m->id, status == US_ERR_LIMIT ? "too many commands wait, or this one is too long: try again" : us_status_text(status));
+    answer_now(s, m->id,
+               status == US_ERR_LIMIT ? "too many commands wait, or this one is too long: try again"
+                                      : us_status_text(status));
 }
 
 static void take_drive(usi_session *s, const usi_view_message *m) {
     usi_page *page = s->page;
     char text[USI_VIEW_NAME + 100];
     if (!usi_web_may_control(s->client)) {
-        tell_error(s, "this client may look but not control: open the address that `understudy run` printed, with its ?token=");
+        tell_error(s, "this client may look but not control: open the address that `understudy run` printed, "
+                      "with its ?token=");
         return;
     }
     int32_t robot = 0;
-    while (robot < page->n_robot && strcmp(page->robots[robot].name, m->robot) != 0) robot++;
+    while (robot < page->n_robot && strcmp(page->robots[robot].name, m->robot) != 0)
+        robot++;
     const char *topic = robot < page->n_robot ? page->robots[robot].topic : NULL;
     if (!topic) {
-        snprintf(text, sizeof text, robot < page->n_robot ? "the robot \"%s\" has no cmd_vel" : "there is no robot \"%s\"", m->robot);
+        snprintf(text, sizeof text,
+                 robot < page->n_robot ? "the robot \"%s\" has no cmd_vel" : "there is no robot \"%s\"",
+                 m->robot);
         tell_error(s, text);
         return;
     }
@@ -417,7 +456,9 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
     uint8_t bytes[128];
     size_t length = 0;
     us_status status = us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length);
-    if (!status) status = us_proxy_post(us_host_get_proxy(page->host), topic, usi_type_twist, usi_web_client_name(s->client), bytes, length);
+    if (!status)
+        status = us_proxy_post(us_host_get_proxy(page->host), topic, usi_type_twist,
+                               usi_web_client_name(s->client), bytes, length);
     if (!status) return;
     snprintf(text, sizeof text, "the robot \"%s\" cannot be driven now: %s", m->robot,
              status == US_ERR_LIMIT ? "too many commands wait for it" : us_status_text(status));
@@ -442,9 +483,11 @@ void usi_session_message(void *context, void *session, bool is_binary, const voi
     us_status status;
     if (s->is_closing) return;
     if (!is_allowed(s)) {
-        status = us_error_set(&err, US_ERR_LIMIT, NULL, "send fewer", "more than %.0f messages per second", MESSAGE_RATE);
+        status = us_error_set(&err, US_ERR_LIMIT, NULL, "send fewer", "more than %.0f messages per second",
+                              MESSAGE_RATE);
     } else if (is_binary) {
-        status = us_error_set(&err, US_ERR_SYNTAX, NULL, "send JSON as a text message", "binary messages mean nothing here");
+        status = us_error_set(&err, US_ERR_SYNTAX, NULL, "send JSON as a text message",
+                              "binary messages mean nothing here");
     } else {
         status = usi_view_parse(bytes, length, m, &err);
     }
@@ -453,11 +496,21 @@ void usi_session_message(void *context, void *session, bool is_binary, const voi
         return;
     }
     switch (m->op) {
-    case USI_VIEW_OP_VIEW: take_view(s, m); break;
-    case USI_VIEW_OP_WATCH: take_watch(s, m); break;
-    case USI_VIEW_OP_FULL: s->is_full = true; break;
-    case USI_VIEW_OP_COMMAND: take_command(s, m); break;
-    case USI_VIEW_OP_DRIVE: take_drive(s, m); break;
+    case USI_VIEW_OP_VIEW:
+        take_view(s, m);
+        break;
+    case USI_VIEW_OP_WATCH:
+        take_watch(s, m);
+        break;
+    case USI_VIEW_OP_FULL:
+        s->is_full = true;
+        break;
+    case USI_VIEW_OP_COMMAND:
+        take_command(s, m);
+        break;
+    case USI_VIEW_OP_DRIVE:
+        take_drive(s, m);
+        break;
     }
 }
 
@@ -478,7 +531,8 @@ us_status usi_session_open(void *context, usi_web_client *client, void **out_ses
     usi_world *world = usi_host_take_world(page->host);
     s->epoch = s->watching_epoch = world->epoch;
     usi_world_unref(world);
-    if (!usi_text_hello(&page->frame, page->scene, s->epoch, usi_web_may_control(client)) || !send_text(s, &page->frame)) {
+    if (!usi_text_hello(&page->frame, page->scene, s->epoch, usi_web_may_control(client)) ||
+        !send_text(s, &page->frame)) {
         usi_release(&page->allocator, s, sizeof *s, _Alignof(usi_session));
         return US_ERR_MEMORY;
     }
@@ -494,9 +548,11 @@ us_status usi_session_open(void *context, usi_web_client *client, void **out_ses
 void usi_session_close(void *context, void *session) {
     usi_page *page = context;
     usi_session *s = session, **link = &page->sessions;
-    // Answers that are still on their way find nobody. Not under the lock: a reply that is being given takes it.
+    // Answers that are still on their way find nobody. Not under the lock: a reply that is being given takes
+    // it.
     us_host_forget(page->host, s);
-    while (*link && *link != s) link = &(*link)->next;
+    while (*link && *link != s)
+        link = &(*link)->next;
     if (*link) {
         *link = s->next;
         page->n_session--;

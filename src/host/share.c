@@ -2,7 +2,8 @@
 //
 //     network's thread   on_sample --> [ list of samples ] --> us_host_wait    the thread that steps
 //
-// Samples wait in a list under a lock; who steps looks at it for a moment when it has to wait for others, and then sleeps on its condition.
+// Samples wait in a list under a lock; who steps looks at it for a moment when it has to wait for others, and
+// then sleeps on its condition.
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
@@ -19,10 +20,12 @@
 
 // Samples that may wait. Of each process two are of use at a time; the rest are repetitions.
 enum { MAX_WAITING = 1024 };
-// Where nothing is near to what others own, so many stretches make one: fewer letters, and ghosts that are shown where they were so much earlier.
+// Where nothing is near to what others own, so many stretches make one: fewer letters, and ghosts that are
+// shown where they were so much earlier.
 enum { STRETCHES = 4 };
-// ns: how long it looks for what others say before it sleeps. They mostly work as long as this one, and are there soon; two threads that wake one
-// after the other, on a processor that has gone to sleep too, take longer than that. While it looks it gives way to whoever wants to run.
+// ns: how long it looks for what others say before it sleeps. They mostly work as long as this one, and are
+// there soon; two threads that wake one after the other, on a processor that has gone to sleep too, take
+// longer than that. While it looks it gives way to whoever wants to run.
 static const int64_t LOOK_NS = 2000000;
 // s: how long one that ends stays for those who may still need what it said last.
 static const double LINGER = 2;
@@ -44,7 +47,9 @@ struct usi_share {
     char label[USI_SPLIT_LABEL];
 };
 
-us_split_def us_split_def_default(void) { return (us_split_def){.share = "world", .exchange = 0.01, .timeout = 60}; }
+us_split_def us_split_def_default(void) {
+    return (us_split_def){.share = "world", .exchange = 0.01, .timeout = 60};
+}
 
 static int64_t clock_ns(void) {
     struct timespec t;
@@ -93,7 +98,8 @@ static sample *take_all(usi_share *w, int64_t until_ns) {
 }
 
 static void look(const usi_share *w, int64_t until_ns) {
-    while (atomic_load_explicit(&w->n_waiting, memory_order_relaxed) == 0 && clock_ns() < until_ns) sched_yield();
+    while (atomic_load_explicit(&w->n_waiting, memory_order_relaxed) == 0 && clock_ns() < until_ns)
+        sched_yield();
 }
 
 static void receive(usi_share *w, int64_t until_ns) {
@@ -117,7 +123,8 @@ static void on_log(void *context, int32_t level, const char *text) {
 
 // ---------------------------------------------------------------- steps
 
-// One that takes up where others saw it jumps in time: whoever keeps the pace learns of it before the next step.
+// One that takes up where others saw it jumps in time: whoever keeps the pace learns of it before the next
+// step.
 static us_status poll_split(usi_share *w, int64_t now, bool *out_is_ready, us_error *err) {
     us_host *h = w->host;
     int64_t tick = us_sim_get_tick(h->stage.sim);
@@ -151,9 +158,13 @@ us_status us_host_wait(us_host *h, double seconds, bool *out_is_ready, us_error 
     }
 }
 
-const us_command *usi_share_command(us_host *h) { return h->share ? usi_split_command(h->share->split) : NULL; }
+const us_command *usi_share_command(us_host *h) {
+    return h->share ? usi_split_command(h->share->split) : NULL;
+}
 
-us_status usi_share_stepped(us_host *h, us_error *err) { return h->share ? usi_split_stepped(h->share->split, err) : US_OK; }
+us_status usi_share_stepped(us_host *h, us_error *err) {
+    return h->share ? usi_split_stepped(h->share->split, err) : US_OK;
+}
 
 void usi_share_tend(us_host *h) {
     if (!h->share) return;
@@ -162,9 +173,12 @@ void usi_share_tend(us_host *h) {
 }
 
 us_status usi_share_check(const us_host *h, const usi_command *c, us_error *err) {
-    if (!h->share || c->verb == USI_VERB_PAUSE || c->verb == USI_VERB_RESUME || c->verb == USI_VERB_STEP || c->verb == USI_VERB_RATE) return US_OK;
-    return us_error_set(err, US_ERR_ARG, NULL, "end all its processes, change the scene, and start again",
-                        "a world in several processes cannot be changed while it runs: the others would not know");
+    if (!h->share || c->verb == USI_VERB_PAUSE || c->verb == USI_VERB_RESUME || c->verb == USI_VERB_STEP ||
+        c->verb == USI_VERB_RATE)
+        return US_OK;
+    return us_error_set(
+        err, US_ERR_ARG, NULL, "end all its processes, change the scene, and start again",
+        "a world in several processes cannot be changed while it runs: the others would not know");
 }
 
 // ---------------------------------------------------------------- life
@@ -172,7 +186,8 @@ us_status usi_share_check(const us_host *h, const usi_command *c, us_error *err)
 static us_status join_topic(usi_share *w, us_bus *bus, const char *name, us_error *err) {
     char topic[160];
     snprintf(topic, sizeof topic, "/understudy/share/%s", name);
-    us_topic_def def = {topic, usi_type_world_share, {.is_reliable = true, .is_transient_local = true, .depth = 8}, -1};
+    us_topic_def def = {
+        topic, usi_type_world_share, {.is_reliable = true, .is_transient_local = true, .depth = 8}, -1};
     us_status status = us_bus_add_writer(bus, &def, &w->writer, err);
     return status ? status : us_bus_add_reader(bus, &def, on_sample, w, &w->reader, err);
 }
@@ -215,23 +230,28 @@ static void part_robots(us_host *h, const usi_split *split) {
     for (int32_t i = 0; i < us_proxy_n_robot(h->stage.proxy); i++) {
         const char *name = us_proxy_robot_name(h->stage.proxy, i);
         for (int32_t g = 0; g < us_spec_get_counts(h->stage.world->spec).n_group; g++) {
-            if (strcmp(us_spec_view_group(h->stage.world->spec, g)->name, name) == 0 && !usi_split_owns(split, g))
+            if (strcmp(us_spec_view_group(h->stage.world->spec, g)->name, name) == 0 &&
+                !usi_split_owns(split, g))
                 usi_proxy_set_ghost(h->stage.proxy, i);
         }
     }
-    // From here on their states are not carried over from tick to tick: they are the same in both once all is copied.
+    // From here on their states are not carried over from tick to tick: they are the same in both once all is
+    // copied.
     usi_sim_part(h->stage.sim, 0);
     if (!usi_split_is_first(split)) usi_proxy_mute_clock(h->stage.proxy);
 }
 
 us_status us_host_split(us_host *h, us_bus *bus, const us_split_def *def, us_error *err) {
     if (!h || !bus || !def || !def->own || !def->share || h->share || h->topics || h->recorder)
-        return us_error_set(err, US_ERR_ARG, NULL, "split a host once, before it is connected or recorded, on a bus that is open",
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "split a host once, before it is connected or recorded, on a bus that is open",
                             "us_host_split: wrong argument, or too late");
     if (!is_name(def->share))
-        return us_error_set(err, US_ERR_NAME, NULL, "write letters, digits and _, for example rovers", "share: \"%.100s\" is no name", def->share);
+        return us_error_set(err, US_ERR_NAME, NULL, "write letters, digits and _, for example rovers",
+                            "share: \"%.100s\" is no name", def->share);
     if (!(def->timeout >= 0 && isfinite(def->exchange)))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write seconds, 0: for ever", "share: %g s is no time to wait", def->timeout);
+        return us_error_set(err, US_ERR_VALUE, NULL, "write seconds, 0: for ever",
+                            "share: %g s is no time to wait", def->timeout);
     usi_share *w = usi_alloc(&h->allocator, sizeof *w, _Alignof(usi_share));
     if (w) memset(w, 0, sizeof *w);
     if (!w || !init_lock(w)) {
@@ -242,8 +262,16 @@ us_status us_host_split(us_host *h, us_bus *bus, const us_split_def *def, us_err
     char machine[48] = "";
     if (gethostname(machine, sizeof machine - 1) != 0) machine[0] = 0;
     snprintf(w->label, sizeof w->label, "%s:%ld", machine, (long)getpid());
-    usi_split_def d = {.allocator = h->allocator, .own = def->own, .label = w->label, .id = make_id(w->label), .exchange = def->exchange};
-    d.n_stretch = STRETCHES, d.timeout = def->timeout, d.send = on_send, d.log = on_log, d.context = w;
+    usi_split_def d = {.allocator = h->allocator,
+                       .own = def->own,
+                       .label = w->label,
+                       .id = make_id(w->label),
+                       .exchange = def->exchange};
+    d.n_stretch = STRETCHES;
+    d.timeout = def->timeout;
+    d.send = on_send;
+    d.log = on_log;
+    d.context = w;
     us_status status = usi_split_create(h->stage.world->spec, h->stage.sim, &d, &w->split, err);
     if (!status) status = join_topic(w, bus, def->share, err);
     if (status) {

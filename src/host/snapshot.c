@@ -1,6 +1,7 @@
 // Going back: states kept under names, and the start.
 //
-// A state fits the world it was taken in: a snapshot keeps both, and restoring takes the stage back to that world first.
+// A state fits the world it was taken in: a snapshot keeps both, and restoring takes the stage back to that
+// world first.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static void drop(us_host *h, usi_snapshot *s) {
 }
 
 void usi_host_drop_snapshots(us_host *h) {
-    for (int32_t i = 0; i < h->n_snapshot; i++) drop(h, &h->snapshot[i]);
+    for (int32_t i = 0; i < h->n_snapshot; i++)
+        drop(h, &h->snapshot[i]);
     h->n_snapshot = 0;
 }
 
@@ -41,7 +43,8 @@ static us_status fail_unknown(const us_host *h, const char *name, us_error *err)
 us_status usi_host_snapshot(us_host *h, const char *name, char *reply, size_t cap, us_error *err) {
     int32_t at = find(h, name);
     if (at < 0 && h->n_snapshot == USI_HOST_SNAPSHOTS)
-        return us_error_set(err, US_ERR_LIMIT, NULL, "drop one with forget NAME", "there are %d snapshots already", (int)USI_HOST_SNAPSHOTS);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "drop one with forget NAME",
+                            "there are %d snapshots already", (int)USI_HOST_SNAPSHOTS);
     us_sim *sim = h->stage.sim;
     usi_snapshot s = {.time = us_sim_get_time(sim)};
     us_status status = us_sim_save(sim, NULL, 0, &s.length);
@@ -51,8 +54,8 @@ us_status usi_host_snapshot(us_host *h, const char *name, char *reply, size_t ca
     if (!status) status = us_sim_save(sim, s.bytes, size, &s.length);
     if (status) {
         usi_release(&h->allocator, s.bytes, size, USI_ALIGN);
-        return us_error_set(err, status, NULL, "free memory, or drop a snapshot with forget NAME", "the snapshot cannot be made: %s",
-                            us_status_text(status));
+        return us_error_set(err, status, NULL, "free memory, or drop a snapshot with forget NAME",
+                            "the snapshot cannot be made: %s", us_status_text(status));
     }
     s.length = size;
     s.world = usi_world_ref(h->stage.world);
@@ -92,7 +95,8 @@ us_status usi_host_restore(us_host *h, const char *name, us_error *err) {
     if (!status) {
         status = us_sim_restore(h->stage.sim, s->bytes, s->length);
         if (status) {
-            us_error_set(err, status, NULL, "make another snapshot", "the snapshot cannot be restored: %s", us_status_text(status));
+            us_error_set(err, status, NULL, "make another snapshot", "the snapshot cannot be restored: %s",
+                         us_status_text(status));
             usi_stage_set_world(&h->stage, before, NULL);
         }
     }
@@ -105,7 +109,9 @@ us_status usi_host_reset(us_host *h, us_error *err) {
     us_status status = usi_stage_set_world(&h->stage, h->first, err);
     if (status) return status;
     status = us_sim_reset(h->stage.sim);
-    if (status) return us_error_set(err, status, NULL, NULL, "the start state cannot be set again: %s", us_status_text(status));
+    if (status)
+        return us_error_set(err, status, NULL, NULL, "the start state cannot be set again: %s",
+                            us_status_text(status));
     land(h);
     return US_OK;
 }

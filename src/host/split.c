@@ -1,15 +1,18 @@
 // One world in several processes: the exchange.
 //
-// Time is cut into stretches of n steps. At each exchange point every process says where its own trees are (a letter), and goes on when it has the
-// letters of all others. The trees of others are ghosts here: they are put where their owners say and stand still, unless something of ours may
-// touch them before the next exchange point. Such a pair is the business of the process of lower rank, and the two take turns:
+// Time is cut into stretches of n steps. At each exchange point every process says where its own trees are (a
+// letter), and goes on when it has the letters of all others. The trees of others are ghosts here: they are
+// put where their owners say and stand still, unless something of ours may touch them before the next
+// exchange point. Such a pair is the business of the process of lower rank, and the two take turns:
 //
-//     rank 0   |  letter k  | steps k .. k+n: its own, and the ghost, awake, with all that it touches | letter k+n, with what it pushed the ghost
-//     rank 1   |  letter k  | waits for that letter ................................................. | steps k .. k+n: its own, pushed so
+//     rank 0   |  letter k  | steps k .. k+n: its own, and the ghost, awake, with all that it touches |
+//     letter k+n, with what it pushed the ghost rank 1   |  letter k  | waits for that letter
+//     ................................................. | steps k .. k+n: its own, pushed so
 //
-// So each contact is solved once, by one process that has both sides of it moving, and the other side gets the same impulses in the same steps: their
-// sum is 0, and no delay is in the loop. Which pairs may touch follows from letters alone: all processes find the same without asking. So they do
-// with what is far from everything of others: where nothing could touch for longer, several stretches go by without a letter.
+// So each contact is solved once, by one process that has both sides of it moving, and the other side gets
+// the same impulses in the same steps: their sum is 0, and no delay is in the loop. Which pairs may touch
+// follows from letters alone: all processes find the same without asking. So they do with what is far from
+// everything of others: where nothing could touch for longer, several stretches go by without a letter.
 //
 //     gather   hellos until everything that must have an owner has one          --> run
 //     return   others are under way: where were our own seen last?              --> run
@@ -21,9 +24,11 @@
 #include <stdio.h>
 #include <string.h>
 
-// How far ahead of an exchange point boxes reach: so many stretches of the motion of now, and what an acceleration of 3 g and a centimetre add.
+// How far ahead of an exchange point boxes reach: so many stretches of the motion of now, and what an
+// acceleration of 3 g and a centimetre add.
 static const double LEAD = 1.25, MOST_ACCELERATION = 30, CLEARANCE = 0.01;
-// ns: after such a silence it says once more what it said last; who was silent for so long may be replaced; waiting is worth a word.
+// ns: after such a silence it says once more what it said last; who was silent for so long may be replaced;
+// waiting is worth a word.
 static const int64_t REPEAT_NS = 500000000, SILENT_NS = 2000000000, PATIENCE_NS = 1000000000;
 
 typedef enum phase { GATHER, RETURN, RUN } phase;
@@ -86,7 +91,9 @@ US_PRINTF(3, 4) static void tell(usi_split *s, int32_t level, const char *format
     if (s->def.log) s->def.log(s->def.context, level, text);
 }
 
-static us_status fail_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the shared world"); }
+static us_status fail_memory(us_error *err) {
+    return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the shared world");
+}
 
 static us_status pack(usi_split *s, const us_msg_world_share *m, parcel *p, us_error *err) {
     size_t length = 0;
@@ -99,7 +106,9 @@ static us_status pack(usi_split *s, const us_msg_world_share *m, parcel *p, us_e
     }
     if (!status && !p->bytes) return fail_memory(err);
     if (!status) status = us_message_encode(usi_type_world_share, m, p->bytes, p->cap, &p->length);
-    return status ? us_error_set(err, status, NULL, NULL, "the shared state cannot be written: %s", us_status_text(status)) : US_OK;
+    return status ? us_error_set(err, status, NULL, NULL, "the shared state cannot be written: %s",
+                                 us_status_text(status))
+                  : US_OK;
 }
 
 // Without trees and pushes.
@@ -121,12 +130,17 @@ static us_status say_point(usi_split *s, us_error *err) {
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
         if (s->owner[t] >= 0) continue;
         usi_tree_size n = usi_sim_tree_size(s->sim, t);
-        usi_sim_get_tree(s->sim, t, m->positions._buffer + n_q, m->velocities._buffer + n_v, m->drives._buffer + n_drive);
-        n_q += (uint32_t)n.n_q, n_v += (uint32_t)n.n_v, n_drive += 4 * (uint32_t)n.n_drive;
+        usi_sim_get_tree(s->sim, t, m->positions._buffer + n_q, m->velocities._buffer + n_v,
+                         m->drives._buffer + n_drive);
+        n_q += (uint32_t)n.n_q;
+        n_v += (uint32_t)n.n_v;
+        n_drive += 4 * (uint32_t)n.n_drive;
     }
     m->kind = USI_SHARE_POINT;
     m->tick = s->point;
-    m->positions._length = n_q, m->velocities._length = n_v, m->drives._length = n_drive;
+    m->positions._length = n_q;
+    m->velocities._length = n_v;
+    m->drives._length = n_drive;
     s->last = !s->last;
     parcel *p = &s->parcel[s->last];
     us_status status = pack(s, m, p, err);
@@ -146,7 +160,9 @@ static void say_return(usi_split *s, usi_peer *p) {
     m.kind = USI_SHARE_RETURN;
     m.receiver = p->id;
     m.tick = l->tick;
-    m.positions = l->message->positions, m.velocities = l->message->velocities, m.drives = l->message->drives;
+    m.positions = l->message->positions;
+    m.velocities = l->message->velocities;
+    m.drives = l->message->drives;
     m.push_steps._length = m.push_links._length = m.push_forces._length = 0;
     if (!pack(s, &m, &s->hello, NULL)) say(s, &s->hello);
 }
@@ -174,7 +190,9 @@ static bool decode(usi_split *s, const void *bytes, size_t length) {
         if (!s->inbox.memory) s->inbox.size = 0;
     }
     const void *message = NULL;
-    if (!s->inbox.memory || us_message_decode(usi_type_world_share, bytes, length, s->inbox.memory, s->inbox.size, &message, NULL)) return false;
+    if (!s->inbox.memory || us_message_decode(usi_type_world_share, bytes, length, s->inbox.memory,
+                                              s->inbox.size, &message, NULL))
+        return false;
     s->inbox.message = message;
     s->inbox.tick = s->inbox.message->tick;
     return true;
@@ -190,12 +208,15 @@ static void keep(usi_split *s, usi_letter *to) {
 static bool read_owns(usi_split *s, const us_msg_world_share *m, bool *out) {
     memset(out, 0, (size_t)s->estate.n_group + 1);
     for (uint32_t i = 0; i < m->own._length; i++) {
-        for (int32_t g = 0; g < s->estate.n_group; g++) out[g] |= strcmp(us_spec_view_group(s->estate.spec, g)->name, m->own._buffer[i]) == 0;
+        for (int32_t g = 0; g < s->estate.n_group; g++)
+            out[g] |= strcmp(us_spec_view_group(s->estate.spec, g)->name, m->own._buffer[i]) == 0;
     }
     return m->own._length > 0;
 }
 
-static bool is_silent(const usi_split *s, const usi_peer *p) { return p->has_ended || s->now_ns - p->heard_ns > SILENT_NS; }
+static bool is_silent(const usi_split *s, const usi_peer *p) {
+    return p->has_ended || s->now_ns - p->heard_ns > SILENT_NS;
+}
 
 static bool shares(const usi_split *s, const bool *a, const bool *b, int32_t *out_group) {
     for (int32_t g = 0; g < s->estate.n_group; g++) {
@@ -213,11 +234,13 @@ static void name_peer(usi_peer *p, const us_msg_world_share *m) {
     p->has_ended = p->has_begun = false;
 }
 
-// Somebody new. While the processes gather it joins them; later only one that takes the place of another that has gone.
+// Somebody new. While the processes gather it joins them; later only one that takes the place of another that
+// has gone.
 static usi_peer *welcome(usi_split *s, const us_msg_world_share *m) {
     // The first that does not fit ends the gathering.
     us_error *fault = s->phase == GATHER && !s->fault.code ? &s->fault : NULL;
-    if (m->kind == USI_SHARE_END || !usi_share_fits(m, &s->out, fault) || !read_owns(s, m, s->missing)) return NULL;
+    if (m->kind == USI_SHARE_END || !usi_share_fits(m, &s->out, fault) || !read_owns(s, m, s->missing))
+        return NULL;
     int32_t group = 0;
     for (int32_t i = 0; i < s->n_peer; i++) {
         usi_peer *p = &s->peer[i];
@@ -229,19 +252,22 @@ static usi_peer *welcome(usi_split *s, const us_msg_world_share *m) {
             return p;
         }
         if (s->phase == GATHER && !s->fault.code && !is_silent(s, p))
-            us_error_set(&s->fault, US_ERR_NAME, NULL, "give each robot to one process", "\"%.100s\" is owned twice: by the processes %s and %.79s",
+            us_error_set(&s->fault, US_ERR_NAME, NULL, "give each robot to one process",
+                         "\"%.100s\" is owned twice: by the processes %s and %.79s",
                          us_spec_view_group(s->estate.spec, group)->name, p->label, m->label);
         return NULL;
     }
     if (s->phase != GATHER) return NULL;
     if (shares(s, s->owns, s->missing, &group)) {
         if (!s->fault.code)
-            us_error_set(&s->fault, US_ERR_NAME, NULL, "give each robot to one process", "\"%.100s\" is owned twice: by this process and by %.79s",
+            us_error_set(&s->fault, US_ERR_NAME, NULL, "give each robot to one process",
+                         "\"%.100s\" is owned twice: by this process and by %.79s",
                          us_spec_view_group(s->estate.spec, group)->name, m->label);
         return NULL;
     }
     if (s->n_peer == USI_SPLIT_PEERS) {
-        us_error_set(&s->fault, US_ERR_LIMIT, NULL, "give each process more robots", "more than %d processes share this world", USI_SPLIT_PEERS);
+        us_error_set(&s->fault, US_ERR_LIMIT, NULL, "give each process more robots",
+                     "more than %d processes share this world", USI_SPLIT_PEERS);
         return NULL;
     }
     usi_peer *p = &s->peer[s->n_peer];
@@ -281,7 +307,8 @@ void usi_split_receive(usi_split *s, const void *bytes, size_t length, int64_t n
     const us_msg_world_share *m = s->inbox.message;
     if (m->process == s->def.id) return;
     usi_peer *p = NULL;
-    for (int32_t i = 0; i < s->n_peer && !p; i++) p = s->peer[i].id == m->process ? &s->peer[i] : NULL;
+    for (int32_t i = 0; i < s->n_peer && !p; i++)
+        p = s->peer[i].id == m->process ? &s->peer[i] : NULL;
     bool is_new = !p;
     if (!p) p = welcome(s, m);
     if (!p) return;
@@ -299,14 +326,17 @@ void usi_split_receive(usi_split *s, const void *bytes, size_t length, int64_t n
         p->has_begun = true;
         // Who speaks of a third point has our letter of the second: the first is of no use any more.
         usi_letter *l = first_letter(p);
-        if (m->tick > l->tick && m->tick != last_letter(p)->tick && (s->phase != RUN || m->tick >= s->point)) keep(s, l);
+        if (m->tick > l->tick && m->tick != last_letter(p)->tick && (s->phase != RUN || m->tick >= s->point))
+            keep(s, l);
         break;
     }
     case USI_SHARE_RETURN:
         p->has_begun = true;
         if (m->receiver == s->def.id && m->tick > p->estate.tick) keep(s, &p->estate);
         break;
-    default: end_peer(s, p); break;
+    default:
+        end_peer(s, p);
+        break;
     }
 }
 
@@ -317,18 +347,20 @@ static us_status wait_for(usi_split *s, const usi_peer *p, const char *what, us_
     // Somebody who says now and then that he is there may take his time.
     int64_t since = p && p->heard_ns > s->waiting_ns ? p->heard_ns : s->waiting_ns;
     bool is_over = s->def.timeout > 0 && 1e-9 * (double)(s->now_ns - since) > s->def.timeout;
-    if (!is_over && (s->is_told || (s->now_ns - s->waiting_ns < PATIENCE_NS && !(p && p->has_ended)))) return US_OK;
+    if (!is_over && (s->is_told || (s->now_ns - s->waiting_ns < PATIENCE_NS && !(p && p->has_ended))))
+        return US_OK;
     char names[256], line[512];
     usi_estate_list(&s->estate, p ? p->owns : s->missing, names, sizeof names);
     if (p) {
-        snprintf(line, sizeof line, "at %.9g s: the process %s, which owns %s, %s", us_sim_get_time(s->sim), p->label, names,
-                 p->has_ended ? "has ended" : what);
+        snprintf(line, sizeof line, "at %.9g s: the process %s, which owns %s, %s", us_sim_get_time(s->sim),
+                 p->label, names, p->has_ended ? "has ended" : what);
     } else {
         snprintf(line, sizeof line, "no process owns %s", names);
     }
     if (is_over)
         return us_error_set(err, US_ERR_LIMIT, NULL,
-                            p ? "start it again with the same --own, or wait longer: --share-timeout" : "start a process that has them in its --own",
+                            p ? "start it again with the same --own, or wait longer: --share-timeout"
+                              : "start a process that has them in its --own",
                             "%s; waited for %g s", line, s->def.timeout);
     tell(s, 1, "%s: waiting for it", line);
     s->is_told = true;
@@ -359,7 +391,8 @@ static us_status assign(usi_split *s, us_error *err) {
         }
     }
     us_status status = usi_estate_check(&s->estate, s->sim->model, s->owner, err);
-    for (int32_t t = 0; t < s->estate.n_tree && !status; t++) usi_sim_mark_ghost(s->sim, t, s->owner[t] < 0 ? USI_OWN : USI_GHOST_STILL);
+    for (int32_t t = 0; t < s->estate.n_tree && !status; t++)
+        usi_sim_mark_ghost(s->sim, t, s->owner[t] < 0 ? USI_OWN : USI_GHOST_STILL);
     return status;
 }
 
@@ -369,9 +402,13 @@ static bool put_trees(usi_split *s, int32_t owner, const us_msg_world_share *m) 
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
         if (s->owner[t] != owner) continue;
         usi_tree_size n = usi_sim_tree_size(s->sim, t);
-        const double *q = m->positions._buffer + n_q, *v = m->velocities._buffer + n_v, *drive = n.n_drive ? m->drives._buffer + n_drive : NULL;
-        n_q += (uint32_t)n.n_q, n_v += (uint32_t)n.n_v, n_drive += 4 * (uint32_t)n.n_drive;
-        if (n_q > m->positions._length || n_v > m->velocities._length || n_drive > m->drives._length) return false;
+        const double *q = m->positions._buffer + n_q, *v = m->velocities._buffer + n_v,
+                     *drive = n.n_drive ? m->drives._buffer + n_drive : NULL;
+        n_q += (uint32_t)n.n_q;
+        n_v += (uint32_t)n.n_v;
+        n_drive += 4 * (uint32_t)n.n_drive;
+        if (n_q > m->positions._length || n_v > m->velocities._length || n_drive > m->drives._length)
+            return false;
         if (!usi_sim_put_tree(s->sim, t, q, v, drive)) return false;
     }
     return true;
@@ -405,7 +442,8 @@ static us_status gather(usi_split *s, us_error *err) {
     const bool *owns[USI_SPLIT_PEERS + 1];
     int32_t n = 0;
     owns[n++] = s->owns;
-    for (int32_t i = 0; i < s->n_peer; i++) owns[n++] = s->peer[i].owns;
+    for (int32_t i = 0; i < s->n_peer; i++)
+        owns[n++] = s->peer[i].owns;
     if (usi_estate_missing(&s->estate, owns, n, s->missing)) return wait_for(s, NULL, NULL, err);
     us_status status = assign(s, err);
     if (status) return status;
@@ -423,14 +461,17 @@ static us_status come_back(usi_split *s, us_error *err) {
 // ---------------------------------------------------------------- run
 
 static bool overlap(const us_aabb *a, const us_aabb *b) {
-    return a->min.x <= b->max.x && b->min.x <= a->max.x && a->min.y <= b->max.y && b->min.y <= a->max.y && a->min.z <= b->max.z &&
-           b->min.z <= a->max.z;
+    return a->min.x <= b->max.x && b->min.x <= a->max.x && a->min.y <= b->max.y && b->min.y <= a->max.y &&
+           a->min.z <= b->max.z && b->min.z <= a->max.z;
 }
 
-static bool has_rank_above(const usi_split *s, int32_t owner) { return owner >= 0 && s->peer[owner].first > s->first; }
+static bool has_rank_above(const usi_split *s, int32_t owner) {
+    return owner >= 0 && s->peer[owner].first > s->first;
+}
 
-// The ghosts of processes of higher rank that one which moves here may touch before the next exchange point move here too, and those that these may
-// touch in turn: then each contact of ours has both sides as they really are. Stack is a list of trees to look around.
+// The ghosts of processes of higher rank that one which moves here may touch before the next exchange point
+// move here too, and those that these may touch in turn: then each contact of ours has both sides as they
+// really are. Stack is a list of trees to look around.
 static void find_movers(usi_split *s) {
     int32_t n = 0;
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
@@ -452,14 +493,16 @@ static void find_turns(usi_split *s) {
     for (int32_t t = 0; t < s->estate.n_tree; t++) {
         int32_t owner = s->owner[t];
         if (owner < 0 || has_rank_above(s, owner) || s->needs[owner]) continue;
-        for (int32_t k = 0; k < s->estate.n_tree && !s->needs[owner]; k++) s->needs[owner] = s->moves[k] && overlap(&s->box[t], &s->box[k]);
+        for (int32_t k = 0; k < s->estate.n_tree && !s->needs[owner]; k++)
+            s->needs[owner] = s->moves[k] && overlap(&s->box[t], &s->box[k]);
     }
 }
 
 // Boxes around all that may be reached in so many stretches.
 static void find_boxes(usi_split *s, int32_t n_stretch) {
     const double span = n_stretch * s->n_step * s->out.step;
-    usi_contacts_reach(s->sim->contacts, s->sim->now.q, s->sim->now.v, LEAD * span, CLEARANCE + 0.5 * MOST_ACCELERATION * span * span, s->box);
+    usi_contacts_reach(s->sim->contacts, s->sim->now.q, s->sim->now.v, LEAD * span,
+                       CLEARANCE + 0.5 * MOST_ACCELERATION * span * span, s->box);
 }
 
 // Whether no box of one owner overlaps one of another.
@@ -500,17 +543,21 @@ static const usi_letter *letter_of(const usi_peer *p, int64_t tick) {
 // What a process with the turn before ours pushes from the point on: to the next one, or as far as it came.
 static const usi_letter *pushes_of(const usi_split *s, const usi_peer *p) {
     const usi_letter *l = letter_of(p, s->point + s->span);
-    return l ? l : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->span ? &p->ending : NULL;
+    return l                                                                                  ? l
+           : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->span ? &p->ending
+                                                                                              : NULL;
 }
 
 static us_status open_stretch(usi_split *s, us_error *err) {
     for (int32_t i = 0; i < s->n_peer && !s->is_put; i++) {
-        if (!letter_of(&s->peer[i], s->point)) return wait_for(s, &s->peer[i], "has not come to this exchange point", err);
+        if (!letter_of(&s->peer[i], s->point))
+            return wait_for(s, &s->peer[i], "has not come to this exchange point", err);
     }
     for (int32_t i = 0; i < s->n_peer && !s->is_put; i++) {
         if (!put_trees(s, i, letter_of(&s->peer[i], s->point)->message))
             return us_error_set(err, US_ERR_VALUE, NULL, "start all with the same scene and program",
-                                "at %.9g s: the process %s sent a state that does not fit", us_sim_get_time(s->sim), s->peer[i].label);
+                                "at %.9g s: the process %s sent a state that does not fit",
+                                us_sim_get_time(s->sim), s->peer[i].label);
     }
     if (!s->is_put) look_ahead(s);
     s->is_put = true;
@@ -555,9 +602,13 @@ const us_command *usi_split_command(usi_split *s) {
     for (int32_t i = 0; i < s->n_peer; i++) {
         const usi_letter *l = s->needs[i] ? pushes_of(s, &s->peer[i]) : NULL;
         const us_msg_world_share *m = l ? l->message : NULL;
-        for (uint32_t k = 0; m && k < m->push_steps._length && k < m->push_links._length && 6 * k + 5 < m->push_forces._length; k++) {
+        for (uint32_t k = 0; m && k < m->push_steps._length && k < m->push_links._length &&
+                             6 * k + 5 < m->push_forces._length;
+             k++) {
             uint32_t body = m->push_links._buffer[k];
-            if (m->push_steps._buffer[k] != step || body >= (uint32_t)model->n_body || model->body[body].node < 0) continue;
+            if (m->push_steps._buffer[k] != step || body >= (uint32_t)model->n_body ||
+                model->body[body].node < 0)
+                continue;
             int32_t tree = model->node[model->body[body].node].tree;
             if (!s->moves[tree]) continue;
             // Also where the force is 0: what touches is moved by the contact solve, here as there.
@@ -586,9 +637,12 @@ static us_status collect_pushes(usi_split *s, us_error *err) {
         const double numbers[6] = {w->n.x, w->n.y, w->n.z, w->f.x, w->f.y, w->f.z};
         uint32_t k = m->push_steps._length;
         if (k == m->push_steps._maximum)
-            return us_error_set(err, US_ERR_LIMIT, NULL, "write a shorter --exchange, or give what touches to one process",
-                                "at %.9g s: too much touches what others own: more than %u pushes", us_sim_get_time(s->sim), (unsigned)k);
-        m->push_steps._buffer[k] = step, m->push_links._buffer[k] = (uint32_t)b;
+            return us_error_set(err, US_ERR_LIMIT, NULL,
+                                "write a shorter --exchange, or give what touches to one process",
+                                "at %.9g s: too much touches what others own: more than %u pushes",
+                                us_sim_get_time(s->sim), (unsigned)k);
+        m->push_steps._buffer[k] = step;
+        m->push_links._buffer[k] = (uint32_t)b;
         memcpy(m->push_forces._buffer + 6 * (size_t)k, numbers, sizeof numbers);
         m->push_steps._length = m->push_links._length = k + 1;
         m->push_forces._length = 6 * (k + 1);
@@ -628,22 +682,29 @@ static us_status make_out(usi_split *s, us_error *err) {
     const us_model *m = s->sim->model;
     size_t most = (size_t)s->n_step * (size_t)m->n_body, n_own = 0, n_body = (size_t)m->n_body;
     if (most > USI_SPLIT_PUSHES) most = USI_SPLIT_PUSHES;
-    for (int32_t g = 0; g < s->estate.n_group; g++) n_own += s->owns[g];
+    for (int32_t g = 0; g < s->estate.n_group; g++)
+        n_own += s->owns[g];
     us_msg_world_share *o = &s->out;
-    *o = (us_msg_world_share){.process = s->def.id, .label = usi_text(s->def.label), .version = usi_text(us_version())};
-    o->scene = us_model_hash(m), o->step = m->step, o->exchange = (uint32_t)s->n_step;
+    *o = (us_msg_world_share){
+        .process = s->def.id, .label = usi_text(s->def.label), .version = usi_text(us_version())};
+    o->scene = us_model_hash(m);
+    o->step = m->step;
+    o->exchange = (uint32_t)s->n_step;
 #define ROOM(field, n, type) ((field) = usi_arena_alloc(&s->arena, ((n) + 1) * sizeof(type), 16))
     bool ok = ROOM(o->own._buffer, n_own, char *) && ROOM(o->positions._buffer, (size_t)m->n_q, double) &&
-              ROOM(o->velocities._buffer, (size_t)m->n_node, double) && ROOM(o->drives._buffer, 4 * (size_t)m->n_drive, double) &&
+              ROOM(o->velocities._buffer, (size_t)m->n_node, double) &&
+              ROOM(o->drives._buffer, 4 * (size_t)m->n_drive, double) &&
               ROOM(o->push_steps._buffer, most, uint32_t) && ROOM(o->push_links._buffer, most, uint32_t) &&
-              ROOM(o->push_forces._buffer, 6 * most, double) && ROOM(s->wrench, n_body, us_wrench) && ROOM(s->push, n_body, us_wrench) &&
-              ROOM(s->is_touched, n_body, bool) && ROOM(s->owner, (size_t)m->n_tree, int32_t) && ROOM(s->box, (size_t)m->n_tree, us_aabb) &&
+              ROOM(o->push_forces._buffer, 6 * most, double) && ROOM(s->wrench, n_body, us_wrench) &&
+              ROOM(s->push, n_body, us_wrench) && ROOM(s->is_touched, n_body, bool) &&
+              ROOM(s->owner, (size_t)m->n_tree, int32_t) && ROOM(s->box, (size_t)m->n_tree, us_aabb) &&
               ROOM(s->moves, (size_t)m->n_tree, bool) && ROOM(s->stack, (size_t)m->n_tree, int32_t);
 #undef ROOM
     if (!ok) return fail_memory(err);
     o->push_steps._maximum = (uint32_t)most;
     for (int32_t g = 0; g < s->estate.n_group; g++) {
-        if (s->owns[g]) o->own._buffer[o->own._length++] = usi_text(us_spec_view_group(s->estate.spec, g)->name);
+        if (s->owns[g])
+            o->own._buffer[o->own._length++] = usi_text(us_spec_view_group(s->estate.spec, g)->name);
     }
     s->command.wrench = s->wrench;
     return US_OK;
@@ -653,10 +714,13 @@ static us_status init(usi_split *s, const us_spec *spec, us_error *err) {
     const us_model *m = s->sim->model;
     double steps = s->def.exchange / m->step;
     if (!(steps >= 0.999999 && steps <= 10000 && fabs(steps - round(steps)) < 1e-6 * steps))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write a multiple of the world's step, for example ten times it",
-                            "exchange: %g s is not a whole number of steps of %g s, from 1 to 10000", s->def.exchange, m->step);
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "write a multiple of the world's step, for example ten times it",
+                            "exchange: %g s is not a whole number of steps of %g s, from 1 to 10000",
+                            s->def.exchange, m->step);
     s->n_step = (int32_t)lround(steps);
-    us_status status = usi_sim_allow_ghosts(s->sim) ? fail_memory(err) : usi_estate_init(&s->estate, spec, m, &s->arena, err);
+    us_status status = usi_sim_allow_ghosts(s->sim) ? fail_memory(err)
+                                                    : usi_estate_init(&s->estate, spec, m, &s->arena, err);
     if (status) return status;
     s->owns = usi_arena_alloc(&s->arena, (size_t)s->estate.n_group + 1, 1);
     s->missing = usi_arena_alloc(&s->arena, (size_t)s->estate.n_group + 1, 1);
@@ -667,7 +731,8 @@ static us_status init(usi_split *s, const us_spec *spec, us_error *err) {
     return make_out(s, err);
 }
 
-us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def *def, usi_split **out, us_error *err) {
+us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def *def, usi_split **out,
+                           us_error *err) {
     usi_split *s = usi_alloc(&def->allocator, sizeof *s, _Alignof(usi_split));
     if (!s) return fail_memory(err);
     memset(s, 0, sizeof *s);
@@ -687,9 +752,11 @@ us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def
 void usi_split_destroy(usi_split *s) {
     if (!s) return;
     us_allocator a = s->def.allocator;
-    for (int32_t i = 0; i < s->n_peer; i++) release_peer(s, &s->peer[i]);
+    for (int32_t i = 0; i < s->n_peer; i++)
+        release_peer(s, &s->peer[i]);
     release_letter(&a, &s->inbox);
-    for (int i = 0; i < 2; i++) usi_release(&a, s->parcel[i].bytes, s->parcel[i].cap, 16);
+    for (int i = 0; i < 2; i++)
+        usi_release(&a, s->parcel[i].bytes, s->parcel[i].cap, 16);
     usi_release(&a, s->hello.bytes, s->hello.cap, 16);
     usi_arena_fini(&s->arena);
     usi_release(&a, s, sizeof *s, _Alignof(usi_split));

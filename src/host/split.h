@@ -1,7 +1,7 @@
 // One world in several processes: who owns what, what is exchanged and when, without any I/O.
 //
-// Bytes of other processes come in by usi_split_receive, the own ones leave by a function that the caller gives, and the time of the wall's clock is
-// an argument. docs/split.md has the mathematics.
+// Bytes of other processes come in by usi_split_receive, the own ones leave by a function that the caller
+// gives, and the time of the wall's clock is an argument. docs/split.md has the mathematics.
 #ifndef USI_HOST_SPLIT_H
 #define USI_HOST_SPLIT_H
 
@@ -11,7 +11,12 @@
 
 enum { USI_SPLIT_PEERS = 64, USI_SPLIT_LABEL = 80, USI_SPLIT_PUSHES = 1 << 16 };
 
-typedef enum usi_share_kind { USI_SHARE_HELLO, USI_SHARE_POINT, USI_SHARE_RETURN, USI_SHARE_END } usi_share_kind;
+typedef enum usi_share_kind {
+    USI_SHARE_HELLO,
+    USI_SHARE_POINT,
+    USI_SHARE_RETURN,
+    USI_SHARE_END
+} usi_share_kind;
 
 // ---------------------------------------------------------------- who owns what (split_owner.c)
 
@@ -24,9 +29,10 @@ typedef struct usi_estate {
     bool *is_mobile;         // per group: it has a tree
 } usi_estate;
 
-us_status usi_estate_init(usi_estate *e, const us_spec *spec, const us_model *model, usi_arena *arena, us_error *err);
-// "r1,r2" to marks per group. US_ERR_NAME for one that is not there, that cannot move, or that is named twice, and when no robot is among them;
-// US_ERR_ARG when none is named.
+us_status usi_estate_init(usi_estate *e, const us_spec *spec, const us_model *model, usi_arena *arena,
+                          us_error *err);
+// "r1,r2" to marks per group. US_ERR_NAME for one that is not there, that cannot move, or that is named
+// twice, and when no robot is among them; US_ERR_ARG when none is named.
 us_status usi_estate_parse(const usi_estate *e, const char *text, bool *out_owns, us_error *err);
 // The first robot of an owner: processes are ranked by it.
 int32_t usi_estate_first(const usi_estate *e, const bool *owns);
@@ -68,7 +74,8 @@ typedef struct usi_split_def {
     const char *label;
     uint64_t id;
     double exchange;    // s
-    int32_t n_stretch;  // stretches of that from one exchange point to the next where all is far from what others own, the same everywhere; 0: one
+    int32_t n_stretch;  // stretches of that from one exchange point to the next where all is far from what
+                        // others own, the same everywhere; 0: one
     double timeout;     // s; 0: for ever
     void (*send)(void *context, const void *bytes, size_t length);
     void (*log)(void *context, int32_t level, const char *text);  // may be NULL
@@ -77,15 +84,19 @@ typedef struct usi_split_def {
 
 typedef struct usi_split usi_split;
 
-// Spec and sim must outlive it. US_ERR_VALUE when the exchange step is not a whole number of steps; errors of usi_estate_parse.
-us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def *def, usi_split **out, us_error *err);
+// Spec and sim must outlive it. US_ERR_VALUE when the exchange step is not a whole number of steps; errors of
+// usi_estate_parse.
+us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def *def, usi_split **out,
+                           us_error *err);
 void usi_split_destroy(usi_split *split);  // NULL is allowed; says nothing to the others: usi_split_end
 bool usi_split_owns(const usi_split *split, int32_t group);
-bool usi_split_is_first(const usi_split *split);  // it owns the first robot: it has what nobody names, and tells the time
+bool usi_split_is_first(
+    const usi_split *split);  // it owns the first robot: it has what nobody names, and tells the time
 // Bytes of anybody on the topic, the own ones included.
 void usi_split_receive(usi_split *split, const void *bytes, size_t length, int64_t now_ns);
-// Goes on as far as it can. *out_is_ready: the next step may be made. US_ERR_NAME for owners that do not fit together, US_ERR_VALUE for another scene
-// or step, US_ERR_LIMIT when somebody has been silent for too long; err names whom.
+// Goes on as far as it can. *out_is_ready: the next step may be made. US_ERR_NAME for owners that do not fit
+// together, US_ERR_VALUE for another scene or step, US_ERR_LIMIT when somebody has been silent for too long;
+// err names whom.
 us_status usi_split_poll(usi_split *split, int64_t now_ns, bool *out_is_ready, us_error *err);
 // What others push with in the next step; NULL: nothing.
 const us_command *usi_split_command(usi_split *split);
@@ -98,7 +109,8 @@ void usi_split_end(usi_split *split);
 bool usi_split_is_needed(const usi_split *split);
 
 typedef struct usi_split_counts {
-    int64_t n_exchange, n_turn, n_awake, n_push;  // exchange points; those where it waited for its turn; ghosts that were awake; pushes sent
+    int64_t n_exchange, n_turn, n_awake,
+        n_push;  // exchange points; those where it waited for its turn; ghosts that were awake; pushes sent
 } usi_split_counts;
 usi_split_counts usi_split_get_counts(const usi_split *split);
 

@@ -1,7 +1,8 @@
 // The stage: a sim with its robots, and world commands as they act on it.
 //
-// What the world is made of does not change while somebody uses it: an edit makes another world beside it, of a copy of the spec, and sim and robots
-// go on with that one. The old one ends when the last of its users lets go.
+// What the world is made of does not change while somebody uses it: an edit makes another world beside it, of
+// a copy of the spec, and sim and robots go on with that one. The old one ends when the last of its users
+// lets go.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +16,14 @@
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
 enum { MAX_EDITS = 1 << 20 };
 
-us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world, const us_proxy_def *proxy, int32_t n_thread,
-                         us_error *err) {
+us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world,
+                         const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
     *stage = (usi_stage){.allocator = *allocator, .world = world, .last_epoch = world->epoch};
     if (pthread_mutex_init(&stage->lock, NULL) != 0) {
         usi_world_unref(world);
         stage->world = NULL;
-        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs", "a lock cannot be made");
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
+                            "a lock cannot be made");
     }
     us_status status = us_proxy_create(world->spec, world->model, proxy, &stage->proxy, err);
     if (!status) {
@@ -71,11 +73,14 @@ static char *append_line(const us_allocator *a, const char *edits, const char *l
 static us_status edit(usi_stage *stage, const usi_command *c, const char *text, us_error *err) {
     const usi_world *old = stage->world;
     if (strlen(old->edits) + strlen(text) + 2 > MAX_EDITS)
-        return us_error_set(err, US_ERR_LIMIT, NULL, "write the world as it is now into a scene, or begin anew: reset",
+        return us_error_set(err, US_ERR_LIMIT, NULL,
+                            "write the world as it is now into a scene, or begin anew: reset",
                             "this world was edited too often: the edits are longer than %d bytes", MAX_EDITS);
     us_spec *spec = NULL;
     us_status status = us_spec_copy(old->spec, &spec);
-    if (status) return us_error_set(err, status, NULL, "free memory", "the world cannot be copied: %s", us_status_text(status));
+    if (status)
+        return us_error_set(err, status, NULL, "free memory", "the world cannot be copied: %s",
+                            us_status_text(status));
     status = usi_spec_edit(spec, c, err);
     if (status) {
         us_spec_destroy(spec);
@@ -98,11 +103,13 @@ static us_status edit(usi_stage *stage, const usi_command *c, const char *text, 
 
 // ---------------------------------------------------------------- what is state
 
-static us_status move_floating(usi_stage *stage, const usi_command *c, const usi_target *target, us_error *err) {
+static us_status move_floating(usi_stage *stage, const usi_command *c, const usi_target *target,
+                               us_error *err) {
     us_body body = {target->link};
     us_status status = us_sim_move(stage->sim, body, usi_new_place(us_sim_get_pose(stage->sim, body), c));
     if (!status) return US_OK;
-    return us_error_set(err, status, NULL, "name the object by its own name", "\"%.100s\" cannot be moved: %s", c->name, us_status_text(status));
+    return us_error_set(err, status, NULL, "name the object by its own name",
+                        "\"%.100s\" cannot be moved: %s", c->name, us_status_text(status));
 }
 
 static us_status find_material(const us_model *model, const char *name, us_material *out, us_error *err) {
@@ -115,7 +122,8 @@ static us_status find_material(const us_model *model, const char *name, us_mater
         const char *have = us_model_material_name(model, (us_material){i});
         size_t at = strlen(remedy);
         usi_guess_offer(&guess, have);
-        if (at + strlen(have) + 3 < sizeof remedy) snprintf(remedy + at, sizeof remedy - at, "%s%s", i ? ", " : " ", have);
+        if (at + strlen(have) + 3 < sizeof remedy)
+            snprintf(remedy + at, sizeof remedy - at, "%s%s", i ? ", " : " ", have);
     }
     if (guess.best) snprintf(remedy, sizeof remedy, "did you mean \"%.200s\"?", guess.best);
     return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no material \"%.100s\"", name);
@@ -140,7 +148,8 @@ static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, s
     if (v.kinetic_friction > v.static_friction) {
         if (has_static && has_kinetic)
             return us_error_set(err, US_ERR_VALUE, NULL, "write a kinetic friction of at most the static one",
-                                "kinetic-friction: %g is above the static friction %g", v.kinetic_friction, v.static_friction);
+                                "kinetic-friction: %g is above the static friction %g", v.kinetic_friction,
+                                v.static_friction);
         if (has_static) {
             v.kinetic_friction = v.static_friction;
             snprintf(reply, cap, "kinetic-friction goes down with it");
@@ -150,11 +159,14 @@ static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, s
         }
     }
     us_soil soil;
-    bool is_soil = us_sim_get_soil(stage->sim, a, &soil) == US_OK || us_sim_get_soil(stage->sim, b, &soil) == US_OK;
-    if (is_soil && !reply[0]) snprintf(reply, cap, "where it gives way it is soil, whose own numbers hold: soil MATERIAL KEY=VALUE");
+    bool is_soil =
+        us_sim_get_soil(stage->sim, a, &soil) == US_OK || us_sim_get_soil(stage->sim, b, &soil) == US_OK;
+    if (is_soil && !reply[0])
+        snprintf(reply, cap,
+                 "where it gives way it is soil, whose own numbers hold: soil MATERIAL KEY=VALUE");
     if (!status) status = us_sim_set_pair(stage->sim, a, b, &v);
-    return status ? us_error_set(err, status, NULL, "write numbers as docs/world-commands.md has them", "the pair cannot be set: %s",
-                                 us_status_text(status))
+    return status ? us_error_set(err, status, NULL, "write numbers as docs/world-commands.md has them",
+                                 "the pair cannot be set: %s", us_status_text(status))
                   : US_OK;
 }
 
@@ -165,35 +177,47 @@ static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err
         usi_guess guess = usi_guess_start(c->name);
         char remedy[384];
         for (int32_t i = 0; i < spec->n_joint; i++) {
-            if (us_joint_type_n_q(spec->joint[i].type) == 1 && !spec->joint[i].is_broken) usi_guess_offer(&guess, spec->joint[i].name);
+            if (us_joint_type_n_q(spec->joint[i].type) == 1 && !spec->joint[i].is_broken)
+                usi_guess_offer(&guess, spec->joint[i].name);
         }
-        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "write OBJECT/JOINT; \"understudy info\" lists the joints",
+        snprintf(remedy, sizeof remedy,
+                 guess.best ? "did you mean \"%.200s\"?"
+                            : "write OBJECT/JOINT; \"understudy info\" lists the joints",
                  guess.best);
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", c->name);
     }
     const us_joint_def *j = &spec->joint[joint];
     if (j->is_broken)
-        return us_error_set(err, US_ERR_ARG, NULL, "move what came off: move OBJECT/LINK X Y Z [R P Y]", "\"%.100s\" is broken", c->name);
+        return us_error_set(err, US_ERR_ARG, NULL, "move what came off: move OBJECT/LINK X Y Z [R P Y]",
+                            "\"%.100s\" is broken", c->name);
     if (us_joint_type_n_q(j->type) != 1)
         return us_error_set(err, US_ERR_ARG, NULL,
-                            j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object" : "name a joint with one coordinate",
-                            "\"%.100s\" is a %s joint with %d coordinates", c->name, us_joint_type_name(j->type), (int)us_joint_type_n_q(j->type));
+                            j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object"
+                                                         : "name a joint with one coordinate",
+                            "\"%.100s\" is a %s joint with %d coordinates", c->name,
+                            us_joint_type_name(j->type), (int)us_joint_type_n_q(j->type));
     if (j->has_limits && !(c->number[0] >= j->lower && c->number[0] <= j->upper)) {
         char remedy[120];
         snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
-        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits", c->name, c->number[0]);
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
+                            c->name, c->number[0]);
     }
-    us_status status = us_sim_set_joint(stage->sim, (us_joint){joint}, &c->number[0], c->n_number > 1 ? &c->number[1] : NULL);
-    return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s", c->name, us_status_text(status)) : US_OK;
+    us_status status = us_sim_set_joint(stage->sim, (us_joint){joint}, &c->number[0],
+                                        c->n_number > 1 ? &c->number[1] : NULL);
+    return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s",
+                                 c->name, us_status_text(status))
+                  : US_OK;
 }
 
 // A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
-static us_status set_motor(usi_stage *stage, const usi_command *c, const char *text, int32_t joint, int32_t drive, char *reply, size_t cap,
-                           us_error *err) {
+static us_status set_motor(usi_stage *stage, const usi_command *c, const char *text, int32_t joint,
+                           int32_t drive, char *reply, size_t cap, us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
-    double blockage = usi_fault_blockage(stage->world->spec, c, drive), before = stage->world->spec->joint[joint].blockage;
+    double blockage = usi_fault_blockage(stage->world->spec, c, drive),
+           before = stage->world->spec->joint[joint].blockage;
     double share_before = 1;
-    us_status status = usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
+    us_status status =
+        usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
     if (status) return status;
     if (blockage != before) status = edit(stage, c, text, err);
     if (status) {
@@ -202,15 +226,24 @@ static us_status set_motor(usi_stage *stage, const usi_command *c, const char *t
     }
     const char *name = stage->world->spec->joint[joint].name;
     switch (c->fault) {
-    case USI_FAULT_DEAD: snprintf(reply, cap, "%s: dead", name); break;
-    case USI_FAULT_WEAK: snprintf(reply, cap, "%s: %.4g of its strength", name, share); break;
-    case USI_FAULT_BLOCKED: snprintf(reply, cap, "%s: blocked by %.4g", name, blockage); break;
-    default: snprintf(reply, cap, "%s: ok", name); break;
+    case USI_FAULT_DEAD:
+        snprintf(reply, cap, "%s: dead", name);
+        break;
+    case USI_FAULT_WEAK:
+        snprintf(reply, cap, "%s: %.4g of its strength", name, share);
+        break;
+    case USI_FAULT_BLOCKED:
+        snprintf(reply, cap, "%s: blocked by %.4g", name, blockage);
+        break;
+    default:
+        snprintf(reply, cap, "%s: ok", name);
+        break;
     }
     return US_OK;
 }
 
-static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap,
+                           us_error *err) {
     int32_t group = -1, joint = -1, drive = -1;
     us_status status = usi_fault_robot(stage->world->spec, c, &group, &joint, &drive, err);
     if (status) return status;
@@ -221,20 +254,25 @@ static us_status set_fault(usi_stage *stage, const usi_command *c, const char *t
 }
 
 // What is broken stays so: the parts lie somewhere, and nobody puts them together.
-static us_status break_joint(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+static us_status break_joint(usi_stage *stage, const usi_command *c, const char *text, char *reply,
+                             size_t cap, us_error *err) {
     int32_t joint = -1;
     us_status status = usi_break_find(stage->world->spec, c, &joint, err);
     if (status) return status;
     bool is_broken = stage->world->spec->joint[joint].is_broken;
     if (is_broken && c->fault == USI_FAULT_NONE)
         return us_error_set(err, US_ERR_ARG, NULL, "go back to when it was whole: reset, or restore NAME",
-                            "\"%.100s\" is broken, and what is broken is not mended", stage->world->spec->joint[joint].name);
+                            "\"%.100s\" is broken, and what is broken is not mended",
+                            stage->world->spec->joint[joint].name);
     if (!is_broken && c->fault == USI_FAULT_BROKEN) status = edit(stage, c, text, err);
-    if (!status) snprintf(reply, cap, "%s: %s", stage->world->spec->joint[joint].name, c->fault == USI_FAULT_BROKEN ? "broken" : "ok");
+    if (!status)
+        snprintf(reply, cap, "%s: %s", stage->world->spec->joint[joint].name,
+                 c->fault == USI_FAULT_BROKEN ? "broken" : "ok");
     return status;
 }
 
-us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context, us_error *err) {
+us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context,
+                                us_error *err) {
     char text[USI_SCRIPT_TEXT], reply[USI_HOST_REPLY];
     us_status status = US_OK;
     while (!status && usi_proxy_next_script(stage->proxy, stage->sim, text, sizeof text)) {
@@ -251,18 +289,23 @@ static us_status set_soil(usi_stage *stage, const usi_command *c, char *reply, s
     us_status status = find_material(stage->world->model, c->name, &material, err);
     if (status) return status;
     if (us_sim_get_soil(stage->sim, material, &soil))
-        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>", "the material \"%.60s\" is no soil", c->name);
-    for (int32_t i = 0; i < c->n_value; i++) *usi_soil_field(&soil, c->value[i].field) = c->value[i].value;
+        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>",
+                            "the material \"%.60s\" is no soil", c->name);
+    for (int32_t i = 0; i < c->n_value; i++)
+        *usi_soil_field(&soil, c->value[i].field) = c->value[i].value;
     status = us_sim_set_soil(stage->sim, material, &soil, err);
     if (status) return status;
-    size_t used = (size_t)snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value, c->n_value == 1 ? "" : "s");
+    size_t used = (size_t)snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value,
+                                   c->n_value == 1 ? "" : "s");
     const us_spec *spec = stage->world->spec;
     for (int32_t i = 0; i < spec->n_soil_map; i++) {
         const us_soil_map_def *map = &spec->soil_map[i];
         for (int32_t k = 0; k < c->n_value && (!map->material || strcmp(map->material, c->name) == 0); k++) {
             if (strcmp(usi_soil_field_name(c->value[k].field), map->parameter) == 0 && used < cap)
-                used += (size_t)snprintf(reply + used, cap - used, "; a map has the %s of \"%.40s\": the number holds where the map has none",
-                                         map->parameter, map->ground);
+                used += (size_t)snprintf(
+                    reply + used, cap - used,
+                    "; a map has the %s of \"%.40s\": the number holds where the map has none",
+                    map->parameter, map->ground);
         }
     }
     return US_OK;
@@ -277,7 +320,8 @@ static us_status set_region(usi_stage *stage, const usi_command *c, char *reply,
         if (n < 64) names[n++] = spec->region[i].name;
     }
     if (region < 0 && n == 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "write a <region> into its <world>", "the scene has no region \"%.60s\", nor any other", c->name);
+        return us_error_set(err, US_ERR_NAME, NULL, "write a <region> into its <world>",
+                            "the scene has no region \"%.60s\", nor any other", c->name);
     if (region < 0) return usi_fail_unknown("region", c->name, names, n, err);
     us_material material;
     us_status status = find_material(stage->world->model, c->other, &material, err);
@@ -287,24 +331,29 @@ static us_status set_region(usi_stage *stage, const usi_command *c, char *reply,
     return US_OK;
 }
 
-us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap, us_error *err) {
+us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap,
+                          us_error *err) {
     if (cap > 0) reply[0] = 0;
     if (c->verb == USI_VERB_SOIL) return set_soil(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_REGION) return set_region(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
-    if (c->verb == USI_VERB_FAULT && c->part == USI_PART_JOINT) return break_joint(stage, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_FAULT && c->part == USI_PART_JOINT)
+        return break_joint(stage, c, text, reply, cap, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
-    if (c->verb == USI_VERB_ADOPT) return usi_proxy_adopt(stage->proxy, stage->sim, c->name, &c->adopt, reply, cap, err);
+    if (c->verb == USI_VERB_ADOPT)
+        return usi_proxy_adopt(stage->proxy, stage->sim, c->name, &c->adopt, reply, cap, err);
     usi_target target = {-1, -1, -1, false};
-    us_status status = c->verb == USI_VERB_ADD ? US_OK : usi_target_find(stage->world->spec, c->name, &target, err);
+    us_status status =
+        c->verb == USI_VERB_ADD ? US_OK : usi_target_find(stage->world->spec, c->name, &target, err);
     if (status) return status;
     if (!usi_is_edit(c, &target)) return move_floating(stage, c, &target, err);
     status = edit(stage, c, text, err);
     if (!status && c->verb == USI_VERB_ADD) {
         char name[USI_NAME_MAX + 16];
         snprintf(name, sizeof name, "%s/body", c->name);
-        us_inertia inertia = us_model_get_inertia(stage->world->model, us_model_find_body(stage->world->model, name));
+        us_inertia inertia =
+            us_model_get_inertia(stage->world->model, us_model_find_body(stage->world->model, name));
         snprintf(reply, cap, "%s: %.4g kg", c->name, inertia.mass);
     }
     return status;

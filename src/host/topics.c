@@ -1,7 +1,8 @@
 // World commands on the network: /understudy/command in, /understudy/status out.
 //
-// The status is one line of JSON, kept for those who come late. It carries the last few answers, so that whoever asked finds theirs even when others
-// ask at the same moment. A thread of its own sends it: no listener holds up time.
+// The status is one line of JSON, kept for those who come late. It carries the last few answers, so that
+// whoever asked finds theirs even when others ask at the same moment. A thread of its own sends it: no
+// listener holds up time.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -40,8 +41,10 @@ static void on_command(void *context, const us_sample *sample) {
     char source[2 * sizeof sample->writer + 1];
     _Alignas(16) char memory[USI_COMMAND_MAX + 64];
     const void *message = NULL;
-    for (size_t i = 0; i < sizeof sample->writer; i++) snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
-    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message, NULL) ||
+    for (size_t i = 0; i < sizeof sample->writer; i++)
+        snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message,
+                          NULL) ||
         us_host_post(h, source, ((const us_msg_string *)message)->data, NULL, NULL, 0))
         atomic_fetch_add_explicit(&h->topics->n_lost, 1, memory_order_relaxed);
 }
@@ -60,15 +63,19 @@ static void put_answer(usi_line *out, const usi_answer *a) {
 
 static void write_status(us_host *h, usi_line *out) {
     double time = us_sim_get_time(h->stage.sim);
-    usi_line_put(out, "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32 ",\"last\":", isfinite(time) ? time : 0,
-                 us_sim_get_tick(h->stage.sim), h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
+    usi_line_put(out,
+                 "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32
+                 ",\"last\":",
+                 isfinite(time) ? time : 0, us_sim_get_tick(h->stage.sim),
+                 h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
     if (h->n_answer > 0) {
         put_answer(out, &h->answer[(h->n_answer - 1) % USI_HOST_ANSWERS]);
     } else {
         usi_line_put(out, "null");
     }
     usi_line_put(out, ",\"answers\":[");
-    for (int32_t i = h->n_answer > USI_HOST_ANSWERS ? h->n_answer - USI_HOST_ANSWERS : 0, first = i; i < h->n_answer; i++) {
+    for (int32_t i = h->n_answer > USI_HOST_ANSWERS ? h->n_answer - USI_HOST_ANSWERS : 0, first = i;
+         i < h->n_answer; i++) {
         if (i > first) usi_line_put(out, ",");
         put_answer(out, &h->answer[i % USI_HOST_ANSWERS]);
     }
@@ -100,7 +107,9 @@ void usi_topics_watch(us_host *h) {
     int64_t n_lost = atomic_load_explicit(&t->n_lost, memory_order_relaxed);
     if (n_lost != t->n_lost_told) {
         char text[160];
-        snprintf(text, sizeof text, "%" PRId64 " world commands from the network were lost: too many at once, too long, or no text",
+        snprintf(text, sizeof text,
+                 "%" PRId64
+                 " world commands from the network were lost: too many at once, too long, or no text",
                  n_lost - t->n_lost_told);
         us_host_log(h, 1, text);
         t->n_lost_told = n_lost;
@@ -112,14 +121,22 @@ void usi_topics_watch(us_host *h) {
 
 us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
     usi_topics *t = usi_alloc(&h->allocator, sizeof *t, _Alignof(usi_topics));
-    if (!t) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the topics of the world");
+    if (!t)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the topics of the world");
     memset(t, 0, sizeof *t);
     atomic_init(&t->n_lost, 0);
     h->topics = t;
-    us_topic_def status_topic = {"/understudy/status", usi_type_string, {.is_reliable = true, .is_transient_local = true, .depth = 1}, -1};
-    us_topic_def command_topic = {"/understudy/command", usi_type_string, {.is_reliable = true, .depth = USI_HOST_QUEUE}, -1};
+    us_topic_def status_topic = {"/understudy/status",
+                                 usi_type_string,
+                                 {.is_reliable = true, .is_transient_local = true, .depth = 1},
+                                 -1};
+    us_topic_def command_topic = {
+        "/understudy/command", usi_type_string, {.is_reliable = true, .depth = USI_HOST_QUEUE}, -1};
     us_status status = usi_outbox_create(&h->allocator, &t->outbox);
-    if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
+    if (status)
+        return us_error_set(err, status, NULL, "free memory, or end other programs",
+                            "the sending thread cannot be made");
     status = us_bus_add_node(bus, "/understudy", "world", &status_topic.node, err);
     command_topic.node = status_topic.node;
     // First the way out: who finds the way in is answered.

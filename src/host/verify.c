@@ -10,9 +10,12 @@ typedef struct run {
 } run;
 
 // What is about time and files changes nothing in the world; where time jumped the recording ended.
-static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *source, const char *text, us_error *err) {
+static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *source, const char *text,
+                       us_error *err) {
     run *r = context;
-    (void)proxy, (void)sim, (void)source;
+    (void)proxy;
+    (void)sim;
+    (void)source;
     char reply[USI_HOST_REPLY];
     us_status status = usi_command_parse(text, r->command, err);
     if (status || !usi_verb_is_world(r->command->verb)) return status;
@@ -24,10 +27,13 @@ static us_status before_step(void *context, us_error *err) {
     return usi_stage_run_scripts(&r->stage, r->command, NULL, NULL, err);
 }
 
-static us_status make_world(const us_spec *spec, const us_allocator *a, const char *edits, usi_world **out, us_error *err) {
+static us_status make_world(const us_spec *spec, const us_allocator *a, const char *edits, usi_world **out,
+                            us_error *err) {
     us_spec *copy = NULL;
     us_status status = us_spec_copy(spec, &copy);
-    if (status) return us_error_set(err, status, NULL, "free memory", "the scene cannot be copied: %s", us_status_text(status));
+    if (status)
+        return us_error_set(err, status, NULL, "free memory", "the scene cannot be copied: %s",
+                            us_status_text(status));
     status = usi_spec_edit_all(copy, edits, err);
     if (status) {
         us_spec_destroy(copy);
@@ -36,10 +42,12 @@ static us_status make_world(const us_spec *spec, const us_allocator *a, const ch
     return usi_world_create(copy, a, 1, edits, NULL, out, err);
 }
 
-us_status us_host_verify(const us_spec *spec, us_recording *recording, void (*progress)(void *context, double share), void *context,
+us_status us_host_verify(const us_spec *spec, us_recording *recording,
+                         void (*progress)(void *context, double share), void *context,
                          us_verify_result *out_result, us_error *err) {
     if (!spec || !recording || !out_result)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a recording and a place for the result", "us_host_verify: an argument is NULL");
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a recording and a place for the result",
+                            "us_host_verify: an argument is NULL");
     *out_result = (us_verify_result){.bad_tick = -1};
     us_allocator a = us_allocator_default();
     const char *edits = us_recording_find_metadata(recording, "understudy", "edits");
@@ -49,13 +57,18 @@ us_status us_host_verify(const us_spec *spec, us_recording *recording, void (*pr
     run r = {.command = usi_alloc(&a, sizeof *r.command, _Alignof(usi_command))};
     if (!r.command) {
         usi_world_unref(world);
-        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left to run the recording again");
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left to run the recording again");
     }
     us_proxy_def proxy = us_proxy_def_default();
     proxy.enable_motor_servers = false;
     status = usi_stage_init(&r.stage, &a, world, &proxy, 1, err);
     if (!status) {
-        usi_verify_def def = {.progress = progress, .progress_context = context, .world = apply, .before_step = before_step, .world_context = &r};
+        usi_verify_def def = {.progress = progress,
+                              .progress_context = context,
+                              .world = apply,
+                              .before_step = before_step,
+                              .world_context = &r};
         status = usi_proxy_verify(r.stage.proxy, r.stage.sim, recording, &def, out_result, err);
         usi_stage_fini(&r.stage);
     }

@@ -25,7 +25,8 @@ static void clear(usi_watch_table *table, usi_watch_slot *slot) {
 }
 
 void usi_watch_table_fini(usi_watch_table *table) {
-    for (int32_t i = 0; i < table->n; i++) clear(table, &table->slot[i]);
+    for (int32_t i = 0; i < table->n; i++)
+        clear(table, &table->slot[i]);
     table->n = 0;
 }
 
@@ -39,7 +40,8 @@ static int32_t find(const usi_watch_table *table, const char *name, uint64_t has
     return -1;
 }
 
-us_status usi_watch_table_take(usi_watch_table *table, int32_t n, const char *const *names, int32_t *out_slots, uint64_t *out_needed) {
+us_status usi_watch_table_take(usi_watch_table *table, int32_t n, const char *const *names,
+                               int32_t *out_slots, uint64_t *out_needed) {
     *out_needed = 0;
     for (int32_t i = 0; i < n; i++) {
         size_t length = strlen(names[i]);
@@ -71,13 +73,15 @@ void usi_watch_table_drop(usi_watch_table *table, int32_t n, const int32_t *slot
         clear(table, slot);
         table->is_dirty = true;
     }
-    while (table->n > 0 && !table->slot[table->n - 1].name) table->n--;
+    while (table->n > 0 && !table->slot[table->n - 1].name)
+        table->n--;
 }
 
 usi_watch *usi_watch_table_copy(usi_watch_table *table) {
     size_t size = sizeof(usi_watch) + (size_t)table->n * sizeof(usi_watch_row);
     size_t texts = size;
-    for (int32_t i = 0; i < table->n; i++) size += table->slot[i].name ? strlen(table->slot[i].name) + 1 : 0;
+    for (int32_t i = 0; i < table->n; i++)
+        size += table->slot[i].name ? strlen(table->slot[i].name) + 1 : 0;
     usi_watch *watch = usi_alloc(&table->allocator, size, _Alignof(usi_watch));
     if (!watch) return NULL;
     atomic_init(&watch->n_ref, 1);

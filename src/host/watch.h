@@ -1,8 +1,9 @@
 // The values that all clients of the page want to see, each of them once.
 //
-// The server's thread keeps a table of names with their number of users, and hands copies of it to the stepping thread. A name keeps its slot as
-// long as somebody watches it, so that one client's change disturbs no other's values; a slot that is given to another name is born again, and a
-// picture that is older than that says nothing about it.
+// The server's thread keeps a table of names with their number of users, and hands copies of it to the
+// stepping thread. A name keeps its slot as long as somebody watches it, so that one client's change disturbs
+// no other's values; a slot that is given to another name is born again, and a picture that is older than
+// that says nothing about it.
 #ifndef USI_HOST_WATCH_H
 #define USI_HOST_WATCH_H
 
@@ -43,9 +44,10 @@ typedef struct usi_watch_table {
 
 void usi_watch_table_init(usi_watch_table *table, const us_allocator *allocator);
 void usi_watch_table_fini(usi_watch_table *table);
-// Slots of n names, each counted. *out_needed is the generation from which on all of them can be seen. US_ERR_LIMIT when there are too many
-// different names; then nothing has changed.
-us_status usi_watch_table_take(usi_watch_table *table, int32_t n, const char *const *names, int32_t *out_slots, uint64_t *out_needed);
+// Slots of n names, each counted. *out_needed is the generation from which on all of them can be seen.
+// US_ERR_LIMIT when there are too many different names; then nothing has changed.
+us_status usi_watch_table_take(usi_watch_table *table, int32_t n, const char *const *names,
+                               int32_t *out_slots, uint64_t *out_needed);
 void usi_watch_table_drop(usi_watch_table *table, int32_t n, const int32_t *slots);
 // A copy of the table as it is now, with one reference; NULL when there is no memory.
 usi_watch *usi_watch_table_copy(usi_watch_table *table);

@@ -11,8 +11,8 @@ static char *copy_text(const us_allocator *a, const char *text) {
     return copy;
 }
 
-us_status usi_world_wrap(us_spec *spec, us_model *model, const us_allocator *allocator, uint32_t epoch, const char *edits, const char *file,
-                         usi_world **out, us_error *err) {
+us_status usi_world_wrap(us_spec *spec, us_model *model, const us_allocator *allocator, uint32_t epoch,
+                         const char *edits, const char *file, usi_world **out, us_error *err) {
     usi_world *w = usi_alloc(allocator, sizeof *w, _Alignof(usi_world));
     char *copy = w ? copy_text(allocator, edits) : NULL;
     if (!copy) {
@@ -21,14 +21,16 @@ us_status usi_world_wrap(us_spec *spec, us_model *model, const us_allocator *all
         us_spec_destroy(spec);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the world");
     }
-    *w = (usi_world){.allocator = *allocator, .epoch = epoch, .spec = spec, .model = model, .edits = copy, .file = file};
+    *w = (usi_world){
+        .allocator = *allocator, .epoch = epoch, .spec = spec, .model = model, .edits = copy, .file = file};
     atomic_init(&w->n_ref, 1);
     *out = w;
     return US_OK;
 }
 
 static bool is_same_warning(const us_error *a, const us_error *b) {
-    return a->line == b->line && strcmp(a->file, b->file) == 0 && strcmp(a->element, b->element) == 0 && strcmp(a->message, b->message) == 0;
+    return a->line == b->line && strcmp(a->file, b->file) == 0 && strcmp(a->element, b->element) == 0 &&
+           strcmp(a->message, b->message) == 0;
 }
 
 // A copy of a spec brings the warnings of its first compilation along; the second one finds them again.
@@ -36,14 +38,15 @@ static void drop_repeated_warnings(us_spec *spec, int32_t n_before) {
     int32_t n = n_before;
     for (int32_t i = n_before; i < spec->n_warning; i++) {
         bool is_known = false;
-        for (int32_t k = 0; k < n_before && !is_known; k++) is_known = is_same_warning(&spec->warning[k], &spec->warning[i]);
+        for (int32_t k = 0; k < n_before && !is_known; k++)
+            is_known = is_same_warning(&spec->warning[k], &spec->warning[i]);
         if (!is_known) spec->warning[n++] = spec->warning[i];
     }
     spec->n_warning = n;
 }
 
-us_status usi_world_create(us_spec *spec, const us_allocator *allocator, uint32_t epoch, const char *edits, const char *file, usi_world **out,
-                           us_error *err) {
+us_status usi_world_create(us_spec *spec, const us_allocator *allocator, uint32_t epoch, const char *edits,
+                           const char *file, usi_world **out, us_error *err) {
     us_model *model = NULL;
     int32_t n_warning = spec->n_warning;
     us_status status = us_model_compile(spec, allocator, &model, err);

@@ -1,7 +1,7 @@
 // The world of an epoch as JSON, for the page: docs/viewer-protocol.md, "The world as JSON".
 //
-// Everything that the page may name stands at its index. What is large goes elsewhere: meshes and heights are assets, fetched on their own and only
-// once where several shapes show the same file.
+// Everything that the page may name stands at its index. What is large goes elsewhere: meshes and heights are
+// assets, fetched on their own and only once where several shapes show the same file.
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +60,8 @@ static void put_group(usi_json *json, const us_spec *spec, int32_t i) {
         usi_json_null(json, "locomotion");
     }
     usi_json_begin(json, "faults", '[');
-    for (int32_t k = 0; is_on && k < network->n_fault; k++) put_fault(json, &network->faults[k]);
+    for (int32_t k = 0; is_on && k < network->n_fault; k++)
+        put_fault(json, &network->faults[k]);
     usi_json_end(json, ']');
     usi_json_end(json, '}');
 }
@@ -114,7 +115,8 @@ static void put_drive(usi_json *json, const us_drive_def *drive) {
 
 // ---- Shapes ----
 
-// What makes the files of two shapes the same: the mesh, its scale, and the colour for what has none in the file.
+// What makes the files of two shapes the same: the mesh, its scale, and the colour for what has none in the
+// file.
 static uint64_t asset_key(const us_shape_def *shape) {
     if (!shape->mesh || usi_asset_of(shape) != USI_ASSET_GLB) return 0;
     uint64_t key = us_hash_bytes(1, shape->mesh, strlen(shape->mesh));
@@ -123,14 +125,16 @@ static uint64_t asset_key(const us_shape_def *shape) {
 }
 
 static bool is_same_asset(const us_shape_def *a, const us_shape_def *b) {
-    return strcmp(a->mesh, b->mesh) == 0 && memcmp(a->size, b->size, sizeof a->size) == 0 && memcmp(a->rgba, b->rgba, sizeof a->rgba) == 0;
+    return strcmp(a->mesh, b->mesh) == 0 && memcmp(a->size, b->size, sizeof a->size) == 0 &&
+           memcmp(a->rgba, b->rgba, sizeof a->rgba) == 0;
 }
 
 // The first shape whose file is that of shape i.
 static int32_t first_of_asset(const us_spec *spec, const uint64_t *keys, int32_t i) {
     if (keys[i] == 0) return i;
     for (int32_t k = 0; k < i; k++) {
-        if (keys[k] == keys[i] && is_same_asset(us_spec_view_shape(spec, k), us_spec_view_shape(spec, i))) return k;
+        if (keys[k] == keys[i] && is_same_asset(us_spec_view_shape(spec, k), us_spec_view_shape(spec, i)))
+            return k;
     }
     return i;
 }
@@ -140,8 +144,10 @@ static void put_points(usi_json *json, const us_shape_def *shape) {
     us_hull *hull = NULL;
     const us_vec3 *points = shape->points;
     int32_t n = shape->n_point;
-    if (shape->kind == US_SHAPE_CONVEX && n > POINTS_AS_WRITTEN && us_hull_create(points, n, &json->out->allocator, &hull, NULL) == US_OK) {
-        points = hull->vertex, n = hull->n_vertex;
+    if (shape->kind == US_SHAPE_CONVEX && n > POINTS_AS_WRITTEN &&
+        us_hull_create(points, n, &json->out->allocator, &hull, NULL) == US_OK) {
+        points = hull->vertex;
+        n = hull->n_vertex;
     }
     usi_json_begin(json, "points", '[');
     for (int32_t i = 0; i < n; i++) {
@@ -177,7 +183,8 @@ static void put_ground(usi_json *json, const us_shape_def *shape, uint32_t epoch
 }
 
 // `name`: of its asset, without the ending: "3", and for a part of it "3.0".
-static void put_shape(usi_json *json, const us_shape_def *shape, uint32_t epoch, const char *name, int depth) {
+static void put_shape(usi_json *json, const us_shape_def *shape, uint32_t epoch, const char *name,
+                      int depth) {
     usi_json_begin(json, NULL, '{');
     usi_json_integer(json, "link", shape->link);
     usi_json_text(json, "name", shape->name);
@@ -272,10 +279,12 @@ static void put_pair(usi_json *json, const us_pair_def *pair) {
 
 static void put_relations(usi_json *json, const us_spec *spec, const us_spec_counts *n) {
     usi_json_begin(json, "materials", '[');
-    for (int32_t i = 0; i < n->n_material; i++) put_material(json, us_spec_view_material(spec, i));
+    for (int32_t i = 0; i < n->n_material; i++)
+        put_material(json, us_spec_view_material(spec, i));
     usi_json_end(json, ']');
     usi_json_begin(json, "pairs", '[');
-    for (int32_t i = 0; i < n->n_pair; i++) put_pair(json, us_spec_view_pair(spec, i));
+    for (int32_t i = 0; i < n->n_pair; i++)
+        put_pair(json, us_spec_view_pair(spec, i));
     usi_json_end(json, ']');
     usi_json_begin(json, "couplings", '[');
     for (int32_t i = 0; i < n->n_coupling; i++) {
@@ -310,23 +319,28 @@ static void put_world(usi_json *json, const usi_world *world) {
     usi_json_text(json, "solver", def->solver);
     usi_json_number(json, "seed", (double)def->seed);
     usi_json_begin(json, "groups", '[');
-    for (int32_t i = 0; i < n.n_group; i++) put_group(json, spec, i);
+    for (int32_t i = 0; i < n.n_group; i++)
+        put_group(json, spec, i);
     usi_json_end(json, ']');
     usi_json_begin(json, "links", '[');
-    for (int32_t i = 0; i < n.n_link; i++) put_link(json, us_spec_view_link(spec, i));
+    for (int32_t i = 0; i < n.n_link; i++)
+        put_link(json, us_spec_view_link(spec, i));
     usi_json_end(json, ']');
     usi_json_begin(json, "joints", '[');
-    for (int32_t i = 0; i < n.n_joint; i++) put_joint(json, us_spec_view_joint(spec, i));
+    for (int32_t i = 0; i < n.n_joint; i++)
+        put_joint(json, us_spec_view_joint(spec, i));
     usi_json_end(json, ']');
     usi_json_begin(json, "drives", '[');
-    for (int32_t i = 0; i < n.n_drive; i++) put_drive(json, us_spec_view_drive(spec, i));
+    for (int32_t i = 0; i < n.n_drive; i++)
+        put_drive(json, us_spec_view_drive(spec, i));
     usi_json_end(json, ']');
     put_shapes(json, world, n.n_shape);
     put_relations(json, spec, &n);
     usi_json_end(json, '}');
 }
 
-us_status usi_world_json(const usi_world *world, const us_allocator *allocator, char **out_bytes, size_t *out_length) {
+us_status usi_world_json(const usi_world *world, const us_allocator *allocator, char **out_bytes,
+                         size_t *out_length) {
     usi_bytes bytes;
     usi_bytes_init(&bytes, allocator, JSON_LIMIT);
     usi_json json;

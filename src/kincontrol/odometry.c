@@ -1,10 +1,12 @@
 // Dead reckoning: poses in the plane are (x, y, angle), moved by constant body velocities over short times.
 //
-// While a body keeps its velocity (vx, vy, wz) in its own axes it goes along an arc. Integrated over the turned angle a = wz t it moves by
+// While a body keeps its velocity (vx, vy, wz) in its own axes it goes along an arc. Integrated over the
+// turned angle a = wz t it moves by
 //
 //     t ( s vx - c vy,  c vx + s vy )    with  s = sin a / a,  c = (1 - cos a) / a
 //
-// in the axes at the start: the exponential of SE(2). Nothing is lost by long steps as long as the velocity holds.
+// in the axes at the start: the exponential of SE(2). Nothing is lost by long steps as long as the velocity
+// holds.
 #include "kincontrol/odometry.h"
 
 #include <math.h>
@@ -35,19 +37,22 @@ void usi_odometry_move(double pose[3], const double body[3], double time) {
 void usi_odometry_compose(const double a[3], const double b[3], double out[3]) {
     double c = cos(a[2]), s = sin(a[2]);
     const double result[3] = {a[0] + c * b[0] - s * b[1], a[1] + s * b[0] + c * b[1], wrap(a[2] + b[2])};
-    for (int i = 0; i < 3; i++) out[i] = result[i];
+    for (int i = 0; i < 3; i++)
+        out[i] = result[i];
 }
 
 void usi_odometry_between(const double a[3], const double b[3], double out[3]) {
     double c = cos(a[2]), s = sin(a[2]), dx = b[0] - a[0], dy = b[1] - a[1];
     const double result[3] = {c * dx + s * dy, c * dy - s * dx, wrap(b[2] - a[2])};
-    for (int i = 0; i < 3; i++) out[i] = result[i];
+    for (int i = 0; i < 3; i++)
+        out[i] = result[i];
 }
 
-// The arc through the point that begins in the rover's direction has the curvature 2 y / d^2, d away and y to the left. A point behind lies on such
-// an arc too, but the nearer it is to straight behind, the wider is the arc: there the curvature stays that of a point abeam, 2 / d.
-void usi_pursue(const double pose[3], double x, double y, double speed, double max_turn, double deceleration, bool can_turn_on_spot,
-                double out_body[3]) {
+// The arc through the point that begins in the rover's direction has the curvature 2 y / d^2, d away and y to
+// the left. A point behind lies on such an arc too, but the nearer it is to straight behind, the wider is the
+// arc: there the curvature stays that of a point abeam, 2 / d.
+void usi_pursue(const double pose[3], double x, double y, double speed, double max_turn, double deceleration,
+                bool can_turn_on_spot, double out_body[3]) {
     const double goal[3] = {x, y, 0};
     double at[3];
     usi_odometry_between(pose, goal, at);

@@ -10,9 +10,10 @@ void usi_odometry_move(double pose[3], const double body[3], double time);
 void usi_odometry_between(const double a[3], const double b[3], double out[3]);
 void usi_odometry_compose(const double a[3], const double b[3], double out[3]);
 
-// Pure pursuit: the body velocity that brings a rover at `pose` to the point (x, y) at `speed`, turning on the spot first when the point lies behind
-// and the rover can. Slows down so that it comes to rest there with `deceleration` (0: at once). max_turn 0: no limit.
-void usi_pursue(const double pose[3], double x, double y, double speed, double max_turn, double deceleration, bool can_turn_on_spot,
-                double out_body[3]);
+// Pure pursuit: the body velocity that brings a rover at `pose` to the point (x, y) at `speed`, turning on
+// the spot first when the point lies behind and the rover can. Slows down so that it comes to rest there with
+// `deceleration` (0: at once). max_turn 0: no limit.
+void usi_pursue(const double pose[3], double x, double y, double speed, double max_turn, double deceleration,
+                bool can_turn_on_spot, double out_body[3]);
 
 #endif

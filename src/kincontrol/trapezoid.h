@@ -1,4 +1,5 @@
-// A trapezoid profile: the quickest way from a position and velocity to rest at another position, with one acceleration and a greatest velocity.
+// A trapezoid profile: the quickest way from a position and velocity to rest at another position, with one
+// acceleration and a greatest velocity.
 #ifndef USI_KINCONTROL_TRAPEZOID_H
 #define USI_KINCONTROL_TRAPEZOID_H
 
@@ -18,11 +19,13 @@ typedef struct usi_trapezoid_point {
     double position, velocity, acceleration;
 } usi_trapezoid_point;
 
-// Acceleration and greatest velocity must be above 0, all numbers finite and the duration too: US_ERR_VALUE otherwise, and *out is untouched.
-us_status usi_trapezoid_init(usi_trapezoid *out, double acceleration, double max_velocity, double position, double velocity, double end_position);
+// Acceleration and greatest velocity must be above 0, all numbers finite and the duration too: US_ERR_VALUE
+// otherwise, and *out is untouched.
+us_status usi_trapezoid_init(usi_trapezoid *out, double acceleration, double max_velocity, double position,
+                             double velocity, double end_position);
 
-// Where it is at time t: the start for t <= 0, exactly at rest at the end position for t >= duration. At the seam of two phases the acceleration is
-// that of the later one.
+// Where it is at time t: the start for t <= 0, exactly at rest at the end position for t >= duration. At the
+// seam of two phases the acceleration is that of the later one.
 usi_trapezoid_point usi_trapezoid_at(const usi_trapezoid *profile, double t);
 
 #endif

@@ -1,7 +1,7 @@
 // Vectors of four things at once, one in each lane: x, y and z of all four.
 //
-// Where the same is done to many bodies or points, this takes a fraction of the instructions of vectors that lie in one register each, and none of
-// them waits for a sum over lanes.
+// Where the same is done to many bodies or points, this takes a fraction of the instructions of vectors that
+// lie in one register each, and none of them waits for a sum over lanes.
 #ifndef USI_MATH_FOUR_H
 #define USI_MATH_FOUR_H
 
@@ -11,8 +11,12 @@ typedef struct usi_four {
     usi_v4 x, y, z;
 } usi_four;
 
-static inline usi_four usi_four_add(usi_four a, usi_four b) { return (usi_four){a.x + b.x, a.y + b.y, a.z + b.z}; }
-static inline usi_four usi_four_sub(usi_four a, usi_four b) { return (usi_four){a.x - b.x, a.y - b.y, a.z - b.z}; }
+static inline usi_four usi_four_add(usi_four a, usi_four b) {
+    return (usi_four){a.x + b.x, a.y + b.y, a.z + b.z};
+}
+static inline usi_four usi_four_sub(usi_four a, usi_four b) {
+    return (usi_four){a.x - b.x, a.y - b.y, a.z - b.z};
+}
 static inline usi_four usi_four_scale(usi_v4 s, usi_four a) { return (usi_four){s * a.x, s * a.y, s * a.z}; }
 static inline usi_v4 usi_four_dot(usi_four a, usi_four b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 static inline usi_four usi_four_cross(usi_four a, usi_four b) {
@@ -30,17 +34,20 @@ typedef struct usi_four_quat {
     usi_four v;
 } usi_four_quat;
 
-static inline usi_four_quat usi_four_conj(usi_four_quat q) { return (usi_four_quat){q.w, {-q.v.x, -q.v.y, -q.v.z}}; }
+static inline usi_four_quat usi_four_conj(usi_four_quat q) {
+    return (usi_four_quat){q.w, {-q.v.x, -q.v.y, -q.v.z}};
+}
 static inline usi_four_quat usi_four_mul(usi_four_quat a, usi_four_quat b) {
-    usi_four v = usi_four_add(usi_four_add(usi_four_scale(a.w, b.v), usi_four_scale(b.w, a.v)), usi_four_cross(a.v, b.v));
+    usi_four v = usi_four_add(usi_four_add(usi_four_scale(a.w, b.v), usi_four_scale(b.w, a.v)),
+                              usi_four_cross(a.v, b.v));
     return (usi_four_quat){a.w * b.w - usi_four_dot(a.v, b.v), v};
 }
 static inline usi_four usi_four_rotate(usi_four_quat q, usi_four a) {
     usi_four t = usi_four_scale(usi_v4_all(2), usi_four_cross(q.v, a));
     return usi_four_add(usi_four_add(a, usi_four_scale(q.w, t)), usi_four_cross(q.v, t));
 }
-// exp(r). What turns by less than a tenth of a radian, as nearly everything does in a step, needs no functions: the series are exact to rounding. The
-// others, one by one.
+// exp(r). What turns by less than a tenth of a radian, as nearly everything does in a step, needs no
+// functions: the series are exact to rounding. The others, one by one.
 static inline usi_four_quat usi_four_exp(usi_four r) {
     usi_v4 x = usi_four_dot(r, r);
     usi_v4 c = 1 - x * (1.0 / 8 - x * (1.0 / 384 - x * (1.0 / 46080 - x * (1.0 / 10321920))));
@@ -50,7 +57,10 @@ static inline usi_four_quat usi_four_exp(usi_four r) {
     for (int l = 0; l < 4; l++) {
         if (is_small[l]) continue;
         us_quat q = us_quat_exp(us_vec3_make(r.x[l], r.y[l], r.z[l]));
-        e.w[l] = q.w, e.v.x[l] = q.x, e.v.y[l] = q.y, e.v.z[l] = q.z;
+        e.w[l] = q.w;
+        e.v.x[l] = q.x;
+        e.v.y[l] = q.y;
+        e.v.z[l] = q.z;
     }
     return e;
 }
@@ -69,11 +79,16 @@ static inline usi_four usi_four_from(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d, usi
 static inline void usi_four_to(usi_four v, usi_v4 spare, usi_v4 *a, usi_v4 *b, usi_v4 *c, usi_v4 *d) {
     usi_v4 t[4];
     usi_v4_transpose(v.x, v.y, v.z, spare, t);
-    *a = t[0], *b = t[1], *c = t[2], *d = t[3];
+    *a = t[0];
+    *b = t[1];
+    *c = t[2];
+    *d = t[3];
 }
 
 // The same field of four structures.
-#define USI_FOUR_FROM(of, field) usi_four_from((of)[0]->field, (of)[1]->field, (of)[2]->field, (of)[3]->field, NULL)
-#define USI_FOUR_TO(v, spare, of, field) usi_four_to(v, spare, &(of)[0]->field, &(of)[1]->field, &(of)[2]->field, &(of)[3]->field)
+#define USI_FOUR_FROM(of, field) \
+    usi_four_from((of)[0]->field, (of)[1]->field, (of)[2]->field, (of)[3]->field, NULL)
+#define USI_FOUR_TO(v, spare, of, field) \
+    usi_four_to(v, spare, &(of)[0]->field, &(of)[1]->field, &(of)[2]->field, &(of)[3]->field)
 
 #endif

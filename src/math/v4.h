@@ -1,8 +1,8 @@
 // Four-lane vectors: x y z and a spare lane, in one AVX register.
 //
-// Everything hot in the dynamics is written with these few functions and the operators + - *. The spare lane is 0 unless a
-// comment says otherwise, so that sums over lanes need no mask. Without AVX2 the compiler splits the vectors: same results
-// to rounding, slower.
+// Everything hot in the dynamics is written with these few functions and the operators + - *. The spare lane
+// is 0 unless a comment says otherwise, so that sums over lanes need no mask. Without AVX2 the compiler
+// splits the vectors: same results to rounding, slower.
 #ifndef USI_MATH_V4_H
 #define USI_MATH_V4_H
 
@@ -37,15 +37,17 @@ static inline usi_v4 usi_v4_lane2(usi_v4 a) { return __builtin_shufflevector(a, 
 
 // a x b with one turn fewer than the textbook: turn(a * turn(b) - turn(a) * b), where turn makes (y, z, x).
 static inline usi_v4 usi_v4_turn(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 2, 0, 3); }
-static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) { return a * usi_v4_turn(b) - usi_v4_turn(a) * b; }
+static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) {
+    return a * usi_v4_turn(b) - usi_v4_turn(a) * b;
+}
 static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) { return usi_v4_turn(usi_v4_cross_unturned(a, b)); }
 // a x b + c x d, turned once.
 static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) {
     return usi_v4_turn(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
 }
 
-// Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle gcc picks an
-// instruction that takes twice as long on some processors.
+// Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle
+// gcc picks an instruction that takes twice as long on some processors.
 static inline usi_v4 usi_v4_swap_halves(usi_v4 a) {
 #ifdef __AVX__
     return (usi_v4)_mm256_permute2f128_pd((__m256d)a, (__m256d)a, 1);
@@ -88,16 +90,22 @@ static inline usi_v4 usi_v4_sqrt(usi_v4 a) {
 }
 
 // Four vectors by their lanes.
-static inline __attribute__((always_inline)) void usi_v4_transpose(usi_v4 r0, usi_v4 r1, usi_v4 r2, usi_v4 r3, usi_v4 out[4]) {
-    usi_v4 e01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), o01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
-    usi_v4 e23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), o23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
-    out[0] = __builtin_shufflevector(e01, e23, 0, 1, 4, 5), out[1] = __builtin_shufflevector(o01, o23, 0, 1, 4, 5);
-    out[2] = __builtin_shufflevector(e01, e23, 2, 3, 6, 7), out[3] = __builtin_shufflevector(o01, o23, 2, 3, 6, 7);
+static inline __attribute__((always_inline)) void usi_v4_transpose(usi_v4 r0, usi_v4 r1, usi_v4 r2, usi_v4 r3,
+                                                                   usi_v4 out[4]) {
+    usi_v4 e01 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6),
+           o01 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
+    usi_v4 e23 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6),
+           o23 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+    out[0] = __builtin_shufflevector(e01, e23, 0, 1, 4, 5);
+    out[1] = __builtin_shufflevector(o01, o23, 0, 1, 4, 5);
+    out[2] = __builtin_shufflevector(e01, e23, 2, 3, 6, 7);
+    out[3] = __builtin_shufflevector(o01, o23, 2, 3, 6, 7);
 }
 
 static inline usi_v4 usi_v4_abs(usi_v4 a) { return (usi_v4)((usi_v4i)a & 0x7fffffffffffffffll); }
 
-// Sine and cosine of n angles (n a multiple of 4, arrays aligned to 32 bytes), to 1.5 units in the last place.
+// Sine and cosine of n angles (n a multiple of 4, arrays aligned to 32 bytes), to 1.5 units in the last
+// place.
 void usi_sincos(int n, const double *angle, double *out_sin, double *out_cos);
 
 #endif

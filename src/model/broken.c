@@ -1,11 +1,13 @@
-// Joints that are broken. What hung on one floats; the spec keeps what the joint was, for the robot's own firmware knows nothing else.
+// Joints that are broken. What hung on one floats; the spec keeps what the joint was, for the robot's own
+// firmware knows nothing else.
 //
 //     world --floating-- body --hinge-- coxa --x-- femur --hinge-- tibia       x is broken:
 //     world --floating-- body --hinge-- coxa
 //     world --floating----------------------------- femur --hinge-- tibia
 //
-// A compiled model starts with the link where the whole robot has it at its start. That is a place as good as any: a world in which something breaks
-// goes on with the pose and velocity that the link has (us_sim_replace).
+// A compiled model starts with the link where the whole robot has it at its start. That is a place as good as
+// any: a world in which something breaks goes on with the pose and velocity that the link has
+// (us_sim_replace).
 #include <string.h>
 
 #include "model/compile.h"
@@ -25,8 +27,13 @@ static us_status find_pieces(usi_build *b) {
 static us_joint_def float_free(const us_joint_def *was, us_pose X_WB) {
     us_joint_def j = us_joint_def_default(US_JOINT_FLOATING);
     const double q0[7] = {X_WB.q.w, X_WB.q.x, X_WB.q.y, X_WB.q.z, X_WB.p.x, X_WB.p.y, X_WB.p.z};
-    j.name = was->name, j.group = was->group, j.parent = US_WORLD, j.child = was->child;
-    j.file = was->file, j.line = was->line, j.is_broken = true;
+    j.name = was->name;
+    j.group = was->group;
+    j.parent = US_WORLD;
+    j.child = was->child;
+    j.file = was->file;
+    j.line = was->line;
+    j.is_broken = true;
     memcpy(j.q0, q0, sizeof q0);
     return j;
 }
@@ -34,7 +41,8 @@ static us_joint_def float_free(const us_joint_def *was, us_pose X_WB) {
 us_status usi_build_break(usi_build *b) {
     const us_spec *s = b->spec;
     bool is_whole = true;
-    for (int32_t i = 0; i < s->n_joint && is_whole; i++) is_whole = !s->joint[i].is_broken;
+    for (int32_t i = 0; i < s->n_joint && is_whole; i++)
+        is_whole = !s->joint[i].is_broken;
     b->joint_def = s->joint;
     if (is_whole) return US_OK;
     // The whole robot, to see where everything is.
@@ -42,7 +50,8 @@ us_status usi_build_break(usi_build *b) {
     if (!status) status = usi_build_nodes(b);
     if (!status) status = find_pieces(b);
     if (status) return status;
-    us_joint_def *acts = usi_arena_alloc(&b->arena, ((size_t)s->n_joint + 1) * sizeof *acts, _Alignof(us_joint_def));
+    us_joint_def *acts =
+        usi_arena_alloc(&b->arena, ((size_t)s->n_joint + 1) * sizeof *acts, _Alignof(us_joint_def));
     us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, _Alignof(us_pose));
     if (!acts || !X_WN) return usi_build_out_of_memory(b);
     usi_build_place(b, X_WN);

@@ -1,22 +1,26 @@
-// From the spec to the model: check the whole (check.c), find the tree and its nodes (nodes.c), what things are made of (materials.c) and
-// what collides (shapes.c), then lay out and fill the arrays. All arrays but those of shapes and materials are one block, whose size is
-// known before it is allocated.
+// From the spec to the model: check the whole (check.c), find the tree and its nodes (nodes.c), what things
+// are made of (materials.c) and what collides (shapes.c), then lay out and fill the arrays. All arrays but
+// those of shapes and materials are one block, whose size is known before it is allocated.
 #include "model/compile.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Joint limits are stiff springs with critical damping: 1e5 N m/rad (N/m) holds an arm of 1000 N m within 0.01 rad and is
-// stable at any step because it is implicit.
+// Joint limits are stiff springs with critical damping: 1e5 N m/rad (N/m) holds an arm of 1000 N m within
+// 0.01 rad and is stable at any step because it is implicit.
 static const double STOP_STIFFNESS = 1e5;
-// A joint held by dry friction gives way by up to this, rad or m, like a spring, before it slides; then it stays where it is.
+// A joint held by dry friction gives way by up to this, rad or m, like a spring, before it slides; then it
+// stays where it is.
 static const double STICK_WAY = 1e-7;
-// Where there is no position to hold (ball joints, explicit integrators) friction is a damper that gives way at this speed, rad/s or m/s: it creeps.
+// Where there is no position to hold (ball joints, explicit integrators) friction is a damper that gives way
+// at this speed, rad/s or m/s: it creeps.
 static const double STICK_SPEED = 1e-4;
-// The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2 or kg.
+// The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2
+// or kg.
 static const double LEAST_ARMATURE = 1e-4;
 
-us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element, const char *remedy, const char *message) {
+us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element,
+                         const char *remedy, const char *message) {
     us_error warning;
     us_place place = {file, line, 0, element};
     us_error_set(&warning, US_OK, &place, remedy, "%s", message);
@@ -57,8 +61,8 @@ static us_status count_paths(usi_build *b, us_model *m) {
         total += depth[i];
     }
     if (total > 200000000)
-        return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the longest chain", "the chains are too long: their paths need %lld entries",
-                            (long long)total);
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the longest chain",
+                            "the chains are too long: their paths need %lld entries", (long long)total);
     m->n_path = (int32_t)total;
     return US_OK;
 }
@@ -79,7 +83,8 @@ static void fill_paths(us_model *m) {
 }
 
 static bool has_stop(const us_joint_def *j) {
-    return j->has_limits && us_joint_type_n_v(j->type) == 1 && j->type != US_JOINT_CONTINUOUS && (isfinite(j->lower) || isfinite(j->upper));
+    return j->has_limits && us_joint_type_n_v(j->type) == 1 && j->type != US_JOINT_CONTINUOUS &&
+           (isfinite(j->lower) || isfinite(j->upper));
 }
 
 static us_status fill_joints(usi_build *b, us_model *m) {
@@ -88,7 +93,8 @@ static us_status fill_joints(usi_build *b, us_model *m) {
         const us_joint_def *j = &b->joint_def[k];
         const usi_joint *at = &m->joint[k];
         bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
-        for (int32_t i = 0; i < at->n_q; i++) m->q_start[at->first_q + i] = j->q0[i];
+        for (int32_t i = 0; i < at->n_q; i++)
+            m->q_start[at->first_q + i] = j->q0[i];
         if (is_ball) {
             us_quat q = us_quat_normalize((us_quat){j->q0[0], j->q0[1], j->q0[2], j->q0[3]});
             memcpy(&m->q_start[at->first_q], &q, sizeof q);
@@ -102,13 +108,16 @@ static us_status fill_joints(usi_build *b, us_model *m) {
             m->rest[v] = j->rest;
             if (b->axis_inertia[v] + j->armature < 1e-15) {
                 m->armature[v] = LEAST_ARMATURE;
-                us_status status = warn_joint(b, j, "give the link beyond it mass and inertia, or the joint an armature",
-                                              "nothing with inertia about its axis hangs on this joint: an armature of 1e-4 (kg m^2 or kg) is used");
+                us_status status =
+                    warn_joint(b, j, "give the link beyond it mass and inertia, or the joint an armature",
+                               "nothing with inertia about its axis hangs on this joint: an armature of 1e-4 "
+                               "(kg m^2 or kg) is used");
                 if (status) return status;
             }
         }
         if (has_stop(j) && (j->q0[0] < j->lower || j->q0[0] > j->upper)) {
-            us_status status = warn_joint(b, j, "start between the limits, or widen them", "it starts outside its limits: the limit pushes it back");
+            us_status status = warn_joint(b, j, "start between the limits, or widen them",
+                                          "it starts outside its limits: the limit pushes it back");
             if (status) return status;
         }
     }
@@ -124,17 +133,20 @@ static void fill_elements(const usi_build *b, us_model *m) {
     int32_t n_element = 0, n_stop = 0;
     for (int32_t i = 0; i < m->n_drive; i++) {
         const usi_drive *d = &m->drive[i];
-        if (d->v >= 0) m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
+        if (d->v >= 0)
+            m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
     }
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &b->joint_def[k];
         const usi_joint *at = &m->joint[k];
-        bool is_held = at->n_q == at->n_v && (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
+        bool is_held = at->n_q == at->n_v &&
+                       (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
         double friction = j->friction + j->blockage;
         for (int32_t i = 0; friction > 0 && i < at->n_v; i++) {
             int32_t v = at->first_v + i;
             double kp = is_held ? friction / STICK_WAY : 0;
-            double kd = is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : friction / STICK_SPEED;
+            double kd =
+                is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : friction / STICK_SPEED;
             m->element[n_element++] = (usi_element){kp, kd, -friction, friction, v, at->first_q + i, -1, 0};
         }
         if (!has_stop(j)) continue;
@@ -144,12 +156,17 @@ static void fill_elements(const usi_build *b, us_model *m) {
 }
 
 // A drive whose joint is broken has nothing to move.
-static bool is_idle(const us_spec *s, const us_drive_def *d) { return d->joint >= 0 && d->joint < s->n_joint && s->joint[d->joint].is_broken; }
+static bool is_idle(const us_spec *s, const us_drive_def *d) {
+    return d->joint >= 0 && d->joint < s->n_joint && s->joint[d->joint].is_broken;
+}
 
 static void count_soft(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    m->n_soft = 0, m->n_element = 0, m->n_stop = 0;
-    for (int32_t i = 0; i < s->n_drive; i++) m->n_element += !is_idle(s, &s->drive[i]);
+    m->n_soft = 0;
+    m->n_element = 0;
+    m->n_stop = 0;
+    for (int32_t i = 0; i < s->n_drive; i++)
+        m->n_element += !is_idle(s, &s->drive[i]);
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &b->joint_def[k];
         int32_t n = us_joint_type_n_v(j->type);
@@ -165,26 +182,36 @@ static us_status fill_drives(usi_build *b, us_model *m) {
         const us_drive_def *d = &s->drive[i];
         usi_drive *out = &m->drive[i];
         if (d->joint < 0 || d->joint >= s->n_joint)
-            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "drive", d->name, "name a joint that exists", "its joint does not exist");
+            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "drive", d->name,
+                                  "name a joint that exists", "its joint does not exist");
         const us_joint_type type = s->joint[d->joint].type;
         bool is_ball = type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING;
         if (d->coordinate < 0 || d->coordinate >= us_joint_type_n_v(type) || is_ball) {
             return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name,
-                                  "drive a coordinate of a revolute, continuous, prismatic, helical, cylindrical, universal or planar joint",
+                                  "drive a coordinate of a revolute, continuous, prismatic, helical, "
+                                  "cylindrical, universal or planar joint",
                                   "its joint has no such coordinate");
         }
         const double x[] = {d->kp, d->kd, d->position, d->velocity, d->torque, d->limit};
         if (!usi_all_finite(x, 6) || d->kp < 0 || d->kd < 0 || d->limit < 0) {
-            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name, "write finite numbers, gains and limit of 0 or more",
+            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "drive", d->name,
+                                  "write finite numbers, gains and limit of 0 or more",
                                   "a gain or limit is negative, or a number is not finite");
         }
         double effort = s->joint[d->joint].effort;
-        out->kp = d->kp, out->kd = d->kd;
+        out->kp = d->kp;
+        out->kd = d->kd;
         out->limit = d->limit > 0 ? d->limit : effort > 0 ? effort : INFINITY;
-        out->position = d->position, out->velocity = d->velocity, out->torque = d->torque;
+        out->position = d->position;
+        out->velocity = d->velocity;
+        out->torque = d->torque;
         const usi_joint *j = &m->joint[d->joint];
-        out->joint = d->joint, out->v = out->q = -1;
-        if (!is_idle(s, d)) out->v = j->first_v + d->coordinate, out->q = j->first_q + d->coordinate;
+        out->joint = d->joint;
+        out->v = out->q = -1;
+        if (!is_idle(s, d)) {
+            out->v = j->first_v + d->coordinate;
+            out->q = j->first_q + d->coordinate;
+        }
     }
     return US_OK;
 }
@@ -196,47 +223,58 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
         const us_coupling_def *c = &s->coupling[i];
         if (!usi_build_couples(b, c)) continue;
         usi_coupling *out = &m->coupling[row];
-        out->n_term = c->n_term, out->offset = c->offset, out->row = row++;
+        out->n_term = c->n_term;
+        out->offset = c->offset;
+        out->row = row++;
         if (c->n_term < 1)
-            return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "give it at least one term", "it has no terms");
+            return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
+                                  "give it at least one term", "it has no terms");
         for (int32_t k = 0; k < c->n_term; k++) {
             if (c->joint[k] < 0 || c->joint[k] >= s->n_joint)
-                return usi_build_fail(b, US_ERR_NAME, c->file, c->line, "coupling", c->name, "name joints that exist",
-                                      "a joint of it does not exist");
+                return usi_build_fail(b, US_ERR_NAME, c->file, c->line, "coupling", c->name,
+                                      "name joints that exist", "a joint of it does not exist");
             const usi_joint *j = &m->joint[c->joint[k]];
             bool is_ball = j->type == US_JOINT_SPHERICAL || j->type == US_JOINT_FLOATING;
             if (c->coordinate[k] < 0 || c->coordinate[k] >= j->n_v || is_ball) {
-                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
-                                      "couple coordinates of joints that are not fixed, spherical or floating",
-                                      "a joint of it has no such coordinate");
+                return usi_build_fail(
+                    b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
+                    "couple coordinates of joints that are not fixed, spherical or floating",
+                    "a joint of it has no such coordinate");
             }
             if (!isfinite(c->factor[k]) || !isfinite(c->offset))
-                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name, "write finite numbers",
-                                      "a factor or the offset is not finite");
+                return usi_build_fail(b, US_ERR_VALUE, c->file, c->line, "coupling", c->name,
+                                      "write finite numbers", "a factor or the offset is not finite");
             out->factor[k] = c->factor[k];
-            out->v[k] = j->first_v + c->coordinate[k], out->q[k] = j->first_q + c->coordinate[k];
+            out->v[k] = j->first_v + c->coordinate[k];
+            out->q[k] = j->first_q + c->coordinate[k];
         }
     }
     for (int32_t i = 0; i < s->n_loop; i++) {
         const us_loop_def *l = &s->loop[i];
         usi_loop *out = &m->loop[i];
-        if (l->link_a < US_WORLD || l->link_a >= s->n_link || l->link_b < US_WORLD || l->link_b >= s->n_link) {
-            return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name, "name links that exist, or world",
-                                  "one of its links does not exist");
+        if (l->link_a < US_WORLD || l->link_a >= s->n_link || l->link_b < US_WORLD ||
+            l->link_b >= s->n_link) {
+            return usi_build_fail(b, US_ERR_NAME, l->file, l->line, "loop", l->name,
+                                  "name links that exist, or world", "one of its links does not exist");
         }
         us_pose X_AC = l->X_AC, X_BD = l->X_BD;
-        if (!usi_all_finite(&X_AC.q.w, 4) || !usi_all_finite(&X_AC.p.x, 3) || !usi_all_finite(&X_BD.q.w, 4) || !usi_all_finite(&X_BD.p.x, 3)) {
-            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers", "one of its frames is not finite");
+        if (!usi_all_finite(&X_AC.q.w, 4) || !usi_all_finite(&X_AC.p.x, 3) || !usi_all_finite(&X_BD.q.w, 4) ||
+            !usi_all_finite(&X_BD.p.x, 3)) {
+            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write finite numbers",
+                                  "one of its frames is not finite");
         }
         if (!usi_is_rotation(X_AC.q) || !usi_is_rotation(X_BD.q)) {
-            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name, "write quaternions of length 1, w first",
+            return usi_build_fail(b, US_ERR_VALUE, l->file, l->line, "loop", l->name,
+                                  "write quaternions of length 1, w first",
                                   "the quaternion of one of its frames is 0 or too long");
         }
-        X_AC.q = us_quat_normalize(X_AC.q), X_BD.q = us_quat_normalize(X_BD.q);
+        X_AC.q = us_quat_normalize(X_AC.q);
+        X_BD.q = us_quat_normalize(X_BD.q);
         out->node_a = l->link_a < 0 ? -1 : m->body[l->link_a].node;
         out->node_b = l->link_b < 0 ? -1 : m->body[l->link_b].node;
         if (out->node_a == out->node_b)
-            return usi_build_fail(b, US_ERR_CONSTRAINT, l->file, l->line, "loop", l->name, "close it between links that move against each other",
+            return usi_build_fail(b, US_ERR_CONSTRAINT, l->file, l->line, "loop", l->name,
+                                  "close it between links that move against each other",
                                   "its two links cannot move against each other");
         out->X_AC = l->link_a < 0 ? X_AC : us_pose_mul(m->body[l->link_a].X_NB, X_AC);
         out->X_BD = l->link_b < 0 ? X_BD : us_pose_mul(m->body[l->link_b].X_NB, X_BD);
@@ -253,19 +291,22 @@ static us_status fill_constraints(usi_build *b, us_model *m) {
 
 static int32_t count_couplings(const usi_build *b) {
     int32_t n = 0;
-    for (int32_t i = 0; i < b->spec->n_coupling; i++) n += usi_build_couples(b, &b->spec->coupling[i]);
+    for (int32_t i = 0; i < b->spec->n_coupling; i++)
+        n += usi_build_couples(b, &b->spec->coupling[i]);
     return n;
 }
 
 static int32_t count_rows(const us_spec *s, int32_t n_coupling) {
     int32_t n = n_coupling;
-    for (int32_t i = 0; i < s->n_loop; i++) n += s->loop[i].type == US_LOOP_POINT ? 3 : s->loop[i].type == US_LOOP_HINGE ? 5 : 6;
+    for (int32_t i = 0; i < s->n_loop; i++)
+        n += s->loop[i].type == US_LOOP_POINT ? 3 : s->loop[i].type == US_LOOP_HINGE ? 5 : 6;
     return n;
 }
 
 // Which nodes belong to which tree, and which trees nothing outside them holds.
 static void fill_trees(const usi_build *b, us_model *m) {
-    for (int32_t i = 0; i < m->n_tree; i++) m->tree[i] = (usi_tree){m->n_node, 0, 0, 0};
+    for (int32_t i = 0; i < m->n_tree; i++)
+        m->tree[i] = (usi_tree){m->n_node, 0, 0, 0};
     for (int32_t i = 0; i < m->n_node; i++) {
         usi_tree *t = &m->tree[m->node[i].tree];
         if (i < t->first) t->first = i;
@@ -275,13 +316,15 @@ static void fill_trees(const usi_build *b, us_model *m) {
         usi_tree *t = &m->tree[k];
         bool is_free = m->node[t->first].kind == USI_NODE_FREE;
         for (int32_t i = t->first; is_free && i < t->first + 6; i++)
-            is_free = m->damping[i] == 0 && m->armature[i] == 0 && b->joint_def[m->node[i].joint].friction == 0;
+            is_free =
+                m->damping[i] == 0 && m->armature[i] == 0 && b->joint_def[m->node[i].joint].friction == 0;
         t->is_free_tree = is_free;
         t->is_free_body = is_free && t->end - t->first == 6;
     }
     for (int32_t i = 0; i < m->n_loop; i++) {
         const usi_loop *l = &m->loop[i];
-        int32_t ta = l->node_a < 0 ? -1 : m->node[l->node_a].tree, tb = l->node_b < 0 ? -1 : m->node[l->node_b].tree;
+        int32_t ta = l->node_a < 0 ? -1 : m->node[l->node_a].tree,
+                tb = l->node_b < 0 ? -1 : m->node[l->node_b].tree;
         if (ta == tb) continue;
         if (ta >= 0) m->tree[ta].is_free_tree = m->tree[ta].is_free_body = 0;
         if (tb >= 0) m->tree[tb].is_free_tree = m->tree[tb].is_free_body = 0;
@@ -324,23 +367,40 @@ static void fill_names(const us_spec *s, us_model *m) {
 static us_status count_names(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     size_t n = 0;
-    for (int32_t i = 0; i < s->n_link; i++) n += strlen(s->link[i].name) + 1;
-    for (int32_t i = 0; i < s->n_joint; i++) n += strlen(s->joint[i].name) + 1;
-    for (int32_t i = 0; i < s->n_drive; i++) n += strlen(s->drive[i].name) + 1;
-    for (int32_t i = 0; i < m->n_material; i++) n += strlen(m->material[i].name) + 1;
-    if (n > INT32_MAX) return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the names", "the names are longer than 2 GiB together");
+    for (int32_t i = 0; i < s->n_link; i++)
+        n += strlen(s->link[i].name) + 1;
+    for (int32_t i = 0; i < s->n_joint; i++)
+        n += strlen(s->joint[i].name) + 1;
+    for (int32_t i = 0; i < s->n_drive; i++)
+        n += strlen(s->drive[i].name) + 1;
+    for (int32_t i = 0; i < m->n_material; i++)
+        n += strlen(m->material[i].name) + 1;
+    if (n > INT32_MAX)
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "shorten the names",
+                            "the names are longer than 2 GiB together");
     m->n_names = (int32_t)n;
     return US_OK;
 }
 
 static us_status fill(usi_build *b, us_model *m) {
     us_spec *s = b->spec;
-    m->gravity = s->world.gravity, m->step = s->world.step, m->tolerance = s->world.tolerance, m->integrator = s->world.integrator,
+    m->gravity = s->world.gravity;
+    m->step = s->world.step;
+    m->tolerance = s->world.tolerance;
+    m->integrator = s->world.integrator;
     m->seed = s->world.seed;
-    m->n_node = b->n_node, m->n_q = b->n_q, m->n_tree = b->n_tree, m->n_body = s->n_link, m->n_joint = s->n_joint, m->n_drive = s->n_drive;
-    m->n_coupling = count_couplings(b), m->n_loop = s->n_loop, m->n_row = count_rows(s, m->n_coupling);
+    m->n_node = b->n_node;
+    m->n_q = b->n_q;
+    m->n_tree = b->n_tree;
+    m->n_body = s->n_link;
+    m->n_joint = s->n_joint;
+    m->n_drive = s->n_drive;
+    m->n_coupling = count_couplings(b);
+    m->n_loop = s->n_loop;
+    m->n_row = count_rows(s, m->n_coupling);
     count_soft(b, m);
-    m->n_pad = (m->n_node + 3) / 4 * 4, m->n_q_pad = (m->n_q + 3) / 4 * 4;
+    m->n_pad = (m->n_node + 3) / 4 * 4;
+    m->n_q_pad = (m->n_q + 3) / 4 * 4;
     m->is_flat = m->n_q == m->n_node;
     us_status status = usi_build_materials(b, m);
     if (!status) status = usi_build_shapes(b, m);
@@ -353,7 +413,8 @@ static us_status fill(usi_build *b, us_model *m) {
     if (m->n_joint) memcpy(m->joint, b->joint, (size_t)m->n_joint * sizeof *m->joint);
     if (m->n_exclusion) memcpy(m->exclusion, b->exclusion, (size_t)m->n_exclusion * sizeof *m->exclusion);
     if (m->n_loose) memcpy(m->loose, b->loose, (size_t)m->n_loose * sizeof *m->loose);
-    for (int32_t i = 0; i < m->n_node; i++) m->total_mass += b->inertia[i].mass;
+    for (int32_t i = 0; i < m->n_node; i++)
+        m->total_mass += b->inertia[i].mass;
     fill_paths(m);
     fill_names(s, m);
     status = fill_joints(b, m);
@@ -363,16 +424,19 @@ static us_status fill(usi_build *b, us_model *m) {
     if (status) return status;
     fill_elements(b, m);
     fill_trees(b, m);
-    const double settings[] = {m->gravity.x, m->gravity.y,          m->gravity.z,      m->step,
-                               m->tolerance, (double)m->integrator, (double)m->solver, (double)m->max_contact};
+    const double settings[] = {m->gravity.x,      m->gravity.y,          m->gravity.z,
+                               m->step,           m->tolerance,          (double)m->integrator,
+                               (double)m->solver, (double)m->max_contact};
     m->hash = us_hash_bytes(us_hash_bytes(m->seed, settings, sizeof settings), m->block, m->block_size);
     m->hash = usi_materials_hash(m, usi_shapes_hash(m, m->hash));
     return US_OK;
 }
 
-us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model, us_error *err) {
+us_status us_model_compile(us_spec *spec, const us_allocator *allocator, us_model **out_model,
+                           us_error *err) {
     if (!spec || !out_model)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the model", "us_model_compile: an argument is NULL");
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the model",
+                            "us_model_compile: an argument is NULL");
     us_allocator a = allocator ? *allocator : us_allocator_default();
     usi_build b = {.spec = spec, .err = err};
     usi_arena_init(&b.arena, &a);

@@ -1,9 +1,11 @@
 // What surfaces are made of, and how two of them touch: the interaction table.
 //
-// The table has one element for each ordered pair of materials. A row of the spec may name both materials, one or none, and a fidelity
-// or none; the most particular row that fits wins, and where no row fits the defaults hold:
+// The table has one element for each ordered pair of materials. A row of the spec may name both materials,
+// one or none, and a fidelity or none; the most particular row that fits wins, and where no row fits the
+// defaults hold:
 //
-//     both materials  >  one  >  none;    then  with the wanted fidelity  >  without;    then  later  >  earlier
+//     both materials  >  one  >  none;    then  with the wanted fidelity  >  without;    then  later  >
+//     earlier
 #include "model/compile.h"
 
 #include <stdio.h>
@@ -16,7 +18,10 @@ enum { N_SOLVER = sizeof solver_names / sizeof *solver_names };
 static void list_name(char *list, size_t cap, const char *name) {
     size_t used = strlen(list), length = strlen(name);
     if (used + length + 3 > cap) return;
-    if (used) memcpy(list + used, ", ", 2), used += 2;
+    if (used) {
+        memcpy(list + used, ", ", 2);
+        used += 2;
+    }
     memcpy(list + used, name, length + 1);
 }
 
@@ -28,7 +33,8 @@ static us_status read_solver(usi_build *b, us_model *m) {
         m->solver = i;
         return US_OK;
     }
-    return us_error_set(b->err, US_ERR_NAME, NULL, "use one of newton, gauss-seidel, rigid-direct, rigid-iterative",
+    return us_error_set(b->err, US_ERR_NAME, NULL,
+                        "use one of newton, gauss-seidel, rigid-direct, rigid-iterative",
                         "there is no contact solver \"%.60s\"", name);
 }
 
@@ -39,18 +45,21 @@ int32_t usi_find_material(const us_model *m, const char *name) {
     return -1;
 }
 
-us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line, const char *what, const char *name,
-                                     const char *material) {
+us_status usi_build_unknown_material(usi_build *b, const us_model *m, const char *file, int32_t line,
+                                     const char *what, const char *name, const char *material) {
     char message[400], known[200] = "";
-    for (int32_t i = 0; i < m->n_material; i++) list_name(known, sizeof known, m->material[i].name);
+    for (int32_t i = 0; i < m->n_material; i++)
+        list_name(known, sizeof known, m->material[i].name);
     snprintf(message, sizeof message, "there is no material \"%.80s\"; known: %s", material, known);
-    return usi_build_fail(b, US_ERR_NAME, file, line, what, name, "name one of these, or define it: <material name=\"...\"/>", message);
+    return usi_build_fail(b, US_ERR_NAME, file, line, what, name,
+                          "name one of these, or define it: <material name=\"...\"/>", message);
 }
 
 // Copies the materials: 0 is "default", defined or not; the others follow in the order of the spec.
 static us_status copy_materials(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    us_material_def *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_material + 1) * sizeof *out, _Alignof(us_material_def));
+    us_material_def *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_material + 1) * sizeof *out,
+                                           _Alignof(us_material_def));
     if (!out) return usi_build_out_of_memory(b);
     out[0] = (us_material_def){.name = "default"};
     m->material = out;
@@ -58,27 +67,33 @@ static us_status copy_materials(usi_build *b, us_model *m) {
     bool is_default_seen = false;
     for (int32_t i = 0; i < s->n_material; i++) {
         us_material_def d = s->material[i];
-        if (!d.name || !d.name[0]) return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", "", "give it a name", "it has no name");
+        if (!d.name || !d.name[0])
+            return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", "", "give it a name",
+                                  "it has no name");
         bool is_default = strcmp(d.name, "default") == 0;
         if (is_default ? is_default_seen : usi_find_material(m, d.name) >= 0)
-            return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name, "give each its own name", "the name is used twice");
+            return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name,
+                                  "give each its own name", "the name is used twice");
         is_default_seen |= is_default;
         for (int32_t k = 0; k < d.n_property; k++) {
             for (int32_t l = 0; l < k; l++) {
                 if (strcmp(d.properties[k].key, d.properties[l].key) != 0) continue;
                 char message[160];
                 snprintf(message, sizeof message, "it has two properties \"%.80s\"", d.properties[k].key);
-                return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name, "keep one of them", message);
+                return usi_build_fail(b, US_ERR_NAME, d.file, d.line, "material", d.name, "keep one of them",
+                                      message);
             }
         }
         bool ok = true;
         us_error why;
         if (d.is_soil && us_soil_check(&d.soil, &why))
-            return usi_build_fail(b, US_ERR_VALUE, d.file, d.line, "material", d.name, why.remedy, why.message);
+            return usi_build_fail(b, US_ERR_VALUE, d.file, d.line, "material", d.name, why.remedy,
+                                  why.message);
         if (d.is_soil) m->n_soil = -1;
         d.name = usi_arena_text(&m->assets.arena, d.name, &ok);
         d.file = NULL;
-        if (!ok || !usi_properties_keep(&m->assets.arena, &d.properties, d.n_property)) return usi_build_out_of_memory(b);
+        if (!ok || !usi_properties_keep(&m->assets.arena, &d.properties, d.n_property))
+            return usi_build_out_of_memory(b);
         out[is_default ? 0 : m->n_material++] = d;
     }
     m->n_soil = m->n_soil ? m->n_material : 0;
@@ -88,10 +103,12 @@ static us_status copy_materials(usi_build *b, us_model *m) {
 static us_status copy_interactions(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     int32_t n = USI_MODEL_FIRST_REGISTERED + s->n_interaction;
-    us_interaction *out = usi_arena_alloc(&m->assets.arena, (size_t)n * sizeof *out, _Alignof(us_interaction));
+    us_interaction *out =
+        usi_arena_alloc(&m->assets.arena, (size_t)n * sizeof *out, _Alignof(us_interaction));
     if (!out) return usi_build_out_of_memory(b);
     out[USI_MODEL_COMPLIANT] = (us_interaction){.version = US_INTERACTION_VERSION, .name = "compliant"};
-    out[USI_MODEL_SPRING_DAMPER] = (us_interaction){.version = US_INTERACTION_VERSION, .name = "spring-damper"};
+    out[USI_MODEL_SPRING_DAMPER] =
+        (us_interaction){.version = US_INTERACTION_VERSION, .name = "spring-damper"};
     bool ok = true;
     for (int32_t i = 0; i < s->n_interaction; i++) {
         us_interaction *one = &out[USI_MODEL_FIRST_REGISTERED + i];
@@ -105,11 +122,13 @@ static us_status copy_interactions(usi_build *b, us_model *m) {
 
 static us_status copy_rows(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    usi_pair_row *out = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out, _Alignof(usi_pair_row));
+    usi_pair_row *out =
+        usi_arena_alloc(&m->assets.arena, ((size_t)s->n_pair + 1) * sizeof *out, _Alignof(usi_pair_row));
     if (!out) return usi_build_out_of_memory(b);
     for (int32_t i = 0; i < s->n_pair; i++) {
         out[i] = (usi_pair_row){s->pair[i].parameters, s->pair[i].n_parameter};
-        if (!usi_properties_keep(&m->assets.arena, &out[i].parameters, out[i].n_parameter)) return usi_build_out_of_memory(b);
+        if (!usi_properties_keep(&m->assets.arena, &out[i].parameters, out[i].n_parameter))
+            return usi_build_out_of_memory(b);
     }
     m->pair_row = out;
     m->n_pair_row = s->n_pair;
@@ -126,9 +145,11 @@ us_status usi_build_materials(usi_build *b, us_model *m) {
 
 // ---- Rows ----
 
-static us_status fail_pair(usi_build *b, const us_pair_def *p, us_status code, const char *remedy, const char *message) {
+static us_status fail_pair(usi_build *b, const us_pair_def *p, us_status code, const char *remedy,
+                           const char *message) {
     char name[128];
-    snprintf(name, sizeof name, "%.50s, %.50s", p->material_a ? p->material_a : "any", p->material_b ? p->material_b : "any");
+    snprintf(name, sizeof name, "%.50s, %.50s", p->material_a ? p->material_a : "any",
+             p->material_b ? p->material_b : "any");
     return usi_build_fail(b, code, p->file, p->line, "pair", name, remedy, message);
 }
 
@@ -138,10 +159,18 @@ static us_status check_values(usi_build *b, const us_pair_def *p) {
         const char *name;
         double value;
     } numbers[] = {
-        {"static friction", v->static_friction}, {"kinetic friction", v->kinetic_friction}, {"viscous friction", v->viscous},
-        {"normal-static", v->normal_static},     {"rotational scale", v->rotational},       {"assumed mass", v->assumed_mass},
-        {"restitution", v->restitution},         {"reference speed", v->reference_speed},   {"stiffness", v->stiffness},
-        {"damping ratio", v->damping_ratio},     {"torsion radius", v->torsion_radius},     {"rolling length", v->rolling_length},
+        {"static friction", v->static_friction},
+        {"kinetic friction", v->kinetic_friction},
+        {"viscous friction", v->viscous},
+        {"normal-static", v->normal_static},
+        {"rotational scale", v->rotational},
+        {"assumed mass", v->assumed_mass},
+        {"restitution", v->restitution},
+        {"reference speed", v->reference_speed},
+        {"stiffness", v->stiffness},
+        {"damping ratio", v->damping_ratio},
+        {"torsion radius", v->torsion_radius},
+        {"rolling length", v->rolling_length},
     };
     char message[160];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -151,14 +180,18 @@ static us_status check_values(usi_build *b, const us_pair_def *p) {
     }
     if (v->restitution > 1) {
         snprintf(message, sizeof message, "its restitution is %g", v->restitution);
-        return fail_pair(b, p, US_ERR_VALUE, "write a number from 0 (does not bounce) to 1 (keeps its speed)", message);
+        return fail_pair(b, p, US_ERR_VALUE, "write a number from 0 (does not bounce) to 1 (keeps its speed)",
+                         message);
     }
     if (v->kinetic_friction > v->static_friction) {
-        snprintf(message, sizeof message, "its kinetic friction %g is above its static friction %g", v->kinetic_friction, v->static_friction);
-        return fail_pair(b, p, US_ERR_VALUE, "give both, the kinetic one at most as large as the static one", message);
+        snprintf(message, sizeof message, "its kinetic friction %g is above its static friction %g",
+                 v->kinetic_friction, v->static_friction);
+        return fail_pair(b, p, US_ERR_VALUE, "give both, the kinetic one at most as large as the static one",
+                         message);
     }
     if (!(v->assumed_mass > 0) || !(v->reference_speed > 0))
-        return fail_pair(b, p, US_ERR_VALUE, "write numbers above 0", "its assumed mass or its reference speed is 0");
+        return fail_pair(b, p, US_ERR_VALUE, "write numbers above 0",
+                         "its assumed mass or its reference speed is 0");
     return US_OK;
 }
 
@@ -168,17 +201,21 @@ static us_status check_spring_damper(usi_build *b, const us_pair_def *p) {
     for (int32_t i = 0; i < p->n_parameter; i++) {
         const us_property *x = &p->parameters[i];
         if (strcmp(x->key, "exponent") != 0) {
-            snprintf(message, sizeof message, "the model spring-damper has no parameter \"%.80s\"; known: exponent", x->key);
-            return fail_pair(b, p, US_ERR_NAME, "leave it out, or write <number key=\"exponent\" value=\"1.5\"/>", message);
+            snprintf(message, sizeof message,
+                     "the model spring-damper has no parameter \"%.80s\"; known: exponent", x->key);
+            return fail_pair(b, p, US_ERR_NAME,
+                             "leave it out, or write <number key=\"exponent\" value=\"1.5\"/>", message);
         }
         if (x->type == US_PROPERTY_STRING) {
             snprintf(message, sizeof message, "its exponent is the text \"%.80s\"", x->text);
-            return fail_pair(b, p, US_ERR_VALUE, "write it as a number: <number key=\"exponent\" value=\"1.5\"/>", message);
+            return fail_pair(b, p, US_ERR_VALUE,
+                             "write it as a number: <number key=\"exponent\" value=\"1.5\"/>", message);
         }
         double n = x->type == US_PROPERTY_INTEGER ? (double)x->integer : x->number;
         if (n >= USI_LEAST_EXPONENT && n <= USI_MOST_EXPONENT) continue;
         snprintf(message, sizeof message, "its exponent is %g", n);
-        return fail_pair(b, p, US_ERR_VALUE, "write a number from 1 (flat faces) to 4; a sphere on a plane has 1.5", message);
+        return fail_pair(b, p, US_ERR_VALUE,
+                         "write a number from 1 (flat faces) to 4; a sphere on a plane has 1.5", message);
     }
     return US_OK;
 }
@@ -200,7 +237,8 @@ static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p,
     for (int k = 0; k < 2; k++) {
         if (!is_named(names[k])) continue;
         found[k] = usi_find_material(m, names[k]);
-        if (found[k] < 0) return usi_build_unknown_material(b, m, p->file, p->line, "pair", names[k], names[k]);
+        if (found[k] < 0)
+            return usi_build_unknown_material(b, m, p->file, p->line, "pair", names[k], names[k]);
     }
     int32_t model = -1;
     const char *name = is_named(p->model) ? p->model : m->interaction[USI_MODEL_COMPLIANT].name;
@@ -209,20 +247,25 @@ static us_status read_row(usi_build *b, const us_model *m, const us_pair_def *p,
     }
     if (model < 0) {
         char message[400], known[200] = "";
-        for (int32_t i = 0; i < m->n_interaction; i++) list_name(known, sizeof known, m->interaction[i].name);
+        for (int32_t i = 0; i < m->n_interaction; i++)
+            list_name(known, sizeof known, m->interaction[i].name);
         snprintf(message, sizeof message, "there is no interaction model \"%.80s\"; known: %s", name, known);
-        return fail_pair(b, p, US_ERR_NAME, "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>", message);
+        return fail_pair(b, p, US_ERR_NAME,
+                         "name one of these, or load the plug-in that has it: <plugin file=\"...\"/>",
+                         message);
     }
     if (model == USI_MODEL_SPRING_DAMPER) status = check_spring_damper(b, p);
     if (status) return status;
     const char *wanted = b->spec->world.fidelity;
     bool fits = !is_named(p->fidelity) || (wanted && strcmp(p->fidelity, wanted) == 0);
-    *out = (row){found[0], found[1], model, fits ? 2 * ((found[0] >= 0) + (found[1] >= 0)) + is_named(p->fidelity) : -1};
+    *out = (row){found[0], found[1], model,
+                 fits ? 2 * ((found[0] >= 0) + (found[1] >= 0)) + is_named(p->fidelity) : -1};
     return US_OK;
 }
 
 static bool speaks_of(const row *r, int32_t i, int32_t k) {
-    return ((r->a < 0 || r->a == i) && (r->b < 0 || r->b == k)) || ((r->a < 0 || r->a == k) && (r->b < 0 || r->b == i));
+    return ((r->a < 0 || r->a == i) && (r->b < 0 || r->b == k)) ||
+           ((r->a < 0 || r->a == k) && (r->b < 0 || r->b == i));
 }
 
 us_status usi_build_pairs(usi_build *b, us_model *m) {
@@ -238,7 +281,9 @@ us_status usi_build_pairs(usi_build *b, us_model *m) {
         for (int32_t k = 0; k < m->n_material; k++) {
             int32_t best = -1;
             for (int32_t r = 0; r < s->n_pair; r++) {
-                if (rows[r].rank >= 0 && speaks_of(&rows[r], i, k) && (best < 0 || rows[r].rank >= rows[best].rank)) best = r;
+                if (rows[r].rank >= 0 && speaks_of(&rows[r], i, k) &&
+                    (best < 0 || rows[r].rank >= rows[best].rank))
+                    best = r;
             }
             usi_pair *out = &m->pair[i * m->n_material + k];
             out->values = best < 0 ? values : s->pair[best].values;
@@ -263,13 +308,17 @@ static uint64_t hash_properties(uint64_t h, const us_property *p, int32_t n) {
 
 uint64_t usi_materials_hash(const us_model *m, uint64_t seed) {
     uint64_t h = seed;
-    for (int32_t i = 0; i < m->n_interaction; i++) h = us_hash_bytes(h, m->interaction[i].name, strlen(m->interaction[i].name) + 1);
+    for (int32_t i = 0; i < m->n_interaction; i++)
+        h = us_hash_bytes(h, m->interaction[i].name, strlen(m->interaction[i].name) + 1);
     for (int32_t i = 0; i < m->n_material; i++) {
         const us_material_def *d = &m->material[i];
         h = hash_properties(h, d->properties, d->n_property);
         if (d->is_soil) h = us_hash_bytes(h, &d->soil, sizeof d->soil);
-        if (d->n_grouser > 0) h = us_hash_bytes(us_hash_bytes(h, &d->n_grouser, sizeof d->n_grouser), &d->grouser_height, sizeof d->grouser_height);
+        if (d->n_grouser > 0)
+            h = us_hash_bytes(us_hash_bytes(h, &d->n_grouser, sizeof d->n_grouser), &d->grouser_height,
+                              sizeof d->grouser_height);
     }
-    for (int32_t i = 0; i < m->n_pair_row; i++) h = hash_properties(h, m->pair_row[i].parameters, m->pair_row[i].n_parameter);
+    for (int32_t i = 0; i < m->n_pair_row; i++)
+        h = hash_properties(h, m->pair_row[i].parameters, m->pair_row[i].n_parameter);
     return h;
 }

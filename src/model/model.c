@@ -22,10 +22,11 @@ void us_model_destroy(us_model *m) {
 }
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q, n_soft = m->n_soft, n_element = m->n_element,
-                  n_stop = m->n_stop;
-    const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling, n_loop = m->n_loop,
-                  n_names = m->n_names, n_material = m->n_material, n_exclusion = m->n_exclusion, n_loose = m->n_loose;
+    const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q,
+                  n_soft = m->n_soft, n_element = m->n_element, n_stop = m->n_stop;
+    const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling,
+                  n_loop = m->n_loop, n_names = m->n_names, n_material = m->n_material,
+                  n_exclusion = m->n_exclusion, n_loose = m->n_loose;
     int32_t n = 0;
     size_t size = 0;
     USI_MODEL_FIELDS(USI_FIELD_ROW)
@@ -34,7 +35,8 @@ int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t 
 }
 
 us_pose usi_node_rest(const usi_node *n) {
-    us_mat3 R = {{n->T[0][0], n->T[1][0], n->T[2][0], n->T[0][1], n->T[1][1], n->T[2][1], n->T[0][2], n->T[1][2], n->T[2][2]}};
+    us_mat3 R = {{n->T[0][0], n->T[1][0], n->T[2][0], n->T[0][1], n->T[1][1], n->T[2][1], n->T[0][2],
+                  n->T[1][2], n->T[2][2]}};
     us_pose X = {us_quat_from_matrix(R), usi_v4_vec3(n->r)};
     return X;
 }
@@ -43,8 +45,12 @@ us_pose usi_node_motion(const usi_node *n, const double *q) {
     us_pose X = us_pose_identity();
     us_vec3 axis = us_vec3_make(n->axis == 0, n->axis == 1, n->axis == 2);
     switch (n->kind) {
-    case USI_NODE_HINGE: X.q = us_quat_exp(us_vec3_scale(q[0], axis)); break;
-    case USI_NODE_SLIDE: X.p = us_vec3_scale(q[0], axis); break;
+    case USI_NODE_HINGE:
+        X.q = us_quat_exp(us_vec3_scale(q[0], axis));
+        break;
+    case USI_NODE_SLIDE:
+        X.p = us_vec3_scale(q[0], axis);
+        break;
     case USI_NODE_SCREW:
         X.q = us_quat_exp(us_vec3_scale(q[0], axis));
         X.p = us_vec3_scale(n->pitch * q[0], axis);
@@ -52,8 +58,11 @@ us_pose usi_node_motion(const usi_node *n, const double *q) {
     case USI_NODE_FREE:
         X.p = us_vec3_make(q[4], q[5], q[6]);  // and the quaternion
     // fall through
-    case USI_NODE_BALL: X.q = us_quat_normalize((us_quat){q[0], q[1], q[2], q[3]}); break;
-    default: break;
+    case USI_NODE_BALL:
+        X.q = us_quat_normalize((us_quat){q[0], q[1], q[2], q[3]});
+        break;
+    default:
+        break;
     }
     return X;
 }
@@ -61,10 +70,16 @@ us_pose usi_node_motion(const usi_node *n, const double *q) {
 us_model_counts us_model_get_counts(const us_model *m) {
     us_model_counts c = {0};
     if (!m) return c;
-    c.n_body = m->n_body, c.n_joint = m->n_joint, c.n_drive = m->n_drive;
-    c.n_q = m->n_q, c.n_v = m->n_node, c.n_node = m->n_node;
-    c.n_tree = m->n_tree, c.n_row = m->n_row;
-    c.n_geom = m->n_geom, c.n_material = m->n_material;
+    c.n_body = m->n_body;
+    c.n_joint = m->n_joint;
+    c.n_drive = m->n_drive;
+    c.n_q = m->n_q;
+    c.n_v = m->n_node;
+    c.n_node = m->n_node;
+    c.n_tree = m->n_tree;
+    c.n_row = m->n_row;
+    c.n_geom = m->n_geom;
+    c.n_material = m->n_material;
     c.model_bytes = sizeof *m + m->block_size + (size_t)m->n_geom * sizeof *m->geom;
     return c;
 }
@@ -81,19 +96,33 @@ static int32_t find(const us_model *m, const int32_t *starts, int32_t n, const c
     }
     return -1;
 }
-us_body us_model_find_body(const us_model *m, const char *name) { return (us_body){m ? find(m, m->body_name, m->n_body, name) : -1}; }
-us_joint us_model_find_joint(const us_model *m, const char *name) { return (us_joint){m ? find(m, m->joint_name, m->n_joint, name) : -1}; }
-us_drive us_model_find_drive(const us_model *m, const char *name) { return (us_drive){m ? find(m, m->drive_name, m->n_drive, name) : -1}; }
+us_body us_model_find_body(const us_model *m, const char *name) {
+    return (us_body){m ? find(m, m->body_name, m->n_body, name) : -1};
+}
+us_joint us_model_find_joint(const us_model *m, const char *name) {
+    return (us_joint){m ? find(m, m->joint_name, m->n_joint, name) : -1};
+}
+us_drive us_model_find_drive(const us_model *m, const char *name) {
+    return (us_drive){m ? find(m, m->drive_name, m->n_drive, name) : -1};
+}
 
 us_material us_model_find_material(const us_model *m, const char *name) {
     return (us_material){m ? find(m, m->material_name, m->n_material, name) : -1};
 }
 
 static bool in(int32_t i, int32_t n) { return i >= 0 && i < n; }
-const char *us_model_body_name(const us_model *m, us_body b) { return m && in(b.i, m->n_body) ? m->names + m->body_name[b.i] : NULL; }
-const char *us_model_joint_name(const us_model *m, us_joint j) { return m && in(j.i, m->n_joint) ? m->names + m->joint_name[j.i] : NULL; }
-const char *us_model_drive_name(const us_model *m, us_drive d) { return m && in(d.i, m->n_drive) ? m->names + m->drive_name[d.i] : NULL; }
-const char *us_model_material_name(const us_model *m, us_material a) { return m && in(a.i, m->n_material) ? m->names + m->material_name[a.i] : NULL; }
+const char *us_model_body_name(const us_model *m, us_body b) {
+    return m && in(b.i, m->n_body) ? m->names + m->body_name[b.i] : NULL;
+}
+const char *us_model_joint_name(const us_model *m, us_joint j) {
+    return m && in(j.i, m->n_joint) ? m->names + m->joint_name[j.i] : NULL;
+}
+const char *us_model_drive_name(const us_model *m, us_drive d) {
+    return m && in(d.i, m->n_drive) ? m->names + m->drive_name[d.i] : NULL;
+}
+const char *us_model_material_name(const us_model *m, us_material a) {
+    return m && in(a.i, m->n_material) ? m->names + m->material_name[a.i] : NULL;
+}
 const us_property *us_model_find_property(const us_model *m, us_material a, const char *key) {
     if (!m || !in(a.i, m->n_material) || !key) return NULL;
     const us_material_def *d = &m->material[a.i];
@@ -108,8 +137,12 @@ us_joint_info us_model_get_joint(const us_model *m, us_joint j) {
     if (!m || !in(j.i, m->n_joint)) return info;
     const usi_joint *k = &m->joint[j.i];
     info.type = (us_joint_type)k->type;
-    info.parent.i = k->parent, info.child.i = k->child;
-    info.first_q = k->first_q, info.n_q = k->n_q, info.first_v = k->first_v, info.n_v = k->n_v;
+    info.parent.i = k->parent;
+    info.child.i = k->child;
+    info.first_q = k->first_q;
+    info.n_q = k->n_q;
+    info.first_v = k->first_v;
+    info.n_v = k->n_v;
     return info;
 }
 
@@ -118,7 +151,9 @@ us_inertia us_model_get_inertia(const us_model *m, us_body b) {
     return m && in(b.i, m->n_body) ? m->body[b.i].inertia : none;
 }
 
-us_joint us_model_get_drive_joint(const us_model *m, us_drive d) { return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1}; }
+us_joint us_model_get_drive_joint(const us_model *m, us_drive d) {
+    return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1};
+}
 
 us_geom_info us_model_get_geom(const us_model *m, int32_t i) {
     us_geom_info none = {US_GEOM_COUNT, {-1}, {-1}, -1};
@@ -129,15 +164,23 @@ us_geom_info us_model_get_geom(const us_model *m, int32_t i) {
 
 // The names of a joint's coordinates, after the dot.
 static const char *coordinate_name(us_joint_type type, bool is_position, int32_t k) {
-    static const char *const quat[] = {"qw", "qx", "qy", "qz", "x", "y", "z"}, *const twist[] = {"wx", "wy", "wz", "vx", "vy", "vz"};
-    static const char *const cylindrical[] = {"angle", "distance"}, *const universal[] = {"1", "2"}, *const planar[] = {"x", "y", "angle"};
+    static const char *const quat[] = {"qw", "qx", "qy", "qz", "x", "y", "z"}, *const twist[] = {"wx", "wy",
+                                                                                                 "wz", "vx",
+                                                                                                 "vy", "vz"};
+    static const char *const cylindrical[] = {"angle", "distance"}, *const universal[] = {"1", "2"},
+                             *const planar[] = {"x", "y", "angle"};
     switch (type) {
     case US_JOINT_SPHERICAL:
-    case US_JOINT_FLOATING: return is_position ? quat[k] : twist[k];
-    case US_JOINT_CYLINDRICAL: return cylindrical[k];
-    case US_JOINT_UNIVERSAL: return universal[k];
-    case US_JOINT_PLANAR: return planar[k];
-    default: return "";
+    case US_JOINT_FLOATING:
+        return is_position ? quat[k] : twist[k];
+    case US_JOINT_CYLINDRICAL:
+        return cylindrical[k];
+    case US_JOINT_UNIVERSAL:
+        return universal[k];
+    case US_JOINT_PLANAR:
+        return planar[k];
+    default:
+        return "";
     }
 }
 
@@ -147,13 +190,18 @@ static size_t name_of(const us_model *m, int32_t i, bool is_position, char *buf,
         int32_t first = is_position ? k->first_q : k->first_v, n = is_position ? k->n_q : k->n_v;
         if (i < first || i >= first + n) continue;
         const char *coordinate = coordinate_name((us_joint_type)k->type, is_position, i - first);
-        return (size_t)snprintf(buf, cap, "%s%s%s", m->names + m->joint_name[j], coordinate[0] ? "." : "", coordinate);
+        return (size_t)snprintf(buf, cap, "%s%s%s", m->names + m->joint_name[j], coordinate[0] ? "." : "",
+                                coordinate);
     }
     if (cap) buf[0] = 0;
     return 0;
 }
-size_t us_model_velocity_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, false, buf, cap); }
-size_t us_model_position_name(const us_model *m, int32_t i, char *buf, size_t cap) { return name_of(m, i, true, buf, cap); }
+size_t us_model_velocity_name(const us_model *m, int32_t i, char *buf, size_t cap) {
+    return name_of(m, i, false, buf, cap);
+}
+size_t us_model_position_name(const us_model *m, int32_t i, char *buf, size_t cap) {
+    return name_of(m, i, true, buf, cap);
+}
 
 int32_t us_model_n_field(const us_model *m) { return m ? usi_model_fields(m, NULL, 0, NULL) : 0; }
 
@@ -161,7 +209,11 @@ us_field_info us_model_get_field(const us_model *m, int32_t i) {
     us_field_info info = {"model", "", "", "", "", 0, 0};
     usi_field f[USI_MODEL_MAX_FIELDS];
     if (!m || i < 0 || i >= usi_model_fields(m, f, USI_MODEL_MAX_FIELDS, NULL)) return info;
-    info.name = f[i].name, info.type = f[i].type, info.unit = f[i].unit, info.about = f[i].about;
-    info.count = f[i].count, info.bytes = f[i].count * f[i].each;
+    info.name = f[i].name;
+    info.type = f[i].type;
+    info.unit = f[i].unit;
+    info.about = f[i].about;
+    info.count = f[i].count;
+    info.bytes = f[i].count * f[i].each;
     return info;
 }

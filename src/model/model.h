@@ -1,9 +1,10 @@
 // The compiled system as the algorithms see it: flat arrays carved from one block.
 //
-// Every velocity has a node: a link of its own, joined to its parent by one axis. A joint with several axes is a row of
-// nodes of which only the last carries mass. Node i and velocity i are the same number. A node's frame N has its origin on
-// the joint and one of its axes along the joint's axis, so that a hinge turns two columns of a rotation; where the links of
-// the spec are relative to that is in `body`. Nodes are sorted depth first, parents before children, tree by tree.
+// Every velocity has a node: a link of its own, joined to its parent by one axis. A joint with several axes
+// is a row of nodes of which only the last carries mass. Node i and velocity i are the same number. A node's
+// frame N has its origin on the joint and one of its axes along the joint's axis, so that a hinge turns two
+// columns of a rotation; where the links of the spec are relative to that is in `body`. Nodes are sorted
+// depth first, parents before children, tree by tree.
 #ifndef USI_MODEL_MODEL_H
 #define USI_MODEL_MODEL_H
 
@@ -75,16 +76,19 @@ typedef struct usi_drive {
     int32_t joint, v, q, reserved;      // v, q: -1 when the joint is broken
 } usi_drive;
 
-// A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v), low, high).
-// Drives, and dry friction: a stiff spring from where the joint stuck, which gives way at the bounds and is dragged along.
+// A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v),
+// low, high). Drives, and dry friction: a stiff spring from where the joint stuck, which gives way at the
+// bounds and is dragged along.
 typedef struct usi_element {
     double kp, kd, low, high;
     int32_t v, q;
-    int32_t drive;  // whose command position, velocity and torque come from; -1: friction, whose position is in the state
+    int32_t drive;  // whose command position, velocity and torque come from; -1: friction, whose position is
+                    // in the state
     int32_t reserved;
 } usi_element;
 
-// The bound that a drive has when it has a share of its strength (0 .. 1) left. One without a bound has all or nothing.
+// The bound that a drive has when it has a share of its strength (0 .. 1) left. One without a bound has all
+// or nothing.
 static inline double usi_drive_bound(double bound, double share) {
     if (share >= 1) return bound;
     return share > 0 ? (isfinite(bound) ? share * bound : bound) : 0;
@@ -103,20 +107,21 @@ typedef struct usi_coupling {
     int32_t n_term, row;
 } usi_coupling;
 
-// A loop: frame C on node a, frame D on node b (or on the world: -1). Rows: 3 for the points, then n_axis rows "axis of C
-// perpendicular to axis of D".
+// A loop: frame C on node a, frame D on node b (or on the world: -1). Rows: 3 for the points, then n_axis
+// rows "axis of C perpendicular to axis of D".
 typedef struct usi_loop {
     us_pose X_AC, X_BD;
     int32_t node_a, node_b, n_axis, row;
     int32_t axis_c[3], axis_d[3];  // which axes, 0 .. 2
 } usi_loop;
 
-// A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its numbers.
+// A shape that collides. Not part of the hashed block, because its data are pointers: the hash takes its
+// numbers.
 typedef struct usi_geom {
-    us_geom geom;              // its hulls, meshes and fields belong to the model
-    us_pose X_NG;              // in its node's frame (in the world when node is -1)
-    double reach;              // m, radius of the sphere around the shape's box centre; infinite for a half space
-    double margin;             // m
+    us_geom geom;   // its hulls, meshes and fields belong to the model
+    us_pose X_NG;   // in its node's frame (in the world when node is -1)
+    double reach;   // m, radius of the sphere around the shape's box centre; infinite for a half space
+    double margin;  // m
     int32_t node, tree, body;  // -1: the world
     int32_t shape;             // of the spec
     int32_t material;
@@ -179,7 +184,8 @@ typedef struct usi_pair_row {
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
 enum { USI_LEAST_EXPONENT = 1, USI_MOST_EXPONENT = 4 };  // of the model spring-damper
 
-// Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and loops are among them.
+// Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and
+// loops are among them.
 typedef struct usi_exclusion {
     int32_t a, b;
 } usi_exclusion;
@@ -213,7 +219,12 @@ typedef struct usi_exclusion {
     X(int32_t, drive_name, n_drive, "", "where the name begins in names")                               \
     X(char, names, n_names, "", "all names, each ended by 0")
 
-typedef enum usi_solver { USI_SOLVER_NEWTON, USI_SOLVER_GAUSS_SEIDEL, USI_SOLVER_RIGID_DIRECT, USI_SOLVER_RIGID_ITERATIVE } usi_solver;
+typedef enum usi_solver {
+    USI_SOLVER_NEWTON,
+    USI_SOLVER_GAUSS_SEIDEL,
+    USI_SOLVER_RIGID_DIRECT,
+    USI_SOLVER_RIGID_ITERATIVE
+} usi_solver;
 
 struct us_model {
     us_allocator allocator;
@@ -225,18 +236,21 @@ struct us_model {
     double tolerance;  // of the error-controlled integrator
     uint64_t seed;
     us_integrator integrator;
-    int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft, n_element, n_stop, n_names;
+    int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
+        n_element, n_stop, n_names;
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves
     usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion, n_loose;
-    int32_t max_contact;                // contact points that the state has room for
-    int32_t solver;                     // usi_solver
-    usi_assets assets;                  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
-    const us_interaction *interaction;  // models of contact: the built-in ones, then those that were registered
-    const usi_pair_row *pair_row;       // one per row of the spec's table
-    const us_material_def *material;    // n_material, with their properties; 0 is "default"
+    int32_t max_contact;  // contact points that the state has room for
+    int32_t solver;       // usi_solver
+    usi_assets
+        assets;  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
+    const us_interaction
+        *interaction;                 // models of contact: the built-in ones, then those that were registered
+    const usi_pair_row *pair_row;     // one per row of the spec's table
+    const us_material_def *material;  // n_material, with their properties; 0 is "default"
     const usi_bed_row *bed;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
@@ -247,14 +261,16 @@ struct us_model {
 #undef MODEL_FIELD
 };
 
-// Where the joint has moved a node's frame, in the frame it has at q = 0. `q` points at the joint's first position of this node.
+// Where the joint has moved a node's frame, in the frame it has at q = 0. `q` points at the joint's first
+// position of this node.
 us_pose usi_node_motion(const usi_node *n, const double *q);
 // The frame at q = 0 in the parent node.
 us_pose usi_node_rest(const usi_node *n);
 
 int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
 
-// soil_map.c: what maps say of a soil at a place of its ground's frame. Paged ones are read where a client has asked for their tiles.
+// soil_map.c: what maps say of a soil at a place of its ground's frame. Paged ones are read where a client
+// has asked for their tiles.
 void usi_soil_map_apply(const us_model *m, int32_t geom, int32_t material, double x, double y, us_soil *soil);
 // Whether a material can be this soil under the maps that there are. US_ERR_VALUE.
 us_status usi_soil_map_check(const us_model *m, int32_t material, const us_soil *soil, us_error *err);
@@ -262,11 +278,12 @@ us_status usi_soil_map_check(const us_model *m, int32_t material, const us_soil 
 // Where two bodies stand in a sorted list of exclusions; -1: they are not in it.
 int32_t usi_exclusion_find(const usi_exclusion *pairs, int32_t n, int32_t a, int32_t b);
 
-// Whether two of the model's shapes may ever touch: each in the other's mask, not on the same node, not both at rest, not excluded.
-// Cost: a search among the exclusions.
+// Whether two of the model's shapes may ever touch: each in the other's mask, not on the same node, not both
+// at rest, not excluded. Cost: a search among the exclusions.
 bool usi_model_may_collide(const us_model *m, int32_t geom_a, int32_t geom_b);
 
-// Fills one usi_field per array of the model (at most cap); returns how many there are, and the block's size unless NULL.
+// Fills one usi_field per array of the model (at most cap); returns how many there are, and the block's size
+// unless NULL.
 enum { USI_MODEL_MAX_FIELDS = 32 };
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size);
 

@@ -18,8 +18,10 @@ us_status usi_build_sort(usi_build *b) {
     b->next = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
     b->order = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
     int32_t *stack = usi_arena_alloc(&b->arena, (size_t)(n_joint + 1) * sizeof(int32_t), 4);
-    if (!b->joint_of_link || !b->first_child || !b->next || !b->order || !stack) return usi_build_out_of_memory(b);
-    for (int32_t i = 0; i <= n_link; i++) b->joint_of_link[i] = b->first_child[i] = -1;
+    if (!b->joint_of_link || !b->first_child || !b->next || !b->order || !stack)
+        return usi_build_out_of_memory(b);
+    for (int32_t i = 0; i <= n_link; i++)
+        b->joint_of_link[i] = b->first_child[i] = -1;
     for (int32_t i = n_joint - 1; i >= 0; i--) {
         const us_joint_def *j = &b->joint_def[i];
         b->next[i] = b->first_child[j->parent + 1];
@@ -29,15 +31,18 @@ us_status usi_build_sort(usi_build *b) {
         const us_joint_def *j = &b->joint_def[i];
         if (b->joint_of_link[j->child] >= 0) {
             char message[300];
-            snprintf(message, sizeof message, "link \"%.80s\" already hangs on joint \"%.80s\"", s->link[j->child].name,
-                     b->joint_def[b->joint_of_link[j->child]].name);
-            return USI_FAIL_JOINT(b, US_ERR_TREE, j, "let each link have one joint above it, and close loops with <loop>", message);
+            snprintf(message, sizeof message, "link \"%.80s\" already hangs on joint \"%.80s\"",
+                     s->link[j->child].name, b->joint_def[b->joint_of_link[j->child]].name);
+            return USI_FAIL_JOINT(b, US_ERR_TREE, j,
+                                  "let each link have one joint above it, and close loops with <loop>",
+                                  message);
         }
         b->joint_of_link[j->child] = i;
     }
     // Depth first from the world, children in the order in which they were written.
     int32_t n_stack = 0, n_order = 0;
-    for (int32_t i = b->first_child[0]; i >= 0; i = b->next[i]) stack[n_stack++] = i;
+    for (int32_t i = b->first_child[0]; i >= 0; i = b->next[i])
+        stack[n_stack++] = i;
     for (int32_t i = 0, k = n_stack - 1; i < k; i++, k--) {
         int32_t t = stack[i];
         stack[i] = stack[k];
@@ -46,7 +51,8 @@ us_status usi_build_sort(usi_build *b) {
     while (n_stack > 0) {
         int32_t i = stack[--n_stack], first = n_stack;
         b->order[n_order++] = i;
-        for (int32_t c = b->first_child[b->joint_def[i].child + 1]; c >= 0; c = b->next[c]) stack[n_stack++] = c;
+        for (int32_t c = b->first_child[b->joint_def[i].child + 1]; c >= 0; c = b->next[c])
+            stack[n_stack++] = c;
         for (int32_t k = n_stack - 1; first < k; first++, k--) {
             int32_t t = stack[first];
             stack[first] = stack[k];
@@ -55,20 +61,25 @@ us_status usi_build_sort(usi_build *b) {
     }
     for (int32_t i = 0; i < n_link; i++) {
         if (b->joint_of_link[i] < 0)
-            return USI_FAIL_LINK(b, US_ERR_TREE, &s->link[i], "join it to the world or to another link, fixed or floating",
+            return USI_FAIL_LINK(b, US_ERR_TREE, &s->link[i],
+                                 "join it to the world or to another link, fixed or floating",
                                  "no joint holds this link");
     }
     if (n_order < n_joint) {
         // Some joint is not reached from the world: walking up from it ends in a cycle.
         int32_t i = 0;
-        for (int32_t k = 0; k < n_order; k++) stack[k] = b->order[k];
+        for (int32_t k = 0; k < n_order; k++)
+            stack[k] = b->order[k];
         for (i = 0; i < n_joint; i++) {
             bool reached = false;
-            for (int32_t k = 0; k < n_order && !reached; k++) reached = stack[k] == i;
+            for (int32_t k = 0; k < n_order && !reached; k++)
+                reached = stack[k] == i;
             if (!reached) break;
         }
-        return USI_FAIL_JOINT(b, US_ERR_TREE, &b->joint_def[i], "let the joints form a tree from the world outwards, and close loops with <loop>",
-                              "its links form a cycle that is not joined to the world");
+        return USI_FAIL_JOINT(
+            b, US_ERR_TREE, &b->joint_def[i],
+            "let the joints form a tree from the world outwards, and close loops with <loop>",
+            "its links form a cycle that is not joined to the world");
     }
     return US_OK;
 }
@@ -78,11 +89,13 @@ us_status usi_build_sort(usi_build *b) {
 static usi_v4 column(const us_mat3 *R, int k) { return usi_v4_set(R->m[k], R->m[3 + k], R->m[6 + k]); }
 
 // Adds a node whose frame at q = 0 is X_PN in its parent node. Returns its index.
-static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pose X_PN, int32_t axis, int32_t joint, bool is_root) {
+static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pose X_PN, int32_t axis,
+                        int32_t joint, bool is_root) {
     usi_node *n = &b->node[b->n_node];
     memset(n, 0, sizeof *n);
     us_mat3 R = us_quat_matrix(X_PN.q);
-    for (int k = 0; k < 3; k++) n->T[k] = column(&R, k);
+    for (int k = 0; k < 3; k++)
+        n->T[k] = column(&R, k);
     n->r = usi_v4_from(X_PN.p);
     n->parent = parent;
     n->kind = (int32_t)kind;
@@ -97,8 +110,8 @@ static int32_t add_node(usi_build *b, usi_node_kind kind, int32_t parent, us_pos
     return b->n_node++;
 }
 
-// How an axis lies in its node: turned by q onto node axis k. An axis along x, y or z needs no turning, which spares a product of
-// matrices in every evaluation.
+// How an axis lies in its node: turned by q onto node axis k. An axis along x, y or z needs no turning, which
+// spares a product of matrices in every evaluation.
 typedef struct lie {
     us_quat q;
     int32_t axis;
@@ -118,7 +131,8 @@ static us_pose rotation(us_quat q) {
 }
 
 // The nodes of one joint. Returns the last one and sets where the child link is on it.
-static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t index, int32_t parent, us_pose X_NF, us_pose *out_X_NB) {
+static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t index, int32_t parent,
+                               us_pose X_NF, us_pose *out_X_NB) {
     bool root = parent < 0;
     us_vec3 unit = us_vec3_scale(1 / us_vec3_norm(j->axis), j->axis);
     const lie A = lie_of(unit);
@@ -127,8 +141,10 @@ static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t inde
     *out_X_NB = rotation(us_quat_conj(A.q));
     switch (j->type) {
     case US_JOINT_REVOLUTE:
-    case US_JOINT_CONTINUOUS: return add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
-    case US_JOINT_PRISMATIC: return add_node(b, USI_NODE_SLIDE, parent, X_NA, A.axis, index, root);
+    case US_JOINT_CONTINUOUS:
+        return add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
+    case US_JOINT_PRISMATIC:
+        return add_node(b, USI_NODE_SLIDE, parent, X_NA, A.axis, index, root);
     case US_JOINT_HELICAL:
         n = add_node(b, USI_NODE_SCREW, parent, X_NA, A.axis, index, root);
         b->node[n].pitch = j->pitch;
@@ -140,7 +156,8 @@ static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t inde
         const lie A2 = lie_of(us_vec3_scale(1 / us_vec3_norm(j->axis2), j->axis2));
         n = add_node(b, USI_NODE_HINGE, parent, X_NA, A.axis, index, root);
         *out_X_NB = rotation(us_quat_conj(A2.q));
-        return add_node(b, USI_NODE_HINGE, n, rotation(us_quat_mul(us_quat_conj(A.q), A2.q)), A2.axis, index, root);
+        return add_node(b, USI_NODE_HINGE, n, rotation(us_quat_mul(us_quat_conj(A.q), A2.q)), A2.axis, index,
+                        root);
     }
     case US_JOINT_PLANAR: {
         // x and y of the plane are what z's shortest turn onto the normal makes of x and y.
@@ -154,11 +171,13 @@ static int32_t add_joint_nodes(usi_build *b, const us_joint_def *j, int32_t inde
     case US_JOINT_FLOATING: {
         int32_t more = j->type == US_JOINT_SPHERICAL ? 2 : 5;
         n = add_node(b, more == 2 ? USI_NODE_BALL : USI_NODE_FREE, parent, X_NF, 0, index, root);
-        for (int32_t k = 0; k < more; k++) n = add_node(b, USI_NODE_NEXT, n, us_pose_identity(), (k + 1) % 3, index, root);
+        for (int32_t k = 0; k < more; k++)
+            n = add_node(b, USI_NODE_NEXT, n, us_pose_identity(), (k + 1) % 3, index, root);
         *out_X_NB = us_pose_identity();
         return n;
     }
-    default: return parent;
+    default:
+        return parent;
     }
 }
 
@@ -171,10 +190,13 @@ static us_inertia move_inertia(us_inertia I, us_pose X) {
     const double *a = I.about_com, M[9] = {a[0], a[3], a[4], a[3], a[1], a[5], a[4], a[5], a[2]};
     double T[9], N[9];
     for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 3; k++) T[3 * i + k] = R.m[3 * i] * M[k] + R.m[3 * i + 1] * M[3 + k] + R.m[3 * i + 2] * M[6 + k];
+        for (int k = 0; k < 3; k++)
+            T[3 * i + k] = R.m[3 * i] * M[k] + R.m[3 * i + 1] * M[3 + k] + R.m[3 * i + 2] * M[6 + k];
     }
     for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 3; k++) N[3 * i + k] = T[3 * i] * R.m[3 * k] + T[3 * i + 1] * R.m[3 * k + 1] + T[3 * i + 2] * R.m[3 * k + 2];
+        for (int k = 0; k < 3; k++)
+            N[3 * i + k] =
+                T[3 * i] * R.m[3 * k] + T[3 * i + 1] * R.m[3 * k + 1] + T[3 * i + 2] * R.m[3 * k + 2];
     }
     const double out[6] = {N[0], N[4], N[8], 0.5 * (N[1] + N[3]), 0.5 * (N[2] + N[6]), 0.5 * (N[5] + N[7])};
     memcpy(r.about_com, out, sizeof out);
@@ -185,8 +207,11 @@ static us_inertia join_inertia(us_inertia a, us_inertia b) {
     if (a.mass == 0 && a.about_com[0] == 0 && a.about_com[1] == 0 && a.about_com[2] == 0) return b;
     if (b.mass == 0 && b.about_com[0] == 0 && b.about_com[1] == 0 && b.about_com[2] == 0) return a;
     us_inertia r = {.mass = a.mass + b.mass};
-    r.com = r.mass > 0 ? us_vec3_scale(1 / r.mass, us_vec3_add(us_vec3_scale(a.mass, a.com), us_vec3_scale(b.mass, b.com))) : a.com;
-    for (int i = 0; i < 6; i++) r.about_com[i] = a.about_com[i] + b.about_com[i];
+    r.com = r.mass > 0 ? us_vec3_scale(1 / r.mass, us_vec3_add(us_vec3_scale(a.mass, a.com),
+                                                               us_vec3_scale(b.mass, b.com)))
+                       : a.com;
+    for (int i = 0; i < 6; i++)
+        r.about_com[i] = a.about_com[i] + b.about_com[i];
     usi_inertia_add_point(r.about_com, a.mass, us_vec3_sub(a.com, r.com));
     usi_inertia_add_point(r.about_com, b.mass, us_vec3_sub(b.com, r.com));
     return r;
@@ -195,15 +220,19 @@ static us_inertia join_inertia(us_inertia a, us_inertia b) {
 us_status usi_build_nodes(usi_build *b) {
     const us_spec *s = b->spec;
     int64_t most = 0;
-    for (int32_t i = 0; i < s->n_joint; i++) most += us_joint_type_n_v(b->joint_def[i].type);
-    if (most > 10000000) return us_error_set(b->err, US_ERR_LIMIT, NULL, "split the world", "more than ten million degrees of freedom");
+    for (int32_t i = 0; i < s->n_joint; i++)
+        most += us_joint_type_n_v(b->joint_def[i].type);
+    if (most > 10000000)
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "split the world",
+                            "more than ten million degrees of freedom");
     size_t n = (size_t)most + 1;
     b->node = usi_arena_alloc(&b->arena, n * sizeof *b->node, 32);
     b->inertia = usi_arena_alloc(&b->arena, n * sizeof *b->inertia, 8);
     b->axis_inertia = usi_arena_alloc(&b->arena, n * sizeof(double), 8);
     b->body = usi_arena_alloc(&b->arena, ((size_t)s->n_link + 1) * sizeof *b->body, 8);
     b->joint = usi_arena_alloc(&b->arena, ((size_t)s->n_joint + 1) * sizeof *b->joint, 8);
-    if (!b->node || !b->inertia || !b->axis_inertia || !b->body || !b->joint) return usi_build_out_of_memory(b);
+    if (!b->node || !b->inertia || !b->axis_inertia || !b->body || !b->joint)
+        return usi_build_out_of_memory(b);
     memset(b->body, 0, ((size_t)s->n_link + 1) * sizeof *b->body);
     memset(b->joint, 0, ((size_t)s->n_joint + 1) * sizeof *b->joint);
     for (int32_t k = 0; k < s->n_joint; k++) {
@@ -232,7 +261,9 @@ us_status usi_build_nodes(usi_build *b) {
         } else {
             body->node = add_joint_nodes(b, j, index, parent, X_NF, &body->X_NB);
         }
-        if (body->node >= 0) b->inertia[body->node] = join_inertia(b->inertia[body->node], move_inertia(body->inertia, body->X_NB));
+        if (body->node >= 0)
+            b->inertia[body->node] =
+                join_inertia(b->inertia[body->node], move_inertia(body->inertia, body->X_NB));
     }
     for (int32_t i = 0; i < b->n_node; i++) {
         usi_node *d = &b->node[i];
@@ -262,30 +293,35 @@ void usi_build_place(const usi_build *b, us_pose *out_X_WN) {
         const usi_node *d = &b->node[i];
         us_pose X = usi_node_rest(d);
         if (d->parent >= 0) X = us_pose_mul(out_X_WN[d->parent], X);
-        const double *q = d->kind == USI_NODE_NEXT ? NULL : &b->joint_def[d->joint].q0[d->q - b->joint[d->joint].first_q];
+        const double *q =
+            d->kind == USI_NODE_NEXT ? NULL : &b->joint_def[d->joint].q0[d->q - b->joint[d->joint].first_q];
         out_X_WN[i] = us_pose_mul(X, usi_node_motion(d, q));
         out_X_WN[i].q = us_quat_normalize(out_X_WN[i].q);
     }
 }
 
-// Inertia about each node's axis of everything beyond it, at the start state: used to damp joint limits, and to find
-// joints that nothing with mass hangs on.
+// Inertia about each node's axis of everything beyond it, at the start state: used to damp joint limits, and
+// to find joints that nothing with mass hangs on.
 us_status usi_build_measure(usi_build *b) {
     us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, 8);
     us_inertia *composite = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *composite, 8);
     if (!X_WN || !composite) return usi_build_out_of_memory(b);
     usi_build_place(b, X_WN);
-    for (int32_t i = 0; i < b->n_node; i++) composite[i] = move_inertia(b->inertia[i], X_WN[i]);
+    for (int32_t i = 0; i < b->n_node; i++)
+        composite[i] = move_inertia(b->inertia[i], X_WN[i]);
     for (int32_t i = b->n_node - 1; i >= 0; i--) {
         const usi_node *d = &b->node[i];
         int32_t k = i - b->joint[d->joint].first_v;  // which axis of the joint
-        bool is_ball = b->joint[d->joint].type == US_JOINT_SPHERICAL || b->joint[d->joint].type == US_JOINT_FLOATING;
+        bool is_ball =
+            b->joint[d->joint].type == US_JOINT_SPHERICAL || b->joint[d->joint].type == US_JOINT_FLOATING;
         us_vec3 axis = us_quat_rotate(X_WN[i].q, us_vec3_make(d->axis == 0, d->axis == 1, d->axis == 2));
         us_inertia c = composite[i];
         bool is_linear = d->kind == USI_NODE_SLIDE || (is_ball && k >= 3);
         usi_inertia_add_point(c.about_com, c.mass, us_vec3_sub(c.com, X_WN[i].p));
         const double *a = c.about_com, x = axis.x, y = axis.y, z = axis.z;
-        b->axis_inertia[i] = is_linear ? c.mass : a[0] * x * x + a[1] * y * y + a[2] * z * z + 2 * (a[3] * x * y + a[4] * x * z + a[5] * y * z);
+        b->axis_inertia[i] = is_linear ? c.mass
+                                       : a[0] * x * x + a[1] * y * y + a[2] * z * z +
+                                             2 * (a[3] * x * y + a[4] * x * z + a[5] * y * z);
         if (d->kind == USI_NODE_SCREW) b->axis_inertia[i] += c.mass * d->pitch * d->pitch;
         if (d->parent >= 0) composite[d->parent] = join_inertia(composite[d->parent], composite[i]);
     }

@@ -1,9 +1,10 @@
 // The shapes that collide: each on its node, in order of nodes; and which links never do.
 //
-// Links that are joined by fixed joints are one rigid cluster, also where it stands on the world. The clusters on both sides of a
-// joint or a loop never collide with each other, for their shapes usually overlap at the hinge. A joint on the world itself takes
-// nothing out: whatever floats must be able to stand on the ground. Of a joint that is broken the two sides overlap at first, and collide as soon
-// as they were apart once: such pairs are told apart as loose, and the state knows which were.
+// Links that are joined by fixed joints are one rigid cluster, also where it stands on the world. The
+// clusters on both sides of a joint or a loop never collide with each other, for their shapes usually overlap
+// at the hinge. A joint on the world itself takes nothing out: whatever floats must be able to stand on the
+// ground. Of a joint that is broken the two sides overlap at first, and collide as soon as they were apart
+// once: such pairs are told apart as loose, and the state knows which were.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "model/compile.h"
 #include "soil/bed.h"
 
-// Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its neighbours.
+// Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its
+// neighbours.
 enum { LEAST_CONTACTS = 64, CONTACTS_PER_GEOM = 32 };
 
 // ---- Shapes ----
@@ -32,10 +34,12 @@ static void name_of_shape(const us_spec *s, int32_t i, char *buf, size_t cap) {
     }
 }
 
-static us_status fail_shape(usi_build *b, int32_t i, us_status code, const char *remedy, const char *message) {
+static us_status fail_shape(usi_build *b, int32_t i, us_status code, const char *remedy,
+                            const char *message) {
     char name[128];
     name_of_shape(b->spec, i, name, sizeof name);
-    return usi_build_fail(b, code, b->spec->shape[i].file, b->spec->shape[i].line, "shape", name, remedy, message);
+    return usi_build_fail(b, code, b->spec->shape[i].file, b->spec->shape[i].line, "shape", name, remedy,
+                          message);
 }
 
 static us_status warn_shape(usi_build *b, int32_t i, const char *remedy, const char *message) {
@@ -48,18 +52,22 @@ static us_status warn_shape(usi_build *b, int32_t i, const char *remedy, const c
 static us_status check_shape(usi_build *b, int32_t i) {
     const us_shape_def *d = &b->spec->shape[i];
     if (d->link < US_WORLD || d->link >= b->spec->n_link)
-        return fail_shape(b, i, US_ERR_NAME, "put it on a link that exists, or on the world", "its link does not exist");
+        return fail_shape(b, i, US_ERR_NAME, "put it on a link that exists, or on the world",
+                          "its link does not exist");
     if (!usi_all_finite(&d->X_BG.p.x, 3) || !usi_is_rotation(d->X_BG.q))
         return fail_shape(b, i, US_ERR_VALUE, "write finite numbers, and a quaternion of length 1, w first",
                           "its frame is not finite or its quaternion is 0");
     if (!(d->margin >= 0 && d->margin <= 1e6))
-        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more", "its margin is negative or not finite");
+        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more",
+                          "its margin is negative or not finite");
     if (!(d->part_error >= 0 && d->part_error <= 1e6))
-        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more", "its part error is negative or not finite");
+        return fail_shape(b, i, US_ERR_VALUE, "write a length of 0 or more",
+                          "its part error is negative or not finite");
     return US_OK;
 }
 
-static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const us_geom *geom, int32_t material) {
+static us_status add_geom(usi_build *b, us_model *m, list *l, int32_t i, const us_geom *geom,
+                          int32_t material) {
     const us_shape_def *d = &b->spec->shape[i];
     us_status status = usi_grow(&m->allocator, (void **)&l->geom, l->n, &l->cap, sizeof *l->geom);
     if (status) return usi_build_out_of_memory(b);
@@ -95,14 +103,18 @@ static us_status warn_of_hull(usi_build *b, int32_t i, const us_geom *geom) {
     double ratio = us_geom_unit_inertia(geom).mass / d->unit_inertia.mass;
     if (!(ratio > FAR_FROM_CONVEX)) return US_OK;
     char message[300];
-    snprintf(message, sizeof message, "it collides as its convex hull, which has %.3g times the volume of the mesh \"%.100s\"", ratio,
+    snprintf(message, sizeof message,
+             "it collides as its convex hull, which has %.3g times the volume of the mesh \"%.100s\"", ratio,
              d->mesh_uri ? d->mesh_uri : "");
-    return warn_shape(
-        b, i, "split it into convex parts: part-error=\"1 mm\" at the shape, or in <surface link=\"...\" part-error=\"1 mm\"/> of a robot", message);
+    return warn_shape(b, i,
+                      "split it into convex parts: part-error=\"1 mm\" at the shape, or in <surface "
+                      "link=\"...\" part-error=\"1 mm\"/> of a robot",
+                      message);
 }
 
 // The convex parts of a moving mesh, each a shape of its own.
-static us_status compile_parts(usi_build *b, us_model *m, list *l, int32_t i, int32_t material, bool *out_is_done) {
+static us_status compile_parts(usi_build *b, us_model *m, list *l, int32_t i, int32_t material,
+                               bool *out_is_done) {
     us_geom *parts = usi_arena_alloc(&b->arena, USI_PART_LIMIT * sizeof *parts, _Alignof(us_geom));
     if (!parts) return usi_build_out_of_memory(b);
     us_error why;
@@ -116,10 +128,12 @@ static us_status compile_parts(usi_build *b, us_model *m, list *l, int32_t i, in
         return warn_shape(b, i, "close the mesh, for example in Blender (Make Manifold)",
                           "the mesh is open and cannot be split: it collides as its convex hull");
     if (reached > wanted) {
-        snprintf(message, sizeof message, "%d convex parts stand off the mesh by up to %.3g m, not %.3g m", (int)n, reached, wanted);
+        snprintf(message, sizeof message, "%d convex parts stand off the mesh by up to %.3g m, not %.3g m",
+                 (int)n, reached, wanted);
         status = warn_shape(b, i, "write a larger part-error, or split the mesh into several", message);
     }
-    for (int32_t k = 0; k < n && !status; k++) status = add_geom(b, m, l, i, &parts[k], material);
+    for (int32_t k = 0; k < n && !status; k++)
+        status = add_geom(b, m, l, i, &parts[k], material);
     return status;
 }
 
@@ -143,7 +157,9 @@ static us_status compile_shape(usi_build *b, us_model *m, list *l, int32_t i) {
     if (is_moving && (d->kind == US_SHAPE_HALF_SPACE || d->kind == US_SHAPE_HEIGHT_FIELD)) {
         char message[160];
         snprintf(message, sizeof message, "a %s cannot move", us_shape_kind_name(d->kind));
-        return fail_shape(b, i, US_ERR_VALUE, "put it on the world or on a link that is fixed to it, or use a box or a mesh", message);
+        return fail_shape(b, i, US_ERR_VALUE,
+                          "put it on the world or on a link that is fixed to it, or use a box or a mesh",
+                          message);
     }
     us_error why;
     us_geom geom;
@@ -173,11 +189,14 @@ static int compare_geoms(const void *a, const void *b) {
 
 static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
     us_status status = US_OK;
-    for (int32_t i = 0; i < b->spec->n_shape && !status; i++) status = compile_shape(b, m, l, i);
+    for (int32_t i = 0; i < b->spec->n_shape && !status; i++)
+        status = compile_shape(b, m, l, i);
     if (status || l->n == 0) return status;
-    for (int32_t i = 0; i < l->n; i++) l->geom[i].tree = i;
+    for (int32_t i = 0; i < l->n; i++)
+        l->geom[i].tree = i;
     qsort(l->geom, (size_t)l->n, sizeof *l->geom, compare_geoms);
-    for (int32_t i = 0; i < l->n; i++) l->geom[i].tree = l->geom[i].node < 0 ? -1 : b->node[l->geom[i].node].tree;
+    for (int32_t i = 0; i < l->n; i++)
+        l->geom[i].tree = l->geom[i].node < 0 ? -1 : b->node[l->geom[i].node].tree;
     m->geom = usi_arena_alloc(&m->assets.arena, (size_t)l->n * sizeof *m->geom, _Alignof(usi_geom));
     if (!m->geom) return usi_build_out_of_memory(b);
     memcpy(m->geom, l->geom, (size_t)l->n * sizeof *m->geom);
@@ -188,7 +207,8 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
 // ---- Beds of soil ----
 
 enum { MOST_BEDS = 16 };
-static const double MOST_TILES = 1e9;        // of a bed's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
+static const double MOST_TILES =
+    1e9;  // of a bed's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
 static const double MOST_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
 static const double MOST_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
 
@@ -196,13 +216,16 @@ static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
     const usi_geom *g = &m->geom[i];
     const us_shape_def *d = &b->spec->shape[g->shape];
     if (d->bed_spacing > 0 && !g->is_soil)
-        return fail_shape(b, g->shape, US_ERR_VALUE, "give it a surface whose <material> has a <soil>, or leave bed out",
+        return fail_shape(b, g->shape, US_ERR_VALUE,
+                          "give it a surface whose <material> has a <soil>, or leave bed out",
                           "it has a bed, but does not give way");
     if (m->material[g->material].is_soil && !g->is_soil)
-        return warn_shape(b, g->shape, "use a half-space or a height-field of the world, or another surface",
-                          "soil gives way in half spaces and height fields of the world alone: this shape does not");
+        return warn_shape(
+            b, g->shape, "use a half-space or a height-field of the world, or another surface",
+            "soil gives way in half spaces and height fields of the world alone: this shape does not");
     if (g->is_soil && (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE))
-        return fail_shape(b, g->shape, US_ERR_VALUE, "use the solver newton, or another surface", "rigid contact cannot give way, and this is soil");
+        return fail_shape(b, g->shape, US_ERR_VALUE, "use the solver newton, or another surface",
+                          "rigid contact cannot give way, and this is soil");
     return US_OK;
 }
 
@@ -215,22 +238,31 @@ static int32_t soil_of(const us_model *m, int32_t geom) {
     return material;
 }
 
-// Where the frame that a ground is written in has its origin, in the ground's own: a part of a site lies where it does in the whole.
+// Where the frame that a ground is written in has its origin, in the ground's own: a part of a site lies
+// where it does in the whole.
 static us_vec3 written_origin(const usi_geom *g) {
     bool is_part = g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager;
     return is_part ? us_vec3_scale(-1, g->geom.field->p_SF) : us_vec3_make(0, 0, 0);
 }
 
 static bool keep_corners(us_model *m, const us_region_def *d, usi_region_row *row) {
-    double *corner = usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
+    double *corner =
+        usi_arena_alloc(&m->assets.arena, 2 * (size_t)d->n_corner * sizeof *corner, _Alignof(double));
     if (!corner) return false;
     us_vec3 o = written_origin(&m->geom[row->geom]);
-    for (int32_t k = 0; k < d->n_corner; k++) corner[2 * k] = d->corners[2 * k] + o.x, corner[2 * k + 1] = d->corners[2 * k + 1] + o.y;
-    row->corner = corner, row->n = d->n_corner;
-    row->min_x = row->min_y = INFINITY, row->max_x = row->max_y = -INFINITY;
     for (int32_t k = 0; k < d->n_corner; k++) {
-        row->min_x = fmin(row->min_x, corner[2 * k]), row->max_x = fmax(row->max_x, corner[2 * k]);
-        row->min_y = fmin(row->min_y, corner[2 * k + 1]), row->max_y = fmax(row->max_y, corner[2 * k + 1]);
+        corner[2 * k] = d->corners[2 * k] + o.x;
+        corner[2 * k + 1] = d->corners[2 * k + 1] + o.y;
+    }
+    row->corner = corner;
+    row->n = d->n_corner;
+    row->min_x = row->min_y = INFINITY;
+    row->max_x = row->max_y = -INFINITY;
+    for (int32_t k = 0; k < d->n_corner; k++) {
+        row->min_x = fmin(row->min_x, corner[2 * k]);
+        row->max_x = fmax(row->max_x, corner[2 * k]);
+        row->min_y = fmin(row->min_y, corner[2 * k + 1]);
+        row->max_y = fmax(row->max_y, corner[2 * k + 1]);
     }
     return true;
 }
@@ -240,10 +272,17 @@ static bool keep_mask(us_model *m, const us_region_def *d, usi_region_row *row) 
     uint8_t *mask = usi_arena_alloc(&m->assets.arena, n, 1);
     if (!mask) return false;
     memcpy(mask, d->mask, n);
-    row->mask = mask, row->mask_x = d->n_x, row->mask_y = d->n_y, row->value = d->value, row->dx = d->dx, row->dy = d->dy;
+    row->mask = mask;
+    row->mask_x = d->n_x;
+    row->mask_y = d->n_y;
+    row->value = d->value;
+    row->dx = d->dx;
+    row->dy = d->dy;
     us_vec3 o = written_origin(&m->geom[row->geom]);
-    row->min_x = o.x - 0.5 * d->n_x * d->dx, row->max_x = o.x + 0.5 * d->n_x * d->dx;
-    row->min_y = o.y - 0.5 * d->n_y * d->dy, row->max_y = o.y + 0.5 * d->n_y * d->dy;
+    row->min_x = o.x - 0.5 * d->n_x * d->dx;
+    row->max_x = o.x + 0.5 * d->n_x * d->dx;
+    row->min_y = o.y - 0.5 * d->n_y * d->dy;
+    row->max_y = o.y + 0.5 * d->n_y * d->dy;
     return true;
 }
 
@@ -251,7 +290,8 @@ int32_t usi_build_ground(const usi_build *b, const us_model *m, const char *name
     int32_t found = -1;
     for (int32_t g = 0; g < m->n_geom; g++) {
         const us_shape_def *shape = &b->spec->shape[m->geom[g].shape];
-        bool is_ground = m->geom[g].node < 0 && (m->geom[g].geom.kind == US_GEOM_HALF_SPACE || m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD);
+        bool is_ground = m->geom[g].node < 0 && (m->geom[g].geom.kind == US_GEOM_HALF_SPACE ||
+                                                 m->geom[g].geom.kind == US_GEOM_HEIGHT_FIELD);
         if (is_ground && shape->name && strcmp(shape->name, name) == 0) found = g;
     }
     return found;
@@ -259,23 +299,27 @@ int32_t usi_build_ground(const usi_build *b, const us_model *m, const char *name
 
 static us_status find_regions(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    usi_region_row *rows = usi_arena_alloc(&m->assets.arena, ((size_t)s->n_region + 1) * sizeof *rows, _Alignof(usi_region_row));
+    usi_region_row *rows =
+        usi_arena_alloc(&m->assets.arena, ((size_t)s->n_region + 1) * sizeof *rows, _Alignof(usi_region_row));
     if (!rows) return usi_build_out_of_memory(b);
     m->region = rows;
     for (int32_t i = 0; i < s->n_region; i++) {
         const us_region_def *d = &s->region[i];
         usi_region_row *row = &rows[m->n_region++];
         *row = (usi_region_row){.material = usi_find_material(m, d->material)};
-        if (row->material < 0) return usi_build_unknown_material(b, m, d->file, d->line, "region", d->name, d->material);
+        if (row->material < 0)
+            return usi_build_unknown_material(b, m, d->file, d->line, "region", d->name, d->material);
         row->geom = usi_build_ground(b, m, d->ground);
         if (row->geom < 0)
             return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "region", d->name,
-                                  "give the name of a plane or height field of the world that collides", "there is no such ground");
+                                  "give the name of a plane or height field of the world that collides",
+                                  "there is no such ground");
         m->geom[row->geom].has_region = 1;
         if (m->material[row->material].is_soil) m->geom[row->geom].is_soil = 1;
         bool ok = true;
         row->name = usi_arena_text(&m->assets.arena, d->name, &ok);
-        if (!ok || !(d->mask ? keep_mask(m, d, row) : keep_corners(m, d, row))) return usi_build_out_of_memory(b);
+        if (!ok || !(d->mask ? keep_mask(m, d, row) : keep_corners(m, d, row)))
+            return usi_build_out_of_memory(b);
     }
     return US_OK;
 }
@@ -291,20 +335,29 @@ static us_status find_beds(usi_build *b, us_model *m) {
         status = check_soil(b, m, i);
         if (status || !g->is_soil || !(d->bed_spacing > 0)) continue;
         us_aabb box = us_geom_box(&g->geom, us_pose_identity());
-        double wide = (box.max.x - box.min.x) / d->bed_spacing + 1, deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
-        if (m->n_bed == MOST_BEDS) return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
-        if (!(ceil(wide / USI_BED_TILE) * ceil(deep / USI_BED_TILE) <= MOST_TILES) || wide < 3 || deep < 3 || fmax(wide, deep) > MOST_TILES)
-            return fail_shape(b, g->shape, US_ERR_LIMIT, "choose a bed spacing that gives 3 by 3 to 4e12 columns",
+        double wide = (box.max.x - box.min.x) / d->bed_spacing + 1,
+               deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
+        if (m->n_bed == MOST_BEDS)
+            return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
+        if (!(ceil(wide / USI_BED_TILE) * ceil(deep / USI_BED_TILE) <= MOST_TILES) || wide < 3 || deep < 3 ||
+            fmax(wide, deep) > MOST_TILES)
+            return fail_shape(b, g->shape, US_ERR_LIMIT,
+                              "choose a bed spacing that gives 3 by 3 to 4e12 columns",
                               "its bed has too many or too few columns");
         if (!(d->bed_memory > 0 && d->bed_memory <= MOST_BED_MEMORY))
-            return fail_shape(b, g->shape, US_ERR_VALUE, "write bed-memory=\"1 GB\", for example; 20 GB are the most",
+            return fail_shape(b, g->shape, US_ERR_VALUE,
+                              "write bed-memory=\"1 GB\", for example; 20 GB are the most",
                               "that is no memory for its bed of soil");
         if (!(box.min.z > -MOST_BED_HEIGHT && box.max.z < MOST_BED_HEIGHT))
-            return fail_shape(b, g->shape, US_ERR_VALUE, "move it: heights that lie around 0, and xyz=\"0 0 ...\" for where it is",
-                              "its bed counts heights in micrometres, and it reaches beyond 2000 m up or down");
+            return fail_shape(
+                b, g->shape, US_ERR_VALUE,
+                "move it: heights that lie around 0, and xyz=\"0 0 ...\" for where it is",
+                "its bed counts heights in micrometres, and it reaches beyond 2000 m up or down");
         if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
-            return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone", "a bed of soil cannot be tilted");
-        rows[m->n_bed] = (usi_bed_row){i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth, d->bed_memory};
+            return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone",
+                              "a bed of soil cannot be tilted");
+        rows[m->n_bed] = (usi_bed_row){
+            i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth, d->bed_memory};
         g->bed = m->n_bed++;
     }
     return status;
@@ -320,7 +373,8 @@ typedef struct exclusions {
 } exclusions;
 
 static us_status exclude(usi_build *b, exclusions *e, int32_t x, int32_t y) {
-    if (usi_grow(&b->arena.allocator, (void **)&e->pair, e->n, &e->cap, sizeof *e->pair)) return usi_build_out_of_memory(b);
+    if (usi_grow(&b->arena.allocator, (void **)&e->pair, e->n, &e->cap, sizeof *e->pair))
+        return usi_build_out_of_memory(b);
     e->pair[e->n++] = (usi_exclusion){x < y ? x : y, x < y ? y : x};
     return US_OK;
 }
@@ -328,7 +382,8 @@ static us_status exclude(usi_build *b, exclusions *e, int32_t x, int32_t y) {
 static us_status exclude_clusters(usi_build *b, exclusions *e, int32_t x, int32_t y) {
     us_status status = US_OK;
     for (int32_t i = e->first[x]; i >= 0 && x != y; i = e->next[i]) {
-        for (int32_t k = e->first[y]; k >= 0 && !status; k = e->next[k]) status = exclude(b, e, i, k);
+        for (int32_t k = e->first[y]; k >= 0 && !status; k = e->next[k])
+            status = exclude(b, e, i, k);
     }
     return status;
 }
@@ -363,7 +418,11 @@ static us_status find_clusters(usi_build *b, const us_model *m, exclusions *e) {
     e->first = usi_arena_alloc(&b->arena, bytes, 4);
     e->next = usi_arena_alloc(&b->arena, bytes, 4);
     if (!cluster || !has_shape || !e->first || !e->next) return usi_build_out_of_memory(b);
-    for (int32_t i = 0; i < s->n_link; i++) e->first[i] = e->next[i] = -1, has_shape[i] = false, cluster[i] = i;
+    for (int32_t i = 0; i < s->n_link; i++) {
+        e->first[i] = e->next[i] = -1;
+        has_shape[i] = false;
+        cluster[i] = i;
+    }
     for (int32_t i = 0; i < m->n_geom; i++) {
         if (m->geom[i].body >= 0) has_shape[m->geom[i].body] = true;
     }
@@ -385,7 +444,8 @@ static us_status exclude_joints(usi_build *b, exclusions *e, bool is_broken) {
     us_status status = US_OK;
     for (int32_t i = 0; i < s->n_joint && !status; i++) {
         const us_joint_def *j = &s->joint[i];
-        if (j->parent >= 0 && j->is_broken == is_broken) status = exclude_clusters(b, e, e->cluster[j->parent], e->cluster[j->child]);
+        if (j->parent >= 0 && j->is_broken == is_broken)
+            status = exclude_clusters(b, e, e->cluster[j->parent], e->cluster[j->child]);
     }
     return status;
 }
@@ -402,18 +462,21 @@ static us_status find_exclusions(usi_build *b, exclusions *e) {
     for (int32_t i = 0; i < s->n_exclude && !status; i++) {
         const us_exclude_def *d = &s->exclude[i];
         if (d->link_a < US_WORLD || d->link_a >= s->n_link || d->link_b < US_WORLD || d->link_b >= s->n_link)
-            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "exclude", "", "name links that exist, or world",
-                                  "one of its links does not exist");
+            return usi_build_fail(b, US_ERR_NAME, d->file, d->line, "exclude", "",
+                                  "name links that exist, or world", "one of its links does not exist");
         if (d->link_a == d->link_b)
-            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "exclude", d->link_a < 0 ? "world" : s->link[d->link_a].name,
-                                  "name two different links: a link never collides with itself", "both its links are the same");
+            return usi_build_fail(b, US_ERR_VALUE, d->file, d->line, "exclude",
+                                  d->link_a < 0 ? "world" : s->link[d->link_a].name,
+                                  "name two different links: a link never collides with itself",
+                                  "both its links are the same");
         status = exclude(b, e, d->link_a, d->link_b);
     }
     return status;
 }
 
 // Sorted, each once, without those that `not` has.
-static us_status keep_exclusions(usi_build *b, exclusions *e, const usi_exclusion * not, int32_t n_not, usi_exclusion **out, int32_t *out_n) {
+static us_status keep_exclusions(usi_build *b, exclusions *e, const usi_exclusion * not, int32_t n_not,
+                                 usi_exclusion **out, int32_t *out_n) {
     if (e->n == 0) return US_OK;
     qsort(e->pair, (size_t)e->n, sizeof *e->pair, compare_exclusions);
     int32_t n = 0;
@@ -436,10 +499,12 @@ static bool is_over(const usi_geom *g, us_vec3 p) {
     return g->node < 0 && p.x >= box.min.x && p.x <= box.max.x && p.y >= box.min.y && p.y <= box.max.y;
 }
 
-// A site has a zone that robots may drive on. One that starts outside it, over nothing else, falls without end.
+// A site has a zone that robots may drive on. One that starts outside it, over nothing else, falls without
+// end.
 static us_status warn_of_falls(usi_build *b, const us_model *m) {
     int32_t site = -1;
-    for (int32_t i = 0; i < m->n_geom && site < 0; i++) site = m->geom[i].geom.field && m->geom[i].geom.field->pager ? i : -1;
+    for (int32_t i = 0; i < m->n_geom && site < 0; i++)
+        site = m->geom[i].geom.field && m->geom[i].geom.field->pager ? i : -1;
     if (site < 0) return US_OK;
     us_pose *X_WN = usi_arena_alloc(&b->arena, ((size_t)b->n_node + 1) * sizeof *X_WN, _Alignof(us_pose));
     if (!X_WN) return usi_build_out_of_memory(b);
@@ -451,14 +516,16 @@ static us_status warn_of_falls(usi_build *b, const us_model *m) {
         if (j->type != US_JOINT_FLOATING || j->parent != US_WORLD || body->node < 0) continue;
         us_vec3 p = us_pose_point(X_WN[body->node], body->X_NB.p);
         bool has_ground = false;
-        for (int32_t k = 0; k < m->n_geom && !has_ground; k++) has_ground = is_over(&m->geom[k], p);
+        for (int32_t k = 0; k < m->n_geom && !has_ground; k++)
+            has_ground = is_over(&m->geom[k], p);
         if (has_ground) continue;
         char element[128], message[200];
         us_aabb box = us_geom_box(&m->geom[site].geom, m->geom[site].X_NG);
         snprintf(element, sizeof element, "link \"%.100s\"", b->spec->link[j->child].name);
         snprintf(message, sizeof message,
-                 "it starts at x = %.6g, y = %.6g, beside the ground, which goes from %.6g, %.6g to %.6g, %.6g: it will fall", p.x, p.y, box.min.x,
-                 box.min.y, box.max.x, box.max.y);
+                 "it starts at x = %.6g, y = %.6g, beside the ground, which goes from %.6g, %.6g to %.6g, "
+                 "%.6g: it will fall",
+                 p.x, p.y, box.min.x, box.min.y, box.max.x, box.max.y);
         status = usi_build_warn(b, b->spec->link[j->child].file, b->spec->link[j->child].line, element,
                                 "start it over the ground, or make the ground's zone larger", message);
     }
@@ -483,11 +550,12 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     usi_release(&b->arena.allocator, e.pair, (size_t)e.cap * sizeof *e.pair, _Alignof(max_align_t));
     if (status) return status;
     int64_t room = LEAST_CONTACTS;
-    for (int32_t i = 0; i < m->n_geom; i++) room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
+    for (int32_t i = 0; i < m->n_geom; i++)
+        room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
     if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
     if (room > INT32_MAX / 64)
-        return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes", "room for %lld contact points",
-                            (long long)room);
+        return us_error_set(b->err, US_ERR_LIMIT, NULL, "set max_contact of the world, or use fewer shapes",
+                            "room for %lld contact points", (long long)room);
     m->max_contact = (int32_t)room;
     return US_OK;
 }
@@ -505,8 +573,10 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
     for (int32_t i = 0; i < m->n_geom; i++) {
         const usi_geom *g = &m->geom[i];
         const double numbers[] = {g->reach, g->margin};
-        const int32_t whole[] = {g->node, g->tree, g->body, g->shape, g->material, g->is_round, (int32_t)g->group, (int32_t)g->mask};
-        h = us_hash_bytes(us_hash_bytes(usi_geometry_hash(h, &g->geom), numbers, sizeof numbers), whole, sizeof whole);
+        const int32_t whole[] = {g->node,     g->tree,     g->body,           g->shape,
+                                 g->material, g->is_round, (int32_t)g->group, (int32_t)g->mask};
+        h = us_hash_bytes(us_hash_bytes(usi_geometry_hash(h, &g->geom), numbers, sizeof numbers), whole,
+                          sizeof whole);
         h = us_hash_bytes(h, &g->X_NG, sizeof g->X_NG);
     }
     for (int32_t i = 0; i < m->n_region; i++) {

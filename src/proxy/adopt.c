@@ -1,4 +1,5 @@
-// Taking over a state. First all of it is checked, then the robot is put down beside the course of time, then everything is set at once.
+// Taking over a state. First all of it is checked, then the robot is put down beside the course of time, then
+// everything is set at once.
 #include "proxy/adopt.h"
 
 #include <math.h>
@@ -35,9 +36,12 @@ static us_status find_joint(const usi_robot *r, const usi_adopt_joint *told, int
         return US_OK;
     }
     char remedy[384];
-    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a joint with one coordinate; \"understudy info\" lists them",
+    snprintf(remedy, sizeof remedy,
+             guess.best ? "did you mean \"%.200s\"?"
+                        : "name a joint with one coordinate; \"understudy info\" lists them",
              guess.best);
-    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no joint \"%.100s\"", r->name, told->name);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no joint \"%.100s\"", r->name,
+                        told->name);
 }
 
 static us_status check_joints(const taker *t, us_error *err) {
@@ -50,7 +54,8 @@ static us_status check_joints(const taker *t, us_error *err) {
         if (told->q >= j->lower - LIMIT_SLACK && told->q <= j->upper + LIMIT_SLACK) continue;
         char remedy[120];
         snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
-        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits", told->name, told->q);
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
+                            told->name, told->q);
     }
     return US_OK;
 }
@@ -59,11 +64,14 @@ static us_status check(const taker *t, us_error *err) {
     const usi_robot *r = t->r;
     const uint32_t moving = USI_ADOPT_ODOM | USI_ADOPT_VELOCITY | USI_ADOPT_WANT | USI_ADOPT_ORIGIN;
     if ((t->a->has & moving) && (!usi_can_move(r) || r->floating.i < 0))
-        return us_error_set(err, US_ERR_VALUE, NULL, "leave out odom, origin, velocity and want", "\"%.100s\" does not drive or walk", r->name);
+        return us_error_set(err, US_ERR_VALUE, NULL, "leave out odom, origin, velocity and want",
+                            "\"%.100s\" does not drive or walk", r->name);
     if ((t->a->has & (USI_ADOPT_VELOCITY | USI_ADOPT_ORIGIN)) && !(t->a->has & USI_ADOPT_ODOM))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write odom=X,Y,YAW too", "without odom it is not known where \"%.100s\" moves", r->name);
+        return us_error_set(err, US_ERR_VALUE, NULL, "write odom=X,Y,YAW too",
+                            "without odom it is not known where \"%.100s\" moves", r->name);
     if ((t->a->has & USI_ADOPT_BATTERY) && !(r->network->battery_capacity > 0))
-        return us_error_set(err, US_ERR_VALUE, NULL, "leave out battery", "\"%.100s\" has no battery", r->name);
+        return us_error_set(err, US_ERR_VALUE, NULL, "leave out battery", "\"%.100s\" has no battery",
+                            r->name);
     return check_joints(t, err);
 }
 
@@ -79,9 +87,12 @@ static void find_origin(const taker *t, double out[3]) {
     const usi_node *root = &m->node[t->r->base_v];
     us_pose X_WR = us_pose_mul(usi_node_rest(root), usi_node_motion(root, m->q_start + root->q));
     us_pose X_now = us_pose_mul(usi_node_rest(root), usi_node_motion(root, us_sim_view_q(t->sim) + root->q));
-    us_pose X_WB = us_pose_mul(X_WR, us_pose_mul(us_pose_inverse(X_now), us_sim_get_pose(t->sim, t->r->base)));
+    us_pose X_WB =
+        us_pose_mul(X_WR, us_pose_mul(us_pose_inverse(X_now), us_sim_get_pose(t->sim, t->r->base)));
     us_vec3 ahead = us_quat_rotate(X_WB.q, us_vec3_make(1, 0, 0));
-    out[0] = X_WB.p.x, out[1] = X_WB.p.y, out[2] = atan2(ahead.y, ahead.x);
+    out[0] = X_WB.p.x;
+    out[1] = X_WB.p.y;
+    out[2] = atan2(ahead.y, ahead.x);
 }
 
 // With odom, joints without a drive are left to the ground.
@@ -101,19 +112,23 @@ static void set_joints(const taker *t) {
 static void set_motion(const taker *t) {
     const usi_robot *r = t->r;
     const double *body = t->a->velocity;
-    us_pose X_BR = us_pose_mul(us_pose_inverse(us_sim_get_pose(t->sim, r->base)), us_sim_get_pose(t->sim, r->root));
-    us_vec3 w_B = us_vec3_make(0, 0, body[2]), v_B = us_vec3_add(us_vec3_make(body[0], body[1], 0), us_vec3_cross(w_B, X_BR.p));
+    us_pose X_BR =
+        us_pose_mul(us_pose_inverse(us_sim_get_pose(t->sim, r->base)), us_sim_get_pose(t->sim, r->root));
+    us_vec3 w_B = us_vec3_make(0, 0, body[2]),
+            v_B = us_vec3_add(us_vec3_make(body[0], body[1], 0), us_vec3_cross(w_B, X_BR.p));
     us_vec3 w = us_quat_rotate(us_quat_conj(X_BR.q), w_B), v = us_quat_rotate(us_quat_conj(X_BR.q), v_B);
     const double root[6] = {w.x, w.y, w.z, v.x, v.y, v.z};
     memcpy(t->v + r->base_v, root, sizeof root);
     double steer[USI_MAX_WHEEL];
     usi_loco_command c;
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) steer[i] = r->steer_joint[i] >= 0 ? t->q[r->joint[r->steer_joint[i]].q] : 0;
+    for (int32_t i = 0; i < r->locomotion.n_wheel; i++)
+        steer[i] = r->steer_joint[i] >= 0 ? t->q[r->joint[r->steer_joint[i]].q] : 0;
     usi_loco_to_wheels(&r->locomotion, body, steer, steer, &c);
     for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
         const usi_robot_joint *wheel = &r->joint[r->wheel_joint[i]];
         bool is_told = false;
-        for (int32_t k = 0; k < t->a->n_joint; k++) is_told = is_told || (t->a->joint[k].has_v && strcmp(t->a->joint[k].name, wheel->name) == 0);
+        for (int32_t k = 0; k < t->a->n_joint; k++)
+            is_told = is_told || (t->a->joint[k].has_v && strcmp(t->a->joint[k].name, wheel->name) == 0);
         if (!is_told) t->v[wheel->v] = c.speed[i];
     }
 }
@@ -128,7 +143,8 @@ static void put(const taker *t) {
         int32_t tree = i < 0 ? last : m->node[r->joint[i].v].tree;
         if (i >= 0 && tree == last) continue;
         last = tree;
-        int32_t first = m->tree[tree].first, end = m->tree[tree].end, from = m->node[first].q, to = end < m->n_node ? m->node[end].q : m->n_q;
+        int32_t first = m->tree[tree].first, end = m->tree[tree].end, from = m->node[first].q,
+                to = end < m->n_node ? m->node[end].q : m->n_q;
         memcpy(t->sim->now.q + from, t->q + from, (size_t)(to - from) * sizeof(double));
         memcpy(t->sim->now.v + first, t->v + first, (size_t)(end - first) * sizeof(double));
         usi_sim_renew(t->sim, tree);
@@ -143,12 +159,14 @@ static void set_drives(const taker *t) {
     for (int32_t k = 0; k < t->r->n_drive; k++) {
         const usi_robot_drive *drive = &t->r->drive[k];
         const usi_robot_joint *j = &t->r->joint[drive->joint];
-        d[k] = (usi_drive_state){.mode = USI_DRIVE_KEEP, .is_off = d[k].is_off, .v_before = t->v[j->v], .lost = d[k].lost};
+        d[k] = (usi_drive_state){
+            .mode = USI_DRIVE_KEEP, .is_off = d[k].is_off, .v_before = t->v[j->v], .lost = d[k].lost};
         t->sim->now.drive_position[drive->index] = t->q[j->q];
         t->sim->now.drive_velocity[drive->index] = drive->kind == USI_DRIVE_BY_VELOCITY ? t->v[j->v] : 0;
         t->sim->now.drive_torque[drive->index] = 0;
         bool is_wheel = false;
-        for (int32_t i = 0; i < t->r->locomotion.n_wheel; i++) is_wheel = is_wheel || t->r->wheel_joint[i] == drive->joint;
+        for (int32_t i = 0; i < t->r->locomotion.n_wheel; i++)
+            is_wheel = is_wheel || t->r->wheel_joint[i] == drive->joint;
         if (drive->kind != USI_DRIVE_BY_VELOCITY || is_wheel) continue;
         d[k].mode = USI_DRIVE_POSITION;
         d[k].value = t->q[j->q];
@@ -170,7 +188,8 @@ static void set_firmware(const taker *t) {
         s->motion = USI_MOTION_TWIST;
         s->motion_tick = tick - llround(a->age / step);
         memcpy(s->want, a->want, sizeof s->want);
-        for (int i = 0; i < 3; i++) s->now[i] = fabs(a->want[i] - a->velocity[i]) < REACHED ? a->want[i] : a->velocity[i];
+        for (int i = 0; i < 3; i++)
+            s->now[i] = fabs(a->want[i] - a->velocity[i]) < REACHED ? a->want[i] : a->velocity[i];
     }
     s->goal = s->done = s->speed = 0;
     s->n_route = s->next_route = s->n_trajectory = 0;
@@ -184,7 +203,8 @@ static void set_firmware(const taker *t) {
         s->steer[i] = r->steer_joint[i] >= 0 ? t->q[r->joint[r->steer_joint[i]].q] : 0;
     }
     double legs[USI_GAIT_LEGS][3];
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) legs[i / 3][i % 3] = t->q[r->joint[r->leg_joint[i / 3][i % 3]].q];
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++)
+        legs[i / 3][i % 3] = t->q[r->joint[r->leg_joint[i / 3][i % 3]].q];
     s->gait.is_on = 0;
     if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
     if (a->has & USI_ADOPT_ODOM) {
@@ -206,7 +226,8 @@ static us_status take(taker *t, char *reply, size_t cap, us_error *err) {
     double origin[3] = {0}, place[3] = {0};
     if (has_place) {
         int32_t tree = m->node[t->r->base_v].tree;
-        for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) t->v[i] = 0;
+        for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++)
+            t->v[i] = 0;
         find_origin(t, origin);
         usi_odometry_compose(origin, t->a->odom, place);
     }
@@ -219,8 +240,8 @@ static us_status take(taker *t, char *reply, size_t cap, us_error *err) {
     t->s = (usi_robot_state *)(void *)((char *)usi_sim_part(t->sim, 0) + t->r->state_at);
     set_firmware(t);
     if (has_place)
-        snprintf(reply, cap, "%s stands at %.4f, %.4f, %.4f m, heading %.4f rad", t->r->name, place[0], place[1],
-                 us_sim_get_pose(t->sim, t->r->base).p.z, place[2]);
+        snprintf(reply, cap, "%s stands at %.4f, %.4f, %.4f m, heading %.4f rad", t->r->name, place[0],
+                 place[1], us_sim_get_pose(t->sim, t->r->base).p.z, place[2]);
     return US_OK;
 }
 
@@ -233,13 +254,16 @@ static int32_t find_robot(const us_proxy *p, const char *robot) {
     return index;
 }
 
-us_status usi_proxy_adopt(us_proxy *p, us_sim *sim, const char *robot, const usi_adopt *a, char *reply, size_t cap, us_error *err) {
+us_status usi_proxy_adopt(us_proxy *p, us_sim *sim, const char *robot, const usi_adopt *a, char *reply,
+                          size_t cap, us_error *err) {
     int32_t index = find_robot(p, robot);
     if (index < 0 || !us_sim_view_part(sim, 0)) {
         usi_guess guess = usi_guess_start(robot);
-        for (int32_t i = 0; i < p->n_robot; i++) usi_guess_offer(&guess, p->robot[i].name);
+        for (int32_t i = 0; i < p->n_robot; i++)
+            usi_guess_offer(&guess, p->robot[i].name);
         char remedy[384];
-        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a robot of the scene", guess.best);
+        snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.200s\"?" : "name a robot of the scene",
+                 guess.best);
         return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no robot \"%.100s\"", robot);
     }
     const us_model *m = p->model;
@@ -249,7 +273,8 @@ us_status usi_proxy_adopt(us_proxy *p, us_sim *sim, const char *robot, const usi
     us_status status = check(&t, err);
     if (status) return status;
     t.q = usi_alloc(&p->allocator, n * sizeof(double), _Alignof(double));
-    if (!t.q) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left to put a robot down");
+    if (!t.q)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left to put a robot down");
     t.v = t.q + m->n_q;
     status = take(&t, reply, cap, err);
     usi_release(&p->allocator, t.q, n * sizeof(double), _Alignof(double));

@@ -1,6 +1,7 @@
 // What robots say and hear, by name: topics, types, and one channel for each.
 //
-// The names are made once and stay as long as the proxy: threads of the network and of the page look at them while the world is edited.
+// The names are made once and stay as long as the proxy: threads of the network and of the page look at them
+// while the world is edited.
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 // ---------------------------------------------------------------- names
 
-// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's own.
+// "/k10/odom"; clock, tf, tf_static and diagnostics belong to the whole world, and truth is not the robot's
+// own.
 void usi_topic_name(const usi_robot *r, const char *name, char *out, size_t cap) {
     if (r->network->namespace_[0]) {
         snprintf(out, cap, "/%s/%s", r->network->namespace_, name);
@@ -21,7 +23,8 @@ void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t
     if (topic == US_TOPIC_TF || topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_DIAGNOSTICS) {
         snprintf(out, cap, "/%s", us_topic_kind_name(topic));
     } else if (topic == US_TOPIC_TRUTH) {
-        snprintf(out, cap, "/understudy/truth/%s", r->network->namespace_[0] ? r->network->namespace_ : "robot");
+        snprintf(out, cap, "/understudy/truth/%s",
+                 r->network->namespace_[0] ? r->network->namespace_ : "robot");
         size_t n = strlen(out);
         snprintf(out + n, cap - n, "/odom");
     } else {
@@ -31,20 +34,32 @@ void usi_sample_topic(const usi_robot *r, us_topic_kind topic, char *out, size_t
 
 const us_message_type *usi_sample_type(us_topic_kind topic) {
     switch (topic) {
-    case US_TOPIC_JOINT_STATES: return usi_type_joint_state;
+    case US_TOPIC_JOINT_STATES:
+        return usi_type_joint_state;
     case US_TOPIC_ODOM:
-    case US_TOPIC_TRUTH: return usi_type_odometry;
+    case US_TOPIC_TRUTH:
+        return usi_type_odometry;
     case US_TOPIC_TF:
-    case US_TOPIC_TF_STATIC: return usi_type_tf_message;
-    case US_TOPIC_IMU: return usi_type_imu;
-    case US_TOPIC_ROBOT_DESCRIPTION: return usi_type_string;
-    case US_TOPIC_BATTERY_STATE: return usi_type_battery_state;
-    case US_TOPIC_DIAGNOSTICS: return usi_type_diagnostic_array;
-    case US_TOPIC_MOTOR_STATUS: return usi_type_motor_group_status;
-    case US_TOPIC_LOCOMOTOR_STATUS: return usi_type_locomotor_status;
-    case US_TOPIC_POSE_STATUS: return usi_type_pose_estimator_status;
-    case US_TOPIC_NAVIGATOR_STATUS: return usi_type_navigator_status;
-    default: return NULL;
+    case US_TOPIC_TF_STATIC:
+        return usi_type_tf_message;
+    case US_TOPIC_IMU:
+        return usi_type_imu;
+    case US_TOPIC_ROBOT_DESCRIPTION:
+        return usi_type_string;
+    case US_TOPIC_BATTERY_STATE:
+        return usi_type_battery_state;
+    case US_TOPIC_DIAGNOSTICS:
+        return usi_type_diagnostic_array;
+    case US_TOPIC_MOTOR_STATUS:
+        return usi_type_motor_group_status;
+    case US_TOPIC_LOCOMOTOR_STATUS:
+        return usi_type_locomotor_status;
+    case US_TOPIC_POSE_STATUS:
+        return usi_type_pose_estimator_status;
+    case US_TOPIC_NAVIGATOR_STATUS:
+        return usi_type_navigator_status;
+    default:
+        return NULL;
     }
 }
 
@@ -53,19 +68,28 @@ bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
     if (r->network->rate[topic] <= 0) return false;
     bool can_move = usi_can_move(r);
     switch (topic) {
-    case US_TOPIC_JOINT_STATES: return r->n_joint > 0;
+    case US_TOPIC_JOINT_STATES:
+        return r->n_joint > 0;
     case US_TOPIC_ODOM:
     case US_TOPIC_LOCOMOTOR_STATUS:
     case US_TOPIC_POSE_STATUS:
-    case US_TOPIC_NAVIGATOR_STATUS: return can_move;
-    case US_TOPIC_TF: return can_move || r->n_frame > r->n_fixed_frame;
-    case US_TOPIC_TF_STATIC: return r->n_fixed_frame > 0;
+    case US_TOPIC_NAVIGATOR_STATUS:
+        return can_move;
+    case US_TOPIC_TF:
+        return can_move || r->n_frame > r->n_fixed_frame;
+    case US_TOPIC_TF_STATIC:
+        return r->n_fixed_frame > 0;
     case US_TOPIC_IMU:
-    case US_TOPIC_TRUTH: return r->root.i >= 0;
-    case US_TOPIC_ROBOT_DESCRIPTION: return r->description != NULL;
-    case US_TOPIC_BATTERY_STATE: return r->network->battery_capacity > 0;
-    case US_TOPIC_MOTOR_STATUS: return r->n_drive > 0;
-    default: return true;
+    case US_TOPIC_TRUTH:
+        return r->root.i >= 0;
+    case US_TOPIC_ROBOT_DESCRIPTION:
+        return r->description != NULL;
+    case US_TOPIC_BATTERY_STATE:
+        return r->network->battery_capacity > 0;
+    case US_TOPIC_MOTOR_STATUS:
+        return r->n_drive > 0;
+    default:
+        return true;
     }
 }
 
@@ -76,21 +100,28 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_TWIST_STAMPED:
     case USI_COMMAND_LOCOMOTOR:
     case USI_COMMAND_POSE:
-    case USI_COMMAND_NAVIGATOR: return can_move;
-    case USI_COMMAND_GAIT: return r->gait.n_leg > 0;
-    case USI_COMMAND_MOTOR_TEXT: return r->network->n_motor > 0;
-    case USI_COMMAND_ASK_MOTORS: return r->network->has_services && r->n_drive > 0;
+    case USI_COMMAND_NAVIGATOR:
+        return can_move;
+    case USI_COMMAND_GAIT:
+        return r->gait.n_leg > 0;
+    case USI_COMMAND_MOTOR_TEXT:
+        return r->network->n_motor > 0;
+    case USI_COMMAND_ASK_MOTORS:
+        return r->network->has_services && r->n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:
     case USI_COMMAND_ASK_POSE:
-    case USI_COMMAND_ASK_NAVIGATOR: return r->network->has_services && can_move;
-    default: return r->n_drive > 0;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        return r->network->has_services && can_move;
+    default:
+        return r->n_drive > 0;
     }
 }
 
 // ---------------------------------------------------------------- channels
 
 // Finds or adds one. -1 without memory.
-static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type *type, bool is_out, int32_t robot) {
+static int32_t add_channel(us_proxy *p, const char *topic, const us_message_type *type, bool is_out,
+                           int32_t robot) {
     for (int32_t i = 0; i < p->n_channel; i++) {
         usi_channel *c = &p->channel[i];
         if (c->is_out != is_out || c->type != type || strcmp(c->topic, topic) != 0) continue;
@@ -116,20 +147,23 @@ us_status usi_channels_make(us_proxy *p) {
     p->channel = usi_arena_alloc(&p->arena, most * sizeof *p->channel, _Alignof(usi_channel));
     if (!p->channel) return US_ERR_MEMORY;
     p->clock_says = -1;
-    if (p->clock_rate > 0 && (p->clock_says = add_channel(p, "/clock", usi_type_clock, true, -1)) < 0) return US_ERR_MEMORY;
+    if (p->clock_rate > 0 && (p->clock_says = add_channel(p, "/clock", usi_type_clock, true, -1)) < 0)
+        return US_ERR_MEMORY;
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         for (int k = 0; k < US_TOPIC_COUNT; k++) {
             r->says[k] = -1;
             if (!usi_has_topic(r, (us_topic_kind)k)) continue;
             usi_sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
-            if ((r->says[k] = add_channel(p, topic, usi_sample_type((us_topic_kind)k), true, i)) < 0) return US_ERR_MEMORY;
+            if ((r->says[k] = add_channel(p, topic, usi_sample_type((us_topic_kind)k), true, i)) < 0)
+                return US_ERR_MEMORY;
         }
         for (int k = 0; k < USI_COMMAND_COUNT; k++) {
             r->hears[k] = -1;
             if (!usi_has_command(r, k)) continue;
             usi_topic_name(r, usi_command_name(k), topic, sizeof topic);
-            if ((r->hears[k] = add_channel(p, topic, usi_command_type(k), false, i)) < 0) return US_ERR_MEMORY;
+            if ((r->hears[k] = add_channel(p, topic, usi_command_type(k), false, i)) < 0)
+                return US_ERR_MEMORY;
             p->channel[r->hears[k]].is_request = k >= USI_COMMAND_ASK;
         }
     }
@@ -162,7 +196,8 @@ void usi_channel_count(us_proxy *p, int32_t channel) {
 void usi_proxy_set_tap(us_proxy *p, usi_tap_function *sample, void *context) {
     p->tap = sample;
     p->tap_context = context;
-    for (int32_t i = 0; i < p->n_channel; i++) atomic_store(&p->channel[i].is_wanted, true);
+    for (int32_t i = 0; i < p->n_channel; i++)
+        atomic_store(&p->channel[i].is_wanted, true);
 }
 
 void usi_proxy_want_channel(us_proxy *p, int32_t channel, bool is_wanted) {
@@ -172,7 +207,9 @@ void usi_proxy_want_channel(us_proxy *p, int32_t channel, bool is_wanted) {
 void usi_proxy_resend_latched(us_proxy *p) { atomic_store(&p->owes_tap, true); }
 
 void usi_proxy_tend(us_proxy *p, us_sim *sim) {
-    if (!p->tap || !atomic_load_explicit(&p->owes_tap, memory_order_relaxed) || us_sim_view_model(sim) != p->model) return;
+    if (!p->tap || !atomic_load_explicit(&p->owes_tap, memory_order_relaxed) ||
+        us_sim_view_model(sim) != p->model)
+        return;
     atomic_exchange(&p->owes_tap, false);
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot_state *s = usi_view_state(&p->robot[i], sim);
@@ -189,7 +226,9 @@ void usi_channel_tap(us_proxy *p, int32_t channel, int64_t time, const void *byt
 
 int32_t us_proxy_n_robot(const us_proxy *p) { return p ? p->n_robot : 0; }
 
-const char *us_proxy_robot_name(const us_proxy *p, int32_t robot) { return p && robot >= 0 && robot < p->n_robot ? p->robot[robot].name : NULL; }
+const char *us_proxy_robot_name(const us_proxy *p, int32_t robot) {
+    return p && robot >= 0 && robot < p->n_robot ? p->robot[robot].name : NULL;
+}
 
 int32_t us_proxy_find_robot(const us_proxy *p, const char *name) {
     for (int32_t i = 0; i < p->n_robot; i++) {
@@ -198,7 +237,8 @@ int32_t us_proxy_find_robot(const us_proxy *p, const char *name) {
     return -1;
 }
 
-const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, const us_message_type **out_type) {
+const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i,
+                                   const us_message_type **out_type) {
     if (!p || robot < 0 || robot >= p->n_robot || i < 0) return NULL;
     for (int32_t k = 0; k < USI_COMMAND_COUNT; k++) {
         int32_t channel = p->robot[robot].hears[k];
@@ -209,19 +249,22 @@ const char *us_proxy_command_topic(const us_proxy *p, int32_t robot, int32_t i, 
     return NULL;
 }
 
-us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length) {
+us_status us_proxy_post(us_proxy *p, const char *topic, const us_message_type *type, const char *source,
+                        const void *bytes, size_t length) {
     for (int32_t i = 0; i < p->n_robot; i++) {
         for (int32_t k = 0; k < USI_COMMAND_COUNT && !p->robot[i].is_ghost; k++) {
             int32_t channel = p->robot[i].hears[k];
             if (usi_command_type(k) != type || channel < 0) continue;
-            if (strcmp(p->channel[channel].topic, topic) == 0) return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
+            if (strcmp(p->channel[channel].topic, topic) == 0)
+                return usi_mailbox_put(p->robot[i].mailbox, k, source, bytes, length);
         }
     }
     return US_ERR_NAME;
 }
 
 us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
-    us_proxy_counts c = {.n_sample = p->n_sample, .n_unsent = p->n_too_long + (p->outbox ? usi_outbox_n_unsent(p->outbox) : 0)};
+    us_proxy_counts c = {.n_sample = p->n_sample,
+                         .n_unsent = p->n_too_long + (p->outbox ? usi_outbox_n_unsent(p->outbox) : 0)};
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot_state *s = usi_view_state(&p->robot[i], sim);
         c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);
@@ -234,6 +277,7 @@ us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
 }
 
 void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {
-    const usi_robot_state *s = robot >= 0 && robot < p->n_robot ? usi_view_state(&p->robot[robot], sim) : NULL;
+    const usi_robot_state *s =
+        robot >= 0 && robot < p->n_robot ? usi_view_state(&p->robot[robot], sim) : NULL;
     snprintf(buf, cap, "%s", s ? s->refusal : "");
 }

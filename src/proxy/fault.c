@@ -11,7 +11,9 @@
 // s that a computer takes to start, unless the fault says otherwise.
 static const double BOOT_TIME = 5;
 
-static int64_t ticks_of(const usi_robot *r, double seconds) { return (int64_t)ceil(seconds / r->proxy->step - 1e-6); }
+static int64_t ticks_of(const usi_robot *r, double seconds) {
+    return (int64_t)ceil(seconds / r->proxy->step - 1e-6);
+}
 
 // ---------------------------------------------------------------- drives
 
@@ -29,22 +31,25 @@ static int32_t drive_of(const usi_robot *r, const char *joint) {
 }
 
 static us_status fail_robot(const char *robot, us_error *err) {
-    return us_error_set(err, US_ERR_NAME, NULL, "name a robot that is on the network", "there is no robot \"%.100s\" with a network interface",
-                        robot);
+    return us_error_set(err, US_ERR_NAME, NULL, "name a robot that is on the network",
+                        "there is no robot \"%.100s\" with a network interface", robot);
 }
 
-us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, const char *joint, double share, double *out_before, us_error *err) {
+us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, const char *joint, double share,
+                                 double *out_before, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
     if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
     char *state = usi_sim_part(sim, 0);
     if (k < 0 || !state)
-        return us_error_set(err, US_ERR_NAME, NULL, "name a joint with a drive; \"understudy info\" lists them", "\"%.100s/%.100s\" has no drive",
-                            robot, joint);
+        return us_error_set(err, US_ERR_NAME, NULL,
+                            "name a joint with a drive; \"understudy info\" lists them",
+                            "\"%.100s/%.100s\" has no drive", robot, joint);
     if (share > 0 && share < 1 && !isfinite(p->model->drive[r->drive[k].index].limit))
         return us_error_set(err, US_ERR_VALUE, NULL, "give the drive a limit in the scene, or write dead",
-                            "the drive of \"%.100s/%.100s\" has no limit of which a part could be left", robot, joint);
+                            "the drive of \"%.100s/%.100s\" has no limit of which a part could be left",
+                            robot, joint);
     usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
     if (out_before) *out_before = 1 - usi_drives_of(r, s)[k].lost;
     usi_drives_of(r, s)[k].lost = 1 - share;
@@ -53,16 +58,24 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
 
 // ---------------------------------------------------------------- the others
 
-static void set_encoder(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t joint, const usi_fault_words *words) {
+static void set_encoder(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t joint,
+                        const usi_fault_words *words) {
     usi_encoder_state *e = &usi_encoders_of(r, s)[joint];
     switch (words->fault) {
     case USI_FAULT_STUCK:
         e->held = usi_read_q(r, sim, s, joint);
         e->is_stuck = 1;
         break;
-    case USI_FAULT_JUMP: e->offset += words->number[0]; break;
-    case USI_FAULT_DRIFT: e->drift = words->number[0]; break;
-    default: e->offset = e->drift = 0, e->is_stuck = 0; break;
+    case USI_FAULT_JUMP:
+        e->offset += words->number[0];
+        break;
+    case USI_FAULT_DRIFT:
+        e->drift = words->number[0];
+        break;
+    default:
+        e->offset = e->drift = 0;
+        e->is_stuck = 0;
+        break;
     }
 }
 
@@ -78,7 +91,8 @@ static void set_imu(const usi_robot *r, const us_sim *sim, usi_robot_state *s, c
     f->is_imu_stuck = 0;
     memset(f->imu_held, 0, sizeof f->imu_held);
     memset(f->imu_bias, 0, sizeof f->imu_bias);
-    if (words->fault == USI_FAULT_BIAS) memcpy(f->imu_bias, words->number, (size_t)words->n_number * sizeof(double));
+    if (words->fault == USI_FAULT_BIAS)
+        memcpy(f->imu_bias, words->number, (size_t)words->n_number * sizeof(double));
 }
 
 // Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
@@ -87,7 +101,8 @@ static int64_t end_of(const usi_robot *r, const us_sim *sim, const usi_fault_wor
     return words->n_number > 0 ? tick + ticks_of(r, words->number[0]) : INT64_MAX;
 }
 
-static void set_computer(const usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
+static void set_computer(const usi_robot *r, const us_sim *sim, usi_robot_state *s,
+                         const usi_fault_words *words) {
     usi_fault_state *f = &s->faults;
     int64_t tick = us_sim_get_tick(sim);
     switch (words->fault) {
@@ -121,9 +136,16 @@ static void set_link(usi_robot *r, const us_sim *sim, usi_robot_state *s, const 
         r->downlink_head.n_lost += usi_link_count(&r->downlink);
         usi_link_clear(&r->downlink);
         break;
-    case USI_FAULT_LOSS: f->loss = words->number[0]; break;
-    case USI_FAULT_DELAY: f->delay = words->number[0]; break;
-    default: f->outage_until = 0, f->loss = f->delay = 0; break;
+    case USI_FAULT_LOSS:
+        f->loss = words->number[0];
+        break;
+    case USI_FAULT_DELAY:
+        f->delay = words->number[0];
+        break;
+    default:
+        f->outage_until = 0;
+        f->loss = f->delay = 0;
+        break;
     }
 }
 
@@ -141,7 +163,8 @@ static void find_said(void *context, const char *what, const char *said) {
     snprintf(x->out + at, x->cap - at, "%s%s", at > 0 ? "; " : "", said);
 }
 
-us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words, char *reply, size_t cap, us_error *err) {
+us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words,
+                              char *reply, size_t cap, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
     char *state = usi_sim_part(sim, 0);
     if (index < 0 || !state) return fail_robot(robot, err);
@@ -149,27 +172,40 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
     int32_t joint = words->part == USI_PART_ENCODER ? joint_of(r, words->name) : -1;
     if (words->part == USI_PART_ENCODER && joint < 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "name a joint with one coordinate; \"understudy info\" lists them",
+        return us_error_set(err, US_ERR_NAME, NULL,
+                            "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
     if (words->part == USI_PART_IMU && r->root.i < 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor", robot);
+        return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor",
+                            robot);
     switch (words->part) {
-    case USI_PART_ENCODER: set_encoder(r, sim, s, joint, words); break;
-    case USI_PART_IMU: set_imu(r, sim, s, words); break;
+    case USI_PART_ENCODER:
+        set_encoder(r, sim, s, joint, words);
+        break;
+    case USI_PART_IMU:
+        set_imu(r, sim, s, words);
+        break;
     case USI_PART_POWER:
-    case USI_PART_COMPUTER: set_computer(r, sim, s, words); break;
-    case USI_PART_LINK: set_link(r, sim, s, words); break;
-    default: return us_error_set(err, US_ERR_ARG, NULL, NULL, "faults of motors go another way");
+    case USI_PART_COMPUTER:
+        set_computer(r, sim, s, words);
+        break;
+    case USI_PART_LINK:
+        set_link(r, sim, s, words);
+        break;
+    default:
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "faults of motors go another way");
     }
     // What it is like now, in the words of the diagnostics.
     char what[USI_FAULT_TEXT], said[300] = "";
-    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_part_name(words->part), joint >= 0 ? ":" : "", words->name);
+    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_part_name(words->part), joint >= 0 ? ":" : "",
+             words->name);
     search x = {what, strlen(what), said, sizeof said};
     usi_proxy_each_fault(p, sim, index, find_said, &x);
     if (said[0]) {
         snprintf(reply, cap, "%s: %s", robot, said);
     } else {
-        snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_part_name(words->part), joint >= 0 ? " " : "", words->name);
+        snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_part_name(words->part),
+                 joint >= 0 ? " " : "", words->name);
     }
     return US_OK;
 }
@@ -180,7 +216,8 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
     const int64_t tick = us_sim_get_tick(sim);
     usi_fault_state *f = &s->faults;
     usi_encoder_state *e = usi_encoders_of(r, s);
-    for (int32_t i = 0; i < r->n_joint; i++) e[i].offset += e[i].drift * r->proxy->step;
+    for (int32_t i = 0; i < r->n_joint; i++)
+        e[i].offset += e[i].drift * r->proxy->step;
     if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
     if (f->power_until != 0 && tick >= f->power_until) {
         f->power_until = 0;
@@ -192,7 +229,11 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
         f->n_boot++;
         // Drives keep what they were told last, which is to hold.
         usi_drive_state *d = usi_drives_of(r, s);
-        for (int32_t k = 0; k < r->n_drive; k++) d[k].mode = USI_DRIVE_KEEP, d[k].value = 0, d[k].is_lasting = 0;
+        for (int32_t k = 0; k < r->n_drive; k++) {
+            d[k].mode = USI_DRIVE_KEEP;
+            d[k].value = 0;
+            d[k].is_lasting = 0;
+        }
         usi_robot_start(r, sim, s);
         if (r->locomotion.n_wheel > 0) s->motion = USI_MOTION_STOP;
         memcpy(s->wheel_goal, s->wheel_q, sizeof s->wheel_goal);
@@ -266,7 +307,8 @@ static void tell_encoders(const teller *t) {
             snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, e[i].held);
         } else if (e[i].drift != 0) {
             snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e[i].drift);
-            snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name, e[i].offset, e[i].drift);
+            snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
+                     e[i].offset, e[i].drift);
         } else {
             snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e[i].offset);
             snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e[i].offset);
@@ -282,8 +324,10 @@ static void tell_imu(const teller *t) {
     if (f->is_imu_stuck) {
         t->each(t->context, "imu=stuck", "inertial sensor stuck");
     } else if (b[0] != 0 || b[1] != 0 || b[2] != 0 || b[3] != 0 || b[4] != 0 || b[5] != 0) {
-        snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4], b[5]);
-        snprintf(said, sizeof said, "inertial sensor off by %.4g %.4g %.4g m/s^2, %.4g %.4g %.4g rad/s", b[0], b[1], b[2], b[3], b[4], b[5]);
+        snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4],
+                 b[5]);
+        snprintf(said, sizeof said, "inertial sensor off by %.4g %.4g %.4g m/s^2, %.4g %.4g %.4g rad/s", b[0],
+                 b[1], b[2], b[3], b[4], b[5]);
         t->each(t->context, what, said);
     }
 }
@@ -333,7 +377,8 @@ static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_fun
     tell_rest(&t);
 }
 
-void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, usi_fault_function *each, void *context) {
+void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, usi_fault_function *each,
+                          void *context) {
     if (robot < 0 || robot >= p->n_robot) return;
     const usi_robot *r = &p->robot[robot];
     const usi_robot_state *s = usi_view_state(r, sim);

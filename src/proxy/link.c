@@ -13,8 +13,8 @@ static bool is_out(const us_link_model *m, int64_t from, int64_t to) {
     return false;
 }
 
-void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_link_queue *queue, int64_t now, int32_t topic, const void *bytes,
-                   size_t length) {
+void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_link_queue *queue, int64_t now,
+                   int32_t topic, const void *bytes, size_t length) {
     usi_link_head *h = queue->head;
     uint64_t n = h->n_sent++;
     // The sender sends one message after the other, at the link's rate, whether they arrive or not.

@@ -1,8 +1,9 @@
-// The radio link between the robot and the world: delay, jitter, loss, bandwidth and outages, in simulated time.
+// The radio link between the robot and the world: delay, jitter, loss, bandwidth and outages, in simulated
+// time.
 //
-// A queue of messages with the time at which each arrives. What happens to message number n follows from the seed, the stream and n alone, so that
-// the same messages at the same ticks always fare alike. The queue is a plain block of bytes that the caller owns: that of the way
-// to the robot is part of the world's state.
+// A queue of messages with the time at which each arrives. What happens to message number n follows from the
+// seed, the stream and n alone, so that the same messages at the same ticks always fare alike. The queue is a
+// plain block of bytes that the caller owns: that of the way to the robot is part of the world's state.
 #ifndef USI_PROXY_LINK_H
 #define USI_PROXY_LINK_H
 
@@ -34,8 +35,8 @@ static inline bool usi_link_is_perfect(const us_link_model *m) {
 }
 
 // Sends a message at `now` (ns). It may be lost; that is counted.
-void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_link_queue *queue, int64_t now, int32_t topic, const void *bytes,
-                   size_t length);
+void usi_link_send(const us_link_model *m, uint64_t seed, uint64_t stream, usi_link_queue *queue, int64_t now,
+                   int32_t topic, const void *bytes, size_t length);
 // The first message if it has arrived at `now`, else NULL. Its bytes stand behind it.
 const usi_link_item *usi_link_first(const usi_link_queue *queue, int64_t now);
 void usi_link_drop_first(usi_link_queue *queue);

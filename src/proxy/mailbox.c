@@ -12,7 +12,8 @@ void usi_mailbox_init(usi_mailbox *box) {
 
 void usi_mailbox_fini(usi_mailbox *box) { pthread_mutex_destroy(&box->lock); }
 
-us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes, size_t length) {
+us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes,
+                          size_t length) {
     size_t need = sizeof(usi_mail) + padded(length);
     pthread_mutex_lock(&box->lock);
     bool fits = length <= USI_MAIL_MAX && box->used + need <= USI_MAILBOX_SIZE;

@@ -1,7 +1,7 @@
 // Where commands wait for the tick boundary.
 //
-// Threads of the network put messages in, the step takes them out, all that came until then. Each robot has one of its own, of bounded size:
-// who floods it loses his own messages, and they are counted.
+// Threads of the network put messages in, the step takes them out, all that came until then. Each robot has
+// one of its own, of bounded size: who floods it loses his own messages, and they are counted.
 #ifndef USI_PROXY_MAILBOX_H
 #define USI_PROXY_MAILBOX_H
 
@@ -28,9 +28,10 @@ typedef struct usi_mailbox {
 void usi_mailbox_init(usi_mailbox *box);
 void usi_mailbox_fini(usi_mailbox *box);
 // US_ERR_LIMIT when there is no room, or the message is too long.
-us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes, size_t length);
-// Moves all that waits to `to` (USI_MAILBOX_SIZE bytes) and returns how many bytes that were. Does not wait: a lock that is held now leaves
-// the messages for the next tick.
+us_status usi_mailbox_put(usi_mailbox *box, int32_t topic, const char *source, const void *bytes,
+                          size_t length);
+// Moves all that waits to `to` (USI_MAILBOX_SIZE bytes) and returns how many bytes that were. Does not wait:
+// a lock that is held now leaves the messages for the next tick.
 size_t usi_mailbox_take(usi_mailbox *box, void *to);
 // The mail at *at, and *at behind it; NULL at the end.
 const usi_mail *usi_mail_next(const void *mails, size_t used, size_t *at);

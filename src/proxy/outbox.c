@@ -1,6 +1,8 @@
-// The thread that sends: takes encoded samples from a ring and writes them to the network, so that the step never does.
+// The thread that sends: takes encoded samples from a ring and writes them to the network, so that the step
+// never does.
 //
-// One puts, one takes, no lock: `put` counts the bytes ever put, `taken` those ever taken, and each is written by one side only.
+// One puts, one takes, no lock: `put` counts the bytes ever put, `taken` those ever taken, and each is
+// written by one side only.
 //
 //     |......taken######put..........|      # waits to be sent
 //
@@ -35,7 +37,9 @@ struct usi_outbox {
 };
 
 // Whole items, so that there is room for one wherever the ring is not at its end.
-static uint64_t size_of(uint64_t length) { return sizeof(item) + (length + sizeof(item) - 1) / sizeof(item) * sizeof(item); }
+static uint64_t size_of(uint64_t length) {
+    return sizeof(item) + (length + sizeof(item) - 1) / sizeof(item) * sizeof(item);
+}
 _Static_assert(RING_SIZE % sizeof(item) == 0, "items fill the ring");
 
 static int64_t now(void) {
@@ -44,7 +48,8 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// Sleeps until shortly before, and then looks at the clock: a processor that slept is slow at first, and late.
+// Sleeps until shortly before, and then looks at the clock: a processor that slept is slow at first, and
+// late.
 static void wait_until(int64_t time) {
     int64_t wake = time - WAKE_EARLY;
     struct timespec t = {.tv_sec = wake / 1000000000, .tv_nsec = wake % 1000000000};
@@ -64,7 +69,8 @@ static void send_all(usi_outbox *box) {
         if (head.writer) {
             if (head.due > 0) wait_until(head.due);
             // A sample that cannot be written is lost for one topic at one time: the next follows.
-            if (us_writer_write(head.writer, box->ring + at + sizeof head, head.length, head.time)) atomic_fetch_add(&box->n_unsent, 1);
+            if (us_writer_write(head.writer, box->ring + at + sizeof head, head.length, head.time))
+                atomic_fetch_add(&box->n_unsent, 1);
             taken += size_of(head.length);
         } else {
             taken += RING_SIZE - at;
@@ -126,8 +132,10 @@ void usi_outbox_destroy(usi_outbox *box) {
     usi_release(&a, box, sizeof *box, _Alignof(usi_outbox));
 }
 
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time, int64_t due) {
-    uint64_t put = atomic_load_explicit(&box->put, memory_order_relaxed), taken = atomic_load_explicit(&box->taken, memory_order_acquire);
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time,
+                    int64_t due) {
+    uint64_t put = atomic_load_explicit(&box->put, memory_order_relaxed),
+             taken = atomic_load_explicit(&box->taken, memory_order_acquire);
     uint64_t at = put % RING_SIZE, need = size_of(length), skip = at + need > RING_SIZE ? RING_SIZE - at : 0;
     if (need > RING_SIZE / 2 || put + skip + need - taken > RING_SIZE) {
         atomic_fetch_add(&box->n_unsent, 1);

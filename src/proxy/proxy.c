@@ -10,17 +10,22 @@
 static const size_t DECODED_SIZE = 512 * 1024, MESSAGE_SIZE = 256 * 1024, BYTES_SIZE = 1024 * 1024;
 
 us_proxy_def us_proxy_def_default(void) {
-    return (us_proxy_def){.allocator = us_allocator_default(), .enable_motor_servers = true, .motor_address = "127.0.0.1"};
+    return (us_proxy_def){
+        .allocator = us_allocator_default(), .enable_motor_servers = true, .motor_address = "127.0.0.1"};
 }
 
 // ---------------------------------------------------------------- create and destroy
 
-us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def, us_proxy **out_proxy, us_error *err) {
+us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
+                          us_proxy **out_proxy, us_error *err) {
     if (!spec || !model || !out_proxy)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model and a place for the proxy", "us_proxy_create: an argument is NULL");
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model and a place for the proxy",
+                            "us_proxy_create: an argument is NULL");
     us_proxy_def d = def ? *def : us_proxy_def_default();
     us_proxy *p = usi_alloc(&d.allocator, sizeof *p, _Alignof(us_proxy));
-    if (!p) return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (!p)
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
+                            "no memory left for the robots' network");
     memset(p, 0, sizeof *p);
     p->allocator = d.allocator;
     p->def = d;
@@ -45,7 +50,8 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     if (!status) status = usi_robots_make(p, err);
     if (!status) status = usi_robots_equip(p);
     if (!status) status = usi_channels_make(p);
-    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
+    if (status == US_ERR_MEMORY)
+        us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (status) {
         us_proxy_destroy(p);
         return status;
@@ -82,7 +88,9 @@ void us_proxy_destroy(us_proxy *p) {
 
 // ---------------------------------------------------------------- the part
 
-static usi_robot_state *state_of(const usi_robot *r, void *state) { return (usi_robot_state *)(void *)((char *)state + r->state_at); }
+static usi_robot_state *state_of(const usi_robot *r, void *state) {
+    return (usi_robot_state *)(void *)((char *)state + r->state_at);
+}
 
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim) {
     const char *state = us_sim_view_part(sim, 0);
@@ -103,20 +111,23 @@ static void start(void *context, us_sim *sim, void *state) {
     }
 }
 
-// A tick that does not follow: somebody has restored another state. What was on its way from the robots belongs to a time that is no more, or that is
-// yet to come, and would wait for it; what is on its way to them is part of the state. A step that fails is tried again from the same tick.
+// A tick that does not follow: somebody has restored another state. What was on its way from the robots
+// belongs to a time that is no more, or that is yet to come, and would wait for it; what is on its way to
+// them is part of the state. A step that fails is tried again from the same tick.
 static void notice_jump(us_proxy *p, int64_t tick) {
     bool is_next = tick == p->seen_tick || tick == p->seen_tick + 1;
     p->seen_tick = tick;
     if (is_next) return;
     p->owes_all = true;
-    for (int32_t i = 0; i < p->n_robot; i++) usi_link_clear(&p->robot[i].downlink);
+    for (int32_t i = 0; i < p->n_robot; i++)
+        usi_link_clear(&p->robot[i].downlink);
 }
 
 // The client of the motor protocol gets its answer.
 static void answer(const usi_robot *r, const usi_mail *mail, usi_motor_reason reason) {
     int client = 0;
-    if (mail->topic != USI_COMMAND_MOTOR_TEXT || !r->motors || sscanf(mail->source, "motor:%d", &client) != 1) return;
+    if (mail->topic != USI_COMMAND_MOTOR_TEXT || !r->motors || sscanf(mail->source, "motor:%d", &client) != 1)
+        return;
     // The text lies in the message: after the header a String is a length and its characters.
     const char *text = (const char *)usi_mail_bytes(mail) + 8;
     size_t length = strnlen(text, mail->length - 8);
@@ -133,8 +144,8 @@ static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *
     usi_robot_reply(r->proxy, r, sim, s, &reply);
 }
 
-static us_status record_command(us_proxy *p, const char *topic, const us_message_type *type, const char *source, const void *bytes, size_t length,
-                                int64_t tick) {
+static us_status record_command(us_proxy *p, const char *topic, const us_message_type *type,
+                                const char *source, const void *bytes, size_t length, int64_t tick) {
     char kind[400];
     // Twist and TwistStamped come on one topic: the type tells them apart.
     snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(type));
@@ -149,7 +160,8 @@ static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64
     int32_t channel = r->hears[mail->topic];
     usi_channel_count(p, channel);
     if (p->recorder && channel >= 0)
-        record_command(p, p->channel[channel].topic, p->channel[channel].type, mail->source, usi_mail_bytes(mail), mail->length, tick);
+        record_command(p, p->channel[channel].topic, p->channel[channel].type, mail->source,
+                       usi_mail_bytes(mail), mail->length, tick);
 }
 
 us_status us_proxy_note(us_proxy *p, const us_sim *sim, const char *source, const char *text) {
@@ -158,13 +170,16 @@ us_status us_proxy_note(us_proxy *p, const us_sim *sim, const char *source, cons
     us_msg_string m = {usi_text(text)};
     size_t length = 0;
     us_status status = us_message_encode(usi_type_string, &m, p->message, p->n_message, &length);
-    return status ? status : record_command(p, USI_WORLD_TOPIC, usi_type_string, source, p->message, length, us_sim_get_tick(sim));
+    return status ? status
+                  : record_command(p, USI_WORLD_TOPIC, usi_type_string, source, p->message, length,
+                                   us_sim_get_tick(sim));
 }
 
 static us_status before(void *context, us_sim *sim, us_part_view *view, us_error *err) {
     us_proxy *p = context;
     if (us_sim_view_model(sim) != p->model)
-        return us_error_set(err, US_ERR_ARG, NULL, "make both of the same model, and replace it by us_proxy_replace",
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "make both of the same model, and replace it by us_proxy_replace",
                             "the robots' network belongs to another model than the sim");
     int64_t tick = us_sim_get_tick(sim), now = usi_time_of(p, tick);
     notice_jump(p, tick);
@@ -184,7 +199,8 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
             if (is_perfect && s->uplink.used == 0) {
                 if (is_up) take(r, sim, s, mail);
             } else {
-                usi_link_send(&link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail, sizeof *mail + mail->length);
+                usi_link_send(&link, p->seed, 2 * (uint64_t)i, &queue, now, mail->topic, mail,
+                              sizeof *mail + mail->length);
             }
         }
         for (const usi_link_item *item; (item = usi_link_first(&queue, now));) {
@@ -196,7 +212,8 @@ static us_status before(void *context, us_sim *sim, us_part_view *view, us_error
     return US_OK;
 }
 
-// Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of a K10's 26 kB a tick changes 4.
+// Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of
+// a K10's 26 kB a tick changes 4.
 static void carry(void *context, const us_sim *sim, const void *from, void *to) {
     const us_proxy *p = context;
     const int64_t last = us_sim_get_tick(sim) - 1;
@@ -217,19 +234,29 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
 }
 
 us_part us_proxy_get_part(us_proxy *p) {
-    return (us_part){
-        .version = US_PART_VERSION, .name = "proxy", .state_size = p->state_size, .context = p, .start = start, .before = before, .carry = carry};
+    return (us_part){.version = US_PART_VERSION,
+                     .name = "proxy",
+                     .state_size = p->state_size,
+                     .context = p,
+                     .start = start,
+                     .before = before,
+                     .carry = carry};
 }
 
 // ---------------------------------------------------------------- the outside
 
 static const us_message_type *reply_type(int32_t request) {
     switch ((usi_command_topic)request) {
-    case USI_COMMAND_ASK_MOTORS: return usi_type_motor_group_response;
-    case USI_COMMAND_ASK_LOCOMOTOR: return usi_type_locomotor_response;
-    case USI_COMMAND_ASK_POSE: return usi_type_pose_estimator_response;
-    case USI_COMMAND_ASK_NAVIGATOR: return usi_type_navigator_response;
-    default: return NULL;
+    case USI_COMMAND_ASK_MOTORS:
+        return usi_type_motor_group_response;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        return usi_type_locomotor_response;
+    case USI_COMMAND_ASK_POSE:
+        return usi_type_pose_estimator_response;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        return usi_type_navigator_response;
+    default:
+        return NULL;
     }
 }
 
@@ -242,11 +269,13 @@ typedef struct inlet {
 static void on_sample(void *context, const us_sample *sample) {
     const inlet *in = context;
     char source[USI_SOURCE_MAX];
-    for (int i = 0; i < 16; i++) snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
+    for (int i = 0; i < 16; i++)
+        snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
     usi_mailbox_put(in->r->mailbox, in->topic, source, sample->bytes, sample->length);
 }
 
-static void on_motor(void *context, int32_t client, const usi_motor_command *command, const char *text, size_t length) {
+static void on_motor(void *context, int32_t client, const usi_motor_command *command, const char *text,
+                     size_t length) {
     usi_robot *r = context;
     (void)command;
     char line[USI_MOTOR_TEXT + 1], source[USI_SOURCE_MAX];
@@ -255,7 +284,8 @@ static void on_motor(void *context, int32_t client, const usi_motor_command *com
     snprintf(line, sizeof line, "%.*s", (int)length, text);
     snprintf(source, sizeof source, "motor:%d", (int)client);
     us_msg_string m = {line};
-    if (us_message_encode(usi_type_string, &m, bytes, sizeof bytes, &n) || usi_mailbox_put(r->mailbox, USI_COMMAND_MOTOR_TEXT, source, bytes, n)) {
+    if (us_message_encode(usi_type_string, &m, bytes, sizeof bytes, &n) ||
+        usi_mailbox_put(r->mailbox, USI_COMMAND_MOTOR_TEXT, source, bytes, n)) {
         usi_motor_server_refuse(r->motors, client, text, length, USI_MOTOR_BUSY);
     }
 }
@@ -289,8 +319,8 @@ static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *i
     return status;
 }
 
-// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the way out: who finds the way in is
-// answered.
+// "/k10/locomotor" is asked on rq/k10/locomotorRequest and answers on rr/k10/locomotorReply. First comes the
+// way out: who finds the way in is answered.
 static us_status offer_services(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
     static const us_qos qos = {.is_reliable = true, .depth = 100};
     us_status status = US_OK;
@@ -318,11 +348,14 @@ static us_status connect_robot(us_proxy *p, usi_robot *r, us_error *err) {
     for (int i = 0; i < US_TOPIC_COUNT && !status; i++) {
         if (!usi_has_topic(r, (us_topic_kind)i)) continue;
         usi_sample_topic(r, (us_topic_kind)i, topic, sizeof topic);
-        us_topic_def def = {topic, usi_sample_type((us_topic_kind)i), us_qos_for_topic(topic, usi_sample_type((us_topic_kind)i)), node};
+        us_topic_def def = {topic, usi_sample_type((us_topic_kind)i),
+                            us_qos_for_topic(topic, usi_sample_type((us_topic_kind)i)), node};
         status = us_bus_add_writer(p->bus, &def, &r->writer[i], err);
     }
     inlet *inlets = usi_arena_alloc(&p->arena, USI_COMMAND_COUNT * sizeof *inlets, _Alignof(inlet));
-    if (!inlets && !status) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (!inlets && !status)
+        status =
+            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = take_commands(p, r, node, inlets, err);
     if (!status) status = offer_services(p, r, node, inlets, err);
     return status ? status : connect_motors(p, r, err);
@@ -334,7 +367,9 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
                             "us_proxy_connect: wrong argument, or connected already");
     p->bus = bus;
     us_status status = usi_outbox_create(&p->allocator, &p->outbox);
-    if (status) return us_error_set(err, status, NULL, "free memory, or end other programs", "the sending thread cannot be made");
+    if (status)
+        return us_error_set(err, status, NULL, "free memory, or end other programs",
+                            "the sending thread cannot be made");
     if (usi_timing_is_needed(p)) usi_outbox_hurry(p->outbox);
     if (p->clock_rate > 0 && !p->is_clock_off) {
         us_topic_def def = {"/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), -1};
@@ -358,7 +393,8 @@ us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
     char topic[300];
     p->tick_channel = us_recorder_add_channel(recorder, "/understudy/ticks", usi_type_tick_hash, err);
     p->clock_channel = us_recorder_add_channel(recorder, "/clock", usi_type_clock, err);
-    p->command_channel = us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
+    p->command_channel =
+        us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
     bool is_good = p->tick_channel >= 0 && p->clock_channel >= 0 && p->command_channel >= 0;
     for (int32_t i = 0; i < p->n_robot && is_good; i++) {
         usi_robot *r = &p->robot[i];
@@ -380,21 +416,24 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
             if (r->drive[d].index != r->network->motors[k].drive) continue;
             int32_t joint = r->drive[d].joint;
             double v = usi_read_v(r, sim, s, joint);
-            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v, usi_read_q(r, sim, s, joint));
+            usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
+                                    usi_read_q(r, sim, s, joint));
         }
     }
 }
 
 static void tell_clock(us_proxy *p, int64_t time) {
     us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
-    if (p->clock || p->recorder || p->tap) usi_proxy_send(p, p->clock, p->clock_channel, p->clock_says, usi_type_clock, &m, time);
+    if (p->clock || p->recorder || p->tap)
+        usi_proxy_send(p, p->clock, p->clock_channel, p->clock_says, usi_type_clock, &m, time);
 }
 
 void us_proxy_publish(us_proxy *p, us_sim *sim) {
     if (us_sim_view_model(sim) != p->model) return;
     int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;
     notice_jump(p, tick);
-    bool is_first = p->owes_all, is_heard = p->outbox || p->recorder || p->tap, owes_record = p->owes_record && !is_first;
+    bool is_first = p->owes_all, is_heard = p->outbox || p->recorder || p->tap,
+         owes_record = p->owes_record && !is_first;
     p->owes_all = p->owes_record = false;
     usi_timing_follow(p, time, is_first);
     if (is_first || usi_is_due(p->clock_rate, p->step, tick)) tell_clock(p, time);
@@ -405,7 +444,8 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
         if (owes_record && p->recorder) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
-        if (r->motors && usi_is_up(s) && usi_is_due(r->network->motor_rate, p->step, tick)) tell_motors(p, r, sim, s);
+        if (r->motors && usi_is_up(s) && usi_is_due(r->network->motor_rate, p->step, tick))
+            tell_motors(p, r, sim, s);
     }
     usi_proxy_tend(p, sim);
     if (p->recorder) {

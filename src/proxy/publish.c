@@ -18,7 +18,9 @@ int64_t usi_time_of(const us_proxy *p, int64_t tick) {
     return fabs(ns - whole) < 1e-6 ? tick * (int64_t)whole : (int64_t)llround((double)tick * ns);
 }
 
-static us_msg_time stamp_of(int64_t time) { return (us_msg_time){(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}; }
+static us_msg_time stamp_of(int64_t time) {
+    return (us_msg_time){(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)};
+}
 
 // ---------------------------------------------------------------- memory of one message
 
@@ -64,12 +66,14 @@ static bool encode(us_proxy *p, const us_message_type *type, const void *message
     return false;
 }
 
-us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says, const us_message_type *type, const void *message,
-                         int64_t time) {
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says,
+                         const us_message_type *type, const void *message, int64_t time) {
     size_t length = 0;
     if (!encode(p, type, message, &length)) return US_ERR_LIMIT;
     p->n_sample++;
-    us_status status = p->recorder && channel >= 0 ? us_recorder_write(p->recorder, channel, time, time, p->bytes, length) : US_OK;
+    us_status status = p->recorder && channel >= 0
+                           ? us_recorder_write(p->recorder, channel, time, time, p->bytes, length)
+                           : US_OK;
     if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time, 0);
     usi_channel_count(p, says);
     usi_channel_tap(p, says, time, p->bytes, length);
@@ -77,11 +81,14 @@ us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_
 }
 
 // A sample of a robot that leaves at `due` and is there now.
-static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time, int64_t due) {
+static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time,
+                    int64_t due) {
     p->n_sample++;
-    if (p->recorder && r->channel[outlet] >= 0) us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
+    if (p->recorder && r->channel[outlet] >= 0)
+        us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
     if (r->writer[outlet])
-        usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, usi_timing_stamp(p, r, time), usi_timing_due(p, r, time, outlet));
+        usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, usi_timing_stamp(p, r, time),
+                       usi_timing_due(p, r, time, outlet));
     if (outlet >= US_TOPIC_COUNT) return;
     r->has_told[outlet] = true;
     usi_channel_count(p, r->says[outlet]);
@@ -94,14 +101,20 @@ static void send_outlet(pen *w, int32_t outlet, const us_message_type *type, con
     size_t length = 0;
     if (!encode(p, type, message, &length)) return;
     switch (w->sink) {
-    case USI_SINK_TAP: usi_channel_tap(p, r->says[outlet], w->time, p->bytes, length); return;
-    case USI_SINK_RECORDER: us_recorder_write(p->recorder, r->channel[outlet], w->time, w->time, p->bytes, length); return;
-    default: break;
+    case USI_SINK_TAP:
+        usi_channel_tap(p, r->says[outlet], w->time, p->bytes, length);
+        return;
+    case USI_SINK_RECORDER:
+        us_recorder_write(p->recorder, r->channel[outlet], w->time, w->time, p->bytes, length);
+        return;
+    default:
+        break;
     }
     us_link_model link = usi_link_now(&r->network->downlink, w->s, us_sim_get_tick(w->sim));
     if (outlet != US_TOPIC_TRUTH && (!usi_link_is_perfect(&link) || r->downlink_head.used > 0)) {
         // What arrives, and when, is what is sent and recorded.
-        usi_link_send(&link, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes, length);
+        usi_link_send(&link, p->seed, 2 * (uint64_t)r->index + 1, &r->downlink, w->time, outlet, p->bytes,
+                      length);
         return;
     }
     deliver(p, r, outlet, p->bytes, length, w->time, w->time);
@@ -124,11 +137,15 @@ static void send_arrived(us_proxy *p, usi_robot *r, int64_t time) {
 
 static us_msg_quaternion quaternion_of(us_quat q) { return (us_msg_quaternion){q.x, q.y, q.z, q.w}; }
 
-static us_msg_quaternion quaternion_of_yaw(double angle) { return (us_msg_quaternion){0, 0, sin(0.5 * angle), cos(0.5 * angle)}; }
+static us_msg_quaternion quaternion_of_yaw(double angle) {
+    return (us_msg_quaternion){0, 0, sin(0.5 * angle), cos(0.5 * angle)};
+}
 
 static us_msg_pose pose_of(us_pose X) { return (us_msg_pose){{X.p.x, X.p.y, X.p.z}, quaternion_of(X.q)}; }
 
-static us_msg_pose pose_of_plane(const double x[3]) { return (us_msg_pose){{x[0], x[1], 0}, quaternion_of_yaw(x[2])}; }
+static us_msg_pose pose_of_plane(const double x[3]) {
+    return (us_msg_pose){{x[0], x[1], 0}, quaternion_of_yaw(x[2])};
+}
 
 static us_msg_transform_stamped transform_of(pen *w, const char *parent, const char *child, us_pose X) {
     us_msg_transform_stamped t = {0};
@@ -161,7 +178,8 @@ static void tell_joint_states(pen *w) {
     send_topic(w, US_TOPIC_JOINT_STATES, usi_type_joint_state, &m);
 }
 
-// Variances of wheel odometry: what a rover on wheels that slip a little can promise, and no promise about what it does not measure.
+// Variances of wheel odometry: what a rover on wheels that slip a little can promise, and no promise about
+// what it does not measure.
 static void odometry_covariance(double *pose, double *twist) {
     static const double known = 1e-3, unknown = 1e6;
     for (int i = 0; i < 6; i++) {
@@ -201,21 +219,24 @@ static void tell_truth(pen *w) {
     send_topic(w, US_TOPIC_TRUTH, usi_type_odometry, &m);
 }
 
-// The firmware does not know that something has come off: a frame behind a break is where the last reading of its encoder has it. A joint without an
-// encoder is known by its drawing alone.
+// The firmware does not know that something has come off: a frame behind a break is where the last reading of
+// its encoder has it. A joint without an encoder is known by its drawing alone.
 static us_pose as_remembered(const pen *w, const usi_robot_frame *f) {
     if (f->joint < 0) return f->X_PF;
     double q = usi_read_q(w->r, w->sim, w->s, f->joint), half = 0.5 * f->turn * q;
-    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z}, us_vec3_scale(f->way * q, f->axis)};
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
+                 us_vec3_scale(f->way * q, f->axis)};
     return us_pose_mul(f->X_PF, X);
 }
 
-// Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the reading is off.
+// Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the
+// reading is off.
 static us_pose as_read(const pen *w, const usi_robot_frame *f, us_pose X_PC) {
     double off = usi_read_q(w->r, w->sim, w->s, f->joint) - us_sim_view_q(w->sim)[w->r->joint[f->joint].q];
     if (off == 0) return X_PC;
     double half = 0.5 * f->turn * off;
-    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z}, us_vec3_scale(f->way * off, f->axis)};
+    us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
+                 us_vec3_scale(f->way * off, f->axis)};
     return us_pose_mul(X_PC, X);
 }
 
@@ -232,13 +253,15 @@ static void tell_frames(pen *w, bool is_fixed) {
         X.p = us_vec3_make(w->s->odom[0], w->s->odom[1], 0);
         X.q = (us_quat){cos(0.5 * w->s->odom[2]), 0, 0, sin(0.5 * w->s->odom[2])};
         // A frame has one parent: where the base hangs on another link, that one's root is told.
-        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->base)), us_sim_get_pose(w->sim, r->root)));
+        X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->base)),
+                                       us_sim_get_pose(w->sim, r->root)));
         m.transforms._buffer[k++] = transform_of(w, r->odom_frame, r->root_frame, X);
     }
     for (int32_t i = 0; i < r->n_frame; i++) {
         const usi_robot_frame *f = &r->frame[i];
         if (f->is_fixed != is_fixed) continue;
-        us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)), us_sim_get_pose(w->sim, f->child_body));
+        us_pose X_PC = us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, f->parent_body)),
+                                   us_sim_get_pose(w->sim, f->child_body));
         if (f->is_lost) {
             X_PC = as_remembered(w, f);
         } else if (f->joint >= 0) {
@@ -290,8 +313,10 @@ static void tell_description(pen *w) {
     send_topic(w, US_TOPIC_ROBOT_DESCRIPTION, usi_type_string, &m);
 }
 
-static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap, const char *format, ...) US_PRINTF(5, 6);
-static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap, const char *format, ...) {
+static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap,
+                      const char *format, ...) US_PRINTF(5, 6);
+static void add_value(us_msg_diagnostic_status *status, const char *key, char *buf, size_t cap,
+                      const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(buf, cap, format, args);
@@ -327,7 +352,8 @@ static void tell_diagnostics(pen *w) {
                                      : text("ok");
     status.hardware_id = text(r->name);
     status.values._buffer = values;
-    static const char *const motions[] = {"as the scene says", "stopped", "body velocity", "arc", "turn", "navigating", "joints"};
+    static const char *const motions[] = {"as the scene says", "stopped", "body velocity", "arc", "turn",
+                                          "navigating",        "joints"};
     add_value(&status, "motion", buf[0], TEXT, "%s", motions[s->motion]);
     add_value(&status, "taken", buf[1], TEXT, "%lld", (long long)s->n_command);
     add_value(&status, "refused", buf[2], TEXT, "%lld", (long long)s->n_refused);
@@ -335,10 +361,13 @@ static void tell_diagnostics(pen *w) {
     add_value(&status, "dropped", buf[4], TEXT, "%lld", (long long)n_dropped);
     add_value(&status, "safe stops", buf[5], TEXT, "%lld", (long long)s->n_timeout);
     add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
-    add_value(&status, "downlink lost", buf[7], TEXT, "%lld", (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
-    add_value(&status, "unsent", buf[8], TEXT, "%lld", (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
+    add_value(&status, "downlink lost", buf[7], TEXT, "%lld",
+              (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
+    add_value(&status, "unsent", buf[8], TEXT, "%lld",
+              (long long)(w->p->n_too_long + (w->p->outbox ? usi_outbox_n_unsent(w->p->outbox) : 0)));
     add_value(&status, "boots", buf[9], TEXT, "%lld", (long long)s->faults.n_boot);
-    status.values._buffer[status.values._length++] = (us_msg_key_value){text("faults"), n_fault > 0 ? faults : text("none")};
+    status.values._buffer[status.values._length++] =
+        (us_msg_key_value){text("faults"), n_fault > 0 ? faults : text("none")};
     head(w, &m.header, "");
     m.status._buffer = &status;
     m.status._length = m.status._maximum = 1;
@@ -389,8 +418,9 @@ static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
 
 static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
     const usi_robot_state *s = w->s;
-    *m = (us_msg_pose_estimator_status){
-        .sequence = s->pose.sequence, .state = s->pose.state == 4 ? 1 : s->pose.state, .message = text(s->pose.message)};
+    *m = (us_msg_pose_estimator_status){.sequence = s->pose.sequence,
+                                        .state = s->pose.state == 4 ? 1 : s->pose.state,
+                                        .message = text(s->pose.message)};
     double pose[3];
     usi_odometry_compose(s->pose_offset, s->odom, pose);
     head(w, &m->header, "map");
@@ -404,11 +434,14 @@ static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
 
 static bool make_navigator(pen *w, us_msg_navigator_status *m) {
     const usi_robot_state *s = w->s;
-    *m = (us_msg_navigator_status){
-        .sequence = s->navigator.sequence, .state = s->navigator.state, .message = text(s->navigator.message), .waypoint = (uint32_t)s->next_route};
+    *m = (us_msg_navigator_status){.sequence = s->navigator.sequence,
+                                   .state = s->navigator.state,
+                                   .message = text(s->navigator.message),
+                                   .waypoint = (uint32_t)s->next_route};
     double pose[3];
     usi_odometry_compose(s->pose_offset, s->odom, pose);
-    if (s->next_route < s->n_route) m->distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
+    if (s->next_route < s->n_route)
+        m->distance = hypot(s->route[s->next_route][0] - pose[0], s->route[s->next_route][1] - pose[1]);
     head(w, &m->header, "map");
     return usi_can_move(w->r);
 }
@@ -433,25 +466,47 @@ static void tell_navigator(pen *w) {
     if (make_navigator(w, &m)) send_topic(w, US_TOPIC_NAVIGATOR_STATUS, usi_type_navigator_status, &m);
 }
 
-void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply) {
+void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                     const usi_reply *reply) {
     r->stamp_offset = s->stamp_offset;
     if (reply->service < 0 || !r->writer[US_TOPIC_COUNT + reply->service]) return;
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim))};
     int32_t outlet = US_TOPIC_COUNT + reply->service;
     char *message = text(reply->message);
-    us_msg_motor_group_response motors = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
-    us_msg_locomotor_response locomotor = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
-    us_msg_pose_estimator_response pose = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
-    us_msg_navigator_response navigator = {.guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_motor_group_response motors = {
+        .guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_locomotor_response locomotor = {
+        .guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_pose_estimator_response pose = {
+        .guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
+    us_msg_navigator_response navigator = {
+        .guid = reply->guid, .seq = reply->seq, .accepted = reply->is_accepted, .message = message};
     bool is_made = false;
     const us_message_type *type = NULL;
     const void *m = NULL;
     switch ((usi_command_topic)(USI_COMMAND_ASK + reply->service)) {
-    case USI_COMMAND_ASK_MOTORS: type = usi_type_motor_group_response, m = &motors, is_made = make_motors(&w, &motors.status); break;
-    case USI_COMMAND_ASK_LOCOMOTOR: type = usi_type_locomotor_response, m = &locomotor, is_made = make_locomotor(&w, &locomotor.status); break;
-    case USI_COMMAND_ASK_POSE: type = usi_type_pose_estimator_response, m = &pose, is_made = make_pose(&w, &pose.status); break;
-    case USI_COMMAND_ASK_NAVIGATOR: type = usi_type_navigator_response, m = &navigator, is_made = make_navigator(&w, &navigator.status); break;
-    default: break;
+    case USI_COMMAND_ASK_MOTORS:
+        type = usi_type_motor_group_response;
+        m = &motors;
+        is_made = make_motors(&w, &motors.status);
+        break;
+    case USI_COMMAND_ASK_LOCOMOTOR:
+        type = usi_type_locomotor_response;
+        m = &locomotor;
+        is_made = make_locomotor(&w, &locomotor.status);
+        break;
+    case USI_COMMAND_ASK_POSE:
+        type = usi_type_pose_estimator_response;
+        m = &pose;
+        is_made = make_pose(&w, &pose.status);
+        break;
+    case USI_COMMAND_ASK_NAVIGATOR:
+        type = usi_type_navigator_response;
+        m = &navigator;
+        is_made = make_navigator(&w, &navigator.status);
+        break;
+    default:
+        break;
     }
     if (!is_made) return;
     send_outlet(&w, outlet, type, m);
@@ -461,33 +516,65 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
 // ---------------------------------------------------------------- all
 
 // What is told once comes first of all, and again when somebody asks.
-static bool is_told_once(int32_t topic) { return topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_ROBOT_DESCRIPTION; }
+static bool is_told_once(int32_t topic) {
+    return topic == US_TOPIC_TF_STATIC || topic == US_TOPIC_ROBOT_DESCRIPTION;
+}
 
-// Whether anybody gets a sample of this topic. A radio carries all or nothing, for each takes the others' time.
-static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick, int32_t topic) {
+// Whether anybody gets a sample of this topic. A radio carries all or nothing, for each takes the others'
+// time.
+static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick,
+                     int32_t topic) {
     if (p->outbox || p->recorder) return true;
     if (!p->tap || r->says[topic] < 0) return false;
     us_link_model link = usi_link_now(&r->network->downlink, s, tick);
-    return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) || !usi_link_is_perfect(&link);
+    return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) ||
+           !usi_link_is_perfect(&link);
 }
 
 static void tell(pen *w, us_topic_kind topic) {
     w->used = 0;
     switch (topic) {
-    case US_TOPIC_JOINT_STATES: tell_joint_states(w); break;
-    case US_TOPIC_ODOM: tell_odom(w); break;
-    case US_TOPIC_TF: tell_frames(w, false); break;
-    case US_TOPIC_TF_STATIC: tell_frames(w, true); break;
-    case US_TOPIC_IMU: tell_imu(w); break;
-    case US_TOPIC_ROBOT_DESCRIPTION: tell_description(w); break;
-    case US_TOPIC_BATTERY_STATE: tell_battery(w); break;
-    case US_TOPIC_DIAGNOSTICS: tell_diagnostics(w); break;
-    case US_TOPIC_TRUTH: tell_truth(w); break;
-    case US_TOPIC_MOTOR_STATUS: tell_motors(w); break;
-    case US_TOPIC_LOCOMOTOR_STATUS: tell_locomotor(w); break;
-    case US_TOPIC_POSE_STATUS: tell_pose(w); break;
-    case US_TOPIC_NAVIGATOR_STATUS: tell_navigator(w); break;
-    default: break;
+    case US_TOPIC_JOINT_STATES:
+        tell_joint_states(w);
+        break;
+    case US_TOPIC_ODOM:
+        tell_odom(w);
+        break;
+    case US_TOPIC_TF:
+        tell_frames(w, false);
+        break;
+    case US_TOPIC_TF_STATIC:
+        tell_frames(w, true);
+        break;
+    case US_TOPIC_IMU:
+        tell_imu(w);
+        break;
+    case US_TOPIC_ROBOT_DESCRIPTION:
+        tell_description(w);
+        break;
+    case US_TOPIC_BATTERY_STATE:
+        tell_battery(w);
+        break;
+    case US_TOPIC_DIAGNOSTICS:
+        tell_diagnostics(w);
+        break;
+    case US_TOPIC_TRUTH:
+        tell_truth(w);
+        break;
+    case US_TOPIC_MOTOR_STATUS:
+        tell_motors(w);
+        break;
+    case US_TOPIC_LOCOMOTOR_STATUS:
+        tell_locomotor(w);
+        break;
+    case US_TOPIC_POSE_STATUS:
+        tell_pose(w);
+        break;
+    case US_TOPIC_NAVIGATOR_STATUS:
+        tell_navigator(w);
+        break;
+    default:
+        break;
     }
 }
 
@@ -502,19 +589,22 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     int64_t tick = us_sim_get_tick(sim);
     pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, tick)};
-    // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them over any period.
+    // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them
+    // over any period.
     const int64_t phase = tick + 617 * (int64_t)r->index;
     const bool is_up = usi_is_up(s);
     // A computer that has just started tells anew what is told once.
     is_first = is_first || (s->faults.boot_tick != 0 && s->faults.boot_tick == tick);
     r->stamp_offset = s->stamp_offset;
     for (int k = 0; k < US_TOPIC_COUNT; k++) {
-        // The truth, which is not the robot's to say, comes before all others: the robot's own then leave one close after the other.
+        // The truth, which is not the robot's to say, comes before all others: the robot's own then leave one
+        // close after the other.
         const int i = k == 0 ? US_TOPIC_TRUTH : k <= US_TOPIC_TRUTH ? k - 1 : k;
         // A computer that is off or starts says nothing. Where the robot really is does not depend on it.
         if (!is_up && i != US_TOPIC_TRUTH) continue;
-        bool is_due =
-            is_told_once(i) ? is_first && r->network->rate[i] > 0 : is_heard(p, r, s, tick, i) && usi_is_due(r->network->rate[i], p->step, phase);
+        bool is_due = is_told_once(i)
+                          ? is_first && r->network->rate[i] > 0
+                          : is_heard(p, r, s, tick, i) && usi_is_due(r->network->rate[i], p->step, phase);
         if (is_due) tell(&w, (us_topic_kind)i);
     }
     send_arrived(p, r, w.time);

@@ -1,10 +1,12 @@
 // The robots in another model: an edit has changed the world around them, and they go on.
 //
-// What a robot's firmware remembers lies in the sim's state and is carried over as it is. So the robot must be the same: each joint and drive in the
-// same order, the same network interface, the same layout of its memory. What it knows by index of the model is found again beside the old, and takes
-// its place at the end, when nothing can fail any more. What threads of the network look at is not touched.
+// What a robot's firmware remembers lies in the sim's state and is carried over as it is. So the robot must
+// be the same: each joint and drive in the same order, the same network interface, the same layout of its
+// memory. What it knows by index of the model is found again beside the old, and takes its place at the end,
+// when nothing can fail any more. What threads of the network look at is not touched.
 //
-// A broken joint is still one of the robot's: its firmware does not know, and goes on with the last readings of the encoders behind the break.
+// A broken joint is still one of the robot's: its firmware does not know, and goes on with the last readings
+// of the encoders behind the break.
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +19,15 @@
 static bool is_same_text(const char *a, const char *b) { return (!a && !b) || (a && b && strcmp(a, b) == 0); }
 
 static bool is_same_link(const us_link_model *a, const us_link_model *b) {
-    return a->delay == b->delay && a->jitter == b->jitter && a->loss == b->loss && a->bandwidth == b->bandwidth && a->n_outage == b->n_outage &&
-           (a->n_outage == 0 || memcmp(a->outages, b->outages, 2 * (size_t)a->n_outage * sizeof *a->outages) == 0);
+    return a->delay == b->delay && a->jitter == b->jitter && a->loss == b->loss &&
+           a->bandwidth == b->bandwidth && a->n_outage == b->n_outage &&
+           (a->n_outage == 0 ||
+            memcmp(a->outages, b->outages, 2 * (size_t)a->n_outage * sizeof *a->outages) == 0);
 }
 
 static bool is_same_timing(const us_timing *a, const us_timing *b) {
-    return a->is_wall == b->is_wall && a->offset == b->offset && a->drift == b->drift && a->delay == b->delay && a->jitter == b->jitter;
+    return a->is_wall == b->is_wall && a->offset == b->offset && a->drift == b->drift &&
+           a->delay == b->delay && a->jitter == b->jitter;
 }
 
 // A drive of the spec in the robot's own count: edits elsewhere move the spec's.
@@ -35,10 +40,12 @@ static int32_t own_drive(const usi_robot *r, int32_t drive) {
 
 static bool has_same_wheels(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->network, *y = b->network;
-    if (x->locomotion != y->locomotion || x->n_wheel != y->n_wheel || x->track_scale != y->track_scale) return false;
+    if (x->locomotion != y->locomotion || x->n_wheel != y->n_wheel || x->track_scale != y->track_scale)
+        return false;
     for (int32_t i = 0; i < x->n_wheel; i++) {
         const us_wheel_def *v = &x->wheels[i], *w = &y->wheels[i];
-        if (v->radius != w->radius || own_drive(a, v->drive) != own_drive(b, w->drive) || own_drive(a, v->steer) != own_drive(b, w->steer))
+        if (v->radius != w->radius || own_drive(a, v->drive) != own_drive(b, w->drive) ||
+            own_drive(a, v->steer) != own_drive(b, w->steer))
             return false;
     }
     return true;
@@ -46,12 +53,13 @@ static bool has_same_wheels(const usi_robot *a, const usi_robot *b) {
 
 static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->network, *y = b->network;
-    if (x->n_leg != y->n_leg || x->body_height != y->body_height || x->stance != y->stance || x->step_height != y->step_height ||
-        x->step_time != y->step_time || x->duty != y->duty)
+    if (x->n_leg != y->n_leg || x->body_height != y->body_height || x->stance != y->stance ||
+        x->step_height != y->step_height || x->step_time != y->step_time || x->duty != y->duty)
         return false;
     for (int32_t i = 0; i < x->n_leg; i++) {
         const us_leg_def *v = &x->legs[i], *w = &y->legs[i];
-        if (own_drive(a, v->coxa) != own_drive(b, w->coxa) || own_drive(a, v->femur) != own_drive(b, w->femur) ||
+        if (own_drive(a, v->coxa) != own_drive(b, w->coxa) ||
+            own_drive(a, v->femur) != own_drive(b, w->femur) ||
             own_drive(a, v->tibia) != own_drive(b, w->tibia))
             return false;
     }
@@ -60,7 +68,8 @@ static bool has_same_legs(const usi_robot *a, const usi_robot *b) {
 
 static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->network, *y = b->network;
-    if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor) return false;
+    if (x->motor_port != y->motor_port || x->motor_rate != y->motor_rate || x->n_motor != y->n_motor)
+        return false;
     for (int32_t i = 0; i < x->n_motor; i++) {
         const us_motor_def *v = &x->motors[i], *w = &y->motors[i];
         if (strcmp(v->name, w->name) != 0 || own_drive(a, v->drive) != own_drive(b, w->drive)) return false;
@@ -70,19 +79,27 @@ static bool has_same_motors(const usi_robot *a, const usi_robot *b) {
 
 static bool has_same_network(const usi_robot *a, const usi_robot *b) {
     const us_network_def *x = a->network, *y = b->network;
-    bool same = is_same_text(x->namespace_, y->namespace_) && is_same_text(x->frame_prefix, y->frame_prefix) && is_same_text(x->node, y->node) &&
-                is_same_text(x->base_frame, y->base_frame) && x->has_services == y->has_services && x->timeout == y->timeout;
-    for (int i = 0; i < US_TOPIC_COUNT; i++) same = same && x->rate[i] == y->rate[i];
-    same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn && x->max_acceleration == y->max_acceleration;
-    same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle && x->battery_voltage == y->battery_voltage;
-    same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) && is_same_timing(&x->timing, &y->timing);
+    bool same = is_same_text(x->namespace_, y->namespace_) &&
+                is_same_text(x->frame_prefix, y->frame_prefix) && is_same_text(x->node, y->node) &&
+                is_same_text(x->base_frame, y->base_frame) && x->has_services == y->has_services &&
+                x->timeout == y->timeout;
+    for (int i = 0; i < US_TOPIC_COUNT; i++)
+        same = same && x->rate[i] == y->rate[i];
+    same = same && x->max_speed == y->max_speed && x->max_turn == y->max_turn &&
+           x->max_acceleration == y->max_acceleration;
+    same = same && x->battery_capacity == y->battery_capacity && x->battery_idle == y->battery_idle &&
+           x->battery_voltage == y->battery_voltage;
+    same = same && is_same_link(&x->uplink, &y->uplink) && is_same_link(&x->downlink, &y->downlink) &&
+           is_same_timing(&x->timing, &y->timing);
     return same && has_same_wheels(a, b) && has_same_legs(a, b) && has_same_motors(a, b);
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {
-    if (a->n_joint != b->n_joint || a->n_drive != b->n_drive || (a->root.i < 0) != (b->root.i < 0)) return false;
+    if (a->n_joint != b->n_joint || a->n_drive != b->n_drive || (a->root.i < 0) != (b->root.i < 0))
+        return false;
     for (int32_t i = 0; i < a->n_joint; i++) {
-        if (strcmp(a->joint[i].name, b->joint[i].name) != 0 || a->joint[i].drive != b->joint[i].drive) return false;
+        if (strcmp(a->joint[i].name, b->joint[i].name) != 0 || a->joint[i].drive != b->joint[i].drive)
+            return false;
     }
     for (int32_t i = 0; i < a->n_drive; i++) {
         if (a->drive[i].kind != b->drive[i].kind || a->drive[i].joint != b->drive[i].joint) return false;
@@ -94,7 +111,9 @@ static bool has_same_frames(const usi_robot *a, const usi_robot *b) {
     if (a->n_frame != b->n_frame || !is_same_text(a->root_frame, b->root_frame)) return false;
     for (int32_t i = 0; i < a->n_frame; i++) {
         const usi_robot_frame *f = &a->frame[i], *g = &b->frame[i];
-        if (strcmp(f->parent, g->parent) != 0 || strcmp(f->child, g->child) != 0 || f->is_fixed != g->is_fixed) return false;
+        if (strcmp(f->parent, g->parent) != 0 || strcmp(f->child, g->child) != 0 ||
+            f->is_fixed != g->is_fixed)
+            return false;
     }
     return true;
 }
@@ -102,7 +121,8 @@ static bool has_same_frames(const usi_robot *a, const usi_robot *b) {
 // Transforms that are told once are told again when they are others.
 static bool has_moved_frames(const usi_robot *a, const usi_robot *b) {
     for (int32_t i = 0; i < a->n_frame; i++) {
-        if (a->frame[i].is_fixed && memcmp(&a->frame[i].X_PF, &b->frame[i].X_PF, sizeof(us_pose)) != 0) return true;
+        if (a->frame[i].is_fixed && memcmp(&a->frame[i].X_PF, &b->frame[i].X_PF, sizeof(us_pose)) != 0)
+            return true;
     }
     return false;
 }
@@ -111,8 +131,10 @@ static us_status refuse(us_error *err, us_status status, const usi_robot *r, con
     char element[128];
     snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
     us_place place = {NULL, 0, 0, element};
-    return us_error_set(err, status, &place, "change what stands around the robots while they run; for other robots, end and start again",
-                        "its %s not the same in the new model", what);
+    return us_error_set(
+        err, status, &place,
+        "change what stands around the robots while they run; for other robots, end and start again",
+        "its %s not the same in the new model", what);
 }
 
 static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) {
@@ -121,13 +143,16 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
                             "the step or the clock rate of the new world is another");
     for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *a = &p->robot[i], *b = i < fresh->n_robot ? &fresh->robot[i] : NULL;
-        if (!b || strcmp(a->name, b->name) != 0) return refuse(err, US_ERR_NAME, a, "place among the robots is");
+        if (!b || strcmp(a->name, b->name) != 0)
+            return refuse(err, US_ERR_NAME, a, "place among the robots is");
         if (!has_same_joints(a, b)) return refuse(err, US_ERR_TREE, a, "joints and drives are");
         if (!has_same_frames(a, b)) return refuse(err, US_ERR_TREE, a, "links are");
-        if (!has_same_network(a, b) || a->state_size != b->state_size) return refuse(err, US_ERR_VALUE, a, "network interface is");
+        if (!has_same_network(a, b) || a->state_size != b->state_size)
+            return refuse(err, US_ERR_VALUE, a, "network interface is");
     }
     if (fresh->n_robot > p->n_robot)
-        return us_error_set(err, US_ERR_NAME, NULL, "add robots to the scene, and start again", "the robot \"%.100s\" is new: it has no network yet",
+        return us_error_set(err, US_ERR_NAME, NULL, "add robots to the scene, and start again",
+                            "the robot \"%.100s\" is new: it has no network yet",
                             fresh->robot[p->n_robot].name);
     return US_OK;
 }
@@ -137,13 +162,15 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
 // What the encoders say now, robot by robot; NULL without memory.
 static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
     size_t n = 0;
-    for (int32_t i = 0; i < p->n_robot; i++) n += (size_t)p->robot[i].n_joint;
+    for (int32_t i = 0; i < p->n_robot; i++)
+        n += (size_t)p->robot[i].n_joint;
     double *out = usi_arena_alloc(&fresh->arena, (n + 1) * sizeof *out, _Alignof(double));
     double *to = out;
     for (int32_t i = 0; i < p->n_robot && out; i++) {
         const usi_robot *r = &p->robot[i];
         const usi_robot_state *s = usi_view_state(r, sim);
-        for (int32_t k = 0; k < r->n_joint; k++) *to++ = s ? usi_read_q(r, sim, s, k) : 0;
+        for (int32_t k = 0; k < r->n_joint; k++)
+            *to++ = s ? usi_read_q(r, sim, s, k) : 0;
     }
     return out;
 }
@@ -160,13 +187,16 @@ static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, con
     }
 }
 
-us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const us_model *model, us_error *err) {
+us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const us_model *model,
+                           us_error *err) {
     if (!p || !sim || !spec || !model || us_sim_view_model(sim) != p->model)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass the proxy, its own sim, a spec and the model compiled from it",
-                            "us_proxy_replace: an argument is NULL, or the sim has another model than the proxy");
+        return us_error_set(
+            err, US_ERR_ARG, NULL, "pass the proxy, its own sim, a spec and the model compiled from it",
+            "us_proxy_replace: an argument is NULL, or the sim has another model than the proxy");
     if (spec == p->spec && model != p->model)
-        return us_error_set(err, US_ERR_ARG, NULL, "edit a copy of the spec: us_spec_copy",
-                            "us_proxy_replace: the robots look at this spec, which must not change under them");
+        return us_error_set(
+            err, US_ERR_ARG, NULL, "edit a copy of the spec: us_spec_copy",
+            "us_proxy_replace: the robots look at this spec, which must not change under them");
     us_proxy fresh = {.allocator = p->allocator, .spec = spec, .model = model};
     fresh.step = us_model_get_step(model);
     fresh.clock_rate = us_spec_get_clock_rate(spec);
@@ -175,7 +205,9 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_spec *spec, const 
     us_status status = usi_robots_make(&fresh, err);
     if (!status) status = check(p, &fresh, err);
     const double *read = status ? NULL : read_all(p, &fresh, sim);
-    if (!status && !read) status = us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
+    if (!status && !read)
+        status =
+            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = us_sim_replace(sim, model, err);
     if (!status) {
         if (read) hold_lost(p, &fresh, sim, read);

@@ -1,4 +1,5 @@
-// From the spec to robots: which joints, drives, wheels, legs and frames each has, and where its state stands.
+// From the spec to robots: which joints, drives, wheels, legs and frames each has, and where its state
+// stands.
 #include "proxy/robot.h"
 
 #include <math.h>
@@ -16,10 +17,12 @@ const char *usi_command_name(int32_t topic) {
 const us_message_type *usi_command_type(int32_t topic) {
     switch ((usi_command_topic)topic) {
 #define USI_COMMAND_CASE(code, name, type) \
-    case code: return type;
+    case code:                             \
+        return type;
         USI_COMMAND_LIST(USI_COMMAND_CASE)
 #undef USI_COMMAND_CASE
-    default: return NULL;
+    default:
+        return NULL;
     }
 }
 
@@ -57,16 +60,20 @@ static const char *read_description(us_proxy *p, const char *path) {
 
 // ---------------------------------------------------------------- joints and drives
 
-static bool has_one_coordinate(us_joint_type type) { return us_joint_type_n_v(type) == 1 && us_joint_type_n_q(type) == 1; }
+static bool has_one_coordinate(us_joint_type type) {
+    return us_joint_type_n_v(type) == 1 && us_joint_type_n_q(type) == 1;
+}
 
-// How fast a velocity drive closes the way to a position: as fast as the drive itself settles would ring, a fifth of 1/step and at most 10/s does
-// not.
+// How fast a velocity drive closes the way to a position: as fast as the drive itself settles would ring, a
+// fifth of 1/step and at most 10/s does not.
 static double position_rate(double step) { return fmin(10, 0.2 / step); }
 
 static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const bool *is_off) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    r->joint = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
-    r->drive = usi_arena_alloc(&p->bound, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
+    r->joint =
+        usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
+    r->drive =
+        usi_arena_alloc(&p->bound, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
     if (!r->joint || !r->drive) return US_ERR_MEMORY;
     for (int32_t i = 0; i < n.n_joint; i++) {
         const us_joint_def *j = us_spec_view_joint(p->spec, i);
@@ -74,7 +81,11 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
         us_joint_info info = us_model_get_joint(p->model, (us_joint){i});
         if (j->parent == US_WORLD && r->root.i < 0) {
             r->root = info.child;
-            if (info.type == US_JOINT_FLOATING) r->floating.i = i, r->base_q = info.first_q, r->base_v = info.first_v;
+            if (info.type == US_JOINT_FLOATING) {
+                r->floating.i = i;
+                r->base_q = info.first_q;
+                r->base_v = info.first_v;
+            }
         }
         if (!has_one_coordinate(j->type)) continue;
         usi_robot_joint *out = &r->joint[r->n_joint++];
@@ -86,7 +97,10 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
                                  .upper = INFINITY,
                                  .most_speed = j->velocity,
                                  .is_lost = is_off[j->child]};
-        if (j->has_limits && j->type != US_JOINT_CONTINUOUS) out->lower = j->lower, out->upper = j->upper;
+        if (j->has_limits && j->type != US_JOINT_CONTINUOUS) {
+            out->lower = j->lower;
+            out->upper = j->upper;
+        }
         for (int32_t k = 0; k < n.n_drive; k++) {
             const us_drive_def *d = us_spec_view_drive(p->spec, k);
             if (d->joint != i) continue;
@@ -102,7 +116,8 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
     }
     for (int32_t i = 0; i < r->network->n_motor; i++) {
         for (int32_t k = 0; k < r->n_drive; k++) {
-            if (r->drive[k].index == r->network->motors[i].drive) memcpy(r->drive[k].motor, r->network->motors[i].name, sizeof r->drive[k].motor);
+            if (r->drive[k].index == r->network->motors[i].drive)
+                memcpy(r->drive[k].motor, r->network->motors[i].name, sizeof r->drive[k].motor);
         }
     }
     return US_OK;
@@ -112,7 +127,8 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
 
 static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group, const bool *is_off) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    r->frame = usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
+    r->frame =
+        usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->frame, _Alignof(usi_robot_frame));
     if (!r->frame) return US_ERR_MEMORY;
     const char *prefix = r->network->frame_prefix;
     for (int32_t i = 0; i < n.n_joint; i++) {
@@ -141,7 +157,8 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group, const boo
     }
     r->base.i = us_spec_find_link(p->spec, r->network->base_frame);
     const char *base = without_group(r->network->base_frame, r->name);
-    const char *root = r->root.i >= 0 ? without_group(us_spec_view_link(p->spec, r->root.i)->name, r->name) : base;
+    const char *root =
+        r->root.i >= 0 ? without_group(us_spec_view_link(p->spec, r->root.i)->name, r->name) : base;
     r->base_frame = join(p, prefix, base);
     r->root_frame = join(p, prefix, root);
     r->odom_frame = join(p, prefix, "odom");
@@ -157,8 +174,9 @@ static int32_t joint_of_drive(const usi_robot *r, int32_t drive) {
     return -1;
 }
 
-// Where the wheels stand and which way they turn follows from the start pose of the mechanism at q = 0 of its own joints: the rolling axis points to
-// the left (+y) for a joint that rolls forward with a positive velocity, the steering axis points up.
+// Where the wheels stand and which way they turn follows from the start pose of the mechanism at q = 0 of its
+// own joints: the rolling axis points to the left (+y) for a joint that rolls forward with a positive
+// velocity, the steering axis points up.
 static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_error *err) {
     const us_network_def *n = r->network;
     if (n->n_wheel == 0) return US_OK;
@@ -166,13 +184,15 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
     snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
     us_place place = {n->file, n->line, 0, element};
     if (n->n_wheel > USI_MAX_WHEEL)
-        return us_error_set(err, US_ERR_LIMIT, &place, "name at most 16 wheels", "locomotion with %d wheels", (int)n->n_wheel);
+        return us_error_set(err, US_ERR_LIMIT, &place, "name at most 16 wheels", "locomotion with %d wheels",
+                            (int)n->n_wheel);
     usi_locomotion *l = &r->locomotion;
     l->kind = n->locomotion == US_LOCOMOTION_SKID        ? USI_LOCOMOTION_SKID
               : n->locomotion == US_LOCOMOTION_ACKERMANN ? USI_LOCOMOTION_ACKERMANN
                                                          : USI_LOCOMOTION_ALL_WHEEL;
     l->track_scale = n->track_scale;
-    l->slow_down = 10;  // it waits for wheels that are off by more than 26 degrees: rolling them would drag the rover aside
+    l->slow_down = 10;  // it waits for wheels that are off by more than 26 degrees: rolling them would drag
+                        // the rover aside
     us_pose X_BW = us_pose_inverse(X_WB[r->base.i]);
     for (int32_t i = 0; i < n->n_wheel; i++) {
         const us_wheel_def *w = &n->wheels[i];
@@ -180,19 +200,23 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
         r->wheel_joint[i] = joint_of_drive(r, w->drive);
         r->steer_joint[i] = w->steer >= 0 ? joint_of_drive(r, w->steer) : -1;
         if (r->wheel_joint[i] < 0 || (w->steer >= 0 && r->steer_joint[i] < 0))
-            return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot", "wheel %d has a drive of another robot",
-                                (int)i);
+            return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot",
+                                "wheel %d has a drive of another robot", (int)i);
         const us_joint_def *roll = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->drive)->joint);
-        const us_joint_def *turn = w->steer >= 0 ? us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->steer)->joint) : NULL;
+        const us_joint_def *turn =
+            w->steer >= 0 ? us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->steer)->joint) : NULL;
         us_pose X_BF = us_pose_mul(us_pose_mul(X_BW, X_WB[roll->parent]), roll->X_PF);
         us_vec3 axis = us_quat_rotate(X_BF.q, roll->axis);
-        *out = (usi_loco_wheel){.x = X_BF.p.x, .y = X_BF.p.y, .radius = w->radius, .sign = axis.y < 0 ? -1 : 1, .steer_sign = 1};
+        *out = (usi_loco_wheel){
+            .x = X_BF.p.x, .y = X_BF.p.y, .radius = w->radius, .sign = axis.y < 0 ? -1 : 1, .steer_sign = 1};
         if (turn) {
             us_pose X_BS = us_pose_mul(us_pose_mul(X_BW, X_WB[turn->parent]), turn->X_PF);
             out->is_steered = true;
-            out->x = X_BS.p.x, out->y = X_BS.p.y;
+            out->x = X_BS.p.x;
+            out->y = X_BS.p.y;
             out->steer_sign = us_quat_rotate(X_BS.q, turn->axis).z < 0 ? -1 : 1;
-            double lower = turn->has_limits ? turn->lower : -INFINITY, upper = turn->has_limits ? turn->upper : INFINITY;
+            double lower = turn->has_limits ? turn->lower : -INFINITY,
+                   upper = turn->has_limits ? turn->upper : INFINITY;
             out->steer_lower = out->steer_sign > 0 ? lower : -upper;
             out->steer_upper = out->steer_sign > 0 ? upper : -lower;
         }
@@ -212,31 +236,42 @@ static const us_shape_def *find_foot(const us_spec *spec, int32_t link) {
     return NULL;
 }
 
-// Measures a leg with its joints at 0, from the frames of its joints in the base's: NULL when it is built as a leg must be, or what is wrong with it.
-// Parts that are off by less than a tenth of a millimetre or a thousandth of a radian are as they must be.
-static const char *measure_leg(const us_network_def *n, const us_pose X_BF[3], const us_vec3 axis[3], us_vec3 foot, usi_leg *out) {
+// Measures a leg with its joints at 0, from the frames of its joints in the base's: NULL when it is built as
+// a leg must be, or what is wrong with it. Parts that are off by less than a tenth of a millimetre or a
+// thousandth of a radian are as they must be.
+static const char *measure_leg(const us_network_def *n, const us_pose X_BF[3], const us_vec3 axis[3],
+                               us_vec3 foot, usi_leg *out) {
     const double length = 1e-4, angle = 1e-3;
     us_vec3 hip = X_BF[0].p, femur = X_BF[1].p, knee = X_BF[2].p;
     if (fabs(axis[0].z) < 1 - angle * angle) return "the axis of its coxa is not vertical";
     out->heading = atan2(femur.y - hip.y, femur.x - hip.x);
-    us_vec3 along = us_vec3_make(cos(out->heading), sin(out->heading), 0), across = us_vec3_make(-along.y, along.x, 0);
+    us_vec3 along = us_vec3_make(cos(out->heading), sin(out->heading), 0),
+            across = us_vec3_make(-along.y, along.x, 0);
     out->coxa = us_vec3_dot(us_vec3_sub(femur, hip), along);
     if (out->coxa < length) return "its femur begins at the axis of the coxa, so that it has no direction";
     for (int i = 1; i < 3; i++) {
-        if (fabs(us_vec3_dot(axis[i], across)) < 1 - angle * angle) return "the axes of its femur and tibia are not square to the leg and level";
+        if (fabs(us_vec3_dot(axis[i], across)) < 1 - angle * angle)
+            return "the axes of its femur and tibia are not square to the leg and level";
     }
     us_vec3 upper = us_vec3_sub(knee, femur), lower = us_vec3_sub(foot, knee);
     double ur = us_vec3_dot(upper, along), lr = us_vec3_dot(lower, along);
-    if (fabs(us_vec3_dot(us_vec3_sub(foot, femur), across)) > length) return "its foot is not in the plane of the leg";
-    out->femur = hypot(ur, upper.z), out->tibia = hypot(lr, lower.z);
+    if (fabs(us_vec3_dot(us_vec3_sub(foot, femur), across)) > length)
+        return "its foot is not in the plane of the leg";
+    out->femur = hypot(ur, upper.z);
+    out->tibia = hypot(lr, lower.z);
     if (out->femur < length || out->tibia < length) return "its femur or tibia has no length";
-    out->femur_zero = atan2(upper.z, ur), out->tibia_zero = atan2(lower.z, lr);
-    out->hip[0] = hip.x, out->hip[1] = hip.y, out->hip[2] = femur.z;
+    out->femur_zero = atan2(upper.z, ur);
+    out->tibia_zero = atan2(lower.z, lr);
+    out->hip[0] = hip.x;
+    out->hip[1] = hip.y;
+    out->hip[2] = femur.z;
     // To the left about z is positive; upwards is against `across`, which is to the left of the leg.
     out->sign[0] = axis[0].z < 0 ? -1 : 1;
-    for (int i = 1; i < 3; i++) out->sign[i] = us_vec3_dot(axis[i], across) < 0 ? 1 : -1;
+    for (int i = 1; i < 3; i++)
+        out->sign[i] = us_vec3_dot(axis[i], across) < 0 ? 1 : -1;
     double stance = n->stance > 0 ? n->stance : out->coxa + out->femur;
-    out->neutral[0] = hip.x + stance * along.x, out->neutral[1] = hip.y + stance * along.y;
+    out->neutral[0] = hip.x + stance * along.x;
+    out->neutral[1] = hip.y + stance * along.y;
     return NULL;
 }
 
@@ -258,28 +293,36 @@ static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_er
         for (int k = 0; k < 3; k++) {
             r->leg_joint[i][k] = joint_of_drive(r, drives[k]);
             if (r->leg_joint[i][k] < 0)
-                return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot", "leg %d has a drive of another robot",
-                                    (int)i + 1);
+                return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot",
+                                    "leg %d has a drive of another robot", (int)i + 1);
             j = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, drives[k])->joint);
-            if (j->parent == US_WORLD) return us_error_set(err, US_ERR_TREE, &place, "hang it on the body", "leg %d hangs on the world", (int)i + 1);
+            if (j->parent == US_WORLD)
+                return us_error_set(err, US_ERR_TREE, &place, "hang it on the body",
+                                    "leg %d hangs on the world", (int)i + 1);
             X_BF[k] = us_pose_mul(us_pose_mul(X_BW, X_WB[j->parent]), j->X_PF);
             axis[k] = us_vec3_scale(1 / us_vec3_norm(j->axis), us_quat_rotate(X_BF[k].q, j->axis));
-            leg->lower[k] = r->joint[r->leg_joint[i][k]].lower, leg->upper[k] = r->joint[r->leg_joint[i][k]].upper;
+            leg->lower[k] = r->joint[r->leg_joint[i][k]].lower;
+            leg->upper[k] = r->joint[r->leg_joint[i][k]].upper;
         }
         const us_shape_def *foot = find_foot(p->spec, j->child);
         if (!foot)
-            return us_error_set(err, US_ERR_VALUE, &place, "give it a collision sphere", "leg %d: the link \"%.100s\" has no round foot", (int)i + 1,
+            return us_error_set(err, US_ERR_VALUE, &place, "give it a collision sphere",
+                                "leg %d: the link \"%.100s\" has no round foot", (int)i + 1,
                                 us_spec_view_link(p->spec, j->child)->name);
-        const char *wrong = measure_leg(n, X_BF, axis, us_pose_point(us_pose_mul(X_BW, X_WB[j->child]), foot->X_BG.p), leg);
-        if (wrong) return us_error_set(err, US_ERR_VALUE, &place, "build it as docs/scene-file.md says of <leg>", "leg %d: %s", (int)i + 1, wrong);
-        double ground = foot->size[0] - n->body_height, at[3] = {leg->neutral[0], leg->neutral[1], ground}, q[3];
+        const char *wrong =
+            measure_leg(n, X_BF, axis, us_pose_point(us_pose_mul(X_BW, X_WB[j->child]), foot->X_BG.p), leg);
+        if (wrong)
+            return us_error_set(err, US_ERR_VALUE, &place, "build it as docs/scene-file.md says of <leg>",
+                                "leg %d: %s", (int)i + 1, wrong);
+        double ground = foot->size[0] - n->body_height, at[3] = {leg->neutral[0], leg->neutral[1], ground},
+               q[3];
         if (i > 0 && fabs(ground - g->ground) > 1e-6)
-            return us_error_set(err, US_ERR_VALUE, &place, "give all feet one radius", "leg %d: its foot is larger or smaller than the first one",
-                                (int)i + 1);
+            return us_error_set(err, US_ERR_VALUE, &place, "give all feet one radius",
+                                "leg %d: its foot is larger or smaller than the first one", (int)i + 1);
         g->ground = ground;
         if (!usi_leg_reach(leg, at, q))
-            return us_error_set(err, US_ERR_VALUE, &place, "choose another body-height or stance", "leg %d does not reach the ground where it stands",
-                                (int)i + 1);
+            return us_error_set(err, US_ERR_VALUE, &place, "choose another body-height or stance",
+                                "leg %d does not reach the ground where it stands", (int)i + 1);
     }
     g->n_leg = n->n_leg;
     usi_gait_pair_up(g);
@@ -292,7 +335,10 @@ static us_status zero_poses(us_proxy *p, us_pose **out) {
     us_pose *X = usi_arena_alloc(&p->bound, ((size_t)n.n_link + 1) * sizeof *X, _Alignof(us_pose));
     bool *known = usi_arena_alloc(&p->bound, (size_t)n.n_link + 1, 1);
     if (!X || !known) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < n.n_link; i++) X[i] = us_pose_identity(), known[i] = false;
+    for (int32_t i = 0; i < n.n_link; i++) {
+        X[i] = us_pose_identity();
+        known[i] = false;
+    }
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t i = 0; i < n.n_joint; i++) {
@@ -306,12 +352,14 @@ static us_status zero_poses(us_proxy *p, us_pose **out) {
     return US_OK;
 }
 
-// Links that have come off: those of broken joints, and all that hangs on them. A robot that has broken off its mount has all its links.
+// Links that have come off: those of broken joints, and all that hangs on them. A robot that has broken off
+// its mount has all its links.
 static us_status find_off(us_proxy *p, bool **out) {
     us_spec_counts n = us_spec_get_counts(p->spec);
     bool *is_off = usi_arena_alloc(&p->bound, (size_t)n.n_link + 1, 1);
     if (!is_off) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < n.n_link; i++) is_off[i] = false;
+    for (int32_t i = 0; i < n.n_link; i++)
+        is_off[i] = false;
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t i = 0; i < n.n_joint; i++) {
@@ -331,14 +379,21 @@ static size_t align_up(size_t n) { return (n + 63) / 64 * 64; }
 static void lay_out(usi_robot *r, size_t at) {
     size_t n = (size_t)r->n_drive, size = align_up(sizeof(usi_robot_state));
     r->state_at = at;
-    r->drives_at = size, size = align_up(size + n * sizeof(usi_drive_state));
-    r->encoders_at = size, size = align_up(size + (size_t)r->n_joint * sizeof(usi_encoder_state));
-    r->scripts_at = size, size = align_up(size + (size_t)r->n_script * sizeof(usi_script_state));
-    r->times_at = size, size = align_up(size + (n ? USI_TRAJECTORY_POINTS : 0) * sizeof(double));
-    r->positions_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
-    r->velocities_at = size, size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
+    r->drives_at = size;
+    size = align_up(size + n * sizeof(usi_drive_state));
+    r->encoders_at = size;
+    size = align_up(size + (size_t)r->n_joint * sizeof(usi_encoder_state));
+    r->scripts_at = size;
+    size = align_up(size + (size_t)r->n_script * sizeof(usi_script_state));
+    r->times_at = size;
+    size = align_up(size + (n ? USI_TRAJECTORY_POINTS : 0) * sizeof(double));
+    r->positions_at = size;
+    size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
+    r->velocities_at = size;
+    size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
     r->uplink_size = usi_link_is_perfect(&r->network->uplink) ? USI_UPLINK_SPARE : USI_UPLINK_SIZE;
-    r->uplink_at = size, size = align_up(size + r->uplink_size);
+    r->uplink_at = size;
+    size = align_up(size + r->uplink_size);
     r->state_size = size;
 }
 
@@ -350,14 +405,16 @@ void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) 
         if (r->steer_joint[i] >= 0) s->steer[i] = usi_read_q(r, sim, s, r->steer_joint[i]);
     }
     double legs[USI_GAIT_LEGS][3];
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++) legs[i / 3][i % 3] = usi_read_q(r, sim, s, r->leg_joint[i / 3][i % 3]);
+    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++)
+        legs[i / 3][i % 3] = usi_read_q(r, sim, s, r->leg_joint[i / 3][i % 3]);
     if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
     if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
 }
 
 // ---------------------------------------------------------------- all
 
-static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, const bool *is_off, us_error *err) {
+static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_pose *X_WB, const bool *is_off,
+                            us_error *err) {
     r->proxy = p;
     r->index = (int32_t)(r - p->robot);
     r->name = us_spec_view_group(p->spec, group)->name;
@@ -390,7 +447,8 @@ us_status usi_robots_make(us_proxy *p, us_error *err) {
         p->n_robot++;
         status = make_robot(p, r, i, X_WB, is_off, err);
     }
-    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
+    if (status == US_ERR_MEMORY)
+        us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     return status;
 }
 
@@ -398,7 +456,8 @@ us_status usi_robots_equip(us_proxy *p) {
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         bool is_good = true;
-        for (int k = 0; k < USI_OUTLET_COUNT; k++) r->channel[k] = -1;
+        for (int k = 0; k < USI_OUTLET_COUNT; k++)
+            r->channel[k] = -1;
         r->description = read_description(p, us_spec_view_group(p->spec, r->network->group)->file);
         r->name = usi_arena_text(&p->arena, r->name, &is_good);
         r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));

@@ -1,4 +1,5 @@
-// A robot of the proxy: what never changes about it, and what its firmware remembers, which is part of the world's state.
+// A robot of the proxy: what never changes about it, and what its firmware remembers, which is part of the
+// world's state.
 #ifndef USI_PROXY_ROBOT_H
 #define USI_PROXY_ROBOT_H
 
@@ -58,7 +59,11 @@ enum {
 
 // ---------------------------------------------------------------- what never changes
 
-typedef enum usi_drive_kind { USI_DRIVE_BY_POSITION, USI_DRIVE_BY_VELOCITY, USI_DRIVE_BY_TORQUE } usi_drive_kind;
+typedef enum usi_drive_kind {
+    USI_DRIVE_BY_POSITION,
+    USI_DRIVE_BY_VELOCITY,
+    USI_DRIVE_BY_TORQUE
+} usi_drive_kind;
 
 // A joint with one coordinate.
 typedef struct usi_robot_joint {
@@ -67,7 +72,7 @@ typedef struct usi_robot_joint {
     int32_t drive;        // of the robot; -1: none
     double lower, upper;  // infinite: none
     double most_speed;    // 0: not known
-    bool is_lost;         // it is broken, or behind a break: neither its encoder nor its drive is connected any more
+    bool is_lost;  // it is broken, or behind a break: neither its encoder nor its drive is connected any more
 } usi_robot_joint;
 
 typedef struct usi_robot_drive {
@@ -100,8 +105,8 @@ typedef struct usi_script {
     char undo[USI_FAULT_TEXT];   // "motor:front_left_drive=ok"
 } usi_script;
 
-// First what follows from spec and model, and is found again when these are replaced; from `proxy` on what stays as long as the proxy, where threads
-// of the network look at it.
+// First what follows from spec and model, and is found again when these are replaced; from `proxy` on what
+// stays as long as the proxy, where threads of the network look at it.
 typedef struct usi_robot {
     const us_network_def *network;  // with defaults filled in
     us_body root, base;             // the root, and the link that odometry speaks of
@@ -117,7 +122,8 @@ typedef struct usi_robot {
     usi_gait gait;                                                   // n_leg 0: none
     int32_t leg_joint[USI_GAIT_LEGS][3];                             // of the robot
     // Where its state stands in the part's, and how large the parts of that are.
-    size_t state_at, state_size, drives_at, encoders_at, scripts_at, times_at, positions_at, velocities_at, uplink_at, uplink_size;
+    size_t state_at, state_size, drives_at, encoders_at, scripts_at, times_at, positions_at, velocities_at,
+        uplink_at, uplink_size;
     usi_script *script;
     int32_t n_script;
     // The outside.
@@ -129,9 +135,10 @@ typedef struct usi_robot {
     usi_mailbox *mailbox;
     us_writer *writer[USI_OUTLET_COUNT];
     us_reader *reader[USI_COMMAND_COUNT];
-    int32_t channel[USI_OUTLET_COUNT];  // of the recorder; replies have none: statuses are recorded, and who asked is not there in a replay
+    int32_t channel[USI_OUTLET_COUNT];  // of the recorder; replies have none: statuses are recorded, and who
+                                        // asked is not there in a replay
     int32_t says[US_TOPIC_COUNT], hears[USI_COMMAND_COUNT];  // channels of the proxy; -1: none
-    bool has_told[US_TOPIC_COUNT];                           // a sample has left, and has not been lost on the radio
+    bool has_told[US_TOPIC_COUNT];  // a sample has left, and has not been lost on the radio
     usi_motor_server *motors;
     usi_link_head downlink_head;
     usi_link_queue downlink;
@@ -207,7 +214,7 @@ typedef struct usi_service_state {
 typedef struct usi_robot_state {
     int64_t motion_tick;  // of the last motion command
     int64_t n_command, n_refused, n_timeout, refused_tick;
-    double want[3], now[3];     // body velocity wanted, and as far as the acceleration let it come: vx, vy, wz
+    double want[3], now[3];  // body velocity wanted, and as far as the acceleration let it come: vx, vy, wz
     double odom[3], odom_v[3];  // wheel odometry: x, y, angle; vx, vy, wz
     double pose_offset[3];      // the pose estimator's frame
     double base_v[6];           // of the floating joint in the tick before
@@ -233,7 +240,9 @@ typedef struct usi_robot_state {
 static inline bool usi_can_move(const usi_robot *r) { return r->locomotion.n_wheel > 0 || r->gait.n_leg > 0; }
 
 // The arrays behind it.
-static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) { return (usi_drive_state *)(void *)((char *)s + r->drives_at); }
+static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) {
+    return (usi_drive_state *)(void *)((char *)s + r->drives_at);
+}
 static inline const usi_drive_state *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
 }
@@ -249,9 +258,15 @@ static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_sta
 static inline const usi_script_state *usi_view_scripts(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_script_state *)(const void *)((const char *)s + r->scripts_at);
 }
-static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->times_at); }
-static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->positions_at); }
-static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) { return (double *)(void *)((char *)s + r->velocities_at); }
+static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) {
+    return (double *)(void *)((char *)s + r->times_at);
+}
+static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) {
+    return (double *)(void *)((char *)s + r->positions_at);
+}
+static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) {
+    return (double *)(void *)((char *)s + r->velocities_at);
+}
 
 // ---------------------------------------------------------------- the proxy
 
@@ -294,10 +309,10 @@ struct us_proxy {
     int32_t n_channel, clock_says;
     usi_tap_function *tap;
     void *tap_context;
-    _Atomic bool owes_tap;          // the latched samples, once more
-    bool owes_record;               // the same to a recording that has just begun
-    bool owes_all;                  // the same to everybody: the next publish is as the first one
-    int64_t seen_tick;              // at which the last step began or the last samples left: time goes on from here
+    _Atomic bool owes_tap;  // the latched samples, once more
+    bool owes_record;       // the same to a recording that has just begun
+    bool owes_all;          // the same to everybody: the next publish is as the first one
+    int64_t seen_tick;      // at which the last step began or the last samples left: time goes on from here
     int64_t wall_ahead, own_ahead;  // ns: of CLOCK_REALTIME and CLOCK_MONOTONIC over simulated time
     int64_t now;                    // ns: of CLOCK_MONOTONIC at this publish
     int64_t n_sample;
@@ -319,10 +334,10 @@ typedef struct usi_reply {
     char message[USI_REFUSAL_MAX];
 } usi_reply;
 
-// command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of the motor protocol. A request
-// that cannot be read has no number and so no reply.
-usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic, const void *bytes, size_t length,
-                                   usi_reply *out_reply);
+// command.c: a command has come to the robot: checked, then taken or refused, with the reason in the words of
+// the motor protocol. A request that cannot be read has no number and so no reply.
+usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic,
+                                   const void *bytes, size_t length, usi_reply *out_reply);
 
 // control.c: one tick of the firmware.
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
@@ -353,29 +368,36 @@ void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_s
 typedef enum usi_sink { USI_SINK_ALL, USI_SINK_TAP, USI_SINK_RECORDER } usi_sink;
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink);
 // Answers a request with the status of now. Nothing without a network.
-void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, const usi_reply *reply);
-// What is not a robot's: recorded, sent to the writer, which may be NULL, and said on a channel of the proxy, which may be -1.
-us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says, const us_message_type *type, const void *message,
-                         int64_t time);
+void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                     const usi_reply *reply);
+// What is not a robot's: recorded, sent to the writer, which may be NULL, and said on a channel of the proxy,
+// which may be -1.
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says,
+                         const us_message_type *type, const void *message, int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
 
-// sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the inertial sensor orientation (w x y z), angular
-// velocity and acceleration.
+// sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the
+// inertial sensor orientation (w x y z), angular velocity and acceleration.
 double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
 double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
 void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
-// Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left them, at its end as the sim must have them.
+// Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left
+// them, at its end as the sim must have them.
 void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *view);
 void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
 
-// fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the computer has started.
+// fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the
+// computer has started.
 void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 static inline bool usi_has_power(const usi_robot_state *s) { return s->faults.power_until == 0; }
-static inline bool usi_is_up(const usi_robot_state *s) { return s->faults.power_until == 0 && s->faults.boot_until == 0; }
+static inline bool usi_is_up(const usi_robot_state *s) {
+    return s->faults.power_until == 0 && s->faults.boot_until == 0;
+}
 // The radio link as it is now, of the scene's.
 us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick);
-// The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many there are.
+// The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many
+// there are.
 int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
 
 // script.c: from the network's definitions.
@@ -385,8 +407,8 @@ us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);
 bool usi_timing_is_needed(const us_proxy *p);
 // Called with each publish; `is_jump`: simulated time does not follow on the last.
 void usi_timing_follow(us_proxy *p, int64_t time, bool is_jump);
-// What the robot's clock shows at a simulated time, and when samples of that time leave (as for usi_outbox_put), the truth a moment before the rest.
-// ns
+// What the robot's clock shows at a simulated time, and when samples of that time leave (as for
+// usi_outbox_put), the truth a moment before the rest. ns
 int64_t usi_timing_stamp(const us_proxy *p, const usi_robot *r, int64_t time);
 int64_t usi_timing_due(const us_proxy *p, const usi_robot *r, int64_t time, int32_t outlet);
 
@@ -399,11 +421,13 @@ int64_t usi_time_of(const us_proxy *p, int64_t tick);  // ns
 typedef struct usi_outbox usi_outbox;
 us_status usi_outbox_create(const us_allocator *allocator, usi_outbox **out);
 void usi_outbox_destroy(usi_outbox *box);  // sends what waits first
-// It leaves at `due` (CLOCK_MONOTONIC, ns; 0: at once), and not before those that were put earlier. False when there is no room: the sample is
-// counted as unsent.
-bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time, int64_t due);
+// It leaves at `due` (CLOCK_MONOTONIC, ns; 0: at once), and not before those that were put earlier. False
+// when there is no room: the sample is counted as unsent.
+bool usi_outbox_put(usi_outbox *box, us_writer *writer, const void *bytes, size_t length, int64_t time,
+                    int64_t due);
 void usi_outbox_ring(usi_outbox *box);  // wakes the sender
-// Asks the system to let the sender run before others, as samples have their time. Where that is not allowed, nothing changes.
+// Asks the system to let the sender run before others, as samples have their time. Where that is not allowed,
+// nothing changes.
 void usi_outbox_hurry(usi_outbox *box);
 int64_t usi_outbox_n_unsent(usi_outbox *box);
 

@@ -1,7 +1,8 @@
 // Faults that a scene has in store: when each of them comes, and when it goes.
 //
-// Which have come is part of the robot's state, and what decides is the state alone: a world that goes the same way has the same faults at the same
-// ticks. Carrying them out is the stage's, for some of them change the model.
+// Which have come is part of the robot's state, and what decides is the state alone: a world that goes the
+// same way has the same faults at the same ticks. Carrying them out is the stage's, for some of them change
+// the model.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,8 @@ us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err) {
         snprintf(x->undo, sizeof x->undo, "%.*s=ok", (int)strcspn(f->what, "="), f->what);
         us_status status = f->when ? usi_condition_read(p->spec, n, f->when, &x->condition, err) : US_OK;
         if (status) return status;
-        for (int32_t k = 0; k < x->condition.n_term; k++) x->id[k] = usi_find_value(p->model, x->condition.term[k].name);
+        for (int32_t k = 0; k < x->condition.n_term; k++)
+            x->id[k] = usi_find_value(p->model, x->condition.term[k].name);
     }
     r->n_script = n->n_fault;
     return US_OK;
@@ -39,12 +41,18 @@ us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err) {
 
 static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_value value) {
     switch (value) {
-    case USI_OWN_ODOM_X: return s->odom[0];
-    case USI_OWN_ODOM_Y: return s->odom[1];
-    case USI_OWN_ODOM_YAW: return s->odom[2];
-    case USI_OWN_SPEED: return hypot(s->odom_v[0], s->odom_v[1]);
-    case USI_OWN_BATTERY: return 1 - s->energy / r->network->battery_capacity;
-    default: return NAN;
+    case USI_OWN_ODOM_X:
+        return s->odom[0];
+    case USI_OWN_ODOM_Y:
+        return s->odom[1];
+    case USI_OWN_ODOM_YAW:
+        return s->odom[2];
+    case USI_OWN_SPEED:
+        return hypot(s->odom_v[0], s->odom_v[1]);
+    case USI_OWN_BATTERY:
+        return 1 - s->energy / r->network->battery_capacity;
+    default:
+        return NAN;
     }
 }
 
@@ -95,7 +103,8 @@ bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {
                 write_command(r, x->def->what, out, cap);
                 return true;
             }
-            if (x->duration > 0 && all[i].fired != 0 && all[i].undone == 0 && tick >= all[i].fired - 1 + x->duration) {
+            if (x->duration > 0 && all[i].fired != 0 && all[i].undone == 0 &&
+                tick >= all[i].fired - 1 + x->duration) {
                 note(r, sim, i)->undone = tick + 1;
                 write_command(r, x->undo, out, cap);
                 return true;

@@ -1,4 +1,5 @@
-// What a robot's own sensors say. A fault sits here, and all that is behind the sensor sees it: the drive's own loop, odometry, telemetry.
+// What a robot's own sensors say. A fault sits here, and all that is behind the sensor sees it: the drive's
+// own loop, odometry, telemetry.
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
     const usi_encoder_state *e = &usi_view_encoders(r, s)[joint];
-    return e->is_stuck || r->joint[joint].is_lost ? e->held : us_sim_view_q(sim)[r->joint[joint].q] + e->offset;
+    return e->is_stuck || r->joint[joint].is_lost ? e->held
+                                                  : us_sim_view_q(sim)[r->joint[joint].q] + e->offset;
 }
 
 double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
@@ -18,9 +20,10 @@ double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *
     return e->is_stuck || r->joint[joint].is_lost ? 0 : us_sim_view_v(sim)[r->joint[joint].v] + e->drift;
 }
 
-// The loop of a drive gives kp (told position - reading) + kd (told velocity - its rate), and the sim's loop knows the truth. An offset or a drift is
-// taken from the command: that is the same torque. Of an encoder that stands still the torque is known beforehand: it is commanded, and the gains'
-// goals are where the joint is, as for any torque.
+// The loop of a drive gives kp (told position - reading) + kd (told velocity - its rate), and the sim's loop
+// knows the truth. An offset or a drift is taken from the command: that is the same torque. Of an encoder
+// that stands still the torque is known beforehand: it is commanded, and the gains' goals are where the joint
+// is, as for any torque.
 
 void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *view) {
     usi_drive_state *all = usi_drives_of(r, s);
@@ -62,7 +65,8 @@ void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, 
 
 // ---------------------------------------------------------------- inertial sensor
 
-// At the root's origin: what an accelerometer feels is motion less gravity, so that it reads +g upwards at rest.
+// At the root's origin: what an accelerometer feels is motion less gravity, so that it reads +g upwards at
+// rest.
 void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]) {
     const usi_fault_state *f = &s->faults;
     if (f->is_imu_stuck) {
@@ -70,7 +74,8 @@ void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *
         return;
     }
     us_pose X_WB = us_sim_get_pose(sim, r->root);
-    us_vec3 up_B = us_quat_rotate(us_quat_conj(X_WB.q), us_vec3_scale(-1, us_model_get_gravity(r->proxy->model)));
+    us_vec3 up_B =
+        us_quat_rotate(us_quat_conj(X_WB.q), us_vec3_scale(-1, us_model_get_gravity(r->proxy->model)));
     double w[3] = {0, 0, 0}, a[3] = {up_B.x, up_B.y, up_B.z};
     if (r->floating.i >= 0) {
         // Velocities are in the body's axes, which turn: a = dv/dt + w x v.
@@ -82,5 +87,8 @@ void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *
     }
     const double q[4] = {X_WB.q.w, X_WB.q.x, X_WB.q.y, X_WB.q.z};
     memcpy(out, q, sizeof q);
-    for (int i = 0; i < 3; i++) out[4 + i] = w[i] + f->imu_bias[3 + i], out[7 + i] = a[i] + f->imu_bias[i];
+    for (int i = 0; i < 3; i++) {
+        out[4 + i] = w[i] + f->imu_bias[3 + i];
+        out[7 + i] = a[i] + f->imu_bias[i];
+    }
 }

@@ -1,14 +1,14 @@
 // The robots' topics inside the program: which there are, and every sample as it leaves.
 //
-// A tap is called by the thread that steps, with the bytes that the network and the recording get, also when there is neither. Without a tap, or on
-// channels that it does not want, nothing is encoded for it.
+// A tap is called by the thread that steps, with the bytes that the network and the recording get, also when
+// there is neither. Without a tap, or on channels that it does not want, nothing is encoded for it.
 #ifndef USI_PROXY_TAP_H
 #define USI_PROXY_TAP_H
 
 #include "understudy/proxy.h"
 
-// The channels are made with the proxy and stay as long as it does, through us_proxy_replace too: any thread may ask. One for each topic, type and
-// direction; several robots may speak on one.
+// The channels are made with the proxy and stay as long as it does, through us_proxy_replace too: any thread
+// may ask. One for each topic, type and direction; several robots may speak on one.
 int32_t usi_proxy_n_channel(const us_proxy *proxy);
 
 typedef struct usi_channel_info {
@@ -18,23 +18,26 @@ typedef struct usi_channel_info {
     bool is_latched;              // told once: whoever comes later wants the last samples
     bool is_request;              // of a service: not a topic that one can see on the network under this name
     int32_t robot;                // -1: of the whole world, or of several robots
-    int64_t n_message;            // samples that were sent, or commands that entered, since the proxy was made
+    int64_t n_message;  // samples that were sent, or commands that entered, since the proxy was made
 } usi_channel_info;
 usi_channel_info usi_proxy_get_channel(const us_proxy *proxy, int32_t i);
 
-// `sample` gets each sample of a channel with is_out that is wanted (at first all are); `time` in ns of simulated time, the bytes are borrowed. It
-// must not wait. NULL ends it. On the sim's thread, between steps.
+// `sample` gets each sample of a channel with is_out that is wanted (at first all are); `time` in ns of
+// simulated time, the bytes are borrowed. It must not wait. NULL ends it. On the sim's thread, between steps.
 typedef void usi_tap_function(void *context, int32_t channel, int64_t time, const void *bytes, size_t length);
 void usi_proxy_set_tap(us_proxy *proxy, usi_tap_function *sample, void *context);
 // Whether the tap wants a channel. Any thread; heeded at the next publish.
 void usi_proxy_want_channel(us_proxy *proxy, int32_t channel, bool is_wanted);
 
-// The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any thread.
+// The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any
+// thread.
 void usi_proxy_resend_latched(us_proxy *proxy);
-// A robot that another process has, and a clock that another process tells: before us_proxy_connect, once and for all.
+// A robot that another process has, and a clock that another process tells: before us_proxy_connect, once and
+// for all.
 void usi_proxy_set_ghost(us_proxy *proxy, int32_t robot);
 void usi_proxy_mute_clock(us_proxy *proxy);
-// While time stands still: does what usi_proxy_resend_latched asked for. On the sim's thread; cheap when nothing was asked.
+// While time stands still: does what usi_proxy_resend_latched asked for. On the sim's thread; cheap when
+// nothing was asked.
 void usi_proxy_tend(us_proxy *proxy, us_sim *sim);
 
 #endif

@@ -1,6 +1,7 @@
 // Runs a recording again and holds every tick against what was recorded.
 //
-// The order of the file is the order of the run: at a tick boundary first the commands to the world, then, inside the step, those to the robots.
+// The order of the file is the order of the run: at a tick boundary first the commands to the world, then,
+// inside the step, those to the robots.
 #include "proxy/verify.h"
 
 #include <stdio.h>
@@ -32,14 +33,21 @@ static us_status apply(run *r, const us_msg_command_record *m, us_error *err) {
     us_status status = US_OK;
     const void *text = NULL;
     if (!r->def->world)
-        return us_error_set(err, US_ERR_NAME, NULL, "verify it by us_host_verify, or `understudy replay FILE --verify`",
+        return us_error_set(err, US_ERR_NAME, NULL,
+                            "verify it by us_host_verify, or `understudy replay FILE --verify`",
                             "tick %lld: the recording has commands to the world itself", (long long)m->tick);
-    while (!status && us_sim_get_tick(r->sim) < m->tick) status = step(r, err);
+    while (!status && us_sim_get_tick(r->sim) < m->tick)
+        status = step(r, err);
     if (!status && us_sim_get_tick(r->sim) != m->tick)
-        status = us_error_set(err, US_ERR_SYNTAX, NULL, "verify a file that was not put together of others",
-                              "tick %lld: a command to the world stands behind a later tick", (long long)m->tick);
-    if (!status) status = us_message_decode(usi_type_string, m->data._buffer, m->data._length, r->p->decoded, r->p->n_decoded, &text, err);
-    return status ? status : r->def->world(r->def->world_context, r->p, r->sim, m->source, ((const us_msg_string *)text)->data, err);
+        status =
+            us_error_set(err, US_ERR_SYNTAX, NULL, "verify a file that was not put together of others",
+                         "tick %lld: a command to the world stands behind a later tick", (long long)m->tick);
+    if (!status)
+        status = us_message_decode(usi_type_string, m->data._buffer, m->data._length, r->p->decoded,
+                                   r->p->n_decoded, &text, err);
+    return status ? status
+                  : r->def->world(r->def->world_context, r->p, r->sim, m->source,
+                                  ((const us_msg_string *)text)->data, err);
 }
 
 // A recorded command back to where it came from: its topic reads "/k10/cmd_vel geometry_msgs/msg/Twist".
@@ -52,8 +60,9 @@ static us_status post(run *r, const us_msg_command_record *m, us_error *err) {
         status = us_proxy_post(r->p, topic, t, m->source, m->data._buffer, m->data._length);
     }
     if (!status) return US_OK;
-    return us_error_set(err, status, NULL, "use the scene that was recorded", "tick %lld: no robot takes the recorded command \"%.100s\"",
-                        (long long)m->tick, m->topic);
+    return us_error_set(err, status, NULL, "use the scene that was recorded",
+                        "tick %lld: no robot takes the recorded command \"%.100s\"", (long long)m->tick,
+                        m->topic);
 }
 
 // ---------------------------------------------------------------- ticks
@@ -70,7 +79,8 @@ static us_status next(run *r, const us_message_type **out_type, const void **out
         bool is_command = strcmp(topic, "/understudy/commands") == 0;
         if (!is_command && strcmp(topic, "/understudy/ticks") != 0) continue;
         const us_message_type *type = is_command ? usi_type_command_record : usi_type_tick_hash;
-        status = us_message_decode(type, message.bytes, message.length, r->p->message, r->p->n_message, out_message, err);
+        status = us_message_decode(type, message.bytes, message.length, r->p->message, r->p->n_message,
+                                   out_message, err);
         if (!status) *out_type = type;
         return status;
     }
@@ -84,18 +94,23 @@ static us_status step_to(run *r, const us_msg_tick_hash *m, us_error *err) {
     if (us_sim_get_tick(r->sim) == m->tick && us_sim_hash(r->sim) == m->hash) return US_OK;
     r->result.bad_tick = m->tick;
     return us_error_set(err, US_ERR_DIVERGED, NULL,
-                        "use the same build, scene, parameters and seed; if they are the same, the simulation is not repeatable: report it",
-                        "tick %lld: the state's hash is %016llx, and %016llx was recorded", (long long)m->tick,
-                        (unsigned long long)us_sim_hash(r->sim), (unsigned long long)m->hash);
+                        "use the same build, scene, parameters and seed; if they are the same, the "
+                        "simulation is not repeatable: report it",
+                        "tick %lld: the state's hash is %016llx, and %016llx was recorded",
+                        (long long)m->tick, (unsigned long long)us_sim_hash(r->sim),
+                        (unsigned long long)m->hash);
 }
 
 static us_status run_again(run *r, us_error *err) {
     us_recording_info info = us_recording_get_info(r->recording);
     size_t length = 0;
     const void *start = us_recording_find_attachment(r->recording, "state", &length);
-    if (!start) return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made", "the recording has no start state");
+    if (!start)
+        return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made",
+                            "the recording has no start state");
     if (us_sim_restore(r->sim, start, length))
-        return us_error_set(err, US_ERR_SNAPSHOT, NULL, "use the scene, parameters and build of the recording",
+        return us_error_set(err, US_ERR_SNAPSHOT, NULL,
+                            "use the scene, parameters and build of the recording",
                             "the recorded start state belongs to another model");
     r->result.first_tick = us_sim_get_tick(r->sim);
     us_status status = us_recording_rewind(r->recording);
@@ -112,27 +127,31 @@ static us_status run_again(run *r, us_error *err) {
         }
         double span = (double)(info.last_time - info.first_time);
         if (r->def->progress && n % 1000 == 0 && span > 0)
-            r->def->progress(r->def->progress_context, (us_sim_get_time(r->sim) * 1e9 - (double)info.first_time) / span);
+            r->def->progress(r->def->progress_context,
+                             (us_sim_get_time(r->sim) * 1e9 - (double)info.first_time) / span);
     }
     if (!status && r->result.n_tick == 0)
-        return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made", "the recording has no ticks");
+        return us_error_set(err, US_ERR_NAME, NULL, "verify a file that `understudy run --record` made",
+                            "the recording has no ticks");
     return status;
 }
 
 // ---------------------------------------------------------------- all
 
-us_status usi_proxy_verify(us_proxy *proxy, us_sim *sim, us_recording *recording, const usi_verify_def *def, us_verify_result *out_result,
-                           us_error *err) {
+us_status usi_proxy_verify(us_proxy *proxy, us_sim *sim, us_recording *recording, const usi_verify_def *def,
+                           us_verify_result *out_result, us_error *err) {
     run r = {.p = proxy, .sim = sim, .recording = recording, .def = def, .result.bad_tick = -1};
     us_status status = run_again(&r, err);
     *out_result = r.result;
     return status;
 }
 
-us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording, void (*progress)(void *context, double share),
-                          void *context, us_verify_result *out_result, us_error *err) {
+us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recording *recording,
+                          void (*progress)(void *context, double share), void *context,
+                          us_verify_result *out_result, us_error *err) {
     if (!spec || !model || !recording || !out_result)
-        return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a model, a recording and a place for the result",
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "pass a spec, a model, a recording and a place for the result",
                             "us_proxy_verify: an argument is NULL");
     us_proxy *p = NULL;
     us_sim *sim = NULL;

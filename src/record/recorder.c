@@ -1,20 +1,24 @@
 // Writing a recording: callers fill a queue, a thread empties it into an MCAP file.
 //
-// The queue is a ring of bytes. `head` and `tail` count all bytes that ever went in and out; entries are contiguous, so that one which does not fit
-// before the end of the ring starts at its beginning, behind a gap.
+// The queue is a ring of bytes. `head` and `tail` count all bytes that ever went in and out; entries are
+// contiguous, so that one which does not fit before the end of the ring starts at its beginning, behind a
+// gap.
 //
 //          tail (thread)         head (callers)
 //           v                     v
 //     |.....[head bytes][head bytes].......|        .  free
 //
-// A message is copied into the ring under the lock. Attachments, metadata and messages that are larger than a quarter of the ring are not copied: the
-// entry points to the caller's memory, and the caller waits until the thread has passed it.
+// A message is copied into the ring under the lock. Attachments, metadata and messages that are larger than a
+// quarter of the ring are not copied: the entry points to the caller's memory, and the caller waits until the
+// thread has passed it.
 //
-// The thread sleeps until a chunk's worth of bytes waits, somebody waits for it, or the time to flush has come; then it takes what is there, some
-// bytes at a time, without the lock. At every flush the open chunk is closed, whatever is in it, and the file is pushed to the disk: between two
-// flushes lies all that a crash can cost.
+// The thread sleeps until a chunk's worth of bytes waits, somebody waits for it, or the time to flush has
+// come; then it takes what is there, some bytes at a time, without the lock. At every flush the open chunk is
+// closed, whatever is in it, and the file is pushed to the disk: between two flushes lies all that a crash
+// can cost.
 //
-// The first failure stays. From then on entries are thrown away, so that nobody waits for ever, and every caller is told.
+// The first failure stays. From then on entries are thrown away, so that nobody waits for ever, and every
+// caller is told.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,8 +40,10 @@ enum {
     BATCH = 256 * 1024,            // bytes taken before the callers get their room back
     MAX_CHANNEL = 65535,           // ids have 16 bits, and 0 is not used
 };
-_Static_assert((long long)MAX_CHUNK + USI_MCAP_MAX_MESSAGE < USI_MCAP_MAX_CHUNK, "every chunk that is written can be read");
-_Static_assert((int)US_COMPRESSION_NONE == (int)USI_MCAP_NONE && (int)US_COMPRESSION_LZ4 == (int)USI_MCAP_LZ4 &&
+_Static_assert((long long)MAX_CHUNK + USI_MCAP_MAX_MESSAGE < USI_MCAP_MAX_CHUNK,
+               "every chunk that is written can be read");
+_Static_assert((int)US_COMPRESSION_NONE == (int)USI_MCAP_NONE &&
+                   (int)US_COMPRESSION_LZ4 == (int)USI_MCAP_LZ4 &&
                    (int)US_COMPRESSION_ZSTD == (int)USI_MCAP_ZSTD,
                "the same numbers in both");
 
@@ -128,7 +134,8 @@ static void fail(us_recorder *r, us_status status, const char *what, const char 
     if (!r->info.failed) {
         us_place place = {.file = r->path};
         r->info.failed =
-            us_error_set(&r->error, status, &place, remedy, "the recording stopped after %lld bytes: %s", (long long)r->info.n_byte, what);
+            us_error_set(&r->error, status, &place, remedy, "the recording stopped after %lld bytes: %s",
+                         (long long)r->info.n_byte, what);
     }
     pthread_mutex_unlock(&r->mutex);
 }
@@ -136,7 +143,8 @@ static void fail(us_recorder *r, us_status status, const char *what, const char 
 static void fail_writer(us_recorder *r, us_status status) { fail(r, status, us_status_text(status), NULL); }
 
 static void fail_file(us_recorder *r, int error) {
-    const char *remedy = error == ENOSPC || error == EDQUOT || error == EFBIG ? "make room, or record to another disk" : NULL;
+    const char *remedy =
+        error == ENOSPC || error == EDQUOT || error == EFBIG ? "make room, or record to another disk" : NULL;
     fail(r, US_ERR_IO, strerror(error), remedy);
 }
 
@@ -187,8 +195,11 @@ static us_status write_channel(us_recorder *r, const channel *c) {
     }
     us_status status = US_OK;
     if (!schema) {
-        status = usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
-        if (!status) status = usi_mcap_write_schema(&r->writer, c->type, "ros2msg", c->schema, strlen(c->schema), &schema);
+        status =
+            usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
+        if (!status)
+            status =
+                usi_mcap_write_schema(&r->writer, c->type, "ros2msg", c->schema, strlen(c->schema), &schema);
         if (status) return status;
         r->schemas[r->n_schema++] = (known_schema){c->type, schema};
     }
@@ -219,14 +230,15 @@ static void write_entry(us_recorder *r, const entry *e) {
         if (e->channel >= r->n_written_channel) write_channels(r);
         if (r->is_failed) return;
         const void *bytes = e->bytes ? e->bytes : (const void *)(e + 1);
-        status =
-            usi_mcap_write_message(w, (uint16_t)(e->channel + 1), e->sequence, (uint64_t)e->log_time, (uint64_t)e->publish_time, bytes, e->length);
+        status = usi_mcap_write_message(w, (uint16_t)(e->channel + 1), e->sequence, (uint64_t)e->log_time,
+                                        (uint64_t)e->publish_time, bytes, e->length);
         if (!status && w->chunk.length >= r->chunk_size) close_chunk(r);
         break;
     }
     case ENTRY_ATTACHMENT: {
         const attachment *a = e->more;
-        status = usi_mcap_write_attachment(w, a->name, a->media_type, (uint64_t)e->log_time, 0, e->bytes, e->length);
+        status = usi_mcap_write_attachment(w, a->name, a->media_type, (uint64_t)e->log_time, 0, e->bytes,
+                                           e->length);
         drain_writer(r);
         break;
     }
@@ -236,7 +248,8 @@ static void write_entry(us_recorder *r, const entry *e) {
         drain_writer(r);
         break;
     }
-    case ENTRY_GAP: break;
+    case ENTRY_GAP:
+        break;
     }
     if (status) fail_writer(r, status);
 }
@@ -251,14 +264,15 @@ static int64_t now(void) {
 
 // Sleeps until there is reason to work. Under the lock.
 static void wait_for_work(us_recorder *r, int64_t deadline) {
-    struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
+    struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000),
+                             .tv_nsec = (long)(deadline % 1000000000)};
     while (!r->is_closing && (!r->n_waiting || r->tail == r->head) && r->head - r->tail < r->wake_size) {
         if (pthread_cond_timedwait(&r->wake, &r->mutex, &until) == ETIMEDOUT) return;
     }
 }
 
-// Takes all that is in the queue now; what comes meanwhile is for the next time, so that callers who never pause do not put off the flush.
-// The lock is held at the start and at the end, not while writing.
+// Takes all that is in the queue now; what comes meanwhile is for the next time, so that callers who never
+// pause do not put off the flush. The lock is held at the start and at the end, not while writing.
 static void empty_queue(us_recorder *r) {
     uint64_t to = r->head;
     while (r->tail < to) {
@@ -304,7 +318,8 @@ static void *run(void *context) {
 
 // ---- The callers ----
 
-// The entry's place in the ring, with its head written and the lock held; NULL after a failure, without the lock. Waits while the ring is full.
+// The entry's place in the ring, with its head written and the lock held; NULL after a failure, without the
+// lock. Waits while the ring is full.
 static entry *push(us_recorder *r, const entry *head, size_t length) {
     size_t size = (sizeof(entry) + length + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
     bool has_waited = false;
@@ -336,15 +351,21 @@ static void wait_until_passed(us_recorder *r) {
     uint64_t head = r->head;
     r->n_waiting++;
     pthread_cond_signal(&r->wake);
-    while (r->tail < head) pthread_cond_wait(&r->moved, &r->mutex);
+    while (r->tail < head)
+        pthread_cond_wait(&r->moved, &r->mutex);
     r->n_waiting--;
 }
 
-us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int64_t publish_time, const void *bytes, size_t length) {
+us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int64_t publish_time,
+                            const void *bytes, size_t length) {
     if (!r || (!bytes && length) || log_time < 0 || publish_time < 0) return US_ERR_ARG;
     if (length > USI_MCAP_MAX_MESSAGE) return US_ERR_LIMIT;
     bool is_large = length > r->ring_size / 4;
-    entry head = {.kind = ENTRY_MESSAGE, .channel = index, .log_time = log_time, .publish_time = publish_time, .length = length};
+    entry head = {.kind = ENTRY_MESSAGE,
+                  .channel = index,
+                  .log_time = log_time,
+                  .publish_time = publish_time,
+                  .length = length};
     pthread_mutex_lock(&r->mutex);
     if (index < 0 || index >= r->n_channel) {
         pthread_mutex_unlock(&r->mutex);
@@ -380,14 +401,16 @@ static us_status push_and_wait(us_recorder *r, entry *head) {
     return status;
 }
 
-us_status us_recorder_attach(us_recorder *r, const char *name, const char *media_type, const void *bytes, size_t length) {
+us_status us_recorder_attach(us_recorder *r, const char *name, const char *media_type, const void *bytes,
+                             size_t length) {
     if (!r || !name || (!bytes && length)) return US_ERR_ARG;
     attachment a = {name, media_type ? media_type : ""};
     entry head = {.kind = ENTRY_ATTACHMENT, .bytes = bytes, .length = length, .more = &a};
     return push_and_wait(r, &head);
 }
 
-us_status us_recorder_set_metadata(us_recorder *r, const char *name, int32_t n, const char *const *keys, const char *const *values) {
+us_status us_recorder_set_metadata(us_recorder *r, const char *name, int32_t n, const char *const *keys,
+                                   const char *const *values) {
     if (!r || !name || n < 0 || (n && (!keys || !values))) return US_ERR_ARG;
     for (int32_t i = 0; i < n; i++) {
         if (!keys[i] || !values[i]) return US_ERR_ARG;
@@ -399,26 +422,34 @@ us_status us_recorder_set_metadata(us_recorder *r, const char *name, int32_t n, 
 
 // A new channel, under the lock.
 static us_status new_channel(us_recorder *r, const char *topic, const us_message_type *type, us_error *err) {
-    if (r->n_channel == MAX_CHANNEL) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a recording has at most %d channels", (int)MAX_CHANNEL);
+    if (r->n_channel == MAX_CHANNEL)
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a recording has at most %d channels",
+                            (int)MAX_CHANNEL);
     bool ok = true;
     channel *c = usi_arena_alloc(&r->arena, sizeof *c, _Alignof(channel));
-    us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->n_channel, &r->cap_channel, sizeof(channel *));
+    us_status status =
+        usi_grow(&r->allocator, (void **)&r->channels, r->n_channel, &r->cap_channel, sizeof(channel *));
     const char *copy = usi_arena_text(&r->arena, topic, &ok), *hash = us_message_hash(type);
-    if (!c || status || !ok) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left for another channel");
+    if (!c || status || !ok)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left for another channel");
     *c = (channel){copy, us_message_name(type), us_message_schema(type), hash ? hash : "", 0};
     r->channels[r->n_channel++] = c;
     return US_OK;
 }
 
-int32_t us_recorder_add_channel(us_recorder *r, const char *topic, const us_message_type *type, us_error *err) {
+int32_t us_recorder_add_channel(us_recorder *r, const char *topic, const us_message_type *type,
+                                us_error *err) {
     if (!r || !topic || !topic[0] || !type) {
-        us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recorder_add_channel: recorder, topic or type is missing");
+        us_error_set(err, US_ERR_ARG, NULL, NULL,
+                     "us_recorder_add_channel: recorder, topic or type is missing");
         return -1;
     }
     const char *name = us_message_name(type);
     int32_t index = 0;
     pthread_mutex_lock(&r->mutex);
-    while (index < r->n_channel && (strcmp(r->channels[index]->topic, topic) != 0 || strcmp(r->channels[index]->type, name) != 0)) index++;
+    while (index < r->n_channel &&
+           (strcmp(r->channels[index]->topic, topic) != 0 || strcmp(r->channels[index]->type, name) != 0))
+        index++;
     if (index == r->n_channel && new_channel(r, topic, type, err)) index = -1;
     pthread_mutex_unlock(&r->mutex);
     return index;
@@ -437,22 +468,28 @@ us_recorder_info us_recorder_get_info(const us_recorder *recorder) {
 // ---- Opening and closing ----
 
 static us_status check(const us_recorder_def *def, us_error *err) {
-    if (!def || !def->path || !def->path[0]) return us_error_set(err, US_ERR_ARG, NULL, "set path in the definition", "a recording needs a file");
+    if (!def || !def->path || !def->path[0])
+        return us_error_set(err, US_ERR_ARG, NULL, "set path in the definition", "a recording needs a file");
     us_place place = {.file = def->path};
     if ((unsigned)def->compression >= US_COMPRESSION_COUNT) {
-        return us_error_set(err, US_ERR_ARG, &place, "use US_COMPRESSION_NONE, _LZ4 or _ZSTD", "compression %d is unknown", (int)def->compression);
+        return us_error_set(err, US_ERR_ARG, &place, "use US_COMPRESSION_NONE, _LZ4 or _ZSTD",
+                            "compression %d is unknown", (int)def->compression);
     }
     if (def->chunk_size < MIN_CHUNK || def->chunk_size > MAX_CHUNK) {
-        return us_error_set(err, US_ERR_ARG, &place, "use 1 KiB to 64 MiB", "a chunk_size of %zu bytes is out of range", def->chunk_size);
+        return us_error_set(err, US_ERR_ARG, &place, "use 1 KiB to 64 MiB",
+                            "a chunk_size of %zu bytes is out of range", def->chunk_size);
     }
     if (!(def->flush_every >= 1e-3 && def->flush_every <= 3600)) {
-        return us_error_set(err, US_ERR_ARG, &place, "use 0.001 to 3600 s", "flush_every = %g s is out of range", def->flush_every);
+        return us_error_set(err, US_ERR_ARG, &place, "use 0.001 to 3600 s",
+                            "flush_every = %g s is out of range", def->flush_every);
     }
     if (def->queue_size < MIN_QUEUE || def->queue_size > SIZE_MAX / 4) {
-        return us_error_set(err, US_ERR_ARG, &place, "use 64 KiB or more", "a queue_size of %zu bytes is out of range", def->queue_size);
+        return us_error_set(err, US_ERR_ARG, &place, "use 64 KiB or more",
+                            "a queue_size of %zu bytes is out of range", def->queue_size);
     }
     if (!def->allocator.alloc || !def->allocator.release) {
-        return us_error_set(err, US_ERR_ARG, &place, "start from us_recorder_def_default()", "the definition has no allocator");
+        return us_error_set(err, US_ERR_ARG, &place, "start from us_recorder_def_default()",
+                            "the definition has no allocator");
     }
     return US_OK;
 }
@@ -470,7 +507,9 @@ static us_status start_thread(us_recorder *r, us_error *err) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&r->thread, NULL, run, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error ? us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for the recording: %s", strerror(error)) : US_OK;
+    return error ? us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for the recording: %s",
+                                strerror(error))
+                 : US_OK;
 }
 
 // All but the thread. What was opened and allocated is released by release(), also when this fails.
@@ -478,13 +517,16 @@ static us_status prepare(us_recorder *r, const us_recorder_def *def, us_error *e
     us_place place = {.file = def->path};
     char library[64];
     snprintf(library, sizeof library, "understudy %s", us_version());
-    us_status status = usi_mcap_writer_init(&r->writer, &r->allocator, (usi_mcap_compression)def->compression, "ros2", library);
+    us_status status = usi_mcap_writer_init(&r->writer, &r->allocator, (usi_mcap_compression)def->compression,
+                                            "ros2", library);
     r->ring = usi_alloc(&r->allocator, r->ring_size, ENTRY_ALIGN);
-    if (status || !r->ring) return us_error_set(err, US_ERR_MEMORY, &place, NULL, "no memory for the recording's queue of %zu bytes", r->ring_size);
+    if (status || !r->ring)
+        return us_error_set(err, US_ERR_MEMORY, &place, NULL,
+                            "no memory for the recording's queue of %zu bytes", r->ring_size);
     r->fd = open(def->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (r->fd < 0) {
-        return us_error_set(err, US_ERR_IO, &place, "choose a directory that exists and may be written", "the recording cannot be created: %s",
-                            strerror(errno));
+        return us_error_set(err, US_ERR_IO, &place, "choose a directory that exists and may be written",
+                            "the recording cannot be created: %s", strerror(errno));
     }
     // The header at once: a disk that is full is known now, and even the shortest recording is an MCAP file.
     drain_writer(r);
@@ -508,7 +550,9 @@ static void release(us_recorder *r) {
 
 us_status us_recorder_open(const us_recorder_def *def, us_recorder **out_recorder, us_error *err) {
     if (out_recorder) *out_recorder = NULL;
-    if (!out_recorder) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recorder_open: the place for the result is NULL");
+    if (!out_recorder)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "us_recorder_open: the place for the result is NULL");
     us_status status = check(def, err);
     if (status) return status;
     us_recorder *r = usi_alloc(&def->allocator, sizeof *r, _Alignof(us_recorder));

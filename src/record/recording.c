@@ -1,16 +1,17 @@
 // Reading a recording: an MCAP file, mapped into memory, that nobody vouches for.
 //
-// A file that ends as it should is opened through its summary: schemas, channels, statistics, and the places of attachments and metadata are there.
-// A file without an end, or with one whose checksum is wrong, is walked from its start once, chunk by chunk, to learn the same; where a record is cut
-// off, the recording ends. Messages are always read by walking: records in the order of the file, one chunk opened at a time.
+// A file that ends as it should is opened through its summary: schemas, channels, statistics, and the places
+// of attachments and metadata are there. A file without an end, or with one whose checksum is wrong, is
+// walked from its start once, chunk by chunk, to learn the same; where a record is cut off, the recording
+// ends. Messages are always read by walking: records in the order of the file, one chunk opened at a time.
 //
 //     data section:   [chunk][index]..[attachment][chunk][index]..[data end]
 //     at                             ^
 //     chunk                   ....... the records of the chunk before `at`
 //     chunk_at                    ^
 //
-// The checksum of the data section is summed up while walking and compared at its end: with the checksums of the chunks and of the summary, every
-// byte of the file is under one.
+// The checksum of the data section is summed up while walking and compared at its end: with the checksums of
+// the chunks and of the summary, every byte of the file is under one.
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -67,7 +68,8 @@ struct us_recording {
     size_t data_start, data_end;
     bool has_summary;
     bool is_scanning;  // the walk also gathers attachments and metadata
-    bool is_checking;  // the walk has seen everything from the start, so that the checksum of the data section can be compared
+    bool is_checking;  // the walk has seen everything from the start, so that the checksum of the data
+                       // section can be compared
     uint32_t crc;
     size_t at;
     usi_mcap_bytes chunk;
@@ -78,11 +80,17 @@ struct us_recording {
 
 // ---- Errors ----
 
-static us_status complain(const us_recording *r, us_status status, size_t offset, us_error *err, const char *what) {
-    if (status == US_ERR_MEMORY) return us_error_set(err, status, NULL, NULL, "no memory left to read the recording");
+static us_status complain(const us_recording *r, us_status status, size_t offset, us_error *err,
+                          const char *what) {
+    if (status == US_ERR_MEMORY)
+        return us_error_set(err, status, NULL, NULL, "no memory left to read the recording");
     us_place place = {.file = r->path};
-    const char *remedy = status == US_ERR_LIMIT ? NULL : "what stands before that place can be used; the rest needs a good copy of the file";
-    return us_error_set(err, status, &place, remedy, "%s at byte %zu: %s", status == US_ERR_LIMIT ? "cannot be read" : "damaged", offset, what);
+    const char *remedy =
+        status == US_ERR_LIMIT
+            ? NULL
+            : "what stands before that place can be used; the rest needs a good copy of the file";
+    return us_error_set(err, status, &place, remedy, "%s at byte %zu: %s",
+                        status == US_ERR_LIMIT ? "cannot be read" : "damaged", offset, what);
 }
 
 // ---- What the file has ----
@@ -92,10 +100,12 @@ static int32_t find_id(const id_map *map, uint16_t id) { return id < map->cap ? 
 static us_status set_id(const us_allocator *a, id_map *map, uint16_t id, int32_t index) {
     if (id >= map->cap) {
         int32_t cap = map->cap ? map->cap : 64;
-        while (cap <= id) cap *= 2;
+        while (cap <= id)
+            cap *= 2;
         int32_t *grown = usi_alloc(a, (size_t)cap * sizeof *grown, 16);
         if (!grown) return US_ERR_MEMORY;
-        for (int32_t i = 0; i < cap; i++) grown[i] = i < map->cap ? map->index[i] : -1;
+        for (int32_t i = 0; i < cap; i++)
+            grown[i] = i < map->cap ? map->index[i] : -1;
         usi_release(a, map->index, (size_t)map->cap * sizeof *map->index, 16);
         *map = (id_map){grown, cap};
     }
@@ -113,7 +123,8 @@ static const char *keep(us_recording *r, usi_mcap_text text) {
 
 // The kept text is the one of the file, up to a 0 within.
 static bool is_same(const char *kept, usi_mcap_text text) {
-    return strnlen(kept, text.length + 1) <= text.length && (!text.length || strncmp(kept, text.text, text.length) == 0);
+    return strnlen(kept, text.length + 1) <= text.length &&
+           (!text.length || strncmp(kept, text.text, text.length) == 0);
 }
 
 static us_status add_schema(us_recording *r, const usi_mcap_schema *s, size_t offset, us_error *err) {
@@ -121,10 +132,13 @@ static us_status add_schema(us_recording *r, const usi_mcap_schema *s, size_t of
     int32_t known = find_id(&r->schema_of_id, s->id);
     if (known >= 0) {
         const schema *old = &r->schemas[known];
-        if (is_same(old->name, s->name) && is_same(old->encoding, s->encoding) && is_same(old->text, s->data)) return US_OK;
-        return complain(r, US_ERR_SYNTAX, offset, err, "a schema differs from an earlier one of the same number");
+        if (is_same(old->name, s->name) && is_same(old->encoding, s->encoding) && is_same(old->text, s->data))
+            return US_OK;
+        return complain(r, US_ERR_SYNTAX, offset, err,
+                        "a schema differs from an earlier one of the same number");
     }
-    us_status status = usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
+    us_status status =
+        usi_grow(&r->allocator, (void **)&r->schemas, r->n_schema, &r->cap_schema, sizeof *r->schemas);
     schema new = {keep(r, s->name), keep(r, s->encoding), keep(r, s->data)};
     if (!status) status = set_id(&r->allocator, &r->schema_of_id, s->id, r->n_schema);
     if (status || !new.name || !new.encoding || !new.text) return complain(r, US_ERR_MEMORY, offset, err, "");
@@ -136,12 +150,18 @@ static us_status add_channel(us_recording *r, const usi_mcap_channel *c, size_t 
     int32_t known = find_id(&r->channel_of_id, c->id);
     if (known >= 0) {
         const channel *old = &r->channels[known];
-        if (old->schema == c->schema && is_same(old->info.topic, c->topic) && is_same(old->info.encoding, c->encoding)) return US_OK;
-        return complain(r, US_ERR_SYNTAX, offset, err, "a channel differs from an earlier one of the same number");
+        if (old->schema == c->schema && is_same(old->info.topic, c->topic) &&
+            is_same(old->info.encoding, c->encoding))
+            return US_OK;
+        return complain(r, US_ERR_SYNTAX, offset, err,
+                        "a channel differs from an earlier one of the same number");
     }
     int32_t schema_index = find_id(&r->schema_of_id, c->schema);
-    if (c->schema && schema_index < 0) return complain(r, US_ERR_SYNTAX, offset, err, "a channel has a schema that does not stand before it");
-    us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->info.n_channel, &r->cap_channel, sizeof *r->channels);
+    if (c->schema && schema_index < 0)
+        return complain(r, US_ERR_SYNTAX, offset, err,
+                        "a channel has a schema that does not stand before it");
+    us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->info.n_channel, &r->cap_channel,
+                                sizeof *r->channels);
     channel new = {{keep(r, c->topic), "", "", keep(r, c->encoding), -1}, c->schema};
     if (!status) status = set_id(&r->allocator, &r->channel_of_id, c->id, r->info.n_channel);
     if (status || !new.info.topic || !new.info.encoding) return complain(r, US_ERR_MEMORY, offset, err, "");
@@ -155,9 +175,11 @@ static us_status add_channel(us_recording *r, const usi_mcap_channel *c, size_t 
 
 static us_status add_attachment(us_recording *r, usi_mcap_bytes contents, size_t offset, us_error *err) {
     usi_mcap_attachment a;
-    if (!usi_mcap_read_attachment(contents, &a)) return complain(r, US_ERR_SYNTAX, offset, err, "an attachment is too short");
+    if (!usi_mcap_read_attachment(contents, &a))
+        return complain(r, US_ERR_SYNTAX, offset, err, "an attachment is too short");
     if (!a.is_whole) return complain(r, US_ERR_SYNTAX, offset, err, "the checksum of an attachment is wrong");
-    us_status status = usi_grow(&r->allocator, (void **)&r->attachments, r->info.n_attachment, &r->cap_attachment, sizeof *r->attachments);
+    us_status status = usi_grow(&r->allocator, (void **)&r->attachments, r->info.n_attachment,
+                                &r->cap_attachment, sizeof *r->attachments);
     // Nothing is still a place: NULL means that there is no such attachment.
     attachment new = {keep(r, a.name), a.data.at, a.data.length};
     if (status || !new.name) return complain(r, US_ERR_MEMORY, offset, err, "");
@@ -168,11 +190,13 @@ static us_status add_attachment(us_recording *r, usi_mcap_bytes contents, size_t
 static us_status add_metadata(us_recording *r, usi_mcap_bytes contents, size_t offset, us_error *err) {
     usi_mcap_text name, key, value;
     usi_mcap_bytes map;
-    if (!usi_mcap_read_metadata(contents, &name, &map)) return complain(r, US_ERR_SYNTAX, offset, err, "metadata is too short");
+    if (!usi_mcap_read_metadata(contents, &name, &map))
+        return complain(r, US_ERR_SYNTAX, offset, err, "metadata is too short");
     const char *kept = keep(r, name);
     if (!kept) return complain(r, US_ERR_MEMORY, offset, err, "");
     while (usi_mcap_next_pair(&map, &key, &value)) {
-        us_status status = usi_grow(&r->allocator, (void **)&r->pairs, r->n_pair, &r->cap_pair, sizeof *r->pairs);
+        us_status status =
+            usi_grow(&r->allocator, (void **)&r->pairs, r->n_pair, &r->cap_pair, sizeof *r->pairs);
         pair new = {kept, keep(r, key), keep(r, value)};
         if (status || !new.key || !new.value) return complain(r, US_ERR_MEMORY, offset, err, "");
         r->pairs[r->n_pair++] = new;
@@ -182,14 +206,17 @@ static us_status add_metadata(us_recording *r, usi_mcap_bytes contents, size_t o
     return US_OK;
 }
 
-static us_status read_definition(us_recording *r, const usi_mcap_record *record, size_t offset, us_error *err) {
+static us_status read_definition(us_recording *r, const usi_mcap_record *record, size_t offset,
+                                 us_error *err) {
     if (record->op == USI_MCAP_SCHEMA) {
         usi_mcap_schema s;
-        if (!usi_mcap_read_schema(record->contents, &s)) return complain(r, US_ERR_SYNTAX, offset, err, "a schema is too short");
+        if (!usi_mcap_read_schema(record->contents, &s))
+            return complain(r, US_ERR_SYNTAX, offset, err, "a schema is too short");
         return add_schema(r, &s, offset, err);
     }
     usi_mcap_channel c;
-    if (!usi_mcap_read_channel(record->contents, &c)) return complain(r, US_ERR_SYNTAX, offset, err, "a channel is too short");
+    if (!usi_mcap_read_channel(record->contents, &c))
+        return complain(r, US_ERR_SYNTAX, offset, err, "a channel is too short");
     return add_channel(r, &c, offset, err);
 }
 
@@ -205,14 +232,20 @@ static void start_walk(us_recording *r, uint64_t from_time) {
 }
 
 // A message, wherever it stands. *out_has stays false when it is before the time that was asked for.
-static us_status read_message(us_recording *r, const usi_mcap_record *record, size_t offset, us_recorded *out, bool *out_has, us_error *err) {
+static us_status read_message(us_recording *r, const usi_mcap_record *record, size_t offset, us_recorded *out,
+                              bool *out_has, us_error *err) {
     usi_mcap_message m;
-    if (!usi_mcap_read_message(record->contents, &m)) return complain(r, US_ERR_SYNTAX, offset, err, "a message is too short");
+    if (!usi_mcap_read_message(record->contents, &m))
+        return complain(r, US_ERR_SYNTAX, offset, err, "a message is too short");
     int32_t index = find_id(&r->channel_of_id, m.channel);
-    if (index < 0) return complain(r, US_ERR_SYNTAX, offset, err, "a message has a channel that does not stand before it");
-    if (m.log_time > INT64_MAX || m.publish_time > INT64_MAX) return complain(r, US_ERR_SYNTAX, offset, err, "the time of a message is too large");
+    if (index < 0)
+        return complain(r, US_ERR_SYNTAX, offset, err,
+                        "a message has a channel that does not stand before it");
+    if (m.log_time > INT64_MAX || m.publish_time > INT64_MAX)
+        return complain(r, US_ERR_SYNTAX, offset, err, "the time of a message is too large");
     if (m.log_time < r->from_time) return US_OK;
-    *out = (us_recorded){index, m.sequence, (int64_t)m.log_time, (int64_t)m.publish_time, m.data.at, m.data.length};
+    *out = (us_recorded){index,     m.sequence,   (int64_t)m.log_time, (int64_t)m.publish_time,
+                         m.data.at, m.data.length};
     *out_has = true;
     return US_OK;
 }
@@ -221,7 +254,8 @@ static us_status read_message(us_recording *r, const usi_mcap_record *record, si
 static us_status walk_in_chunk(us_recording *r, us_recorded *out, bool *out_has, us_error *err) {
     usi_mcap_record record;
     if (!usi_mcap_read_record(r->chunk, r->chunk_at, &record)) {
-        return complain(r, US_ERR_SYNTAX, r->chunk_offset, err, "a record in this chunk is longer than the chunk");
+        return complain(r, US_ERR_SYNTAX, r->chunk_offset, err,
+                        "a record in this chunk is longer than the chunk");
     }
     us_status status = US_OK;
     if (record.op == USI_MCAP_MESSAGE) {
@@ -235,7 +269,8 @@ static us_status walk_in_chunk(us_recording *r, us_recorded *out, bool *out_has,
 
 static us_status open_chunk(us_recording *r, const usi_mcap_record *record, us_error *err) {
     usi_mcap_chunk chunk;
-    if (!usi_mcap_read_chunk(record->contents, &chunk)) return complain(r, US_ERR_SYNTAX, r->at, err, "a chunk is too short");
+    if (!usi_mcap_read_chunk(record->contents, &chunk))
+        return complain(r, US_ERR_SYNTAX, r->at, err, "a chunk is too short");
     if (chunk.last_time < r->from_time) return US_OK;
     const char *why;
     usi_mcap_bytes records;
@@ -256,41 +291,64 @@ static bool is_all_zero(usi_mcap_bytes file, size_t from) {
 }
 
 // One record outside of chunks. *out_end is set where the data ends.
-static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, bool *out_end, us_error *err) {
+static us_status walk_in_file(us_recording *r, us_recorded *out, bool *out_has, bool *out_end,
+                              us_error *err) {
     usi_mcap_record record;
     usi_mcap_bytes data = {r->file.at, r->data_end};
     *out_end = true;
     if (r->at == r->data_end) {
         // All writers of summaries end the data before it.
-        return r->has_summary ? complain(r, US_ERR_SYNTAX, r->at, err, "the record that ends the data is missing before this place") : US_OK;
+        return r->has_summary ? complain(r, US_ERR_SYNTAX, r->at, err,
+                                         "the record that ends the data is missing before this place")
+                              : US_OK;
     }
     if (!r->info.is_complete && is_all_zero(r->file, r->at)) return US_OK;
     if (!usi_mcap_read_record(data, r->at, &record)) {
         // Where a recording was cut off, this is where it ends. A file with an end has no reason for it.
-        return r->info.is_complete ? complain(r, US_ERR_SYNTAX, r->at, err, "a record is longer than the file") : US_OK;
+        return r->info.is_complete
+                   ? complain(r, US_ERR_SYNTAX, r->at, err, "a record is longer than the file")
+                   : US_OK;
     }
     us_status status = US_OK;
     switch (record.op) {
-    case 0: status = complain(r, US_ERR_SYNTAX, r->at, err, "no record begins with 0"); break;
+    case 0:
+        status = complain(r, US_ERR_SYNTAX, r->at, err, "no record begins with 0");
+        break;
     case USI_MCAP_SCHEMA:
-    case USI_MCAP_CHANNEL: status = read_definition(r, &record, r->at, err); break;
-    case USI_MCAP_MESSAGE: status = read_message(r, &record, r->at, out, out_has, err); break;
-    case USI_MCAP_CHUNK: status = open_chunk(r, &record, err); break;
-    case USI_MCAP_ATTACHMENT: status = r->is_scanning ? add_attachment(r, record.contents, r->at, err) : US_OK; break;
-    case USI_MCAP_METADATA: status = r->is_scanning ? add_metadata(r, record.contents, r->at, err) : US_OK; break;
+    case USI_MCAP_CHANNEL:
+        status = read_definition(r, &record, r->at, err);
+        break;
+    case USI_MCAP_MESSAGE:
+        status = read_message(r, &record, r->at, out, out_has, err);
+        break;
+    case USI_MCAP_CHUNK:
+        status = open_chunk(r, &record, err);
+        break;
+    case USI_MCAP_ATTACHMENT:
+        status = r->is_scanning ? add_attachment(r, record.contents, r->at, err) : US_OK;
+        break;
+    case USI_MCAP_METADATA:
+        status = r->is_scanning ? add_metadata(r, record.contents, r->at, err) : US_OK;
+        break;
     case USI_MCAP_DATA_END: {
         // Its contents are the checksum of all before it, 0 for none.
         uint32_t crc = 0;
-        for (size_t i = 0; i < 4 && i < record.contents.length; i++) crc |= (uint32_t)record.contents.at[i] << 8 * i;
+        for (size_t i = 0; i < 4 && i < record.contents.length; i++)
+            crc |= (uint32_t)record.contents.at[i] << 8 * i;
         if (crc && r->is_checking && crc != r->crc) {
-            return complain(r, US_ERR_SYNTAX, r->at, err, "the checksum of all data before this place is wrong, though each chunk's is right");
+            return complain(
+                r, US_ERR_SYNTAX, r->at, err,
+                "the checksum of all data before this place is wrong, though each chunk's is right");
         }
         if (r->has_summary && r->at + record.size != r->data_end)
-            return complain(r, US_ERR_SYNTAX, r->at, err, "the data ends here, but the summary does not begin");
+            return complain(r, US_ERR_SYNTAX, r->at, err,
+                            "the data ends here, but the summary does not begin");
         return US_OK;
     }
-    case USI_MCAP_FOOTER: return US_OK;
-    default: break;  // indices, and kinds that newer versions of the format may have
+    case USI_MCAP_FOOTER:
+        return US_OK;
+    default:
+        break;  // indices, and kinds that newer versions of the format may have
     }
     if (status) return status;
     if (r->is_checking) r->crc = usi_crc32(r->crc, r->file.at + r->at, record.size);
@@ -304,7 +362,8 @@ static us_status walk(us_recording *r, us_recorded *out, bool *out_has, us_error
     us_status status = US_OK;
     *out_has = false;
     while (!status && !*out_has && !is_end) {
-        status = r->chunk_at < r->chunk.length ? walk_in_chunk(r, out, out_has, err) : walk_in_file(r, out, out_has, &is_end, err);
+        status = r->chunk_at < r->chunk.length ? walk_in_chunk(r, out, out_has, err)
+                                               : walk_in_file(r, out, out_has, &is_end, err);
     }
     return status;
 }
@@ -315,11 +374,14 @@ static void forget(us_recording *r) {
     r->n_schema = r->n_pair = r->info.n_channel = r->info.n_attachment = r->info.n_metadata = 0;
     r->info.n_message = -1;
     r->info.first_time = r->info.last_time = 0;
-    for (int32_t i = 0; i < r->schema_of_id.cap; i++) r->schema_of_id.index[i] = -1;
-    for (int32_t i = 0; i < r->channel_of_id.cap; i++) r->channel_of_id.index[i] = -1;
+    for (int32_t i = 0; i < r->schema_of_id.cap; i++)
+        r->schema_of_id.index[i] = -1;
+    for (int32_t i = 0; i < r->channel_of_id.cap; i++)
+        r->channel_of_id.index[i] = -1;
 }
 
-// Walks all of the file to learn what is in it. Damage is no error here: reading the messages will meet it again, and has more to say.
+// Walks all of the file to learn what is in it. Damage is no error here: reading the messages will meet it
+// again, and has more to say.
 static us_status scan(us_recording *r, us_error *err) {
     us_recorded m;
     bool has;
@@ -352,15 +414,18 @@ static us_status read_indexed(us_recording *r, const usi_mcap_record *index, boo
     usi_mcap_record record;
     bool is_attachment = index->op == USI_MCAP_ATTACHMENT_INDEX;
     usi_mcap_bytes data = {r->file.at, r->data_end};
-    if (!usi_mcap_read_place(index->contents, &offset, &length) || offset > SIZE_MAX || !usi_mcap_read_record(data, (size_t)offset, &record) ||
+    if (!usi_mcap_read_place(index->contents, &offset, &length) || offset > SIZE_MAX ||
+        !usi_mcap_read_record(data, (size_t)offset, &record) ||
         record.op != (is_attachment ? USI_MCAP_ATTACHMENT : USI_MCAP_METADATA)) {
         *out_ok = false;
         return US_OK;
     }
-    return is_attachment ? add_attachment(r, record.contents, (size_t)offset, err) : add_metadata(r, record.contents, (size_t)offset, err);
+    return is_attachment ? add_attachment(r, record.contents, (size_t)offset, err)
+                         : add_metadata(r, record.contents, (size_t)offset, err);
 }
 
-// Everything from the summary. *out_ok is false when that is not enough: no statistics, or something that they count is missing.
+// Everything from the summary. *out_ok is false when that is not enough: no statistics, or something that
+// they count is missing.
 static us_status read_summary(us_recording *r, const usi_mcap_end *end, bool *out_ok, us_error *err) {
     usi_mcap_bytes summary = {r->file.at, end->summary_end};
     usi_mcap_statistics statistics = {0};
@@ -369,16 +434,20 @@ static us_status read_summary(us_recording *r, const usi_mcap_end *end, bool *ou
     for (size_t at = end->data_end; at < end->summary_end && ok && !status;) {
         usi_mcap_record record;
         if (!usi_mcap_read_record(summary, at, &record)) break;
-        if (record.op == USI_MCAP_SCHEMA || record.op == USI_MCAP_CHANNEL) status = read_definition(r, &record, at, err);
-        if (record.op == USI_MCAP_ATTACHMENT_INDEX || record.op == USI_MCAP_METADATA_INDEX) status = read_indexed(r, &record, &ok, err);
-        if (record.op == USI_MCAP_STATISTICS) has_statistics = usi_mcap_read_statistics(record.contents, &statistics);
+        if (record.op == USI_MCAP_SCHEMA || record.op == USI_MCAP_CHANNEL)
+            status = read_definition(r, &record, at, err);
+        if (record.op == USI_MCAP_ATTACHMENT_INDEX || record.op == USI_MCAP_METADATA_INDEX)
+            status = read_indexed(r, &record, &ok, err);
+        if (record.op == USI_MCAP_STATISTICS)
+            has_statistics = usi_mcap_read_statistics(record.contents, &statistics);
         at += record.size;
     }
     // A map of counts stands for all channels or for none.
     uint16_t id;
     uint64_t count;
     bool has_counts = statistics.counts.length > 0;
-    for (int32_t i = 0; i < r->info.n_channel; i++) r->channels[i].info.n_message = has_counts ? 0 : -1;
+    for (int32_t i = 0; i < r->info.n_channel; i++)
+        r->channels[i].info.n_message = has_counts ? 0 : -1;
     while (usi_mcap_next_count(&statistics.counts, &id, &count)) {
         int32_t index = find_id(&r->channel_of_id, id);
         if (index >= 0 && count <= INT64_MAX) r->channels[index].info.n_message = (int64_t)count;
@@ -387,14 +456,16 @@ static us_status read_summary(us_recording *r, const usi_mcap_end *end, bool *ou
     r->info.first_time = (int64_t)statistics.first_time;
     r->info.last_time = (int64_t)statistics.last_time;
     *out_ok = ok && has_statistics && statistics.n_channel == (uint32_t)r->info.n_channel &&
-              statistics.n_attachment == (uint32_t)r->info.n_attachment && statistics.n_metadata == (uint32_t)r->info.n_metadata &&
-              r->info.n_message >= 0 && r->info.first_time >= 0 && r->info.last_time >= 0;
+              statistics.n_attachment == (uint32_t)r->info.n_attachment &&
+              statistics.n_metadata == (uint32_t)r->info.n_metadata && r->info.n_message >= 0 &&
+              r->info.first_time >= 0 && r->info.last_time >= 0;
     return status;
 }
 
 static us_status read_start(us_recording *r, us_error *err) {
     us_place place = {.file = r->path};
-    if (r->file.length < USI_MCAP_MAGIC_SIZE || memcmp(r->file.at, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0) {
+    if (r->file.length < USI_MCAP_MAGIC_SIZE ||
+        memcmp(r->file.at, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0) {
         return us_error_set(err, US_ERR_SYNTAX, &place, "recordings are made by understudy run --record FILE",
                             "this is not an MCAP file: its first bytes differ");
     }
@@ -459,9 +530,11 @@ static us_status finish_open(us_recording *r, us_status status, us_recording **o
     return US_OK;
 }
 
-us_status us_recording_open_bytes(const void *bytes, size_t length, const us_allocator *allocator, us_recording **out_recording, us_error *err) {
+us_status us_recording_open_bytes(const void *bytes, size_t length, const us_allocator *allocator,
+                                  us_recording **out_recording, us_error *err) {
     if (out_recording) *out_recording = NULL;
-    if (!out_recording || (!bytes && length)) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open_bytes: bytes or result is NULL");
+    if (!out_recording || (!bytes && length))
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open_bytes: bytes or result is NULL");
     us_recording *r = create(allocator, err);
     if (!r) return US_ERR_MEMORY;
     r->file = (usi_mcap_bytes){bytes, length};
@@ -475,15 +548,19 @@ static us_status map_file(us_recording *r, const char *path, us_error *err) {
     if (!ok) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left to read the recording");
     // Not blocking: a pipe has no writer yet, and is refused below.
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return us_error_set(err, US_ERR_IO, &place, NULL, "the recording cannot be opened: %s", strerror(errno));
+    if (fd < 0)
+        return us_error_set(err, US_ERR_IO, &place, NULL, "the recording cannot be opened: %s",
+                            strerror(errno));
     struct stat s;
     us_status status = US_OK;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-        status = us_error_set(err, US_ERR_IO, &place, "copy it into a file first", "the recording is not a regular file");
+        status = us_error_set(err, US_ERR_IO, &place, "copy it into a file first",
+                              "the recording is not a regular file");
     } else if (s.st_size > 0) {
         void *mapping = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (mapping == MAP_FAILED) {
-            status = us_error_set(err, US_ERR_IO, &place, NULL, "the recording cannot be mapped into memory: %s", strerror(errno));
+            status = us_error_set(err, US_ERR_IO, &place, NULL,
+                                  "the recording cannot be mapped into memory: %s", strerror(errno));
         } else {
             madvise(mapping, (size_t)s.st_size, MADV_SEQUENTIAL);
             r->mapping = mapping;
@@ -494,9 +571,11 @@ static us_status map_file(us_recording *r, const char *path, us_error *err) {
     return status;
 }
 
-us_status us_recording_open(const char *path, const us_allocator *allocator, us_recording **out_recording, us_error *err) {
+us_status us_recording_open(const char *path, const us_allocator *allocator, us_recording **out_recording,
+                            us_error *err) {
     if (out_recording) *out_recording = NULL;
-    if (!path || !out_recording) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open: path or result is NULL");
+    if (!path || !out_recording)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_open: path or result is NULL");
     us_recording *r = create(allocator, err);
     if (!r) return US_ERR_MEMORY;
     us_status status = map_file(r, path, err);
@@ -511,7 +590,8 @@ void us_recording_close(us_recording *r) {
     usi_mcap_decoder_fini(&r->decoder);
     usi_release(&a, r->schemas, (size_t)r->cap_schema * sizeof *r->schemas, _Alignof(max_align_t));
     usi_release(&a, r->channels, (size_t)r->cap_channel * sizeof *r->channels, _Alignof(max_align_t));
-    usi_release(&a, r->attachments, (size_t)r->cap_attachment * sizeof *r->attachments, _Alignof(max_align_t));
+    usi_release(&a, r->attachments, (size_t)r->cap_attachment * sizeof *r->attachments,
+                _Alignof(max_align_t));
     usi_release(&a, r->pairs, (size_t)r->cap_pair * sizeof *r->pairs, _Alignof(max_align_t));
     usi_release(&a, r->schema_of_id.index, (size_t)r->schema_of_id.cap * sizeof(int32_t), 16);
     usi_release(&a, r->channel_of_id.index, (size_t)r->channel_of_id.cap * sizeof(int32_t), 16);
@@ -521,7 +601,9 @@ void us_recording_close(us_recording *r) {
 
 // ---- Asking ----
 
-us_recording_info us_recording_get_info(const us_recording *r) { return r ? r->info : (us_recording_info){.n_message = -1}; }
+us_recording_info us_recording_get_info(const us_recording *r) {
+    return r ? r->info : (us_recording_info){.n_message = -1};
+}
 
 us_channel_info us_recording_get_channel(const us_recording *r, int32_t i) {
     if (!r || i < 0 || i >= r->info.n_channel) return (us_channel_info){.n_message = -1};
@@ -560,6 +642,7 @@ us_status us_recording_seek(us_recording *r, int64_t time) {
 }
 
 us_status us_recording_next(us_recording *r, us_recorded *out, bool *out_has, us_error *err) {
-    if (!r || !out || !out_has) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_next: an argument is NULL");
+    if (!r || !out || !out_has)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_recording_next: an argument is NULL");
     return walk(r, out, out_has, err);
 }

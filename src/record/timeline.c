@@ -65,7 +65,8 @@ static int64_t wait_for(const us_timeline *t, int64_t clock, int64_t time) {
 }
 
 us_status us_timeline_next(us_timeline *t, int64_t clock, us_timeline_step *out, us_error *err) {
-    if (!t || !t->recording || !out) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_timeline_next: timeline or result is NULL");
+    if (!t || !t->recording || !out)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_timeline_next: timeline or result is NULL");
     memset(out, 0, sizeof *out);
     if (!t->is_anchored) {
         t->anchor_clock = clock;

@@ -1,13 +1,15 @@
 // Beds of soil in a world that steps: memory, what wheels and feet leave behind, snapshots.
 //
-// A bed belongs to the state, but is far too large to be kept twice: it is changed in place, when a step has turned out good. What was in the soil
-// during the step is pressed into it, in the order in which it was found; then the soil flows, as many columns as would flow in a step's time.
+// A bed belongs to the state, but is far too large to be kept twice: it is changed in place, when a step has
+// turned out good. What was in the soil during the step is pressed into it, in the order in which it was
+// found; then the soil flows, as many columns as would flow in a step's time.
 //
-// Its memory is addresses whose pages come from the system cleared: what nothing has touched takes none. Snapshots have the tiles that were touched.
-// A bed has a bound, bed-memory. A step may go beyond it by what a single step can touch, and the next one is refused: so there is always room, and
-// the state is whole.
+// Its memory is addresses whose pages come from the system cleared: what nothing has touched takes none.
+// Snapshots have the tiles that were touched. A bed has a bound, bed-memory. A step may go beyond it by what
+// a single step can touch, and the next one is refused: so there is always room, and the state is whole.
 //
-// Ground that is paged in lies below a bed like any other: contact/footing.c sees to it that it is there under all columns that may flow.
+// Ground that is paged in lies below a bed like any other: contact/footing.c sees to it that it is there
+// under all columns that may flow.
 #include <string.h>
 
 #include "base/pages.h"
@@ -44,7 +46,9 @@ static layout layout_of(const usi_bed *bed) {
     return l;
 }
 
-static uint32_t limit_of(const usi_bed_row *row) { return (uint32_t)fmax(1, row->memory / sizeof(usi_bed_tile)); }
+static uint32_t limit_of(const usi_bed_row *row) {
+    return (uint32_t)fmax(1, row->memory / sizeof(usi_bed_tile));
+}
 
 static bool make_bed(usi_bed *bed, const us_model *m, const usi_bed_row *row) {
     *bed = (usi_bed){.n_x = row->n_x,
@@ -65,7 +69,8 @@ static bool make_bed(usi_bed *bed, const us_model *m, const usi_bed_row *row) {
     if (!memory) return false;
     bed->tile = (usi_bed_tile *)(void *)memory;
     bed->spot = (usi_bed_spot *)(void *)(memory + l.spot);
-    bed->ring = (uint32_t *)(void *)(memory + l.ring), bed->wait = bed->ring + RING;
+    bed->ring = (uint32_t *)(void *)(memory + l.ring);
+    bed->wait = bed->ring + RING;
     bed->slot = (uint32_t *)(void *)(memory + l.slot);
     return true;
 }
@@ -95,13 +100,16 @@ typedef struct tile {
 } tile;
 
 static tile tile_of(const usi_bed *bed, size_t place) {
-    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_BED_TILE, y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_BED_TILE;
-    return (tile){x, y, x + USI_BED_TILE < bed->n_x ? x + USI_BED_TILE : bed->n_x, y + USI_BED_TILE < bed->n_y ? y + USI_BED_TILE : bed->n_y};
+    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_BED_TILE,
+            y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_BED_TILE;
+    return (tile){x, y, x + USI_BED_TILE < bed->n_x ? x + USI_BED_TILE : bed->n_x,
+                  y + USI_BED_TILE < bed->n_y ? y + USI_BED_TILE : bed->n_y};
 }
 
 // The memory of its tiles goes back.
 static void clear_bed(usi_bed *bed) {
-    for (uint32_t i = 1; i <= bed->n_tile; i++) bed->slot[bed->spot[i].place] = 0;
+    for (uint32_t i = 1; i <= bed->n_tile; i++)
+        bed->slot[bed->spot[i].place] = 0;
     if (bed->n_tile > 0) usi_pages_drop(bed->tile, ((size_t)bed->n_tile + 1) * sizeof *bed->tile);
     bed->n_tile = bed->head = bed->n = bed->n_wait = bed->turn = 0;
     bed->digest = bed->pressed_digest = bed->flag_digest = 0;
@@ -111,7 +119,8 @@ static void clear_bed(usi_bed *bed) {
 }
 
 void usi_beds_clear(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) clear_bed(&s->bed[i]);
+    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++)
+        clear_bed(&s->bed[i]);
 }
 
 us_status usi_beds_check(us_sim *s) {
@@ -119,8 +128,10 @@ us_status usi_beds_check(us_sim *s) {
         const usi_bed_row *row = &s->model->bed[i];
         if (s->bed[i].n_tile <= limit_of(row)) continue;
         return us_error_set(&s->error, US_ERR_LIMIT, NULL,
-                            "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns twice as far apart take a quarter",
-                            "tick %lld: wheels and feet have touched %u tiles of the bed of soil, more than fit into bed-memory=\"%.6g MB\"",
+                            "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns "
+                            "twice as far apart take a quarter",
+                            "tick %lld: wheels and feet have touched %u tiles of the bed of soil, more than "
+                            "fit into bed-memory=\"%.6g MB\"",
                             (long long)s->now.tick[0], s->bed[i].n_tile, row->memory / 1e6);
     }
     return US_OK;
@@ -131,37 +142,49 @@ us_status usi_beds_check(us_sim *s) {
 enum { MOST_PRINT = 96 };  // columns each way
 
 // The columns around a place, as far as they are in the bed. False: none, or too many.
-static bool columns_around(const usi_bed *bed, double x, double y, double reach_x, double reach_y, tile *out) {
+static bool columns_around(const usi_bed *bed, double x, double y, double reach_x, double reach_y,
+                           tile *out) {
     double cx = x / bed->spacing + 0.5 * (bed->n_x - 1), cy = y / bed->spacing + 0.5 * (bed->n_y - 1);
     double rx = reach_x / bed->spacing, ry = reach_y / bed->spacing;
-    out->x0 = (int32_t)fmax(0, ceil(cx - rx)), out->x1 = (int32_t)fmin(bed->n_x, floor(cx + rx) + 1);
-    out->y0 = (int32_t)fmax(0, ceil(cy - ry)), out->y1 = (int32_t)fmin(bed->n_y, floor(cy + ry) + 1);
-    return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MOST_PRINT && out->y1 - out->y0 <= MOST_PRINT;
+    out->x0 = (int32_t)fmax(0, ceil(cx - rx));
+    out->x1 = (int32_t)fmin(bed->n_x, floor(cx + rx) + 1);
+    out->y0 = (int32_t)fmax(0, ceil(cy - ry));
+    out->y1 = (int32_t)fmin(bed->n_y, floor(cy + ry) + 1);
+    return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MOST_PRINT &&
+           out->y1 - out->y0 <= MOST_PRINT;
 }
 
 static double column_x(const usi_bed *bed, int32_t i) { return (i - 0.5 * (bed->n_x - 1)) * bed->spacing; }
 static double column_y(const usi_bed *bed, int32_t j) { return (j - 0.5 * (bed->n_y - 1)) * bed->spacing; }
 
-static us_vec3 to_bed(us_pose X_WG, usi_v4 p) { return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p)); }
-static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) { return us_quat_rotate(us_quat_conj(X_WG.q), usi_v4_vec3(d)); }
+static us_vec3 to_bed(us_pose X_WG, usi_v4 p) {
+    return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p));
+}
+static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
+    return us_quat_rotate(us_quat_conj(X_WG.q), usi_v4_vec3(d));
+}
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
 static bool wheel_columns(const usi_bed *bed, const usi_sunk *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing, half = 0.5 * k->wheel.width;
-    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead), left = turn_to_bed(X_WG, k->left);
+    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+           half = 0.5 * k->wheel.width;
+    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
+            left = turn_to_bed(X_WG, k->left);
     double rx = reach * fabs(ahead.x) + half * fabs(left.x), ry = reach * fabs(ahead.y) + half * fabs(left.y);
     return k->sinkage > 0 && columns_around(bed, hub.x, hub.y, rx, ry, out);
 }
 
 // Presses the columns of a ground's bed down to `to`. Rock in a region is not pressed: only what lies on it.
-static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * MOST_PRINT], double compaction) {
+static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * MOST_PRINT],
+                  double compaction) {
     const us_model *m = s->model;
     usi_bed *bed = &s->bed[g->bed];
     for (int32_t j = t.y0; g->has_region && j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
             if (*goal == INT32_MAX) continue;
-            int32_t material = usi_ground_material_at(m, &s->now.contact, m->bed[g->bed].geom, column_x(bed, i), column_y(bed, j));
+            int32_t material = usi_ground_material_at(m, &s->now.contact, m->bed[g->bed].geom,
+                                                      column_x(bed, i), column_y(bed, j));
             int32_t ground = m->material[material].is_soil ? INT32_MIN : ground_units(bed, i, j);
             if (*goal < ground) *goal = ground;
         }
@@ -169,14 +192,17 @@ static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * 
     usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
 }
 
-// What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does not rise, and stands until the hub has
-// come to it. Nor does anything rise in the rut just behind the wheel: what is pressed out comes up beside it.
+// What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does
+// not rise, and stands until the hub has come to it. Nor does anything rise in the rut just behind the wheel:
+// what is pressed out comes up beside it.
 static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
     usi_bed *bed = &s->bed[g->bed];
-    double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width, reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
-    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead), left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
+    double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width,
+           reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
+    us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
+            left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
     bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
     tile t;
     int32_t to[MOST_PRINT * MOST_PRINT];
@@ -187,10 +213,12 @@ static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
             double dx = column_x(bed, i) - hub.x, dy = column_y(bed, j) - hub.y;
             *goal = INT32_MAX;
             // Where the column meets the rim from below: (dx, dy, z) on the cylinder around the axle.
-            double a = dx * ahead.x + dy * ahead.y, n = dx * up.x + dy * up.y, A = ahead.z * ahead.z + up.z * up.z;
+            double a = dx * ahead.x + dy * ahead.y, n = dx * up.x + dy * up.y,
+                   A = ahead.z * ahead.z + up.z * up.z;
             double B = a * ahead.z + n * up.z, C = a * a + n * n - r * r, D = B * B - A * C;
             if (D < 0) continue;
-            double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z), side = dx * left.x + dy * left.y + z * left.z;
+            double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z),
+                   side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
             usi_bed_cover(bed, i, j);
             if (along > 0 || along < -reach) continue;
@@ -206,37 +234,48 @@ static void uncover_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG) {
     tile t;
     if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
-        for (int32_t i = t.x0; i < t.x1; i++) usi_bed_uncover(bed, i, j);
+        for (int32_t i = t.x0; i < t.x1; i++)
+            usi_bed_uncover(bed, i, j);
     }
 }
 
-// The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's print is its own form; another foot's share
-// of one is level. False: there are none, or too many.
-static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, tile *t, int32_t to[MOST_PRINT * MOST_PRINT]) {
+// The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's
+// print is its own form; another foot's share of one is level. False: there are none, or too many.
+static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, tile *t,
+                       int32_t to[MOST_PRINT * MOST_PRINT]) {
     if (!(k->sinkage > 0)) return false;
     us_vec3 bottom = to_bed(X_WG, p->p_B);
-    double half = k->radius > 0 ? sqrt(fmin(k->sinkage, k->radius) * (2 * k->radius - fmin(k->sinkage, k->radius))) : 0.5 * sqrt(k->area);
+    double half = k->radius > 0
+                      ? sqrt(fmin(k->sinkage, k->radius) * (2 * k->radius - fmin(k->sinkage, k->radius)))
+                      : 0.5 * sqrt(k->area);
     if (!columns_around(bed, bottom.x, bottom.y, half, half, t)) {
         // Smaller than a column: it takes the nearest one down by its share.
         double grow = half > 0 ? bed->spacing * bed->spacing / (4 * half * half) : 1;
-        if (half >= bed->spacing || !columns_around(bed, bottom.x, bottom.y, 0.5 * bed->spacing, 0.5 * bed->spacing, t)) return false;
-        t->x1 = t->x0 + 1, t->y1 = t->y0 + 1;
+        if (half >= bed->spacing ||
+            !columns_around(bed, bottom.x, bottom.y, 0.5 * bed->spacing, 0.5 * bed->spacing, t))
+            return false;
+        t->x1 = t->x0 + 1;
+        t->y1 = t->y0 + 1;
         to[0] = (int32_t)lrint((bottom.z + k->sinkage * (1 - fmin(1, 1 / grow))) / USI_BED_UNIT);
         return true;
     }
     for (int32_t j = t->y0; j < t->y1; j++) {
         for (int32_t i = t->x0; i < t->x1; i++) {
-            double dx = column_x(bed, i) - bottom.x, dy = column_y(bed, j) - bottom.y, square = dx * dx + dy * dy, rise = 0;
+            double dx = column_x(bed, i) - bottom.x, dy = column_y(bed, j) - bottom.y,
+                   square = dx * dx + dy * dy, rise = 0;
             bool is_in = k->radius <= 0 || square < half * half;
             if (k->radius > 0 && is_in) rise = k->radius - sqrt(fmax(k->radius * k->radius - square, 0));
-            to[(j - t->y0) * (t->x1 - t->x0) + i - t->x0] = is_in ? (int32_t)lrint((bottom.z + rise) / USI_BED_UNIT) : INT32_MAX;
+            to[(j - t->y0) * (t->x1 - t->x0) + i - t->x0] =
+                is_in ? (int32_t)lrint((bottom.z + rise) / USI_BED_UNIT) : INT32_MAX;
         }
     }
     return true;
 }
 
-// Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by the next.
-static void cover_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, bool is_covered) {
+// Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by
+// the next.
+static void cover_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG,
+                       bool is_covered) {
     tile t;
     int32_t to[MOST_PRINT * MOST_PRINT];
     if (!foot_print(bed, k, p, X_WG, &t, to)) return;
@@ -255,7 +294,8 @@ static void print_foot(us_sim *s, const usi_sunk *k, double compaction) {
     const usi_geom *g = &s->model->geom[k->ground];
     tile t;
     int32_t to[MOST_PRINT * MOST_PRINT];
-    if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to)) press(s, g, t, to, compaction);
+    if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to))
+        press(s, g, t, to, compaction);
 }
 
 // ---------------------------------------------------------------- flow
@@ -268,7 +308,8 @@ typedef struct varied_bed {
     double gravity;
 } varied_bed;
 
-// By the soil of the region around a column, and what maps say there. What lies on a rock flows by the ground's own soil, and the rock does not.
+// By the soil of the region around a column, and what maps say there. What lies on a rock flows by the
+// ground's own soil, and the rock does not.
 static usi_bed_law law_at(const void *context, int32_t i, int32_t j) {
     const varied_bed *v = context;
     const us_model *m = v->s->model;
@@ -295,7 +336,8 @@ static double flattest(const us_sim *s, int32_t geom) {
     }
     for (int32_t i = 0; i < m->n_soil_map; i++) {
         const usi_soil_map *r = &m->soil_map[i];
-        if (r->geom == geom && r->number == (int32_t)offsetof(us_soil, repose_angle)) angle = fmin(angle, r->low);
+        if (r->geom == geom && r->number == (int32_t)offsetof(us_soil, repose_angle))
+            angle = fmin(angle, r->low);
     }
     return angle;
 }
@@ -311,10 +353,13 @@ static void let_flow(us_sim *s, int32_t i) {
     if (g->has_region || g->has_flow_map) {
         us_soil least = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
         law = usi_bed_law_of(&least, bed->spacing, varied.gravity);
-        law.at = law_at, law.context = &varied;
+        law.at = law_at;
+        law.context = &varied;
     }
-    // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all of them lasts, and at least a step.
-    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1), most = ceil(share * bed->n);
+    // A column's soil falls by one spacing in about sqrt(spacing / g): that is how long looking once at all
+    // of them lasts, and at least a step.
+    double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1),
+           most = ceil(share * bed->n);
     usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
 }
 
@@ -336,7 +381,8 @@ void usi_beds_step(us_sim *s) {
         else
             print_foot(s, k, compaction);
     }
-    for (int32_t i = 0; i < m->n_bed; i++) let_flow(s, i);
+    for (int32_t i = 0; i < m->n_bed; i++)
+        let_flow(s, i);
     for (int32_t i = 0; i < c->n_sunk; i++) {
         const usi_sunk *k = &c->sunk[i];
         const usi_geom *g = &m->geom[k->ground];
@@ -358,8 +404,11 @@ typedef struct bed_header {
     uint32_t n_tile;
 } bed_header;
 
-// Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each with its place.
-static size_t length_of(const bed_header *h) { return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_bed_tile)); }
+// Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each
+// with its place.
+static size_t length_of(const bed_header *h) {
+    return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_bed_tile));
+}
 
 static char *put(char *to, const void *from, size_t n) {
     memcpy(to, from, n);
@@ -371,7 +420,8 @@ static size_t save_bed(const usi_bed *bed, char *to) {
                     bed->highest, bed->n,      bed->n_wait,         bed->turn,        bed->n_tile};
     if (!to) return length_of(&h);
     to = put(to, &h, sizeof h);
-    for (uint32_t i = 0; i < bed->n; i++) to = put(to, &bed->ring[(bed->head + i) & (bed->cap - 1)], 4);
+    for (uint32_t i = 0; i < bed->n; i++)
+        to = put(to, &bed->ring[(bed->head + i) & (bed->cap - 1)], 4);
     to = put(to, bed->wait, 4 * (size_t)bed->n_wait);
     for (uint32_t i = 1; i <= bed->n_tile; i++) {
         to = put(to, &bed->spot[i].place, 4);
@@ -382,7 +432,8 @@ static size_t save_bed(const usi_bed *bed, char *to) {
 
 size_t usi_beds_save(const us_sim *s, char *to) {
     size_t length = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) length += save_bed(&s->bed[i], to ? to + length : NULL);
+    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++)
+        length += save_bed(&s->bed[i], to ? to + length : NULL);
     return length;
 }
 
@@ -391,7 +442,8 @@ static bool check_bed(const usi_bed *bed, const char *from, size_t left, size_t 
     bed_header h;
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
-    if (h.n > bed->cap || h.n_wait > bed->cap || h.n_tile > bed->max_tile || left < length_of(&h)) return false;
+    if (h.n > bed->cap || h.n_wait > bed->cap || h.n_tile > bed->max_tile || left < length_of(&h))
+        return false;
     from += sizeof h;
     for (uint32_t i = 0; i < h.n + h.n_wait; i++, from += 4) {
         uint32_t column;
@@ -416,8 +468,15 @@ static void load_bed(usi_bed *bed, const char *from) {
     bed_header h;
     clear_bed(bed);
     from = take(&h, from, sizeof h);
-    bed->n_lost = h.n_lost, bed->digest = h.digest, bed->pressed_digest = h.pressed_digest, bed->flag_digest = h.flag_digest;
-    bed->lowest = h.lowest, bed->highest = h.highest, bed->n = h.n, bed->n_wait = h.n_wait, bed->turn = h.turn;
+    bed->n_lost = h.n_lost;
+    bed->digest = h.digest;
+    bed->pressed_digest = h.pressed_digest;
+    bed->flag_digest = h.flag_digest;
+    bed->lowest = h.lowest;
+    bed->highest = h.highest;
+    bed->n = h.n;
+    bed->n_wait = h.n_wait;
+    bed->turn = h.turn;
     from = take(bed->ring, from, 4 * (size_t)h.n);
     from = take(bed->wait, from, 4 * (size_t)h.n_wait);
     for (uint32_t i = 0; i < h.n_tile; i++) {
@@ -456,8 +515,16 @@ uint64_t usi_beds_hash(const us_sim *s, uint64_t seed) {
     uint64_t h = seed;
     for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
         const usi_bed *bed = &s->bed[i];
-        const uint64_t numbers[] = {bed->digest,           bed->pressed_digest,   bed->flag_digest,       bed->n,     bed->n_wait, bed->turn,
-                                    (uint64_t)bed->n_lost, (uint64_t)bed->lowest, (uint64_t)bed->highest, bed->n_tile};
+        const uint64_t numbers[] = {bed->digest,
+                                    bed->pressed_digest,
+                                    bed->flag_digest,
+                                    bed->n,
+                                    bed->n_wait,
+                                    bed->turn,
+                                    (uint64_t)bed->n_lost,
+                                    (uint64_t)bed->lowest,
+                                    (uint64_t)bed->highest,
+                                    bed->n_tile};
         h = us_hash_bytes(h, numbers, sizeof numbers);
         h = us_hash_bytes(h, bed->wait, 4 * (size_t)bed->n_wait);
         uint32_t first = bed->cap - bed->head < bed->n ? bed->cap - bed->head : bed->n;
@@ -478,26 +545,34 @@ static us_status move_bed(usi_bed *to, const usi_bed *from, const us_allocator *
     return fits ? US_OK : US_ERR_LIMIT;
 }
 
-// The beds change places: the old world gets the untouched ones, and is given up. One with another bound goes over as by a snapshot, and before the
-// others, since that may fail.
-us_status usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t), us_error *err) {
+// The beds change places: the old world gets the untouched ones, and is given up. One with another bound goes
+// over as by a snapshot, and before the others, since that may fail.
+us_status usi_beds_carry(us_sim *from, us_sim *to,
+                         bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
+                         us_error *err) {
     const int32_t n = to->bed && from->bed ? to->model->n_bed : 0;
     for (int32_t i = 0; i < 2 * n; i++) {
         usi_bed *fresh = &to->bed[i % n];
         for (int32_t k = 0; k < from->model->n_bed; k++) {
             usi_bed *old = &from->bed[k];
             const usi_bed_row *a = &to->model->bed[i % n], *b = &from->model->bed[k];
-            if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth) continue;
+            if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth)
+                continue;
             if (!is_same(to->model, a->geom, from->model, b->geom)) continue;
             bool is_as_large = old->max_tile == fresh->max_tile;
             us_status status = i < n && !is_as_large ? move_bed(fresh, old, &to->allocator) : US_OK;
             if (status == US_ERR_LIMIT)
-                us_error_set(err, status, NULL, "leave bed-memory as large as it was", "the ruts of a bed do not fit into its new bed-memory");
+                us_error_set(err, status, NULL, "leave bed-memory as large as it was",
+                             "the ruts of a bed do not fit into its new bed-memory");
             if (status) return status;
             if (i < n || !is_as_large) break;
             usi_bed kept = *old;
-            *old = *fresh, old->shape = kept.shape, old->ground_context = old;
-            kept.shape = fresh->shape, kept.ground_context = fresh, kept.has_stirred = true;
+            *old = *fresh;
+            old->shape = kept.shape;
+            old->ground_context = old;
+            kept.shape = fresh->shape;
+            kept.ground_context = fresh;
+            kept.has_stirred = true;
             *fresh = kept;
             break;
         }
@@ -509,7 +584,9 @@ us_status usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_mode
 
 int32_t us_sim_n_bed(const us_sim *s) { return s ? s->model->n_bed : 0; }
 
-static const usi_bed *bed_at(const us_sim *s, int32_t i) { return s && i >= 0 && i < s->model->n_bed ? &s->bed[i] : NULL; }
+static const usi_bed *bed_at(const us_sim *s, int32_t i) {
+    return s && i >= 0 && i < s->model->n_bed ? &s->bed[i] : NULL;
+}
 
 us_bed_info us_sim_get_bed(const us_sim *s, int32_t i) {
     const usi_bed *bed = bed_at(s, i);
@@ -531,7 +608,9 @@ us_bed_info us_sim_get_bed(const us_sim *s, int32_t i) {
                          .highest = USI_BED_UNIT * bed->highest};
 }
 
-static bool has_tile(const usi_bed *bed, int32_t u, int32_t v) { return bed && u >= 0 && v >= 0 && u < bed->n_tile_x && v < n_tile_y(bed); }
+static bool has_tile(const usi_bed *bed, int32_t u, int32_t v) {
+    return bed && u >= 0 && v >= 0 && u < bed->n_tile_x && v < n_tile_y(bed);
+}
 
 // The number of a touched tile, from 1; 0: it is untouched, or not there.
 static uint32_t slot_of(const usi_bed *bed, int32_t u, int32_t v) {
@@ -544,13 +623,16 @@ uint32_t us_sim_get_bed_version(const us_sim *s, int32_t i, int32_t u, int32_t v
     return slot ? bed->spot[slot].version : 0;
 }
 
-int32_t us_sim_find_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) { return (int32_t)slot_of(bed_at(s, i), u, v) - 1; }
+int32_t us_sim_find_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) {
+    return (int32_t)slot_of(bed_at(s, i), u, v) - 1;
+}
 
 us_status us_sim_get_bed_touched(const us_sim *s, int32_t i, int32_t k, int32_t *out_u, int32_t *out_v) {
     const usi_bed *bed = bed_at(s, i);
     if (!bed || k < 0 || k >= (int32_t)bed->n_tile || !out_u || !out_v) return US_ERR_ARG;
     uint32_t place = bed->spot[k + 1].place;
-    *out_u = (int32_t)(place % (uint32_t)bed->n_tile_x), *out_v = (int32_t)(place / (uint32_t)bed->n_tile_x);
+    *out_u = (int32_t)(place % (uint32_t)bed->n_tile_x);
+    *out_v = (int32_t)(place / (uint32_t)bed->n_tile_x);
     return US_OK;
 }
 
@@ -561,14 +643,16 @@ static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
     const usi_bed *bed = &s->bed[i];
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
     for (int k = 0; k < 4; k++) {
-        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(bed, k & 1 ? t.x1 - 1 : t.x0), column_y(bed, k & 2 ? t.y1 - 1 : t.y0), 0));
+        us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(bed, k & 1 ? t.x1 - 1 : t.x0),
+                                                        column_y(bed, k & 2 ? t.y1 - 1 : t.y0), 0));
         all.min = us_vec3_make(fmin(all.min.x, p.x), fmin(all.min.y, p.y), 0);
         all.max = us_vec3_make(fmax(all.max.x, p.x), fmax(all.max.y, p.y), 0);
     }
     return usi_footing_look(s->contacts, all);
 }
 
-us_status us_sim_get_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height, float *out_change) {
+us_status us_sim_get_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height,
+                              float *out_change) {
     const usi_bed *bed = bed_at(s, i);
     if (!has_tile(bed, u, v)) return US_ERR_ARG;
     tile t = tile_of(bed, (size_t)v * (size_t)bed->n_tile_x + (size_t)u);
@@ -576,15 +660,18 @@ us_status us_sim_get_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, 
     for (int32_t y = t.y0, k = 0; y < t.y1 && !status; y++) {
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
             if (out_height) out_height[k] = (float)usi_bed_height(bed, x, y);
-            if (out_change) out_change[k] = (float)(USI_BED_UNIT * usi_bed_change(bed, usi_bed_at(bed, x, y)));
+            if (out_change)
+                out_change[k] = (float)(USI_BED_UNIT * usi_bed_change(bed, usi_bed_at(bed, x, y)));
         }
     }
     return status;
 }
 
 us_status us_sim_set_soil(us_sim *s, us_material material, const us_soil *soil, us_error *err) {
-    if (!s || !soil || material.i < 0 || material.i >= s->model->n_soil || !s->model->material[material.i].is_soil)
-        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>", "this material is no soil");
+    if (!s || !soil || material.i < 0 || material.i >= s->model->n_soil ||
+        !s->model->material[material.i].is_soil)
+        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>",
+                            "this material is no soil");
     us_status status = us_soil_check(soil, err);
     if (!status) status = usi_soil_map_check(s->model, material.i, soil, err);
     if (status) return status;
@@ -595,25 +682,31 @@ us_status us_sim_set_soil(us_sim *s, us_material material, const us_soil *soil, 
 }
 
 us_status us_sim_get_soil(const us_sim *s, us_material material, us_soil *out_soil) {
-    if (!s || !out_soil || material.i < 0 || material.i >= s->model->n_soil || !s->model->material[material.i].is_soil) return US_ERR_ARG;
+    if (!s || !out_soil || material.i < 0 || material.i >= s->model->n_soil ||
+        !s->model->material[material.i].is_soil)
+        return US_ERR_ARG;
     *out_soil = s->now.contact.soil[material.i];
     return US_OK;
 }
 
 us_status us_sim_set_region(us_sim *s, int32_t region, us_material material) {
-    if (!s || region < 0 || region >= s->model->n_region || material.i < 0 || material.i >= s->model->n_material) return US_ERR_ARG;
+    if (!s || region < 0 || region >= s->model->n_region || material.i < 0 ||
+        material.i >= s->model->n_material)
+        return US_ERR_ARG;
     s->now.contact.region[region] = material.i;
     return US_OK;
 }
 
 us_material us_sim_get_region(const us_sim *s, int32_t region) {
-    return (us_material){s && region >= 0 && region < s->model->n_region ? s->now.contact.region[region] : -1};
+    return (us_material){s && region >= 0 && region < s->model->n_region ? s->now.contact.region[region]
+                                                                         : -1};
 }
 
 int32_t us_sim_n_sunk(const us_sim *s) { return s && s->contacts ? s->contacts->n_sunk : 0; }
 
 us_sunk_info us_sim_get_sunk(const us_sim *s, int32_t i) {
-    us_sunk_info out = {.body = {-1}, .soil = {-1}, .sinkage = NAN, .slip = NAN, .slip_angle = NAN, .moment = NAN};
+    us_sunk_info out = {
+        .body = {-1}, .soil = {-1}, .sinkage = NAN, .slip = NAN, .slip_angle = NAN, .moment = NAN};
     out.force = out.place = us_vec3_make(NAN, NAN, NAN);
     if (i < 0 || i >= us_sim_n_sunk(s)) return out;
     const usi_contacts *c = s->contacts;
@@ -630,8 +723,10 @@ us_sunk_info us_sim_get_sunk(const us_sim *s, int32_t i) {
     out.slip = out.slip_angle = out.moment = 0;
     if (!k->is_wheel) return out;
     out.is_buried = k->reaction.parts.is_buried;
-    out.slip = k->reaction.slip.slip, out.slip_angle = k->reaction.slip.left * k->reaction.slip.angle;
-    out.force = us_vec3_make(usi_v4_dot(force, k->ahead), usi_v4_dot(force, k->left), usi_v4_dot(force, k->up));
+    out.slip = k->reaction.slip.slip;
+    out.slip_angle = k->reaction.slip.left * k->reaction.slip.angle;
+    out.force =
+        us_vec3_make(usi_v4_dot(force, k->ahead), usi_v4_dot(force, k->left), usi_v4_dot(force, k->up));
     out.moment = k->reaction.moment.y;
     return out;
 }

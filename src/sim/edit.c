@@ -1,16 +1,20 @@
 // A world that is changed while it runs: another model with the old state, other places for single objects.
 //
-// A model is constant, so an edit compiles a new one; the sim then goes on with it. What has a name in both goes on as it was; what the
-// edit changed is as the new model says. The rule is the same everywhere: where the two models start alike, the state is carried over,
-// and where they start differently, somebody wanted it so.
+// A model is constant, so an edit compiles a new one; the sim then goes on with it. What has a name in both
+// goes on as it was; what the edit changed is as the new model says. The rule is the same everywhere: where
+// the two models start alike, the state is carried over, and where they start differently, somebody wanted it
+// so.
 //
-//     joint      position, velocity, acceleration, by name and kind, when the start state is the same in both; one that has broken in between
+//     joint      position, velocity, acceleration, by name and kind, when the start state is the same in
+//     both; one that has broken in between
 //                lets its link go with the pose and velocity that it has
 //     drive      command, by name, when the start command is the same in both; effort
-//     contact    what the points remember, by pair of shapes, when both are the same shape at the same place on the same link,
+//     contact    what the points remember, by pair of shapes, when both are the same shape at the same place
+//     on the same link,
 //                and nothing between that link and the world was put elsewhere
 //     materials  values that were changed while running, by names, when both tables say the same
-//     parts      all that they remember, as it is: a part that knows indices of the model finds them anew before the next step
+//     parts      all that they remember, as it is: a part that knows indices of the model finds them anew
+//     before the next step
 //
 // The new world is made beside the old one, which is given up only when everything has gone well.
 #include <stdlib.h>
@@ -25,7 +29,9 @@ typedef struct name_entry {
     int32_t i;
 } name_entry;
 
-static int compare_entries(const void *a, const void *b) { return strcmp(((const name_entry *)a)->name, ((const name_entry *)b)->name); }
+static int compare_entries(const void *a, const void *b) {
+    return strcmp(((const name_entry *)a)->name, ((const name_entry *)b)->name);
+}
 
 // A shape as what it is: link, form and place. Equal shapes on one link are told apart by their order.
 typedef struct geom_entry {
@@ -55,24 +61,29 @@ typedef struct move {
     us_sim *to;
     usi_arena arena;     // of what only the move needs
     int32_t *old_joint;  // per joint of the new model: the one of the same name and kind, or -1
-    bool *is_same_node;  // per node of the new model: it is where it was, and so is all between it and the world
+    bool *is_same_node;  // per node of the new model: it is where it was, and so is all between it and the
+                         // world
     int32_t *old_node;   // and which one it was
     int32_t *new_geom;   // per shape of the old model, or -1
 } move;
 
-static void *take(move *x, size_t n, size_t each, size_t align) { return usi_arena_alloc(&x->arena, (n + 1) * each, align); }
+static void *take(move *x, size_t n, size_t each, size_t align) {
+    return usi_arena_alloc(&x->arena, (n + 1) * each, align);
+}
 
 // For each of the new names the index of the same old name, or -1. NULL without memory.
-static int32_t *match_names(move *x, const char *new_names, const int32_t *new_at, int32_t n_new, const char *old_names, const int32_t *old_at,
-                            int32_t n_old) {
+static int32_t *match_names(move *x, const char *new_names, const int32_t *new_at, int32_t n_new,
+                            const char *old_names, const int32_t *old_at, int32_t n_old) {
     name_entry *sorted = take(x, (size_t)n_old, sizeof *sorted, _Alignof(name_entry));
     int32_t *out = take(x, (size_t)n_new, sizeof *out, _Alignof(int32_t));
     if (!sorted || !out) return NULL;
-    for (int32_t i = 0; i < n_old; i++) sorted[i] = (name_entry){old_names + old_at[i], i};
+    for (int32_t i = 0; i < n_old; i++)
+        sorted[i] = (name_entry){old_names + old_at[i], i};
     if (n_old > 1) qsort(sorted, (size_t)n_old, sizeof *sorted, compare_entries);
     for (int32_t i = 0; i < n_new; i++) {
         name_entry wanted = {new_names + new_at[i], 0};
-        const name_entry *found = n_old > 0 ? bsearch(&wanted, sorted, (size_t)n_old, sizeof *sorted, compare_entries) : NULL;
+        const name_entry *found =
+            n_old > 0 ? bsearch(&wanted, sorted, (size_t)n_old, sizeof *sorted, compare_entries) : NULL;
         out[i] = found ? found->i : -1;
     }
     return out;
@@ -80,7 +91,9 @@ static int32_t *match_names(move *x, const char *new_names, const int32_t *new_a
 
 // ---------------------------------------------------------------- joints and drives
 
-static bool same_numbers(const double *a, const double *b, int32_t n) { return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0; }
+static bool same_numbers(const double *a, const double *b, int32_t n) {
+    return n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0;
+}
 
 // The link of a joint that has just broken, as it moves. A broken joint's frame is the world's.
 static void let_go(move *x, const usi_joint *j, const usi_joint *was) {
@@ -88,7 +101,8 @@ static void let_go(move *x, const usi_joint *j, const usi_joint *was) {
     us_twist V = us_sim_get_twist(x->from, (us_body){was->child});
     us_quat to_body = us_quat_conj(X.q);
     us_vec3 w = us_quat_rotate(to_body, V.w), v = us_quat_rotate(to_body, V.v);
-    const double q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z}, u[6] = {w.x, w.y, w.z, v.x, v.y, v.z};
+    const double q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z},
+                 u[6] = {w.x, w.y, w.z, v.x, v.y, v.z};
     memcpy(x->to->now.q + j->first_q, q, sizeof q);
     memcpy(x->to->now.v + j->first_v, u, sizeof u);
 }
@@ -103,7 +117,8 @@ static us_status carry_joints(move *x) {
         if (x->old_joint[i] < 0) continue;
         const usi_joint *j = &m->joint[i], *k = &o->joint[x->old_joint[i]];
         // Where a broken one starts says nothing: see model/broken.c.
-        bool is_same = j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v && j->is_broken == k->is_broken;
+        bool is_same =
+            j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v && j->is_broken == k->is_broken;
         if (is_same && !j->is_broken)
             is_same = same_numbers(m->q_start + j->first_q, o->q_start + k->first_q, j->n_q) &&
                       same_numbers(m->v_start + j->first_v, o->v_start + k->first_v, j->n_v);
@@ -122,7 +137,8 @@ static us_status carry_joints(move *x) {
         const usi_node *n = &m->node[e->v];
         int32_t joint = e->drive >= 0 ? -1 : x->old_joint[n->joint];
         if (joint < 0) continue;
-        // Both lists are in the order of velocities, joint by joint; a search from the last place found is short.
+        // Both lists are in the order of velocities, joint by joint; a search from the last place found is
+        // short.
         int32_t wanted = o->joint[joint].first_v + e->v - m->joint[n->joint].first_v;
         for (int32_t tries = 0; tries < o->n_element; tries++, k = (k + 1) % o->n_element) {
             if (o->element[k].drive >= 0 || o->element[k].v != wanted) continue;
@@ -137,7 +153,8 @@ static us_status carry_joints(move *x) {
 
 static us_status carry_drives(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
-    const int32_t *old = match_names(x, m->names, m->drive_name, m->n_drive, o->names, o->drive_name, o->n_drive);
+    const int32_t *old =
+        match_names(x, m->names, m->drive_name, m->n_drive, o->names, o->drive_name, o->n_drive);
     if (!old) return US_ERR_MEMORY;
     const usi_state *from = &x->from->now;
     usi_state *to = &x->to->now;
@@ -159,18 +176,21 @@ static us_status carry_drives(move *x) {
 
 static us_status carry_pairs(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
-    const int32_t *old = match_names(x, m->names, m->material_name, m->n_material, o->names, o->material_name, o->n_material);
+    const int32_t *old =
+        match_names(x, m->names, m->material_name, m->n_material, o->names, o->material_name, o->n_material);
     if (!old) return US_ERR_MEMORY;
     for (int32_t a = 0; a < m->n_material; a++) {
         for (int32_t b = 0; b < m->n_material; b++) {
             if (old[a] < 0 || old[b] < 0) continue;
             int32_t at = a * m->n_material + b, was = old[a] * o->n_material + old[b];
             const us_pair_values *now = &m->pair[at].values, *then = &o->pair[was].values;
-            if (memcmp(now, then, sizeof *now) == 0) x->to->now.contact.pair[at] = x->from->now.contact.pair[was];
+            if (memcmp(now, then, sizeof *now) == 0)
+                x->to->now.contact.pair[at] = x->from->now.contact.pair[was];
         }
     }
     for (int32_t a = 0; a < m->n_soil; a++) {
-        bool is_same = old[a] >= 0 && o->n_soil > 0 && m->material[a].is_soil && o->material[old[a]].is_soil &&
+        bool is_same = old[a] >= 0 && o->n_soil > 0 && m->material[a].is_soil &&
+                       o->material[old[a]].is_soil &&
                        memcmp(&m->material[a].soil, &o->material[old[a]].soil, sizeof(us_soil)) == 0;
         if (is_same) x->to->now.contact.soil[a] = x->from->now.contact.soil[old[a]];
     }
@@ -196,13 +216,16 @@ static us_status find_same_nodes(move *x) {
     if (!x->is_same_node || !x->old_node) return US_ERR_MEMORY;
     for (int32_t i = 0; i < m->n_node; i++) {
         const usi_node *n = &m->node[i];
-        x->is_same_node[i] = false, x->old_node[i] = -1;
+        x->is_same_node[i] = false;
+        x->old_node[i] = -1;
         int32_t joint = x->old_joint[n->joint];
         if (joint < 0) continue;
         int32_t was = o->joint[joint].first_v + i - m->joint[n->joint].first_v;
         const usi_node *k = &o->node[was];
-        bool parent = n->parent < 0 ? k->parent < 0 : x->is_same_node[n->parent] && x->old_node[n->parent] == k->parent;
-        bool place = memcmp(n->T, k->T, sizeof n->T) == 0 && memcmp(&n->r, &k->r, sizeof n->r) == 0 && n->pitch == k->pitch && n->axis == k->axis;
+        bool parent =
+            n->parent < 0 ? k->parent < 0 : x->is_same_node[n->parent] && x->old_node[n->parent] == k->parent;
+        bool place = memcmp(n->T, k->T, sizeof n->T) == 0 && memcmp(&n->r, &k->r, sizeof n->r) == 0 &&
+                     n->pitch == k->pitch && n->axis == k->axis;
         x->is_same_node[i] = parent && place && n->kind == k->kind;
         x->old_node[i] = was;
     }
@@ -226,7 +249,8 @@ static bool is_same_shape(const us_model *m, int32_t a, const us_model *o, int32
 static geom_entry *sorted_geoms(move *x, const us_model *m) {
     geom_entry *out = take(x, (size_t)m->n_geom, sizeof *out, _Alignof(geom_entry));
     if (!out) return NULL;
-    for (int32_t i = 0; i < m->n_geom; i++) out[i] = (geom_entry){geom_key(m, &m->geom[i]), i};
+    for (int32_t i = 0; i < m->n_geom; i++)
+        out[i] = (geom_entry){geom_key(m, &m->geom[i]), i};
     if (m->n_geom > 1) qsort(out, (size_t)m->n_geom, sizeof *out, compare_geom_entries);
     return out;
 }
@@ -241,7 +265,8 @@ static us_status match_geoms(move *x) {
     const geom_entry *now = sorted_geoms(x, m), *old = sorted_geoms(x, o);
     x->new_geom = take(x, (size_t)o->n_geom, sizeof *x->new_geom, _Alignof(int32_t));
     if (!now || !old || !x->new_geom) return US_ERR_MEMORY;
-    for (int32_t i = 0; i < o->n_geom; i++) x->new_geom[i] = -1;
+    for (int32_t i = 0; i < o->n_geom; i++)
+        x->new_geom[i] = -1;
     for (int32_t i = 0, k = 0; i < m->n_geom && k < o->n_geom;) {
         if (now[i].key != old[k].key) {
             if (now[i].key < old[k].key)
@@ -250,8 +275,10 @@ static us_status match_geoms(move *x) {
                 k++;
             continue;
         }
-        if (is_same_place(x, m->geom[now[i].i].node, o->geom[old[k].i].node)) x->new_geom[old[k].i] = now[i].i;
-        i++, k++;
+        if (is_same_place(x, m->geom[now[i].i].node, o->geom[old[k].i].node))
+            x->new_geom[old[k].i] = now[i].i;
+        i++;
+        k++;
     }
     return US_OK;
 }
@@ -260,7 +287,8 @@ static us_status match_geoms(move *x) {
 static bool is_same_law(const move *x, const usi_touch *t, int32_t a, int32_t b) {
     const us_model *m = x->to->model, *o = x->from->model;
     const usi_pair *now = &m->pair[m->geom[a].material * m->n_material + m->geom[b].material];
-    const usi_pair *then = &o->pair[o->geom[t->geom_a].material * o->n_material + o->geom[t->geom_b].material];
+    const usi_pair *then =
+        &o->pair[o->geom[t->geom_a].material * o->n_material + o->geom[t->geom_b].material];
     return strcmp(m->interaction[now->model].name, o->interaction[then->model].name) == 0;
 }
 
@@ -278,7 +306,8 @@ static us_status carry_contacts(move *x, us_error *err) {
         const usi_touch *t = &from->touch[i];
         int32_t a = x->new_geom[t->geom_a], b = x->new_geom[t->geom_b];
         if (a < 0 || b < 0 || !is_same_law(x, t, a, b)) continue;
-        // The first shape is the one that does not roll, or else the lesser index: where the order has changed, so has the frame of the memory.
+        // The first shape is the one that does not roll, or else the lesser index: where the order has
+        // changed, so has the frame of the memory.
         bool is_first = m->geom[a].is_round == m->geom[b].is_round ? a < b : !m->geom[a].is_round;
         if (is_first) list[n++] = (touch_entry){a < b ? a : b, a < b ? b : a, i};
     }
@@ -288,10 +317,11 @@ static us_status carry_contacts(move *x, us_error *err) {
     for (int32_t i = 0; i < n; i++) {
         const usi_touch *t = &from->touch[list[i].old];
         if (n_anchor + t->n > m->max_contact || i >= m->max_contact)
-            return us_error_set(err, US_ERR_LIMIT, NULL, "give the world a larger max-contact", "the contact points exceed the new model's %d",
-                                (int)m->max_contact);
+            return us_error_set(err, US_ERR_LIMIT, NULL, "give the world a larger max-contact",
+                                "the contact points exceed the new model's %d", (int)m->max_contact);
         to->touch[i] = *t;
-        to->touch[i].geom_a = x->new_geom[t->geom_a], to->touch[i].geom_b = x->new_geom[t->geom_b];
+        to->touch[i].geom_a = x->new_geom[t->geom_a];
+        to->touch[i].geom_b = x->new_geom[t->geom_b];
         to->touch[i].first = n_anchor;
         to->touch[i].material = usi_find_material(m, o->material[t->material].name);
         for (int32_t k = 0; k < t->n; k++) {
@@ -301,7 +331,8 @@ static us_status carry_contacts(move *x, us_error *err) {
             if (ratio != 1) a->g = us_vec3_scale(ratio, a->g);
         }
     }
-    to->n_touch[0] = n, to->n_anchor[0] = n_anchor;
+    to->n_touch[0] = n;
+    to->n_anchor[0] = n_anchor;
     return US_OK;
 }
 
@@ -310,7 +341,8 @@ static void carry_parted(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
     for (int32_t i = 0; i < m->n_loose; i++) {
         const char *a = m->names + m->body_name[m->loose[i].a], *b = m->names + m->body_name[m->loose[i].b];
-        int32_t at = usi_exclusion_find(o->loose, o->n_loose, us_model_find_body(o, a).i, us_model_find_body(o, b).i);
+        int32_t at =
+            usi_exclusion_find(o->loose, o->n_loose, us_model_find_body(o, a).i, us_model_find_body(o, b).i);
         x->to->now.contact.parted[i] = at >= 0 ? x->from->now.contact.parted[at] : 0;
     }
 }
@@ -321,7 +353,8 @@ static void carry_parted(move *x) {
 static us_status close_loops(us_sim *s, us_error *err) {
     if (us_sim_get_closure(s) <= 1e-6) return US_OK;
     if (us_dyn_project(s->dyn, s->now.q, s->now.v) == US_OK) return US_OK;
-    return us_error_set(err, US_ERR_CONSTRAINT, NULL, "bring the links together before they are joined, or check the loops' frames",
+    return us_error_set(err, US_ERR_CONSTRAINT, NULL,
+                        "bring the links together before they are joined, or check the loops' frames",
                         "the present state cannot be moved onto the loops and couplings of the new model");
 }
 
@@ -331,7 +364,8 @@ static void start_tree(us_sim *s, int32_t tree) {
     usi_carry_over(s);
     usi_let_all_run(s);
     bool ok = usi_accelerate_first(s, s->next.a);
-    for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) s->now.a[i] = s->now.a_before[i] = ok ? s->next.a[i] : 0;
+    for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++)
+        s->now.a[i] = s->now.a_before[i] = ok ? s->next.a[i] : 0;
     s->now.substep[0] = 0;
 }
 
@@ -341,12 +375,15 @@ static void start_pieces(us_sim *s, const us_sim *was) {
     for (int32_t i = 0; i < m->n_joint; i++) {
         if (!m->joint[i].is_broken) continue;
         us_joint old = us_model_find_joint(was->model, m->names + m->joint_name[i]);
-        if (old.i >= 0 && !was->model->joint[old.i].is_broken) start_tree(s, m->node[m->joint[i].first_v].tree);
+        if (old.i >= 0 && !was->model->joint[old.i].is_broken)
+            start_tree(s, m->node[m->joint[i].first_v].tree);
     }
 }
 
 us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
-    if (!sim || !model) return us_error_set(err, US_ERR_ARG, NULL, "pass a sim and a model", "us_sim_replace: an argument is NULL");
+    if (!sim || !model)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a sim and a model",
+                            "us_sim_replace: an argument is NULL");
     us_sim_def def = {.allocator = sim->allocator,
                       .enable_profile = sim->enable_profile,
                       .n_thread = usi_pool_n_thread(sim->pool),
@@ -371,7 +408,9 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     usi_arena_fini(&x.arena);
     if (status) {
         us_sim_destroy(fresh);
-        if (status == US_ERR_MEMORY) return us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the edit");
+        if (status == US_ERR_MEMORY)
+            return us_error_set(err, status, NULL, "free memory or make the model smaller",
+                                "no memory left for the edit");
         if (err) *err = why;
         return status;
     }
@@ -394,12 +433,14 @@ static void forget_contacts(us_sim *s, int32_t tree) {
     for (int32_t i = 0; i < c->n_touch[0]; i++) {
         usi_touch t = c->touch[i];
         if (m->geom[t.geom_a].tree == tree || m->geom[t.geom_b].tree == tree) continue;
-        for (int32_t k = 0; k < t.n; k++) c->anchor[n_anchor + k] = c->anchor[t.first + k];
+        for (int32_t k = 0; k < t.n; k++)
+            c->anchor[n_anchor + k] = c->anchor[t.first + k];
         t.first = n_anchor;
         n_anchor += t.n;
         c->touch[n++] = t;
     }
-    c->n_touch[0] = n, c->n_anchor[0] = n_anchor;
+    c->n_touch[0] = n;
+    c->n_anchor[0] = n_anchor;
 }
 
 void usi_sim_renew(us_sim *s, int32_t tree) {
@@ -451,7 +492,8 @@ us_status us_sim_move(us_sim *s, us_body body, us_pose X_WB) {
     if (!s || body.i < 0 || body.i >= s->model->n_body) return US_ERR_ARG;
     const us_model *m = s->model;
     const double n2 = X_WB.q.w * X_WB.q.w + X_WB.q.x * X_WB.q.x + X_WB.q.y * X_WB.q.y + X_WB.q.z * X_WB.q.z;
-    if (!(n2 > 1e-12) || !isfinite(n2) || !isfinite(X_WB.p.x) || !isfinite(X_WB.p.y) || !isfinite(X_WB.p.z)) return US_ERR_VALUE;
+    if (!(n2 > 1e-12) || !isfinite(n2) || !isfinite(X_WB.p.x) || !isfinite(X_WB.p.y) || !isfinite(X_WB.p.z))
+        return US_ERR_VALUE;
     int32_t node = m->body[body.i].node;
     if (node < 0) return US_ERR_TREE;
     const usi_node *root = &m->node[m->tree[m->node[node].tree].first];

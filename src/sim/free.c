@@ -1,10 +1,11 @@
 // Bodies and trees that nothing holds: their momentum is known, so it is kept to rounding.
 //
-// A single free body is integrated in momentum form. Its angular momentum L about the centre of mass is constant in the
-// world, so the angular velocity follows from the orientation alone, w = I^-1 R^T L, and only R is left to integrate. L is
-// kept exactly whatever R's error; R is of fourth order (Runge-Kutta on the rotation vector), because a step of second order
-// leaves the energy of a fast tumble at 5 rad/s and 1 ms off by 1e-6. A floating tree is integrated like any other and its
-// root's twist is then corrected by the little that momentum is off.
+// A single free body is integrated in momentum form. Its angular momentum L about the centre of mass is
+// constant in the world, so the angular velocity follows from the orientation alone, w = I^-1 R^T L, and only
+// R is left to integrate. L is kept exactly whatever R's error; R is of fourth order (Runge-Kutta on the
+// rotation vector), because a step of second order leaves the energy of a fast tumble at 5 rad/s and 1 ms off
+// by 1e-6. A floating tree is integrated like any other and its root's twist is then corrected by the little
+// that momentum is off.
 #include "dyn/kinematics.h"
 #include "math/four.h"
 #include "math/rotation.h"
@@ -24,7 +25,8 @@ static void invert3(const usi_four J[3], usi_four out[3]) {
     usi_four c12 = usi_four_cross(J[1], J[2]);
     usi_v4 inverse = 1 / usi_four_dot(J[0], c12);
     out[0] = usi_four_scale(inverse, c12);
-    out[1] = usi_four_scale(inverse, usi_four_cross(J[2], J[0])), out[2] = usi_four_scale(inverse, usi_four_cross(J[0], J[1]));
+    out[1] = usi_four_scale(inverse, usi_four_cross(J[2], J[0]));
+    out[2] = usi_four_scale(inverse, usi_four_cross(J[0], J[1]));
 }
 
 static usi_four body_rate(const usi_four inverse[3], usi_four_quat R, usi_four L) {
@@ -32,18 +34,25 @@ static usi_four body_rate(const usi_four inverse[3], usi_four_quat R, usi_four L
 }
 
 // R exp(theta).
-static usi_four_quat turned(usi_four_quat R, usi_four theta) { return usi_four_normalize(usi_four_mul(R, usi_four_exp(theta))); }
+static usi_four_quat turned(usi_four_quat R, usi_four theta) {
+    return usi_four_normalize(usi_four_mul(R, usi_four_exp(theta)));
+}
 
 // Rate of the rotation vector theta from R on, when the angular momentum is L: usi_turn_rate of each.
 static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four theta, usi_four L) {
-    usi_four w = body_rate(inverse, turned(R, theta), L), once = usi_four_cross(theta, w), twice = usi_four_cross(theta, once);
+    usi_four w = body_rate(inverse, turned(R, theta), L), once = usi_four_cross(theta, w),
+             twice = usi_four_cross(theta, once);
     usi_v4 x = usi_four_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
-    usi_four rate = usi_four_add(w, usi_four_add(usi_four_scale(usi_v4_all(0.5), once), usi_four_scale(c, twice)));
+    usi_four rate =
+        usi_four_add(w, usi_four_add(usi_four_scale(usi_v4_all(0.5), once), usi_four_scale(c, twice)));
     usi_v4i is_small = x < 0.01;
     for (int l = 0; l < 4; l++) {
         if (is_small[l]) continue;
-        us_vec3 r = usi_turn_rate(us_vec3_make(theta.x[l], theta.y[l], theta.z[l]), us_vec3_make(w.x[l], w.y[l], w.z[l]));
-        rate.x[l] = r.x, rate.y[l] = r.y, rate.z[l] = r.z;
+        us_vec3 r = usi_turn_rate(us_vec3_make(theta.x[l], theta.y[l], theta.z[l]),
+                                  us_vec3_make(w.x[l], w.y[l], w.z[l]));
+        rate.x[l] = r.x;
+        rate.y[l] = r.y;
+        rate.z[l] = r.z;
     }
     return rate;
 }
@@ -56,11 +65,14 @@ static usi_four turn_of_step(const usi_four inverse[3], usi_four_quat R, double 
     usi_four b = turn_rate(inverse, R, usi_four_scale(half, a), L_mid);
     usi_four c = turn_rate(inverse, R, usi_four_scale(half, b), L_mid);
     usi_four d = turn_rate(inverse, R, usi_four_scale(whole, c), L1);
-    return usi_four_scale(usi_v4_all(h / 6), usi_four_add(usi_four_add(a, d), usi_four_scale(usi_v4_all(2), usi_four_add(b, c))));
+    return usi_four_scale(usi_v4_all(h / 6), usi_four_add(usi_four_add(a, d),
+                                                          usi_four_scale(usi_v4_all(2), usi_four_add(b, c))));
 }
 
-// What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment about the centre of mass.
-static void find_push(const us_sim *s, int32_t first, const us_command *command, usi_v4 *out_force, usi_v4 *out_moment) {
+// What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment
+// about the centre of mass.
+static void find_push(const us_sim *s, int32_t first, const us_command *command, usi_v4 *out_force,
+                      usi_v4 *out_moment) {
     const us_model *m = s->model;
     const usi_node *root = &m->node[first], *n = &m->node[first + 5];
     const double *q = s->now.q + root->q;
@@ -68,15 +80,18 @@ static void find_push(const us_sim *s, int32_t first, const us_command *command,
     for (int32_t b = 0; command && command->wrench && b < m->n_body; b++) {
         if (m->body[b].node != first + 5) continue;
         us_quat R_WN = us_quat_mul(usi_node_rest(root).q, (us_quat){q[0], q[1], q[2], q[3]});
-        us_vec3 arm = us_quat_rotate(R_WN, us_vec3_sub(m->body[b].X_NB.p, usi_v4_vec3(n->com))), f = command->wrench[b].f;
+        us_vec3 arm = us_quat_rotate(R_WN, us_vec3_sub(m->body[b].X_NB.p, usi_v4_vec3(n->com))),
+                f = command->wrench[b].f;
         force = us_vec3_add(force, f);
         moment = us_vec3_add(moment, us_vec3_add(command->wrench[b].n, us_vec3_cross(arm, f)));
     }
     if (root->flags & USI_NODE_TURNED) {
         us_quat back = us_quat_conj(usi_node_rest(root).q);
-        force = us_quat_rotate(back, force), moment = us_quat_rotate(back, moment);
+        force = us_quat_rotate(back, force);
+        moment = us_quat_rotate(back, moment);
     }
-    *out_force = usi_v4_from(force), *out_moment = usi_v4_from(moment);
+    *out_force = usi_v4_from(force);
+    *out_moment = usi_v4_from(moment);
 }
 
 static void step_bodies(us_sim *s, const int32_t first[4], const us_command *command, bool is_second_order) {
@@ -88,28 +103,34 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
     for (int l = 0; l < 4; l++) {
         const double *q = s->now.q + m->node[first[l]].q, *v = s->now.v + first[l];
         n[l] = &m->node[first[l] + 5];
-        orientation[l] = (usi_v4){q[0], q[1], q[2], q[3]}, place[l] = usi_v4_set(q[4], q[5], q[6]);
-        spin[l] = usi_v4_set(v[0], v[1], v[2]), velocity[l] = usi_v4_set(v[3], v[4], v[5]);
+        orientation[l] = (usi_v4){q[0], q[1], q[2], q[3]};
+        place[l] = usi_v4_set(q[4], q[5], q[6]);
+        spin[l] = usi_v4_set(v[0], v[1], v[2]);
+        velocity[l] = usi_v4_set(v[3], v[4], v[5]);
         find_push(s, first[l], command, &force_of[l], &moment_of[l]);
     }
     usi_four_quat R;
     usi_v4 z;
     R.v = usi_four_from(orientation[0], orientation[1], orientation[2], orientation[3], &z);
     R = (usi_four_quat){R.v.x, {R.v.y, R.v.z, z}};
-    usi_four p = usi_four_from(place[0], place[1], place[2], place[3], NULL), w = usi_four_from(spin[0], spin[1], spin[2], spin[3], NULL);
+    usi_four p = usi_four_from(place[0], place[1], place[2], place[3], NULL),
+             w = usi_four_from(spin[0], spin[1], spin[2], spin[3], NULL);
     usi_four v = usi_four_from(velocity[0], velocity[1], velocity[2], velocity[3], NULL);
     usi_four force = usi_four_from(force_of[0], force_of[1], force_of[2], force_of[3], NULL);
     usi_four moment = usi_four_from(moment_of[0], moment_of[1], moment_of[2], moment_of[3], NULL);
     usi_four c = usi_four_from(n[0]->com, n[1]->com, n[2]->com, n[3]->com, &mass);
     usi_four I[3] = {USI_FOUR_FROM(n, I[0]), USI_FOUR_FROM(n, I[1]), USI_FOUR_FROM(n, I[2])}, inverse[3];
     invert3(I, inverse);
-    usi_four L = usi_four_rotate(R, usi_four_columns(I, w)), L_end = usi_four_add(L, usi_four_scale(step, moment));
+    usi_four L = usi_four_rotate(R, usi_four_columns(I, w)),
+             L_end = usi_four_add(L, usi_four_scale(step, moment));
     usi_four_quat R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_four_conj(R_end);
-    usi_four w_end = body_rate(inverse, R_end, L_end), v_com = usi_four_rotate(R, usi_four_add(v, usi_four_cross(w, c)));
+    usi_four w_end = body_rate(inverse, R_end, L_end),
+             v_com = usi_four_rotate(R, usi_four_add(v, usi_four_cross(w, c)));
     usi_four v_end = usi_four_add(v_com, usi_four_scale(step / mass, force));
     usi_four v_way = is_second_order ? usi_four_scale(usi_v4_all(0.5), usi_four_add(v_com, v_end)) : v_end;
     usi_four p_com = usi_four_add(usi_four_add(p, usi_four_rotate(R, c)), usi_four_scale(step, v_way));
-    usi_four p_end = usi_four_sub(p_com, usi_four_rotate(R_end, c)), v_N = usi_four_sub(usi_four_rotate(back, v_end), usi_four_cross(w_end, c));
+    usi_four p_end = usi_four_sub(p_com, usi_four_rotate(R_end, c)),
+             v_N = usi_four_sub(usi_four_rotate(back, v_end), usi_four_cross(w_end, c));
     usi_v4_transpose(R_end.w, R_end.v.x, R_end.v.y, R_end.v.z, orientation);
     usi_four_to(p_end, step, &place[0], &place[1], &place[2], &place[3]);
     usi_four_to(w_end, step, &spin[0], &spin[1], &spin[2], &spin[3]);
@@ -117,9 +138,15 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
     for (int l = 0; l < 4; l++) {
         double *q = s->next.q + m->node[first[l]].q, *end_v = s->next.v + first[l], *a = s->next.a + first[l];
         const double *v0 = s->now.v + first[l];
-        for (int i = 0; i < 4; i++) q[i] = orientation[l][i];
-        for (int i = 0; i < 3; i++) q[4 + i] = place[l][i], end_v[i] = spin[l][i], end_v[3 + i] = velocity[l][i];
-        for (int i = 0; i < 6; i++) a[i] = (end_v[i] - v0[i]) / h;
+        for (int i = 0; i < 4; i++)
+            q[i] = orientation[l][i];
+        for (int i = 0; i < 3; i++) {
+            q[4 + i] = place[l][i];
+            end_v[i] = spin[l][i];
+            end_v[3 + i] = velocity[l][i];
+        }
+        for (int i = 0; i < 6; i++)
+            a[i] = (end_v[i] - v0[i]) / h;
     }
 }
 
@@ -137,16 +164,20 @@ void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_o
         const usi_tree *tree = &m->tree[t];
         if (!tree->is_free_body || usi_is_touched(s, t) || usi_pushes_root(tree, command)) continue;
         first[n++] = tree->first;
-        if (n == 4) step_bodies(s, first, command, is_second_order), n = 0;
+        if (n == 4) {
+            step_bodies(s, first, command, is_second_order);
+            n = 0;
+        }
     }
     // Lanes that are left over do the work of another one again.
     if (n == 0) return;
-    for (int32_t l = n; l < 4; l++) first[l] = first[0];
+    for (int32_t l = n; l < 4; l++)
+        first[l] = first[0];
     step_bodies(s, first, command, is_second_order);
 }
 
-// Whether a tree's momentum about its centre of mass is kept, and its linear momentum changed by gravity alone: the command
-// must not push its root.
+// Whether a tree's momentum about its centre of mass is kept, and its linear momentum changed by gravity
+// alone: the command must not push its root.
 static bool keeps_momentum(const us_sim *s, const usi_tree *tree, const us_command *command) {
     if (usi_is_touched(s, (int32_t)(tree - s->model->tree))) return false;
     if (!tree->is_free_tree || tree->is_free_body || usi_pushes_root(tree, command)) return false;
@@ -154,7 +185,8 @@ static bool keeps_momentum(const us_sim *s, const usi_tree *tree, const us_comma
         const us_wrench *w = &command->wrench[b];
         int32_t node = s->model->body[b].node;
         if (node < tree->first || node >= tree->end) continue;
-        if (w->n.x != 0 || w->n.y != 0 || w->n.z != 0 || w->f.x != 0 || w->f.y != 0 || w->f.z != 0) return false;
+        if (w->n.x != 0 || w->n.y != 0 || w->n.z != 0 || w->f.x != 0 || w->f.y != 0 || w->f.z != 0)
+            return false;
     }
     return true;
 }
@@ -163,11 +195,13 @@ void usi_step_free_trees(us_sim *s, const us_command *command) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     bool any = false;
-    for (int32_t t = 0; t < m->n_tree; t++) any = any || keeps_momentum(s, &m->tree[t], command);
+    for (int32_t t = 0; t < m->n_tree; t++)
+        any = any || keeps_momentum(s, &m->tree[t], command);
     if (!any) return;
     usi_kinematics(d, s->now.q, s->now.v, NULL);
     usi_inertias(d, false);
-    // What the momentum of each tree about its centre of mass is to be after the step goes into the slots of its first two nodes.
+    // What the momentum of each tree about its centre of mass is to be after the step goes into the slots of
+    // its first two nodes.
     for (int32_t t = 0; t < m->n_tree; t++) {
         const usi_tree *tree = &m->tree[t];
         if (!keeps_momentum(s, tree, command)) continue;
@@ -184,14 +218,19 @@ void usi_step_free_trees(us_sim *s, const us_command *command) {
         usi_momentum p = usi_tree_momentum(d, tree->first, tree->end);
         usi_v4 com = p.h * (usi_v4){1, 1, 1, 0} * (1 / p.h[3]), mass = usi_v4_all(p.h[3]);
         usi_v4 square = mass * usi_v4_all(usi_v4_dot(com, com)), J[3];
-        for (int i = 0; i < 3; i++) J[i] = p.J[i] + mass * com * usi_v4_all(com[i]) - square * (usi_v4){i == 0, i == 1, i == 2, 0};
+        for (int i = 0; i < 3; i++)
+            J[i] = p.J[i] + mass * com * usi_v4_all(com[i]) - square * (usi_v4){i == 0, i == 1, i == 2, 0};
         usi_v4 dw = solve3(J, d->slot[tree->first].n - (p.angular - usi_v4_cross(com, p.linear)));
         usi_v4 dv = (d->slot[tree->first].f - p.linear) * (1 / p.h[3]);
         // As a change of the root's twist: at its origin, in its axes.
         const usi_link *root = &d->link[tree->first + 5];
         usi_v4 at_root = dv + usi_v4_cross(dw, root->p - com);
         double *v = s->next.v + tree->first;
-        v[0] += usi_v4_dot(root->X, dw), v[1] += usi_v4_dot(root->Y, dw), v[2] += usi_v4_dot(root->Z, dw);
-        v[3] += usi_v4_dot(root->X, at_root), v[4] += usi_v4_dot(root->Y, at_root), v[5] += usi_v4_dot(root->Z, at_root);
+        v[0] += usi_v4_dot(root->X, dw);
+        v[1] += usi_v4_dot(root->Y, dw);
+        v[2] += usi_v4_dot(root->Z, dw);
+        v[3] += usi_v4_dot(root->X, at_root);
+        v[4] += usi_v4_dot(root->Y, at_root);
+        v[5] += usi_v4_dot(root->Z, at_root);
     }
 }

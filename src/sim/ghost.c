@@ -1,21 +1,26 @@
 // Ghosts: trees of a world that another process moves (host/split.c).
 //
-// Their numbers come from their owner from time to time; in between one that is still stays where it is and costs the step next to nothing, and one
-// that is awake goes on by itself. Which is which is no part of the state: whoever steps says it before each stretch of time, from what all
-// processes know.
+// Their numbers come from their owner from time to time; in between one that is still stays where it is and
+// costs the step next to nothing, and one that is awake goes on by itself. Which is which is no part of the
+// state: whoever steps says it before each stretch of time, from what all processes know.
 #include <math.h>
 #include <string.h>
 
 #include "sim/sim.h"
 
 static int32_t first_q(const us_model *m, int32_t tree) { return m->node[m->tree[tree].first].q; }
-static int32_t end_q(const us_model *m, int32_t tree) { return m->tree[tree].end < m->n_node ? m->node[m->tree[tree].end].q : m->n_q; }
-static bool is_of(const us_model *m, int32_t drive, int32_t tree) { return m->drive[drive].v >= 0 && m->node[m->drive[drive].v].tree == tree; }
+static int32_t end_q(const us_model *m, int32_t tree) {
+    return m->tree[tree].end < m->n_node ? m->node[m->tree[tree].end].q : m->n_q;
+}
+static bool is_of(const us_model *m, int32_t drive, int32_t tree) {
+    return m->drive[drive].v >= 0 && m->node[m->drive[drive].v].tree == tree;
+}
 
 usi_tree_size usi_sim_tree_size(const us_sim *s, int32_t tree) {
     const us_model *m = s->model;
     usi_tree_size n = {end_q(m, tree) - first_q(m, tree), m->tree[tree].end - m->tree[tree].first, 0};
-    for (int32_t i = 0; i < m->n_drive; i++) n.n_drive += is_of(m, i, tree);
+    for (int32_t i = 0; i < m->n_drive; i++)
+        n.n_drive += is_of(m, i, tree);
     return n;
 }
 
@@ -26,7 +31,10 @@ us_status usi_sim_allow_ghosts(us_sim *s) {
     if (!s->ghost) return US_ERR_MEMORY;
     memset(s->ghost, USI_OWN, 2 * bytes);
     s->pushed = (bool *)(s->ghost + bytes);
-    if (s->contacts) s->contacts->ghost = s->ghost, s->contacts->pushed = s->pushed;
+    if (s->contacts) {
+        s->contacts->ghost = s->ghost;
+        s->contacts->pushed = s->pushed;
+    }
     return US_OK;
 }
 
@@ -46,8 +54,10 @@ void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_
     memcpy(out_v, s->now.v + m->tree[tree].first, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;
-        *out_drive++ = s->now.drive_position[i], *out_drive++ = s->now.drive_velocity[i];
-        *out_drive++ = s->now.drive_torque[i], *out_drive++ = s->now.drive_share[i];
+        *out_drive++ = s->now.drive_position[i];
+        *out_drive++ = s->now.drive_velocity[i];
+        *out_drive++ = s->now.drive_torque[i];
+        *out_drive++ = s->now.drive_share[i];
     }
 }
 
@@ -58,7 +68,8 @@ static bool all_finite(const double *x, int32_t n) {
     return true;
 }
 
-// The owner's bits are taken as they are: a quaternion that was normalised once more would no longer be its own.
+// The owner's bits are taken as they are: a quaternion that was normalised once more would no longer be its
+// own.
 static bool has_rotations(const us_model *m, int32_t tree, const double *q) {
     for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) {
         const usi_node *n = &m->node[i];
@@ -72,13 +83,17 @@ static bool has_rotations(const us_model *m, int32_t tree, const double *q) {
 bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v, const double *drive) {
     const us_model *m = s->model;
     usi_tree_size n = usi_sim_tree_size(s, tree);
-    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !all_finite(drive, 4 * n.n_drive) || !has_rotations(m, tree, q)) return false;
+    if (!all_finite(q, n.n_q) || !all_finite(v, n.n_v) || !all_finite(drive, 4 * n.n_drive) ||
+        !has_rotations(m, tree, q))
+        return false;
     memcpy(s->now.q + first_q(m, tree), q, (size_t)n.n_q * sizeof(double));
     memcpy(s->now.v + m->tree[tree].first, v, (size_t)n.n_v * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         if (!is_of(m, i, tree)) continue;
-        s->now.drive_position[i] = *drive++, s->now.drive_velocity[i] = *drive++;
-        s->now.drive_torque[i] = *drive++, s->now.drive_share[i] = *drive++;
+        s->now.drive_position[i] = *drive++;
+        s->now.drive_velocity[i] = *drive++;
+        s->now.drive_torque[i] = *drive++;
+        s->now.drive_share[i] = *drive++;
     }
     return true;
 }

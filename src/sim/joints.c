@@ -1,10 +1,11 @@
 // Torques at the joints: commands, springs, dampers, and elements with bounds (drives, dry friction, limits).
 //
-// Everything linear is implicit: a spring k and a damper c that act on a step's later state give the same accelerations as
-// explicit ones plus (spring k + theta span c) on the diagonal of the mass matrix, which costs nothing and is stable for any
-// k and c. An element with bounds is tried as linear first; where its torque comes out beyond a bound it is held
-// there and the step is solved again, until the set of held elements stays the same. The guess of the acceleration
-// (that of the last step) picks the set well enough that one solution is the rule.
+// Everything linear is implicit: a spring k and a damper c that act on a step's later state give the same
+// accelerations as explicit ones plus (spring k + theta span c) on the diagonal of the mass matrix, which
+// costs nothing and is stable for any k and c. An element with bounds is tried as linear first; where its
+// torque comes out beyond a bound it is held there and the step is solved again, until the set of held
+// elements stays the same. The guess of the acceleration (that of the last step) picks the set well enough
+// that one solution is the rule.
 #include "sim/sim.h"
 
 #include <string.h>
@@ -14,29 +15,41 @@ enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs t
 // ---------------------------------------------------------------- drives and dry friction
 
 // The element's torque if it had no bounds, at (q, v), without what the acceleration takes from it.
-static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q, const double *v) {
+static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q,
+                            const double *v) {
     if (e->drive < 0) {
         double torque = -e->kd * v[e->v];
-        return e->kp == 0 ? torque : torque + e->kp * (s->now.stuck[e - s->model->element] - q[e->q] - scheme->lead * v[e->v]);
+        return e->kp == 0 ? torque
+                          : torque + e->kp * (s->now.stuck[e - s->model->element] - q[e->q] -
+                                              scheme->lead * v[e->v]);
     }
     double torque = s->next.drive_torque[e->drive] + e->kd * (s->next.drive_velocity[e->drive] - v[e->v]);
-    return e->kp == 0 ? torque : torque + e->kp * (s->next.drive_position[e->drive] - q[e->q] - scheme->lead * v[e->v]);
+    return e->kp == 0
+               ? torque
+               : torque + e->kp * (s->next.drive_position[e->drive] - q[e->q] - scheme->lead * v[e->v]);
 }
 
 // What an element gives at most, upwards; downwards it is the same.
-static double most(const us_sim *s, const usi_element *e) { return e->drive < 0 ? e->high : usi_drive_bound(e->high, s->next.drive_share[e->drive]); }
+static double most(const us_sim *s, const usi_element *e) {
+    return e->drive < 0 ? e->high : usi_drive_bound(e->high, s->next.drive_share[e->drive]);
+}
 
 static int bound_of(double high, double torque) { return torque < -high ? -1 : torque > high ? 1 : 0; }
 
 // What a unit of acceleration takes from a spring and a damper; theta weighs the damper.
-static double slope(double kp, double kd, const usi_scheme *scheme, double theta) { return kp * scheme->spring + kd * theta * scheme->span; }
+static double slope(double kp, double kd, const usi_scheme *scheme, double theta) {
+    return kp * scheme->spring + kd * theta * scheme->span;
+}
 
 // The weight that a damper has in the last solution, or would have if it joined.
-static double theta_of(const us_dyn *d, int32_t v, double joining) { return usi_damping_weight(d->pivot[v], d->damp[v] + joining); }
+static double theta_of(const us_dyn *d, int32_t v, double joining) {
+    return usi_damping_weight(d->pivot[v], d->damp[v] + joining);
+}
 
 void usi_stick_here(us_sim *s) {
     const us_model *m = s->model;
-    for (int32_t k = 0; k < m->n_element; k++) s->now.stuck[k] = m->element[k].drive < 0 && m->element[k].kp > 0 ? s->now.q[m->element[k].q] : 0;
+    for (int32_t k = 0; k < m->n_element; k++)
+        s->now.stuck[k] = m->element[k].drive < 0 && m->element[k].kp > 0 ? s->now.q[m->element[k].q] : 0;
 }
 
 void usi_drag_stuck(us_sim *s) {
@@ -52,17 +65,21 @@ void usi_drag_stuck(us_sim *s) {
 
 // ---------------------------------------------------------------- limits
 
-// Which limit may push in this step, the acceleration being a: the nearer one unless it is out of reach, which nearly every limit is
-// nearly always. Where it may push, stop_torque decides.
-static int stop_near(const usi_stop *p, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
-    double end = q[p->q] + scheme->lead * v[p->v] + scheme->spring * a[p->v], up = p->upper - end, down = end - p->lower;
-    double side = up < down ? 1 : -1, way = up < down ? up : down, now = side * v[p->v], gain = side * a[p->v];
+// Which limit may push in this step, the acceleration being a: the nearer one unless it is out of reach,
+// which nearly every limit is nearly always. Where it may push, stop_torque decides.
+static int stop_near(const usi_stop *p, const usi_scheme *scheme, const double *q, const double *v,
+                     const double *a) {
+    double end = q[p->q] + scheme->lead * v[p->v] + scheme->spring * a[p->v], up = p->upper - end,
+           down = end - p->lower;
+    double side = up < down ? 1 : -1, way = up < down ? up : down, now = side * v[p->v],
+           gain = side * a[p->v];
     double fastest = gain > 0 ? now + scheme->span * gain : now;
     return way > 0 && p->kp * way > p->kd * fastest ? 0 : (int)side;
 }
 
 // The torque of a limit, pushing or not, without what the acceleration takes from it.
-static double stop_torque(const usi_stop *p, int side, const usi_scheme *scheme, const double *q, const double *v) {
+static double stop_torque(const usi_stop *p, int side, const usi_scheme *scheme, const double *q,
+                          const double *v) {
     return p->kp * ((side > 0 ? p->upper : p->lower) - q[p->q] - scheme->lead * v[p->v]) - p->kd * v[p->v];
 }
 
@@ -73,17 +90,21 @@ static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const 
     const us_model *m = s->model;
     for (int32_t k = 0; k < m->n_element; k++) {
         const usi_element *e = &m->element[k];
-        s->bound[k] = 0, s->torque[k] = 0;
+        s->bound[k] = 0;
+        s->torque[k] = 0;
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         s->torque[k] = linear_torque(s, e, scheme, q, v);
         s->bound[k] = (int8_t)bound_of(most(s, e), s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
     }
     for (int32_t k = 0; k < m->n_stop; k++)
-        s->side[k] = usi_is_touched(s, m->node[m->stop[k].v].tree) ? 0 : (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
+        s->side[k] = usi_is_touched(s, m->node[m->stop[k].v].tree)
+                         ? 0
+                         : (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
 }
 
 // Fills d->tau, d->diag, d->damp.
-static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const double *v, const us_command *command) {
+static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const double *v,
+                     const us_command *command) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     size_t bytes = (size_t)m->n_pad * sizeof(double);
@@ -130,7 +151,8 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
         double torque = s->torque[k] - slope(e->kp, e->kd, scheme, theta) * a[e->v];
         double high = most(s, e);
         int bound = bound_of(high, torque);
-        // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed otherwise.
+        // From one bound to the other the way leads over no bound at all: a joint that sticks would be missed
+        // otherwise.
         if (bound == -s->bound[k]) bound = 0;
         changed = changed || bound != s->bound[k];
         s->bound[k] = (int8_t)bound;
@@ -150,16 +172,18 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     return changed;
 }
 
-bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command,
-                    double *out_a) {
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q,
+                    const double *v, const us_command *command, double *out_a) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     const us_wrench *wrench = command ? command->wrench : NULL;
     const double *q0 = s->now.q, *v0 = s->now.v;
     if (m->n_soft == 0 && m->n_element == 0 && m->n_stop == 0) {
         if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
-        usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL, scheme->closes_position};
-        return pass->is_first ? usi_forward(d, q, v, &plain, wrench, out_a) : usi_forward_again(d, q, v, &plain, wrench, out_a);
+        usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL,
+                                 scheme->closes_position};
+        return pass->is_first ? usi_forward(d, q, v, &plain, wrench, out_a)
+                              : usi_forward_again(d, q, v, &plain, wrench, out_a);
     }
     const usi_joint_terms terms = {d->tau, d->diag, d->damp, scheme->closes_position};
     if (pass->is_first) {
@@ -181,7 +205,8 @@ bool usi_accelerate_first(us_sim *s, double *out_a) {
     return usi_accelerate(s, &scheme, &(usi_pass){true, true}, s->now.q, s->now.v, NULL, out_a);
 }
 
-bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command, double *out_a) {
+bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command,
+                             double *out_a) {
     const us_model *m = s->model;
     us_dyn *d = s->dyn;
     static const usi_scheme here = {0, 0, 0, false};

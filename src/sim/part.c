@@ -7,7 +7,8 @@
 // Where a part's state begins among the bytes of all parts.
 static size_t place_of(const us_sim *s, int32_t part) {
     size_t at = 0;
-    for (int32_t i = 0; i < part; i++) at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
+    for (int32_t i = 0; i < part; i++)
+        at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     return at;
 }
 
@@ -16,8 +17,9 @@ us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err) {
     for (int32_t i = 0; i < def->n_part; i++) {
         const us_part *p = &def->parts[i];
         if (p->version != US_PART_VERSION || !p->before) {
-            return us_error_set(err, US_ERR_ARG, NULL, "set version to US_PART_VERSION and give it a function `before`",
-                                "part %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
+            return us_error_set(
+                err, US_ERR_ARG, NULL, "set version to US_PART_VERSION and give it a function `before`",
+                "part %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
         }
     }
     size_t bytes = (size_t)def->n_part * sizeof *s->part;
@@ -55,16 +57,19 @@ us_status usi_run_parts(us_sim *s) {
     if (s->n_part == 0) return US_OK;
     size_t at = 0;
     for (int32_t i = 0; i < s->n_part; i++) {
-        us_part_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity, s->next.drive_torque, s->next.drive_share};
+        us_part_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity,
+                             s->next.drive_torque, s->next.drive_share};
         us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
         if (status) return status;
         at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     }
     for (int32_t i = 0; i < s->model->n_drive; i++) {
-        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] + s->next.drive_share[i];
+        double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +
+                     s->next.drive_share[i];
         if (isfinite(sum)) continue;
         return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the part computes from its inputs",
-                            "tick %lld: a part gave drive %d a command that is not finite", (long long)s->now.tick[0], (int)i);
+                            "tick %lld: a part gave drive %d a command that is not finite",
+                            (long long)s->now.tick[0], (int)i);
     }
     return US_OK;
 }
@@ -75,4 +80,6 @@ void *usi_sim_part(us_sim *s, int32_t part) {
     return s->now.part + place_of(s, part);
 }
 
-const void *us_sim_view_part(const us_sim *s, int32_t part) { return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL; }
+const void *us_sim_view_part(const us_sim *s, int32_t part) {
+    return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL;
+}

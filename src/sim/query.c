@@ -37,8 +37,12 @@ us_paging us_sim_get_paging(const us_sim *s) {
     for (int32_t i = 0; s && s->contacts && i < s->contacts->n_footing; i++) {
         int64_t n_wait;
         usi_pager_info one = usi_footing_info(s->contacts, i, &n_wait);
-        all.n_wait += n_wait, all.n_read += one.n_read, all.n_drop += one.n_drop;
-        all.n_resident += one.n_resident, all.bytes += one.bytes, all.memory += one.memory;
+        all.n_wait += n_wait;
+        all.n_read += one.n_read;
+        all.n_drop += one.n_drop;
+        all.n_resident += one.n_resident;
+        all.bytes += one.bytes;
+        all.memory += one.memory;
     }
     return all;
 }
@@ -55,7 +59,8 @@ us_pose us_sim_get_pose(const us_sim *s, us_body body) {
     const us_model *m = s->model;
     us_pose X = m->body[body.i].X_NB;
     for (int32_t i = m->body[body.i].node; i >= 0; i = m->node[i].parent) {
-        X = us_pose_mul(usi_node_rest(&m->node[i]), us_pose_mul(usi_node_motion(&m->node[i], s->now.q + m->node[i].q), X));
+        X = us_pose_mul(usi_node_rest(&m->node[i]),
+                        us_pose_mul(usi_node_motion(&m->node[i], s->now.q + m->node[i].q), X));
     }
     X.q = us_quat_normalize(X.q);
     return X;
@@ -81,13 +86,21 @@ us_contact us_sim_get_contact(const us_sim *s, int32_t i) {
     if (!s || i < 0 || i >= s->now.contact.n_anchor[0]) return out;
     const us_model *m = s->model;
     const usi_touch *t = s->now.contact.touch;
-    while (i >= t->first + t->n) t++;
+    while (i >= t->first + t->n)
+        t++;
     const usi_geom *A = &m->geom[t->geom_a], *B = &m->geom[t->geom_b];
     const usi_anchor *a = &s->now.contact.anchor[i];
-    us_pose X_WA = A->node < 0 ? us_pose_identity() : us_pose_mul(us_sim_get_pose(s, (us_body){A->body}), us_pose_inverse(m->body[A->body].X_NB));
-    us_pose X_WB = B->node < 0 ? us_pose_identity() : us_pose_mul(us_sim_get_pose(s, (us_body){B->body}), us_pose_inverse(m->body[B->body].X_NB));
+    us_pose X_WA = A->node < 0 ? us_pose_identity()
+                               : us_pose_mul(us_sim_get_pose(s, (us_body){A->body}),
+                                             us_pose_inverse(m->body[A->body].X_NB));
+    us_pose X_WB = B->node < 0 ? us_pose_identity()
+                               : us_pose_mul(us_sim_get_pose(s, (us_body){B->body}),
+                                             us_pose_inverse(m->body[B->body].X_NB));
     us_vec3 p_A = us_pose_point(X_WA, a->p_A), p_B = us_pose_point(X_WB, a->p_B);
-    out.body_a.i = A->body, out.body_b.i = B->body, out.shape_a = A->shape, out.shape_b = B->shape;
+    out.body_a.i = A->body;
+    out.body_b.i = B->body;
+    out.shape_a = A->shape;
+    out.shape_b = B->shape;
     out.point = us_vec3_scale(0.5, us_vec3_add(p_A, p_B));
     out.normal = us_quat_rotate(X_WA.q, a->normal);
     out.gap = us_vec3_dot(out.normal, us_vec3_sub(p_A, p_B)) - A->margin - B->margin;
@@ -100,10 +113,12 @@ us_contact us_sim_get_contact(const us_sim *s, int32_t i) {
 static bool in_range(double x, double low, double high) { return x >= low && x <= high; }
 
 us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
-    if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return US_ERR_ARG;
+    if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
+        return US_ERR_ARG;
     const double most = 1e15;
-    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,       v->normal_static,  v->rotational,    v->assumed_mass,
-                               v->reference_speed, v->stiffness,        v->damping_ratio, v->torsion_radius, v->rolling_length};
+    const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,         v->normal_static,
+                               v->rotational,      v->assumed_mass,     v->reference_speed, v->stiffness,
+                               v->damping_ratio,   v->torsion_radius,   v->rolling_length};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;
     }
@@ -115,7 +130,8 @@ us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair
 }
 
 us_status us_sim_get_pair(const us_sim *s, us_material a, us_material b, us_pair_values *out_values) {
-    if (!s || !out_values || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material) return US_ERR_ARG;
+    if (!s || !out_values || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
+        return US_ERR_ARG;
     *out_values = s->now.contact.pair[a.i * s->model->n_material + b.i];
     return US_OK;
 }
@@ -174,13 +190,15 @@ double us_sim_get_closure(us_sim *s) {
     double most = 0;
     if (s->model->n_row == 0) return 0;
     us_dyn_constraints(d, s->now.q, NULL, NULL);
-    for (int32_t i = 0; i < s->model->n_row; i++) most = fmax(most, fabs(d->phi[i]));
+    for (int32_t i = 0; i < s->model->n_row; i++)
+        most = fmax(most, fabs(d->phi[i]));
     return most;
 }
 
 // ---------------------------------------------------------------- values by name
 
-// A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose, those from VALUE_SOIL on what it does in soil.
+// A value's id is its kind and an index. Kinds from VALUE_LINK on are the components of a link's pose, those
+// from VALUE_SOIL on what it does in soil.
 enum {
     VALUE_TIME,
     VALUE_ENERGY,
@@ -238,9 +256,12 @@ int32_t usi_find_value(const us_model *m, const char *name) {
     return -1;
 }
 
-int32_t us_sim_find_value(const us_sim *s, const char *name) { return s && name ? usi_find_value(s->model, name) : -1; }
+int32_t us_sim_find_value(const us_sim *s, const char *name) {
+    return s && name ? usi_find_value(s->model, name) : -1;
+}
 
-// What a link did in soil in the last step: of a wheel all, of a foot how deep its deepest corner is and what it carries. 0 where it is in none.
+// What a link did in soil in the last step: of a wheel all, of a foot how deep its deepest corner is and what
+// it carries. 0 where it is in none.
 static double soil_value(const us_sim *s, int32_t body, int part) {
     double value[7] = {0};
     for (int32_t i = 0; i < us_sim_n_sunk(s); i++) {
@@ -248,7 +269,13 @@ static double soil_value(const us_sim *s, int32_t body, int part) {
         if (k.body.i != body) continue;
         value[0] = fmax(value[0], k.sinkage);
         value[5] += k.force.z;
-        if (k.is_wheel) value[1] = k.slip, value[2] = k.slip_angle, value[3] = k.force.x, value[4] = k.force.y, value[6] = k.moment;
+        if (k.is_wheel) {
+            value[1] = k.slip;
+            value[2] = k.slip_angle;
+            value[3] = k.force.x;
+            value[4] = k.force.y;
+            value[6] = k.moment;
+        }
     }
     return value[part];
 }
@@ -261,15 +288,24 @@ double us_sim_get_value(us_sim *s, int32_t id) {
     us_energy e = {NAN, NAN};
     if (kind >= VALUE_ENERGY && kind <= VALUE_POTENTIAL) e = us_sim_get_energy(s);
     switch (kind) {
-    case VALUE_TIME: return us_sim_get_time(s);
-    case VALUE_ENERGY: return e.kinetic + e.potential;
-    case VALUE_KINETIC: return e.kinetic;
-    case VALUE_POTENTIAL: return e.potential;
-    case VALUE_CLOSURE: return us_sim_get_closure(s);
-    case VALUE_Q: return i < m->n_q ? s->now.q[i] : NAN;
-    case VALUE_V: return i < m->n_node ? s->now.v[i] : NAN;
-    case VALUE_EFFORT: return i < m->n_drive ? s->now.drive_effort[i] : NAN;
-    default: break;
+    case VALUE_TIME:
+        return us_sim_get_time(s);
+    case VALUE_ENERGY:
+        return e.kinetic + e.potential;
+    case VALUE_KINETIC:
+        return e.kinetic;
+    case VALUE_POTENTIAL:
+        return e.potential;
+    case VALUE_CLOSURE:
+        return us_sim_get_closure(s);
+    case VALUE_Q:
+        return i < m->n_q ? s->now.q[i] : NAN;
+    case VALUE_V:
+        return i < m->n_node ? s->now.v[i] : NAN;
+    case VALUE_EFFORT:
+        return i < m->n_drive ? s->now.drive_effort[i] : NAN;
+    default:
+        break;
     }
     if (kind >= VALUE_KINDS) return NAN;
     if (kind >= VALUE_SOIL) return soil_value(s, i, kind - VALUE_SOIL);

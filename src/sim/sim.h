@@ -7,19 +7,20 @@
 #include "understudy/sim.h"
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
-#define USI_STATE_FIELDS(X)                                                                                                  \
-    X(int64_t, tick, 1, "1", "steps since the start")                                                                        \
-    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                                              \
-    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                                           \
-    X(double, a, n_pad, "rad/s2, m/s2", "mean acceleration of the last step, padded: where the next one's iteration starts") \
-    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                                                    \
-    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")                         \
-    X(double, drive_position, n_drive, "rad, m", "commanded position")                                                       \
-    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                                                   \
-    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                                           \
-    X(double, drive_share, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")                              \
-    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")                                \
-    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")                                 \
+#define USI_STATE_FIELDS(X)                                                                          \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                      \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                   \
+    X(double, a, n_pad, "rad/s2, m/s2",                                                              \
+      "mean acceleration of the last step, padded: where the next one's iteration starts")           \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                            \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step") \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                               \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                           \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                   \
+    X(double, drive_share, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")      \
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")        \
+    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")         \
     X(uint8_t, part, n_part_byte, "", "what parts keep: us_part")
 
 typedef struct usi_state {
@@ -69,14 +70,16 @@ struct us_sim {
     us_part *part;        // n_part
     int32_t n_part;
     size_t n_part_byte;
-    bool are_parts_twins;  // next's states of parts are those that now's came from, one step ago: us_part.carry
+    bool are_parts_twins;  // next's states of parts are those that now's came from, one step ago:
+                           // us_part.carry
     bool enable_profile;
     us_profile profile;
     us_error error;
 };
 
-// bed.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot has of them (`to` NULL: the length
-// alone) and back (false: it does not fit, and nothing has changed); and the beds of another sim over the same ground.
+// bed.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot
+// has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has changed); and
+// the beds of another sim over the same ground.
 us_status usi_beds_create(us_sim *s);
 void usi_beds_destroy(us_sim *s);
 void usi_beds_clear(us_sim *s);
@@ -85,29 +88,36 @@ void usi_beds_step(us_sim *s);
 size_t usi_beds_save(const us_sim *s, char *to);
 bool usi_beds_restore(us_sim *s, const char *from, size_t length);
 uint64_t usi_beds_hash(const us_sim *s, uint64_t seed);
-us_status usi_beds_carry(us_sim *from, us_sim *to, bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t), us_error *err);
+us_status usi_beds_carry(us_sim *from, us_sim *to,
+                         bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
+                         us_error *err);
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
 
 // A ghost that takes no part in the step: ghost.c.
-static inline bool usi_is_still(const us_sim *s, int32_t tree) { return s->ghost && s->ghost[tree] == USI_GHOST_STILL; }
+static inline bool usi_is_still(const us_sim *s, int32_t tree) {
+    return s->ghost && s->ghost[tree] == USI_GHOST_STILL;
+}
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
     return (s->contacts && s->contacts->tree[tree].island >= 0) || usi_is_still(s, tree);
 }
 
-// Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are those of all trees.
+// Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
+// those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
-    for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++) s->contacts->tree[t].island = -1;
+    for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++)
+        s->contacts->tree[t].island = -1;
     if (s->contacts) s->contacts->n_grouped = -1;
     usi_run_all(s->dyn);
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap, size_t *out_size);
+int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap,
+                         size_t *out_size);
 
-// How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that `spring` times its
-// stiffness joins the inertia; a damper at v + theta span a.
+// How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that
+// `spring` times its stiffness joins the inertia; a damper at v + theta span a.
 typedef struct usi_scheme {
     double lead;           // s
     double spring;         // s^2
@@ -115,20 +125,22 @@ typedef struct usi_scheme {
     bool closes_position;  // see usi_joint_terms
 } usi_scheme;
 
-// Which evaluation of a step this is: the joint torques are put together in the first and held against their bounds in the last.
+// Which evaluation of a step this is: the joint torques are put together in the first and held against their
+// bounds in the last.
 typedef struct usi_pass {
     bool is_first, is_last;
 } usi_pass;
 
-// Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at entry.
-// Writes the drives' efforts to next. Returns false when the inertia is not positive.
-bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q, const double *v, const us_command *command,
-                    double *out_a);
-// Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an explicit one would
-// be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
+// Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at
+// entry. Writes the drives' efforts to next. Returns false when the inertia is not positive.
+bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q,
+                    const double *v, const us_command *command, double *out_a);
+// Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an
+// explicit one would be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
 bool usi_accelerate_first(us_sim *s, double *out_a);
 // The same with torques as they are at (q, v), for explicit schemes.
-bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command, double *out_a);
+bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const us_command *command,
+                             double *out_a);
 
 // The integrators: from now to next (q, v, a, substep).
 us_status usi_step_euler(us_sim *s, const us_command *command);
@@ -138,13 +150,15 @@ us_status usi_step_adaptive(us_sim *s, const us_command *command);
 
 // Whether the command has a torque or force along the root's own axes, which turn during the step.
 bool usi_pushes_root(const usi_tree *tree, const us_command *command);
-// Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their momentum.
+// Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their
+// momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
 // Friction holds the joints where they are now.
 void usi_stick_here(us_sim *s);
-// A joint that slid in this step takes the place where it is stuck along, as far from it as friction stretches.
+// A joint that slid in this step takes the place where it is stuck along, as far from it as friction
+// stretches.
 void usi_drag_stuck(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
@@ -162,14 +176,16 @@ int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.
 void usi_start_parts(us_sim *s);
 
-// A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are, and the next step begins afresh there.
+// A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are,
+// and the next step begins afresh there.
 void usi_sim_renew(us_sim *s, int32_t tree);
-// How a floating robot stands with its base at x, y and a heading (rad): `q` (n_q) has its driven joints as they shall be, and gets its root and its
-// joints without a drive as they come to rest on the ground. The sim is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot
-// stand. Allocates. Cost: tens to hundreds of steps of the world.
+// How a floating robot stands with its base at x, y and a heading (rad): `q` (n_q) has its driven joints as
+// they shall be, and gets its root and its joints without a drive as they come to rest on the ground. The sim
+// is unchanged. US_ERR_TREE for what does not float, US_ERR_VALUE where it cannot stand. Allocates. Cost:
+// tens to hundreds of steps of the world.
 us_status usi_sim_settle(us_sim *s, us_body base, const double pose[3], double *q, us_error *err);
-// ghost.c: one world in several processes. A tree's numbers as they go from its owner to the others: positions, velocities, and of each of its drives
-// the commands position, velocity, torque, share.
+// ghost.c: one world in several processes. A tree's numbers as they go from its owner to the others:
+// positions, velocities, and of each of its drives the commands position, velocity, torque, share.
 typedef struct usi_tree_size {
     int32_t n_q, n_v, n_drive;
 } usi_tree_size;

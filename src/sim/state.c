@@ -8,11 +8,13 @@ us_sim_def us_sim_def_default(void) {
     return d;
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap, size_t *out_size) {
+int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap,
+                         size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
     const size_t n_element = (size_t)m->n_element;
-    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0, n_pair = (size_t)m->n_material * (size_t)m->n_material,
-                 n_loose = (size_t)m->n_loose, n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
+    const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
+                 n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
+                 n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
     size_t size = 0;
     int32_t n = 0;
     USI_STATE_FIELDS(USI_FIELD_ROW)
@@ -22,7 +24,8 @@ int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, 
 }
 
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element,
+                 n_stop = (size_t)m->n_stop;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -39,10 +42,12 @@ static bool make_state(us_sim *s, usi_state *state) {
     if (!state->block) return false;
     memset(state->block, 0, s->state_size);
     int32_t i = 0;
-#define CARVE(type, name, count, unit, about) state->name = (type *)(void *)((char *)state->block + f[i++].offset);
+#define CARVE(type, name, count, unit, about) \
+    state->name = (type *)(void *)((char *)state->block + f[i++].offset);
     USI_STATE_FIELDS(CARVE)
 #undef CARVE
-#define CARVE(type, name, count, unit, about) state->contact.name = (type *)(void *)((char *)state->block + f[i++].offset);
+#define CARVE(type, name, count, unit, about) \
+    state->contact.name = (type *)(void *)((char *)state->block + f[i++].offset);
     USI_CONTACT_STATE_FIELDS(CARVE)
 #undef CARVE
     return true;
@@ -72,12 +77,16 @@ static us_status start(us_sim *s, us_error *err) {
         s->now.drive_torque[i] = m->drive[i].torque;
         s->now.drive_share[i] = 1;
     }
-    for (int32_t i = 0; i < m->n_material * m->n_material; i++) s->now.contact.pair[i] = m->pair[i].values;
-    for (int32_t i = 0; i < m->n_soil; i++) s->now.contact.soil[i] = m->material[i].soil;
-    for (int32_t i = 0; i < m->n_region; i++) s->now.contact.region[i] = m->region[i].material;
+    for (int32_t i = 0; i < m->n_material * m->n_material; i++)
+        s->now.contact.pair[i] = m->pair[i].values;
+    for (int32_t i = 0; i < m->n_soil; i++)
+        s->now.contact.soil[i] = m->material[i].soil;
+    for (int32_t i = 0; i < m->n_region; i++)
+        s->now.contact.region[i] = m->region[i].material;
     usi_let_all_run(s);
     if (us_dyn_project(s->dyn, s->now.q, s->now.v)) {
-        return us_error_set(err, US_ERR_CONSTRAINT, NULL, "check the loops' frames and couplings, and give a start state near to closed",
+        return us_error_set(err, US_ERR_CONSTRAINT, NULL,
+                            "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
     }
     usi_stick_here(s);
@@ -85,7 +94,8 @@ static us_status start(us_sim *s, us_error *err) {
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
         us_place place = {NULL, 0, 0, s->error.element};
-        return us_error_set(err, US_ERR_MASS, &place, s->error.remedy, "the inertia about this joint's axis is not positive");
+        return us_error_set(err, US_ERR_MASS, &place, s->error.remedy,
+                            "the inertia about this joint's axis is not positive");
     }
     if (m->n_node) memcpy(s->now.a, s->next.a, (size_t)m->n_node * sizeof(double));
     memcpy(s->now.a_before, s->now.a, (size_t)m->n_pad * sizeof(double));
@@ -105,11 +115,15 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
     }
     if (!status) status = usi_take_parts(s, &d, err);
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
-    if (!status && model->n_geom > 0) status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
+    if (!status && model->n_geom > 0)
+        status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
     if (!status) status = usi_beds_create(s);
-    if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s))) status = US_ERR_MEMORY;
+    if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s)))
+        status = US_ERR_MEMORY;
     if (status) {
-        if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, "free memory or make the model smaller", "no memory left for the sim");
+        if (status == US_ERR_MEMORY)
+            us_error_set(err, status, NULL, "free memory or make the model smaller",
+                         "no memory left for the sim");
     } else {
         us_sim_poison(s);
         status = start(s, err);
@@ -123,7 +137,9 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
 }
 
 us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err) {
-    if (!model || !out_sim) return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the sim", "us_sim_create: an argument is NULL");
+    if (!model || !out_sim)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a model and a place for the sim",
+                            "us_sim_create: an argument is NULL");
     us_sim_def d = def ? *def : us_sim_def_default();
     us_status status = usi_sim_make(model, &d, out_sim, err);
     if (!status) usi_start_parts(*out_sim);
@@ -172,7 +188,8 @@ typedef struct header {
 } header;
 static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 
-// The fields of the state, with as many elements as are in use: what lies beyond the last contact means nothing.
+// The fields of the state, with as many elements as are in use: what lies beyond the last contact means
+// nothing.
 static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
     int32_t n = usi_state_fields(s->model, s->n_part_byte, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
@@ -185,7 +202,8 @@ static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32
 
 static size_t length_of(const usi_field *f, int32_t n) {
     size_t length = sizeof(header);
-    for (int32_t i = 0; i < n; i++) length += f[i].count * f[i].each;
+    for (int32_t i = 0; i < n; i++)
+        length += f[i].count * f[i].each;
     return length;
 }
 
@@ -203,7 +221,8 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
         to += f[i].count * f[i].each;
     }
     usi_beds_save(s, (char *)buf + fields);
-    header h = {{0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
+    header h = {
+        {0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     memcpy(buf, &h, sizeof h);
     return US_OK;
@@ -214,7 +233,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     header h;
     if (length < sizeof h) return US_ERR_SNAPSHOT;
     memcpy(&h, buf, sizeof h);
-    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != length) return US_ERR_SNAPSHOT;
+    if (memcmp(h.magic, MAGIC, sizeof MAGIC) != 0 || h.model != s->model->hash || h.length != length)
+        return US_ERR_SNAPSHOT;
     const char *start = (const char *)buf + sizeof h, *from = start;
     if (us_hash_bytes(0, start, length - sizeof h) != h.check) return US_ERR_SNAPSHOT;
     // The numbers of contacts stand before the contacts.
@@ -231,7 +251,8 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
     n = used_fields(s, f, count[0], count[1]);
     size_t fields = length_of(f, n);
-    if (length < fields || !usi_beds_restore(s, (const char *)buf + fields, length - fields)) return US_ERR_SNAPSHOT;
+    if (length < fields || !usi_beds_restore(s, (const char *)buf + fields, length - fields))
+        return US_ERR_SNAPSHOT;
     if (s->contacts) s->contacts->n_sunk = 0;
     s->are_parts_twins = false;
     from = start;
@@ -248,7 +269,8 @@ uint64_t us_sim_hash(const us_sim *s) {
     usi_field f[MAX_FIELDS];
     int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
     uint64_t hash = s->model->hash;
-    for (int32_t i = 0; i < n; i++) hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
+    for (int32_t i = 0; i < n; i++)
+        hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
     return usi_beds_hash(s, hash);
 }
 
@@ -256,11 +278,13 @@ uint64_t us_sim_hash(const us_sim *s) {
 
 static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) {
     int32_t n = usi_state_fields(s->model, s->n_part_byte, out, MAX_FIELDS, NULL), total = n;
-    for (int32_t i = 0; i < n; i++) blocks[i] = "state";
+    for (int32_t i = 0; i < n; i++)
+        blocks[i] = "state";
     total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);
     total += usi_dyn_fields(s->model, out + total, MAX_FIELDS, NULL);
     if (s->contacts) total += usi_contacts_fields(s->contacts, out + total, MAX_FIELDS, NULL);
-    for (int32_t i = n; i < total; i++) blocks[i] = "scratch";
+    for (int32_t i = n; i < total; i++)
+        blocks[i] = "scratch";
     return total;
 }
 
@@ -275,5 +299,6 @@ us_field_info us_sim_get_field(const us_sim *s, int32_t i) {
     usi_field f[3 * MAX_FIELDS];
     const char *blocks[3 * MAX_FIELDS];
     if (!s || i < 0 || i >= all_fields(s, f, blocks)) return info;
-    return (us_field_info){blocks[i], f[i].name, f[i].type, f[i].unit, f[i].about, f[i].count, f[i].count * f[i].each};
+    return (us_field_info){
+        blocks[i], f[i].name, f[i].type, f[i].unit, f[i].about, f[i].count, f[i].count * f[i].each};
 }

@@ -1,9 +1,10 @@
 // The cellular automaton of loose soil (after Pla-Castells et al., and the virtual testbed's soil).
 //
-// Two neighbouring columns whose difference in height is more than the slope allows exchange a part of the excess. Eight neighbours: with four, a
-// heap would be a pyramid. Exchange takes effect at once, pair by pair, in the order in which columns became active; the neighbour that is looked at
-// first goes round, so that no direction is preferred. That takes a hundredth of the visits that sweeps over the whole grid would, and a grid at rest
-// takes none.
+// Two neighbouring columns whose difference in height is more than the slope allows exchange a part of the
+// excess. Eight neighbours: with four, a heap would be a pyramid. Exchange takes effect at once, pair by
+// pair, in the order in which columns became active; the neighbour that is looked at first goes round, so
+// that no direction is preferred. That takes a hundredth of the visits that sweeps over the whole grid would,
+// and a grid at rest takes none.
 #include "soil/bed.h"
 
 #include <limits.h>
@@ -14,9 +15,11 @@ static const int8_t step_x[N_NEIGHBOUR] = {1, 0, -1, 0, 1, -1, -1, 1};
 static const int8_t step_y[N_NEIGHBOUR] = {0, 1, 0, -1, 1, 1, -1, -1};
 
 usi_bed_law usi_bed_law_of(const us_soil *soil, double spacing, double gravity) {
-    // A vertical step of 2 c / (rho g) stands by cohesion alone, with half of what the theory of cuts allows. On a grid finer than the step, cohesion
-    // would keep every column; at most the slope over one spacing is given to it.
-    double step = gravity > 0 ? 2 * soil->cohesion / (soil->density * gravity) : 0, most = spacing * tan(soil->repose_angle);
+    // A vertical step of 2 c / (rho g) stands by cohesion alone, with half of what the theory of cuts allows.
+    // On a grid finer than the step, cohesion would keep every column; at most the slope over one spacing is
+    // given to it.
+    double step = gravity > 0 ? 2 * soil->cohesion / (soil->density * gravity) : 0,
+           most = spacing * tan(soil->repose_angle);
     return (usi_bed_law){.repose = soil->repose_angle,
                          .critical = soil->critical_angle,
                          .cohesive_step = fmin(step, most),
@@ -26,9 +29,11 @@ usi_bed_law usi_bed_law_of(const us_soil *soil, double spacing, double gravity) 
 
 // ---------------------------------------------------------------- columns
 
-// What a column adds to a digest; nothing where it is untouched. By its place in the grid, not by when its tile was touched.
+// What a column adds to a digest; nothing where it is untouched. By its place in the grid, not by when its
+// tile was touched.
 static uint64_t mixed(const usi_bed *bed, uint32_t at, uint32_t value) {
-    uint64_t place = (uint64_t)bed->spot[at >> USI_BED_TILE_BITS].place << USI_BED_TILE_BITS | at % USI_BED_COLUMNS;
+    uint64_t place =
+        (uint64_t)bed->spot[at >> USI_BED_TILE_BITS].place << USI_BED_TILE_BITS | at % USI_BED_COLUMNS;
     return value == 0 ? 0 : us_random_bits(place, 0x626564, value);
 }
 
@@ -42,7 +47,9 @@ uint32_t usi_bed_open(usi_bed *bed, uint32_t place) {
 uint32_t usi_bed_touch(usi_bed *bed, int32_t x, int32_t y) {
     uint32_t at = usi_bed_at(bed, x, y);
     if (at >= USI_BED_COLUMNS) return at;
-    return usi_bed_open(bed, (uint32_t)(y >> 6) * (uint32_t)bed->n_tile_x + (uint32_t)(x >> 6)) << USI_BED_TILE_BITS | at;
+    return usi_bed_open(bed, (uint32_t)(y >> 6) * (uint32_t)bed->n_tile_x + (uint32_t)(x >> 6))
+               << USI_BED_TILE_BITS |
+           at;
 }
 
 // Tile 0 belongs to all untouched columns: nothing is written there, not even when there is no room for more.
@@ -74,7 +81,8 @@ enum { LASTING = USI_BED_FLOWING | USI_BED_LOST };
 static void set_flag(usi_bed *bed, uint32_t at, uint8_t flag) {
     if (!is_own(at)) return;
     uint8_t *now = &bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS];
-    if ((*now ^ flag) & LASTING) bed->flag_digest += mixed(bed, at, flag & LASTING) - mixed(bed, at, *now & LASTING);
+    if ((*now ^ flag) & LASTING)
+        bed->flag_digest += mixed(bed, at, flag & LASTING) - mixed(bed, at, *now & LASTING);
     usi_bed_spot *spot = &bed->spot[at >> USI_BED_TILE_BITS];
     if ((*now ^ flag) & USI_BED_ACTIVE) {
         bed->has_stirred |= (flag & USI_BED_ACTIVE) && spot->n_busy == 0;
@@ -83,14 +91,20 @@ static void set_flag(usi_bed *bed, uint32_t at, uint8_t flag) {
     *now = flag;
 }
 
-static void raise_flag(usi_bed *bed, uint32_t at, int flags) { set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) | flags)); }
-static void lower_flag(usi_bed *bed, uint32_t at, int flags) { set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) & ~flags)); }
+static void raise_flag(usi_bed *bed, uint32_t at, int flags) {
+    set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) | flags));
+}
+static void lower_flag(usi_bed *bed, uint32_t at, int flags) {
+    set_flag(bed, at, (uint8_t)(usi_bed_flag(bed, at) & ~flags));
+}
 
 static int64_t units_of(const usi_bed *bed, int32_t x, int32_t y) {
     return (int64_t)bed->ground(bed->ground_context, x, y) + usi_bed_change(bed, usi_bed_at(bed, x, y));
 }
 
-double usi_bed_height(const usi_bed *bed, int32_t x, int32_t y) { return USI_BED_UNIT * (double)units_of(bed, x, y); }
+double usi_bed_height(const usi_bed *bed, int32_t x, int32_t y) {
+    return USI_BED_UNIT * (double)units_of(bed, x, y);
+}
 
 uint64_t usi_bed_digest(const usi_bed *bed) {
     uint64_t digest = 0;
@@ -128,7 +142,8 @@ void usi_bed_wake(usi_bed *bed, int32_t x, int32_t y) {
 
 void usi_bed_gather(usi_bed *bed) {
     if (bed->n_lost == 0) return;
-    for (uint32_t at = USI_BED_COLUMNS; at < (bed->n_tile + 1) << USI_BED_TILE_BITS && bed->n < bed->cap && bed->n_lost > 0; at++) {
+    for (uint32_t at = USI_BED_COLUMNS;
+         at < (bed->n_tile + 1) << USI_BED_TILE_BITS && bed->n < bed->cap && bed->n_lost > 0; at++) {
         if ((usi_bed_flag(bed, at) & (USI_BED_LOST | USI_BED_COVERED)) != USI_BED_LOST) continue;
         lower_flag(bed, at, USI_BED_LOST);
         bed->n_lost--;
@@ -175,7 +190,8 @@ typedef struct limits {
 } limits;
 
 static limits limits_of(const usi_bed *bed, const usi_bed_law *law) {
-    limits l = {.share = 0.5 * law->relaxation, .floor = law->is_firm ? 0 : -(int64_t)(bed->depth / USI_BED_UNIT)};
+    limits l = {.share = 0.5 * law->relaxation,
+                .floor = law->is_firm ? 0 : -(int64_t)(bed->depth / USI_BED_UNIT)};
     double stop = tan(law->repose), begin = tan(law->critical);
     for (int d = 0; d < 2; d++) {
         double way = bed->spacing * (d == 0 ? 1 : M_SQRT2);
@@ -212,8 +228,8 @@ static bool move(usi_bed *bed, const limits *l, uint32_t from, uint32_t to, int6
     return true;
 }
 
-// One column and its pairs. Whether anything moved. What flows is the soil of the higher column, and goes by the law that holds there: so it is the
-// same from whichever side a pair is looked at.
+// One column and its pairs. Whether anything moved. What flows is the soil of the higher column, and goes by
+// the law that holds there: so it is the same from whichever side a pair is looked at.
 static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
     limits own_room, other_room;
     const limits *own = NULL;  // found when it is asked for
@@ -245,7 +261,9 @@ static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
     for (uint32_t d = 0; d < N_NEIGHBOUR; d++) {
         if (step_y[d] < 0 || (step_y[d] == 0 && step_x[d] < 0)) continue;  // each line once
         int32_t i = x + step_x[d], j = y + step_y[d], m = x - step_x[d], n = y - step_y[d];
-        if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y || m < 0 || m >= bed->n_x || n < 0 || n >= bed->n_y) continue;
+        if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y || m < 0 || m >= bed->n_x || n < 0 ||
+            n >= bed->n_y)
+            continue;
         int64_t bend = units_of(bed, i, j) - 2 * height + units_of(bed, m, n), size = bend < 0 ? -bend : bend;
         if (size <= f->everywhere.bend[d >= 4]) continue;
         if (!own) own = limits_at(bed, f, x, y, &own_room);
@@ -255,8 +273,10 @@ static bool visit(usi_bed *bed, const flow *f, int32_t x, int32_t y) {
         // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
         bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
         bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
-        bool a = is_one && (bend > 0 ? move(bed, limits_at(bed, f, i, j, &other_room), one, here, half) : move(bed, own, here, one, half));
-        bool b = is_two && (bend > 0 ? move(bed, limits_at(bed, f, m, n, &other_room), two, here, half) : move(bed, own, here, two, half));
+        bool a = is_one && (bend > 0 ? move(bed, limits_at(bed, f, i, j, &other_room), one, here, half)
+                                     : move(bed, own, here, one, half));
+        bool b = is_two && (bend > 0 ? move(bed, limits_at(bed, f, m, n, &other_room), two, here, half)
+                                     : move(bed, own, here, two, half));
         has_moved |= a || b;
         height = units_of(bed, x, y);
     }
@@ -296,7 +316,8 @@ int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most) {
 
 // ---------------------------------------------------------------- bodies
 
-usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1, int32_t y1, const int32_t *to, double compaction) {
+usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1, int32_t y1,
+                               const int32_t *to, double compaction) {
     usi_bed_pressing out = {0};
     int64_t floor = -(int64_t)(bed->depth / USI_BED_UNIT);
     int32_t width = x1 - x0;
@@ -311,11 +332,13 @@ usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1,
             out.n_pressed += usi_bed_change(bed, at) - change;
             set_change(bed, at, (int32_t)change);
             int64_t deep = -change / (int64_t)(USI_BED_PRESSED_UNIT / USI_BED_UNIT + 0.5);
-            if (deep > usi_bed_pressed(bed, at)) set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
+            if (deep > usi_bed_pressed(bed, at))
+                set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
             usi_bed_wake(bed, x, y);
         }
     }
-    // What is not compacted comes up in the columns round the pressed ones, in proportion to how many pressed ones each touches.
+    // What is not compacted comes up in the columns round the pressed ones, in proportion to how many pressed
+    // ones each touches.
     int64_t rise = out.n_pressed - (int64_t)(compaction * (double)out.n_pressed), edges = 0;
     for (int pass = 0; pass < 2 && rise > 0; pass++) {
         int64_t left = rise, left_edges = edges;
@@ -323,18 +346,21 @@ usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1,
             for (int32_t x = x0 - 1; x <= x1; x++) {
                 if (x < 0 || x >= bed->n_x || y < 0 || y >= bed->n_y) continue;
                 bool inside = x >= x0 && x < x1 && y >= y0 && y < y1;
-                if ((inside && to[(y - y0) * width + (x - x0)] != INT32_MAX) || (usi_bed_flag(bed, usi_bed_at(bed, x, y)) & USI_BED_COVERED))
+                if ((inside && to[(y - y0) * width + (x - x0)] != INT32_MAX) ||
+                    (usi_bed_flag(bed, usi_bed_at(bed, x, y)) & USI_BED_COVERED))
                     continue;
                 int64_t touching = 0;
                 for (int d = 0; d < 4; d++) {
                     int32_t i = x + step_x[d], j = y + step_y[d];
-                    touching += i >= x0 && i < x1 && j >= y0 && j < y1 && to[(j - y0) * width + (i - x0)] != INT32_MAX;
+                    touching += i >= x0 && i < x1 && j >= y0 && j < y1 &&
+                                to[(j - y0) * width + (i - x0)] != INT32_MAX;
                 }
                 if (touching == 0) continue;
                 if (pass == 0) {
                     edges += touching;
                 } else {
-                    // Each takes its share of what is left, so that the last takes the rest and nothing is lost to rounding.
+                    // Each takes its share of what is left, so that the last takes the rest and nothing is
+                    // lost to rounding.
                     int64_t units = left * touching / left_edges;
                     left -= units;
                     left_edges -= touching;

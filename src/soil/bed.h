@@ -1,18 +1,21 @@
-// A bed of loose soil: a grid of columns that flows where it is too steep, keeps what presses it, and never loses a grain.
+// A bed of loose soil: a grid of columns that flows where it is too steep, keeps what presses it, and never
+// loses a grain.
 //
-// Heights are whole micrometres against the ground as it was. What leaves one column enters another, as whole numbers: the volume is exactly the same
-// for ever, and the same everywhere. Columns lie in tiles of 64 by 64. A tile takes memory from the moment on at which something happens in it, and
-// the grid may be as large as one likes:
+// Heights are whole micrometres against the ground as it was. What leaves one column enters another, as whole
+// numbers: the volume is exactly the same for ever, and the same everywhere. Columns lie in tiles of 64
+// by 64. A tile takes memory from the moment on at which something happens in it, and the grid may be as
+// large as one likes:
 //
 //     slot, of each tile of the grid       tile, in the order in which they were touched
 //     0 0 0 0 0 0 0 0                      0  all zero for ever: what an untouched column reads
 //     0 0 2 1 0 0 0 0                      1  64 x 64 columns: changes, how deep they were pressed, flags
 //     0 0 3 0 0 0 0 0                      2  ...
 //
-// A column is known by the place of its tile in that order and its own in the tile: 32 bits, without regard to how large the grid is.
+// A column is known by the place of its tile in that order and its own in the tile: 32 bits, without regard
+// to how large the grid is.
 //
-// A bed is plain data in memory of the caller, and all that its future depends on lies in it. `digest` changes with every change and depends on the
-// heights alone, not on the way there.
+// A bed is plain data in memory of the caller, and all that its future depends on lies in it. `digest`
+// changes with every change and depends on the heights alone, not on the way there.
 #ifndef USI_SOIL_BED_H
 #define USI_SOIL_BED_H
 
@@ -28,16 +31,18 @@ typedef struct usi_bed_law {
     double curvature;         // 1/m, at most; 0: no limit
     double relaxation;        // share of half the excess that a pair exchanges at once; default 0.5
     bool is_firm;             // only what lies on the ground flows, not the ground itself
-    // The law of a column, where it is another at each place: then repose is the flattest and cohesive_step and curvature the least that there are
-    // anywhere, so that a column is asked about only where it is steeper than that. NULL: the law is the same everywhere.
+    // The law of a column, where it is another at each place: then repose is the flattest and cohesive_step
+    // and curvature the least that there are anywhere, so that a column is asked about only where it is
+    // steeper than that. NULL: the law is the same everywhere.
     struct usi_bed_law (*at)(const void *context, int32_t x, int32_t y);
     const void *context;
 } usi_bed_law;
 
 // 28 KB: seven pages.
 typedef struct usi_bed_tile {
-    int32_t change[USI_BED_COLUMNS];    // units
-    uint16_t pressed[USI_BED_COLUMNS];  // USI_BED_PRESSED_UNIT: how deep it was pressed, below the fresh surface
+    int32_t change[USI_BED_COLUMNS];  // units
+    uint16_t
+        pressed[USI_BED_COLUMNS];  // USI_BED_PRESSED_UNIT: how deep it was pressed, below the fresh surface
     uint8_t flag[USI_BED_COLUMNS];
 } usi_bed_tile;
 
@@ -59,17 +64,19 @@ typedef struct usi_bed {
     uint32_t *slot;
     usi_bed_tile *tile;
     usi_bed_spot *spot;         // of each touched tile
-    uint32_t n_tile, max_tile;  // touched; the caller has memory for one more than max_tile, and sees to it that they do not run out
+    uint32_t n_tile, max_tile;  // touched; the caller has memory for one more than max_tile, and sees to it
+                                // that they do not run out
     uint32_t version;           // the last one that was given
     bool has_stirred;           // a tile without busy columns has got some since the caller set this to false
-    // Columns that may flow, in the order in which they will be looked at: a ring. And those that wait until a body has left them.
+    // Columns that may flow, in the order in which they will be looked at: a ring. And those that wait until
+    // a body has left them.
     uint32_t *ring, *wait;
     uint32_t cap, head, n, n_wait;  // the capacity, of each, is a power of two
     uint32_t turn;                  // which neighbour is looked at first
     uint64_t digest;
     uint64_t pressed_digest, flag_digest;  // the same of what was pressed, and of the flags that last
     int32_t lowest, highest;               // units: the greatest changes there have been
-    int64_t n_lost;                        // columns that found no room in the ring: they are found again by usi_bed_gather
+    int64_t n_lost;  // columns that found no room in the ring: they are found again by usi_bed_gather
 } usi_bed;
 
 enum {
@@ -86,9 +93,15 @@ static inline uint32_t usi_bed_at(const usi_bed *bed, int32_t x, int32_t y) {
     size_t place = (size_t)(y >> 6) * (size_t)bed->n_tile_x + (size_t)(x >> 6);
     return bed->slot[place] << USI_BED_TILE_BITS | (uint32_t)(y & 63) << 6 | (uint32_t)(x & 63);
 }
-static inline int32_t usi_bed_change(const usi_bed *bed, uint32_t at) { return bed->tile[at >> USI_BED_TILE_BITS].change[at % USI_BED_COLUMNS]; }
-static inline uint16_t usi_bed_pressed(const usi_bed *bed, uint32_t at) { return bed->tile[at >> USI_BED_TILE_BITS].pressed[at % USI_BED_COLUMNS]; }
-static inline uint8_t usi_bed_flag(const usi_bed *bed, uint32_t at) { return bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS]; }
+static inline int32_t usi_bed_change(const usi_bed *bed, uint32_t at) {
+    return bed->tile[at >> USI_BED_TILE_BITS].change[at % USI_BED_COLUMNS];
+}
+static inline uint16_t usi_bed_pressed(const usi_bed *bed, uint32_t at) {
+    return bed->tile[at >> USI_BED_TILE_BITS].pressed[at % USI_BED_COLUMNS];
+}
+static inline uint8_t usi_bed_flag(const usi_bed *bed, uint32_t at) {
+    return bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS];
+}
 // Height of a column now, m.
 double usi_bed_height(const usi_bed *bed, int32_t x, int32_t y);
 // The column at a place, to be written: its tile is touched from now on.
@@ -99,24 +112,28 @@ uint32_t usi_bed_open(usi_bed *bed, uint32_t place);
 static inline void usi_bed_cover(usi_bed *bed, int32_t x, int32_t y) {
     uint32_t at = usi_bed_at(bed, x, y);
     if (at < USI_BED_COLUMNS) at = usi_bed_touch(bed, x, y);
-    if (at >= USI_BED_COLUMNS) bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] |= USI_BED_COVERED;
+    if (at >= USI_BED_COLUMNS)
+        bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] |= USI_BED_COVERED;
 }
 static inline void usi_bed_uncover(usi_bed *bed, int32_t x, int32_t y) {
     uint32_t at = usi_bed_at(bed, x, y);
-    if (at >= USI_BED_COLUMNS) bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] &= (uint8_t)~USI_BED_COVERED;
+    if (at >= USI_BED_COLUMNS)
+        bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] &= (uint8_t)~USI_BED_COVERED;
 }
 // Adds soil to a column, or takes it: units. It becomes active, and so do its neighbours.
 void usi_bed_add(usi_bed *bed, int32_t x, int32_t y, int32_t units);
 void usi_bed_wake(usi_bed *bed, int32_t x, int32_t y);
-// Looks at columns that may flow, at most so many; how many it looked at. Nothing to do costs nothing. With no more than there are in the ring, it
-// reads the ground of those and of their neighbours, and no other.
+// Looks at columns that may flow, at most so many; how many it looked at. Nothing to do costs nothing. With
+// no more than there are in the ring, it reads the ground of those and of their neighbours, and no other.
 int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most);
-// Presses the columns in a rectangle to a given height (units; INT32_MAX: not this one): `to` has (x1 - x0) * (y1 - y0) numbers, row by row. A share
-// of what was above is lost to compaction, the rest comes up around it. The volume, in units, that went and that came up.
+// Presses the columns in a rectangle to a given height (units; INT32_MAX: not this one): `to` has (x1 - x0) *
+// (y1 - y0) numbers, row by row. A share of what was above is lost to compaction, the rest comes up around
+// it. The volume, in units, that went and that came up.
 typedef struct usi_bed_pressing {
     int64_t n_pressed, n_risen;
 } usi_bed_pressing;
-usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1, int32_t y1, const int32_t *to, double compaction);
+usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1, int32_t y1,
+                               const int32_t *to, double compaction);
 // Puts lost columns back into the ring, but for those that are covered.
 void usi_bed_gather(usi_bed *bed);
 // The digest from the heights, for tests and after a bed was filled by hand.

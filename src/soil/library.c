@@ -1,7 +1,7 @@
 // Soils that were measured, and one number of a soil by its name.
 //
-// The pressure-sinkage and shear values are those of the terramechanics literature, as its text books quote them; where nobody measured a number for
-// a soil, that of the nearest kin stands in, and its source says so.
+// The pressure-sinkage and shear values are those of the terramechanics literature, as its text books quote
+// them; where nobody measured a number for a soil, that of the nearest kin stands in, and its source says so.
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static const entry library[] = {
       .critical_angle = 36 * DEG,
       .compaction = 0.3}},
     {"sandy_loam",
-     "Wong, Theory of Ground Vehicles: sandy loam, 15 % moisture, Land Locomotion Laboratory; unloading of sandy loam A; peak angles assumed",
+     "Wong, Theory of Ground Vehicles: sandy loam, 15 % moisture, Land Locomotion Laboratory; unloading of "
+     "sandy loam A; peak angles assumed",
      {.kc = 5270,
       .kphi = 1.51504e6,
       .n = 0.7,
@@ -53,7 +54,8 @@ static const entry library[] = {
       .critical_angle = 39 * DEG,
       .compaction = 0.4}},
     {"clay",
-     "Wong, Theory of Ground Vehicles: clayey soil, 38 % moisture, Thailand; unloading assumed as of sandy loam",
+     "Wong, Theory of Ground Vehicles: clayey soil, 38 % moisture, Thailand; unloading assumed as of sandy "
+     "loam",
      {.kc = 13190,
       .kphi = 692150,
       .n = 0.5,
@@ -71,7 +73,8 @@ static const entry library[] = {
       .critical_angle = 45 * DEG,
       .compaction = 0.5}},
     {"heavy_clay",
-     "Wong, Theory of Ground Vehicles: heavy clay, 25 % moisture, Waterways Experiment Station; unloading assumed as of sandy loam",
+     "Wong, Theory of Ground Vehicles: heavy clay, 25 % moisture, Waterways Experiment Station; unloading "
+     "assumed as of sandy loam",
      {.kc = 12700,
       .kphi = 1.55595e6,
       .n = 0.13,
@@ -89,7 +92,8 @@ static const entry library[] = {
       .critical_angle = 50 * DEG,
       .compaction = 0.5}},
     {"lunar",
-     "Lunar Sourcebook: nominal values of the Apollo soil mechanics investigation; unloading assumed as of LETE sand",
+     "Lunar Sourcebook: nominal values of the Apollo soil mechanics investigation; unloading assumed as of "
+     "LETE sand",
      {.kc = 1400,
       .kphi = 820000,
       .n = 1,
@@ -127,7 +131,8 @@ static const entry library[] = {
       .critical_angle = 40 * DEG,
       .compaction = 0.3}},
     {"jsc1a",
-     "simulant JSC-1A: cohesion and friction from published shear tests, pressure-sinkage assumed as of lunar soil",
+     "simulant JSC-1A: cohesion and friction from published shear tests, pressure-sinkage assumed as of "
+     "lunar soil",
      {.kc = 1400,
       .kphi = 820000,
       .n = 1,
@@ -145,7 +150,8 @@ static const entry library[] = {
       .critical_angle = 42 * DEG,
       .compaction = 0.3}},
     {"mars_crusty",
-     "crusty to cloddy soil of the landers: cohesion, friction and density published, pressure-sinkage and shear assumed as of lunar soil",
+     "crusty to cloddy soil of the landers: cohesion, friction and density published, pressure-sinkage and "
+     "shear assumed as of lunar soil",
      {.kc = 1400,
       .kphi = 820000,
       .n = 1,
@@ -163,7 +169,8 @@ static const entry library[] = {
       .critical_angle = 40 * DEG,
       .compaction = 0.4}},
     {"mars_drift",
-     "drift material of the Viking 1 lander: cohesion, friction and density published, the rest assumed as of snow and lunar soil",
+     "drift material of the Viking 1 lander: cohesion, friction and density published, the rest assumed as "
+     "of snow and lunar soil",
      {.kc = 1400,
       .kphi = 400000,
       .n = 1,
@@ -225,7 +232,8 @@ typedef struct number {
     double least, greatest;
 } number;
 static const number numbers[] = {
-#define US_SOIL_NUMBER(field, unit, least, greatest, what) {#field, offsetof(us_soil, field), least, greatest},
+#define US_SOIL_NUMBER(field, unit, least, greatest, what) \
+    {#field, offsetof(us_soil, field), least, greatest},
     US_SOIL_LIST(US_SOIL_NUMBER)
 #undef US_SOIL_NUMBER
 };
@@ -245,13 +253,17 @@ us_status us_soil_check(const us_soil *soil, us_error *err) {
     for (int i = 0; i < N_NUMBER; i++) {
         double x = *(const double *)(const void *)((const char *)soil + numbers[i].at);
         if (x >= numbers[i].least && x <= numbers[i].greatest) continue;
-        return us_error_set(err, US_ERR_VALUE, NULL, "give a number in that range; angles are in radians", "%s of the soil is %g, not from %g to %g",
-                            numbers[i].name, x, numbers[i].least, numbers[i].greatest);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give a number in that range; angles are in radians",
+                            "%s of the soil is %g, not from %g to %g", numbers[i].name, x, numbers[i].least,
+                            numbers[i].greatest);
     }
     if (!(soil->kc > 0) && !(soil->kphi > 0))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give one of them", "kc and kphi of the soil are both 0: it carries nothing");
+        return us_error_set(err, US_ERR_VALUE, NULL, "give one of them",
+                            "kc and kphi of the soil are both 0: it carries nothing");
     if (soil->critical_angle < soil->repose_angle)
-        return us_error_set(err, US_ERR_VALUE, NULL, "slopes begin to flow at the critical angle and stop at the angle of repose",
-                            "critical_angle of the soil (%g) is less than its repose_angle (%g)", soil->critical_angle, soil->repose_angle);
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "slopes begin to flow at the critical angle and stop at the angle of repose",
+                            "critical_angle of the soil (%g) is less than its repose_angle (%g)",
+                            soil->critical_angle, soil->repose_angle);
     return US_OK;
 }

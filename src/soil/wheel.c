@@ -3,38 +3,45 @@
 //              o  hub                theta counts from straight down, positive ahead.
 //            / | .
 //     exit  /  |  \  entry           Soil is met at `entry`, pressed hardest at `peak`, left at `exit`.
-//    _____ /   |   \______ surface   The stress between entry and peak is Bekker's for the depth there; between peak and exit it falls off the
+//    _____ /   |   \______ surface   The stress between entry and peak is Bekker's for the depth there;
+//    between peak and exit it falls off the
 //         \    |peak/                way it rose, mirrored and stretched (Wong and Reece).
 //           '--+--'
 //
-// Shear stress grows with the way the rim has slipped through the soil since it entered (Janosi and Hanamoto), up to the Mohr-Coulomb limit of the
-// normal stress. Along and across are taken together by default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each by
-// itself, is kept for comparison with the literature.
+// Shear stress grows with the way the rim has slipped through the soil since it entered (Janosi and
+// Hanamoto), up to the Mohr-Coulomb limit of the normal stress. Along and across are taken together by
+// default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each by itself, is kept for
+// comparison with the literature.
 //
-// Soil that was pressed before is met along its unloading line until the stress reaches the fresh soil's curve again (Wong): a second wheel
-// in the same rut sinks hardly deeper.
+// Soil that was pressed before is met along its unloading line until the stress reaches the fresh soil's
+// curve again (Wong): a second wheel in the same rut sinks hardly deeper.
 //
-// Each of the two parts of the arc is integrated by itself: one rule over the whole arc, with the kink inside, would need ten times as many points.
+// Each of the two parts of the arc is integrated by itself: one rule over the whole arc, with the kink
+// inside, would need ten times as many points.
 #include <float.h>
 
 #include "math/v4_functions.h"
 #include "understudy/soil.h"
 
-// Points and weights on [0, 1], counted from where the stress is 0, the entry or the exit, to where it is greatest.
+// Points and weights on [0, 1], counted from where the stress is 0, the entry or the exit, to where it is
+// greatest.
 enum { N_POINT = 8, N_QUAD = N_POINT / 4 };
 typedef struct rule {
     _Alignas(32) double at[N_POINT], weight[N_POINT];
 } rule;
-// For n = 1 all is smooth: points of Gauss. Otherwise z^n has a corner where it begins, which points that crowd there resolve: those of Gauss in the
-// cube root of the way. Both are good to 1e-6 for every soil of the library; Gauss in the way itself would be good to 5e-4 for clay.
-static const rule smooth_rule = {{0.019855071751231856, 0.10166676129318658, 0.2372337950418355, 0.40828267875217511, 0.59171732124782483,
-                                  0.7627662049581645, 0.89833323870681348, 0.9801449282487682},
-                                 {0.050614268145188393, 0.11119051722668723, 0.15685332293894369, 0.181341891689181, 0.181341891689181,
-                                  0.15685332293894369, 0.11119051722668723, 0.050614268145188393}};
-static const rule corner_rule = {{7.8273433092141578e-06, 0.0010508408971763657, 0.013351487977240289, 0.06805857733650128, 0.20717762371412879,
-                                  0.44378674742710805, 0.72495726627880142, 0.94160962902573508},
-                                 {5.9860058641052042e-05, 0.0034478390398325789, 0.026483055523858028, 0.090686221597220867, 0.19047937681169008,
-                                  0.27377756994631985, 0.26919311208218494, 0.14587296494025342}};
+// For n = 1 all is smooth: points of Gauss. Otherwise z^n has a corner where it begins, which points that
+// crowd there resolve: those of Gauss in the cube root of the way. Both are good to 1e-6 for every soil of
+// the library; Gauss in the way itself would be good to 5e-4 for clay.
+static const rule smooth_rule = {
+    {0.019855071751231856, 0.10166676129318658, 0.2372337950418355, 0.40828267875217511, 0.59171732124782483,
+     0.7627662049581645, 0.89833323870681348, 0.9801449282487682},
+    {0.050614268145188393, 0.11119051722668723, 0.15685332293894369, 0.181341891689181, 0.181341891689181,
+     0.15685332293894369, 0.11119051722668723, 0.050614268145188393}};
+static const rule corner_rule = {
+    {7.8273433092141578e-06, 0.0010508408971763657, 0.013351487977240289, 0.06805857733650128,
+     0.20717762371412879, 0.44378674742710805, 0.72495726627880142, 0.94160962902573508},
+    {5.9860058641052042e-05, 0.0034478390398325789, 0.026483055523858028, 0.090686221597220867,
+     0.19047937681169008, 0.27377756994631985, 0.26919311208218494, 0.14587296494025342}};
 
 static const double DEEPEST = 0.95;          // of the radius: the arc would end above the hub
 static const double LONGEST_SHEAR = 20;      // shear displacements beyond so many moduli change nothing
@@ -70,7 +77,8 @@ double us_soil_rut(const us_soil *soil, double width, double pressed) {
     return fmax(0, pressed - (soil->kc / width + soil->kphi) * pow(pressed, soil->n) / steep);
 }
 
-// Grousers carry the soil between them along: the wheel is as large as their tips where they stand close, half way to them where they do not.
+// Grousers carry the soil between them along: the wheel is as large as their tips where they stand close,
+// half way to them where they do not.
 double us_soil_radius(const us_soil_wheel *wheel) {
     if (wheel->n_grouser <= 0 || !(wheel->grouser_height > 0)) return wheel->radius;
     double spacing = 2 * M_PI * wheel->radius / wheel->n_grouser;
@@ -88,7 +96,8 @@ static bulldozer bulldozer_of(const us_soil *soil, double gravity) {
     return (bulldozer){.linear = d1 * soil->cohesion, .square = 0.5 * d1 * d2 * soil->density * gravity};
 }
 
-us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double slip, double slip_angle) {
+us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+                             double sinkage, double slip, double slip_angle) {
     us_wheel_force f = {0};
     if (!(sinkage > 0)) return f;
     double r = us_soil_radius(wheel), b = wheel->width;
@@ -101,8 +110,8 @@ us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us
     f.exit = -acos(fmax(-1, 1 - soil->exit_ratio * h / r));
     f.peak = fmin((soil->peak_angle + soil->peak_angle_slip * fabs(s)) * f.entry, f.entry);
 
-    // The stress at a share of the way from the exit to the peak is that at the same share of the way from the entry: it is found once, at the
-    // points of the front part, and its angles are the front part's.
+    // The stress at a share of the way from the exit to the peak is that at the same share of the way from
+    // the entry: it is found once, at the points of the front part, and its angles are the front part's.
     const rule *points = law.n == 1 ? &smooth_rule : &corner_rule;
     double front = f.entry - f.peak, rear = f.peak - f.exit;
     _Alignas(32) double angle[2 * N_POINT], sine[2 * N_POINT], cosine[2 * N_POINT];
@@ -115,27 +124,33 @@ us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us
     double tan_phi = tan(soil->friction_angle), tan_beta = tan(fmin(beta, 1.55));
     double kx = soil->shear_x + soil->shear_x_angle * beta, ky = soil->shear_y + soil->shear_y_angle * beta;
     bool is_isotropic = soil->lateral == US_LATERAL_ISOTROPIC;
-    // How far the hub goes while the rim goes by an angle of 1: driving 1 - s; braking 1 / (1 + s), where s is a share of the hub's speed.
+    // How far the hub goes while the rim goes by an angle of 1: driving 1 - s; braking 1 / (1 + s), where s
+    // is a share of the hub's speed.
     double advance = s >= 0 ? 1 - s : 1 / fmax(1 + s, 1e-6);
     bulldozer side = bulldozer_of(soil, load.gravity);
     double cos_f = 1 - h / r, sin_f = sqrt(h / r * (2 - h / r));
-    usi_v4 longest = usi_v4_all(LONGEST_SHEAR), sum_x = usi_v4_zero(), sum_z = sum_x, sum_m = sum_x, sum_y = sum_x, sum_side = sum_x;
+    usi_v4 longest = usi_v4_all(LONGEST_SHEAR), sum_x = usi_v4_zero(), sum_z = sum_x, sum_m = sum_x,
+           sum_y = sum_x, sum_side = sum_x;
     for (int q = 0; q < N_QUAD; q++) {
-        usi_v4 weight = *(const usi_v4 *)(points->weight + 4 * q), cos_front = *(const usi_v4 *)(cosine + 4 * q);
+        usi_v4 weight = *(const usi_v4 *)(points->weight + 4 * q),
+               cos_front = *(const usi_v4 *)(cosine + 4 * q);
         usi_v4 sigma = stress(&law, usi_v4_max(r * (cos_front - cos_f), usi_v4_all(DBL_MIN)));
         usi_v4 limit = soil->cohesion + sigma * tan_phi;
         for (int part = 0; part < 2; part++) {
             int at = part * N_POINT + 4 * q;
-            usi_v4 th = *(const usi_v4 *)(angle + at), sin_t = *(const usi_v4 *)(sine + at), cos_t = *(const usi_v4 *)(cosine + at);
+            usi_v4 th = *(const usi_v4 *)(angle + at), sin_t = *(const usi_v4 *)(sine + at),
+                   cos_t = *(const usi_v4 *)(cosine + at);
             usi_v4 w = weight * (part == 0 ? front : rear);
-            usi_v4 jx = r * (f.entry - th - advance * (sin_f - sin_t)), jy = r * advance * (f.entry - th) * tan_beta, tau_x, tau_y;
+            usi_v4 jx = r * (f.entry - th - advance * (sin_f - sin_t)),
+                   jy = r * advance * (f.entry - th) * tan_beta, tau_x, tau_y;
             if (is_isotropic) {
                 usi_v4 j = usi_v4_max(usi_v4_sqrt(jx * jx + jy * jy), usi_v4_all(DBL_MIN));
                 usi_v4 tau = limit * (1 - usi_v4_exp(-usi_v4_min(j / kx, longest))) / j;
                 tau_x = tau * jx;
                 tau_y = tau * jy;
             } else {
-                tau_x = usi_v4_copysign(limit * (1 - usi_v4_exp(-usi_v4_min(usi_v4_abs(jx) / kx, longest))), jx);
+                tau_x =
+                    usi_v4_copysign(limit * (1 - usi_v4_exp(-usi_v4_min(usi_v4_abs(jx) / kx, longest))), jx);
                 tau_y = limit * (1 - usi_v4_exp(-usi_v4_min(jy / ky, longest)));
             }
             usi_v4 height = usi_v4_max(r * (cos_t - cos_f), usi_v4_zero());
@@ -152,11 +167,13 @@ us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us
     f.moment = r * r * b * usi_v4_sum(sum_m);
     f.fy_shear = r * b * usi_v4_sum(sum_y);
     f.fy_bulldoze = usi_v4_sum(sum_side) * fmin(beta / BULLDOZE_ANGLE, 1);
-    // Each grouser in the soil is a spud that pushes a wedge before it (Bekker), as far as the wheel slips at all.
+    // Each grouser in the soil is a spud that pushes a wedge before it (Bekker), as far as the wheel slips at
+    // all.
     if (wheel->n_grouser > 0 && wheel->grouser_height > 0) {
         double hg = wheel->grouser_height, t = tan(0.25 * M_PI + 0.5 * soil->friction_angle), n_phi = t * t;
         double mean = f.fz / (r * b * (f.entry - f.exit));  // Pa, on the rim
-        double spud = b * (0.5 * soil->density * load.gravity * hg * hg * n_phi + mean * hg * n_phi + 2 * soil->cohesion * hg * t);
+        double spud = b * (0.5 * soil->density * load.gravity * hg * hg * n_phi + mean * hg * n_phi +
+                           2 * soil->cohesion * hg * t);
         double n_in = wheel->n_grouser * (f.entry - f.exit) / (2 * M_PI);
         double share = copysign(1 - exp(-fabs(s) * r * f.entry / kx), s);
         f.fx += n_in * spud * share;
@@ -176,7 +193,8 @@ us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, dou
     return out;
 }
 
-static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, us_wheel_slip slip) {
+static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+                                  double sinkage, us_wheel_slip slip) {
     us_wheel_reaction out = {.slip = slip};
     us_wheel_force f = us_soil_press(soil, wheel, load, sinkage, slip.slip, slip.angle);
     double fy = -slip.left * (f.fy_shear + f.fy_bulldoze);
@@ -186,30 +204,36 @@ static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *whee
     return out;
 }
 
-us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
-                                double spin) {
+us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+                                double sinkage, double vx, double vy, double spin) {
     return us_soil_react_faded(soil, wheel, load, sinkage, vx, vy, spin, 1);
 }
 
-us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double sinkage, double vx, double vy,
-                                      double spin, double fade) {
+us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+                                      double sinkage, double vx, double vy, double spin, double fade) {
     us_wheel_slip slip = us_soil_slip(wheel, vx, vy, spin);
-    slip.slip *= fade, slip.angle *= fade;
+    slip.slip *= fade;
+    slip.angle *= fade;
     double rim = us_soil_radius(wheel) * spin;
     if (vx * rim >= 0) return react_to(soil, wheel, load, sinkage, slip);
-    // The wheel slides one way and turns the other: on a slope that is too steep. Between spinning on the spot (a slip of 1) and sliding as fast as
-    // the rim turns (-1, seen from the way it goes) the soil before it changes sides, and the forces go over from one to the other.
+    // The wheel slides one way and turns the other: on a slope that is too steep. Between spinning on the
+    // spot (a slip of 1) and sliding as fast as the rim turns (-1, seen from the way it goes) the soil before
+    // it changes sides, and the forces go over from one to the other.
     double share = fmin(fabs(vx / rim), 1), size = fabs(slip.slip);
-    slip.forward = rim < 0 ? -1 : 1, slip.slip = size;
+    slip.forward = rim < 0 ? -1 : 1;
+    slip.slip = size;
     us_wheel_reaction spinning = react_to(soil, wheel, load, sinkage, slip);
-    slip.forward = -slip.forward, slip.slip = -size;
-    us_wheel_reaction sliding = react_to(soil, wheel, load, sinkage, slip), out = share < 0.5 ? spinning : sliding;
+    slip.forward = -slip.forward;
+    slip.slip = -size;
+    us_wheel_reaction sliding = react_to(soil, wheel, load, sinkage, slip),
+                      out = share < 0.5 ? spinning : sliding;
     out.force = us_vec3_add(us_vec3_scale(1 - share, spinning.force), us_vec3_scale(share, sliding.force));
     out.moment = us_vec3_add(us_vec3_scale(1 - share, spinning.moment), us_vec3_scale(share, sliding.moment));
     return out;
 }
 
-double us_soil_carry(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double weight, double slip, double slip_angle) {
+double us_soil_carry(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double weight,
+                     double slip, double slip_angle) {
     if (!(weight > 0)) return 0;
     double low = 0, high = DEEPEST * us_soil_radius(wheel);
     if (us_soil_press(soil, wheel, load, high, slip, slip_angle).fz < weight) return NAN;

@@ -42,7 +42,8 @@ static bool is_value(const us_spec *spec, const char *name) {
     if (joint >= 0 && dot[1] == 'q' && is_coordinate(dot + 1, us_joint_type_n_q(type))) return true;
     if (joint >= 0 && dot[1] == 'v' && is_coordinate(dot + 1, us_joint_type_n_v(type))) return true;
     for (int32_t i = 0; i < spec->n_drive; i++) {
-        if (spec->drive[i].name && strcmp(spec->drive[i].name, head) == 0 && strcmp(dot + 1, "torque") == 0) return true;
+        if (spec->drive[i].name && strcmp(spec->drive[i].name, head) == 0 && strcmp(dot + 1, "torque") == 0)
+            return true;
     }
     for (int k = 0; k < 7 && us_spec_find_link(spec, head) >= 0; k++) {
         if (strcmp(dot + 1, pose[k]) == 0) return true;
@@ -50,15 +51,18 @@ static bool is_value(const us_spec *spec, const char *name) {
     return false;
 }
 
-static us_status find_value(const us_spec *spec, const us_network_def *network, const char *name, usi_term *out, us_error *err) {
+static us_status find_value(const us_spec *spec, const us_network_def *network, const char *name,
+                            usi_term *out, us_error *err) {
     const char *robot = spec->group[network->group].name;
     out->own = USI_OWN_NONE;
     for (int i = 0; i < USI_OWN_COUNT; i++) {
         if (strcmp(own_names[i], name) != 0) continue;
         if (i == USI_OWN_BATTERY && network->battery_capacity <= 0)
-            return us_error_set(err, US_ERR_NAME, NULL, "give it one: <battery capacity=\"500 Wh\"/>", "battery: the robot has none");
+            return us_error_set(err, US_ERR_NAME, NULL, "give it one: <battery capacity=\"500 Wh\"/>",
+                                "battery: the robot has none");
         if (i != USI_OWN_BATTERY && network->locomotion == US_LOCOMOTION_NONE)
-            return us_error_set(err, US_ERR_NAME, NULL, "give it a <locomotion>, or look at a link: NAME.x", "%s: the robot has no odometry", name);
+            return us_error_set(err, US_ERR_NAME, NULL, "give it a <locomotion>, or look at a link: NAME.x",
+                                "%s: the robot has no odometry", name);
         out->own = (usi_own_value)i;
         snprintf(out->name, sizeof out->name, "%s", name);
         return US_OK;
@@ -69,17 +73,18 @@ static us_status find_value(const us_spec *spec, const us_network_def *network, 
     }
     snprintf(out->name, sizeof out->name, "%s", name);
     if (is_value(spec, name)) return US_OK;
-    return us_error_set(
-        err, US_ERR_NAME, NULL,
-        "write odom.x, odom.y, odom.yaw, speed, battery, time, a joint's JOINT.q or JOINT.v, a drive's JOINT.torque, or a link's LINK.x "
-        "(.y, .z)",
-        "there is no value \"%.80s\"", name);
+    return us_error_set(err, US_ERR_NAME, NULL,
+                        "write odom.x, odom.y, odom.yaw, speed, battery, time, a joint's JOINT.q or JOINT.v, "
+                        "a drive's JOINT.torque, or a link's LINK.x "
+                        "(.y, .z)",
+                        "there is no value \"%.80s\"", name);
 }
 
 // ---------------------------------------------------------------- text
 
 static const char *skip(const char *s) {
-    while (usi_is_blank(*s)) s++;
+    while (usi_is_blank(*s))
+        s++;
     return s;
 }
 
@@ -94,20 +99,27 @@ static const char *take_word(const char *s, char *out, size_t cap) {
     return skip(s);
 }
 
-us_status usi_condition_read(const us_spec *spec, const us_network_def *network, const char *text, usi_condition *out, us_error *err) {
-    static const char usage[] = "write comparisons with and between them, for example odom.x > 3 and battery < 0.5 (in XML: &gt; and &lt;)";
+us_status usi_condition_read(const us_spec *spec, const us_network_def *network, const char *text,
+                             usi_condition *out, us_error *err) {
+    static const char usage[] = "write comparisons with and between them, for example odom.x > 3 and battery "
+                                "< 0.5 (in XML: &gt; and &lt;)";
     char name[USI_VALUE_NAME / 2], word[64];
     memset(out, 0, sizeof *out);
     for (const char *s = text;;) {
         if (out->n_term == USI_TERM_LIMIT)
-            return us_error_set(err, US_ERR_LIMIT, NULL, "write fewer", "there are more than %d comparisons", USI_TERM_LIMIT);
+            return us_error_set(err, US_ERR_LIMIT, NULL, "write fewer", "there are more than %d comparisons",
+                                USI_TERM_LIMIT);
         usi_term *t = &out->term[out->n_term];
         s = take_word(s, name, sizeof name);
-        if (!name[0]) return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "a value is missing in \"%.80s\"", text);
-        if (*s != '<' && *s != '>') return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"%.80s\" is not compared with anything", name);
+        if (!name[0])
+            return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "a value is missing in \"%.80s\"", text);
+        if (*s != '<' && *s != '>')
+            return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"%.80s\" is not compared with anything",
+                                name);
         bool is_more = *s++ == '>', has_equal = *s == '=';
         if (has_equal) s++;
-        t->compare = is_more ? (has_equal ? USI_MORE_EQUAL : USI_MORE) : (has_equal ? USI_LESS_EQUAL : USI_LESS);
+        t->compare =
+            is_more ? (has_equal ? USI_MORE_EQUAL : USI_MORE) : (has_equal ? USI_LESS_EQUAL : USI_LESS);
         s = take_word(s, word, sizeof word);
         us_status status = usi_read_number(name, word, -1e15, 1e15, &t->value, err);
         if (!status) status = find_value(spec, network, name, t, err);
@@ -115,6 +127,8 @@ us_status usi_condition_read(const us_spec *spec, const us_network_def *network,
         out->n_term++;
         if (!*s) return US_OK;
         s = take_word(s, word, sizeof word);
-        if (strcmp(word, "and") != 0) return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"%.60s\" stands where and is expected", word);
+        if (strcmp(word, "and") != 0)
+            return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"%.60s\" stands where and is expected",
+                                word);
     }
 }

@@ -1,7 +1,8 @@
 // Changing a spec after it was built: copies, removals, other shapes, other places.
 //
-// An edit of a running world is made on a copy of its spec: copy, change, compile, us_sim_replace. Removing closes the gaps: what stood
-// behind the removed elements moves up, and everything that names an element by its index follows.
+// An edit of a running world is made on a copy of its spec: copy, change, compile, us_sim_replace. Removing
+// closes the gaps: what stood behind the removed elements moves up, and everything that names an element by
+// its index follows.
 #include <string.h>
 
 #include "spec/spec.h"
@@ -10,23 +11,40 @@
 
 static us_status copy_lists(const us_spec *from, us_spec *to) {
     us_status status = us_spec_set_world(to, &from->world);
-    for (int32_t i = 0; i < from->n_interaction && !status; i++) status = us_spec_add_interaction(to, &from->interaction[i], NULL);
-    for (int32_t i = 0; i < from->n_group && !status; i++) status = us_spec_add_group(to, &from->group[i], NULL);
-    for (int32_t i = 0; i < from->n_link && !status; i++) status = us_spec_add_link(to, &from->link[i], NULL);
-    for (int32_t i = 0; i < from->n_joint && !status; i++) status = us_spec_add_joint(to, &from->joint[i], NULL);
-    for (int32_t i = 0; i < from->n_shape && !status; i++) status = us_spec_add_shape(to, &from->shape[i], NULL);
-    for (int32_t i = 0; i < from->n_coupling && !status; i++) status = us_spec_add_coupling(to, &from->coupling[i], NULL);
-    for (int32_t i = 0; i < from->n_loop && !status; i++) status = us_spec_add_loop(to, &from->loop[i], NULL);
-    for (int32_t i = 0; i < from->n_drive && !status; i++) status = us_spec_add_drive(to, &from->drive[i], NULL);
-    for (int32_t i = 0; i < from->n_record && !status; i++) status = us_spec_add_record(to, &from->record[i], NULL);
-    for (int32_t i = 0; i < from->n_extension && !status; i++) status = us_spec_add_extension(to, &from->extension[i], NULL);
-    for (int32_t i = 0; i < from->n_material && !status; i++) status = us_spec_add_material(to, &from->material[i], NULL);
-    for (int32_t i = 0; i < from->n_region && !status; i++) status = us_spec_add_region(to, &from->region[i], NULL);
-    for (int32_t i = 0; i < from->n_soil_map && !status; i++) status = us_spec_add_soil_map(to, &from->soil_map[i], NULL);
-    for (int32_t i = 0; i < from->n_pair && !status; i++) status = us_spec_add_pair(to, &from->pair[i], NULL);
-    for (int32_t i = 0; i < from->n_exclude && !status; i++) status = us_spec_add_exclude(to, &from->exclude[i], NULL);
-    for (int32_t i = 0; i < from->n_warning && !status; i++) status = us_spec_add_warning(to, &from->warning[i]);
-    for (int32_t i = 0; i < from->n_network && !status; i++) status = usi_network_put(to, &from->network[i]);
+    for (int32_t i = 0; i < from->n_interaction && !status; i++)
+        status = us_spec_add_interaction(to, &from->interaction[i], NULL);
+    for (int32_t i = 0; i < from->n_group && !status; i++)
+        status = us_spec_add_group(to, &from->group[i], NULL);
+    for (int32_t i = 0; i < from->n_link && !status; i++)
+        status = us_spec_add_link(to, &from->link[i], NULL);
+    for (int32_t i = 0; i < from->n_joint && !status; i++)
+        status = us_spec_add_joint(to, &from->joint[i], NULL);
+    for (int32_t i = 0; i < from->n_shape && !status; i++)
+        status = us_spec_add_shape(to, &from->shape[i], NULL);
+    for (int32_t i = 0; i < from->n_coupling && !status; i++)
+        status = us_spec_add_coupling(to, &from->coupling[i], NULL);
+    for (int32_t i = 0; i < from->n_loop && !status; i++)
+        status = us_spec_add_loop(to, &from->loop[i], NULL);
+    for (int32_t i = 0; i < from->n_drive && !status; i++)
+        status = us_spec_add_drive(to, &from->drive[i], NULL);
+    for (int32_t i = 0; i < from->n_record && !status; i++)
+        status = us_spec_add_record(to, &from->record[i], NULL);
+    for (int32_t i = 0; i < from->n_extension && !status; i++)
+        status = us_spec_add_extension(to, &from->extension[i], NULL);
+    for (int32_t i = 0; i < from->n_material && !status; i++)
+        status = us_spec_add_material(to, &from->material[i], NULL);
+    for (int32_t i = 0; i < from->n_region && !status; i++)
+        status = us_spec_add_region(to, &from->region[i], NULL);
+    for (int32_t i = 0; i < from->n_soil_map && !status; i++)
+        status = us_spec_add_soil_map(to, &from->soil_map[i], NULL);
+    for (int32_t i = 0; i < from->n_pair && !status; i++)
+        status = us_spec_add_pair(to, &from->pair[i], NULL);
+    for (int32_t i = 0; i < from->n_exclude && !status; i++)
+        status = us_spec_add_exclude(to, &from->exclude[i], NULL);
+    for (int32_t i = 0; i < from->n_warning && !status; i++)
+        status = us_spec_add_warning(to, &from->warning[i]);
+    for (int32_t i = 0; i < from->n_network && !status; i++)
+        status = usi_network_put(to, &from->network[i]);
     to->clock_rate = from->clock_rate;
     return status;
 }
@@ -83,7 +101,8 @@ static void mark_below(const us_spec *s, plan *p) {
         is_more = false;
         for (int32_t i = 0; i < s->n_joint; i++) {
             const us_joint_def *j = &s->joint[i];
-            bool goes = p->joint[i] < 0 || is_gone(p->link, s->n_link, j->parent) || is_gone(p->link, s->n_link, j->child);
+            bool goes = p->joint[i] < 0 || is_gone(p->link, s->n_link, j->parent) ||
+                        is_gone(p->link, s->n_link, j->child);
             if (!goes) continue;
             p->joint[i] = -1;
             if (j->child < 0 || j->child >= s->n_link || p->link[j->child] < 0) continue;
@@ -91,15 +110,17 @@ static void mark_below(const us_spec *s, plan *p) {
             is_more = true;
         }
     }
-    for (int32_t i = 0; i < s->n_drive; i++) p->drive[i] = is_gone(p->joint, s->n_joint, s->drive[i].joint) ? -1 : 0;
+    for (int32_t i = 0; i < s->n_drive; i++)
+        p->drive[i] = is_gone(p->joint, s->n_joint, s->drive[i].joint) ? -1 : 0;
 }
 
 // Whether a link, joint or drive that goes has this name.
 static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size_t length) {
-#define LOOK_AMONG(list)                                                                                          \
-    for (int32_t i = 0; i < s->n_##list; i++) {                                                                   \
-        const char *other = s->list[i].name;                                                                      \
-        if (p->list[i] < 0 && other && strlen(other) == length && strncmp(other, name, length) == 0) return true; \
+#define LOOK_AMONG(list)                                                                             \
+    for (int32_t i = 0; i < s->n_##list; i++) {                                                      \
+        const char *other = s->list[i].name;                                                         \
+        if (p->list[i] < 0 && other && strlen(other) == length && strncmp(other, name, length) == 0) \
+            return true;                                                                             \
     }
     LOOK_AMONG(joint)
     LOOK_AMONG(link)
@@ -108,7 +129,8 @@ static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size
     return false;
 }
 
-// A recording loses the values of what goes; without any it goes too, for a recording without names means everything.
+// A recording loses the values of what goes; without any it goes too, for a recording without names means
+// everything.
 static bool keep_record(const us_spec *s, const plan *p, us_record_def *d) {
     if (d->n_value == 0) return true;
     const char **values;  // the spec's own copy, which may be changed
@@ -128,13 +150,16 @@ static bool keep_coupling(const us_spec *s, const plan *p, us_coupling_def *d) {
     for (int32_t i = 0; i < d->n_term; i++) {
         if (is_gone(p->joint, s->n_joint, d->joint[i])) return false;
     }
-    for (int32_t i = 0; i < d->n_term; i++) d->joint[i] = moved(p->joint, s->n_joint, d->joint[i]);
+    for (int32_t i = 0; i < d->n_term; i++)
+        d->joint[i] = moved(p->joint, s->n_joint, d->joint[i]);
     d->group = moved(p->group, s->n_group, d->group);
     return true;
 }
 
 static bool keep_loop(const us_spec *s, const plan *p, us_loop_def *d) {
-    if (is_gone(p->group, s->n_group, d->group) || is_gone(p->link, s->n_link, d->link_a) || is_gone(p->link, s->n_link, d->link_b)) return false;
+    if (is_gone(p->group, s->n_group, d->group) || is_gone(p->link, s->n_link, d->link_a) ||
+        is_gone(p->link, s->n_link, d->link_b))
+        return false;
     d->link_a = moved(p->link, s->n_link, d->link_a);
     d->link_b = moved(p->link, s->n_link, d->link_b);
     d->group = moved(p->group, s->n_group, d->group);
@@ -155,7 +180,9 @@ static bool keep_shape(const us_spec *s, const plan *p, us_shape_def *d) {
 }
 
 static bool keep_extension(const us_spec *s, const plan *p, us_extension_def *d) {
-    if (is_gone(p->group, s->n_group, d->group) || (d->reference && is_gone_name(s, p, d->reference, strlen(d->reference)))) return false;
+    if (is_gone(p->group, s->n_group, d->group) ||
+        (d->reference && is_gone_name(s, p, d->reference, strlen(d->reference))))
+        return false;
     d->group = moved(p->group, s->n_group, d->group);
     return true;
 }
@@ -166,7 +193,8 @@ static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
     return true;
 }
 
-// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go: what is left still has an interface.
+// A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go: what is
+// left still has an interface.
 static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     // The spec's own copies, which may be changed.
@@ -183,7 +211,9 @@ static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
     }
     for (int32_t i = 0; i < d->n_leg; i++) {
         us_leg_def l = legs[i];
-        if (is_gone(p->drive, s->n_drive, l.coxa) || is_gone(p->drive, s->n_drive, l.femur) || is_gone(p->drive, s->n_drive, l.tibia)) continue;
+        if (is_gone(p->drive, s->n_drive, l.coxa) || is_gone(p->drive, s->n_drive, l.femur) ||
+            is_gone(p->drive, s->n_drive, l.tibia))
+            continue;
         l.coxa = moved(p->drive, s->n_drive, l.coxa);
         l.femur = moved(p->drive, s->n_drive, l.femur);
         l.tibia = moved(p->drive, s->n_drive, l.tibia);
@@ -196,8 +226,11 @@ static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
         motors[n_motor++] = m;
     }
     // A gait of six legs is none for five.
-    bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD, can_move = is_tripod ? n_leg == USI_LEG_COUNT : n_wheel > 0;
-    d->n_wheel = n_wheel, d->n_leg = can_move ? n_leg : 0, d->n_motor = n_motor;
+    bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD,
+         can_move = is_tripod ? n_leg == USI_LEG_COUNT : n_wheel > 0;
+    d->n_wheel = n_wheel;
+    d->n_leg = can_move ? n_leg : 0;
+    d->n_motor = n_motor;
     if (!can_move) d->locomotion = US_LOCOMOTION_NONE;
     d->group = moved(p->group, s->n_group, d->group);
     return true;
@@ -255,7 +288,9 @@ static void carry_out(us_spec *s, const plan *p) {
     for (int32_t i = 0; i < s->n_group; i++) {
         if (p->group[i] >= 0) s->group[n_group++] = s->group[i];
     }
-    s->n_joint = n_joint, s->n_link = n_link, s->n_group = n_group;
+    s->n_joint = n_joint;
+    s->n_link = n_link;
+    s->n_group = n_group;
     name_bases(s);
 }
 
@@ -283,16 +318,20 @@ us_status us_spec_remove_group(us_spec *spec, int32_t group) {
     plan p;
     if (!plan_init(&p, spec)) return US_ERR_MEMORY;
     p.group[group] = -1;
-    for (int32_t i = 0; i < spec->n_link; i++) p.link[i] = spec->link[i].group == group ? -1 : 0;
-    // A joint of the group to a link of another one frees that link's whole branch: it goes too, by mark_below.
-    for (int32_t i = 0; i < spec->n_joint; i++) p.joint[i] = spec->joint[i].group == group ? -1 : 0;
+    for (int32_t i = 0; i < spec->n_link; i++)
+        p.link[i] = spec->link[i].group == group ? -1 : 0;
+    // A joint of the group to a link of another one frees that link's whole branch: it goes too, by
+    // mark_below.
+    for (int32_t i = 0; i < spec->n_joint; i++)
+        p.joint[i] = spec->joint[i].group == group ? -1 : 0;
     finish(spec, &p);
     return US_OK;
 }
 
 us_status us_spec_remove_shape(us_spec *spec, int32_t shape) {
     if (!us_spec_view_shape(spec, shape)) return US_ERR_ARG;
-    for (int32_t i = shape + 1; i < spec->n_shape; i++) spec->shape[i - 1] = spec->shape[i];
+    for (int32_t i = shape + 1; i < spec->n_shape; i++)
+        spec->shape[i - 1] = spec->shape[i];
     spec->n_shape--;
     return US_OK;
 }
@@ -311,7 +350,8 @@ us_status us_spec_set_shape(us_spec *spec, int32_t shape, const us_shape_def *de
 }
 
 static bool is_pose(const us_pose *X) {
-    double n2 = X->q.w * X->q.w + X->q.x * X->q.x + X->q.y * X->q.y + X->q.z * X->q.z, sum = X->p.x + X->p.y + X->p.z;
+    double n2 = X->q.w * X->q.w + X->q.x * X->q.x + X->q.y * X->q.y + X->q.z * X->q.z,
+           sum = X->p.x + X->p.y + X->p.z;
     return n2 > 1e-12 && isfinite(n2) && isfinite(sum);
 }
 
@@ -352,7 +392,9 @@ us_status us_spec_raise_link(us_spec *spec, int32_t link, double height) {
     }
     // Along the world's z, as the joint's frame sees it.
     us_vec3 up = us_quat_rotate(us_quat_conj(us_quat_normalize(j->X_PF.q)), us_vec3_make(0, 0, height));
-    j->q0[4] += up.x, j->q0[5] += up.y, j->q0[6] += up.z;
+    j->q0[4] += up.x;
+    j->q0[5] += up.y;
+    j->q0[6] += up.z;
     return US_OK;
 }
 

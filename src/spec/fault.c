@@ -1,4 +1,5 @@
-// Faults as they are written: PART=KIND, with a joint behind the part and numbers behind the kind where these have them.
+// Faults as they are written: PART=KIND, with a joint behind the part and numbers behind the kind where these
+// have them.
 #include "spec/fault.h"
 
 #include <stdio.h>
@@ -43,7 +44,9 @@ enum { N_KIND = sizeof kinds / sizeof kinds[0] };
 
 const char *usi_fault_part_name(usi_fault_part part) { return parts[part].name; }
 
-bool usi_fault_part_is_named(usi_fault_part part) { return part == USI_PART_MOTOR || part == USI_PART_JOINT || part == USI_PART_ENCODER; }
+bool usi_fault_part_is_named(usi_fault_part part) {
+    return part == USI_PART_MOTOR || part == USI_PART_JOINT || part == USI_PART_ENCODER;
+}
 
 // ---------------------------------------------------------------- words
 
@@ -67,7 +70,8 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
     bool is_ok = strcmp(what, "ok") == 0;
     if (kind < 0 && !is_ok) return usi_fail_unknown("fault", what, known, n_known, err);
     out->fault = is_ok ? USI_FAULT_NONE : kinds[kind].fault;
-    if (numbers && (is_ok || kinds[kind].most == 0)) return fail_form(out->part, what, "takes no number", err);
+    if (numbers && (is_ok || kinds[kind].most == 0))
+        return fail_form(out->part, what, "takes no number", err);
     if (!numbers && !is_ok && kinds[kind].least > 0) return fail_form(out->part, what, "needs a number", err);
     if (!numbers) return US_OK;
     int n = 0;
@@ -77,10 +81,12 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
         status = usi_read_number(what, numbers, kinds[kind].low, kinds[kind].high, out->number, err);
         n = 1;
     } else {
-        status = usi_read_list(what, numbers, kinds[kind].least, kinds[kind].most, kinds[kind].low, kinds[kind].high, out->number, &n, err);
+        status = usi_read_list(what, numbers, kinds[kind].least, kinds[kind].most, kinds[kind].low,
+                               kinds[kind].high, out->number, &n, err);
     }
     if (!status && out->fault == USI_FAULT_BIAS && n != 3 && n != 6)
-        return us_error_set(err, US_ERR_VALUE, NULL, "write three accelerations (m/s^2), or these and three angular speeds (rad/s)",
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "write three accelerations (m/s^2), or these and three angular speeds (rad/s)",
                             "bias: %d numbers are given", n);
     out->n_number = n;
     return status;
@@ -92,7 +98,9 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     if (name && what && name > what) name = NULL;
     size_t length = name ? (size_t)(name - text) : what ? (size_t)(what - text) : strlen(text);
     int32_t part = 0;
-    while (part < USI_PART_COUNT && (strlen(parts[part].name) != length || strncmp(parts[part].name, text, length) != 0)) part++;
+    while (part < USI_PART_COUNT &&
+           (strlen(parts[part].name) != length || strncmp(parts[part].name, text, length) != 0))
+        part++;
     bool needs_name = part < USI_PART_COUNT && usi_fault_part_is_named((usi_fault_part)part);
     bool has_name = name && what && what > name + 1;
     if (part == USI_PART_COUNT || !what || (needs_name && !has_name)) {
@@ -104,11 +112,13 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
                                                       : "names no encoder",
                              err);
         return us_error_set(err, US_ERR_SYNTAX, NULL,
-                            "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or link=..., for example "
+                            "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or "
+                            "link=..., for example "
                             "motor:front_left_femur=weak:0.3",
                             "fault: \"%.80s\" names no motor, and no other part that can fail", text);
     }
-    if (name && !needs_name) return fail_form((usi_fault_part)part, text, "has a name, and the robot has but one", err);
+    if (name && !needs_name)
+        return fail_form((usi_fault_part)part, text, "has a name, and the robot has but one", err);
     *what++ = 0;
     out->part = (usi_fault_part)part;
     if (needs_name) out->name = name + 1;
@@ -117,7 +127,9 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
 
 // ---------------------------------------------------------------- names
 
-static bool has_one_coordinate(const us_joint_def *j) { return us_joint_type_n_v(j->type) == 1 && us_joint_type_n_q(j->type) == 1; }
+static bool has_one_coordinate(const us_joint_def *j) {
+    return us_joint_type_n_v(j->type) == 1 && us_joint_type_n_q(j->type) == 1;
+}
 
 static bool has_drive(const us_spec *spec, int32_t joint, int32_t *out_drive) {
     for (int32_t i = 0; i < spec->n_drive; i++) {
@@ -135,7 +147,8 @@ static const char *own_name(const us_spec *spec, int32_t group, const us_joint_d
     return strlen(j->name) > n ? j->name + n : NULL;
 }
 
-us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint, int32_t *out_drive, us_error *err) {
+us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
+                         int32_t *out_drive, us_error *err) {
     *out_joint = *out_drive = -1;
     if (!usi_fault_part_is_named(words->part)) return US_OK;
     bool is_motor = words->part == USI_PART_MOTOR;
@@ -146,7 +159,10 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
         const char *name = j->group == group ? own_name(spec, group, j) : NULL;
         int32_t drive = -1;
         bool is_driven = has_drive(spec, i, &drive);
-        if (!name || !(is_motor ? is_driven : words->part == USI_PART_JOINT ? j->type != US_JOINT_FLOATING : has_one_coordinate(j))) continue;
+        if (!name || !(is_motor                        ? is_driven
+                       : words->part == USI_PART_JOINT ? j->type != US_JOINT_FLOATING
+                                                       : has_one_coordinate(j)))
+            continue;
         usi_guess_offer(&guess, name);
         if (strcmp(name, words->name) == 0) {
             *out_joint = i;
@@ -154,7 +170,8 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
             return US_OK;
         }
         size_t at = strlen(list);
-        if (at + strlen(name) + 3 < sizeof list) snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : " ", name);
+        if (at + strlen(name) + 3 < sizeof list)
+            snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : " ", name);
     }
     char remedy[384];
     if (guess.best) {
@@ -162,15 +179,18 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
     } else {
         snprintf(remedy, sizeof remedy, list[0] ? "it has those of%.320s" : "it has none%.10s", list);
     }
-    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no %s \"%.100s\"", spec->group[group].name ? spec->group[group].name : "",
-                        parts[words->part].called, words->name);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no %s \"%.100s\"",
+                        spec->group[group].name ? spec->group[group].name : "", parts[words->part].called,
+                        words->name);
 }
 
-us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words, us_error *err) {
+us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
+                          us_error *err) {
     char text[USI_FAULT_TEXT];
     int32_t joint = -1, drive = -1;
     if (strlen(what) >= sizeof text)
-        return us_error_set(err, US_ERR_LIMIT, NULL, "write one fault", "the fault is longer than %d bytes", USI_FAULT_TEXT);
+        return us_error_set(err, US_ERR_LIMIT, NULL, "write one fault", "the fault is longer than %d bytes",
+                            USI_FAULT_TEXT);
     snprintf(text, sizeof text, "%s", what);
     us_status status = usi_fault_parse(text, out_words, err);
     if (!status) status = usi_fault_find(spec, group, out_words, &joint, &drive, err);

@@ -1,4 +1,5 @@
-// The language of faults: "motor:front_left_drive=weak:0.3". World commands and the scripts of scenes speak it.
+// The language of faults: "motor:front_left_drive=weak:0.3". World commands and the scripts of scenes speak
+// it.
 #ifndef USI_SPEC_FAULT_H
 #define USI_SPEC_FAULT_H
 
@@ -12,7 +13,8 @@
     X(USI_PART_IMU, "imu", "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok", "inertial sensor") \
     X(USI_PART_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
     X(USI_PART_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
-    X(USI_PART_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok", "radio link")
+    X(USI_PART_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
+      "radio link")
 
 typedef enum usi_fault_part {
 #define USI_FAULT_PART_ENUM(code, name, usage, called) code,
@@ -49,17 +51,19 @@ typedef struct usi_fault_words {
     double number[USI_FAULT_NUMBERS];
 } usi_fault_words;
 
-// Cuts the text in place; the name points into it. Errors: US_ERR_SYNTAX, US_ERR_NAME for a fault that the part does not have, US_ERR_VALUE for
-// numbers.
+// Cuts the text in place; the name points into it. Errors: US_ERR_SYNTAX, US_ERR_NAME for a fault that the
+// part does not have, US_ERR_VALUE for numbers.
 us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err);
 const char *usi_fault_part_name(usi_fault_part part);
 bool usi_fault_part_is_named(usi_fault_part part);
 
-// The joint of a robot that a fault names (-1: none), and its drive (-1). US_ERR_NAME when the robot has no such motor or encoder; the error names
-// those it has.
-us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint, int32_t *out_drive, us_error *err);
+// The joint of a robot that a fault names (-1: none), and its drive (-1). US_ERR_NAME when the robot has no
+// such motor or encoder; the error names those it has.
+us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
+                         int32_t *out_drive, us_error *err);
 // What a script would do, parsed and found: nothing is kept.
-us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words, us_error *err);
+us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
+                          us_error *err);
 
 // ---------------------------------------------------------------- when (condition.c)
 
@@ -94,8 +98,9 @@ typedef struct usi_condition {
     usi_term term[USI_TERM_LIMIT];
 } usi_condition;
 
-// Names are those of the robot first ("front_left_drive.q"), then those of the world ("stone/core.z"). Errors: US_ERR_SYNTAX, US_ERR_NAME,
-// US_ERR_VALUE, US_ERR_LIMIT for too many comparisons.
-us_status usi_condition_read(const us_spec *spec, const us_network_def *network, const char *text, usi_condition *out, us_error *err);
+// Names are those of the robot first ("front_left_drive.q"), then those of the world ("stone/core.z").
+// Errors: US_ERR_SYNTAX, US_ERR_NAME, US_ERR_VALUE, US_ERR_LIMIT for too many comparisons.
+us_status usi_condition_read(const us_spec *spec, const us_network_def *network, const char *text,
+                             usi_condition *out, us_error *err);
 
 #endif

@@ -9,7 +9,8 @@ us_load_def us_load_def_default(void) {
     return def;
 }
 
-us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name, int32_t root, us_pose X_WR, us_base base) {
+us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name,
+                       int32_t root, us_pose X_WR, us_base base) {
     bool is_floating = base == US_BASE_FLOATING;
     us_joint_def j = us_joint_def_default(is_floating ? US_JOINT_FLOATING : US_JOINT_FIXED);
     const char *name = is_floating ? "floating_base" : "fixed_base";
@@ -32,9 +33,12 @@ us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const 
 // Other simulators' files are told by name, so that the remedy can be too.
 static us_status fail_root(usi_reader *r, const xmlNode *root) {
     const char *remedy = "the root must be <scene> (see docs/scene-file.md) or <robot> (URDF)";
-    if (usi_xml_is(root, "sdf")) remedy = "SDF is not read by this version: convert the model to URDF, or write a <scene>";
-    if (usi_xml_is(root, "mujoco")) remedy = "MJCF is not read: convert the model to URDF, or write a <scene>";
-    return usi_fail(r, US_ERR_SCHEMA, root, remedy, "a file with the root <%.60s> is neither a scene nor a robot", (const char *)root->name);
+    if (usi_xml_is(root, "sdf"))
+        remedy = "SDF is not read by this version: convert the model to URDF, or write a <scene>";
+    if (usi_xml_is(root, "mujoco"))
+        remedy = "MJCF is not read: convert the model to URDF, or write a <scene>";
+    return usi_fail(r, US_ERR_SCHEMA, root, remedy,
+                    "a file with the root <%.60s> is neither a scene nor a robot", (const char *)root->name);
 }
 
 static us_status read_document(usi_reader *r, xmlDoc *doc) {
@@ -42,7 +46,8 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
     if (usi_xml_is(root, "scene")) return usi_scene_read(r, doc);
     if (!usi_xml_is(root, "robot")) return fail_root(r, root);
     if (r->def->n_parameter > 0) {
-        return usi_fail(r, US_ERR_NAME, root, "set parameters of scenes only", "a robot file has no parameter \"%.60s\" to set",
+        return usi_fail(r, US_ERR_NAME, root, "set parameters of scenes only",
+                        "a robot file has no parameter \"%.60s\" to set",
                         r->def->parameters[0] ? r->def->parameters[0] : "");
     }
     us_status status = usi_urdf_read(r, doc, "", us_pose_identity(), r->def->base, NULL);
@@ -56,14 +61,19 @@ static us_status read_document(usi_reader *r, xmlDoc *doc) {
 }
 
 // `text` NULL: from the file `path`.
-static us_status load(const char *text, size_t length, const char *path, const us_load_def *given, us_spec **out_spec, us_error *err) {
+static us_status load(const char *text, size_t length, const char *path, const us_load_def *given,
+                      us_spec **out_spec, us_error *err) {
     if (err) memset(err, 0, sizeof *err);
-    if (!path || !out_spec) return us_error_set(err, US_ERR_ARG, NULL, "pass a path and a place for the spec", "us_spec_load: an argument is NULL");
+    if (!path || !out_spec)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a path and a place for the spec",
+                            "us_spec_load: an argument is NULL");
     *out_spec = NULL;
     us_load_def def = given ? *given : us_load_def_default();
     us_spec *spec = NULL;
     us_status status = us_spec_create(&def.allocator, &spec);
-    if (status) return us_error_set(err, status, NULL, "free memory, or load a smaller file", "there is not enough memory to read the file");
+    if (status)
+        return us_error_set(err, status, NULL, "free memory, or load a smaller file",
+                            "there is not enough memory to read the file");
     usi_reader r;
     usi_reader_init(&r, spec, &def, err);
     xmlDoc *doc = NULL;
@@ -88,7 +98,9 @@ us_status us_spec_load(const char *path, const us_load_def *def, us_spec **out_s
     return load(NULL, 0, path, def, out_spec, err);
 }
 
-us_status us_spec_load_text(const char *text, size_t length, const char *path, const us_load_def *def, us_spec **out_spec, us_error *err) {
-    if (!text) return us_error_set(err, US_ERR_ARG, NULL, "pass a text", "us_spec_load_text: the text is NULL");
+us_status us_spec_load_text(const char *text, size_t length, const char *path, const us_load_def *def,
+                            us_spec **out_spec, us_error *err) {
+    if (!text)
+        return us_error_set(err, US_ERR_ARG, NULL, "pass a text", "us_spec_load_text: the text is NULL");
     return load(text, length, path, def, out_spec, err);
 }

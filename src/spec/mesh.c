@@ -2,10 +2,12 @@
 //
 // Assimp reads the formats; what is asked of it here is triangles and node transforms alone. Conventions:
 //   STL, OBJ   have neither unit nor up-axis: taken as they are, in metres.
-//   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are turned to z-up, with a warning,
-//              because RViz and MoveIt ignore it. A file that states none is taken as it is, as every robot tool does
-//              (Collada itself would say y-up).
-//   glTF, GLB  metres and y-up by definition: turned to z-up, (x, y, z) -> (x, -z, y), as Blender, Drake and RViz do.
+//   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are turned to
+//   z-up, with a warning,
+//              because RViz and MoveIt ignore it. A file that states none is taken as it is, as every robot
+//              tool does (Collada itself would say y-up).
+//   glTF, GLB  metres and y-up by definition: turned to z-up, (x, y, z) -> (x, -z, y), as Blender, Drake and
+//   RViz do.
 // The scale of the URDF comes last, in the axes of the result.
 #include "spec/mesh.h"
 
@@ -59,14 +61,20 @@ static void try_path(search *s, const char *format, ...) {
         s->n_more++;
         return;
     }
-    if (used > 0) memcpy(s->places + used, ", ", 2), used += 2;
+    if (used > 0) {
+        memcpy(s->places + used, ", ", 2);
+        used += 2;
+    }
     memcpy(s->places + used, s->path, (size_t)length + 1);
 }
 
 // DIR/NAME/rest, and DIR/rest when DIR itself is called NAME. `length`: of dir, without a slash at its end.
-static void try_package(search *s, const char *dir, size_t length, const char *name, size_t name_length, const char *rest) {
-    while (length > 1 && dir[length - 1] == '/') length--;
-    bool is_named = length > name_length && dir[length - name_length - 1] == '/' && strncmp(dir + length - name_length, name, name_length) == 0;
+static void try_package(search *s, const char *dir, size_t length, const char *name, size_t name_length,
+                        const char *rest) {
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    bool is_named = length > name_length && dir[length - name_length - 1] == '/' &&
+                    strncmp(dir + length - name_length, name, name_length) == 0;
     is_named |= length == name_length && strncmp(dir, name, length) == 0;
     const char *slash = length == 1 && dir[0] == '/' ? "" : "/";
     if (is_named) try_path(s, "%.*s%s%s", (int)length, dir, slash, rest);
@@ -74,19 +82,22 @@ static void try_package(search *s, const char *dir, size_t length, const char *n
 }
 
 // The directories of a list like that of PATH. In an ament prefix a package lives in share/NAME.
-static void try_environment(search *s, const char *variable, const char *inside, const char *name, size_t name_length, const char *rest) {
+static void try_environment(search *s, const char *variable, const char *inside, const char *name,
+                            size_t name_length, const char *rest) {
     const char *list = getenv(variable);
     for (const char *at = list; at && *at;) {
         size_t length = strcspn(at, ":");
         char dir[PATH_MAX];
         int n = snprintf(dir, sizeof dir, "%.*s%s", (int)length, at, inside);
-        if (length > 0 && n > 0 && (size_t)n < sizeof dir) try_package(s, dir, (size_t)n, name, name_length, rest);
+        if (length > 0 && n > 0 && (size_t)n < sizeof dir)
+            try_package(s, dir, (size_t)n, name, name_length, rest);
         at += length;
         if (*at) at++;
     }
 }
 
-static void try_around_file(search *s, const char *from_file, const char *name, size_t name_length, const char *rest) {
+static void try_around_file(search *s, const char *from_file, const char *name, size_t name_length,
+                            const char *rest) {
     char path[PATH_MAX];
     if (!realpath(from_file, path)) {
         // A text that stands in no file: its directory counts from the working one.
@@ -101,7 +112,8 @@ static void try_around_file(search *s, const char *from_file, const char *name, 
     }
 }
 
-static us_status warn_not_found(usi_reader *r, const xmlNode *node, const search *s, const char *uri, const char *why) {
+static us_status warn_not_found(usi_reader *r, const xmlNode *node, const search *s, const char *uri,
+                                const char *why) {
     char message[sizeof((us_error *)0)->message], more[32] = "";
     if (s->n_more > 0) snprintf(more, sizeof more, " and %d more", s->n_more);
     snprintf(message, sizeof message, "the mesh \"%.100s\" %s%s%s", uri, why, s->places, more);
@@ -110,11 +122,14 @@ static us_status warn_not_found(usi_reader *r, const xmlNode *node, const search
     for (int32_t i = 0; i < counts.n_warning; i++) {
         if (strcmp(us_spec_view_warning(r->spec, i)->message, message) == 0) return US_OK;
     }
-    return usi_warn(r, node, "the robot moves without it; to have it, put the file there, or name the directory that holds the package (--path DIR)",
+    return usi_warn(r, node,
+                    "the robot moves without it; to have it, put the file there, or name the directory that "
+                    "holds the package (--path DIR)",
                     "%s", message);
 }
 
-us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file, char **out_path) {
+us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,
+                           char **out_path) {
     *out_path = NULL;
     search s = {0};
     const char *why = "was not found; looked at ", *scheme_end = strstr(uri, "://");
@@ -122,8 +137,10 @@ us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, 
     if (is_package || is_model) {
         const char *name = scheme_end + 3, *slash = strchr(name, '/');
         size_t length = slash ? (size_t)(slash - name) : 0;
-        if (length == 0 || length > USI_NAME_LIMIT) return warn_not_found(r, node, &s, uri, "names no file: write package://NAME/path");
-        for (int32_t i = 0; i < r->def->n_search; i++) try_package(&s, r->def->search[i], strlen(r->def->search[i]), name, length, slash + 1);
+        if (length == 0 || length > USI_NAME_LIMIT)
+            return warn_not_found(r, node, &s, uri, "names no file: write package://NAME/path");
+        for (int32_t i = 0; i < r->def->n_search; i++)
+            try_package(&s, r->def->search[i], strlen(r->def->search[i]), name, length, slash + 1);
         if (from_file) try_around_file(&s, from_file, name, length, slash + 1);
         try_environment(&s, "AMENT_PREFIX_PATH", "/share", name, length, slash + 1);
         try_environment(&s, "ROS_PACKAGE_PATH", "", name, length, slash + 1);
@@ -135,7 +152,8 @@ us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, 
         const char *slash = from_file ? strrchr(from_file, '/') : NULL;
         if (slash) try_path(&s, "%.*s/%s", (int)(slash - from_file), from_file, uri);
         if (!slash) try_path(&s, "%s", uri);
-        for (int32_t i = 0; i < r->def->n_search; i++) try_path(&s, "%s/%s", r->def->search[i], uri);
+        for (int32_t i = 0; i < r->def->n_search; i++)
+            try_path(&s, "%s/%s", r->def->search[i], uri);
     }
     if (!s.is_found) return warn_not_found(r, node, &s, uri, why);
     *out_path = usi_reader_text(r, "%s", s.path);
@@ -144,7 +162,11 @@ us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, 
 
 // ---- Looking at the file before Assimp does ----
 
-typedef enum up_axis { UP_AS_IS, UP_X, UP_Y } up_axis;  // which way the file's up points; as is: z, or nothing is known
+typedef enum up_axis {
+    UP_AS_IS,
+    UP_X,
+    UP_Y
+} up_axis;  // which way the file's up points; as is: z, or nothing is known
 
 typedef struct mesh_file {
     const char *path;
@@ -157,7 +179,8 @@ bool usi_mesh_is(const char *path, const char *extension) {
     return dot && strcasecmp(dot + 1, extension) == 0;
 }
 
-static us_status fail_mesh(usi_reader *r, const xmlNode *node, const char *path, const char *remedy, const char *what) {
+static us_status fail_mesh(usi_reader *r, const xmlNode *node, const char *path, const char *remedy,
+                           const char *what) {
     return usi_fail(r, US_ERR_MESH, node, remedy, "the mesh \"%.200s\" %.250s", path, what);
 }
 
@@ -166,32 +189,39 @@ static size_t read_part(const mesh_file *mesh, bool is_end, char buffer[HEAD_BYT
     FILE *file = fopen(mesh->path, "rb");
     if (!file) return 0;
     size_t n = 0;
-    if (!is_end || mesh->size <= HEAD_BYTES || fseek(file, -HEAD_BYTES, SEEK_END) == 0) n = fread(buffer, 1, HEAD_BYTES, file);
+    if (!is_end || mesh->size <= HEAD_BYTES || fseek(file, -HEAD_BYTES, SEEK_END) == 0)
+        n = fread(buffer, 1, HEAD_BYTES, file);
     fclose(file);
     buffer[n] = 0;
     return n;
 }
 
-// A binary STL states its count of triangles, a text one has an end: both tell when a part is missing, which Assimp may not.
+// A binary STL states its count of triangles, a text one has an end: both tell when a part is missing, which
+// Assimp may not.
 static us_status check_stl(usi_reader *r, const xmlNode *node, const mesh_file *mesh, char *buffer) {
     size_t n = read_part(mesh, false, buffer);
     unsigned char c[4] = {0};
     if (n >= 84) memcpy(c, buffer + 80, 4);
     long long count = (long long)c[0] | (long long)c[1] << 8 | (long long)c[2] << 16 | (long long)c[3] << 24;
     if (n >= 84 && mesh->size == 84 + 50 * count) {
-        return count > 0 ? US_OK : fail_mesh(r, node, mesh->path, "export it again: its count of triangles is 0", "has no triangles");
+        return count > 0 ? US_OK
+                         : fail_mesh(r, node, mesh->path, "export it again: its count of triangles is 0",
+                                     "has no triangles");
     }
     // Text, unless there is a byte that no text has.
     bool is_text = strncmp(buffer, "solid", 5) == 0 && strlen(buffer) == n;
     if (!is_text && n < 84)
-        return fail_mesh(r, node, mesh->path, "write it again from the program that made it", "is neither a text nor a binary STL file");
+        return fail_mesh(r, node, mesh->path, "write it again from the program that made it",
+                         "is neither a text nor a binary STL file");
     if (!is_text && mesh->size < 84 + 50 * count) {
-        return fail_mesh(r, node, mesh->path, "copy it again: its end is missing", "is cut off: it is shorter than its count of triangles says");
+        return fail_mesh(r, node, mesh->path, "copy it again: its end is missing",
+                         "is cut off: it is shorter than its count of triangles says");
     }
     if (is_text) {
         read_part(mesh, true, buffer);
         if (!strstr(buffer, "endsolid"))
-            return fail_mesh(r, node, mesh->path, "copy it again: its end is missing", "is cut off: there is no \"endsolid\" at its end");
+            return fail_mesh(r, node, mesh->path, "copy it again: its end is missing",
+                             "is cut off: there is no \"endsolid\" at its end");
     }
     return US_OK;
 }
@@ -201,31 +231,38 @@ static void check_dae(mesh_file *mesh, char *buffer) {
     const char *axis = strstr(buffer, "<up_axis>");
     if (!axis) return;
     axis += strlen("<up_axis>");
-    while (usi_is_blank(*axis)) axis++;
+    while (usi_is_blank(*axis))
+        axis++;
     if (*axis == 'X') mesh->up = UP_X;
     if (*axis == 'Y') mesh->up = UP_Y;
 }
 
 static us_status check_file(usi_reader *r, const xmlNode *node, mesh_file *mesh) {
     struct stat about;
-    if (stat(mesh->path, &about) != 0 || !S_ISREG(about.st_mode)) return fail_mesh(r, node, mesh->path, "name a regular file", "is not a file");
-    if (access(mesh->path, R_OK) != 0) return fail_mesh(r, node, mesh->path, "make it readable (chmod)", "cannot be opened");
+    if (stat(mesh->path, &about) != 0 || !S_ISREG(about.st_mode))
+        return fail_mesh(r, node, mesh->path, "name a regular file", "is not a file");
+    if (access(mesh->path, R_OK) != 0)
+        return fail_mesh(r, node, mesh->path, "make it readable (chmod)", "cannot be opened");
     mesh->size = (long long)about.st_size;
     if (mesh->size == 0) return fail_mesh(r, node, mesh->path, "copy it again", "is an empty file");
     if (mesh->size > file_limit) {
-        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)", "the mesh \"%.200s\" is larger than 2 GiB",
-                        mesh->path);
+        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)",
+                        "the mesh \"%.200s\" is larger than 2 GiB", mesh->path);
     }
     static const char *const known[] = {"stl", "obj", "dae", "gltf", "glb"};
     bool is_known = false;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) is_known |= usi_mesh_is(mesh->path, known[i]);
-    if (!is_known) return fail_mesh(r, node, mesh->path, "convert it to one of .stl .obj .dae .gltf .glb", "is of a format that is not read");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        is_known |= usi_mesh_is(mesh->path, known[i]);
+    if (!is_known)
+        return fail_mesh(r, node, mesh->path, "convert it to one of .stl .obj .dae .gltf .glb",
+                         "is of a format that is not read");
     char *buffer = usi_alloc(&r->def->allocator, HEAD_BYTES + 1, 1);
     if (!buffer) return usi_fail_memory(r);
     us_status status = US_OK;
     read_part(mesh, false, buffer);
     if (strncmp(buffer, "version https://git-lfs", 23) == 0) {
-        status = fail_mesh(r, node, mesh->path, "fetch the mesh with: git lfs pull", "is a Git LFS pointer, not the mesh itself");
+        status = fail_mesh(r, node, mesh->path, "fetch the mesh with: git lfs pull",
+                           "is a Git LFS pointer, not the mesh itself");
     } else if (usi_mesh_is(mesh->path, "stl")) {
         status = check_stl(r, node, mesh, buffer);
     } else if (usi_mesh_is(mesh->path, "dae")) {
@@ -256,7 +293,8 @@ static usi_placement placement_mul(const usi_placement *A, const usi_placement *
 }
 
 static usi_placement placement_of_up(up_axis up) {
-    static const usi_placement as_is = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}}, from_x = {{0, -1, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0}},
+    static const usi_placement as_is = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}},
+                               from_x = {{0, -1, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0}},
                                from_y = {{1, 0, 0, 0, 0, 0, -1, 0, 0, 1, 0, 0}};
     return up == UP_X ? from_x : up == UP_Y ? from_y : as_is;
 }
@@ -275,8 +313,10 @@ static void walk_node(walk *w, const struct aiNode *node, const usi_placement *X
         return;
     }
     usi_placement own = placement_of(node), X = placement_mul(X_parent, &own);
-    for (unsigned i = 0; i < node->mNumMeshes && !w->is_over; i++) w->is_over = !w->visit(w->context, w->scene->mMeshes[node->mMeshes[i]], &X);
-    for (unsigned i = 0; i < node->mNumChildren && !w->is_over; i++) walk_node(w, node->mChildren[i], &X, depth + 1);
+    for (unsigned i = 0; i < node->mNumMeshes && !w->is_over; i++)
+        w->is_over = !w->visit(w->context, w->scene->mMeshes[node->mMeshes[i]], &X);
+    for (unsigned i = 0; i < node->mNumChildren && !w->is_over; i++)
+        walk_node(w, node->mChildren[i], &X, depth + 1);
 }
 
 bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context) {
@@ -313,7 +353,8 @@ static bool gather_mesh(void *context, const struct aiMesh *mesh, const usi_plac
     return g->n_triangle <= USI_TRIANGLE_LIMIT;
 }
 
-// The vertices and triangles of what collides, in memory of the reader. Triangles with two equal corners are left out.
+// The vertices and triangles of what collides, in memory of the reader. Triangles with two equal corners are
+// left out.
 static us_status keep_triangles(usi_reader *r, const usi_surface *surface, us_shape_def *shape) {
     us_vec3 *points = usi_reader_alloc(r, (size_t)surface->n_vertex * sizeof *points);
     int32_t *triangles = usi_reader_alloc(r, 3 * (size_t)surface->n_triangle * sizeof *triangles);
@@ -329,8 +370,10 @@ static us_status keep_triangles(usi_reader *r, const usi_surface *surface, us_sh
         memcpy(triangles + 3 * (size_t)n++, c, 3 * sizeof *c);
     }
     if (n == 0) return US_OK;  // nothing but lines: there is nothing to touch
-    shape->points = points, shape->n_point = surface->n_vertex;
-    shape->triangles = triangles, shape->n_triangle = n;
+    shape->points = points;
+    shape->n_point = surface->n_vertex;
+    shape->triangles = triangles;
+    shape->n_triangle = n;
     return US_OK;
 }
 
@@ -348,14 +391,18 @@ static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) 
 }
 
 // Copies the triangles out of Assimp's scene, scaled, and fills the shape.
-static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_scene *mesh, us_shape_def *shape) {
+static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_scene *mesh,
+                            us_shape_def *shape) {
     gather g = {0};
     bool is_too_deep = !usi_mesh_walk(mesh, gather_mesh, &g);
     if (is_too_deep || g.n_triangle > USI_TRIANGLE_LIMIT) {
-        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)", "the mesh \"%.200s\" %s", shape->mesh,
+        return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)",
+                        "the mesh \"%.200s\" %s", shape->mesh,
                         is_too_deep ? "nests its nodes too deeply" : "has more than 5 million triangles");
     }
-    if (g.n_triangle == 0) return fail_mesh(r, node, shape->mesh, "export faces, not only points, edges or curves", "has no triangles");
+    if (g.n_triangle == 0)
+        return fail_mesh(r, node, shape->mesh, "export faces, not only points, edges or curves",
+                         "has no triangles");
     const us_allocator *a = &r->def->allocator;
     size_t n_corner = 3 * (size_t)g.n_triangle;
     usi_surface surface = {.n_triangle = (int32_t)g.n_triangle};
@@ -368,9 +415,11 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_s
         g = (gather){.vertex = surface.vertex};
         usi_mesh_walk(mesh, gather_mesh, &g);
         if (g.is_bad_index)
-            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it", "has a triangle whose vertex does not exist");
+            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it",
+                               "has a triangle whose vertex does not exist");
         else if (g.is_not_finite)
-            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it", "has a vertex that is not finite");
+            status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it",
+                               "has a vertex that is not finite");
         else
             status = look(r, &surface, shape);
     }
@@ -382,7 +431,8 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_s
 // Assimp keeps its last error in a global, so that two threads must not be inside it at once.
 static pthread_mutex_t assimp_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static us_status import_file(usi_reader *r, const xmlNode *node, const char *path, uint32_t steps, const struct aiScene **out) {
+static us_status import_file(usi_reader *r, const xmlNode *node, const char *path, uint32_t steps,
+                             const struct aiScene **out) {
     struct aiPropertyStore *properties = aiCreatePropertyStore();
     if (!properties) return usi_fail_memory(r);
     aiSetImportPropertyInteger(properties, AI_CONFIG_IMPORT_COLLADA_IGNORE_UP_DIRECTION, 1);
@@ -394,7 +444,9 @@ static us_status import_file(usi_reader *r, const xmlNode *node, const char *pat
         const char *text = aiGetErrorString();
         if (!*out && text && text[0]) snprintf(why, sizeof why, "cannot be read: %.200s", text);
         why[strcspn(why, "\n")] = 0;
-        status = fail_mesh(r, node, path, "write it again from the program that made it; Blender opens most damaged files", why);
+        status =
+            fail_mesh(r, node, path,
+                      "write it again from the program that made it; Blender opens most damaged files", why);
         if (*out) aiReleaseImport(*out);
         *out = NULL;
     }
@@ -402,7 +454,8 @@ static us_status import_file(usi_reader *r, const xmlNode *node, const char *pat
     return status;
 }
 
-us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps, usi_mesh_scene *out) {
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps,
+                        usi_mesh_scene *out) {
     mesh_file file = {.path = shape->mesh};
     memset(out, 0, sizeof *out);
     us_status status = check_file(r, node, &file);
@@ -411,7 +464,8 @@ us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *
     status = import_file(r, node, file.path, steps, &out->scene);
     pthread_mutex_unlock(&assimp_lock);
     out->X = placement_of_up(file.up);
-    for (int i = 0; i < 12; i++) out->X.m[i] *= shape->size[i / 4];
+    for (int i = 0; i < 12; i++)
+        out->X.m[i] *= shape->size[i / 4];
     out->turned_from = file.up == UP_X ? 'x' : file.up == UP_Y ? 'y' : 0;
     return status;
 }
@@ -423,11 +477,17 @@ void usi_mesh_close(usi_mesh_scene *mesh) {
 
 bool usi_mesh_reuse(const us_shape_def *known, us_shape_def *shape) {
     bool is_file = known->kind == US_SHAPE_MESH || known->kind == US_SHAPE_CONVEX;
-    if (!is_file || !known->mesh || known->n_triangle == 0 || !shape->mesh || strcmp(known->mesh, shape->mesh) != 0) return false;
+    if (!is_file || !known->mesh || known->n_triangle == 0 || !shape->mesh ||
+        strcmp(known->mesh, shape->mesh) != 0)
+        return false;
     if (memcmp(known->size, shape->size, sizeof shape->size) != 0) return false;
     // What is only seen keeps no triangles.
     if (shape->is_collision && !known->triangles) return false;
-    if (shape->is_collision) shape->points = known->points, shape->n_point = known->n_point, shape->triangles = known->triangles;
+    if (shape->is_collision) {
+        shape->points = known->points;
+        shape->n_point = known->n_point;
+        shape->triangles = known->triangles;
+    }
     shape->n_vertex = known->n_vertex;
     shape->n_triangle = known->n_triangle;
     shape->box_min = known->box_min;
@@ -445,13 +505,18 @@ us_status usi_mesh_load(usi_reader *r, const xmlNode *node, us_shape_def *shape)
     }
     for (int k = 0; k < 3; k++) {
         if (shape->size[k] == 0)
-            return usi_fail(r, US_ERR_VALUE, node, "write a scale other than 0 in each direction, for example 1 1 1", "the mesh has the scale 0");
+            return usi_fail(r, US_ERR_VALUE, node,
+                            "write a scale other than 0 in each direction, for example 1 1 1",
+                            "the mesh has the scale 0");
     }
     usi_mesh_scene mesh;
     us_status status = usi_mesh_open(r, node, shape, 0, &mesh);
     if (!status) status = take_scene(r, node, &mesh, shape);
     usi_mesh_close(&mesh);
     if (status || !mesh.turned_from || !usi_mesh_is(shape->mesh, "dae")) return status;
-    return usi_warn(r, node, "where it looks wrong here and right in RViz, write <up_axis>Z_UP</up_axis> in the mesh file",
-                    "the mesh \"%.200s\" says that %c points up and was turned so that z does; RViz ignores this", shape->mesh, mesh.turned_from);
+    return usi_warn(
+        r, node,
+        "where it looks wrong here and right in RViz, write <up_axis>Z_UP</up_axis> in the mesh file",
+        "the mesh \"%.200s\" says that %c points up and was turned so that z does; RViz ignores this",
+        shape->mesh, mesh.turned_from);
 }

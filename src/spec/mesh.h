@@ -4,8 +4,8 @@
 
 #include "spec/xml.h"
 
-// A surface made of triangles, as it is worked on while its mass properties are found. `vertex` is three numbers per corner,
-// three corners per triangle: equal corners are made one by usi_surface_weld.
+// A surface made of triangles, as it is worked on while its mass properties are found. `vertex` is three
+// numbers per corner, three corners per triangle: equal corners are made one by usi_surface_weld.
 typedef struct usi_surface {
     int32_t n_triangle;
     double *vertex;          // 9 * n_triangle, m, in G
@@ -14,15 +14,16 @@ typedef struct usi_surface {
     int32_t n_vertex;
     int32_t *corner;   // 3 * n_triangle: which vertex each corner is
     bool is_closed;    // every edge has exactly two triangles
-    bool is_oriented;  // and they run along it in opposite directions, so that inside and outside are told apart
+    bool is_oriented;  // and they run along it in opposite directions, so that inside and outside are told
+                       // apart
 } usi_surface;
 
 void usi_surface_box(usi_surface *surface);
-// Finds equal corners and looks at the edges. Triangles with two equal corners are nothing but a line: they are left out of
-// the look. Cost: linear. Error: US_ERR_MEMORY.
+// Finds equal corners and looks at the edges. Triangles with two equal corners are nothing but a line: they
+// are left out of the look. Cost: linear. Error: US_ERR_MEMORY.
 us_status usi_surface_weld(const us_allocator *a, usi_surface *surface);
-// Mass properties at density 1 of what a closed, oriented surface encloses, by signed tetrahedra. The box must be known.
-// False when it encloses (next to) nothing.
+// Mass properties at density 1 of what a closed, oriented surface encloses, by signed tetrahedra. The box
+// must be known. False when it encloses (next to) nothing.
 bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out);
 
 // ---- mesh.c: what is in a mesh file ----
@@ -45,7 +46,8 @@ static inline bool usi_placement_point(const usi_placement *X, float x, float y,
     return is_good;
 }
 
-// A mesh file as Assimp has read it. Every rule about unit, up-axis and scale is in X: it takes what the root node holds to G.
+// A mesh file as Assimp has read it. Every rule about unit, up-axis and scale is in X: it takes what the root
+// node holds to G.
 struct aiScene;
 struct aiMesh;
 typedef struct usi_mesh_scene {
@@ -54,13 +56,15 @@ typedef struct usi_mesh_scene {
     char turned_from;  // 'x' or 'y': the axis that the file says is up; 0: z, or it says nothing
 } usi_mesh_scene;
 
-// Reads shape->mesh at the scale shape->size. `steps`: what Assimp shall do beside cutting faces into triangles (aiProcess_...). Any thread.
-// Errors: US_ERR_MESH, US_ERR_LIMIT, US_ERR_MEMORY, at `node` (may be NULL).
-us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps, usi_mesh_scene *out);
+// Reads shape->mesh at the scale shape->size. `steps`: what Assimp shall do beside cutting faces into
+// triangles (aiProcess_...). Any thread. Errors: US_ERR_MESH, US_ERR_LIMIT, US_ERR_MEMORY, at `node` (may be
+// NULL).
+us_status usi_mesh_open(usi_reader *r, const xmlNode *node, const us_shape_def *shape, uint32_t steps,
+                        usi_mesh_scene *out);
 void usi_mesh_close(usi_mesh_scene *mesh);  // also after a failure
 
-// Visits each mesh of each node, with the node's placement, in the order of the file. A visit that returns false is the last one.
-// False when the nodes nest too deeply.
+// Visits each mesh of each node, with the node's placement, in the order of the file. A visit that returns
+// false is the last one. False when the nodes nest too deeply.
 typedef bool usi_mesh_visit(void *context, const struct aiMesh *mesh, const usi_placement *X);
 bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context);
 

@@ -1,7 +1,8 @@
 // How a robot appears on the network: the definitions that the spec keeps, one for each robot at most.
 //
-// A definition names drives and a link of its robot, so it is set after them. What it leaves open (the namespace, the prefix of the frames, the
-// base) is filled in when it is set: whoever looks at it finds every text there.
+// A definition names drives and a link of its robot, so it is set after them. What it leaves open (the
+// namespace, the prefix of the frames, the base) is filled in when it is set: whoever looks at it finds every
+// text there.
 #include "understudy/network.h"
 
 #include <math.h>
@@ -24,8 +25,15 @@ const char *us_locomotion_name(us_locomotion kind) {
 }
 
 us_network_def us_network_def_default(void) {
-    us_network_def d = {.group = -1, .node = "driver", .timeout = 0.5, .track_scale = 1, .battery_voltage = 24, .motor_rate = 25};
-    d.step_height = 0.05, d.step_time = 1, d.duty = 0.6;
+    us_network_def d = {.group = -1,
+                        .node = "driver",
+                        .timeout = 0.5,
+                        .track_scale = 1,
+                        .battery_voltage = 24,
+                        .motor_rate = 25};
+    d.step_height = 0.05;
+    d.step_time = 1;
+    d.duty = 0.6;
 #define TOPIC_RATE(code, name, hertz) d.rate[code] = (hertz);
     US_TOPIC_LIST(TOPIC_RATE)
 #undef TOPIC_RATE
@@ -55,7 +63,8 @@ bool usi_is_ros_name(const char *text, bool allows_slash) {
 void usi_ros_name_make(const char *text, char *out, size_t cap) {
     size_t n = 0;
     if (is_digit(text[0]) && n + 1 < cap) out[n++] = '_';
-    for (; *text && n + 1 < cap && n < USI_NETWORK_NAME_LIMIT; text++) out[n++] = is_letter(*text) || is_digit(*text) ? *text : '_';
+    for (; *text && n + 1 < cap && n < USI_NETWORK_NAME_LIMIT; text++)
+        out[n++] = is_letter(*text) || is_digit(*text) ? *text : '_';
     out[n] = 0;
 }
 
@@ -80,7 +89,9 @@ bool usi_is_motor_name(const char *text) {
 static bool is_at_least_0(double x) { return isfinite(x) && x >= 0; }
 
 static bool is_good_link(const us_link_model *l) {
-    if (!is_at_least_0(l->delay) || !is_at_least_0(l->jitter) || !is_at_least_0(l->loss) || l->loss > 1 || !is_at_least_0(l->bandwidth)) return false;
+    if (!is_at_least_0(l->delay) || !is_at_least_0(l->jitter) || !is_at_least_0(l->loss) || l->loss > 1 ||
+        !is_at_least_0(l->bandwidth))
+        return false;
     for (int32_t i = 0; i < 2 * l->n_outage; i++) {
         if (!is_at_least_0(l->outages[i]) || (i > 0 && l->outages[i] <= l->outages[i - 1])) return false;
     }
@@ -88,17 +99,20 @@ static bool is_good_link(const us_link_model *l) {
 }
 
 static bool is_good_timing(const us_timing *t) {
-    return isfinite(t->offset) && fabs(t->offset) <= 1e9 && isfinite(t->drift) && fabs(t->drift) <= 0.1 && is_at_least_0(t->delay) && t->delay <= 1 &&
-           is_at_least_0(t->jitter) && t->jitter <= 1;
+    return isfinite(t->offset) && fabs(t->offset) <= 1e9 && isfinite(t->drift) && fabs(t->drift) <= 0.1 &&
+           is_at_least_0(t->delay) && t->delay <= 1 && is_at_least_0(t->jitter) && t->jitter <= 1;
 }
 
 static us_status check_arrays(const us_network_def *d) {
-    if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 || d->downlink.n_outage < 0) return US_ERR_ARG;
+    if (d->n_wheel < 0 || d->n_leg < 0 || d->n_motor < 0 || d->uplink.n_outage < 0 ||
+        d->downlink.n_outage < 0)
+        return US_ERR_ARG;
     if (d->uplink.n_outage > USI_OUTAGE_LIMIT || d->downlink.n_outage > USI_OUTAGE_LIMIT) return US_ERR_LIMIT;
     if (d->n_fault < 0 || (d->n_fault && !d->faults)) return US_ERR_ARG;
     if (d->n_fault > USI_SCRIPT_LIMIT) return US_ERR_LIMIT;
     if ((d->n_wheel && !d->wheels) || (d->n_leg && !d->legs) || (d->n_motor && !d->motors)) return US_ERR_ARG;
-    if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages)) return US_ERR_ARG;
+    if ((d->uplink.n_outage && !d->uplink.outages) || (d->downlink.n_outage && !d->downlink.outages))
+        return US_ERR_ARG;
     return US_OK;
 }
 
@@ -112,11 +126,15 @@ static us_status check_numbers(const us_network_def *d) {
         if (!is_at_least_0(d->rate[i])) return US_ERR_VALUE;
     }
     if (d->battery_capacity > 0 && d->battery_voltage == 0) return US_ERR_VALUE;
-    if (!is_at_least_0(d->body_height) || !is_at_least_0(d->stance) || !is_at_least_0(d->step_height)) return US_ERR_VALUE;
-    if (!(d->step_time > 0) || !isfinite(d->step_time) || !(d->duty > 0.5 && d->duty < 1)) return US_ERR_VALUE;
+    if (!is_at_least_0(d->body_height) || !is_at_least_0(d->stance) || !is_at_least_0(d->step_height))
+        return US_ERR_VALUE;
+    if (!(d->step_time > 0) || !isfinite(d->step_time) || !(d->duty > 0.5 && d->duty < 1))
+        return US_ERR_VALUE;
     if (!isfinite(d->track_scale) || d->track_scale <= 0) return US_ERR_VALUE;
     if (d->motor_port < 0 || d->motor_port > 65535) return US_ERR_VALUE;
-    return is_good_link(&d->uplink) && is_good_link(&d->downlink) && is_good_timing(&d->timing) ? US_OK : US_ERR_VALUE;
+    return is_good_link(&d->uplink) && is_good_link(&d->downlink) && is_good_timing(&d->timing)
+               ? US_OK
+               : US_ERR_VALUE;
 }
 
 // The wheels of each kind of locomotion; see us_locomotion.
@@ -125,7 +143,8 @@ static us_status check_wheels(const us_spec *spec, const us_network_def *d) {
     int32_t n_steer = 0;
     for (int32_t i = 0; i < d->n_wheel; i++) {
         const us_wheel_def *w = &d->wheels[i];
-        if (!us_spec_view_drive(spec, w->drive) || (w->steer != -1 && !us_spec_view_drive(spec, w->steer))) return US_ERR_ARG;
+        if (!us_spec_view_drive(spec, w->drive) || (w->steer != -1 && !us_spec_view_drive(spec, w->steer)))
+            return US_ERR_ARG;
         if (!isfinite(w->radius) || w->radius <= 0) return US_ERR_VALUE;
         n_steer += w->steer >= 0;
     }
@@ -236,7 +255,8 @@ static us_status fill_in(const us_spec *spec, us_network_def *d, open_texts *tex
         return US_ERR_NAME;
     }
     if (!d->frame_prefix) {
-        snprintf(texts->frame_prefix, sizeof texts->frame_prefix, "%.*s%s", USI_NETWORK_NAME_LIMIT, name, name[0] ? "/" : "");
+        snprintf(texts->frame_prefix, sizeof texts->frame_prefix, "%.*s%s", USI_NETWORK_NAME_LIMIT, name,
+                 name[0] ? "/" : "");
         d->frame_prefix = texts->frame_prefix;
     } else if (!usi_is_frame_prefix(d->frame_prefix)) {
         return US_ERR_NAME;
@@ -264,8 +284,8 @@ static bool keep_array(usi_arena *arena, const void *from, int32_t n, size_t eac
 
 static bool keep_network(usi_arena *arena, us_network_def *d) {
     void *wheels = NULL, *legs = NULL, *motors = NULL, *up = NULL, *down = NULL, *faults = NULL;
-    bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) && keep_text(arena, &d->node) &&
-              keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
+    bool ok = keep_text(arena, &d->namespace_) && keep_text(arena, &d->frame_prefix) &&
+              keep_text(arena, &d->node) && keep_text(arena, &d->base_frame) && keep_text(arena, &d->file);
     ok = ok && keep_array(arena, d->wheels, d->n_wheel, sizeof *d->wheels, &wheels);
     ok = ok && keep_array(arena, d->legs, d->n_leg, sizeof *d->legs, &legs);
     ok = ok && keep_array(arena, d->motors, d->n_motor, sizeof *d->motors, &motors);
@@ -274,21 +294,27 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     ok = ok && keep_array(arena, d->faults, d->n_fault, sizeof *d->faults, &faults);
     for (int32_t i = 0; i < d->n_fault && ok; i++) {
         us_fault_def *f = (us_fault_def *)faults + i;
-        ok = keep_text(arena, &f->name) && keep_text(arena, &f->after) && keep_text(arena, &f->when) && keep_text(arena, &f->what) &&
-             keep_text(arena, &f->file);
+        ok = keep_text(arena, &f->name) && keep_text(arena, &f->after) && keep_text(arena, &f->when) &&
+             keep_text(arena, &f->what) && keep_text(arena, &f->file);
     }
-    d->wheels = wheels, d->legs = legs, d->motors = motors, d->faults = faults;
-    d->uplink.outages = up, d->downlink.outages = down;
+    d->wheels = wheels;
+    d->legs = legs;
+    d->motors = motors;
+    d->faults = faults;
+    d->uplink.outages = up;
+    d->downlink.outages = down;
     return ok;
 }
 
 us_status usi_network_put(us_spec *spec, const us_network_def *def) {
     us_network_def copy = *def;
-    us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->network, spec->n_network, &spec->cap_network, sizeof copy);
+    us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->network, spec->n_network,
+                                &spec->cap_network, sizeof copy);
     if (status) return status;
     if (!keep_network(&spec->texts, &copy)) return US_ERR_MEMORY;
     int32_t i = 0;
-    while (i < spec->n_network && spec->network[i].group != copy.group) i++;
+    while (i < spec->n_network && spec->network[i].group != copy.group)
+        i++;
     spec->network[i] = copy;
     if (i == spec->n_network) spec->n_network++;
     return US_OK;

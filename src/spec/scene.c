@@ -28,8 +28,8 @@ static us_status read_seed(usi_reader *r, const xmlNode *node, uint64_t *out) {
     size_t length = strlen(text);
     bool is_good = length > 0 && length <= 19 && strspn(text, "0123456789") == length;
     if (!is_good) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a whole number of 0 or more, with at most 19 digits", "seed: \"%.60s\" is not such a number",
-                        text);
+        return usi_fail(r, US_ERR_VALUE, node, "write a whole number of 0 or more, with at most 19 digits",
+                        "seed: \"%.60s\" is not such a number", text);
     }
     *out = strtoull(text, NULL, 10);
     return US_OK;
@@ -45,15 +45,20 @@ static us_status read_world(usi_reader *r, const xmlNode *node, us_world_def *w)
     if (!status) status = read_seed(r, node, &w->seed);
     if (status) return status;
     w->gravity = us_vec3_make(gravity[0], gravity[1], gravity[2]);
-    if (w->step > 10) return usi_fail(r, US_ERR_VALUE, node, "write a step of at most 10 s, for example 1 ms", "step: %g s is too long", w->step);
+    if (w->step > 10)
+        return usi_fail(r, US_ERR_VALUE, node, "write a step of at most 10 s, for example 1 ms",
+                        "step: %g s is too long", w->step);
     if (w->tolerance >= 1) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a tolerance below 1, for example 1e-9", "tolerance: %g is too large", w->tolerance);
+        return usi_fail(r, US_ERR_VALUE, node, "write a tolerance below 1, for example 1e-9",
+                        "tolerance: %g is too large", w->tolerance);
     }
     status = usi_xml_int(r, node, "max-contact", false, &w->max_contact);
     if (status) return status;
     if (w->max_contact < 0)
-        return usi_fail(r, US_ERR_VALUE, node, "write how many contact points there may be, or 0 for a number that follows from the shapes",
-                        "max-contact: %d is negative", (int)w->max_contact);
+        return usi_fail(
+            r, US_ERR_VALUE, node,
+            "write how many contact points there may be, or 0 for a number that follows from the shapes",
+            "max-contact: %d is negative", (int)w->max_contact);
     if (usi_xml_attr(node, "solver")) w->solver = usi_xml_attr(node, "solver");
     if (usi_xml_attr(node, "fidelity")) w->fidelity = usi_xml_attr(node, "fidelity");
     const char *integrator = usi_xml_attr(node, "integrator");
@@ -89,8 +94,8 @@ static us_status read_worlds(usi_reader *r, const xmlNode *root) {
         for (const xmlNode *n = usi_xml_child(root, "world"); n; n = usi_xml_next(n, "world")) {
             if (usi_xml_depth(n) != depth) continue;
             if (before) {
-                return usi_fail(r, US_ERR_SCHEMA, n, "write all settings into one <world>", "there are two <world> (the first in line %d)",
-                                (int)usi_xml_line(before));
+                return usi_fail(r, US_ERR_SCHEMA, n, "write all settings into one <world>",
+                                "there are two <world> (the first in line %d)", (int)usi_xml_line(before));
             }
             us_status status = read_world(r, n, &w);
             if (status) return status;
@@ -119,7 +124,8 @@ static us_status read_ground(usi_reader *r, const xmlNode *root) {
 static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     const xmlNode *node = group->node;
     const char *base = usi_xml_attr(node, "base");
-    char *path = usi_path_beside(r, usi_xml_file(node), usi_xml_attr(node, "file")), *text = NULL, element[128];
+    char *path = usi_path_beside(r, usi_xml_file(node), usi_xml_attr(node, "file")), *text = NULL,
+         element[128];
     if (!path) return usi_fail_memory(r);
     us_place place = usi_xml_place(r, node, element, sizeof element);
     size_t length = 0;
@@ -130,15 +136,19 @@ static us_status read_robot(usi_reader *r, usi_scene_group *group) {
     us_spec_counts before = us_spec_get_counts(r->spec);
     const xmlNode *root = xmlDocGetRootElement(doc);
     if (usi_xml_is(root, "scene")) {
-        status = usi_fail(r, US_ERR_SCHEMA, node, "take scenes in by <include file=\"...\"/>", "the file is a scene, not a robot");
+        status = usi_fail(r, US_ERR_SCHEMA, node, "take scenes in by <include file=\"...\"/>",
+                          "the file is a scene, not a robot");
     } else {
-        status =
-            usi_urdf_read(r, doc, group->name, group->X_WG, base && strcmp(base, "floating") == 0 ? US_BASE_FLOATING : US_BASE_FIXED, &group->index);
+        status = usi_urdf_read(r, doc, group->name, group->X_WG,
+                               base && strcmp(base, "floating") == 0 ? US_BASE_FLOATING : US_BASE_FIXED,
+                               &group->index);
     }
     xmlFreeDoc(doc);
     us_spec_counts after = us_spec_get_counts(r->spec);
-    group->first_link = before.n_link, group->n_link = after.n_link - before.n_link;
-    group->first_joint = before.n_joint, group->n_joint = after.n_joint - before.n_joint;
+    group->first_link = before.n_link;
+    group->n_link = after.n_link - before.n_link;
+    group->first_joint = before.n_joint;
+    group->n_joint = after.n_joint - before.n_joint;
     return status;
 }
 
@@ -154,12 +164,19 @@ static us_status fill_from_default(usi_reader *r, const usi_scene_group *group) 
         status = usi_scene_joint_values(r, &look, &filled);
         if (status) break;
         if (j.damping == 0) j.damping = filled.damping;
-        if (j.stiffness == 0) j.stiffness = filled.stiffness, j.rest = filled.rest;
+        if (j.stiffness == 0) {
+            j.stiffness = filled.stiffness;
+            j.rest = filled.rest;
+        }
         if (j.armature == 0) j.armature = filled.armature;
         if (j.friction == 0) j.friction = filled.friction;
         if (j.effort == 0) j.effort = filled.effort;
         if (j.velocity == 0) j.velocity = filled.velocity;
-        if (!j.has_limits) j.has_limits = filled.has_limits, j.lower = filled.lower, j.upper = filled.upper;
+        if (!j.has_limits) {
+            j.has_limits = filled.has_limits;
+            j.lower = filled.lower;
+            j.upper = filled.upper;
+        }
         status = usi_scene_added(r, group->node, us_spec_set_joint(r->spec, i, &j));
     }
     return status;
@@ -173,8 +190,8 @@ static us_status change_joint(usi_reader *r, const usi_scene_group *group, const
     if (status) return status;
     for (const xmlNode *n = usi_xml_child(group->node, "joint"); n != node; n = usi_xml_next(n, "joint")) {
         if (strcmp(usi_xml_attr(n, "name"), usi_xml_attr(node, "name")) != 0) continue;
-        return usi_fail(r, US_ERR_NAME, node, "write all changes of a joint into one element", "the joint is changed in line %d already",
-                        (int)usi_xml_line(n));
+        return usi_fail(r, US_ERR_NAME, node, "write all changes of a joint into one element",
+                        "the joint is changed in line %d already", (int)usi_xml_line(n));
     }
     us_joint_def j = *us_spec_view_joint(r->spec, index);
     usi_look look = {{node, usi_xml_child(own, "joint"), NULL}};
@@ -187,7 +204,9 @@ static us_status change_joint(usi_reader *r, const usi_scene_group *group, const
 static us_status read_base_state(usi_reader *r, const usi_scene_group *group) {
     const xmlNode *node = usi_xml_child(group->node, "base");
     if (!node) return US_OK;
-    if (usi_xml_next(node, "base")) return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(node, "base"), "keep one of them", "there are two <base>");
+    if (usi_xml_next(node, "base"))
+        return usi_fail(r, US_ERR_SCHEMA, usi_xml_next(node, "base"), "keep one of them",
+                        "there are two <base>");
     const char *name = usi_scene_full_name(r, group, "floating_base");
     if (!name) return usi_fail_memory(r);
     int32_t index = us_spec_find_joint(r->spec, name);
@@ -205,19 +224,24 @@ static us_status read_base_state(usi_reader *r, const usi_scene_group *group) {
 // ---- Groups ----
 
 static us_status start_group(usi_reader *r, const xmlNode *node, usi_scene_group *group) {
-    *group = (usi_scene_group){.node = node, .name = usi_xml_attr(node, "name"), .index = -1, .X_WG = us_pose_identity()};
+    *group = (usi_scene_group){
+        .node = node, .name = usi_xml_attr(node, "name"), .index = -1, .X_WG = us_pose_identity()};
     us_status status = usi_scene_pose(r, node, &group->X_WG);
     if (!status) status = usi_scene_default(r, node, &group->default_node);
     if (status) return status;
-    if (strcmp(group->name, "world") == 0) return usi_fail(r, US_ERR_NAME, node, "choose another name", "\"world\" is the name of the world itself");
+    if (strcmp(group->name, "world") == 0)
+        return usi_fail(r, US_ERR_NAME, node, "choose another name",
+                        "\"world\" is the name of the world itself");
     if (usi_xml_is(node, "robot")) {
         status = read_robot(r, group);
         if (!status) status = fill_from_default(r, group);
         return status ? status : usi_scene_surfaces(r, group);
     }
     const char *base = usi_xml_attr(node, "base");
-    us_group_def def = {
-        .name = group->name, .file = usi_xml_file(node), .line = usi_xml_line(node), .is_floating = !base || strcmp(base, "floating") == 0};
+    us_group_def def = {.name = group->name,
+                        .file = usi_xml_file(node),
+                        .line = usi_xml_line(node),
+                        .is_floating = !base || strcmp(base, "floating") == 0};
     for (const xmlNode *j = usi_xml_child(node, "joint"); j; j = usi_xml_next(j, "joint")) {
         // An object that hangs on its own joints does not float.
         const char *parent = usi_xml_attr(j, "parent");
@@ -235,21 +259,26 @@ static int compare_groups(const void *a, const void *b) {
     return order ? order : x->index - y->index;
 }
 
-// Robots and objects share one set of names. `copy` is put in order of names, so that equal ones are neighbours.
+// Robots and objects share one set of names. `copy` is put in order of names, so that equal ones are
+// neighbours.
 static us_status check_group_names(usi_reader *r, usi_scene_group *copy, int n) {
     qsort(copy, (size_t)n, sizeof *copy, compare_groups);
     for (int i = 1; i < n; i++) {
         if (strcmp(copy[i - 1].name, copy[i].name) != 0) continue;
-        return usi_fail(r, US_ERR_NAME, copy[i].node, "give each robot and object its own name", "the name \"%.60s\" is used already in %.150s:%d",
-                        copy[i].name, usi_xml_file(copy[i - 1].node), (int)usi_xml_line(copy[i - 1].node));
+        return usi_fail(r, US_ERR_NAME, copy[i].node, "give each robot and object its own name",
+                        "the name \"%.60s\" is used already in %.150s:%d", copy[i].name,
+                        usi_xml_file(copy[i - 1].node), (int)usi_xml_line(copy[i - 1].node));
     }
     return US_OK;
 }
 
-static us_status read_groups(usi_reader *r, const xmlNode *root, const usi_scene_group **out_groups, int *out_n) {
+static us_status read_groups(usi_reader *r, const xmlNode *root, const usi_scene_group **out_groups,
+                             int *out_n) {
     int n = 0, k = 0;
-    for (const xmlNode *c = usi_xml_child(root, NULL); c; c = usi_xml_next(c, NULL)) n += is_group(c);
-    usi_scene_group *groups = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups), *sorted = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups);
+    for (const xmlNode *c = usi_xml_child(root, NULL); c; c = usi_xml_next(c, NULL))
+        n += is_group(c);
+    usi_scene_group *groups = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups),
+                    *sorted = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *groups);
     if (!groups || !sorted) return usi_fail_memory(r);
     for (const xmlNode *c = usi_xml_child(root, NULL); c; c = usi_xml_next(c, NULL)) {
         if (!is_group(c)) continue;
@@ -265,13 +294,14 @@ static us_status read_groups(usi_reader *r, const xmlNode *root, const usi_scene
         if (usi_xml_is(groups[i].node, "object")) status = usi_scene_object_joints(r, &groups[i]);
     }
     for (int i = 0; i < n && !status; i++) {
-        for (const xmlNode *j = usi_xml_child(groups[i].node, "joint"); j && !status && usi_xml_is(groups[i].node, "robot");
-             j = usi_xml_next(j, "joint")) {
+        for (const xmlNode *j = usi_xml_child(groups[i].node, "joint");
+             j && !status && usi_xml_is(groups[i].node, "robot"); j = usi_xml_next(j, "joint")) {
             status = change_joint(r, &groups[i], j);
         }
         if (!status) status = read_base_state(r, &groups[i]);
     }
-    for (int i = 0; i < n && !status; i++) status = usi_scene_relations(r, &groups[i]);
+    for (int i = 0; i < n && !status; i++)
+        status = usi_scene_relations(r, &groups[i]);
     *out_groups = groups;
     *out_n = n;
     return status;
@@ -284,12 +314,14 @@ static us_status check_defaults(usi_reader *r, const xmlNode *root) {
         const char *name = usi_xml_attr(d, "name");
         for (const xmlNode *e = usi_xml_child(root, "default"); e != d; e = usi_xml_next(e, "default")) {
             if (strcmp(usi_xml_attr(e, "name"), name) == 0) {
-                return usi_fail(r, US_ERR_NAME, d, "give each default its own name", "the default is defined in line %d already",
-                                (int)usi_xml_line(e));
+                return usi_fail(r, US_ERR_NAME, d, "give each default its own name",
+                                "the default is defined in line %d already", (int)usi_xml_line(e));
             }
         }
-        if (usi_xml_next(usi_xml_child(d, "joint"), "joint") || usi_xml_next(usi_xml_child(d, "drive"), "drive")) {
-            return usi_fail(r, US_ERR_SCHEMA, d, "write all values of joints into one <joint>, those of drives into one <drive>",
+        if (usi_xml_next(usi_xml_child(d, "joint"), "joint") ||
+            usi_xml_next(usi_xml_child(d, "drive"), "drive")) {
+            return usi_fail(r, US_ERR_SCHEMA, d,
+                            "write all values of joints into one <joint>, those of drives into one <drive>",
                             "the default has two elements of one kind");
         }
     }
@@ -312,10 +344,12 @@ us_status usi_scene_read(usi_reader *r, xmlDoc *doc) {
     const usi_scene_group *groups = NULL;
     int n_group = 0;
     if (!status) status = read_groups(r, root, &groups, &n_group);
-    for (const xmlNode *n = usi_xml_child(root, "scatter"); n && !status; n = usi_xml_next(n, "scatter")) status = usi_scene_scatter(r, n, n_ground);
+    for (const xmlNode *n = usi_xml_child(root, "scatter"); n && !status; n = usi_xml_next(n, "scatter"))
+        status = usi_scene_scatter(r, n, n_ground);
     usi_scene_group outside = {.node = root, .name = "", .index = -1, .X_WG = us_pose_identity()};
     if (!status) status = usi_scene_relations(r, &outside);
-    for (const xmlNode *n = usi_xml_child(root, "record"); n && !status; n = usi_xml_next(n, "record")) status = usi_scene_record(r, n);
+    for (const xmlNode *n = usi_xml_child(root, "record"); n && !status; n = usi_xml_next(n, "record"))
+        status = usi_scene_record(r, n);
     for (int i = 0; i < n_group && !status; i++) {
         if (usi_xml_is(groups[i].node, "robot")) status = usi_scene_network(r, &groups[i]);
     }

@@ -33,7 +33,8 @@ typedef enum usi_dimension {
         USI_DIMENSION_COUNT
 } usi_dimension;
 
-// Where an attribute is looked for: the element itself, then its own default, then that of its robot or object. NULLs are skipped.
+// Where an attribute is looked for: the element itself, then its own default, then that of its robot or
+// object. NULLs are skipped.
 typedef struct usi_look {
     const xmlNode *node[3];
 } usi_look;
@@ -43,15 +44,18 @@ const xmlNode *usi_look_find(const usi_look *look, const char *name);
 
 enum { USI_LIST_LIMIT = 64 };  // numbers in one attribute
 
-// Reads up to `most` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI). *out_count is 0 when
-// the attribute is absent; more numbers than `most` are an error.
-us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name, const usi_dimension *dimensions, int most, double *out,
-                        int *out_count);
+// Reads up to `most` (<= USI_LIST_LIMIT) numbers of an attribute, each of its own dimension, into out (SI).
+// *out_count is 0 when the attribute is absent; more numbers than `most` are an error.
+us_status usi_look_list(usi_reader *r, const usi_look *look, const char *name,
+                        const usi_dimension *dimensions, int most, double *out, int *out_count);
 // Exactly n numbers of one dimension. A missing attribute leaves *out as it is.
-us_status usi_look_numbers(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, int n, double *out);
-us_status usi_look_number(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, double *out);
+us_status usi_look_numbers(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension,
+                           int n, double *out);
+us_status usi_look_number(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension,
+                          double *out);
 // The same for a number that must be at least 0, or greater than 0 when `is_strict`.
-us_status usi_look_positive(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension, bool is_strict, double *out);
+us_status usi_look_positive(usi_reader *r, const usi_look *look, const char *name, usi_dimension dimension,
+                            bool is_strict, double *out);
 // xyz with rpy or quat; what is missing leaves its part as it is.
 us_status usi_scene_pose(usi_reader *r, const xmlNode *node, us_pose *out_X);
 us_status usi_scene_rotation(usi_reader *r, const xmlNode *node, us_quat *out_q);
@@ -70,15 +74,18 @@ us_status usi_scene_site(usi_reader *r, const xmlNode *node, const char *path, u
 
 // Gives the value of a name in an expression, or an error of the reader.
 typedef us_status (*usi_name_value)(void *context, const char *name, double *out);
-// Computes `text`; `node` is where errors are reported. Errors: US_ERR_SYNTAX, US_ERR_VALUE and those of `value_of`.
-us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
+// Computes `text`; `node` is where errors are reported. Errors: US_ERR_SYNTAX, US_ERR_VALUE and those of
+// `value_of`.
+us_status usi_expression(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of,
+                         void *context, double *out);
 // The same for a text that stands by itself, without ${}.
-us_status usi_expression_plain(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of, void *context, double *out);
+us_status usi_expression_plain(usi_reader *r, const xmlNode *node, const char *text, usi_name_value value_of,
+                               void *context, double *out);
 
 // ---- scene_expand.c: includes, repeats and parameters ----
 
-// Takes in the included files, writes out what is repeated, then replaces ${...} in all attributes but those of <parameter>. Afterwards there is no
-// <include> and no <repeat>.
+// Takes in the included files, writes out what is repeated, then replaces ${...} in all attributes but those
+// of <parameter>. Afterwards there is no <include> and no <repeat>.
 us_status usi_scene_expand(usi_reader *r, xmlDoc *doc);
 
 // ---- scene_schema.c: validation ----
@@ -99,8 +106,10 @@ typedef struct usi_scene_group {
     us_pose X_WG;
 } usi_scene_group;
 
-// Places of the attributes of a joint or drive (`kind`) inside a group, defaults included. Errors: unknown default.
-us_status usi_scene_look(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *kind, usi_look *out_look);
+// Places of the attributes of a joint or drive (`kind`) inside a group, defaults included. Errors: unknown
+// default.
+us_status usi_scene_look(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *kind,
+                         usi_look *out_look);
 // The <default> that an element uses, or NULL.
 us_status usi_scene_default(usi_reader *r, const xmlNode *user, const xmlNode **out_default);
 // What us_spec_add_... says, as an error at the node.
@@ -109,13 +118,16 @@ us_status usi_scene_added(usi_reader *r, const xmlNode *node, us_status status);
 // "group/name", or the name itself outside groups. NULL without memory.
 const char *usi_scene_full_name(usi_reader *r, const usi_scene_group *group, const char *name);
 // Names to indices, with a suggestion when there is none. A link may be "world" (US_WORLD).
-us_status usi_scene_find_joint(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *out_joint);
-us_status usi_scene_find_link(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *out_link);
+us_status usi_scene_find_joint(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                               const char *attribute, int32_t *out_joint);
+us_status usi_scene_find_link(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                              const char *attribute, int32_t *out_link);
 
 // Values of a joint: what every joint has (damping, limits, ...) and the start state. Both look at j->type.
 us_status usi_scene_joint_values(usi_reader *r, const usi_look *look, us_joint_def *j);
 
-// scene_shape.c: one <shape> with all inside it; margin, part-error, group, mask and surface alone; a number made of bits.
+// scene_shape.c: one <shape> with all inside it; margin, part-error, group, mask and surface alone; a number
+// made of bits.
 us_status usi_scene_shape(usi_reader *r, const xmlNode *node, us_shape_def *out);
 us_status usi_scene_contact(usi_reader *r, const xmlNode *node, us_shape_def *s);
 us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, uint32_t *out);
@@ -123,34 +135,42 @@ us_status usi_scene_bits(usi_reader *r, const xmlNode *node, const char *name, u
 // scene_raster.c: file="x.tif" of a height field.
 bool usi_scene_is_raster(const xmlNode *node);
 us_status usi_scene_raster(usi_reader *r, const xmlNode *node, us_shape_def *s);
-// A raster over a ground, which an attribute of `node` names. Over a ground that is a GeoTIFF itself it is laid by its reference system; over another
-// one its middle is the ground's. Samples as of usi_raster_read, numbers as they are in the file; they belong to the reader.
+// A raster over a ground, which an attribute of `node` names. Over a ground that is a GeoTIFF itself it is
+// laid by its reference system; over another one its middle is the ground's. Samples as of usi_raster_read,
+// numbers as they are in the file; they belong to the reader.
 typedef struct usi_scene_grid {
     int32_t n_x, n_y;
     double dx, dy;
     void *samples;
 } usi_scene_grid;
-us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribute, const xmlNode *ground, us_layer_type type, int64_t most,
-                         usi_scene_grid *out);
+us_status usi_scene_over(usi_reader *r, const xmlNode *node, const char *attribute, const xmlNode *ground,
+                         us_layer_type type, int64_t most, usi_scene_grid *out);
 
 // scene_soil.c: what a material is as soil, and as a tread.
 us_status usi_scene_soil(usi_reader *r, const xmlNode *node, us_material_def *out);
-us_status usi_scene_regions(usi_reader *r, const xmlNode *root);    // scene_region.c: after the shapes of the world
+us_status usi_scene_regions(usi_reader *r,
+                            const xmlNode *root);  // scene_region.c: after the shapes of the world
 us_status usi_scene_soil_maps(usi_reader *r, const xmlNode *root);  // scene_soil_map.c: the same
-// scene_region.c: the ground that an element names, a plane or height field of the world, and where it is written.
-us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *node, const us_shape_def **out_shape, const xmlNode **out_ground);
+// scene_region.c: the ground that an element names, a plane or height field of the world, and where it is
+// written.
+us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *node,
+                           const us_shape_def **out_shape, const xmlNode **out_ground);
 // scene_shape.c: counts the numbers in a text (`out` NULL), or stores them.
-us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text, double *out, int32_t most, int32_t *out_n);
+us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text,
+                            double *out, int32_t most, int32_t *out_n);
 // scene_scatter.c: after all groups. The first n_ground shapes of the spec are the ground that there is.
 us_status usi_scene_scatter(usi_reader *r, const xmlNode *node, int32_t n_ground);
 
 // scene_surface.c: materials first, then everything that names them.
 us_status usi_scene_materials(usi_reader *r, const xmlNode *root);
 us_status usi_scene_pairs(usi_reader *r, const xmlNode *root);
-// The material that an attribute names, with a suggestion when there is none. A missing attribute leaves *out_name as it is.
-us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute, const char **out_name);
+// The material that an attribute names, with a suggestion when there is none. A missing attribute leaves
+// *out_name as it is.
+us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute,
+                             const char **out_name);
 us_status usi_scene_exclude(usi_reader *r, const usi_scene_group *group, const xmlNode *node);
-us_status usi_scene_surfaces(usi_reader *r, const usi_scene_group *group);  // <surface> and <level> of a robot
+us_status usi_scene_surfaces(usi_reader *r,
+                             const usi_scene_group *group);  // <surface> and <level> of a robot
 
 us_status usi_scene_object_links(usi_reader *r, usi_scene_group *group);
 us_status usi_scene_object_joints(usi_reader *r, usi_scene_group *group);
@@ -158,12 +178,14 @@ us_status usi_scene_relations(usi_reader *r, const usi_scene_group *group);  // 
 us_status usi_scene_record(usi_reader *r, const xmlNode *node);
 us_status usi_scene_plugins(usi_reader *r, const xmlNode *root);  // scene_plugin.c
 
-// scene_network.c: all that a robot says about its network, after all drives; the rate of the clock, an attribute of <world>, after its step.
+// scene_network.c: all that a robot says about its network, after all drives; the rate of the clock, an
+// attribute of <world>, after its step.
 us_status usi_scene_network(usi_reader *r, const usi_scene_group *group);
 us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out);
 
-usi_dimension usi_joint_dimension(us_joint_type type, int coordinate);  // of a position; USI_PLAIN for quaternions
-usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);   // of a velocity
+usi_dimension usi_joint_dimension(us_joint_type type,
+                                  int coordinate);  // of a position; USI_PLAIN for quaternions
+usi_dimension usi_rate_dimension(us_joint_type type, int coordinate);  // of a velocity
 usi_dimension usi_effort_dimension(us_joint_type type, int coordinate);
 
 #endif

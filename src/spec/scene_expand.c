@@ -1,8 +1,9 @@
 // Before a scene is read: included files are taken in, <repeat> is written out, and ${...} is replaced.
 //
-// All this happens in the tree, not in the text, so that every element keeps the file and line in which it was written. Included
-// elements carry their file with them (usi_source). Parameters are looked up when they are used, so that they may be defined
-// in any order; of several definitions that in the outermost file wins, and the caller's (--set) over all.
+// All this happens in the tree, not in the text, so that every element keeps the file and line in which it
+// was written. Included elements carry their file with them (usi_source). Parameters are looked up when they
+// are used, so that they may be defined in any order; of several definitions that in the outermost file wins,
+// and the caller's (--set) over all.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,8 @@ static const char *given_value(const us_load_def *def, const char *name) {
 static bool is_parameter_name(const char *s) {
     if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_')) return false;
     for (; *s; s++) {
-        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' || (*s >= '0' && *s <= '9'))) return false;
+        if (!((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' || (*s >= '0' && *s <= '9')))
+            return false;
     }
     return true;
 }
@@ -72,18 +74,24 @@ static us_status add_parameter(expansion *e, const xmlNode *node) {
     usi_reader *r = e->r;
     const char *name = usi_xml_attr(node, "name"), *text = usi_xml_attr(node, "value");
     if (!name || !text) return US_OK;  // the schema says it better
-    if (!is_parameter_name(name) || strcmp(name, "pi") == 0 || strcmp(name, "deg") == 0 || strlen(name) > 100) {
-        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit, and neither pi nor deg",
+    if (!is_parameter_name(name) || strcmp(name, "pi") == 0 || strcmp(name, "deg") == 0 ||
+        strlen(name) > 100) {
+        return usi_fail(r, US_ERR_NAME, node,
+                        "use letters, digits and _, not starting with a digit, and neither pi nor deg",
                         "a parameter cannot be called \"%.60s\"", name);
     }
     parameter *known = find_parameter(e, name);
     if (known && usi_xml_depth(known->node) == usi_xml_depth(node)) {
-        return usi_fail(r, US_ERR_NAME, node, "keep one of the two definitions", "the parameter \"%.60s\" is already defined in %.150s:%d", name,
-                        usi_xml_file(known->node) ? usi_xml_file(known->node) : "", (int)usi_xml_line(known->node));
+        return usi_fail(r, US_ERR_NAME, node, "keep one of the two definitions",
+                        "the parameter \"%.60s\" is already defined in %.150s:%d", name,
+                        usi_xml_file(known->node) ? usi_xml_file(known->node) : "",
+                        (int)usi_xml_line(known->node));
     }
     if (known && usi_xml_depth(known->node) < usi_xml_depth(node)) return US_OK;
     if (!known) {
-        if (usi_grow(&r->def->allocator, (void **)&e->parameters, e->n_parameter, &e->cap_parameter, sizeof *known)) return usi_fail_memory(r);
+        if (usi_grow(&r->def->allocator, (void **)&e->parameters, e->n_parameter, &e->cap_parameter,
+                     sizeof *known))
+            return usi_fail_memory(r);
         known = &e->parameters[e->n_parameter++];
     }
     const char *given = given_value(r->def, name);
@@ -97,20 +105,23 @@ static us_status parameter_text(expansion *e, const char *name, const char **out
     parameter *p = find_parameter(e, name);
     if (!p) {
         usi_guess guess = usi_guess_start(name);
-        for (int32_t i = 0; i < e->n_parameter; i++) usi_guess_offer(&guess, e->parameters[i].name);
+        for (int32_t i = 0; i < e->n_parameter; i++)
+            usi_guess_offer(&guess, e->parameters[i].name);
         char remedy[256];
-        snprintf(remedy, sizeof remedy, guess.best ? "did you mean ${%.100s}?" : "define it: <parameter name=\"%.100s\" value=\"...\"/>",
+        snprintf(remedy, sizeof remedy,
+                 guess.best ? "did you mean ${%.100s}?"
+                            : "define it: <parameter name=\"%.100s\" value=\"...\"/>",
                  guess.best ? guess.best : name);
         return usi_fail(r, US_ERR_NAME, e->place, remedy, "there is no parameter \"%.60s\"", name);
     }
     if (p->is_open) {
-        return usi_fail(r, US_ERR_NAME, p->node, "give it a value that does not depend on itself", "the parameter \"%.60s\" is defined by itself",
-                        name);
+        return usi_fail(r, US_ERR_NAME, p->node, "give it a value that does not depend on itself",
+                        "the parameter \"%.60s\" is defined by itself", name);
     }
     if (!p->value) {
         if (e->depth == PARAMETER_DEPTH) {
-            return usi_fail(r, US_ERR_LIMIT, p->node, "use fewer levels of parameters", "parameters use parameters more than %d levels deep",
-                            PARAMETER_DEPTH);
+            return usi_fail(r, US_ERR_LIMIT, p->node, "use fewer levels of parameters",
+                            "parameters use parameters more than %d levels deep", PARAMETER_DEPTH);
         }
         const xmlNode *place = e->place;
         e->place = p->node;
@@ -160,7 +171,8 @@ static us_status replace(expansion *e, const char *inside, char *out, size_t cap
     if (status) return status;
     *out_length = strlen(text);
     if (*out_length >= cap) {
-        return usi_fail(e->r, US_ERR_LIMIT, e->place, "use shorter parameters", "the value with its parameters is longer than %d bytes", VALUE_LIMIT);
+        return usi_fail(e->r, US_ERR_LIMIT, e->place, "use shorter parameters",
+                        "the value with its parameters is longer than %d bytes", VALUE_LIMIT);
     }
     memcpy(out, text, *out_length);
     return US_OK;
@@ -176,13 +188,18 @@ static us_status substitute(expansion *e, const char *text, const char **out_tex
     while (*text) {
         if (text[0] == '$' && text[1] == '{') {
             const char *first = text + 2, *end = strchr(first, '}');
-            if (!end) return usi_fail(e->r, US_ERR_SYNTAX, e->place, "close it: ${name}", "\"%.40s\" has no closing brace", text);
+            if (!end)
+                return usi_fail(e->r, US_ERR_SYNTAX, e->place, "close it: ${name}",
+                                "\"%.40s\" has no closing brace", text);
             const char *last = end;
-            while (first < last && usi_is_blank(*first)) first++;
-            while (first < last && usi_is_blank(last[-1])) last--;
+            while (first < last && usi_is_blank(*first))
+                first++;
+            while (first < last && usi_is_blank(last[-1]))
+                last--;
             char inside[512];
             if ((size_t)(last - first) >= sizeof inside) {
-                return usi_fail(e->r, US_ERR_LIMIT, e->place, "split it into parameters", "the expression in ${...} is too long");
+                return usi_fail(e->r, US_ERR_LIMIT, e->place, "split it into parameters",
+                                "the expression in ${...} is too long");
             }
             memcpy(inside, first, (size_t)(last - first));
             inside[last - first] = 0;
@@ -194,7 +211,9 @@ static us_status substitute(expansion *e, const char *text, const char **out_tex
         } else {
             result[n++] = *text++;
         }
-        if (n >= sizeof result) return usi_fail(e->r, US_ERR_LIMIT, e->place, "use shorter values", "the value is longer than %d bytes", VALUE_LIMIT);
+        if (n >= sizeof result)
+            return usi_fail(e->r, US_ERR_LIMIT, e->place, "use shorter values",
+                            "the value is longer than %d bytes", VALUE_LIMIT);
     }
     result[n] = 0;
     *out_text = usi_reader_text(e->r, "%s", result);
@@ -221,7 +240,8 @@ static us_status substitute_attributes(expansion *e, xmlNode *node) {
 // The node after n in the tree below root, depth first; NULL at the end. Deep trees cost no stack.
 static xmlNode *next_in_tree(xmlNode *n, const xmlNode *root) {
     if (n->type == XML_ELEMENT_NODE && n->children) return n->children;
-    while (n != root && !n->next && n->parent) n = n->parent;
+    while (n != root && !n->next && n->parent)
+        n = n->parent;
     return n == root ? NULL : n->next;
 }
 
@@ -241,31 +261,41 @@ static us_status check_repeat(expansion *e, xmlNode *node, int32_t *out_start, i
     for (const xmlAttr *a = node->properties; a; a = a->next) {
         const char *name = (const char *)a->name;
         if (strcmp(name, "name") == 0 || strcmp(name, "count") == 0 || strcmp(name, "start") == 0) continue;
-        return usi_fail(r, US_ERR_SCHEMA, node, "allowed: name count start", "<repeat> has no attribute \"%.60s\"", name);
+        return usi_fail(r, US_ERR_SCHEMA, node, "allowed: name count start",
+                        "<repeat> has no attribute \"%.60s\"", name);
     }
     const char *name = usi_xml_attr(node, "name");
-    if (!name) return usi_fail(r, US_ERR_SCHEMA, node, "write <repeat name=\"i\" count=\"10\">", "<repeat> lacks the attribute \"name\"");
-    if (!is_parameter_name(name) || strcmp(name, "pi") == 0 || strcmp(name, "deg") == 0 || strlen(name) > 100 || find_parameter(e, name)) {
-        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit, and no name of a <parameter>",
+    if (!name)
+        return usi_fail(r, US_ERR_SCHEMA, node, "write <repeat name=\"i\" count=\"10\">",
+                        "<repeat> lacks the attribute \"name\"");
+    if (!is_parameter_name(name) || strcmp(name, "pi") == 0 || strcmp(name, "deg") == 0 ||
+        strlen(name) > 100 || find_parameter(e, name)) {
+        return usi_fail(r, US_ERR_NAME, node,
+                        "use letters, digits and _, not starting with a digit, and no name of a <parameter>",
                         "the count cannot be called \"%.60s\"", name);
     }
     us_status status = usi_xml_int(r, node, "count", true, out_count);
     if (!status) status = usi_xml_int(r, node, "start", false, out_start);
     if (status) return status;
     if (*out_count < 1 || *out_count > REPEAT_LIMIT) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a count from 1 to 10000", "count: %d copies cannot be made", (int)*out_count);
+        return usi_fail(r, US_ERR_VALUE, node, "write a count from 1 to 10000",
+                        "count: %d copies cannot be made", (int)*out_count);
     }
     if (*out_start < -1000000 || *out_start > 1000000) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a start between -1000000 and 1000000", "start: %d is too far from 0", (int)*out_start);
+        return usi_fail(r, US_ERR_VALUE, node, "write a start between -1000000 and 1000000",
+                        "start: %d is too far from 0", (int)*out_start);
     }
     for (xmlNode *n = next_in_tree(node, node); n; n = next_in_tree(n, node)) {
-        if (n->parent == node && (usi_xml_is(n, "parameter") || usi_xml_is(n, "include") || usi_xml_is(n, "repeat") || usi_xml_is(n, "world"))) {
-            return usi_fail(r, US_ERR_SCHEMA, n, "put it outside", "<%.60s> is not allowed in <repeat>", (const char *)n->name);
+        if (n->parent == node && (usi_xml_is(n, "parameter") || usi_xml_is(n, "include") ||
+                                  usi_xml_is(n, "repeat") || usi_xml_is(n, "world"))) {
+            return usi_fail(r, US_ERR_SCHEMA, n, "put it outside", "<%.60s> is not allowed in <repeat>",
+                            (const char *)n->name);
         }
         e->n_copy += *out_count;
     }
     if (e->n_copy <= COPY_LIMIT) return US_OK;
-    return usi_fail(r, US_ERR_LIMIT, node, "repeat less often, or less of it", "the copies would be more than %d nodes", COPY_LIMIT);
+    return usi_fail(r, US_ERR_LIMIT, node, "repeat less often, or less of it",
+                    "the copies would be more than %d nodes", COPY_LIMIT);
 }
 
 // Puts the copies of everything inside in front of the <repeat>, each with the value of its count.
@@ -275,14 +305,17 @@ static us_status repeat(expansion *e, xmlNode *node) {
     us_status status = substitute_attributes(e, node);
     if (!status) status = check_repeat(e, node, &start, &count);
     if (status) return status;
-    if (usi_grow(&r->def->allocator, (void **)&e->parameters, e->n_parameter, &e->cap_parameter, sizeof *e->parameters)) return usi_fail_memory(r);
+    if (usi_grow(&r->def->allocator, (void **)&e->parameters, e->n_parameter, &e->cap_parameter,
+                 sizeof *e->parameters))
+        return usi_fail_memory(r);
     int32_t index = e->n_parameter++;
     for (int32_t i = 0; i < count && !status; i++) {
         char text[16];
         snprintf(text, sizeof text, "%d", (int)(start + i));
         e->parameters[index] = (parameter){.name = usi_xml_attr(node, "name"), .text = text, .node = node};
         // What other parameters make of the count changes with it.
-        for (int32_t k = 0; k < e->n_parameter; k++) e->parameters[k].value = NULL;
+        for (int32_t k = 0; k < e->n_parameter; k++)
+            e->parameters[k].value = NULL;
         for (xmlNode *child = node->children; child && !status; child = child->next) {
             if (child->type != XML_ELEMENT_NODE) continue;
             xmlNode *copy = xmlCopyNode(child, 1);
@@ -295,7 +328,8 @@ static us_status repeat(expansion *e, xmlNode *node) {
         }
     }
     e->n_parameter--;
-    for (int32_t k = 0; k < e->n_parameter; k++) e->parameters[k].value = NULL;
+    for (int32_t k = 0; k < e->n_parameter; k++)
+        e->parameters[k].value = NULL;
     return status;
 }
 
@@ -318,9 +352,11 @@ static us_status check_namespaces(usi_reader *r, xmlNode *root) {
     for (xmlNode *n = root; n; n = next_in_tree(n, root)) {
         if (n->type != XML_ELEMENT_NODE) continue;
         bool has_foreign = n->ns != NULL;
-        for (const xmlAttr *a = n->properties; a && !has_foreign; a = a->next) has_foreign = a->ns && n != root;
+        for (const xmlAttr *a = n->properties; a && !has_foreign; a = a->next)
+            has_foreign = a->ns && n != root;
         if (!has_foreign) continue;
-        return usi_fail(r, US_ERR_SCHEMA, n, "write the element and its attributes without a prefix and without xmlns",
+        return usi_fail(r, US_ERR_SCHEMA, n,
+                        "write the element and its attributes without a prefix and without xmlns",
                         "scene files use no namespaces");
     }
     return US_OK;
@@ -329,14 +365,17 @@ static us_status check_namespaces(usi_reader *r, xmlNode *root) {
 static us_status check_root(usi_reader *r, xmlNode *root) {
     if (!usi_xml_is(root, "scene")) {
         return usi_fail(r, US_ERR_SCHEMA, root,
-                        usi_xml_is(root, "robot") ? "name robot files by <robot name=\"...\" file=\"...\"/>" : "the root must be <scene>",
+                        usi_xml_is(root, "robot") ? "name robot files by <robot name=\"...\" file=\"...\"/>"
+                                                  : "the root must be <scene>",
                         "the file has the root <%.60s>, not <scene>", (const char *)root->name);
     }
     const char *version = usi_xml_attr(root, "version");
-    if (!version) return usi_fail(r, US_ERR_SCHEMA, root, "write <scene version=\"1\">", "the attribute \"version\" is missing");
+    if (!version)
+        return usi_fail(r, US_ERR_SCHEMA, root, "write <scene version=\"1\">",
+                        "the attribute \"version\" is missing");
     if (strcmp(version, "1") != 0) {
-        return usi_fail(r, US_ERR_SCHEMA, root, "write version=\"1\", the only one there is", "version \"%.20s\" of the format is not known",
-                        version);
+        return usi_fail(r, US_ERR_SCHEMA, root, "write version=\"1\", the only one there is",
+                        "version \"%.20s\" of the format is not known", version);
     }
     return check_namespaces(r, root);
 }
@@ -354,16 +393,21 @@ static us_status include(expansion *e, xmlNode *node, int depth) {
     usi_reader *r = e->r;
     e->place = node;
     const char *name = usi_xml_attr(node, "file");
-    if (!name) return usi_fail(r, US_ERR_SCHEMA, node, "write <include file=\"...\"/>", "the attribute \"file\" is missing");
+    if (!name)
+        return usi_fail(r, US_ERR_SCHEMA, node, "write <include file=\"...\"/>",
+                        "the attribute \"file\" is missing");
     us_status status = substitute(e, name, &name);
     if (status) return status;
     // What was looked up here may change when an outer definition follows.
-    for (int32_t i = 0; i < e->n_parameter; i++) e->parameters[i].value = NULL;
+    for (int32_t i = 0; i < e->n_parameter; i++)
+        e->parameters[i].value = NULL;
     if (depth + 1 > INCLUDE_DEPTH) {
-        return usi_fail(r, US_ERR_LIMIT, node, "include fewer levels", "files include files more than %d levels deep", INCLUDE_DEPTH);
+        return usi_fail(r, US_ERR_LIMIT, node, "include fewer levels",
+                        "files include files more than %d levels deep", INCLUDE_DEPTH);
     }
     if (++e->n_include > INCLUDE_LIMIT) {
-        return usi_fail(r, US_ERR_LIMIT, node, "include fewer files", "more than %d files are included", INCLUDE_LIMIT);
+        return usi_fail(r, US_ERR_LIMIT, node, "include fewer files", "more than %d files are included",
+                        INCLUDE_LIMIT);
     }
     char *path = usi_path_beside(r, usi_xml_file(node), name);
     const char *real = path ? canonical(r, path) : NULL;
@@ -372,7 +416,8 @@ static us_status include(expansion *e, xmlNode *node, int depth) {
     for (int i = 0; i <= depth; i++) {
         if (strcmp(e->stack[i], real) == 0) {
             return usi_fail(r, US_ERR_NAME, node, "remove one of the includes in the circle",
-                            "the include of \"%.150s\" goes in a circle: that file is being read already", name);
+                            "the include of \"%.150s\" goes in a circle: that file is being read already",
+                            name);
         }
     }
     char element[128], *text = NULL;
@@ -385,7 +430,8 @@ static us_status include(expansion *e, xmlNode *node, int depth) {
     xmlNode *root = xmlDocGetRootElement(doc);
     status = check_root(r, root);
     *source = (usi_source){.file = path, .depth = depth + 1};
-    for (xmlNode *n = root->children; n; n = n->next) n->_private = n->type == XML_ELEMENT_NODE ? source : NULL;
+    for (xmlNode *n = root->children; n; n = n->next)
+        n->_private = n->type == XML_ELEMENT_NODE ? source : NULL;
     e->stack[depth + 1] = real;
     if (!status) status = take_in(e, root, depth + 1);
     // The elements move even after an error: parameters point at them.
@@ -423,19 +469,23 @@ static us_status check_given(expansion *e) {
     for (int32_t i = 0; i < def->n_parameter; i++) {
         const char *p = def->parameters[i], *equals = p ? strchr(p, '=') : NULL;
         if (!equals || equals == p) {
-            return usi_fail(e->r, US_ERR_VALUE, NULL, "write name=value", "\"%.60s\" does not set a parameter", p ? p : "");
+            return usi_fail(e->r, US_ERR_VALUE, NULL, "write name=value",
+                            "\"%.60s\" does not set a parameter", p ? p : "");
         }
         bool is_known = false;
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)(equals - p), p);
         usi_guess guess = usi_guess_start(name);
         for (int32_t k = 0; k < e->n_parameter; k++) {
-            is_known |= strlen(e->parameters[k].name) == (size_t)(equals - p) && strncmp(e->parameters[k].name, p, (size_t)(equals - p)) == 0;
+            is_known |= strlen(e->parameters[k].name) == (size_t)(equals - p) &&
+                        strncmp(e->parameters[k].name, p, (size_t)(equals - p)) == 0;
             usi_guess_offer(&guess, e->parameters[k].name);
         }
         if (is_known) continue;
         char remedy[200];
-        snprintf(remedy, sizeof remedy, guess.best ? "did you mean %s?" : "define it in the scene with <parameter name=\"...\" value=\"...\"/>",
+        snprintf(remedy, sizeof remedy,
+                 guess.best ? "did you mean %s?"
+                            : "define it in the scene with <parameter name=\"...\" value=\"...\"/>",
                  guess.best);
         return usi_fail(e->r, US_ERR_NAME, NULL, remedy, "the scene has no parameter \"%.60s\" to set", name);
     }
@@ -458,6 +508,7 @@ us_status usi_scene_expand(usi_reader *r, xmlDoc *doc) {
         e.place = e.parameters[i].node;
         status = parameter_text(&e, e.parameters[i].name, &value);
     }
-    usi_release(&r->def->allocator, e.parameters, (size_t)e.cap_parameter * sizeof *e.parameters, _Alignof(max_align_t));
+    usi_release(&r->def->allocator, e.parameters, (size_t)e.cap_parameter * sizeof *e.parameters,
+                _Alignof(max_align_t));
     return status;
 }

@@ -1,7 +1,9 @@
-// What the world's network sees of a robot: <network>, <locomotion>, <battery>, <motors> and <fault> inside <robot>.
+// What the world's network sees of a robot: <network>, <locomotion>, <battery>, <motors> and <fault> inside
+// <robot>.
 //
-// They are read last of all, because they name drives, which may stand anywhere in the scene. Every robot gets a definition, whether it has these
-// elements or not: a robot that says nothing speaks under its own name.
+// They are read last of all, because they name drives, which may stand anywhere in the scene. Every robot
+// gets a definition, whether it has these elements or not: a robot that says nothing speaks under its own
+// name.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +17,8 @@ static us_status find_one(usi_reader *r, const xmlNode *robot, const char *name,
     *out_node = usi_xml_child(robot, name);
     const xmlNode *second = usi_xml_next(*out_node, name);
     if (!second) return US_OK;
-    return usi_fail(r, US_ERR_SCHEMA, second, "write everything into one of them", "there are two <%s> (the first in line %d)", name,
-                    (int)usi_xml_line(*out_node));
+    return usi_fail(r, US_ERR_SCHEMA, second, "write everything into one of them",
+                    "there are two <%s> (the first in line %d)", name, (int)usi_xml_line(*out_node));
 }
 
 // A rate of messages: 0 or more, and nothing is sent twice in one step.
@@ -26,11 +28,13 @@ static us_status read_rate(usi_reader *r, const xmlNode *node, const char *name,
     double step = us_spec_view_world(r->spec)->step;
     // A rate of exactly one per step may come out a rounding above it.
     if (status || !usi_xml_attr(node, name) || *out * step <= 1 + 1e-9) return status;
-    return usi_warn(r, node, "lower the rate, or the step of the <world>", "%s: %g Hz is more than one sample in each step of %g s: one is sent",
-                    name, *out, step);
+    return usi_warn(r, node, "lower the rate, or the step of the <world>",
+                    "%s: %g Hz is more than one sample in each step of %g s: one is sent", name, *out, step);
 }
 
-us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out) { return read_rate(r, world, "clock-rate", out); }
+us_status usi_scene_clock_rate(usi_reader *r, const xmlNode *world, double *out) {
+    return read_rate(r, world, "clock-rate", out);
+}
 
 // ---- <network> ----
 
@@ -40,11 +44,14 @@ static us_status read_topics(usi_reader *r, const xmlNode *network, us_network_d
     for (const xmlNode *n = usi_xml_child(network, "topic"); n && !status; n = usi_xml_next(n, "topic")) {
         const char *name = usi_xml_attr(n, "name");
         int kind = 0;
-        while (kind < US_TOPIC_COUNT && strcmp(us_topic_kind_name((us_topic_kind)kind), name) != 0) kind++;
+        while (kind < US_TOPIC_COUNT && strcmp(us_topic_kind_name((us_topic_kind)kind), name) != 0)
+            kind++;
         // The schema knows the names and says which there are.
-        if (kind == US_TOPIC_COUNT) return usi_fail(r, US_ERR_NAME, n, "see docs/scene-file.md", "there is no topic \"%.60s\"", name);
+        if (kind == US_TOPIC_COUNT)
+            return usi_fail(r, US_ERR_NAME, n, "see docs/scene-file.md", "there is no topic \"%.60s\"", name);
         if (seen[kind]) {
-            return usi_fail(r, US_ERR_NAME, n, "keep one of the two", "the topic \"%s\" has a rate already in line %d", name,
+            return usi_fail(r, US_ERR_NAME, n, "keep one of the two",
+                            "the topic \"%s\" has a rate already in line %d", name,
                             (int)usi_xml_line(seen[kind]));
         }
         seen[kind] = n;
@@ -55,7 +62,8 @@ static us_status read_topics(usi_reader *r, const xmlNode *network, us_network_d
 
 static us_status read_outages(usi_reader *r, const xmlNode *node, us_link_model *l) {
     usi_dimension dimensions[USI_LIST_LIMIT];
-    for (int i = 0; i < USI_LIST_LIMIT; i++) dimensions[i] = USI_TIME;
+    for (int i = 0; i < USI_LIST_LIMIT; i++)
+        dimensions[i] = USI_TIME;
     double *times = usi_reader_alloc(r, 2 * USI_OUTAGE_LIMIT * sizeof *times);
     if (!times) return usi_fail_memory(r);
     int n = 0;
@@ -63,12 +71,16 @@ static us_status read_outages(usi_reader *r, const xmlNode *node, us_link_model 
     us_status status = usi_look_list(r, &look, "outages", dimensions, 2 * USI_OUTAGE_LIMIT, times, &n);
     if (status) return status;
     if (n % 2) {
-        return usi_fail(r, US_ERR_VALUE, node, "write the start and the end of each outage: 10 20 50 60 s", "outages: %d numbers are not pairs", n);
+        return usi_fail(r, US_ERR_VALUE, node, "write the start and the end of each outage: 10 20 50 60 s",
+                        "outages: %d numbers are not pairs", n);
     }
     for (int i = 0; i < n; i++) {
-        if (times[i] < 0) return usi_fail(r, US_ERR_VALUE, node, "write times of 0 or more", "outages: %g s is negative", times[i]);
+        if (times[i] < 0)
+            return usi_fail(r, US_ERR_VALUE, node, "write times of 0 or more", "outages: %g s is negative",
+                            times[i]);
         if (i > 0 && times[i] <= times[i - 1]) {
-            return usi_fail(r, US_ERR_VALUE, node, "write start and end of one outage after the other, in order of time",
+            return usi_fail(r, US_ERR_VALUE, node,
+                            "write start and end of one outage after the other, in order of time",
                             "outages: %g s does not come after %g s", times[i], times[i - 1]);
         }
     }
@@ -88,7 +100,9 @@ static us_status read_link(usi_reader *r, const xmlNode *network, const char *na
     if (!status) status = usi_look_positive(r, &look, "bandwidth", USI_DATA_RATE, true, &l->bandwidth);
     if (!status) status = read_outages(r, node, l);
     if (!status && l->loss > 1) {
-        status = usi_fail(r, US_ERR_VALUE, node, "write a probability from 0 to 1: 0.05 loses one sample in twenty", "loss: %g is above 1", l->loss);
+        status = usi_fail(r, US_ERR_VALUE, node,
+                          "write a probability from 0 to 1: 0.05 loses one sample in twenty",
+                          "loss: %g is above 1", l->loss);
     }
     return status;
 }
@@ -105,37 +119,44 @@ static us_status read_timing(usi_reader *r, const xmlNode *network, us_timing *t
     if (!status) status = usi_look_positive(r, &look, "delay", USI_TIME, false, &t->delay);
     if (!status) status = usi_look_positive(r, &look, "jitter", USI_TIME, false, &t->jitter);
     if (!status && (fabs(t->drift) > 0.1 || fabs(t->offset) > 1e9)) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a drift of at most 0.1, and an offset of at most 1e9 s", "no clock is as wrong as that");
+        return usi_fail(r, US_ERR_VALUE, node, "write a drift of at most 0.1, and an offset of at most 1e9 s",
+                        "no clock is as wrong as that");
     }
     if (!status && (t->delay > 1 || t->jitter > 1)) {
-        return usi_fail(r, US_ERR_VALUE, node, "write at most 1 s here; a radio link that takes longer is a <downlink>",
+        return usi_fail(r, US_ERR_VALUE, node,
+                        "write at most 1 s here; a radio link that takes longer is a <downlink>",
                         "a computer that takes %g s to send", t->delay > 1 ? t->delay : t->jitter);
     }
     return status;
 }
 
 // The names under which the robot speaks.
-static us_status read_names(usi_reader *r, const usi_scene_group *group, const xmlNode *node, us_network_def *d) {
+static us_status read_names(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                            us_network_def *d) {
     d->namespace_ = usi_xml_attr(node, "namespace");
     if (d->namespace_ && d->namespace_[0] && !usi_is_ros_name(d->namespace_, true)) {
-        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit, with / between parts and not around them",
-                        "namespace: \"%.60s\" is no name of a ROS 2 namespace", d->namespace_);
+        return usi_fail(
+            r, US_ERR_NAME, node,
+            "use letters, digits and _, not starting with a digit, with / between parts and not around them",
+            "namespace: \"%.60s\" is no name of a ROS 2 namespace", d->namespace_);
     }
     d->frame_prefix = usi_xml_attr(node, "frame-prefix");
     if (d->frame_prefix && !usi_is_frame_prefix(d->frame_prefix)) {
-        return usi_fail(r, US_ERR_NAME, node, "use at most 100 letters, digits and signs without blanks, and no / at the beginning",
+        return usi_fail(r, US_ERR_NAME, node,
+                        "use at most 100 letters, digits and signs without blanks, and no / at the beginning",
                         "frame-prefix: \"%.60s\" cannot stand before the name of a frame", d->frame_prefix);
     }
     if (usi_xml_attr(node, "node")) d->node = usi_xml_attr(node, "node");
     if (!usi_is_ros_name(d->node, false)) {
-        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit", "node: \"%.60s\" is no name of a ROS 2 node",
-                        d->node);
+        return usi_fail(r, US_ERR_NAME, node, "use letters, digits and _, not starting with a digit",
+                        "node: \"%.60s\" is no name of a ROS 2 node", d->node);
     }
     if (!usi_xml_attr(node, "base")) return US_OK;
     int32_t base = -1;
     us_status status = usi_scene_find_link(r, group, node, "base", &base);
     if (status) return status;
-    if (base == US_WORLD) return usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "base: the world does not move");
+    if (base == US_WORLD)
+        return usi_fail(r, US_ERR_NAME, node, "name a link of the robot", "base: the world does not move");
     d->base_frame = us_spec_view_link(r->spec, base)->name;
     return US_OK;
 }
@@ -163,7 +184,8 @@ static us_status read_network(usi_reader *r, const usi_scene_group *group, us_ne
 
 // ---- <locomotion> and <motors>: they name joints and mean their drives ----
 
-static us_status find_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *out_drive) {
+static us_status find_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                            const char *attribute, int32_t *out_drive) {
     int32_t joint = -1;
     us_status status = usi_scene_find_joint(r, group, node, attribute, &joint);
     if (status) return status;
@@ -175,49 +197,58 @@ static us_status find_drive(usi_reader *r, const usi_scene_group *group, const x
         return US_OK;
     }
     char remedy[300];
-    snprintf(remedy, sizeof remedy, "give it one: <drive joint=\"%.100s\" kd=\"...\"/>", usi_xml_attr(node, attribute));
-    return usi_fail(r, US_ERR_NAME, node, remedy, "%s: the joint \"%.100s\" has no drive", attribute, usi_xml_attr(node, attribute));
+    snprintf(remedy, sizeof remedy, "give it one: <drive joint=\"%.100s\" kd=\"...\"/>",
+             usi_xml_attr(node, attribute));
+    return usi_fail(r, US_ERR_NAME, node, remedy, "%s: the joint \"%.100s\" has no drive", attribute,
+                    usi_xml_attr(node, attribute));
 }
 
 // The drive of a joint that turns, used for one thing only: `used` are those of the wheels before.
-static us_status find_wheel_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, const us_wheel_def *used,
-                                  int32_t n_used, int32_t *out_drive) {
+static us_status find_wheel_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                                  const char *attribute, const us_wheel_def *used, int32_t n_used,
+                                  int32_t *out_drive) {
     us_status status = find_drive(r, group, node, attribute, out_drive);
     if (status) return status;
     const us_drive_def *d = us_spec_view_drive(r->spec, *out_drive);
     us_joint_type type = us_spec_view_joint(r->spec, d->joint)->type;
     if (type != US_JOINT_REVOLUTE && type != US_JOINT_CONTINUOUS) {
-        return usi_fail(r, US_ERR_VALUE, node, "name a revolute or continuous joint", "%s: \"%.100s\" is a %s joint", attribute,
-                        usi_xml_attr(node, attribute), us_joint_type_name(type));
+        return usi_fail(r, US_ERR_VALUE, node, "name a revolute or continuous joint",
+                        "%s: \"%.100s\" is a %s joint", attribute, usi_xml_attr(node, attribute),
+                        us_joint_type_name(type));
     }
     for (int32_t i = 0; i < n_used; i++) {
         if (used[i].drive != *out_drive && used[i].steer != *out_drive) continue;
-        return usi_fail(r, US_ERR_NAME, node, "name each joint once", "%s: the joint \"%.100s\" belongs to another wheel", attribute,
+        return usi_fail(r, US_ERR_NAME, node, "name each joint once",
+                        "%s: the joint \"%.100s\" belongs to another wheel", attribute,
                         usi_xml_attr(node, attribute));
     }
     bool is_steer = attribute[0] == 's';
     if (is_steer ? d->kp > 0 : d->kd > 0) return US_OK;
-    return usi_warn(r, node, is_steer ? "give the drive a kp" : "give the drive a kd", "%s: the drive of \"%.100s\" has no %s: it follows no %s",
-                    attribute, usi_xml_attr(node, attribute), is_steer ? "kp" : "kd", is_steer ? "angle" : "speed");
+    return usi_warn(r, node, is_steer ? "give the drive a kp" : "give the drive a kd",
+                    "%s: the drive of \"%.100s\" has no %s: it follows no %s", attribute,
+                    usi_xml_attr(node, attribute), is_steer ? "kp" : "kd", is_steer ? "angle" : "speed");
 }
 
-static us_status read_wheel(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const us_wheel_def *used, int32_t n_used,
-                            us_wheel_def *out) {
+static us_status read_wheel(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                            const us_wheel_def *used, int32_t n_used, us_wheel_def *out) {
     us_wheel_def w = {.drive = -1, .steer = -1};
     usi_look look = usi_look_at(node);
     us_status status = usi_look_positive(r, &look, "radius", USI_LENGTH, true, &w.radius);
     if (!status) status = find_wheel_drive(r, group, node, "drive", used, n_used, &w.drive);
-    if (!status && usi_xml_attr(node, "steer")) status = find_wheel_drive(r, group, node, "steer", used, n_used, &w.steer);
+    if (!status && usi_xml_attr(node, "steer"))
+        status = find_wheel_drive(r, group, node, "steer", used, n_used, &w.steer);
     if (!status && w.steer == w.drive) {
-        status = usi_fail(r, US_ERR_NAME, node, "name the joint that turns the wheel's plane as steer", "drive and steer are the same joint");
+        status = usi_fail(r, US_ERR_NAME, node, "name the joint that turns the wheel's plane as steer",
+                          "drive and steer are the same joint");
     }
     *out = w;
     return status;
 }
 
-// The drive of a joint of a leg, which turns and holds an angle: `used` are those of the legs before, and of this one.
-static us_status find_leg_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const char *attribute, int32_t *used,
-                                int32_t *n_used) {
+// The drive of a joint of a leg, which turns and holds an angle: `used` are those of the legs before, and of
+// this one.
+static us_status find_leg_drive(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                                const char *attribute, int32_t *used, int32_t *n_used) {
     int32_t drive = -1;
     us_status status = find_drive(r, group, node, attribute, &drive);
     if (status) return status;
@@ -225,30 +256,37 @@ static us_status find_leg_drive(usi_reader *r, const usi_scene_group *group, con
     us_joint_type type = us_spec_view_joint(r->spec, d->joint)->type;
     const char *name = usi_xml_attr(node, attribute);
     if (type != US_JOINT_REVOLUTE && type != US_JOINT_CONTINUOUS) {
-        return usi_fail(r, US_ERR_VALUE, node, "name a revolute or continuous joint", "%s: \"%.100s\" is a %s joint", attribute, name,
-                        us_joint_type_name(type));
+        return usi_fail(r, US_ERR_VALUE, node, "name a revolute or continuous joint",
+                        "%s: \"%.100s\" is a %s joint", attribute, name, us_joint_type_name(type));
     }
     for (int32_t i = 0; i < *n_used; i++) {
         if (used[i] != drive) continue;
-        return usi_fail(r, US_ERR_NAME, node, "name each joint once", "%s: the joint \"%.100s\" is named before", attribute, name);
+        return usi_fail(r, US_ERR_NAME, node, "name each joint once",
+                        "%s: the joint \"%.100s\" is named before", attribute, name);
     }
     used[(*n_used)++] = drive;
     if (d->kp > 0) return US_OK;
-    return usi_warn(r, node, "give the drive a kp", "%s: the drive of \"%.100s\" has no kp: it follows no angle", attribute, name);
+    return usi_warn(r, node, "give the drive a kp",
+                    "%s: the drive of \"%.100s\" has no kp: it follows no angle", attribute, name);
 }
 
 // <leg>s and what only walkers have.
-static us_status read_legs(usi_reader *r, const usi_scene_group *group, const xmlNode *node, us_network_def *d) {
+static us_status read_legs(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                           us_network_def *d) {
     static const char *const own[] = {"body-height", "stance", "step-height", "step-time", "duty"};
     const xmlNode *wheel = usi_xml_child(node, "wheel"), *leg = usi_xml_child(node, "leg");
     bool is_tripod = d->locomotion == US_LOCOMOTION_TRIPOD;
     for (size_t i = 0; i < sizeof own / sizeof *own && !is_tripod; i++) {
         if (usi_xml_attr(node, own[i]))
-            return usi_fail(r, US_ERR_VALUE, node, "remove it, or write type=\"tripod\"", "%s: wheels do not step", own[i]);
+            return usi_fail(r, US_ERR_VALUE, node, "remove it, or write type=\"tripod\"",
+                            "%s: wheels do not step", own[i]);
     }
-    if (!is_tripod && leg) return usi_fail(r, US_ERR_VALUE, leg, "write type=\"tripod\", or wheels", "a robot on wheels has no legs");
+    if (!is_tripod && leg)
+        return usi_fail(r, US_ERR_VALUE, leg, "write type=\"tripod\", or wheels",
+                        "a robot on wheels has no legs");
     if (!is_tripod) return US_OK;
-    if (wheel) return usi_fail(r, US_ERR_VALUE, wheel, "remove it, or write another type", "a tripod has no wheels");
+    if (wheel)
+        return usi_fail(r, US_ERR_VALUE, wheel, "remove it, or write another type", "a tripod has no wheels");
     usi_look look = usi_look_at(node);
     us_status status = usi_look_positive(r, &look, "body-height", USI_LENGTH, true, &d->body_height);
     if (!status) status = usi_look_positive(r, &look, "stance", USI_LENGTH, true, &d->stance);
@@ -257,12 +295,15 @@ static us_status read_legs(usi_reader *r, const usi_scene_group *group, const xm
     if (!status) status = usi_look_positive(r, &look, "duty", USI_PLAIN, true, &d->duty);
     if (status) return status;
     if (d->body_height == 0) {
-        return usi_fail(r, US_ERR_SCHEMA, node, "write how high its base's origin is over the ground: body-height=\"0.2 m\"",
+        return usi_fail(r, US_ERR_SCHEMA, node,
+                        "write how high its base's origin is over the ground: body-height=\"0.2 m\"",
                         "body-height is missing");
     }
     if (d->duty <= 0.5 || d->duty >= 1) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a number above 0.5 and below 1: 0.6 lets all six feet stand for a fifth of the time",
-                        "duty: with %g a tripod would not stand before the other one lifts", d->duty);
+        return usi_fail(
+            r, US_ERR_VALUE, node,
+            "write a number above 0.5 and below 1: 0.6 lets all six feet stand for a fifth of the time",
+            "duty: with %g a tripod would not stand before the other one lifts", d->duty);
     }
     us_leg_def *legs = usi_reader_alloc(r, USI_LEG_COUNT * sizeof *legs);
     if (!legs) return usi_fail_memory(r);
@@ -275,7 +316,8 @@ static us_status read_legs(usi_reader *r, const usi_scene_group *group, const xm
         if (status) return status;
         legs[n] = (us_leg_def){used[n_used - 3], used[n_used - 2], used[n_used - 1]};
     }
-    if (n != USI_LEG_COUNT) return usi_fail(r, US_ERR_VALUE, node, "write six <leg>", "tripod: there are %d legs", (int)n);
+    if (n != USI_LEG_COUNT)
+        return usi_fail(r, US_ERR_VALUE, node, "write six <leg>", "tripod: there are %d legs", (int)n);
     d->legs = legs;
     d->n_leg = n;
     return US_OK;
@@ -288,21 +330,26 @@ static us_status read_locomotion(usi_reader *r, const usi_scene_group *group, us
     usi_look look = usi_look_at(node);
     status = usi_look_positive(r, &look, "max-speed", USI_SPEED, true, &d->max_speed);
     if (!status) status = usi_look_positive(r, &look, "max-turn", USI_SPIN, true, &d->max_turn);
-    if (!status) status = usi_look_positive(r, &look, "max-acceleration", USI_ACCELERATION, true, &d->max_acceleration);
+    if (!status)
+        status =
+            usi_look_positive(r, &look, "max-acceleration", USI_ACCELERATION, true, &d->max_acceleration);
     if (!status) status = usi_look_positive(r, &look, "track-scale", USI_PLAIN, true, &d->track_scale);
     if (status) return status;
     const char *type = usi_xml_attr(node, "type");
     d->locomotion = US_LOCOMOTION_SKID;
-    while (d->locomotion + 1 < US_LOCOMOTION_COUNT && strcmp(us_locomotion_name(d->locomotion), type) != 0) d->locomotion++;
+    while (d->locomotion + 1 < US_LOCOMOTION_COUNT && strcmp(us_locomotion_name(d->locomotion), type) != 0)
+        d->locomotion++;
     if (usi_xml_attr(node, "track-scale") && d->locomotion != US_LOCOMOTION_SKID) {
         return usi_fail(r, US_ERR_VALUE, node, "remove it",
-                        d->locomotion == US_LOCOMOTION_TRIPOD ? "track-scale: feet do not slip"
-                                                              : "track-scale: wheels that steer do not slip sideways");
+                        d->locomotion == US_LOCOMOTION_TRIPOD
+                            ? "track-scale: feet do not slip"
+                            : "track-scale: wheels that steer do not slip sideways");
     }
     status = read_legs(r, group, node, d);
     if (status) return status;
     int32_t n = 0, n_steer = 0;
-    for (const xmlNode *w = usi_xml_child(node, "wheel"); w; w = usi_xml_next(w, "wheel")) n++;
+    for (const xmlNode *w = usi_xml_child(node, "wheel"); w; w = usi_xml_next(w, "wheel"))
+        n++;
     us_wheel_def *wheels = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *wheels);
     if (!wheels) return usi_fail_memory(r);
     for (const xmlNode *w = usi_xml_child(node, "wheel"); w; w = usi_xml_next(w, "wheel")) {
@@ -317,24 +364,28 @@ static us_status read_locomotion(usi_reader *r, const usi_scene_group *group, us
         [US_LOCOMOTION_ACKERMANN] = "write at least one wheel with steer and one without, or another type",
         [US_LOCOMOTION_ALL_WHEEL] = "write two or more wheels, each with steer, or another type",
     };
-    return usi_fail(r, US_ERR_VALUE, node, rule[d->locomotion], "%s: there are %d wheels, %d of them with steer", type, (int)n, (int)n_steer);
+    return usi_fail(r, US_ERR_VALUE, node, rule[d->locomotion],
+                    "%s: there are %d wheels, %d of them with steer", type, (int)n, (int)n_steer);
 }
 
-static us_status read_motor(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const us_motor_def *used, int32_t n_used,
-                            us_motor_def *out) {
+static us_status read_motor(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                            const us_motor_def *used, int32_t n_used, us_motor_def *out) {
     const char *name = usi_xml_attr(node, "name");
     if (!usi_is_motor_name(name)) {
-        return usi_fail(r, US_ERR_NAME, node, "use four letters, digits or signs, but not ; or ,", "name: a motor cannot be called \"%.60s\"", name);
+        return usi_fail(r, US_ERR_NAME, node, "use four letters, digits or signs, but not ; or ,",
+                        "name: a motor cannot be called \"%.60s\"", name);
     }
     for (int32_t i = 0; i < n_used; i++) {
-        if (strcmp(used[i].name, name) == 0) return usi_fail(r, US_ERR_NAME, node, "give each motor its own name", "the name is used twice");
+        if (strcmp(used[i].name, name) == 0)
+            return usi_fail(r, US_ERR_NAME, node, "give each motor its own name", "the name is used twice");
     }
     memcpy(out->name, name, sizeof out->name);
     us_status status = find_drive(r, group, node, "joint", &out->drive);
     for (int32_t i = 0; i < n_used && !status; i++) {
         if (used[i].drive != out->drive) continue;
-        status = usi_fail(r, US_ERR_NAME, node, "name each joint once", "the joint \"%.100s\" has the motor \"%s\" already",
-                          usi_xml_attr(node, "joint"), used[i].name);
+        status = usi_fail(r, US_ERR_NAME, node, "name each joint once",
+                          "the joint \"%.100s\" has the motor \"%s\" already", usi_xml_attr(node, "joint"),
+                          used[i].name);
     }
     return status;
 }
@@ -347,11 +398,13 @@ static us_status read_motors(usi_reader *r, const usi_scene_group *group, us_net
     if (!status) status = read_rate(r, node, "rate", &d->motor_rate);
     if (status) return status;
     if (d->motor_port < 0 || d->motor_port > 65535) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a port from 1 to 65535 (those below 1024 need rights), or 0 to keep it closed",
+        return usi_fail(r, US_ERR_VALUE, node,
+                        "write a port from 1 to 65535 (those below 1024 need rights), or 0 to keep it closed",
                         "port: there is no port %d", (int)d->motor_port);
     }
     int32_t n = 0;
-    for (const xmlNode *m = usi_xml_child(node, "motor"); m; m = usi_xml_next(m, "motor")) n++;
+    for (const xmlNode *m = usi_xml_child(node, "motor"); m; m = usi_xml_next(m, "motor"))
+        n++;
     us_motor_def *motors = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *motors);
     if (!motors) return usi_fail_memory(r);
     for (const xmlNode *m = usi_xml_child(node, "motor"); m && !status; m = usi_xml_next(m, "motor")) {
@@ -378,7 +431,8 @@ static us_status read_battery(usi_reader *r, const usi_scene_group *group, us_ne
 // ---- <fault> ----
 
 // What a line of text says wrong, at its element.
-static us_status fail_text(usi_reader *r, const xmlNode *node, const char *attribute, us_status status, const us_error *why) {
+static us_status fail_text(usi_reader *r, const xmlNode *node, const char *attribute, us_status status,
+                           const us_error *why) {
     return status ? usi_fail(r, status, node, why->remedy, "%s: %.300s", attribute, why->message) : US_OK;
 }
 
@@ -396,15 +450,20 @@ static us_status read_fault(usi_reader *r, const xmlNode *node, const us_network
     us_status status = usi_look_positive(r, &look, "at", USI_TIME, false, &f->at);
     if (!status) status = usi_look_positive(r, &look, "for", USI_TIME, true, &f->duration);
     if (!status && !usi_xml_attr(node, "at") && !f->when && !f->after)
-        status = usi_fail(r, US_ERR_SCHEMA, node, "write at=\"12.5 s\", when=\"odom.x &gt; 3\" or after=\"NAME\"", "it is not said when it comes");
-    if (!status) status = fail_text(r, node, "what", usi_fault_check(r->spec, d->group, f->what, &words, &why), &why);
-    if (!status && f->when) status = fail_text(r, node, "when", usi_condition_read(r->spec, d, f->when, &condition, &why), &why);
+        status =
+            usi_fail(r, US_ERR_SCHEMA, node, "write at=\"12.5 s\", when=\"odom.x &gt; 3\" or after=\"NAME\"",
+                     "it is not said when it comes");
+    if (!status)
+        status = fail_text(r, node, "what", usi_fault_check(r->spec, d->group, f->what, &words, &why), &why);
+    if (!status && f->when)
+        status = fail_text(r, node, "when", usi_condition_read(r->spec, d, f->when, &condition, &why), &why);
     if (!status && f->duration > 0 && words.fault == USI_FAULT_NONE)
         status = usi_fail(r, US_ERR_VALUE, node, "remove it", "for: what mends is not undone");
     if (!status && f->duration > 0 && words.fault == USI_FAULT_BROKEN)
         status = usi_fail(r, US_ERR_VALUE, node, "remove it", "for: what is broken is not mended");
     if (!status && f->name && usi_script_find(d->faults, d->n_fault, f->name) >= 0)
-        status = usi_fail(r, US_ERR_NAME, node, "give each fault of a robot its own name", "the name \"%.60s\" is used twice", f->name);
+        status = usi_fail(r, US_ERR_NAME, node, "give each fault of a robot its own name",
+                          "the name \"%.60s\" is used twice", f->name);
     if (!status && f->after && usi_script_find(d->faults, d->n_fault, f->after) < 0)
         status = usi_fail(r, US_ERR_NAME, node, "name a fault of this robot that stands before this one",
                           "after: there is no fault \"%.60s\" before it", f->after);
@@ -413,15 +472,19 @@ static us_status read_fault(usi_reader *r, const xmlNode *node, const us_network
 
 static us_status read_faults(usi_reader *r, const usi_scene_group *group, us_network_def *d) {
     int32_t n = 0;
-    for (const xmlNode *f = usi_xml_child(group->node, "fault"); f; f = usi_xml_next(f, "fault")) n++;
+    for (const xmlNode *f = usi_xml_child(group->node, "fault"); f; f = usi_xml_next(f, "fault"))
+        n++;
     us_fault_def *faults = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *faults);
     if (!faults) return usi_fail_memory(r);
     d->faults = faults;
     us_status status = US_OK;
     for (const xmlNode *f = usi_xml_child(group->node, "fault"); f && !status; f = usi_xml_next(f, "fault")) {
-        if (d->is_off) return usi_fail(r, US_ERR_VALUE, f, "remove it, or enable the network", "a robot that is not on the network has no faults");
+        if (d->is_off)
+            return usi_fail(r, US_ERR_VALUE, f, "remove it, or enable the network",
+                            "a robot that is not on the network has no faults");
         if (d->n_fault == USI_SCRIPT_LIMIT)
-            return usi_fail(r, US_ERR_LIMIT, f, "write fewer", "a robot has at most %d faults in store", USI_SCRIPT_LIMIT);
+            return usi_fail(r, US_ERR_LIMIT, f, "write fewer", "a robot has at most %d faults in store",
+                            USI_SCRIPT_LIMIT);
         status = read_fault(r, f, d, &faults[d->n_fault]);
         if (!status) d->n_fault++;
     }
@@ -439,13 +502,15 @@ static us_status name_after_robot(usi_reader *r, const usi_scene_group *group, u
     if (!d->namespace_) return usi_fail_memory(r);
     if (d->is_off) return US_OK;
     return usi_warn(r, group->node, "name it yourself: <network namespace=\"...\"/>",
-                    "\"%.60s\" is no name of a ROS 2 namespace; the robot's topics are under \"/%s\"", group->name, name);
+                    "\"%.60s\" is no name of a ROS 2 namespace; the robot's topics are under \"/%s\"",
+                    group->name, name);
 }
 
 // What two robots cannot share.
 static us_status check_others(usi_reader *r, const usi_scene_group *group, const us_network_def *d) {
     const us_spec *spec = r->spec;
-    const xmlNode *node = usi_xml_child(group->node, "network"), *motors = usi_xml_child(group->node, "motors");
+    const xmlNode *node = usi_xml_child(group->node, "network"),
+                  *motors = usi_xml_child(group->node, "motors");
     if (!node) node = group->node;
     const char *name = d->namespace_ ? d->namespace_ : group->name;
     for (int32_t i = 0; i < spec->n_network && !d->is_off; i++) {
@@ -453,15 +518,18 @@ static us_status check_others(usi_reader *r, const usi_scene_group *group, const
         if (other->is_off) continue;
         const char *who = spec->group[other->group].name;
         if (strcmp(other->namespace_, name) == 0) {
-            return usi_fail(r, US_ERR_NAME, node, "give each robot its own namespace", "the namespace \"%.60s\" is that of \"%.60s\" (line %d)", name,
-                            who, (int)other->line);
+            return usi_fail(r, US_ERR_NAME, node, "give each robot its own namespace",
+                            "the namespace \"%.60s\" is that of \"%.60s\" (line %d)", name, who,
+                            (int)other->line);
         }
         if (d->motor_port && d->motor_port == other->motor_port) {
-            return usi_fail(r, US_ERR_VALUE, motors, "give each robot its own port", "port: %d is that of \"%.60s\"", (int)d->motor_port, who);
+            return usi_fail(r, US_ERR_VALUE, motors, "give each robot its own port",
+                            "port: %d is that of \"%.60s\"", (int)d->motor_port, who);
         }
         if (d->frame_prefix && strcmp(other->frame_prefix, d->frame_prefix) == 0) {
-            us_status status = usi_warn(r, node, "give each robot its own frame-prefix",
-                                        "frame-prefix: that of \"%.60s\" is the same, so that frames of both may have one name", who);
+            us_status status = usi_warn(
+                r, node, "give each robot its own frame-prefix",
+                "frame-prefix: that of \"%.60s\" is the same, so that frames of both may have one name", who);
             if (status) return status;
         }
     }

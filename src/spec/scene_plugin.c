@@ -1,7 +1,7 @@
 // <plugin file="..."/>: shared libraries whose interaction models the scene's pairs may name.
 //
-// They are loaded before anything else of the scene is understood, in the order in which they are written; the same library named by several included
-// files counts once.
+// They are loaded before anything else of the scene is understood, in the order in which they are written;
+// the same library named by several included files counts once.
 #include "spec/scene.h"
 #include "understudy/interaction.h"
 
@@ -19,6 +19,7 @@ static us_status load_plugin(usi_reader *r, const xmlNode *node) {
 us_status usi_scene_plugins(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
     if (r->def->skip_plugins) return US_OK;
-    for (const xmlNode *n = usi_xml_child(root, "plugin"); n && !status; n = usi_xml_next(n, "plugin")) status = load_plugin(r, n);
+    for (const xmlNode *n = usi_xml_child(root, "plugin"); n && !status; n = usi_xml_next(n, "plugin"))
+        status = load_plugin(r, n);
     return status;
 }

@@ -1,7 +1,7 @@
 // <scatter>: rocks and trees by density, standing on the ground of the world.
 //
-// It is written out when the scene is read: static rocks and trees become shapes of the world, loose rocks objects of their own. Where they are and
-// how they look is a function of the seed and the place alone.
+// It is written out when the scene is read: static rocks and trees become shapes of the world, loose rocks
+// objects of their own. Where they are and how they look is a function of the seed and the place alone.
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,11 +70,16 @@ static double site_sample(scatter *s, const us_site *site, int32_t layer, int32_
         else if ((s->status = us_site_read(site, layer, 0, u, v, t->samples, &why)))
             usi_fail(s->r, s->status, s->node, why.remedy, "%.150s: %s", why.file, why.message);
         if (s->status) return 0;
-        t->site = site, t->layer = layer, t->u = u, t->v = v;
+        t->site = site;
+        t->layer = layer;
+        t->u = u;
+        t->v = v;
     }
     t->used = ++s->n_used;
     size_t at = (size_t)(j - v * US_SITE_TILE) * (size_t)t->n_x + (size_t)(i - u * US_SITE_TILE);
-    return us_site_get_info(site).layer[layer].type == US_LAYER_REGION ? ((const uint8_t *)t->samples)[at] : (double)((const float *)t->samples)[at];
+    return us_site_get_info(site).layer[layer].type == US_LAYER_REGION
+               ? ((const uint8_t *)t->samples)[at]
+               : (double)((const float *)t->samples)[at];
 }
 
 // Whether the site under a place has one of the regions that are asked for.
@@ -108,20 +113,30 @@ static bool surface_at(scatter *s, int32_t ground, double x, double y, double *o
     double dx = g->size[0], dy = g->size[1], h[2][2];
     if (site) {
         us_layer_info l = us_site_get_info(site).layer[0];
-        n_x = l.n_x, n_y = l.n_y, dx = l.dx, dy = l.dy;
+        n_x = l.n_x;
+        n_y = l.n_y;
+        dx = l.dx;
+        dy = l.dy;
     }
     double u = at.x / dx + 0.5 * (n_x - 1), v = at.y / dy + 0.5 * (n_y - 1);
-    if (!(u >= 0 && u <= n_x - 1 && v >= 0 && v <= n_y - 1) || (!site && s->n_region > 0) || (site && !is_in_region(s, site, at))) return false;
+    if (!(u >= 0 && u <= n_x - 1 && v >= 0 && v <= n_y - 1) || (!site && s->n_region > 0) ||
+        (site && !is_in_region(s, site, at)))
+        return false;
     int32_t i = u < n_x - 1 ? (int32_t)u : n_x - 2, j = v < n_y - 1 ? (int32_t)v : n_y - 2;
     for (int32_t k = 0; k < 4; k++) {
         int32_t a = i + k % 2, b = j + k / 2;
-        h[k / 2][k % 2] = site ? site_sample(s, site, 0, a, b) : g->heights[(size_t)b * (size_t)n_x + (size_t)a];
+        h[k / 2][k % 2] =
+            site ? site_sample(s, site, 0, a, b) : g->heights[(size_t)b * (size_t)n_x + (size_t)a];
     }
-    u -= i, v -= j;
-    *out_z = g->X_BG.p.z + (1 - v) * (h[0][0] + u * (h[0][1] - h[0][0])) + v * (h[1][0] + u * (h[1][1] - h[1][0]));
-    us_vec3 rise = us_quat_rotate(g->X_BG.q, us_vec3_make(((1 - v) * (h[0][1] - h[0][0]) + v * (h[1][1] - h[1][0])) / dx,
-                                                          ((1 - u) * (h[1][0] - h[0][0]) + u * (h[1][1] - h[0][1])) / dy, 0));
-    out_rise[0] = rise.x, out_rise[1] = rise.y;
+    u -= i;
+    v -= j;
+    *out_z =
+        g->X_BG.p.z + (1 - v) * (h[0][0] + u * (h[0][1] - h[0][0])) + v * (h[1][0] + u * (h[1][1] - h[1][0]));
+    us_vec3 rise = us_quat_rotate(
+        g->X_BG.q, us_vec3_make(((1 - v) * (h[0][1] - h[0][0]) + v * (h[1][1] - h[1][0])) / dx,
+                                ((1 - u) * (h[1][0] - h[0][0]) + u * (h[1][1] - h[0][1])) / dy, 0));
+    out_rise[0] = rise.x;
+    out_rise[1] = rise.y;
     return true;
 }
 
@@ -131,7 +146,9 @@ static bool ground_at(scatter *s, double x, double y, double *out_z, double *out
     for (int32_t i = 0; i < s->n_ground; i++) {
         const us_shape_def *shape = us_spec_view_shape(s->r->spec, i);
         double z = 0, rise[2] = {0};
-        if (shape->link != US_WORLD || !shape->is_collision || (s->ground && (!shape->name || strcmp(shape->name, s->ground) != 0))) continue;
+        if (shape->link != US_WORLD || !shape->is_collision ||
+            (s->ground && (!shape->name || strcmp(shape->name, s->ground) != 0)))
+            continue;
         if (!surface_at(s, i, x, y, &z, rise) || (is_found && z <= *out_z)) continue;
         is_found = true;
         *out_z = z;
@@ -158,7 +175,8 @@ static us_status add_shape(scatter *s, us_shape_def *shape, int32_t link) {
     us_status status = usi_geometry_inertia(shape, &s->r->def->allocator, &shape->unit_inertia, &why);
     if (status == US_ERR_MEMORY) return usi_fail_memory(s->r);
     if (status) return usi_fail(s->r, status, s->node, why.remedy, "%s", why.message);
-    return link == US_WORLD ? usi_scene_added(s->r, s->node, us_spec_add_shape(s->r->spec, shape, NULL)) : US_OK;
+    return link == US_WORLD ? usi_scene_added(s->r, s->node, us_spec_add_shape(s->r->spec, shape, NULL))
+                            : US_OK;
 }
 
 static us_shape_def shape_like(const scatter *s, us_shape_kind kind, us_pose X, const float rgb[3]) {
@@ -170,7 +188,8 @@ static us_shape_def shape_like(const scatter *s, us_shape_kind kind, us_pose X, 
     shape.X_BG = X;
     shape.file = usi_xml_file(s->node);
     shape.line = usi_xml_line(s->node);
-    for (int i = 0; i < 3; i++) shape.rgba[i] = rgb[i];
+    for (int i = 0; i < 3; i++)
+        shape.rgba[i] = rgb[i];
     shape.rgba[3] = 1;
     return shape;
 }
@@ -178,10 +197,12 @@ static us_shape_def shape_like(const scatter *s, us_shape_kind kind, us_pose X, 
 // An object of one link that starts on the ground.
 static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
     usi_reader *r = s->r;
-    const char *name = usi_reader_text(r, "%s-%d", s->name, (int)s->n), *link_name = name ? usi_reader_text(r, "%s/rock", name) : NULL;
+    const char *name = usi_reader_text(r, "%s-%d", s->name, (int)s->n),
+               *link_name = name ? usi_reader_text(r, "%s/rock", name) : NULL;
     if (!link_name) return usi_fail_memory(r);
     if (us_spec_find_link(r->spec, link_name) >= 0)
-        return usi_fail(r, US_ERR_NAME, s->node, "give it another name", "there is a \"%.100s\" already", name);
+        return usi_fail(r, US_ERR_NAME, s->node, "give it another name", "there is a \"%.100s\" already",
+                        name);
     us_group_def group = {.name = name, .file = shape->file, .line = shape->line, .is_floating = true};
     us_link_def link = us_link_def_default();
     link.name = link_name;
@@ -201,13 +222,20 @@ static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
 static us_status add_rock(scatter *s, const us_thing *rock, double z, double slope) {
     static const float rgb[3] = {0.52f, 0.48f, 0.43f};
     double radius = 0.5 * rock->diameter, shade = (double)(rock->number >> 11) * 0x1p-53;
-    // One that stands still is sunk as far as the ground falls under it; a loose one starts clear of the ground.
-    us_pose X = {us_quat_identity(), {rock->x, rock->y, s->is_loose ? z + radius * slope + 0.01 : z - 0.1 * rock->height - radius * slope}};
-    us_shape_def shape = shape_like(s, s->is_ellipsoid ? US_SHAPE_ELLIPSOID : US_SHAPE_CONVEX, s->is_loose ? us_pose_identity() : X, rgb);
-    for (int i = 0; i < 3; i++) shape.rgba[i] *= (float)(0.8 + 0.4 * shade);
+    // One that stands still is sunk as far as the ground falls under it; a loose one starts clear of the
+    // ground.
+    us_pose X = {us_quat_identity(),
+                 {rock->x, rock->y,
+                  s->is_loose ? z + radius * slope + 0.01 : z - 0.1 * rock->height - radius * slope}};
+    us_shape_def shape = shape_like(s, s->is_ellipsoid ? US_SHAPE_ELLIPSOID : US_SHAPE_CONVEX,
+                                    s->is_loose ? us_pose_identity() : X, rgb);
+    for (int i = 0; i < 3; i++)
+        shape.rgba[i] *= (float)(0.8 + 0.4 * shade);
     us_vec3 points[US_ROCK_POINTS];
     if (s->is_ellipsoid) {
-        shape.size[0] = radius, shape.size[1] = 0.85 * radius, shape.size[2] = 0.5 * rock->height;
+        shape.size[0] = radius;
+        shape.size[1] = 0.85 * radius;
+        shape.size[2] = 0.5 * rock->height;
         us_pose lift = {us_quat_from_rpy(0, 0, rock->yaw), {0, 0, 0.5 * rock->height}};
         shape.X_BG = us_pose_mul(shape.X_BG, lift);
     } else {
@@ -226,11 +254,13 @@ static us_status add_tree(scatter *s, const us_thing *tree, double z) {
     us_pose X_trunk = {us_quat_identity(), {tree->x, tree->y, z - sunk + 0.5 * trunk}};
     us_pose X_crown = {us_quat_identity(), {tree->x, tree->y, z + start * tree->height + 0.5 * crown}};
     us_shape_def shape = shape_like(s, US_SHAPE_CYLINDER, X_trunk, bark);
-    shape.size[0] = 0.5 * tree->diameter, shape.size[1] = trunk;
+    shape.size[0] = 0.5 * tree->diameter;
+    shape.size[1] = trunk;
     us_status status = add_shape(s, &shape, US_WORLD);
     if (status) return status;
     shape = shape_like(s, US_SHAPE_CONE, X_crown, leaves);
-    shape.size[0] = 0.5 * tree->crown, shape.size[1] = crown;
+    shape.size[0] = 0.5 * tree->crown;
+    shape.size[1] = crown;
     return add_shape(s, &shape, US_WORLD);
 }
 
@@ -248,7 +278,10 @@ static us_status add_thing(void *context, const us_thing *thing, us_error *err) 
 
 static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     bool is_trees = strcmp(usi_xml_attr(node, "kind"), "trees") == 0;
-    *s = (scatter){.r = r, .node = node, .def = us_scatter_def_default(is_trees ? US_SCATTER_TREES : US_SCATTER_ROCKS), .mass_density = 2700};
+    *s = (scatter){.r = r,
+                   .node = node,
+                   .def = us_scatter_def_default(is_trees ? US_SCATTER_TREES : US_SCATTER_ROCKS),
+                   .mass_density = 2700};
     s->name = usi_xml_attr(node, "name") ? usi_xml_attr(node, "name") : is_trees ? "tree" : "rock";
     s->ground = usi_xml_attr(node, "ground");
     s->like = us_shape_def_default(US_SHAPE_CONVEX);
@@ -257,8 +290,10 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     s->is_ellipsoid = form && strcmp(form, "ellipsoid") == 0;
     usi_look look = usi_look_at(node);
     usi_dimension lengths[4 * CLEAR_LIMIT], plain[REGION_LIMIT];
-    for (int i = 0; i < 4 * CLEAR_LIMIT; i++) lengths[i] = USI_LENGTH;
-    for (int i = 0; i < REGION_LIMIT; i++) plain[i] = USI_PLAIN;
+    for (int i = 0; i < 4 * CLEAR_LIMIT; i++)
+        lengths[i] = USI_LENGTH;
+    for (int i = 0; i < REGION_LIMIT; i++)
+        plain[i] = USI_PLAIN;
     double area[4] = {0}, slope = is_trees ? 0.6 : 0.8;
     int32_t seed = 1;
     us_status status = usi_look_number(r, &look, "density", USI_PLAIN, &s->def.density);
@@ -275,18 +310,23 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     if (!status) status = usi_scene_contact(r, node, &s->like);
     if (status) return status;
     s->def.seed = (uint64_t)seed;
-    s->def.x0 = area[0], s->def.y0 = area[1], s->def.x1 = area[2], s->def.y1 = area[3];
+    s->def.x0 = area[0];
+    s->def.y0 = area[1];
+    s->def.x1 = area[2];
+    s->def.y1 = area[3];
     s->max_slope = slope < 1.57 ? tan(slope) : INFINITY;
     s->def.is_allowed = is_allowed;
     s->def.context = s;
     if (s->n_clear % 4)
-        return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1 of one rectangle after the other", "clear: %d numbers are no rectangles",
-                        s->n_clear);
+        return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1 of one rectangle after the other",
+                        "clear: %d numbers are no rectangles", s->n_clear);
     s->n_clear /= 4;
     if (is_trees && (s->is_loose || form))
-        return usi_fail(r, US_ERR_VALUE, node, "remove it, or use kind=\"rocks\"", "%s: trees have none", s->is_loose ? "loose" : "form");
+        return usi_fail(r, US_ERR_VALUE, node, "remove it, or use kind=\"rocks\"", "%s: trees have none",
+                        s->is_loose ? "loose" : "form");
     if (!is_trees && usi_xml_attr(node, "distance"))
-        return usi_fail(r, US_ERR_VALUE, node, "remove it: rocks do not overlap", "distance: it is for trees");
+        return usi_fail(r, US_ERR_VALUE, node, "remove it: rocks do not overlap",
+                        "distance: it is for trees");
     return US_OK;
 }
 
@@ -296,7 +336,9 @@ static us_status check_ground(const scatter *s) {
     bool is_found = false, has_regions = false;
     for (int32_t i = 0; i < s->n_ground; i++) {
         const us_shape_def *shape = us_spec_view_shape(s->r->spec, i);
-        if (shape->link != US_WORLD || (shape->kind != US_SHAPE_HALF_SPACE && shape->kind != US_SHAPE_HEIGHT_FIELD)) continue;
+        if (shape->link != US_WORLD ||
+            (shape->kind != US_SHAPE_HALF_SPACE && shape->kind != US_SHAPE_HEIGHT_FIELD))
+            continue;
         if (s->ground && (!shape->name || strcmp(shape->name, s->ground) != 0)) {
             if (shape->name) usi_guess_offer(&guess, shape->name);
             continue;
@@ -305,18 +347,24 @@ static us_status check_ground(const scatter *s) {
         has_regions |= s->site[i] && us_site_find_layer(s->site[i], "region") >= 0;
     }
     if (is_found && s->n_region > 0 && !has_regions)
-        return usi_fail(s->r, US_ERR_NAME, s->node, "use a site with regions: understudy terrain import --regions", "regions: the ground has none");
+        return usi_fail(s->r, US_ERR_NAME, s->node,
+                        "use a site with regions: understudy terrain import --regions",
+                        "regions: the ground has none");
     if (is_found) return US_OK;
     if (!s->ground)
-        return usi_fail(s->r, US_ERR_NAME, s->node, "give the <world> a shape of type \"plane\" or \"height-field\"",
+        return usi_fail(s->r, US_ERR_NAME, s->node,
+                        "give the <world> a shape of type \"plane\" or \"height-field\"",
                         "there is no ground to stand on");
     char remedy[200];
-    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.100s\"?" : "name a plane or height field of the <world>", guess.best);
-    return usi_fail(s->r, US_ERR_NAME, s->node, remedy, "ground: the world has no ground \"%.100s\"", s->ground);
+    snprintf(remedy, sizeof remedy,
+             guess.best ? "did you mean \"%.100s\"?" : "name a plane or height field of the <world>",
+             guess.best);
+    return usi_fail(s->r, US_ERR_NAME, s->node, remedy, "ground: the world has no ground \"%.100s\"",
+                    s->ground);
 }
 
-// Opens the sites among the ground. Shapes of the world are the spec's first, in the order in which they are written. A site that has no regions is
-// no ground where regions are asked for.
+// Opens the sites among the ground. Shapes of the world are the spec's first, in the order in which they are
+// written. A site that has no regions is no ground where regions are asked for.
 static us_status open_sites(scatter *s, const xmlNode *root) {
     usi_reader *r = s->r;
     int32_t k = 0;
@@ -324,15 +372,19 @@ static us_status open_sites(scatter *s, const xmlNode *root) {
     if (!s->site) return usi_fail_memory(r);
     memset(s->site, 0, ((size_t)s->n_ground + 1) * sizeof(us_site *));
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
-        for (const xmlNode *n = usi_xml_child(w, "shape"); n && k < s->n_ground; n = usi_xml_next(n, "shape"), k++) {
-            const char *file = strcmp(usi_xml_attr(n, "type"), "height-field") == 0 ? usi_xml_attr(n, "file") : NULL;
+        for (const xmlNode *n = usi_xml_child(w, "shape"); n && k < s->n_ground;
+             n = usi_xml_next(n, "shape"), k++) {
+            const char *file =
+                strcmp(usi_xml_attr(n, "type"), "height-field") == 0 ? usi_xml_attr(n, "file") : NULL;
             char *path = file ? usi_path_beside(r, usi_xml_file(n), file) : NULL;
             struct stat about;
             if (file && !path) return usi_fail_memory(r);
             if (!path || stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) continue;
             us_error why = {0};
             us_status status = us_site_open(path, &r->def->allocator, &s->site[k], &why);
-            if (status) return usi_fail(r, status, n, why.remedy, "%.150s: %s", why.file[0] ? why.file : path, why.message);
+            if (status)
+                return usi_fail(r, status, n, why.remedy, "%.150s: %s", why.file[0] ? why.file : path,
+                                why.message);
             if (s->n_region > 0 && us_site_find_layer(s->site[k], "region") < 0) {
                 us_site_close(s->site[k]);
                 s->site[k] = NULL;
@@ -346,9 +398,11 @@ static us_status make_things(scatter *s) {
     double density = us_scatter_density(&s->def), area = (s->def.x1 - s->def.x0) * (s->def.y1 - s->def.y0);
     int limit = s->is_loose ? LOOSE_LIMIT : STATIC_LIMIT;
     if (density * area > limit)
-        return usi_fail(s->r, US_ERR_LIMIT, s->node, "write a lower density, a smaller area, or a greater least size",
-                        "density %g over an area of %g m^2 makes some %.0f %s, of at most %d%s", s->def.density, area, density * area,
-                        s->def.kind == US_SCATTER_TREES ? "trees" : "rocks", limit, s->is_loose ? " that are loose" : "");
+        return usi_fail(
+            s->r, US_ERR_LIMIT, s->node, "write a lower density, a smaller area, or a greater least size",
+            "density %g over an area of %g m^2 makes some %.0f %s, of at most %d%s", s->def.density, area,
+            density * area, s->def.kind == US_SCATTER_TREES ? "trees" : "rocks", limit,
+            s->is_loose ? " that are loose" : "");
     us_error why = {0};
     us_status status = us_scatter_visit(&s->def, add_thing, s, &why);
     if (!status) status = s->status;
@@ -364,6 +418,7 @@ us_status usi_scene_scatter(usi_reader *r, const xmlNode *node, int32_t n_ground
     status = open_sites(&s, node->parent);
     if (!status) status = check_ground(&s);
     if (!status) status = make_things(&s);
-    for (int32_t i = 0; s.site && i < n_ground; i++) us_site_close(s.site[i]);
+    for (int32_t i = 0; s.site && i < n_ground; i++)
+        us_site_close(s.site[i]);
     return status;
 }

@@ -1,8 +1,8 @@
 // Validation against the embedded schema, with errors in plain language.
 //
-// libxml2 finds what is wrong and where; what to do about it is looked up in the schema itself: which attributes and
-// elements are allowed there, which values a type has, what its documentation says. For that the schema keeps to a form in
-// which every element inside a type names its own (complex) type.
+// libxml2 finds what is wrong and where; what to do about it is looked up in the schema itself: which
+// attributes and elements are allowed there, which values a type has, what its documentation says. For that
+// the schema keeps to a form in which every element inside a type names its own (complex) type.
 #include <libxml/parser.h>
 #include <libxml/xmlschemas.h>
 #include <stdio.h>
@@ -30,7 +30,10 @@ static void on_invalid(void *context, xmlError *error) {
 }
 
 static void ignore(void *context, const char *format, ...) US_PRINTF(2, 3);
-static void ignore(void *context, const char *format, ...) { (void)context, (void)format; }
+static void ignore(void *context, const char *format, ...) {
+    (void)context;
+    (void)format;
+}
 
 // ---- Looking things up in the schema ----
 
@@ -53,7 +56,8 @@ static const xmlNode *type_of(const xmlNode *schema, const xmlNode *node) {
     const xmlNode *parent = node->parent;
     if (!parent || parent->type != XML_ELEMENT_NODE) return named(schema, "complexType", "scene");
     const xmlNode *parent_type = type_of(schema, parent);
-    const xmlNode *element = parent_type ? named(content_of(parent_type), "element", (const char *)node->name) : NULL;
+    const xmlNode *element =
+        parent_type ? named(content_of(parent_type), "element", (const char *)node->name) : NULL;
     const char *type = element ? usi_xml_attr(element, "type") : NULL;
     return type ? named(schema, "complexType", type) : NULL;
 }
@@ -109,11 +113,13 @@ static void append(char *list, size_t cap, const char *word) {
 
 // ---- Saying it ----
 
-static us_status fail_unknown_attribute(usi_reader *r, const xmlNode *schema, const xmlNode *node, const char *name) {
+static us_status fail_unknown_attribute(usi_reader *r, const xmlNode *schema, const xmlNode *node,
+                                        const char *name) {
     const xmlNode *type = type_of(schema, node);
     usi_guess guess = usi_guess_start(name);
     char list[300] = "", remedy[384];
-    for (const xmlNode *a = type ? next_attribute(schema, type, NULL) : NULL; a; a = next_attribute(schema, type, a)) {
+    for (const xmlNode *a = type ? next_attribute(schema, type, NULL) : NULL; a;
+         a = next_attribute(schema, type, a)) {
         const char *have = usi_xml_attr(a, "name");
         usi_guess_offer(&guess, have);
         append(list, sizeof list, have);
@@ -123,24 +129,31 @@ static us_status fail_unknown_attribute(usi_reader *r, const xmlNode *schema, co
     } else {
         snprintf(remedy, sizeof remedy, "remove it; allowed: %.300s", list);
     }
-    return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> has no attribute \"%.60s\"", (const char *)node->name, name);
+    return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> has no attribute \"%.60s\"",
+                    (const char *)node->name, name);
 }
 
-static us_status fail_missing_attribute(usi_reader *r, const xmlNode *schema, const xmlNode *node, const char *name) {
-    const xmlNode *type = type_of(schema, node), *attribute = type ? find_attribute(schema, type, name) : NULL;
+static us_status fail_missing_attribute(usi_reader *r, const xmlNode *schema, const xmlNode *node,
+                                        const char *name) {
+    const xmlNode *type = type_of(schema, node),
+                  *attribute = type ? find_attribute(schema, type, name) : NULL;
     char about[200] = "", remedy[300];
     if (attribute) documentation(attribute, about, sizeof about);
     snprintf(remedy, sizeof remedy, "add %.60s=\"...\": %.200s", name, about);
-    return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> lacks the attribute \"%.60s\"", (const char *)node->name, name);
+    return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> lacks the attribute \"%.60s\"",
+                    (const char *)node->name, name);
 }
 
 static us_status fail_value(usi_reader *r, const xmlNode *schema, const xmlNode *node, const char *name) {
-    const xmlNode *type = type_of(schema, node), *attribute = type ? find_attribute(schema, type, name) : NULL;
-    const char *simple = attribute ? usi_xml_attr(attribute, "type") : NULL, *value = usi_xml_attr(node, name);
+    const xmlNode *type = type_of(schema, node),
+                  *attribute = type ? find_attribute(schema, type, name) : NULL;
+    const char *simple = attribute ? usi_xml_attr(attribute, "type") : NULL,
+               *value = usi_xml_attr(node, name);
     const xmlNode *values = simple ? named(schema, "simpleType", simple) : NULL;
     usi_guess guess = usi_guess_start(value ? value : "");
     char list[300] = "", remedy[384] = "";
-    for (const xmlNode *v = usi_xml_child(usi_xml_child(values, "restriction"), "enumeration"); v; v = usi_xml_next(v, "enumeration")) {
+    for (const xmlNode *v = usi_xml_child(usi_xml_child(values, "restriction"), "enumeration"); v;
+         v = usi_xml_next(v, "enumeration")) {
         usi_guess_offer(&guess, usi_xml_attr(v, "value"));
         append(list, sizeof list, usi_xml_attr(v, "value"));
     }
@@ -150,7 +163,8 @@ static us_status fail_value(usi_reader *r, const xmlNode *schema, const xmlNode 
     } else {
         documentation(values, remedy, sizeof remedy);
     }
-    return usi_fail(r, list[0] ? US_ERR_VALUE : US_ERR_NAME, node, remedy, "%.60s: \"%.60s\" is not possible here", name, value ? value : "");
+    return usi_fail(r, list[0] ? US_ERR_VALUE : US_ERR_NAME, node, remedy,
+                    "%.60s: \"%.60s\" is not possible here", name, value ? value : "");
 }
 
 // An element that is not allowed where it stands: unknown, or known but in the wrong order or too often.
@@ -170,10 +184,12 @@ static us_status fail_element(usi_reader *r, const xmlNode *schema, const xmlNod
     const char *where = parent ? (const char *)parent->name : "the file";
     if (is_known) {
         snprintf(remedy, sizeof remedy, "in this order, each once unless said otherwise: %.250s", list);
-        return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> stands in the wrong place in <%.60s>, or once too often", name, where);
+        return usi_fail(r, US_ERR_SCHEMA, node, remedy,
+                        "<%.60s> stands in the wrong place in <%.60s>, or once too often", name, where);
     }
     if (guess.best) snprintf(remedy, sizeof remedy, "did you mean <%.60s>? ", guess.best);
-    snprintf(remedy + strlen(remedy), sizeof remedy - strlen(remedy), list[0] ? "allowed there: %.250s" : "nothing is allowed inside it%s", list);
+    snprintf(remedy + strlen(remedy), sizeof remedy - strlen(remedy),
+             list[0] ? "allowed there: %.250s" : "nothing is allowed inside it%s", list);
     return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> is not allowed in <%.60s>", name, where);
 }
 
@@ -183,21 +199,25 @@ static us_status explain(usi_reader *r, const xmlNode *schema, const finding *f)
     char name[128] = "";
     const char *quoted = strstr(f->message, "ttribute '");
     if (quoted) snprintf(name, sizeof name, "%.*s", (int)strcspn(quoted + 10, "'"), quoted + 10);
-    if (node && name[0] && strstr(f->message, "is not allowed")) return fail_unknown_attribute(r, schema, node, name);
-    if (node && name[0] && strstr(f->message, "required but missing")) return fail_missing_attribute(r, schema, node, name);
+    if (node && name[0] && strstr(f->message, "is not allowed"))
+        return fail_unknown_attribute(r, schema, node, name);
+    if (node && name[0] && strstr(f->message, "required but missing"))
+        return fail_missing_attribute(r, schema, node, name);
     if (node && name[0]) return fail_value(r, schema, node, name);
     if (node && strstr(f->message, "not expected")) return fail_element(r, schema, node);
     if (node && strstr(f->message, "Missing child")) {
         const char *expected = strstr(f->message, "( ");
         char remedy[200];
-        snprintf(remedy, sizeof remedy, "add what is missing: %.*s", expected ? (int)strcspn(expected + 2, ")") : 0, expected ? expected + 2 : "");
+        snprintf(remedy, sizeof remedy, "add what is missing: %.*s",
+                 expected ? (int)strcspn(expected + 2, ")") : 0, expected ? expected + 2 : "");
         return usi_fail(r, US_ERR_SCHEMA, node, remedy, "<%.60s> is not complete", (const char *)node->name);
     }
     if (node && (strstr(f->message, "haracter content") || strstr(f->message, "lement content"))) {
         const xmlNode *type = type_of(schema, node), *content = type ? content_of(type) : NULL;
         const xmlNode *child = usi_xml_child(node, NULL);
         if (!content && child) return fail_element(r, schema, child);
-        return usi_fail(r, US_ERR_SCHEMA, node, "values are written as attributes; remove the text between the elements",
+        return usi_fail(r, US_ERR_SCHEMA, node,
+                        "values are written as attributes; remove the text between the elements",
                         "<%.60s> has text in it, which is not allowed", (const char *)node->name);
     }
     return usi_fail(r, US_ERR_SCHEMA, node, "compare with docs/scene-file.md", "%s",
@@ -215,9 +235,10 @@ us_status usi_scene_validate(usi_reader *r, xmlDoc *doc) {
         xmlSchemaSetValidStructuredErrors(validator, on_invalid, &found);
         int result = xmlSchemaValidateDoc(validator, doc);
         if (result != 0) {
-            xmlDoc *source =
-                xmlReadMemory(usi_scene_xsd, (int)usi_scene_xsd_length, "scene.xsd", NULL, XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-            status = source && result > 0 ? explain(r, xmlDocGetRootElement(source), &found) : usi_fail_memory(r);
+            xmlDoc *source = xmlReadMemory(usi_scene_xsd, (int)usi_scene_xsd_length, "scene.xsd", NULL,
+                                           XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+            status =
+                source && result > 0 ? explain(r, xmlDocGetRootElement(source), &found) : usi_fail_memory(r);
             xmlFreeDoc(source);
         }
     } else {

@@ -1,7 +1,9 @@
-// <soil-map>: a number of a soil that varies over a ground, by a raster or by a layer of the site that the ground is.
+// <soil-map>: a number of a soil that varies over a ground, by a raster or by a layer of the site that the
+// ground is.
 //
-// A raster lies over the ground as the mask of a <region> does. The layers "soil.NAME" of a site, which `understudy terrain random --soil NAME=...`
-// makes, are paged in with its heights; one <soil-map> may stand for all of them.
+// A raster lies over the ground as the mask of a <region> does. The layers "soil.NAME" of a site, which
+// `understudy terrain random --soil NAME=...` makes, are paged in with its heights; one <soil-map> may stand
+// for all of them.
 #include <stdio.h>
 #include <string.h>
 
@@ -24,28 +26,37 @@ typedef struct map_reader {
 static bool take_parameter(map_reader *x, const char *name) {
     us_soil probe;
     snprintf(x->parameter, sizeof x->parameter, "%s", name);
-    for (char *c = x->parameter; *c; c++) *c = *c == '-' ? '_' : *c;
+    for (char *c = x->parameter; *c; c++)
+        *c = *c == '-' ? '_' : *c;
     x->d.parameter = x->parameter;
     return us_soil_number(&probe, x->parameter, NULL, NULL) != NULL;
 }
 
 static usi_dimension dimension_of(const char *parameter) {
 #define DIMENSION(field, unit, least, greatest, what) \
-    if (strcmp(parameter, #field) == 0) return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN;
+    if (strcmp(parameter, #field) == 0)               \
+        return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN;
     US_SOIL_LIST(DIMENSION)
 #undef DIMENSION
     return USI_PLAIN;
 }
 
-static us_status add(map_reader *x) { return usi_scene_added(x->r, x->node, us_spec_add_soil_map(x->r->spec, &x->d, NULL)); }
+static us_status add(map_reader *x) {
+    return usi_scene_added(x->r, x->node, us_spec_add_soil_map(x->r->spec, &x->d, NULL));
+}
 
 static us_status read_raster(map_reader *x) {
     usi_scene_grid grid = {0};
     us_status status = usi_scene_over(x->r, x->node, "file", x->ground, US_LAYER_NUMBER, MOST_SAMPLES, &grid);
     if (status) return status;
     double *values = grid.samples;
-    for (int64_t k = 0; k < (int64_t)grid.n_x * grid.n_y && x->scale != 1; k++) values[k] *= x->scale;
-    x->d.values = values, x->d.n_x = grid.n_x, x->d.n_y = grid.n_y, x->d.dx = grid.dx, x->d.dy = grid.dy;
+    for (int64_t k = 0; k < (int64_t)grid.n_x * grid.n_y && x->scale != 1; k++)
+        values[k] *= x->scale;
+    x->d.values = values;
+    x->d.n_x = grid.n_x;
+    x->d.n_y = grid.n_y;
+    x->d.dx = grid.dx;
+    x->d.dy = grid.dy;
     return add(x);
 }
 
@@ -59,7 +70,9 @@ static us_status look_at_site(usi_reader *r, const xmlNode *node, const char *pa
     return US_OK;
 }
 
-static bool is_soil_layer(const us_layer_info *l) { return l->type == US_LAYER_NUMBER && strncmp(l->name, LAYER, sizeof LAYER - 1) == 0; }
+static bool is_soil_layer(const us_layer_info *l) {
+    return l->type == US_LAYER_NUMBER && strncmp(l->name, LAYER, sizeof LAYER - 1) == 0;
+}
 
 // The layers of a site that are numbers of a soil by their names.
 static us_status read_layers(map_reader *x) {
@@ -77,25 +90,29 @@ static us_status read_layers(map_reader *x) {
                               "a soil has no number like the layer \"%s\": nothing feels it", l->name);
     }
     if (!status && n == 0)
-        return usi_fail(x->r, US_ERR_NAME, x->node, "make it with them: understudy terrain random --soil cohesion=MEAN,VARIANCE,LENGTH",
+        return usi_fail(x->r, US_ERR_NAME, x->node,
+                        "make it with them: understudy terrain random --soil cohesion=MEAN,VARIANCE,LENGTH",
                         "%.150s: the site has no layers \"soil.NAME\"", x->shape->site);
     return status;
 }
 
 static us_status read_map(usi_reader *r, const xmlNode *root, const xmlNode *node) {
     map_reader x = {.r = r, .node = node, .scale = 1};
-    x.d = (us_soil_map_def){.ground = usi_xml_attr(node, "ground"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
+    x.d = (us_soil_map_def){
+        .ground = usi_xml_attr(node, "ground"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
     us_status status = usi_scene_material(r, node, "surface", &x.d.material);
     if (!status) status = usi_scene_ground(r, root, node, &x.shape, &x.ground);
     if (status) return status;
     const char *parameter = usi_xml_attr(node, "parameter"), *file = usi_xml_attr(node, "file");
     if ((file && !parameter) || (!file && (!x.shape->site || usi_xml_attr(node, "scale"))))
         return usi_fail(r, US_ERR_SCHEMA, node,
-                        "write parameter=\"cohesion\" file=\"FILE.tif\", or neither over a site, or the parameter alone of one of its layers",
+                        "write parameter=\"cohesion\" file=\"FILE.tif\", or neither over a site, or the "
+                        "parameter alone of one of its layers",
                         "it is not said what varies, or where its numbers are");
     if (!parameter) return read_layers(&x);
     if (!take_parameter(&x, parameter))
-        return usi_fail(r, US_ERR_NAME, node, "write the name of a number of a <soil>: cohesion, friction-angle, kphi, ...",
+        return usi_fail(r, US_ERR_NAME, node,
+                        "write the name of a number of a <soil>: cohesion, friction-angle, kphi, ...",
                         "parameter: a soil has no number \"%.60s\"", parameter);
     usi_look look = usi_look_at(node);
     status = usi_look_number(r, &look, "scale", dimension_of(x.parameter), &x.scale);
@@ -105,7 +122,8 @@ static us_status read_map(usi_reader *r, const xmlNode *root, const xmlNode *nod
 
 // A site of soil that has such layers, and nobody says that they hold.
 static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
-    const char *name = usi_xml_attr(node, "name"), *file = usi_xml_attr(node, "file"), *surface = usi_xml_attr(node, "surface");
+    const char *name = usi_xml_attr(node, "name"), *file = usi_xml_attr(node, "file"),
+               *surface = usi_xml_attr(node, "surface");
     const char *path = file ? usi_path_beside(r, usi_xml_file(node), file) : NULL;
     if (!path || !surface || !usi_is_site(path)) return US_OK;
     us_spec_counts counts = us_spec_get_counts(r->spec);
@@ -121,7 +139,8 @@ static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
     us_status status = is_soil ? look_at_site(r, node, path, &info) : US_OK;
     for (int32_t i = 0; is_soil && !status && i < info.n_layer; i++) {
         if (is_soil_layer(&info.layer[i]))
-            return usi_warn(r, node, "write <soil-map ground=\"NAME\"/> into the <world>, with the name of this shape",
+            return usi_warn(r, node,
+                            "write <soil-map ground=\"NAME\"/> into the <world>, with the name of this shape",
                             "the site has a layer \"%s\", and nothing feels it", info.layer[i].name);
     }
     return status;
@@ -130,10 +149,12 @@ static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
 us_status usi_scene_soil_maps(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
-        for (const xmlNode *n = usi_xml_child(w, "soil-map"); n && !status; n = usi_xml_next(n, "soil-map")) status = read_map(r, root, n);
+        for (const xmlNode *n = usi_xml_child(w, "soil-map"); n && !status; n = usi_xml_next(n, "soil-map"))
+            status = read_map(r, root, n);
     }
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {
-        for (const xmlNode *n = usi_xml_child(w, "shape"); n && !status; n = usi_xml_next(n, "shape")) status = warn_of_layers(r, n);
+        for (const xmlNode *n = usi_xml_child(w, "shape"); n && !status; n = usi_xml_next(n, "shape"))
+            status = warn_of_layers(r, n);
     }
     return status;
 }

@@ -1,6 +1,8 @@
-// What surfaces are made of and how they touch: <material>, <pair>, <exclude>, and <surface> and <level> of a robot.
+// What surfaces are made of and how they touch: <material>, <pair>, <exclude>, and <surface> and <level> of a
+// robot.
 //
-// Materials are read before robots and objects, so that every shape can be told at its own line when it names one that is not there.
+// Materials are read before robots and objects, so that every shape can be told at its own line when it names
+// one that is not there.
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -28,14 +30,17 @@ static us_status read_property(usi_reader *r, const xmlNode *node, us_property *
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || errno || usi_is_blank(text[0]))
-        return usi_fail(r, US_ERR_VALUE, node, "write a whole number, or use <number>", "value: \"%.60s\" is not a whole number", text);
+        return usi_fail(r, US_ERR_VALUE, node, "write a whole number, or use <number>",
+                        "value: \"%.60s\" is not a whole number", text);
     out->integer = value;
     return US_OK;
 }
 
-static us_status read_properties(usi_reader *r, const xmlNode *parent, const us_property **out, int32_t *out_n) {
+static us_status read_properties(usi_reader *r, const xmlNode *parent, const us_property **out,
+                                 int32_t *out_n) {
     int32_t n = 0;
-    for (const xmlNode *p = usi_xml_child(parent, NULL); p; p = usi_xml_next(p, NULL)) n += !usi_xml_is(p, "soil");
+    for (const xmlNode *p = usi_xml_child(parent, NULL); p; p = usi_xml_next(p, NULL))
+        n += !usi_xml_is(p, "soil");
     us_property *list = usi_reader_alloc(r, ((size_t)n + 1) * sizeof *list);
     if (!list) return usi_fail_memory(r);
     int32_t k = 0;
@@ -45,7 +50,8 @@ static us_status read_properties(usi_reader *r, const xmlNode *parent, const us_
         if (status) return status;
         for (int32_t i = 0; i < k; i++) {
             if (strcmp(list[i].key, list[k].key) == 0)
-                return usi_fail(r, US_ERR_NAME, p, "give each its own key", "the key \"%.60s\" is used twice", list[k].key);
+                return usi_fail(r, US_ERR_NAME, p, "give each its own key", "the key \"%.60s\" is used twice",
+                                list[k].key);
         }
         k++;
     }
@@ -57,20 +63,22 @@ static us_status read_properties(usi_reader *r, const xmlNode *parent, const us_
 // ---- Materials ----
 
 static us_status read_material(usi_reader *r, const xmlNode *node) {
-    us_material_def d = {.name = usi_xml_attr(node, "name"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
+    us_material_def d = {
+        .name = usi_xml_attr(node, "name"), .file = usi_xml_file(node), .line = usi_xml_line(node)};
     us_spec_counts counts = us_spec_get_counts(r->spec);
     for (int32_t i = 0; i < counts.n_material; i++) {
         const us_material_def *known = us_spec_view_material(r->spec, i);
         if (strcmp(known->name, d.name) == 0)
-            return usi_fail(r, US_ERR_NAME, node, "give each material its own name", "the material is defined already in %.150s:%d", known->file,
-                            (int)known->line);
+            return usi_fail(r, US_ERR_NAME, node, "give each material its own name",
+                            "the material is defined already in %.150s:%d", known->file, (int)known->line);
     }
     us_status status = read_properties(r, node, &d.properties, &d.n_property);
     if (!status) status = usi_scene_soil(r, node, &d);
     return status ? status : usi_scene_added(r, node, us_spec_add_material(r->spec, &d, NULL));
 }
 
-us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute, const char **out_name) {
+us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *attribute,
+                             const char **out_name) {
     const char *name = usi_xml_attr(node, attribute);
     if (!name) return US_OK;
     *out_name = name;
@@ -84,7 +92,8 @@ us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *att
         if (strcmp(have, name) == 0) return US_OK;
         usi_guess_offer(&guess, have);
         size_t used = strlen(known);
-        if (strcmp(have, "default") != 0 && used + strlen(have) + 3 < sizeof known) snprintf(known + used, sizeof known - used, ", %s", have);
+        if (strcmp(have, "default") != 0 && used + strlen(have) + 3 < sizeof known)
+            snprintf(known + used, sizeof known - used, ", %s", have);
     }
     if (guess.best) {
         snprintf(remedy, sizeof remedy, "did you mean \"%.100s\"? known: %s", guess.best, known);
@@ -96,7 +105,8 @@ us_status usi_scene_material(usi_reader *r, const xmlNode *node, const char *att
 
 us_status usi_scene_materials(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
-    for (const xmlNode *n = usi_xml_child(root, "material"); n && !status; n = usi_xml_next(n, "material")) status = read_material(r, n);
+    for (const xmlNode *n = usi_xml_child(root, "material"); n && !status; n = usi_xml_next(n, "material"))
+        status = read_material(r, n);
     return status;
 }
 
@@ -124,7 +134,8 @@ static us_status read_values(usi_reader *r, const xmlNode *node, us_pair_values 
     };
     usi_look look = usi_look_at(node);
     us_status status = US_OK;
-    bool has_static = usi_xml_attr(node, "static-friction") != NULL, has_kinetic = usi_xml_attr(node, "kinetic-friction") != NULL;
+    bool has_static = usi_xml_attr(node, "static-friction") != NULL,
+         has_kinetic = usi_xml_attr(node, "kinetic-friction") != NULL;
     double both = 0;
     if (usi_xml_attr(node, "friction")) {
         if (has_static || has_kinetic)
@@ -137,14 +148,18 @@ static us_status read_values(usi_reader *r, const xmlNode *node, us_pair_values 
         status = usi_look_positive(r, &look, rows[i].name, rows[i].dimension, rows[i].is_strict, rows[i].out);
     if (status) return status;
     // One alone moves the other's default out of its way.
-    if (has_static && !has_kinetic && v->kinetic_friction > v->static_friction) v->kinetic_friction = v->static_friction;
-    if (has_kinetic && !has_static && v->static_friction < v->kinetic_friction) v->static_friction = v->kinetic_friction;
+    if (has_static && !has_kinetic && v->kinetic_friction > v->static_friction)
+        v->kinetic_friction = v->static_friction;
+    if (has_kinetic && !has_static && v->static_friction < v->kinetic_friction)
+        v->static_friction = v->kinetic_friction;
     if (v->kinetic_friction > v->static_friction)
         return usi_fail(r, US_ERR_VALUE, node, "write a kinetic friction of at most the static one",
-                        "kinetic-friction: %g is above the static friction %g", v->kinetic_friction, v->static_friction);
+                        "kinetic-friction: %g is above the static friction %g", v->kinetic_friction,
+                        v->static_friction);
     if (v->restitution > 1)
-        return usi_fail(r, US_ERR_VALUE, node, "write a number from 0 (does not bounce) to 1 (keeps its speed)", "restitution: %g is above 1",
-                        v->restitution);
+        return usi_fail(r, US_ERR_VALUE, node,
+                        "write a number from 0 (does not bounce) to 1 (keeps its speed)",
+                        "restitution: %g is above 1", v->restitution);
     return US_OK;
 }
 
@@ -163,7 +178,8 @@ static us_status read_pair(usi_reader *r, const xmlNode *node) {
 
 us_status usi_scene_pairs(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
-    for (const xmlNode *n = usi_xml_child(root, "pair"); n && !status; n = usi_xml_next(n, "pair")) status = read_pair(r, n);
+    for (const xmlNode *n = usi_xml_child(root, "pair"); n && !status; n = usi_xml_next(n, "pair"))
+        status = read_pair(r, n);
     return status;
 }
 
@@ -175,15 +191,16 @@ us_status usi_scene_exclude(usi_reader *r, const usi_scene_group *group, const x
     if (!status) status = usi_scene_find_link(r, group, node, "b", &d.link_b);
     if (status) return status;
     if (d.link_a == d.link_b)
-        return usi_fail(r, US_ERR_VALUE, node, "name two different links: a link never collides with itself", "both links are \"%.100s\"",
-                        usi_xml_attr(node, "a"));
+        return usi_fail(r, US_ERR_VALUE, node, "name two different links: a link never collides with itself",
+                        "both links are \"%.100s\"", usi_xml_attr(node, "a"));
     return usi_scene_added(r, node, us_spec_add_exclude(r->spec, &d, NULL));
 }
 
 // ---- Surfaces of a robot ----
 
 // Link names inside the robot that fit a pattern with * and ?. Without any: an error that suggests one.
-static us_status match_links(usi_reader *r, const usi_scene_group *group, const xmlNode *node, bool *out_fits) {
+static us_status match_links(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                             bool *out_fits) {
     const char *pattern = usi_xml_attr(node, "link");
     usi_guess guess = usi_guess_start(pattern);
     size_t prefix = group->name[0] ? strlen(group->name) + 1 : 0;
@@ -196,16 +213,22 @@ static us_status match_links(usi_reader *r, const usi_scene_group *group, const 
     }
     if (is_any) return US_OK;
     char remedy[200];
-    snprintf(remedy, sizeof remedy, guess.best ? "did you mean \"%.100s\"?" : "name a link of the robot, or a pattern such as wheel_*", guess.best);
+    snprintf(remedy, sizeof remedy,
+             guess.best ? "did you mean \"%.100s\"?"
+                        : "name a link of the robot, or a pattern such as wheel_*",
+             guess.best);
     return usi_fail(r, US_ERR_NAME, node, remedy, "\"%.60s\" has no link \"%.100s\"", group->name, pattern);
 }
 
-static us_status change_surface(usi_reader *r, const usi_scene_group *group, const xmlNode *node, const bool *fits) {
+static us_status change_surface(usi_reader *r, const usi_scene_group *group, const xmlNode *node,
+                                const bool *fits) {
     static const char *const names[] = {"surface", "margin", "part-error", "group", "mask"};
     bool is_empty = true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) is_empty &= !usi_xml_attr(node, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_empty &= !usi_xml_attr(node, names[i]);
     if (is_empty)
-        return usi_fail(r, US_ERR_SCHEMA, node, "write surface=\"...\", margin, part-error, group or mask", "the <surface> changes nothing");
+        return usi_fail(r, US_ERR_SCHEMA, node, "write surface=\"...\", margin, part-error, group or mask",
+                        "the <surface> changes nothing");
     us_shape_def any = us_shape_def_default(US_SHAPE_MESH);
     us_status wrong = usi_scene_contact(r, node, &any);  // also where no shape takes the values
     if (wrong) return wrong;
@@ -225,7 +248,8 @@ static us_status change_surface(usi_reader *r, const usi_scene_group *group, con
         n_changed++;
     }
     if (n_changed > 0) return US_OK;
-    return usi_warn(r, node, "give the link a <collision> in the robot file", "no link \"%.100s\" has a shape that collides: nothing is changed",
+    return usi_warn(r, node, "give the link a <collision> in the robot file",
+                    "no link \"%.100s\" has a shape that collides: nothing is changed",
                     usi_xml_attr(node, "link"));
 }
 

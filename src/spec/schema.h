@@ -1,4 +1,5 @@
-// schema/scene.xsd, embedded by the build so that one program file is enough. Ended by 0, which the length does not count.
+// schema/scene.xsd, embedded by the build so that one program file is enough. Ended by 0, which the length
+// does not count.
 #ifndef USI_SPEC_SCHEMA_H
 #define USI_SPEC_SCHEMA_H
 

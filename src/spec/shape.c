@@ -26,15 +26,20 @@ us_inertia usi_shape_unit_inertia(const us_shape_def *shape) {
         I.about_com[2] = 0.5 * I.mass * s[0] * s[0];
         break;
     case US_SHAPE_CAPSULE: {
-        // A cylinder and a sphere cut in two: the halves' centres of mass lie 3/8 r beyond the cylinder's ends, and a half has
-        // the moment 83/320 m r^2 (m: of the half) about an axis across through its own centre of mass.
-        double r = s[0], l = s[1], cylinder = pi * r * r * l, half = 2.0 / 3 * pi * r * r * r, d = 0.5 * l + 0.375 * r;
+        // A cylinder and a sphere cut in two: the halves' centres of mass lie 3/8 r beyond the cylinder's
+        // ends, and a half has the moment 83/320 m r^2 (m: of the half) about an axis across through its own
+        // centre of mass.
+        double r = s[0], l = s[1], cylinder = pi * r * r * l, half = 2.0 / 3 * pi * r * r * r,
+               d = 0.5 * l + 0.375 * r;
         I.mass = cylinder + 2 * half;
-        I.about_com[0] = I.about_com[1] = cylinder / 12 * (3 * r * r + l * l) + 2 * half * (83.0 / 320 * r * r + d * d);
+        I.about_com[0] = I.about_com[1] =
+            cylinder / 12 * (3 * r * r + l * l) + 2 * half * (83.0 / 320 * r * r + d * d);
         I.about_com[2] = 0.5 * cylinder * r * r + 2 * 0.4 * half * r * r;
         break;
     }
-    default: I = shape->unit_inertia; break;
+    default:
+        I = shape->unit_inertia;
+        break;
     }
     return I;
 }
@@ -42,12 +47,15 @@ us_inertia usi_shape_unit_inertia(const us_shape_def *shape) {
 void usi_inertia_rotate(const us_quat *q_AB, const double in_B[6], double out_A[6]) {
     us_mat3 R = us_quat_matrix(*q_AB);
     const double *m = R.m;
-    double I[9] = {in_B[0], in_B[3], in_B[4], in_B[3], in_B[1], in_B[5], in_B[4], in_B[5], in_B[2]}, RI[9], A[9];
+    double I[9] = {in_B[0], in_B[3], in_B[4], in_B[3], in_B[1], in_B[5], in_B[4], in_B[5], in_B[2]}, RI[9],
+           A[9];
     for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) RI[3 * i + j] = m[3 * i] * I[j] + m[3 * i + 1] * I[3 + j] + m[3 * i + 2] * I[6 + j];
+        for (int j = 0; j < 3; j++)
+            RI[3 * i + j] = m[3 * i] * I[j] + m[3 * i + 1] * I[3 + j] + m[3 * i + 2] * I[6 + j];
     }
     for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) A[3 * i + j] = RI[3 * i] * m[3 * j] + RI[3 * i + 1] * m[3 * j + 1] + RI[3 * i + 2] * m[3 * j + 2];
+        for (int j = 0; j < 3; j++)
+            A[3 * i + j] = RI[3 * i] * m[3 * j] + RI[3 * i + 1] * m[3 * j + 1] + RI[3 * i + 2] * m[3 * j + 2];
     }
     double out[6] = {A[0], A[4], A[8], 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7])};
     memcpy(out_A, out, sizeof out);
@@ -56,39 +64,47 @@ void usi_inertia_rotate(const us_quat *q_AB, const double in_B[6], double out_A[
 us_inertia usi_inertia_add(const us_inertia *a, const us_inertia *b) {
     us_inertia sum = {.mass = a->mass + b->mass};
     if (!(sum.mass > 0)) return sum;
-    sum.com = us_vec3_scale(1 / sum.mass, us_vec3_add(us_vec3_scale(a->mass, a->com), us_vec3_scale(b->mass, b->com)));
-    for (int i = 0; i < 6; i++) sum.about_com[i] = a->about_com[i] + b->about_com[i];
+    sum.com = us_vec3_scale(1 / sum.mass,
+                            us_vec3_add(us_vec3_scale(a->mass, a->com), us_vec3_scale(b->mass, b->com)));
+    for (int i = 0; i < 6; i++)
+        sum.about_com[i] = a->about_com[i] + b->about_com[i];
     usi_inertia_add_point(sum.about_com, a->mass, us_vec3_sub(a->com, sum.com));
     usi_inertia_add_point(sum.about_com, b->mass, us_vec3_sub(b->com, sum.com));
     return sum;
 }
 
 us_inertia usi_shape_inertia(const us_shape_def *shape, double density) {
-    us_inertia unit = shape->unit_inertia, I = {.mass = density * unit.mass, .com = us_pose_point(shape->X_BG, unit.com)};
+    us_inertia unit = shape->unit_inertia,
+               I = {.mass = density * unit.mass, .com = us_pose_point(shape->X_BG, unit.com)};
     usi_inertia_rotate(&shape->X_BG.q, unit.about_com, I.about_com);
-    for (int i = 0; i < 6; i++) I.about_com[i] *= density;
+    for (int i = 0; i < 6; i++)
+        I.about_com[i] *= density;
     return I;
 }
 
 // ---- Surfaces made of triangles ----
 
-// Open addressing over arrays of keys: slot s is taken when slot[s] >= 0. Numbers are given in the order of first appearance,
-// so that the result does not depend on the hash.
+// Open addressing over arrays of keys: slot s is taken when slot[s] >= 0. Numbers are given in the order of
+// first appearance, so that the result does not depend on the hash.
 static size_t table_size(size_t n) {
     size_t size = 16;
-    while (size < 2 * n) size *= 2;
+    while (size < 2 * n)
+        size *= 2;
     return size;
 }
 
 static void weld_corners(usi_surface *surface, int32_t *slot, size_t n_slot) {
-    for (size_t s = 0; s < n_slot; s++) slot[s] = -1;
+    for (size_t s = 0; s < n_slot; s++)
+        slot[s] = -1;
     surface->n_vertex = 0;
     for (int32_t c = 0; c < 3 * surface->n_triangle; c++) {
         double *v = surface->vertex + 3 * (size_t)c;
-        for (int k = 0; k < 3; k++) v[k] += 0.0;  // -0 and 0 are the same place
+        for (int k = 0; k < 3; k++)
+            v[k] += 0.0;  // -0 and 0 are the same place
         size_t s = us_hash_bytes(0, v, 3 * sizeof *v) & (n_slot - 1);
         // A slot holds the first corner at its place; the corner knows the vertex.
-        while (slot[s] >= 0 && memcmp(surface->vertex + 3 * (size_t)slot[s], v, 3 * sizeof *v) != 0) s = (s + 1) & (n_slot - 1);
+        while (slot[s] >= 0 && memcmp(surface->vertex + 3 * (size_t)slot[s], v, 3 * sizeof *v) != 0)
+            s = (s + 1) & (n_slot - 1);
         if (slot[s] < 0) {
             slot[s] = c;
             surface->corner[c] = surface->n_vertex++;
@@ -106,7 +122,8 @@ typedef struct edge {
 static void count_edge(edge *edges, size_t n_slot, int32_t from, int32_t to) {
     int32_t key[2] = {from < to ? from : to, from < to ? to : from};
     size_t s = us_hash_bytes(0, key, sizeof key) & (n_slot - 1);
-    while (edges[s].a >= 0 && (edges[s].a != key[0] || edges[s].b != key[1])) s = (s + 1) & (n_slot - 1);
+    while (edges[s].a >= 0 && (edges[s].a != key[0] || edges[s].b != key[1]))
+        s = (s + 1) & (n_slot - 1);
     edges[s].a = key[0];
     edges[s].b = key[1];
     if (from < to) {
@@ -117,13 +134,15 @@ static void count_edge(edge *edges, size_t n_slot, int32_t from, int32_t to) {
 }
 
 static void look_at_edges(usi_surface *surface, edge *edges, size_t n_slot) {
-    for (size_t s = 0; s < n_slot; s++) edges[s] = (edge){.a = -1};
+    for (size_t s = 0; s < n_slot; s++)
+        edges[s] = (edge){.a = -1};
     bool has_edge = false;
     for (int32_t t = 0; t < surface->n_triangle; t++) {
         const int32_t *c = surface->corner + 3 * (size_t)t;
         if (c[0] == c[1] || c[1] == c[2] || c[2] == c[0]) continue;
         has_edge = true;
-        for (int k = 0; k < 3; k++) count_edge(edges, n_slot, c[k], c[(k + 1) % 3]);
+        for (int k = 0; k < 3; k++)
+            count_edge(edges, n_slot, c[k], c[(k + 1) % 3]);
     }
     surface->is_closed = surface->is_oriented = has_edge;
     for (size_t s = 0; s < n_slot; s++) {
@@ -158,10 +177,10 @@ us_status usi_surface_weld(const us_allocator *a, usi_surface *surface) {
     return US_OK;
 }
 
-// Each triangle and a point o span a tetrahedron, whose volume counts positive when the triangle is seen from outside. Inside
-// a closed surface the overlaps cancel, whatever o is; o in the middle of the vertices keeps the rounding small. Of one with
-// corners 0, a, b, c: volume a . (b x c) / 6, first moment V (a + b + c) / 4, second moments
-// integral x y dV = V/20 (sum over corners of x y + (sum of x)(sum of y)).
+// Each triangle and a point o span a tetrahedron, whose volume counts positive when the triangle is seen from
+// outside. Inside a closed surface the overlaps cancel, whatever o is; o in the middle of the vertices keeps
+// the rounding small. Of one with corners 0, a, b, c: volume a . (b x c) / 6, first moment V (a + b + c) / 4,
+// second moments integral x y dV = V/20 (sum over corners of x y + (sum of x)(sum of y)).
 bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out) {
     size_t n_corner = 3 * (size_t)surface->n_triangle;
     const double *low = surface->low, *high = surface->high;
@@ -170,14 +189,18 @@ bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out) {
     for (size_t t = 0; t < n_corner / 3; t++) {
         double p[3][3], sum[3];
         for (int i = 0; i < 3; i++) {
-            for (int k = 0; k < 3; k++) p[i][k] = surface->vertex[9 * t + (size_t)(3 * i + k)] - o[k];
+            for (int k = 0; k < 3; k++)
+                p[i][k] = surface->vertex[9 * t + (size_t)(3 * i + k)] - o[k];
         }
-        for (int k = 0; k < 3; k++) sum[k] = p[0][k] + p[1][k] + p[2][k];
-        double v = (p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) + p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
+        for (int k = 0; k < 3; k++)
+            sum[k] = p[0][k] + p[1][k] + p[2][k];
+        double v = (p[0][0] * (p[1][1] * p[2][2] - p[1][2] * p[2][1]) +
+                    p[0][1] * (p[1][2] * p[2][0] - p[1][0] * p[2][2]) +
                     p[0][2] * (p[1][0] * p[2][1] - p[1][1] * p[2][0])) /
                    6;
         V += v;
-        for (int k = 0; k < 3; k++) S[k] += v * sum[k] / 4;
+        for (int k = 0; k < 3; k++)
+            S[k] += v * sum[k] / 4;
         static const int first[6] = {0, 1, 2, 0, 0, 1}, second[6] = {0, 1, 2, 1, 2, 2};
         for (int e = 0; e < 6; e++) {
             int i = first[e], j = second[e];
@@ -190,7 +213,8 @@ bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out) {
     if (!(V > 1e-9 * box) || !isfinite(V)) return false;
     us_vec3 c = us_vec3_make(sign * S[0] / V, sign * S[1] / V, sign * S[2] / V);
     us_inertia I = {.mass = V, .com = {o[0] + c.x, o[1] + c.y, o[2] + c.z}};
-    for (int e = 0; e < 6; e++) P[e] *= sign;
+    for (int e = 0; e < 6; e++)
+        P[e] *= sign;
     double about_o[6] = {P[1] + P[2], P[0] + P[2], P[0] + P[1], -P[3], -P[4], -P[5]};
     memcpy(I.about_com, about_o, sizeof about_o);
     usi_inertia_add_point(I.about_com, -V, c);

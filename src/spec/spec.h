@@ -56,7 +56,8 @@ bool usi_is_frame_prefix(const char *text);
 bool usi_is_motor_name(const char *text);
 // Legs of a tripod gait.
 enum { USI_LEG_COUNT = 6 };
-// Whether a robot with so many wheels, n_steer of them steered, can move in this way (not US_LOCOMOTION_NONE).
+// Whether a robot with so many wheels, n_steer of them steered, can move in this way (not
+// US_LOCOMOTION_NONE).
 bool usi_wheels_fit(us_locomotion kind, int32_t n_wheel, int32_t n_steer);
 // A script's fault by name among the first n; -1: there is none.
 int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name);

@@ -1,8 +1,8 @@
 // The URDF reader: the order of things.
 //
-// Names and tree are checked before anything is read, so that later stages can follow them. Everything is read into tables
-// (spec/urdf.h), and the spec gets it at the end: group, links in the order of the file, the joint that holds the root, joints in
-// the order of the file, shapes, mimic couplings, extensions.
+// Names and tree are checked before anything is read, so that later stages can follow them. Everything is
+// read into tables (spec/urdf.h), and the spec gets it at the end: group, links in the order of the file, the
+// joint that holds the root, joints in the order of the file, shapes, mimic couplings, extensions.
 #include "spec/urdf.h"
 
 #include <stdio.h>
@@ -55,7 +55,9 @@ static void guess_remedy(const char *list, const char *name, char remedy[160]) {
     if (best[0]) {
         snprintf(remedy, 160, "did you mean %s?", best);
     } else {
-        snprintf(remedy, 160, "remove it, or move it into a <gazebo> element, whose content is kept for those who know it");
+        snprintf(
+            remedy, 160,
+            "remove it, or move it into a <gazebo> element, whose content is kept for those who know it");
     }
 }
 
@@ -63,20 +65,25 @@ us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children,
     us_status status = US_OK;
     char key[200], remedy[160];
     bool is_new = false, may_repeat = false;
-    for (const xmlNode *c = children ? usi_xml_child(node, NULL) : NULL; c && !status; c = usi_xml_next(c, NULL)) {
+    for (const xmlNode *c = children ? usi_xml_child(node, NULL) : NULL; c && !status;
+         c = usi_xml_next(c, NULL)) {
         const char *name = (const char *)c->name;
         bool is_known = is_listed(children, name, &may_repeat);
         if (is_known && (may_repeat || usi_xml_child(node, name) == c)) continue;
-        snprintf(key, sizeof key, "%s<%.60s> in <%.60s>", is_known ? "second " : "", name, (const char *)node->name);
+        snprintf(key, sizeof key, "%s<%.60s> in <%.60s>", is_known ? "second " : "", name,
+                 (const char *)node->name);
         status = note(u, key, &is_new);
         if (status || !is_new) continue;
         if (is_known) {
-            status = usi_warn(u->r, c, "write it once", "<%.60s> is written more than once in <%.60s>: the first one counts", name,
+            status = usi_warn(u->r, c, "write it once",
+                              "<%.60s> is written more than once in <%.60s>: the first one counts", name,
                               (const char *)node->name);
         } else {
             guess_remedy(children, name, remedy);
-            status = usi_warn(u->r, c, remedy, "<%.60s> is not known in <%.60s> and is ignored, here and wherever else it comes", name,
-                              (const char *)node->name);
+            status =
+                usi_warn(u->r, c, remedy,
+                         "<%.60s> is not known in <%.60s> and is ignored, here and wherever else it comes",
+                         name, (const char *)node->name);
         }
     }
     for (const xmlAttr *a = attributes ? node->properties : NULL; a && !status; a = a->next) {
@@ -86,8 +93,10 @@ us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children,
         status = note(u, key, &is_new);
         if (status || !is_new) continue;
         guess_remedy(attributes, name, remedy);
-        status = usi_warn(u->r, node, remedy, "the attribute \"%.60s\" is not known in <%.60s> and is ignored, here and wherever else it comes", name,
-                          (const char *)node->name);
+        status = usi_warn(
+            u->r, node, remedy,
+            "the attribute \"%.60s\" is not known in <%.60s> and is ignored, here and wherever else it comes",
+            name, (const char *)node->name);
     }
     return status;
 }
@@ -114,35 +123,41 @@ static us_status check_root(usi_reader *r, const xmlNode *root) {
     const char *name = root ? (const char *)root->name : "";
     if (strcmp(name, "robot") == 0) return US_OK;
     if (strcmp(name, "sdf") == 0) {
-        return usi_fail(r, US_ERR_SCHEMA, root, "convert it to URDF, or describe the world as a <scene> that names URDF robots",
+        return usi_fail(r, US_ERR_SCHEMA, root,
+                        "convert it to URDF, or describe the world as a <scene> that names URDF robots",
                         "this is an SDF file, which this version does not read");
     }
-    return usi_fail(r, US_ERR_SCHEMA, root, "a URDF file begins with <robot name=\"...\">", "the file begins with <%.60s>, which is not a robot",
-                    name);
+    return usi_fail(r, US_ERR_SCHEMA, root, "a URDF file begins with <robot name=\"...\">",
+                    "the file begins with <%.60s>, which is not a robot", name);
 }
 
-// What xacro would have replaced: its elements, and ${...} or $(...) in attributes. Walks the tree without recursion.
+// What xacro would have replaced: its elements, and ${...} or $(...) in attributes. Walks the tree without
+// recursion.
 static us_status check_xacro(usi_reader *r, const xmlNode *root) {
     static const char remedy[] = "expand the file first: xacro file.xacro > file.urdf";
     for (const xmlNode *n = root; n;) {
         if (n->type == XML_ELEMENT_NODE) {
             const char *prefix = n->ns && n->ns->prefix ? (const char *)n->ns->prefix : "";
             if (strcmp(prefix, "xacro") == 0 || strncmp((const char *)n->name, "xacro:", 6) == 0) {
-                return usi_fail(r, US_ERR_SCHEMA, n, remedy, "the file is xacro, not URDF: it contains <%s%.60s>", prefix[0] ? "xacro:" : "",
-                                (const char *)n->name);
+                return usi_fail(r, US_ERR_SCHEMA, n, remedy,
+                                "the file is xacro, not URDF: it contains <%s%.60s>",
+                                prefix[0] ? "xacro:" : "", (const char *)n->name);
             }
             for (const xmlAttr *a = n->properties; a; a = a->next) {
-                const char *text = a->children && a->children->content ? (const char *)a->children->content : "";
+                const char *text =
+                    a->children && a->children->content ? (const char *)a->children->content : "";
                 if (!strstr(text, "${") && !strstr(text, "$(")) continue;
-                return usi_fail(r, US_ERR_SCHEMA, n, remedy, "the file is xacro, not URDF: the attribute %.60s is \"%.100s\"", (const char *)a->name,
-                                text);
+                return usi_fail(r, US_ERR_SCHEMA, n, remedy,
+                                "the file is xacro, not URDF: the attribute %.60s is \"%.100s\"",
+                                (const char *)a->name, text);
             }
         }
         if (n->type == XML_ELEMENT_NODE && n->children) {
             n = n->children;
             continue;
         }
-        while (n && n != root && !n->next) n = n->parent;
+        while (n && n != root && !n->next)
+            n = n->parent;
         n = n && n != root ? n->next : NULL;
     }
     return US_OK;
@@ -153,8 +168,11 @@ static us_status collect(usi_urdf *u) {
         u->n_link += usi_xml_is(c, "link");
         u->n_joint += usi_xml_is(c, "joint");
     }
-    if (u->n_link == 0) return usi_fail(u->r, US_ERR_TREE, u->robot, "add <link name=\"...\"> elements", "the robot has no links");
-    size_t link_bytes = (size_t)u->n_link * sizeof *u->links, joint_bytes = (size_t)u->n_joint * sizeof *u->joints;
+    if (u->n_link == 0)
+        return usi_fail(u->r, US_ERR_TREE, u->robot, "add <link name=\"...\"> elements",
+                        "the robot has no links");
+    size_t link_bytes = (size_t)u->n_link * sizeof *u->links,
+           joint_bytes = (size_t)u->n_joint * sizeof *u->joints;
     u->links = usi_reader_alloc(u->r, link_bytes);
     u->joints = usi_reader_alloc(u->r, joint_bytes);
     if (!u->links || !u->joints) return usi_fail_memory(u->r);
@@ -171,7 +189,9 @@ static us_status collect(usi_urdf *u) {
 // ---- Into the spec ----
 
 // "group/name", or the name alone in a group without one.
-static const char *full_name(usi_urdf *u, const char *name) { return u->group[0] ? usi_reader_text(u->r, "%s/%s", u->group, name) : name; }
+static const char *full_name(usi_urdf *u, const char *name) {
+    return u->group[0] ? usi_reader_text(u->r, "%s/%s", u->group, name) : name;
+}
 
 static us_status add_links(usi_urdf *u, int32_t group) {
     for (int32_t i = 0; i < u->n_link; i++) {
@@ -233,13 +253,18 @@ static bool is_extension(const xmlNode *node) {
 }
 
 static us_status add_extension(usi_urdf *u, const xmlNode *node, int32_t group) {
-    us_extension_def def = {.tag = (const char *)node->name, .group = group, .file = usi_xml_file(node), .line = usi_xml_line(node)};
+    us_extension_def def = {.tag = (const char *)node->name,
+                            .group = group,
+                            .file = usi_xml_file(node),
+                            .line = usi_xml_line(node)};
     const xmlNode *joint = usi_xml_is(node, "transmission") ? usi_xml_child(node, "joint") : NULL;
     const char *reference = joint ? usi_xml_attr(joint, "name") : usi_xml_attr(node, "reference");
     us_status status = US_OK;
-    if (reference && usi_urdf_find_joint(u, reference) < 0 && (joint || usi_urdf_find_link(u, reference) < 0)) {
-        status = usi_warn(u->r, node, "correct the name, or remove the element", "<%s> speaks of \"%.100s\", which is no %s of this robot", def.tag,
-                          reference, joint ? "joint" : "link or joint");
+    if (reference && usi_urdf_find_joint(u, reference) < 0 &&
+        (joint || usi_urdf_find_link(u, reference) < 0)) {
+        status = usi_warn(u->r, node, "correct the name, or remove the element",
+                          "<%s> speaks of \"%.100s\", which is no %s of this robot", def.tag, reference,
+                          joint ? "joint" : "link or joint");
     }
     if (status) return status;
     if (reference) {
@@ -257,7 +282,10 @@ static us_status add_extension(usi_urdf *u, const xmlNode *node, int32_t group) 
 }
 
 static us_status add_all(usi_urdf *u, us_pose X_WR, int32_t *out_group) {
-    us_group_def def = {.name = u->group, .file = usi_xml_file(u->robot), .line = usi_xml_line(u->robot), .is_floating = u->is_floating};
+    us_group_def def = {.name = u->group,
+                        .file = usi_xml_file(u->robot),
+                        .line = usi_xml_line(u->robot),
+                        .is_floating = u->is_floating};
     int32_t group = -1;
     if (us_spec_add_group(u->r->spec, &def, &group)) return usi_fail_memory(u->r);
     int32_t first_link = us_spec_get_counts(u->r->spec).n_link;
@@ -276,29 +304,40 @@ static us_status add_all(usi_urdf *u, us_pose X_WR, int32_t *out_group) {
     return status;
 }
 
-us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base, int32_t *out_group) {
-    usi_urdf u = {.r = r, .robot = xmlDocGetRootElement(doc), .group = name ? name : "", .is_floating = base == US_BASE_FLOATING};
+us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base,
+                        int32_t *out_group) {
+    usi_urdf u = {.r = r,
+                  .robot = xmlDocGetRootElement(doc),
+                  .group = name ? name : "",
+                  .is_floating = base == US_BASE_FLOATING};
     us_status status = check_root(r, u.robot);
     if (!status) status = check_xacro(r, u.robot);
-    if (!status) status = usi_urdf_check(&u, u.robot, "*link *joint *material *gazebo *transmission *ros2_control", "name version");
+    if (!status)
+        status = usi_urdf_check(&u, u.robot, "*link *joint *material *gazebo *transmission *ros2_control",
+                                "name version");
     if (!status) status = collect(&u);
     if (!status) status = usi_urdf_find_names(&u);
-    for (int32_t i = 0; i < u.n_joint && !status; i++) status = usi_urdf_read_joint(&u, i);
+    for (int32_t i = 0; i < u.n_joint && !status; i++)
+        status = usi_urdf_read_joint(&u, i);
     if (!status) status = usi_urdf_build_tree(&u);
     if (status) return status;
     // A root called "world" is the robot's own way to say that it stands still.
     if (u.is_floating && strcmp(u.links[u.root].name, "world") == 0) {
         u.is_floating = false;
-        status = usi_warn(r, u.links[u.root].node, "remove the link \"world\" and its joint from the robot file to let it move",
-                          "the root link is \"world\": the robot is fixed, although a floating base is asked for");
+        status =
+            usi_warn(r, u.links[u.root].node,
+                     "remove the link \"world\" and its joint from the robot file to let it move",
+                     "the root link is \"world\": the robot is fixed, although a floating base is asked for");
     }
     int32_t taken = usi_urdf_find_joint(&u, u.is_floating ? "floating_base" : "fixed_base");
     if (!status && taken >= 0) {
-        status =
-            usi_fail(r, US_ERR_NAME, u.joints[taken].node, "rename this joint",
-                     "the name \"%s\" is that of the joint between the world and the root link, which is added to every robot", u.joints[taken].name);
+        status = usi_fail(r, US_ERR_NAME, u.joints[taken].node, "rename this joint",
+                          "the name \"%s\" is that of the joint between the world and the root link, which "
+                          "is added to every robot",
+                          u.joints[taken].name);
     }
-    for (int32_t i = 0; i < u.n_link && !status; i++) status = usi_urdf_check(&u, u.links[i].node, "inertial *visual *collision", "name type");
+    for (int32_t i = 0; i < u.n_link && !status; i++)
+        status = usi_urdf_check(&u, u.links[i].node, "inertial *visual *collision", "name type");
     if (!status) status = usi_urdf_read_mimics(&u);
     if (!status) status = usi_urdf_read_materials(&u);
     if (!status) status = usi_urdf_read_shapes(&u);

@@ -6,8 +6,8 @@
 //   urdf_shape.c    <visual>, <collision>, <material>
 //   urdf_inertia.c  <inertial>, its repairs, and mass properties where the file has none
 //
-// The whole robot is read into the tables below before anything is added to the spec, because a link's mass properties may
-// depend on its shapes and on the links that are fixed to it.
+// The whole robot is read into the tables below before anything is added to the spec, because a link's mass
+// properties may depend on its shapes and on the links that are fixed to it.
 #ifndef USI_SPEC_URDF_H
 #define USI_SPEC_URDF_H
 
@@ -44,7 +44,9 @@ typedef struct usi_urdf_names {
     size_t n_slot;
 } usi_urdf_names;
 
-enum { USI_URDF_WARNED = 128 };  // different unknown elements and attributes that are named; a file with more is hopeless
+enum {
+    USI_URDF_WARNED = 128
+};  // different unknown elements and attributes that are named; a file with more is hopeless
 
 typedef struct usi_urdf {
     usi_reader *r;
@@ -63,8 +65,8 @@ typedef struct usi_urdf {
     const char *warned[USI_URDF_WARNED];
 } usi_urdf;
 
-// Warns of children and attributes of `node` that are not in the list (names with blanks between; a child marked * may come
-// more than once), each kind once per file. NULL: do not look.
+// Warns of children and attributes of `node` that are not in the list (names with blanks between; a child
+// marked * may come more than once), each kind once per file. NULL: do not look.
 us_status usi_urdf_check(usi_urdf *u, const xmlNode *node, const char *children, const char *attributes);
 // The pose in an <origin> child; identity when there is none. *out_is_turned (may be NULL): rpy is not zero.
 us_status usi_urdf_origin(usi_urdf *u, const xmlNode *parent, us_pose *out, bool *out_is_turned);

@@ -27,10 +27,12 @@ static us_status read_color(usi_urdf *u, const xmlNode *material, float out[4]) 
         out[k] = (float)(rgba[k] < 0 ? 0 : rgba[k] > 1 ? 1 : rgba[k]);
     }
     if (!is_outside) return US_OK;
-    return usi_warn(u->r, node, "write numbers from 0 to 1; divide by 255 where they are bytes", "a colour goes beyond 0 .. 1 and was cut");
+    return usi_warn(u->r, node, "write numbers from 0 to 1; divide by 255 where they are bytes",
+                    "a colour goes beyond 0 .. 1 and was cut");
 }
 
-// A material with a colour can be referred to by name, wherever in the file it was written; the first one counts.
+// A material with a colour can be referred to by name, wherever in the file it was written; the first one
+// counts.
 static us_status add_material(usi_urdf *u, const xmlNode *node) {
     const char *name = usi_xml_attr(node, "name");
     us_status status = usi_urdf_check(u, node, "color texture", "name");
@@ -44,7 +46,8 @@ static us_status add_material(usi_urdf *u, const xmlNode *node) {
 
 us_status usi_urdf_read_materials(usi_urdf *u) {
     int32_t n = 0;
-    for (const xmlNode *m = usi_xml_child(u->robot, "material"); m; m = usi_xml_next(m, "material")) n++;
+    for (const xmlNode *m = usi_xml_child(u->robot, "material"); m; m = usi_xml_next(m, "material"))
+        n++;
     for (int32_t i = 0; i < u->n_link; i++) {
         for (const xmlNode *v = usi_xml_child(u->links[i].node, "visual"); v; v = usi_xml_next(v, "visual"))
             n += usi_xml_child(v, "material") != NULL;
@@ -52,9 +55,12 @@ us_status usi_urdf_read_materials(usi_urdf *u) {
     u->materials = usi_reader_alloc(u->r, (size_t)n * sizeof *u->materials);
     if (!u->materials) return usi_fail_memory(u->r);
     us_status status = US_OK;
-    for (const xmlNode *m = usi_xml_child(u->robot, "material"); m && !status; m = usi_xml_next(m, "material")) status = add_material(u, m);
+    for (const xmlNode *m = usi_xml_child(u->robot, "material"); m && !status;
+         m = usi_xml_next(m, "material"))
+        status = add_material(u, m);
     for (int32_t i = 0; i < u->n_link && !status; i++) {
-        for (const xmlNode *v = usi_xml_child(u->links[i].node, "visual"); v && !status; v = usi_xml_next(v, "visual")) {
+        for (const xmlNode *v = usi_xml_child(u->links[i].node, "visual"); v && !status;
+             v = usi_xml_next(v, "visual")) {
             const xmlNode *m = usi_xml_child(v, "material");
             if (m) status = add_material(u, m);
         }
@@ -76,10 +82,14 @@ static us_status read_material(usi_urdf *u, const xmlNode *visual, us_shape_def 
     }
     usi_guess guess = usi_guess_start(name);
     char remedy[200];
-    for (int32_t i = 0; i < u->n_material; i++) usi_guess_offer(&guess, u->materials[i].name);
+    for (int32_t i = 0; i < u->n_material; i++)
+        usi_guess_offer(&guess, u->materials[i].name);
     snprintf(remedy, sizeof remedy,
-             guess.best ? "did you mean \"%.100s\"?" : "add <color rgba=\"...\"/> to it, or a <material> of that name to the robot", guess.best);
-    return usi_warn(u->r, node, remedy, "the material \"%.100s\" has no colour anywhere in the file: grey is used", name);
+             guess.best ? "did you mean \"%.100s\"?"
+                        : "add <color rgba=\"...\"/> to it, or a <material> of that name to the robot",
+             guess.best);
+    return usi_warn(u->r, node, remedy,
+                    "the material \"%.100s\" has no colour anywhere in the file: grey is used", name);
 }
 
 // ---- Shapes ----
@@ -110,13 +120,17 @@ static us_status read_size(usi_urdf *u, const xmlNode *node, us_shape_def *shape
 
 static us_status read_mesh(usi_urdf *u, const xmlNode *node, us_shape_def *shape) {
     const char *uri = usi_xml_attr(node, "filename");
-    if (!uri || !uri[0]) return usi_fail(u->r, US_ERR_SCHEMA, node, "write filename=\"package://...\" or a path", "the mesh names no file");
+    if (!uri || !uri[0])
+        return usi_fail(u->r, US_ERR_SCHEMA, node, "write filename=\"package://...\" or a path",
+                        "the mesh names no file");
     shape->mesh_uri = uri;
     us_status status = usi_xml_doubles(u->r, node, "scale", false, 3, shape->size);
     if (status) return status;
     for (int k = 0; k < 3; k++) {
         if (shape->size[k] == 0)
-            return usi_fail(u->r, US_ERR_VALUE, node, "write a scale other than 0 in each direction, for example 1 1 1", "the mesh has the scale 0");
+            return usi_fail(u->r, US_ERR_VALUE, node,
+                            "write a scale other than 0 in each direction, for example 1 1 1",
+                            "the mesh has the scale 0");
     }
     // A mesh that this file has named before was found then, or warned of.
     char *path = NULL;
@@ -138,25 +152,31 @@ static us_status read_mesh(usi_urdf *u, const xmlNode *node, us_shape_def *shape
     largest = d.z > largest ? d.z : largest;
     // Millimetres taken for metres make even a small part as large as a house.
     if (largest <= 20) return US_OK;
-    return usi_warn(u->r, node, "where the file is in millimetres, write scale=\"0.001 0.001 0.001\"", "the mesh \"%.200s\" is %.4g m large", uri,
-                    largest);
+    return usi_warn(u->r, node, "where the file is in millimetres, write scale=\"0.001 0.001 0.001\"",
+                    "the mesh \"%.200s\" is %.4g m large", uri, largest);
 }
 
 // Reads the shape in a <visual> or <collision>. *out_is_kept is false for one without extent.
-static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visual, us_shape_def *shape, bool *out_is_kept) {
-    static const char remedy[] =
-        "write one of <box size>, <sphere radius>, <cylinder radius length>, <capsule radius length>, <mesh filename> into it";
-    const xmlNode *outer = usi_xml_child(parent, "geometry"), *node = outer ? usi_xml_child(outer, NULL) : NULL;
+static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visual, us_shape_def *shape,
+                               bool *out_is_kept) {
+    static const char remedy[] = "write one of <box size>, <sphere radius>, <cylinder radius length>, "
+                                 "<capsule radius length>, <mesh filename> into it";
+    const xmlNode *outer = usi_xml_child(parent, "geometry"),
+                  *node = outer ? usi_xml_child(outer, NULL) : NULL;
     if (!outer)
-        return usi_fail(u->r, US_ERR_SCHEMA, parent, "add <geometry> with a shape in it", "the <%s> has no <geometry>", (const char *)parent->name);
+        return usi_fail(u->r, US_ERR_SCHEMA, parent, "add <geometry> with a shape in it",
+                        "the <%s> has no <geometry>", (const char *)parent->name);
     if (!node) return usi_fail(u->r, US_ERR_SCHEMA, outer, remedy, "the <geometry> is empty");
     const geometry *g = NULL;
     for (size_t i = 0; i < sizeof geometries / sizeof *geometries; i++) {
         if (usi_xml_is(node, geometries[i].tag)) g = &geometries[i];
     }
-    if (!g) return usi_fail(u->r, US_ERR_SCHEMA, node, remedy, "<%.60s> is not a shape", (const char *)node->name);
+    if (!g)
+        return usi_fail(u->r, US_ERR_SCHEMA, node, remedy, "<%.60s> is not a shape",
+                        (const char *)node->name);
     if (usi_xml_next(node, NULL))
-        return usi_fail(u->r, US_ERR_SCHEMA, outer, "write one <visual> or <collision> for each shape", "the <geometry> has more than one shape");
+        return usi_fail(u->r, US_ERR_SCHEMA, outer, "write one <visual> or <collision> for each shape",
+                        "the <geometry> has more than one shape");
     us_status status = usi_urdf_check(u, node, "", g->attributes);
     if (status) return status;
     *shape = us_shape_def_default(g->kind);
@@ -168,11 +188,15 @@ static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visua
     status = read_size(u, node, shape, &n);
     if (status) return status;
     for (int k = 0; k < n; k++) {
-        if (shape->size[k] < 0) return usi_fail(u->r, US_ERR_VALUE, node, "write lengths greater than 0", "the %s has a negative length", g->tag);
+        if (shape->size[k] < 0)
+            return usi_fail(u->r, US_ERR_VALUE, node, "write lengths greater than 0",
+                            "the %s has a negative length", g->tag);
         // A capsule may be as short as a sphere.
         if (shape->size[k] == 0 && !(g->kind == US_SHAPE_CAPSULE && k == 1)) *out_is_kept = false;
     }
-    if (!*out_is_kept) return usi_warn(u->r, node, "write lengths greater than 0, or remove it", "the %s has a length of 0 and is left out", g->tag);
+    if (!*out_is_kept)
+        return usi_warn(u->r, node, "write lengths greater than 0, or remove it",
+                        "the %s has a length of 0 and is left out", g->tag);
     shape->unit_inertia = usi_shape_unit_inertia(shape);
     return US_OK;
 }
@@ -180,8 +204,10 @@ static us_status read_geometry(usi_urdf *u, const xmlNode *parent, bool is_visua
 static us_status read_shape(usi_urdf *u, int32_t link, const xmlNode *node, bool is_visual) {
     us_shape_def *shape = &u->shapes[u->n_shape];
     bool is_kept = true;
-    us_status status =
-        usi_urdf_check(u, node, is_visual ? "origin geometry material" : "origin geometry material verbose contact_coefficients", "name group");
+    us_status status = usi_urdf_check(u, node,
+                                      is_visual ? "origin geometry material"
+                                                : "origin geometry material verbose contact_coefficients",
+                                      "name group");
     if (!status) status = read_geometry(u, node, is_visual, shape, &is_kept);
     if (status || !is_kept) return status;
     shape->link = link;
@@ -207,7 +233,8 @@ us_status usi_urdf_read_shapes(usi_urdf *u) {
         link->first_shape = u->n_shape;
         for (const xmlNode *c = usi_xml_child(link->node, NULL); c; c = usi_xml_next(c, NULL)) {
             bool is_visual = usi_xml_is(c, "visual");
-            us_status status = is_visual || usi_xml_is(c, "collision") ? read_shape(u, i, c, is_visual) : US_OK;
+            us_status status =
+                is_visual || usi_xml_is(c, "collision") ? read_shape(u, i, c, is_visual) : US_OK;
             if (status) return status;
         }
         link->n_shape = u->n_shape - link->first_shape;

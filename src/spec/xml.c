@@ -1,8 +1,9 @@
 // Reading XML files safely: files, parsing, places, attributes, suggestions.
 //
-// What is refused, and why. A DOCTYPE is the door to two old attacks: entities that contain entities grow a small file to
-// gigabytes, and external entities read any file of the reader's machine. No robot or scene file needs one, so that the
-// declarations are noticed but never carried out, and the file is refused with the reason that fits what was found.
+// What is refused, and why. A DOCTYPE is the door to two old attacks: entities that contain entities grow a
+// small file to gigabytes, and external entities read any file of the reader's machine. No robot or scene
+// file needs one, so that the declarations are noticed but never carried out, and the file is refused with
+// the reason that fits what was found.
 #include "spec/xml.h"
 
 #include <errno.h>
@@ -26,7 +27,9 @@ void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_er
 
 void usi_reader_fini(usi_reader *r) { usi_arena_fini(&r->memory); }
 
-void *usi_reader_alloc(usi_reader *r, size_t size) { return usi_arena_alloc(&r->memory, size, _Alignof(max_align_t)); }
+void *usi_reader_alloc(usi_reader *r, size_t size) {
+    return usi_arena_alloc(&r->memory, size, _Alignof(max_align_t));
+}
 
 char *usi_reader_text(usi_reader *r, const char *format, ...) {
     va_list args;
@@ -45,7 +48,8 @@ char *usi_reader_text(usi_reader *r, const char *format, ...) {
 
 static const usi_source *source_of(const xmlNode *node) {
     const xmlNode *n = node;
-    while (n && n->type == XML_ELEMENT_NODE && !n->_private) n = n->parent;
+    while (n && n->type == XML_ELEMENT_NODE && !n->_private)
+        n = n->parent;
     return n && n->type == XML_ELEMENT_NODE ? n->_private : NULL;
 }
 
@@ -83,7 +87,8 @@ us_place usi_xml_place(const usi_reader *r, const xmlNode *node, char *element_b
     return place;
 }
 
-us_status usi_fail(usi_reader *r, us_status code, const xmlNode *node, const char *remedy, const char *format, ...) {
+us_status usi_fail(usi_reader *r, us_status code, const xmlNode *node, const char *remedy, const char *format,
+                   ...) {
     char element[128], message[512];
     us_place place = usi_xml_place(r, node, element, sizeof element);
     va_list args;
@@ -94,7 +99,8 @@ us_status usi_fail(usi_reader *r, us_status code, const xmlNode *node, const cha
 }
 
 us_status usi_fail_memory(usi_reader *r) {
-    return us_error_set(r->err, US_ERR_MEMORY, NULL, "free memory, or load a smaller file", "there is not enough memory to read the file");
+    return us_error_set(r->err, US_ERR_MEMORY, NULL, "free memory, or load a smaller file",
+                        "there is not enough memory to read the file");
 }
 
 us_status usi_warn(usi_reader *r, const xmlNode *node, const char *remedy, const char *format, ...) {
@@ -113,35 +119,48 @@ us_status usi_warn(usi_reader *r, const xmlNode *node, const char *remedy, const
 
 char *usi_path_beside(usi_reader *r, const char *from_file, const char *name) {
     const char *slash = from_file && name[0] != '/' ? strrchr(from_file, '/') : NULL;
-    return slash ? usi_reader_text(r, "%.*s/%s", (int)(slash - from_file), from_file, name) : usi_reader_text(r, "%s", name);
+    return slash ? usi_reader_text(r, "%.*s/%s", (int)(slash - from_file), from_file, name)
+                 : usi_reader_text(r, "%s", name);
 }
 
-us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, char **out_text, size_t *out_length) {
+us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, char **out_text,
+                        size_t *out_length) {
     us_place self = {.file = path};
     const us_place *place = from ? from : &self;
     struct stat about;
     if (stat(path, &about) != 0) {
         int why = errno;
-        const char *remedy =
-            from ? "check the name; relative names start at the file that names them" : "check the name and the directory in which you are";
+        const char *remedy = from ? "check the name; relative names start at the file that names them"
+                                  : "check the name and the directory in which you are";
         return us_error_set(r->err, US_ERR_IO, place, why == EACCES ? "make it readable (chmod)" : remedy,
-                            why == ENOENT || why == ENOTDIR ? "the file \"%s\" does not exist" : "the file \"%s\" cannot be opened", path);
+                            why == ENOENT || why == ENOTDIR ? "the file \"%s\" does not exist"
+                                                            : "the file \"%s\" cannot be opened",
+                            path);
     }
-    if (S_ISDIR(about.st_mode)) return us_error_set(r->err, US_ERR_IO, place, "name a file inside it", "\"%s\" is a directory, not a file", path);
-    if (!S_ISREG(about.st_mode)) return us_error_set(r->err, US_ERR_IO, place, "name a regular file", "\"%s\" is not a regular file", path);
+    if (S_ISDIR(about.st_mode))
+        return us_error_set(r->err, US_ERR_IO, place, "name a file inside it",
+                            "\"%s\" is a directory, not a file", path);
+    if (!S_ISREG(about.st_mode))
+        return us_error_set(r->err, US_ERR_IO, place, "name a regular file", "\"%s\" is not a regular file",
+                            path);
     if (about.st_size > USI_FILE_LIMIT) {
-        return us_error_set(r->err, US_ERR_LIMIT, place, "split the file with <include>, or keep large data in mesh files",
+        return us_error_set(r->err, US_ERR_LIMIT, place,
+                            "split the file with <include>, or keep large data in mesh files",
                             "the file \"%s\" is larger than %d MiB", path, USI_FILE_LIMIT / (1024 * 1024));
     }
     size_t size = (size_t)about.st_size;
     char *text = usi_arena_alloc(&r->memory, size + 1, 1);
     if (!text) return usi_fail_memory(r);
     FILE *file = fopen(path, "rb");
-    if (!file) return us_error_set(r->err, US_ERR_IO, place, "make it readable (chmod)", "the file \"%s\" cannot be opened", path);
+    if (!file)
+        return us_error_set(r->err, US_ERR_IO, place, "make it readable (chmod)",
+                            "the file \"%s\" cannot be opened", path);
     size_t length = fread(text, 1, size, file);
     bool is_bad = ferror(file) != 0;
     fclose(file);
-    if (is_bad) return us_error_set(r->err, US_ERR_IO, place, "check the disk", "the file \"%s\" cannot be read", path);
+    if (is_bad)
+        return us_error_set(r->err, US_ERR_IO, place, "check the disk", "the file \"%s\" cannot be read",
+                            path);
     text[length] = 0;
     *out_text = text;
     *out_length = length;
@@ -161,9 +180,11 @@ typedef struct findings {
     char message[256];  // of the first error
 } findings;
 
-static void on_doctype(void *context, const xmlChar *name, const xmlChar *external_id, const xmlChar *system_id) {
+static void on_doctype(void *context, const xmlChar *name, const xmlChar *external_id,
+                       const xmlChar *system_id) {
     findings *f = ((xmlParserCtxt *)context)->_private;
-    (void)name, (void)external_id;
+    (void)name;
+    (void)external_id;
     if (!f->has_doctype) {
         f->line = ((xmlParserCtxt *)context)->input ? ((xmlParserCtxt *)context)->input->line : 0;
         f->column = 0;
@@ -175,9 +196,11 @@ static void on_doctype(void *context, const xmlChar *name, const xmlChar *extern
     }
 }
 
-static void on_entity(void *context, const xmlChar *name, int type, const xmlChar *public_id, const xmlChar *system_id, xmlChar *content) {
+static void on_entity(void *context, const xmlChar *name, int type, const xmlChar *public_id,
+                      const xmlChar *system_id, xmlChar *content) {
     findings *f = ((xmlParserCtxt *)context)->_private;
-    (void)type, (void)public_id;
+    (void)type;
+    (void)public_id;
     bool is_nested = content && strchr((const char *)content, '&');
     if (!f->has_entity || (is_nested && !f->has_nested) || (system_id && !f->has_external)) {
         snprintf(f->entity, sizeof f->entity, "%s", (const char *)name);
@@ -190,8 +213,12 @@ static void on_entity(void *context, const xmlChar *name, int type, const xmlCha
     }
 }
 
-static void on_external_subset(void *context, const xmlChar *name, const xmlChar *external_id, const xmlChar *system_id) {
-    (void)context, (void)name, (void)external_id, (void)system_id;
+static void on_external_subset(void *context, const xmlChar *name, const xmlChar *external_id,
+                               const xmlChar *system_id) {
+    (void)context;
+    (void)name;
+    (void)external_id;
+    (void)system_id;
 }
 
 static void on_error(void *context, xmlError *error) {
@@ -201,7 +228,10 @@ static void on_error(void *context, xmlError *error) {
     f->has_error = true;
     f->is_at_end = input && input->cur >= input->end;
     f->code = error->code;
-    if (!f->has_doctype) f->line = error->line, f->column = error->int2;
+    if (!f->has_doctype) {
+        f->line = error->line;
+        f->column = error->int2;
+    }
     snprintf(f->message, sizeof f->message, "%s", error->message ? error->message : "");
     f->message[strcspn(f->message, "\n")] = 0;
 }
@@ -211,26 +241,42 @@ static us_status fail_syntax(usi_reader *r, const findings *f, const us_place *p
     const char *remedy = "correct the XML here; `xmllint --noout FILE` shows the place",
                *message = f->message[0] ? f->message : "the file is not well-formed XML";
     switch (f->code) {
-    case XML_ERR_TAG_NAME_MISMATCH: remedy = "close the elements in the opposite order in which they were opened"; break;
-    case XML_ERR_DOCUMENT_END: remedy = "a file has one root element: remove what stands behind its end"; break;
+    case XML_ERR_TAG_NAME_MISMATCH:
+        remedy = "close the elements in the opposite order in which they were opened";
+        break;
+    case XML_ERR_DOCUMENT_END:
+        remedy = "a file has one root element: remove what stands behind its end";
+        break;
     case XML_ERR_DOCUMENT_EMPTY:
         message = "this is not XML: there is no element";
         remedy = "the first thing in the file must be an element, for example <scene>";
         break;
-    case XML_ERR_ATTRIBUTE_REDEFINED: remedy = "write each attribute of an element once"; break;
+    case XML_ERR_ATTRIBUTE_REDEFINED:
+        remedy = "write each attribute of an element once";
+        break;
     case XML_ERR_ATTRIBUTE_NOT_STARTED:
         message = "the value of an attribute is not in quotes";
         remedy = "write attribute values in quotes: name=\"value\"";
         break;
-    case XML_ERR_LT_IN_ATTRIBUTE: remedy = "write &lt; instead of < in an attribute, and check for a missing quote before it"; break;
-    case XML_ERR_UNSUPPORTED_ENCODING: remedy = "save the file as UTF-8"; break;
-    case XML_ERR_INVALID_CHAR: remedy = "remove the control character; the file may be damaged or not a text file"; break;
-    case XML_ERR_UNDECLARED_ENTITY: remedy = "write the character itself; only &lt; &gt; &amp; &quot; &apos; are known"; break;
-    default: break;
+    case XML_ERR_LT_IN_ATTRIBUTE:
+        remedy = "write &lt; instead of < in an attribute, and check for a missing quote before it";
+        break;
+    case XML_ERR_UNSUPPORTED_ENCODING:
+        remedy = "save the file as UTF-8";
+        break;
+    case XML_ERR_INVALID_CHAR:
+        remedy = "remove the control character; the file may be damaged or not a text file";
+        break;
+    case XML_ERR_UNDECLARED_ENTITY:
+        remedy = "write the character itself; only &lt; &gt; &amp; &quot; &apos; are known";
+        break;
+    default:
+        break;
     }
     if (strstr(f->message, "not proper UTF-8")) {
         message = "the text is not valid UTF-8";
-        remedy = "save the file as UTF-8, or name its encoding in the first line: <?xml version=\"1.0\" encoding=\"...\"?>";
+        remedy = "save the file as UTF-8, or name its encoding in the first line: <?xml version=\"1.0\" "
+                 "encoding=\"...\"?>";
     } else if (strstr(f->message, "attribute name") && !f->is_at_end) {
         message = "a tag is not finished: the name of an attribute is expected here";
         remedy = "close the tag with > or />, or correct the attribute";
@@ -246,40 +292,57 @@ static us_status fail_syntax(usi_reader *r, const findings *f, const us_place *p
 
 static us_status fail_parse(usi_reader *r, const char *path, const findings *f) {
     us_place place = {.file = path, .line = f->line, .column = f->column};
-    const char *remedy = "remove the <!DOCTYPE ...> and what it declares; use <parameter> in scenes for values used more than once";
+    const char *remedy = "remove the <!DOCTYPE ...> and what it declares; use <parameter> in scenes for "
+                         "values used more than once";
     if (f->has_external) {
-        return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy,
-                            "the DOCTYPE names an external file (\"%s\"): external entities are refused, because they "
-                            "could read any file of this machine",
-                            f->external);
+        return us_error_set(
+            r->err, US_ERR_SYNTAX, &place, remedy,
+            "the DOCTYPE names an external file (\"%s\"): external entities are refused, because they "
+            "could read any file of this machine",
+            f->external);
     }
     if (f->has_nested) {
-        return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy,
-                            "the entity \"%s\" is made of other entities: such nested entities are refused, because they "
-                            "could grow to any size",
-                            f->entity);
+        return us_error_set(
+            r->err, US_ERR_SYNTAX, &place, remedy,
+            "the entity \"%s\" is made of other entities: such nested entities are refused, because they "
+            "could grow to any size",
+            f->entity);
     }
     if (f->has_entity) {
-        return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy, "the file declares the entity \"%s\": entities are refused", f->entity);
+        return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy,
+                            "the file declares the entity \"%s\": entities are refused", f->entity);
     }
-    if (f->has_doctype) return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy, "the file has a DOCTYPE, which is refused");
+    if (f->has_doctype)
+        return us_error_set(r->err, US_ERR_SYNTAX, &place, remedy,
+                            "the file has a DOCTYPE, which is refused");
     if (f->code == XML_ERR_NO_MEMORY) return usi_fail_memory(r);
     return fail_syntax(r, f, &place);
 }
 
-static void on_stray_error(void *context, xmlError *error) { (void)context, (void)error; }
+static void on_stray_error(void *context, xmlError *error) {
+    (void)context;
+    (void)error;
+}
 
 us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const char *path, xmlDoc **out_doc) {
     us_place place = {.file = path, .line = 1};
-    if (length > USI_FILE_LIMIT) return us_error_set(r->err, US_ERR_LIMIT, &place, "split the file with <include>", "the text is too long");
+    if (length > USI_FILE_LIMIT)
+        return us_error_set(r->err, US_ERR_LIMIT, &place, "split the file with <include>",
+                            "the text is too long");
     size_t blank = 0;
-    while (blank < length && usi_is_blank(text[blank])) blank++;
-    if (blank == length) return us_error_set(r->err, US_ERR_SYNTAX, &place, "write a <scene> or a <robot> into it", "the file is empty");
-    // A zero byte is found in every binary format and in no text but UTF-16, which starts with a mark or a zero beside '<'.
+    while (blank < length && usi_is_blank(text[blank]))
+        blank++;
+    if (blank == length)
+        return us_error_set(r->err, US_ERR_SYNTAX, &place, "write a <scene> or a <robot> into it",
+                            "the file is empty");
+    // A zero byte is found in every binary format and in no text but UTF-16, which starts with a mark or a
+    // zero beside '<'.
     unsigned char a = (unsigned char)text[0], b = length > 1 ? (unsigned char)text[1] : 0;
-    bool is_utf16 = (a == 0xFE && b == 0xFF) || (a == 0xFF && b == 0xFE) || (a == 0 && b == '<') || (a == '<' && b == 0);
+    bool is_utf16 =
+        (a == 0xFE && b == 0xFF) || (a == 0xFF && b == 0xFE) || (a == 0 && b == '<') || (a == '<' && b == 0);
     if (!is_utf16 && memchr(text, 0, length)) {
-        return us_error_set(r->err, US_ERR_SYNTAX, &place, "name an XML file (a scene or a URDF); meshes are named inside them",
+        return us_error_set(r->err, US_ERR_SYNTAX, &place,
+                            "name an XML file (a scene or a URDF); meshes are named inside them",
                             "the file is binary, not XML text");
     }
     findings found = {0};
@@ -291,7 +354,8 @@ us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const ch
     context->sax->entityDecl = on_entity;
     context->sax->serror = on_error;
     int options = XML_PARSE_NONET | XML_PARSE_NODICT | XML_PARSE_BIG_LINES;
-    // Errors of character conversion know no context and would be printed: this thread's last resort is silent meanwhile.
+    // Errors of character conversion know no context and would be printed: this thread's last resort is
+    // silent meanwhile.
     xmlStructuredErrorFunc old_handler = xmlStructuredError;
     void *old_context = xmlStructuredErrorContext;
     xmlSetStructuredErrorFunc(NULL, on_stray_error);
@@ -317,12 +381,17 @@ bool usi_xml_is(const xmlNode *node, const char *name) {
 }
 
 static const xmlNode *first_from(const xmlNode *node, const char *name) {
-    while (node && !usi_xml_is(node, name)) node = node->next;
+    while (node && !usi_xml_is(node, name))
+        node = node->next;
     return node;
 }
 
-const xmlNode *usi_xml_child(const xmlNode *parent, const char *name) { return parent ? first_from(parent->children, name) : NULL; }
-const xmlNode *usi_xml_next(const xmlNode *node, const char *name) { return node ? first_from(node->next, name) : NULL; }
+const xmlNode *usi_xml_child(const xmlNode *parent, const char *name) {
+    return parent ? first_from(parent->children, name) : NULL;
+}
+const xmlNode *usi_xml_next(const xmlNode *node, const char *name) {
+    return node ? first_from(node->next, name) : NULL;
+}
 
 const char *usi_xml_attr(const xmlNode *node, const char *name) {
     if (!node || node->type != XML_ELEMENT_NODE) return NULL;
@@ -341,21 +410,25 @@ const char *usi_number_scan(const char *text, const char **out_end, double *out)
     const char *s = text;
     if (*s == '+' || *s == '-') s++;
     const char *digits = s;
-    while (is_digit(*s)) s++;
+    while (is_digit(*s))
+        s++;
     int n_digit = (int)(s - digits);
     if (*s == '.') {
         digits = ++s;
-        while (is_digit(*s)) s++;
+        while (is_digit(*s))
+            s++;
         n_digit += (int)(s - digits);
     }
     if (n_digit == 0) {
-        while (*s && !usi_is_blank(*s)) s++;
+        while (*s && !usi_is_blank(*s))
+            s++;
         *out_end = s;
         return "is not a finite number";
     }
     if ((*s == 'e' || *s == 'E') && (is_digit(s[1]) || ((s[1] == '+' || s[1] == '-') && is_digit(s[2])))) {
         s += 2;
-        while (is_digit(*s)) s++;
+        while (is_digit(*s))
+            s++;
     }
     *out_end = s;
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -373,7 +446,8 @@ static us_status fail_missing(usi_reader *r, const xmlNode *node, const char *na
     return usi_fail(r, US_ERR_SCHEMA, node, remedy, "the attribute \"%.60s\" is missing", name);
 }
 
-us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int n, double *out) {
+us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int n,
+                          double *out) {
     const char *text = usi_xml_attr(node, name);
     if (!text) return is_required ? fail_missing(r, node, name) : US_OK;
     double values[16];
@@ -381,19 +455,23 @@ us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, 
     int count = 0;
     const char *s = text;
     for (;;) {
-        while (usi_is_blank(*s)) s++;
+        while (usi_is_blank(*s))
+            s++;
         if (!*s) break;
         const char *end;
         double value = 0;
         const char *wrong = usi_number_scan(s, &end, &value);
         const char *token_end = end;
-        while (*token_end && !usi_is_blank(*token_end)) token_end++;
+        while (*token_end && !usi_is_blank(*token_end))
+            token_end++;
         int length = token_end - s > 60 ? 60 : (int)(token_end - s);
         if (wrong) {
-            return usi_fail(r, US_ERR_VALUE, node, "write a decimal number such as 0.25 or -1.5e-3", "%s: \"%.*s\" %s", name, length, s, wrong);
+            return usi_fail(r, US_ERR_VALUE, node, "write a decimal number such as 0.25 or -1.5e-3",
+                            "%s: \"%.*s\" %s", name, length, s, wrong);
         }
         if (token_end != end) {
-            return usi_fail(r, US_ERR_VALUE, node, "write plain numbers in SI units, separated by blanks, such as 0.25 or -1.5e-3",
+            return usi_fail(r, US_ERR_VALUE, node,
+                            "write plain numbers in SI units, separated by blanks, such as 0.25 or -1.5e-3",
                             "%s: \"%.*s\" is not a number", name, length, s);
         }
         if (count < n) values[count] = value;
@@ -402,14 +480,16 @@ us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, 
     }
     if (count != n) {
         return usi_fail(r, US_ERR_VALUE, node,
-                        n == 1 ? "write exactly one number" : "write exactly as many numbers as are needed, separated by blanks",
+                        n == 1 ? "write exactly one number"
+                               : "write exactly as many numbers as are needed, separated by blanks",
                         "%s: %d number%s needed, %d given", name, n, n == 1 ? " is" : "s are", count);
     }
     memcpy(out, values, (size_t)n * sizeof *out);
     return US_OK;
 }
 
-us_status usi_xml_double(usi_reader *r, const xmlNode *node, const char *name, bool is_required, double *out) {
+us_status usi_xml_double(usi_reader *r, const xmlNode *node, const char *name, bool is_required,
+                         double *out) {
     return usi_xml_doubles(r, node, name, is_required, 1, out);
 }
 
@@ -418,8 +498,8 @@ us_status usi_xml_int(usi_reader *r, const xmlNode *node, const char *name, bool
     us_status status = usi_xml_doubles(r, node, name, is_required, 1, &value);
     if (status || !usi_xml_attr(node, name)) return status;
     if (!(value >= INT32_MIN && value <= INT32_MAX) || value != (double)(int32_t)value) {
-        return usi_fail(r, US_ERR_VALUE, node, "write a whole number", "%s: \"%.60s\" is not a whole number in range", name,
-                        usi_xml_attr(node, name));
+        return usi_fail(r, US_ERR_VALUE, node, "write a whole number",
+                        "%s: \"%.60s\" is not a whole number in range", name, usi_xml_attr(node, name));
     }
     *out = (int32_t)value;
     return US_OK;
@@ -433,7 +513,8 @@ us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, boo
     } else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0) {
         *out = false;
     } else {
-        return usi_fail(r, US_ERR_VALUE, node, "write true or false", "%s: \"%.60s\" is neither true nor false", name, text);
+        return usi_fail(r, US_ERR_VALUE, node, "write true or false",
+                        "%s: \"%.60s\" is neither true nor false", name, text);
     }
     return US_OK;
 }
@@ -442,22 +523,27 @@ us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, boo
 
 enum { GUESS_LENGTH = 63 };  // longer names are compared by their first bytes
 
-// The number of letters to change, insert, remove or swap with their neighbour, in the first GUESS_LENGTH bytes.
+// The number of letters to change, insert, remove or swap with their neighbour, in the first GUESS_LENGTH
+// bytes.
 static int text_distance(const char *a, const char *b) {
     int n = (int)strnlen(a, GUESS_LENGTH), m = (int)strnlen(b, GUESS_LENGTH);
     int rows[3][GUESS_LENGTH + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-    for (int j = 0; j <= m; j++) last[j] = j;
+    for (int j = 0; j <= m; j++)
+        last[j] = j;
     for (int i = 1; i <= n; i++) {
         row[0] = i;
         for (int j = 1; j <= m; j++) {
             int best = last[j - 1] + (a[i - 1] != b[j - 1]);
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
             if (last[j] + 1 < best) best = last[j] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best) best = before[j - 2] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
             row[j] = best;
         }
         int *spare = before;
-        before = last, last = row, row = spare;
+        before = last;
+        last = row;
+        row = spare;
     }
     return last[m];
 }

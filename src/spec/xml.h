@@ -1,7 +1,7 @@
 // Reading XML files safely: the floor on which the scene reader and the URDF reader stand.
 //
-// A usi_reader is one reading: where results, warnings and the error go, and the memory of temporary texts. Files may be
-// nested (a scene names robots and takes in other scenes); all of them share one reader.
+// A usi_reader is one reading: where results, warnings and the error go, and the memory of temporary texts.
+// Files may be nested (a scene names robots and takes in other scenes); all of them share one reader.
 #ifndef USI_SPEC_XML_H
 #define USI_SPEC_XML_H
 
@@ -20,28 +20,34 @@ typedef struct usi_reader {
     const us_load_def *def;
     us_error *err;     // may be NULL
     usi_arena memory;  // temporary texts, given back by usi_reader_fini
-    // The GeoTIFF that was read last as ground, still open: rasters are laid over it by its frame. Or NULL; closed by usi_scene_read.
+    // The GeoTIFF that was read last as ground, still open: rasters are laid over it by its frame. Or NULL;
+    // closed by usi_scene_read.
     struct usi_raster *ground;
 } usi_reader;
 
 void usi_reader_init(usi_reader *r, us_spec *spec, const us_load_def *def, us_error *err);
 void usi_reader_fini(usi_reader *r);
-// Memory and texts that live until usi_reader_fini. NULL when there is no memory (report it with usi_fail_memory).
+// Memory and texts that live until usi_reader_fini. NULL when there is no memory (report it with
+// usi_fail_memory).
 void *usi_reader_alloc(usi_reader *r, size_t size);
 char *usi_reader_text(usi_reader *r, const char *format, ...) US_PRINTF(2, 3);
 
-// Reads a whole regular file; the text belongs to the reader and is ended by 0. `from` (may be NULL) is the place that
-// names the file: an error is reported there, or at the file itself. Errors: US_ERR_IO, US_ERR_LIMIT.
-us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, char **out_text, size_t *out_length);
-// `name` as seen from the directory of `from_file`; absolute names stay. The path belongs to the reader; NULL without memory.
+// Reads a whole regular file; the text belongs to the reader and is ended by 0. `from` (may be NULL) is the
+// place that names the file: an error is reported there, or at the file itself. Errors: US_ERR_IO,
+// US_ERR_LIMIT.
+us_status usi_file_read(usi_reader *r, const char *path, const us_place *from, char **out_text,
+                        size_t *out_length);
+// `name` as seen from the directory of `from_file`; absolute names stay. The path belongs to the reader; NULL
+// without memory.
 char *usi_path_beside(usi_reader *r, const char *from_file, const char *name);
 
-// Parses without network, without external files and without entities of its own: any DOCTYPE is refused. Nesting deeper
-// than 256 is refused by libxml2. Free the document with xmlFreeDoc. Errors: US_ERR_SYNTAX with file, line and column.
+// Parses without network, without external files and without entities of its own: any DOCTYPE is refused.
+// Nesting deeper than 256 is refused by libxml2. Free the document with xmlFreeDoc. Errors: US_ERR_SYNTAX
+// with file, line and column.
 us_status usi_xml_parse(usi_reader *r, const char *text, size_t length, const char *path, xmlDoc **out_doc);
 
-// Where a node was written. `element_buf` gets a text like: joint "elbow". The file is the one given to usi_xml_parse, or
-// that of the node's usi_source.
+// Where a node was written. `element_buf` gets a text like: joint "elbow". The file is the one given to
+// usi_xml_parse, or that of the node's usi_source.
 us_place usi_xml_place(const usi_reader *r, const xmlNode *node, char *element_buf, size_t cap);
 const char *usi_xml_file(const xmlNode *node);
 int32_t usi_xml_line(const xmlNode *node);
@@ -53,28 +59,36 @@ typedef struct usi_source {
 int32_t usi_xml_depth(const xmlNode *node);
 
 // Fills the reader's error at the node (NULL: no place) and returns `code`. `remedy` may be NULL.
-us_status usi_fail(usi_reader *r, us_status code, const xmlNode *node, const char *remedy, const char *format, ...) US_PRINTF(5, 6);
+us_status usi_fail(usi_reader *r, us_status code, const xmlNode *node, const char *remedy, const char *format,
+                   ...) US_PRINTF(5, 6);
 us_status usi_fail_memory(usi_reader *r);
 // Adds a warning to the spec. Fails only without memory.
-us_status usi_warn(usi_reader *r, const xmlNode *node, const char *remedy, const char *format, ...) US_PRINTF(4, 5);
+us_status usi_warn(usi_reader *r, const xmlNode *node, const char *remedy, const char *format, ...)
+    US_PRINTF(4, 5);
 
 // The text of an attribute, borrowed, or NULL when it is absent.
 const char *usi_xml_attr(const xmlNode *node, const char *name);
-// Attributes as values. A missing one leaves *out as it is when it is not required, and is US_ERR_SCHEMA when it is.
-// Numbers: the whole text must be used, C locale, finite, magnitude at most 1e15, no unit; otherwise US_ERR_VALUE.
+// Attributes as values. A missing one leaves *out as it is when it is not required, and is US_ERR_SCHEMA when
+// it is. Numbers: the whole text must be used, C locale, finite, magnitude at most 1e15, no unit; otherwise
+// US_ERR_VALUE.
 us_status usi_xml_double(usi_reader *r, const xmlNode *node, const char *name, bool is_required, double *out);
-us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int n, double *out);  // exactly n
+us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int n,
+                          double *out);  // exactly n
 us_status usi_xml_int(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int32_t *out);
-us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required, bool *out);  // true false 1 0
+us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required,
+                       bool *out);  // true false 1 0
 
-// Scans one decimal number at `text` (no leading blanks). NULL when all is well, otherwise what is wrong with it, to be put
-// after the quoted text: "is not a number", "is too large ...". *out_end is just behind the number (or what was taken for one).
+// Scans one decimal number at `text` (no leading blanks). NULL when all is well, otherwise what is wrong with
+// it, to be put after the quoted text: "is not a number", "is too large ...". *out_end is just behind the
+// number (or what was taken for one).
 const char *usi_number_scan(const char *text, const char **out_end, double *out);
 bool usi_is_blank(char c);  // space, tab, line feed, carriage return
 
-bool usi_xml_is(const xmlNode *node, const char *name);                 // an element of that name, in any namespace
-const xmlNode *usi_xml_child(const xmlNode *parent, const char *name);  // first element child of that name (NULL: any)
-const xmlNode *usi_xml_next(const xmlNode *node, const char *name);     // next sibling element of that name (NULL: any)
+bool usi_xml_is(const xmlNode *node, const char *name);  // an element of that name, in any namespace
+const xmlNode *usi_xml_child(const xmlNode *parent,
+                             const char *name);  // first element child of that name (NULL: any)
+const xmlNode *usi_xml_next(const xmlNode *node,
+                            const char *name);  // next sibling element of that name (NULL: any)
 
 // "Did you mean": offer every name there is, then ask. The guess borrows the candidate's text.
 typedef struct usi_guess {
@@ -85,15 +99,20 @@ typedef struct usi_guess {
 usi_guess usi_guess_start(const char *wanted);
 void usi_guess_offer(usi_guess *guess, const char *candidate);
 
-// The readers. `X_WR` places the root link; `name` is the group's name ("": no prefix, otherwise full names are "name/link").
+// The readers. `X_WR` places the root link; `name` is the group's name ("": no prefix, otherwise full names
+// are "name/link").
 us_status usi_scene_read(usi_reader *r, xmlDoc *doc);
-us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base, int32_t *out_group);
+us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_WR, us_base base,
+                        int32_t *out_group);
 
-// Adds the joint that holds a group's root link: "fixed_base" with X_PF = X_WR, or "floating_base" with q0 = X_WR.
-us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name, int32_t root, us_pose X_WR, us_base base);
+// Adds the joint that holds a group's root link: "fixed_base" with X_PF = X_WR, or "floating_base" with q0 =
+// X_WR.
+us_status usi_base_add(usi_reader *r, const xmlNode *node, int32_t group, const char *group_name,
+                       int32_t root, us_pose X_WR, us_base base);
 
 // Meshes and shapes. A resolved path belongs to the reader.
-us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file, char **out_path);
+us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,
+                           char **out_path);
 us_status usi_mesh_load(usi_reader *r, const xmlNode *node, us_shape_def *shape);
 us_inertia usi_shape_unit_inertia(const us_shape_def *shape);
 

@@ -3,20 +3,25 @@
 //              asked, alive                          asked, alive
 //     hardware ------------> proxy          proxy ------------> hardware
 //         ^  silent for longer than the watchdog, the other alive  ^
-//         +----------------------> the other <---------------------+       (on loss: other; proxy: from the hardware alone)
-//         +----------------------> stop <--------------------------+       (on loss: stop; proxy: from the proxy alone)
+//         +----------------------> the other <---------------------+       (on loss: other; proxy: from the
+//         hardware alone)
+//         +----------------------> stop <--------------------------+       (on loss: stop; proxy: from the
+//         proxy alone)
 //         +----------------------> wait <--------------------------+       (the other is silent too)
 //
-// mirror and shadow are hardware or proxy with copies: they have one in control like the others. There is one variable for who gets commands and
-// one for whose outputs go out, and both are set in one step, so that there are never two. They differ in stop alone: nobody gets commands, and the
-// operators still see who was in control last.
+// mirror and shadow are hardware or proxy with copies: they have one in control like the others. There is one
+// variable for who gets commands and one for whose outputs go out, and both are set in one step, so that
+// there are never two. They differ in stop alone: nobody gets commands, and the operators still see who was
+// in control last.
 //
-// To wait is a stop that ends by itself: the mode is stop, nobody gets commands, and the first one who is heard again plays, if it had control before
-// or the rule gives it control. So one that is lost never has control for longer than the watchdog, whether there is an heir or not.
+// To wait is a stop that ends by itself: the mode is stop, nobody gets commands, and the first one who is
+// heard again plays, if it had control before or the rule gives it control. So one that is lost never has
+// control for longer than the watchdog, whether there is an heir or not.
 //
-// A source that was never heard is not lost: at the start discovery takes its time, and differs between the domains. The watchdog begins to count
-// when anybody is heard. It does not begin anew when control is given to another, who is alive then: a source that dies is out of control when it has
-// been silent for the time of the watchdog, whenever control came to it.
+// A source that was never heard is not lost: at the start discovery takes its time, and differs between the
+// domains. The watchdog begins to count when anybody is heard. It does not begin anew when control is given
+// to another, who is alive then: a source that dies is out of control when it has been silent for the time of
+// the watchdog, whenever control came to it.
 #include "switch/authority.h"
 
 #include <stdio.h>
@@ -25,19 +30,27 @@
 static const char *const mode_names[US_MODE_COUNT] = {"hardware", "proxy", "mirror", "shadow", "stop"};
 static const char *const source_names[] = {"hardware", "proxy", "nobody"};
 
-const char *us_switch_mode_name(us_switch_mode mode) { return (unsigned)mode < (unsigned)US_MODE_COUNT ? mode_names[mode] : ""; }
+const char *us_switch_mode_name(us_switch_mode mode) {
+    return (unsigned)mode < (unsigned)US_MODE_COUNT ? mode_names[mode] : "";
+}
 
 us_switch_mode us_switch_find_mode(const char *name) {
     int i = 0;
-    while (i < US_MODE_COUNT && (!name || strcmp(mode_names[i], name) != 0)) i++;
+    while (i < US_MODE_COUNT && (!name || strcmp(mode_names[i], name) != 0))
+        i++;
     return (us_switch_mode)i;
 }
 
-const char *us_switch_source_name(us_switch_source source) { return (unsigned)source <= (unsigned)US_SWITCH_NOBODY ? source_names[source] : ""; }
+const char *us_switch_source_name(us_switch_source source) {
+    return (unsigned)source <= (unsigned)US_SWITCH_NOBODY ? source_names[source] : "";
+}
 
-static us_switch_source other(us_switch_source source) { return source == US_SWITCH_HARDWARE ? US_SWITCH_PROXY : US_SWITCH_HARDWARE; }
+static us_switch_source other(us_switch_source source) {
+    return source == US_SWITCH_HARDWARE ? US_SWITCH_PROXY : US_SWITCH_HARDWARE;
+}
 
-void usi_authority_init(usi_authority *a, us_switch_mode mode, us_switch_loss on_loss, int64_t watchdog, uint64_t epoch) {
+void usi_authority_init(usi_authority *a, us_switch_mode mode, us_switch_loss on_loss, int64_t watchdog,
+                        uint64_t epoch) {
     us_switch_source first = mode == US_MODE_PROXY ? US_SWITCH_PROXY : US_SWITCH_HARDWARE;
     *a = (usi_authority){.mode = mode,
                          .control = mode == US_MODE_STOP ? US_SWITCH_NOBODY : first,
@@ -63,7 +76,8 @@ static void say_silence(const usi_authority *a, us_switch_source source, int64_t
     if (a->heard[source] == 0) {
         snprintf(out, cap, "the %s was never heard", us_switch_source_name(source));
     } else {
-        snprintf(out, cap, "the %s has been silent for %.2f s", us_switch_source_name(source), 1e-9 * (double)(now - a->heard[source]));
+        snprintf(out, cap, "the %s has been silent for %.2f s", us_switch_source_name(source),
+                 1e-9 * (double)(now - a->heard[source]));
     }
 }
 
@@ -72,9 +86,15 @@ usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64
     snprintf(v.reason, sizeof v.reason, "%s was asked for", us_switch_mode_name(mode));
     switch (mode) {
     case US_MODE_HARDWARE:
-    case US_MODE_SHADOW: v.control = v.voice = US_SWITCH_HARDWARE; break;
-    case US_MODE_PROXY: v.control = v.voice = US_SWITCH_PROXY; break;
-    case US_MODE_STOP: v.control = US_SWITCH_NOBODY; break;
+    case US_MODE_SHADOW:
+        v.control = v.voice = US_SWITCH_HARDWARE;
+        break;
+    case US_MODE_PROXY:
+        v.control = v.voice = US_SWITCH_PROXY;
+        break;
+    case US_MODE_STOP:
+        v.control = US_SWITCH_NOBODY;
+        break;
     case US_MODE_MIRROR:
         if (a->control == US_SWITCH_NOBODY) {
             v.is_refused = true;
@@ -83,11 +103,13 @@ usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64
         break;
     case US_MODE_COUNT:
         v.is_refused = true;
-        snprintf(v.reason, sizeof v.reason, "there is no such mode: ask for hardware, proxy, mirror, shadow or stop");
+        snprintf(v.reason, sizeof v.reason,
+                 "there is no such mode: ask for hardware, proxy, mirror, shadow or stop");
         break;
     }
     // Who has control may keep it: a silence is the watchdog's business. Who gets it must be alive.
-    if (!v.is_refused && v.control != US_SWITCH_NOBODY && v.control != a->control && !usi_authority_is_alive(a, v.control, now)) {
+    if (!v.is_refused && v.control != US_SWITCH_NOBODY && v.control != a->control &&
+        !usi_authority_is_alive(a, v.control, now)) {
         v.is_refused = true;
         say_silence(a, v.control, now, v.reason, sizeof v.reason);
     }
@@ -114,16 +136,21 @@ static void give_control(usi_verdict *v, us_switch_source source, us_switch_mode
     v->is_change = true;
 }
 
-static us_switch_mode mode_of(us_switch_source source) { return source == US_SWITCH_HARDWARE ? US_MODE_HARDWARE : US_MODE_PROXY; }
+static us_switch_mode mode_of(us_switch_source source) {
+    return source == US_SWITCH_HARDWARE ? US_MODE_HARDWARE : US_MODE_PROXY;
+}
 
 usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     usi_verdict v = {.mode = a->mode, .control = a->control, .voice = a->voice};
     us_switch_source heir = usi_authority_heir(a);
     if (a->is_waiting) {
-        us_switch_source heard = usi_authority_is_alive(a, a->lost, now) ? a->lost : usi_authority_is_alive(a, heir, now) ? heir : US_SWITCH_NOBODY;
+        us_switch_source heard = usi_authority_is_alive(a, a->lost, now) ? a->lost
+                                 : usi_authority_is_alive(a, heir, now)  ? heir
+                                                                         : US_SWITCH_NOBODY;
         if (heard == US_SWITCH_NOBODY) return v;
         give_control(&v, heard, heard == a->lost ? a->lost_mode : mode_of(heard));
-        snprintf(v.reason, sizeof v.reason, "the %s is heard again, the first of the two", us_switch_source_name(heard));
+        snprintf(v.reason, sizeof v.reason, "the %s is heard again, the first of the two",
+                 us_switch_source_name(heard));
         return v;
     }
     if (a->control == US_SWITCH_NOBODY || usi_authority_silence(a, now) <= a->watchdog) return v;
@@ -137,7 +164,9 @@ usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     v.is_change = true;
     v.is_waiting = heir != US_SWITCH_NOBODY;
     size_t n = strlen(v.reason);
-    if (v.is_waiting) snprintf(v.reason + n, sizeof v.reason - n, ", and the %s is silent too", us_switch_source_name(heir));
+    if (v.is_waiting)
+        snprintf(v.reason + n, sizeof v.reason - n, ", and the %s is silent too",
+                 us_switch_source_name(heir));
     return v;
 }
 

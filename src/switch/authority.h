@@ -1,5 +1,5 @@
-// Who is in control, as a state machine without clocks, threads or sockets: it is fed times and requests and answers with verdicts.
-// tests/spin/authority.pml is the same machine for the model checker.
+// Who is in control, as a state machine without clocks, threads or sockets: it is fed times and requests and
+// answers with verdicts. tests/spin/authority.pml is the same machine for the model checker.
 #ifndef USI_SWITCH_AUTHORITY_H
 #define USI_SWITCH_AUTHORITY_H
 
@@ -27,8 +27,10 @@ typedef struct usi_verdict {
     char reason[160];  // of the change, or of the refusal
 } usi_verdict;
 
-void usi_authority_init(usi_authority *a, us_switch_mode mode, us_switch_loss on_loss, int64_t watchdog, uint64_t epoch);
-// The last samples of the sources came at these times (0: never). Times before those known already count for nothing.
+void usi_authority_init(usi_authority *a, us_switch_mode mode, us_switch_loss on_loss, int64_t watchdog,
+                        uint64_t epoch);
+// The last samples of the sources came at these times (0: never). Times before those known already count for
+// nothing.
 void usi_authority_hear(usi_authority *a, const int64_t heard[2]);
 bool usi_authority_is_alive(const usi_authority *a, us_switch_source source, int64_t now);
 usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64_t now);

@@ -1,7 +1,8 @@
 // What a source says of its own state.
 //
-// A message is read once, into memory on the stack, and what counts of it is copied. Numbers that are not finite are those of somebody who does not
-// know: of a joint they stay NaN, and a pose or a velocity of the whole body with one of them is passed over.
+// A message is read once, into memory on the stack, and what counts of it is copied. Numbers that are not
+// finite are those of somebody who does not know: of a joint they stay NaN, and a pose or a velocity of the
+// whole body with one of them is passed over.
 #include "switch/estimate.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ enum { MEMORY_SIZE = 32768 };
 // A stamp that is older than the last by less was overtaken on its way, ns; by more, the clock was set back.
 static const int64_t overtaken = INT64_C(1000000000);
 
-static const char *const usual_names[USI_N_ESTIMATE] = {"/odom", "/joint_states", "/battery_state", "/imu/data"};
+static const char *const usual_names[USI_N_ESTIMATE] = {"/odom", "/joint_states", "/battery_state",
+                                                        "/imu/data"};
 
 usi_estimate_group usi_estimate_group_of(const us_message_type *type) {
     if (type == usi_type_odometry) return USI_ESTIMATE_ODOM;
@@ -73,11 +75,13 @@ static bool take_odom(usi_estimate *e, const us_msg_odometry *m, int64_t source_
     us_pose X = {.p = {m->pose.pose.position.x, m->pose.pose.position.y, m->pose.pose.position.z}};
     us_vec3 v = {m->twist.twist.linear.x, m->twist.twist.linear.y, m->twist.twist.linear.z};
     us_vec3 w = {m->twist.twist.angular.x, m->twist.twist.angular.y, m->twist.twist.angular.z};
-    if (!read_quaternion(m->pose.pose.orientation.w, m->pose.pose.orientation.x, m->pose.pose.orientation.y, m->pose.pose.orientation.z, &X.q) ||
+    if (!read_quaternion(m->pose.pose.orientation.w, m->pose.pose.orientation.x, m->pose.pose.orientation.y,
+                         m->pose.pose.orientation.z, &X.q) ||
         !is_finite(X.p) || !is_finite(v) || !is_finite(w)) {
         return false;
     }
-    if (!take_time(time_of(&m->header, source_time), now, &e->odom_time, &e->odom_heard, &e->odom_period)) return false;
+    if (!take_time(time_of(&m->header, source_time), now, &e->odom_time, &e->odom_heard, &e->odom_period))
+        return false;
     e->X_OB = X;
     e->v_B = v;
     e->w_B = w;
@@ -88,7 +92,8 @@ static bool take_odom(usi_estimate *e, const us_msg_odometry *m, int64_t source_
 
 // The joint of that name, which stands at `guess` most of the time; a new one when there is room.
 static usi_estimate_joint *find_joint(usi_estimate *e, const char *name, uint32_t guess) {
-    if (guess < (uint32_t)e->n_joint && !strncmp(e->joint[guess].name, name, USI_ESTIMATE_NAME - 1)) return &e->joint[guess];
+    if (guess < (uint32_t)e->n_joint && !strncmp(e->joint[guess].name, name, USI_ESTIMATE_NAME - 1))
+        return &e->joint[guess];
     for (int32_t i = 0; i < e->n_joint; i++) {
         if (!strncmp(e->joint[i].name, name, USI_ESTIMATE_NAME - 1)) return &e->joint[i];
     }
@@ -99,10 +104,14 @@ static usi_estimate_joint *find_joint(usi_estimate *e, const char *name, uint32_
     return joint;
 }
 
-static double number_at(const double *numbers, uint32_t n, uint32_t i) { return i < n && isfinite(numbers[i]) ? numbers[i] : NAN; }
+static double number_at(const double *numbers, uint32_t n, uint32_t i) {
+    return i < n && isfinite(numbers[i]) ? numbers[i] : NAN;
+}
 
 static bool take_joints(usi_estimate *e, const us_msg_joint_state *m, int64_t source_time, int64_t now) {
-    if (!take_time(time_of(&m->header, source_time), now, &e->joints_time, &e->joints_heard, &e->joints_period)) return false;
+    if (!take_time(time_of(&m->header, source_time), now, &e->joints_time, &e->joints_heard,
+                   &e->joints_period))
+        return false;
     for (uint32_t i = 0; i < m->name._length; i++) {
         usi_estimate_joint *joint = find_joint(e, m->name._buffer[i], i);
         if (!joint) continue;
@@ -114,7 +123,8 @@ static bool take_joints(usi_estimate *e, const us_msg_joint_state *m, int64_t so
 }
 
 static bool take_battery(usi_estimate *e, const us_msg_battery_state *m, int64_t source_time, int64_t now) {
-    if (!take_time(time_of(&m->header, source_time), now, &e->battery_time, &e->battery_heard, NULL)) return false;
+    if (!take_time(time_of(&m->header, source_time), now, &e->battery_time, &e->battery_heard, NULL))
+        return false;
     double charge = (double)m->percentage;
     if (!isfinite(charge)) charge = (double)m->charge / (double)m->capacity;
     e->voltage = isfinite(m->voltage) ? (double)m->voltage : NAN;
@@ -126,31 +136,44 @@ static bool take_battery(usi_estimate *e, const us_msg_battery_state *m, int64_t
 static bool take_imu(usi_estimate *e, const us_msg_imu *m, int64_t source_time, int64_t now) {
     us_vec3 w = {m->angular_velocity.x, m->angular_velocity.y, m->angular_velocity.z};
     us_vec3 a = {m->linear_acceleration.x, m->linear_acceleration.y, m->linear_acceleration.z};
-    if (!is_finite(w) || !is_finite(a) || !take_time(time_of(&m->header, source_time), now, &e->imu_time, &e->imu_heard, &e->imu_period))
+    if (!is_finite(w) || !is_finite(a) ||
+        !take_time(time_of(&m->header, source_time), now, &e->imu_time, &e->imu_heard, &e->imu_period))
         return false;
     e->w_I = w;
     e->a_I = a;
     // By convention a first covariance of -1 says that there is no orientation.
     e->has_orientation =
-        m->orientation_covariance[0] >= 0 && read_quaternion(m->orientation.w, m->orientation.x, m->orientation.y, m->orientation.z, &e->R_WI);
+        m->orientation_covariance[0] >= 0 &&
+        read_quaternion(m->orientation.w, m->orientation.x, m->orientation.y, m->orientation.z, &e->R_WI);
     if (!e->has_orientation) e->R_WI = us_quat_identity();
     return true;
 }
 
-usi_estimate_group usi_estimate_take(usi_estimate *e, const char *topic, const us_message_type *type, const void *bytes, size_t length,
-                                     int64_t source_time, int64_t now) {
+usi_estimate_group usi_estimate_take(usi_estimate *e, const char *topic, const us_message_type *type,
+                                     const void *bytes, size_t length, int64_t source_time, int64_t now) {
     usi_estimate_group group = usi_estimate_group_of(type);
     if (group == USI_N_ESTIMATE) return group;
     _Alignas(16) uint8_t memory[MEMORY_SIZE];
     const void *message = NULL;
-    if (us_message_decode(type, bytes, length, memory, sizeof memory, &message, NULL) || !is_chosen(e, topic, group)) return USI_N_ESTIMATE;
+    if (us_message_decode(type, bytes, length, memory, sizeof memory, &message, NULL) ||
+        !is_chosen(e, topic, group))
+        return USI_N_ESTIMATE;
     bool is_taken = false;
     switch (group) {
-    case USI_ESTIMATE_ODOM: is_taken = take_odom(e, message, source_time, now); break;
-    case USI_ESTIMATE_JOINTS: is_taken = take_joints(e, message, source_time, now); break;
-    case USI_ESTIMATE_BATTERY: is_taken = take_battery(e, message, source_time, now); break;
-    case USI_ESTIMATE_IMU: is_taken = take_imu(e, message, source_time, now); break;
-    case USI_N_ESTIMATE: break;
+    case USI_ESTIMATE_ODOM:
+        is_taken = take_odom(e, message, source_time, now);
+        break;
+    case USI_ESTIMATE_JOINTS:
+        is_taken = take_joints(e, message, source_time, now);
+        break;
+    case USI_ESTIMATE_BATTERY:
+        is_taken = take_battery(e, message, source_time, now);
+        break;
+    case USI_ESTIMATE_IMU:
+        is_taken = take_imu(e, message, source_time, now);
+        break;
+    case USI_N_ESTIMATE:
+        break;
     }
     return is_taken ? group : USI_N_ESTIMATE;
 }

@@ -1,7 +1,8 @@
-// What a source says of its own state, put together from its outputs: the latest odometry, joints, battery and inertial sample.
+// What a source says of its own state, put together from its outputs: the latest odometry, joints, battery
+// and inertial sample.
 //
-// Both sources are listened to all the time, whoever is in control: a hand-over reads the state of the one that goes, and the shadow compares the
-// two.
+// Both sources are listened to all the time, whoever is in control: a hand-over reads the state of the one
+// that goes, and the shadow compares the two.
 #ifndef USI_SWITCH_ESTIMATE_H
 #define USI_SWITCH_ESTIMATE_H
 
@@ -10,16 +11,22 @@
 
 enum { USI_MAX_ESTIMATE_JOINT = 64, USI_ESTIMATE_NAME = 64 };
 
-typedef enum usi_estimate_group { USI_ESTIMATE_ODOM, USI_ESTIMATE_JOINTS, USI_ESTIMATE_BATTERY, USI_ESTIMATE_IMU, USI_N_ESTIMATE } usi_estimate_group;
+typedef enum usi_estimate_group {
+    USI_ESTIMATE_ODOM,
+    USI_ESTIMATE_JOINTS,
+    USI_ESTIMATE_BATTERY,
+    USI_ESTIMATE_IMU,
+    USI_N_ESTIMATE
+} usi_estimate_group;
 
 typedef struct usi_estimate_joint {
     char name[USI_ESTIMATE_NAME];
     double position, velocity, effort;  // NaN: not told
 } usi_estimate_joint;
 
-// Each group has the source time of its sample (ns: the stamp of its header, or that of the sample where the header has none) and when it was heard
-// (ns of usi_switch_now); heard 0: never. One topic of each type counts: that of the usual name (odom, joint_states, battery_state, imu/data), or the
-// first that was heard.
+// Each group has the source time of its sample (ns: the stamp of its header, or that of the sample where the
+// header has none) and when it was heard (ns of usi_switch_now); heard 0: never. One topic of each type
+// counts: that of the usual name (odom, joint_states, battery_state, imu/data), or the first that was heard.
 typedef struct usi_estimate {
     int64_t odom_time, odom_heard;
     us_pose X_OB;      // the base in the odometry's frame
@@ -40,10 +47,11 @@ typedef struct usi_estimate {
 
 // Which group a message of that type belongs to; USI_N_ESTIMATE: none.
 usi_estimate_group usi_estimate_group_of(const us_message_type *type);
-// Looks at an output of a source; what is no state is passed over. Cheap. The caller guards the estimate. Which group is new: USI_N_ESTIMATE when
-// none, for example because the sample is older than the one before, or not finite.
-usi_estimate_group usi_estimate_take(usi_estimate *e, const char *topic, const us_message_type *type, const void *bytes, size_t length,
-                                     int64_t source_time, int64_t now);
+// Looks at an output of a source; what is no state is passed over. Cheap. The caller guards the estimate.
+// Which group is new: USI_N_ESTIMATE when none, for example because the sample is older than the one before,
+// or not finite.
+usi_estimate_group usi_estimate_take(usi_estimate *e, const char *topic, const us_message_type *type,
+                                     const void *bytes, size_t length, int64_t source_time, int64_t now);
 // A copy of a source's latest; from any thread.
 void usi_switch_get_estimate(us_switch *sw, us_switch_source source, usi_estimate *out);
 

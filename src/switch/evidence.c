@@ -18,8 +18,9 @@ static void put_state(usi_line *out, const char *key, const usi_estimate *e, int
     if (e->odom_heard) {
         double pose[3], v[3];
         usi_estimate_planar(e, e->odom_heard, pose, v);
-        usi_line_put(out, ",\"stamp\":%lld.%09lld,\"pose\":[%.9g,%.9g,%.9g],\"velocity\":[%.9g,%.9g,%.9g]", (long long)(e->odom_time / 1000000000),
-                     (long long)(e->odom_time % 1000000000), pose[0], pose[1], pose[2], v[0], v[1], v[2]);
+        usi_line_put(out, ",\"stamp\":%lld.%09lld,\"pose\":[%.9g,%.9g,%.9g],\"velocity\":[%.9g,%.9g,%.9g]",
+                     (long long)(e->odom_time / 1000000000), (long long)(e->odom_time % 1000000000), pose[0],
+                     pose[1], pose[2], v[0], v[1], v[2]);
     }
     usi_line_put(out, ",");
     put_number(out, "charge", e->battery_heard ? e->charge : NAN);
@@ -51,18 +52,22 @@ static void put_difference(usi_line *out, const char *key, const usi_difference 
     usi_line_put(out, "}");
 }
 
-size_t usi_evidence_write(const usi_handover_record *r, const us_handover_def *def, const char *robot, char *text, size_t cap) {
+size_t usi_evidence_write(const usi_handover_record *r, const us_handover_def *def, const char *robot,
+                          char *text, size_t cap) {
     usi_line out = {.cap = cap};
     out.text = text;
     usi_line_put(&out, "{\"time\":%.6f,", 1e-9 * (double)r->time);
     usi_line_put_text(&out, "robot", robot);
-    usi_line_put(&out, ",\"epoch\":%llu,\"from\":\"%s\",\"to\":\"%s\",\"mode\":\"%s\",\"forced\":%s,", (unsigned long long)r->epoch,
-                 us_switch_source_name(r->from), us_switch_source_name(r->to), us_switch_mode_name(r->mode), r->is_forced ? "true" : "false");
+    usi_line_put(&out, ",\"epoch\":%llu,\"from\":\"%s\",\"to\":\"%s\",\"mode\":\"%s\",\"forced\":%s,",
+                 (unsigned long long)r->epoch, us_switch_source_name(r->from), us_switch_source_name(r->to),
+                 us_switch_mode_name(r->mode), r->is_forced ? "true" : "false");
     usi_line_put_text(&out, "reason", r->reason);
     usi_line_put(&out, ",\"verdict\":\"%s\",", r->is_refused ? "refused" : "done");
     usi_line_put_text(&out, "why", r->why);
-    usi_line_put(&out, ",\"limits\":{\"position\":%.9g,\"yaw\":%.9g,\"speed\":%.9g,\"turn\":%.9g,\"joint\":%.9g},\"before\":{", def->position,
-                 def->yaw, def->speed, def->turn, def->joint);
+    usi_line_put(&out,
+                 ",\"limits\":{\"position\":%.9g,\"yaw\":%.9g,\"speed\":%.9g,\"turn\":%.9g,\"joint\":%.9g},"
+                 "\"before\":{",
+                 def->position, def->yaw, def->speed, def->turn, def->joint);
     put_state(&out, "hardware", &r->before[US_SWITCH_HARDWARE], r->before_now);
     usi_line_put(&out, ",");
     put_state(&out, "proxy", &r->before[US_SWITCH_PROXY], r->before_now);
@@ -74,7 +79,8 @@ size_t usi_evidence_write(const usi_handover_record *r, const us_handover_def *d
     put_state(&out, "proxy", &r->after[US_SWITCH_PROXY], r->after_now);
     usi_line_put(&out, ",");
     put_difference(&out, "difference", &r->after_difference);
-    usi_line_put(&out, "},\"durations\":{\"adopt\":%.6f,\"look\":%.6f,\"align\":%.6f,\"total\":%.6f},", r->adopt, r->look, r->align, r->total);
+    usi_line_put(&out, "},\"durations\":{\"adopt\":%.6f,\"look\":%.6f,\"align\":%.6f,\"total\":%.6f},",
+                 r->adopt, r->look, r->align, r->total);
     put_number(&out, "lag", r->lag);
     usi_line_put(&out, "}");
     return out.n;

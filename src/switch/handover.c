@@ -1,13 +1,15 @@
 // The hand-over: what happens between a request and the change.
 //
-// Time. The hardware stamps with its own clock, the proxy with simulated time. The adopted state carries the hardware's stamp, and the proxy's stamps
-// go on from it. A state (pose, stamp) that was heard dt ago is extrapolated by dt, both alike: whatever the way takes, stamp and pose belong
-// together, and the line of the poses over the stamps has no corner. What the way takes shows as stamps that lag by a millisecond or two.
+// Time. The hardware stamps with its own clock, the proxy with simulated time. The adopted state carries the
+// hardware's stamp, and the proxy's stamps go on from it. A state (pose, stamp) that was heard dt ago is
+// extrapolated by dt, both alike: whatever the way takes, stamp and pose belong together, and the line of the
+// poses over the stamps has no corner. What the way takes shows as stamps that lag by a millisecond or two.
 //
-// Moment. Both tell their state at about the same rate, with some phase between them. Closed at a bad moment, the gate would let two samples through
-// at nearly one time, or none for two periods. With the last stamps h (old one) and p (new one) and the period P, the gap that operators see when it
-// closes now is P + p - h; it is nearest to P when |p - h| <= P/2, which comes true once in every period. Where the new one still lags, because its
-// machine is busy, the forwarder leaves out what is older than what was seen.
+// Moment. Both tell their state at about the same rate, with some phase between them. Closed at a bad moment,
+// the gate would let two samples through at nearly one time, or none for two periods. With the last stamps h
+// (old one) and p (new one) and the period P, the gap that operators see when it closes now is P + p - h; it
+// is nearest to P when |p - h| <= P/2, which comes true once in every period. Where the new one still lags,
+// because its machine is busy, the forwarder leaves out what is older than what was seen.
 #include "switch/handover.h"
 
 #include <math.h>
@@ -31,7 +33,8 @@ static const double OLD = 2, OLD_COMMAND = 10;
 // m/s, rad/s: a velocity this near to what was asked for has reached it, and differs by noise.
 static const double REACHED = 0.05;
 
-// s: a pause between commands counts as no more than this, so that the first one after it is a step like the others.
+// s: a pause between commands counts as no more than this, so that the first one after it is a step like the
+// others.
 static const double MOST_PAUSE = 0.1;
 
 // How often a state is told once more.
@@ -44,11 +47,13 @@ static double seconds(int64_t ns) { return 1e-9 * (double)ns; }
 
 static void pause_1ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-// ---- states -------------------------------------------------------------------------------------------------------------
+// ---- states
+// ----------------------------------------------------------------
 
 void usi_estimate_planar(const usi_estimate *e, int64_t now, double out_pose[3], double out_velocity[3]) {
     us_vec3 ahead = us_quat_rotate(e->X_OB.q, us_vec3_make(1, 0, 0));
-    const double pose[3] = {e->X_OB.p.x, e->X_OB.p.y, atan2(ahead.y, ahead.x)}, velocity[3] = {e->v_B.x, e->v_B.y, e->w_B.z};
+    const double pose[3] = {e->X_OB.p.x, e->X_OB.p.y, atan2(ahead.y, ahead.x)},
+                 velocity[3] = {e->v_B.x, e->v_B.y, e->w_B.z};
     memcpy(out_pose, pose, sizeof pose);
     memcpy(out_velocity, velocity, sizeof velocity);
     usi_odometry_move(out_pose, velocity, fmin(seconds(now - e->odom_heard), OLD));
@@ -64,7 +69,8 @@ const char *usi_switch_description(us_switch *sw) {
         for (int k = 0; k < 2; k++) {
             const usi_side *side = &route->sides[k];
             if (side->n_latched == 0) continue;
-            const usi_latched *last = &side->latched[(side->next_latched + route->qos.depth - 1) % route->qos.depth];
+            const usi_latched *last =
+                &side->latched[(side->next_latched + route->qos.depth - 1) % route->qos.depth];
             const char *text = (const char *)last->bytes + 8;
             if (last->length > 8 && memchr(text, 0, last->length - 8)) return text;
         }
@@ -105,7 +111,8 @@ static const usi_estimate_joint *find_joint(const usi_estimate *e, const char *n
     return NULL;
 }
 
-usi_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const usi_estimate *b, int64_t now) {
+usi_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const usi_estimate *b,
+                                    int64_t now) {
     usi_difference d = {.position = NAN, .yaw = NAN, .speed = NAN, .turn = NAN, .joint = NAN};
     if (a->odom_heard && b->odom_heard) {
         double at[3], to[3], va[3], vb[3];
@@ -147,33 +154,43 @@ bool usi_handover_agree(const us_handover_def *def, const usi_difference *d, cha
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         // What is not told is not compared.
         if (!(rows[i].value > rows[i].limit)) continue;
-        int k = snprintf(out + n, cap - n, n ? ", %.30s %.3g %s (%.3g)" : "the states differ: %.30s %.3g %s (limit %.3g)", rows[i].what,
-                         rows[i].value, rows[i].unit, rows[i].limit);
+        int k = snprintf(out + n, cap - n,
+                         n ? ", %.30s %.3g %s (%.3g)" : "the states differ: %.30s %.3g %s (limit %.3g)",
+                         rows[i].what, rows[i].value, rows[i].unit, rows[i].limit);
         n = k > 0 && n + (size_t)k < cap ? n + (size_t)k : cap - 1;
     }
     return n == 0;
 }
 
-// ---- adopt --------------------------------------------------------------------------------------------------------------
+// ---- adopt
+// ----------------------------------------------------------------
 
 static bool is_plain_name(const char *name) {
-    return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == strlen(name);
+    return name[0] &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == strlen(name);
 }
 
-// The command by which the proxy becomes what the hardware is at time `at`. Joints and battery that the proxy does not tell of it has not.
-static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estimate *proxy, int64_t now, int64_t at, char *out, size_t cap) {
+// The command by which the proxy becomes what the hardware is at time `at`. Joints and battery that the proxy
+// does not tell of it has not.
+static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estimate *proxy, int64_t now,
+                    int64_t at, char *out, size_t cap) {
     usi_handover *h = &sw->handover;
     bool has_odom = hardware->odom_heard > 0;
-    int64_t stamp = has_odom ? hardware->odom_time + at - hardware->odom_heard : hardware->joints_time + at - hardware->joints_heard;
-    int n = snprintf(out, cap, "adopt %s stamp=%lld,%lld", sw->robot, (long long)(stamp / 1000000000), (long long)(stamp % 1000000000));
+    int64_t stamp = has_odom ? hardware->odom_time + at - hardware->odom_heard
+                             : hardware->joints_time + at - hardware->joints_heard;
+    int n = snprintf(out, cap, "adopt %s stamp=%lld,%lld", sw->robot, (long long)(stamp / 1000000000),
+                     (long long)(stamp % 1000000000));
     if (has_odom) {
         double pose[3], v[3];
         usi_estimate_planar(hardware, at, pose, v);
-        n += snprintf(out + n, cap - (size_t)n, " odom=%.9g,%.9g,%.9g velocity=%.9g,%.9g,%.9g", pose[0], pose[1], pose[2], v[0], v[1], v[2]);
+        n += snprintf(out + n, cap - (size_t)n, " odom=%.9g,%.9g,%.9g velocity=%.9g,%.9g,%.9g", pose[0],
+                      pose[1], pose[2], v[0], v[1], v[2]);
         pthread_mutex_lock(&h->lock);
         // One that came while this is written is new, and not from the future.
         double age = h->want_time ? fmax(seconds(now - h->want_time), 0) : INFINITY;
-        if (age < OLD_COMMAND) n += snprintf(out + n, cap - (size_t)n, " want=%.9g,%.9g,%.9g,%.4f", h->want[0], h->want[1], h->want[2], age);
+        if (age < OLD_COMMAND)
+            n += snprintf(out + n, cap - (size_t)n, " want=%.9g,%.9g,%.9g,%.4f", h->want[0], h->want[1],
+                          h->want[2], age);
         pthread_mutex_unlock(&h->lock);
     }
     if (hardware->battery_heard && proxy->battery_heard && !isnan(hardware->charge) && !isnan(proxy->charge))
@@ -184,7 +201,9 @@ static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estim
         const usi_estimate_joint *j = &hardware->joint[i];
         if (isnan(j->position) || !is_plain_name(j->name) || !find_joint(proxy, j->name)) continue;
         double v = isnan(j->velocity) ? 0 : j->velocity;
-        int k = snprintf(out + n, cap - (size_t)n, isnan(j->velocity) ? " joint:%s=%.9g" : " joint:%s=%.9g,%.9g", j->name, j->position + v * dt, v);
+        int k =
+            snprintf(out + n, cap - (size_t)n, isnan(j->velocity) ? " joint:%s=%.9g" : " joint:%s=%.9g,%.9g",
+                     j->name, j->position + v * dt, v);
         if (k < 0 || (size_t)(n + k) >= cap || ++n_told > MAX_TOLD) return false;
         n += k;
     }
@@ -197,7 +216,8 @@ static void on_status(void *context, const us_sample *sample) {
     usi_handover *h = &sw->handover;
     pthread_mutex_lock(&h->lock);
     size_t n = strlen(h->awaited);
-    const char *bytes = sample->bytes, *end = bytes + sample->length, *at = n > 0 ? memmem(bytes, sample->length, h->awaited, n) : NULL;
+    const char *bytes = sample->bytes, *end = bytes + sample->length,
+               *at = n > 0 ? memmem(bytes, sample->length, h->awaited, n) : NULL;
     if (at && !h->is_answered) {
         const char *ok = memmem(at, (size_t)(end - at), "\"ok\":", 5);
         const char *text = ok ? memmem(ok, (size_t)(end - ok), "\"message\":\"", 11) : NULL;
@@ -223,15 +243,16 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     us_msg_string message = {usi_text(text)};
     us_status status = us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length);
     pthread_mutex_lock(&h->lock);
-    snprintf(h->awaited, sizeof h->awaited, "\"text\":\"%.*s", (int)strcspn(strstr(text, "stamp="), " ") + (int)(strstr(text, "stamp=") - text),
-             text);
+    snprintf(h->awaited, sizeof h->awaited, "\"text\":\"%.*s",
+             (int)strcspn(strstr(text, "stamp="), " ") + (int)(strstr(text, "stamp=") - text), text);
     h->is_answered = h->is_accepted = false;
     h->message[0] = 0;
     pthread_mutex_unlock(&h->lock);
     if (!status) status = us_writer_write(h->command, bytes, length, 0);
     pthread_mutex_lock(&h->lock);
     while (!status && !h->is_answered) {
-        int64_t now = usi_switch_now(), next = now + USI_SWITCH_TICK < deadline ? now + USI_SWITCH_TICK : deadline;
+        int64_t now = usi_switch_now(),
+                next = now + USI_SWITCH_TICK < deadline ? now + USI_SWITCH_TICK : deadline;
         is_lost = usi_switch_is_lost(sw);
         if (now >= deadline || is_lost) break;
         struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
@@ -242,11 +263,15 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     memcpy(message_, h->message, sizeof message_);
     h->awaited[0] = 0;
     pthread_mutex_unlock(&h->lock);
-    if (status) return us_error_set(err, status, NULL, NULL, "the hardware's state could not be sent to the proxy");
+    if (status)
+        return us_error_set(err, status, NULL, NULL, "the hardware's state could not be sent to the proxy");
     if (!is_answered)
-        return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy did not answer when it was told the hardware's state%s",
+        return us_error_set(err, US_ERR_IO, NULL, NULL,
+                            "the proxy did not answer when it was told the hardware's state%s",
                             is_lost ? ", and now somebody must take over" : "");
-    if (!is_accepted) return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the proxy refuses the hardware's state: %s", message_);
+    if (!is_accepted)
+        return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the proxy refuses the hardware's state: %s",
+                            message_);
     return US_OK;
 }
 
@@ -254,7 +279,8 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
 static bool wait_for_proxy(us_switch *sw, int64_t since, int64_t deadline, usi_estimate *out) {
     for (;;) {
         usi_switch_get_estimate(sw, US_SWITCH_PROXY, out);
-        bool has_odom = out->odom_heard > since || out->odom_heard == 0, has_joints = out->joints_heard > since || out->joints_heard == 0;
+        bool has_odom = out->odom_heard > since || out->odom_heard == 0,
+             has_joints = out->joints_heard > since || out->joints_heard == 0;
         if (has_odom && has_joints) return true;
         if (usi_switch_now() >= deadline || usi_switch_is_lost(sw)) return false;
         pause_1ms();
@@ -273,32 +299,40 @@ static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
     // Who tells nothing of its state can be followed by anybody.
     if (heard == 0) return US_OK;
     if (!is_forced && began - heard > sw->authority.watchdog)
-        return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the hardware's state is %.2f s old", seconds(began - heard));
+        return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the hardware's state is %.2f s old",
+                            seconds(began - heard));
     if (us_writer_n_match(h->command) == 0)
-        return us_error_set(err, US_ERR_IO, NULL, NULL, "nobody in the proxy's domain takes world commands: its state cannot be set");
+        return us_error_set(err, US_ERR_IO, NULL, NULL,
+                            "nobody in the proxy's domain takes world commands: its state cannot be set");
     if (!compose(sw, &hardware, &proxy, began, began + lead, text, sizeof text))
-        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "the hardware has too many joints for one command");
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL,
+                            "the hardware has too many joints for one command");
     us_status status = ask_proxy(sw, text, deadline, err);
     int64_t taken = usi_switch_now();
     h->record.adopt = seconds(taken - began);
     if (status) return status;
-    // Also where it is forced: the first commands go on from what the proxy does now, not from what it did before.
+    // Also where it is forced: the first commands go on from what the proxy does now, not from what it did
+    // before.
     bool is_told = wait_for_proxy(sw, taken, deadline, &proxy);
     if (is_forced) return US_OK;
-    if (!is_told) return us_error_set(err, US_ERR_IO, NULL, NULL, "the proxy has told no state since it was told the hardware's");
+    if (!is_told)
+        return us_error_set(err, US_ERR_IO, NULL, NULL,
+                            "the proxy has told no state since it was told the hardware's");
     usi_switch_get_estimate(sw, US_SWITCH_HARDWARE, &hardware);
     int64_t now = usi_switch_now();
     usi_difference d = usi_handover_compare(sw, &hardware, &proxy, now);
     h->record.look = seconds(now - taken);
     if (hardware.odom_heard && proxy.odom_heard)
-        h->record.lag = seconds((hardware.odom_time - hardware.odom_heard) - (proxy.odom_time - proxy.odom_heard));
+        h->record.lag =
+            seconds((hardware.odom_time - hardware.odom_heard) - (proxy.odom_time - proxy.odom_heard));
     if (usi_handover_agree(&h->def, &d, why, sizeof why)) return US_OK;
     return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the proxy took the state over, and %s", why);
 }
 
 us_status usi_switch_resync(us_switch *sw, us_error *err) { return adopt(sw, false, err); }
 
-// ---- of each change -----------------------------------------------------------------------------------------------------
+// ---- of each change
+// ----------------------------------------------------------------
 
 static int64_t wall_now(void) {
     struct timespec t;
@@ -319,12 +353,13 @@ void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_force
     r->is_forced = is_forced;
     r->lag = NAN;
     snprintf(r->reason, sizeof r->reason, "%s", verdict->reason);
-    for (int i = 0; i < 2; i++) usi_switch_get_estimate(sw, (us_switch_source)i, &r->before[i]);
+    for (int i = 0; i < 2; i++)
+        usi_switch_get_estimate(sw, (us_switch_source)i, &r->before[i]);
     r->before_difference = usi_handover_compare(sw, &r->before[0], &r->before[1], r->before_now);
 }
 
-// The hardware has been silent for nearly as long as the watchdog allows. Who comes back in the last moment finds its control as it was, and a proxy
-// that was set to its state.
+// The hardware has been silent for nearly as long as the watchdog allows. Who comes back in the last moment
+// finds its control as it was, and a proxy that was set to its state.
 void usi_handover_foresee(us_switch *sw) {
     usi_handover *h = &sw->handover;
     usi_verdict verdict = {.mode = US_MODE_PROXY, .control = US_SWITCH_PROXY};
@@ -332,7 +367,8 @@ void usi_handover_foresee(us_switch *sw) {
     us_error err = {0};
     usi_handover_begin(sw, &verdict, true);
     h->is_foreseen = true;
-    if (usi_handover_prepare(sw, US_HOW_AGREED, &err)) usi_switch_say(sw, "the state was not handed over: %s", err.message);
+    if (usi_handover_prepare(sw, US_HOW_AGREED, &err))
+        usi_switch_say(sw, "the state was not handed over: %s", err.message);
 }
 
 us_status usi_handover_prepare(us_switch *sw, us_switch_how how, us_error *err) {
@@ -351,14 +387,19 @@ static void wait_for_moment(us_switch *sw, int64_t began) {
     const int64_t since = usi_switch_now();
     for (;;) {
         usi_estimate e[2];
-        for (int i = 0; i < 2; i++) usi_switch_get_estimate(sw, (us_switch_source)i, &e[i]);
-        int64_t period = (int64_t)(1e9 * fmax(e[0].joints_period, e[1].joints_period)), now = usi_switch_now();
+        for (int i = 0; i < 2; i++)
+            usi_switch_get_estimate(sw, (us_switch_source)i, &e[i]);
+        int64_t period = (int64_t)(1e9 * fmax(e[0].joints_period, e[1].joints_period)),
+                now = usi_switch_now();
         int64_t last = e[0].joints_heard < e[1].joints_heard ? e[1].joints_heard : e[0].joints_heard;
         h->record.align = seconds(now - began);
         // Rates below 10 Hz show gaps anyhow.
-        if (e[0].joints_heard == 0 || e[1].joints_heard == 0 || period <= 0 || period > 100000000 || now - since > 2 * period) return;
+        if (e[0].joints_heard == 0 || e[1].joints_heard == 0 || period <= 0 || period > 100000000 ||
+            now - since > 2 * period)
+            return;
         if (usi_switch_is_lost(sw)) return;
-        // By the stamps, which one clock makes once a state was adopted; else by the times at which they were heard.
+        // By the stamps, which one clock makes once a state was adopted; else by the times at which they were
+        // heard.
         int64_t apart = llabs(e[0].joints_time - e[1].joints_time);
         if (apart > 1000000000) apart = llabs(e[0].joints_heard - e[1].joints_heard);
         if (apart <= period / 2 && now - last < period / 4) return;
@@ -366,7 +407,8 @@ static void wait_for_moment(us_switch *sw, int64_t began) {
     }
 }
 
-// While it is waited, the proxy goes on by itself, and nobody commands it: on a busy machine the two may part. Then it is told once more.
+// While it is waited, the proxy goes on by itself, and nobody commands it: on a busy machine the two may
+// part. Then it is told once more.
 us_status usi_handover_align(us_switch *sw, us_error *err) {
     usi_handover *h = &sw->handover;
     const usi_handover_record *r = &h->record;
@@ -376,13 +418,16 @@ us_status usi_handover_align(us_switch *sw, us_error *err) {
     for (int i = 0;; i++) {
         wait_for_moment(sw, began);
         if (usi_switch_is_lost(sw))
-            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the %s was lost during the hand-over", us_switch_source_name(r->from));
+            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the %s was lost during the hand-over",
+                                us_switch_source_name(r->from));
         if (r->to != US_SWITCH_PROXY) return US_OK;
         usi_estimate e[2];
-        for (int k = 0; k < 2; k++) usi_switch_get_estimate(sw, (us_switch_source)k, &e[k]);
+        for (int k = 0; k < 2; k++)
+            usi_switch_get_estimate(sw, (us_switch_source)k, &e[k]);
         usi_difference d = usi_handover_compare(sw, &e[0], &e[1], usi_switch_now());
         if (usi_handover_agree(&h->def, &d, why, sizeof why)) return US_OK;
-        if (i == MAX_ATTEMPT) return us_error_set(err, US_ERR_VALUE, NULL, NULL, "%s again before the proxy could play", why);
+        if (i == MAX_ATTEMPT)
+            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "%s again before the proxy could play", why);
         us_status status = adopt(sw, false, err);
         if (status) return status;
     }
@@ -394,14 +439,16 @@ void usi_handover_start_ramp(us_switch *sw) {
     us_switch_source to = h->record.to;
     h->is_ramping = false;
     h->changed = usi_switch_now();
-    for (int32_t i = 0; i < atomic_load(&sw->n_route); i++) sw->routes[i].seen_time = sw->routes[i].last_time;
+    for (int32_t i = 0; i < atomic_load(&sw->n_route); i++)
+        sw->routes[i].seen_time = sw->routes[i].last_time;
     if (h->def.is_off || to == US_SWITCH_NOBODY || h->record.from == to) return;
     usi_switch_get_estimate(sw, to, &e);
     if (e.odom_heard == 0) return;
     double pose[3], v[3];
     usi_estimate_planar(&e, e.odom_heard, pose, v);
     pthread_mutex_lock(&h->lock);
-    for (int i = 0; i < 3; i++) h->ramp[i] = h->want_time && fabs(h->want[i] - v[i]) < REACHED ? h->want[i] : v[i];
+    for (int i = 0; i < 3; i++)
+        h->ramp[i] = h->want_time && fabs(h->want[i] - v[i]) < REACHED ? h->want[i] : v[i];
     pthread_mutex_unlock(&h->lock);
     h->ramp_time = usi_switch_now();
     h->is_ramping = true;
@@ -414,36 +461,45 @@ void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why) {
     r->is_refused = why != NULL;
     snprintf(r->why, sizeof r->why, "%s", why ? why : "");
     r->after_now = usi_switch_now();
-    for (int i = 0; i < 2; i++) usi_switch_get_estimate(sw, (us_switch_source)i, &r->after[i]);
+    for (int i = 0; i < 2; i++)
+        usi_switch_get_estimate(sw, (us_switch_source)i, &r->after[i]);
     r->after_difference = usi_handover_compare(sw, &r->after[0], &r->after[1], r->after_now);
     r->total = seconds(r->after_now - r->began);
     usi_evidence_write(r, &h->def, sw->robot, h->line, USI_HANDOVER_LINE);
     us_msg_string message = {h->line};
     size_t length = 0, cap = USI_HANDOVER_LINE + 64;
     uint8_t *bytes = usi_alloc(&sw->allocator, cap, 16);
-    if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length) && us_writer_write(h->told, bytes, length, 0))
+    if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length) &&
+        us_writer_write(h->told, bytes, length, 0))
         atomic_fetch_add(&sw->n_unsent, 1);
     usi_release(&sw->allocator, bytes, cap, 16);
     usi_scribe_keep(sw, h->line);
 }
 
-// ---- the ramp -----------------------------------------------------------------------------------------------------------
+// ---- the ramp
+// ----------------------------------------------------------------
 
 // From `from` towards `to` in the plane, by at most `most`.
 static void approach(double *from, const double *to, int n, double most) {
     double d[2] = {0}, length = 0;
-    for (int i = 0; i < n; i++) d[i] = to[i] - from[i], length = hypot(length, d[i]);
+    for (int i = 0; i < n; i++) {
+        d[i] = to[i] - from[i];
+        length = hypot(length, d[i]);
+    }
     double share = length > most ? most / length : 1;
-    for (int i = 0; i < n; i++) from[i] = share < 1 ? from[i] + share * d[i] : to[i];
+    for (int i = 0; i < n; i++)
+        from[i] = share < 1 ? from[i] + share * d[i] : to[i];
 }
 
-const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const us_sample *given, us_sample *out, uint8_t *buf, size_t cap) {
+const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const us_sample *given,
+                                   us_sample *out, uint8_t *buf, size_t cap) {
     usi_handover *h = &sw->handover;
     bool is_stamped = route->type == usi_type_twist_stamped;
     if (!is_stamped && route->type != usi_type_twist) return given;
     _Alignas(16) uint8_t memory[1024];
     const void *message = NULL;
-    if (us_message_decode(route->type, given->bytes, given->length, memory, sizeof memory, &message, NULL)) return given;
+    if (us_message_decode(route->type, given->bytes, given->length, memory, sizeof memory, &message, NULL))
+        return given;
     us_msg_twist_stamped stamped = {0};
     if (is_stamped) {
         stamped = *(const us_msg_twist_stamped *)message;
@@ -462,27 +518,35 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
     double dt = fmin(seconds(now - h->ramp_time), MOST_PAUSE);
     h->ramp_time = now;
     approach(h->ramp, asked, 2, h->def.acceleration > 0 ? h->def.acceleration * dt : INFINITY);
-    approach(h->ramp + 2, asked + 2, 1, h->def.turn_acceleration > 0 ? h->def.turn_acceleration * dt : INFINITY);
+    approach(h->ramp + 2, asked + 2, 1,
+             h->def.turn_acceleration > 0 ? h->def.turn_acceleration * dt : INFINITY);
     if (memcmp(h->ramp, asked, sizeof asked) == 0) {
         h->is_ramping = false;
         return given;
     }
-    t->linear.x = h->ramp[0], t->linear.y = h->ramp[1], t->angular.z = h->ramp[2];
+    t->linear.x = h->ramp[0];
+    t->linear.y = h->ramp[1];
+    t->angular.z = h->ramp[2];
     *out = *given;
     out->bytes = buf;
-    if (us_message_encode(route->type, is_stamped ? (const void *)&stamped : (const void *)t, buf, cap, &out->length)) return given;
+    if (us_message_encode(route->type, is_stamped ? (const void *)&stamped : (const void *)t, buf, cap,
+                          &out->length))
+        return given;
     return out;
 }
 
-// ---- open and close -----------------------------------------------------------------------------------------------------
+// ---- open and close
+// ----------------------------------------------------------------
 
 us_status usi_handover_check_def(const us_handover_def *def, us_error *err) {
-    const double numbers[] = {def->position,    def->yaw,        def->joint,      def->speed,        def->turn,
-                              def->match_speed, def->match_turn, def->match_time, def->acceleration, def->turn_acceleration};
+    const double numbers[] = {
+        def->position,    def->yaw,        def->joint,      def->speed,        def->turn,
+        def->match_speed, def->match_turn, def->match_time, def->acceleration, def->turn_acceleration};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         // The last two may be 0, which means at once.
         if (numbers[i] > 0 || (i >= 8 && numbers[i] == 0)) continue;
-        return us_error_set(err, US_ERR_VALUE, NULL, "Begin with us_switch_def_default() and give numbers above 0.",
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "Begin with us_switch_def_default() and give numbers above 0.",
                             "%g is no limit, speed or rate of a hand-over", numbers[i]);
     }
     return US_OK;
@@ -496,7 +560,8 @@ us_status usi_handover_open(us_switch *sw, const us_handover_def *def, us_error 
     usi_cond_init(&h->wake);
     pthread_mutex_init(&h->lock, NULL);
     h->line = usi_alloc(&sw->allocator, USI_HANDOVER_LINE, 1);
-    if (!h->line) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the evidence of hand-overs");
+    if (!h->line)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the evidence of hand-overs");
     return US_OK;
 }
 
@@ -509,7 +574,8 @@ us_status usi_handover_join(us_switch *sw, us_error *err) {
     topic.node = sw->source_node[US_SWITCH_PROXY];
     topic.qos = (us_qos){.is_reliable = true, .depth = 10};
     topic.topic = "/understudy/status";
-    if (!status) status = us_bus_add_reader(sw->sources[US_SWITCH_PROXY], &topic, on_status, sw, &reader, err);
+    if (!status)
+        status = us_bus_add_reader(sw->sources[US_SWITCH_PROXY], &topic, on_status, sw, &reader, err);
     topic.topic = "/understudy/command";
     if (!status) status = us_bus_add_writer(sw->sources[US_SWITCH_PROXY], &topic, &h->command, err);
     return status;

@@ -1,14 +1,17 @@
 // Routes: which topics there are, and how their samples cross.
 //
-// A route is a topic and a direction. It begins when a node of the robot is seen to write the topic (an output) or to read it (a command) in either
-// of the two domains; from then on its endpoint on the operators' side stands until the switch is closed. The side of each source is added when that
-// source is seen to have the topic, with the quality of service that it offers or wants, so that two that differ in it can both be heard.
+// A route is a topic and a direction. It begins when a node of the robot is seen to write the topic (an
+// output) or to read it (a command) in either of the two domains; from then on its endpoint on the operators'
+// side stands until the switch is closed. The side of each source is added when that source is seen to have
+// the topic, with the quality of service that it offers or wants, so that two that differ in it can both be
+// heard.
 //
-// A thread of its own looks who is there and makes the endpoints: with many topics that takes a tenth of a second on a busy machine, and nobody who
-// watches over the sources may wait for it.
+// A thread of its own looks who is there and makes the endpoints: with many topics that takes a tenth of a
+// second on a busy machine, and nobody who watches over the sources may wait for it.
 //
-// Others may listen in the domains of the sources, a recorder for example: only endpoints of nodes in the robot's namespace count, and a topic that
-// was seen as an output never becomes a command, which would lead samples in a circle.
+// Others may listen in the domains of the sources, a recorder for example: only endpoints of nodes in the
+// robot's namespace count, and a topic that was seen as an output never becomes a command, which would lead
+// samples in a circle.
 #include <stdio.h>
 #include <string.h>
 
@@ -18,19 +21,23 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-// How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a moment after the endpoints.
+// How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a
+// moment after the endpoints.
 #define NAME_PATIENCE INT64_C(1000000000)
 
-// ns between looks at who is there, which take some milliseconds where there are many topics; and when there is something new to be found.
+// ns between looks at who is there, which take some milliseconds where there are many topics; and when there
+// is something new to be found.
 static const int64_t look_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000);
 
-// What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a burst at 2000 a second.
+// What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a
+// burst at 2000 a second.
 enum { LEAST_DEPTH = 64 };
 
 // Bytes that may wait for the forwarder: seconds of cameras. Beyond it samples are dropped and counted.
 #define MAX_QUEUED ((size_t)256 << 20)
 
-// ---- samples ------------------------------------------------------------------------------------------------------------
+// ---- samples
+// ----------------------------------------------------------------
 
 // A sample that crosses, and how: held by the bus from which it comes, or (NULL) copied.
 typedef struct crossing {
@@ -73,7 +80,8 @@ static bool is_foreign(const usi_side *side, const uint8_t writer[16]) {
     return false;
 }
 
-// After a hand-over the proxy's stamps may lag a little: what is older than what operators have seen already is left out, for a second.
+// After a hand-over the proxy's stamps may lag a little: what is older than what operators have seen already
+// is left out, for a second.
 static bool is_overtaken(const usi_route *route, const us_sample *sample) {
     const int64_t second = INT64_C(1000000000);
     int64_t behind = route->seen_time - sample->source_time;
@@ -118,15 +126,17 @@ static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
         const us_sample *now = usi_handover_ramp(sw, route, sample, &limited, bytes, sizeof bytes);
         crossing written = {.sample = *now};
         if (writer) pass(sw, writer, now == sample ? c : &written, &sw->n_command);
-        us_writer *copy = sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
+        us_writer *copy =
+            sw->authority.mode == US_MODE_SHADOW ? atomic_load(&route->sides[US_SWITCH_PROXY].writer) : NULL;
         if (copy) pass(sw, copy, c, &sw->n_copy);
     }
     pthread_rwlock_unlock(&sw->gate);
     if (sw->n_rule > 0) usi_switch_check_rules(sw, route, US_SWITCH_NOBODY, sample);
 }
 
-// A sample between the thread that brought it and the forwarder. A vendor's thread must not write into another domain itself: Cyclone notes for each
-// thread in which domain it works, one at a time, and would free what the thread still uses in the first.
+// A sample between the thread that brought it and the forwarder. A vendor's thread must not write into
+// another domain itself: Cyclone notes for each thread in which domain it works, one at a time, and would
+// free what the thread still uses in the first.
 typedef struct usi_parcel {
     struct usi_parcel *next;
     usi_side *side;    // of an output; NULL: a command
@@ -152,7 +162,11 @@ static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sampl
         atomic_fetch_add(&sw->n_unsent, 1);
         return;
     }
-    *parcel = (usi_parcel){.side = side, .route = route, .epoch = atomic_load(&sw->epoch), .crossing = {*sample, from, held}, .n_byte = n_byte};
+    *parcel = (usi_parcel){.side = side,
+                           .route = route,
+                           .epoch = atomic_load(&sw->epoch),
+                           .crossing = {*sample, from, held},
+                           .n_byte = n_byte};
     if (!held) {
         memcpy(parcel->bytes, sample->bytes, sample->length);
         parcel->crossing.sample.bytes = parcel->bytes;
@@ -175,17 +189,19 @@ static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sampl
     release_parcel(sw, parcel);
 }
 
-// Here and not in the forwarder, which has cameras to pass on: the thread that brought the sample reads it, once it is on its way.
+// Here and not in the forwarder, which has cameras to pass on: the thread that brought the sample reads it,
+// once it is on its way.
 static void read_state(const usi_side *side, const us_sample *sample) {
     us_switch *sw = side->route->sw;
     usi_estimate *e = &sw->estimates[side->source];
     pthread_mutex_lock(&sw->estimate_lock);
     if (side->route->type == usi_type_string) {
         // Plain CDR: a String is its length and its characters behind the header.
-        if (sample->length > 8) usi_shadow_describe(sw->shadow, (const char *)sample->bytes + 8, sample->length - 8);
+        if (sample->length > 8)
+            usi_shadow_describe(sw->shadow, (const char *)sample->bytes + 8, sample->length - 8);
     } else {
-        usi_estimate_group group =
-            usi_estimate_take(e, side->route->topic, side->route->type, sample->bytes, sample->length, sample->source_time, usi_switch_now());
+        usi_estimate_group group = usi_estimate_take(e, side->route->topic, side->route->type, sample->bytes,
+                                                     sample->length, sample->source_time, usi_switch_now());
         usi_shadow_take(sw->shadow, side->source, group, e);
     }
     pthread_mutex_unlock(&sw->estimate_lock);
@@ -194,7 +210,8 @@ static void read_state(const usi_side *side, const us_sample *sample) {
 static void on_output(void *context, const us_sample *sample) {
     usi_side *side = context;
     us_switch *sw = side->route->sw;
-    if (side->route->is_heartbeat) atomic_store_explicit(&sw->heard[side->source], usi_switch_now(), memory_order_relaxed);
+    if (side->route->is_heartbeat)
+        atomic_store_explicit(&sw->heard[side->source], usi_switch_now(), memory_order_relaxed);
     post(sw, side, NULL, sample);
     if (side->route->is_state) read_state(side, sample);
 }
@@ -208,7 +225,8 @@ void *usi_switch_forward(void *context) {
     us_switch *sw = context;
     for (;;) {
         pthread_mutex_lock(&sw->queue_lock);
-        while (!sw->first && !sw->is_queue_closed) pthread_cond_wait(&sw->queue_wake, &sw->queue_lock);
+        while (!sw->first && !sw->is_queue_closed)
+            pthread_cond_wait(&sw->queue_wake, &sw->queue_lock);
         bool is_closed = sw->is_queue_closed;
         usi_parcel *parcel = sw->first;
         sw->first = sw->last = NULL;
@@ -233,12 +251,15 @@ void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
         usi_route *route = &sw->routes[i];
         const usi_side *side = &route->sides[source];
         if (route->is_command || side->n_latched == 0) continue;
-        // Oldest first; when there are fewer than the writer keeps, some twice: nothing of the other source must be left for late readers.
+        // Oldest first; when there are fewer than the writer keeps, some twice: nothing of the other source
+        // must be left for late readers.
         int32_t depth = route->qos.depth, oldest = side->n_latched < depth ? 0 : side->next_latched;
         for (int32_t k = 0; k < depth; k++) {
             int32_t spare = depth - side->n_latched, at = k < spare ? 0 : k - spare;
             const usi_latched *latched = &side->latched[(oldest + at) % depth];
-            crossing c = {.sample = {.bytes = latched->bytes, .length = latched->length, .source_time = latched->source_time}};
+            crossing c = {.sample = {.bytes = latched->bytes,
+                                     .length = latched->length,
+                                     .source_time = latched->source_time}};
             pass(sw, route->out, &c, &sw->n_output);
         }
     }
@@ -256,13 +277,16 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
             if (strcmp(us_message_name(route->type), names[k]) != 0) continue;
             _Alignas(16) uint8_t zero[256] = {0}, bytes[256];
             size_t length = 0;
-            if (us_message_size(route->type) > sizeof zero || us_message_encode(route->type, zero, bytes, sizeof bytes, &length)) continue;
+            if (us_message_size(route->type) > sizeof zero ||
+                us_message_encode(route->type, zero, bytes, sizeof bytes, &length))
+                continue;
             if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
         }
     }
 }
 
-// ---- making them --------------------------------------------------------------------------------------------------------
+// ---- making them
+// ----------------------------------------------------------------
 
 // A name may stand for several topics of different types, as cmd_vel does for Twist and TwistStamped.
 static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type) {
@@ -296,11 +320,15 @@ static int32_t find_node(us_switch *sw, const char *full) {
     return known->node;
 }
 
-// The endpoint that the operators see. Discovery does not tell how much a writer keeps: a little more than most want, so that a burst is not lost;
-// of latched topics what the convention says, or one sample for each who writes.
-static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_qos qos, bool is_command, int32_t node, us_error *err) {
+// The endpoint that the operators see. Discovery does not tell how much a writer keeps: a little more than
+// most want, so that a burst is not lost; of latched topics what the convention says, or one sample for each
+// who writes.
+static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_qos qos,
+                           bool is_command, int32_t node, us_error *err) {
     int32_t n = atomic_load(&sw->n_route);
-    if (n == USI_MAX_ROUTE) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d topics", (int)USI_MAX_ROUTE);
+    if (n == USI_MAX_ROUTE)
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d topics",
+                            (int)USI_MAX_ROUTE);
     usi_route *route = &sw->routes[n];
     *route = (usi_route){.sw = sw, .is_command = is_command, .type = type, .qos = qos, .node = node};
     snprintf(route->topic, sizeof route->topic, "%s", topic);
@@ -310,10 +338,12 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
     } else if (route->qos.depth < LEAST_DEPTH) {
         route->qos.depth = LEAST_DEPTH;
     }
-    for (int i = 0; i < sw->n_shared; i++) route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
+    for (int i = 0; i < sw->n_shared; i++)
+        route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
     const char *end = strrchr(topic, '/');
     bool is_description = type == usi_type_string && end && !strcmp(end, "/robot_description");
-    route->is_state = !is_command && !route->is_shared && (is_description || usi_estimate_group_of(type) != USI_N_ESTIMATE);
+    route->is_state =
+        !is_command && !route->is_shared && (is_description || usi_estimate_group_of(type) != USI_N_ESTIMATE);
     route->is_heartbeat = sw->heartbeat[0] ? !strcmp(sw->heartbeat, topic) : !route->is_shared;
     for (int i = 0; i < 2; i++) {
         route->sides[i].route = route;
@@ -331,9 +361,11 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
 }
 
 // A source has the topic of a route: its side begins.
-static us_status add_side(us_switch *sw, usi_route *route, us_switch_source source, us_qos qos, us_error *err) {
+static us_status add_side(us_switch *sw, usi_route *route, us_switch_source source, us_qos qos,
+                          us_error *err) {
     usi_side *side = &route->sides[source];
-    us_topic_def def = {.topic = route->topic, .type = route->type, .qos = qos, .node = sw->source_node[source]};
+    us_topic_def def = {
+        .topic = route->topic, .type = route->type, .qos = qos, .node = sw->source_node[source]};
     if (!route->is_command) {
         def.qos.depth = 0;  // samples are taken as they come: nothing needs to be thrown away
         return us_bus_add_reader(sw->sources[source], &def, on_output, side, &side->reader, err);
@@ -346,13 +378,17 @@ static us_status add_side(us_switch *sw, usi_route *route, us_switch_source sour
 }
 
 us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err) {
-    if (!topic->topic || !topic->type) return us_error_set(err, US_ERR_ARG, NULL, NULL, "a topic needs a name and a type");
+    if (!topic->topic || !topic->type)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "a topic needs a name and a type");
     char dds[USI_NAME];
     snprintf(dds, sizeof dds, "%s%.250s", topic->topic[0] == '/' ? "rt" : "", topic->topic);
     us_status status =
-        find_route(sw, dds, topic->type) ? US_OK : add_route(sw, dds, topic->type, topic->qos, topic->is_command, find_node(sw, ""), err);
+        find_route(sw, dds, topic->type)
+            ? US_OK
+            : add_route(sw, dds, topic->type, topic->qos, topic->is_command, find_node(sw, ""), err);
     usi_route *route = find_route(sw, dds, topic->type);
-    for (int i = 0; i < 2 && !status; i++) status = add_side(sw, route, (us_switch_source)i, topic->qos, err);
+    for (int i = 0; i < 2 && !status; i++)
+        status = add_side(sw, route, (us_switch_source)i, topic->qos, err);
     return status;
 }
 
@@ -367,10 +403,14 @@ static void make_copies(us_switch *sw, us_switch_mode mode, us_switch_source con
     for (int32_t i = 0; i < n; i++) {
         usi_route *route = &sw->routes[i];
         usi_side *side = &route->sides[source];
-        if (route->is_command || !side->reader || strncmp(route->topic, "rt/", 3) != 0 || atomic_load(&side->copies[is_shadow])) continue;
+        if (route->is_command || !side->reader || strncmp(route->topic, "rt/", 3) != 0 ||
+            atomic_load(&side->copies[is_shadow]))
+            continue;
         char topic[2 * USI_NAME];
-        const char *rest = strncmp(route->topic, prefix, (size_t)length) == 0 ? route->topic + length : route->topic + 3;
-        snprintf(topic, sizeof topic, "rt/understudy/%s/%s/%s", is_shadow ? "shadow" : "mirror", sw->robot, rest);
+        const char *rest =
+            strncmp(route->topic, prefix, (size_t)length) == 0 ? route->topic + length : route->topic + 3;
+        snprintf(topic, sizeof topic, "rt/understudy/%s/%s/%s", is_shadow ? "shadow" : "mirror", sw->robot,
+                 rest);
         us_error err = {0};
         us_writer *writer = NULL;
         us_topic_def def = {.topic = topic, .type = route->type, .qos = route->qos, .node = sw->own_node};
@@ -387,14 +427,16 @@ void usi_switch_release_routes(us_switch *sw) {
     for (int32_t i = 0; i < n; i++) {
         for (int k = 0; k < 2; k++) {
             for (int m = 0; m < USI_MAX_LATCHED; m++) {
-                usi_release(&sw->allocator, sw->routes[i].sides[k].latched[m].bytes, sw->routes[i].sides[k].latched[m].cap, 16);
+                usi_release(&sw->allocator, sw->routes[i].sides[k].latched[m].bytes,
+                            sw->routes[i].sides[k].latched[m].cap, 16);
             }
         }
     }
     usi_release(&sw->allocator, sw->routes, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
 }
 
-// ---- discovery ----------------------------------------------------------------------------------------------------------
+// ---- discovery
+// ----------------------------------------------------------------
 
 static int32_t list_source(us_switch *sw, us_switch_source source) {
     int32_t n = 0;
@@ -413,8 +455,8 @@ static int32_t list_source(us_switch *sw, us_switch_source source) {
 // "rt/k10/odom", and of services "rq/k10/..." and "rr/k10/...".
 static bool is_below_robot(const us_switch *sw, const char *topic) {
     size_t n = strlen(sw->robot);
-    return topic[0] == 'r' && (topic[1] == 't' || topic[1] == 'q' || topic[1] == 'r') && topic[2] == '/' && !strncmp(topic + 3, sw->robot, n) &&
-           topic[3 + n] == '/';
+    return topic[0] == 'r' && (topic[1] == 't' || topic[1] == 'q' || topic[1] == 'r') && topic[2] == '/' &&
+           !strncmp(topic + 3, sw->robot, n) && topic[3 + n] == '/';
 }
 
 static bool is_shared(const us_switch *sw, const char *topic) {
@@ -450,11 +492,13 @@ static void say_unknown(us_switch *sw, const us_endpoint *e) {
 
 static int32_t count_writers(const us_endpoint *list, int32_t n, const char *topic) {
     int32_t count = 0;
-    for (int32_t i = 0; i < n; i++) count += list[i].is_writer && !list[i].is_own && !strcmp(list[i].topic, topic);
+    for (int32_t i = 0; i < n; i++)
+        count += list[i].is_writer && !list[i].is_own && !strcmp(list[i].topic, topic);
     return count;
 }
 
-static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e, int32_t n, bool is_patient) {
+static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e, int32_t n,
+                    bool is_patient) {
     bool is_common = is_shared(sw, e->topic);
     if (e->is_own || (!is_common && !is_below_robot(sw, e->topic)) || (is_common && !e->is_writer)) return;
     const us_message_type *type = us_message_find(e->type);
@@ -463,7 +507,8 @@ static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e
         if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
         return;
     }
-    bool has_side = route && (route->is_command ? atomic_load(&route->sides[source].writer) != NULL : route->sides[source].reader != NULL);
+    bool has_side = route && (route->is_command ? atomic_load(&route->sides[source].writer) != NULL
+                                                : route->sides[source].reader != NULL);
     if (has_side || (route && route->is_command == e->is_writer)) return;
     if (!e->node[0] && is_patient) {
         if (sw->nameless_since == 0) sw->nameless_since = usi_switch_now();
@@ -503,7 +548,8 @@ static void look_around(us_switch *sw) {
         // Outputs first: what is written is no command.
         for (int pass_ = 0; pass_ < 2; pass_++) {
             for (int32_t i = 0; i < n; i++) {
-                if (sw->list[i].is_writer == (pass_ == 0)) look_at(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
+                if (sw->list[i].is_writer == (pass_ == 0))
+                    look_at(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
             }
         }
     }

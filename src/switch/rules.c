@@ -1,12 +1,15 @@
 // Rules: what a robot says of itself changes the mode.
 //
-//     fault [PATTERN] -> MODE    a status of a DiagnosticArray of the one in control becomes ERROR, and its name matches the pattern of a shell
-//     topic NAME -> MODE         a std_msgs/Bool on that topic becomes true: told by the one in control, or by an operator to the robot
+//     fault [PATTERN] -> MODE    a status of a DiagnosticArray of the one in control becomes ERROR, and its
+//     name matches the pattern of a shell topic NAME -> MODE         a std_msgs/Bool on that topic becomes
+//     true: told by the one in control, or by an operator to the robot
 //
-// A rule acts when its flag rises and not while it stays: who asks for a robot with a fault gets it. So each rule remembers which flags are up, for
-// each source and for the operators. Several nodes may tell diagnostics, each of its own parts: a flag is one status, by the hash of its name.
+// A rule acts when its flag rises and not while it stays: who asks for a robot with a fault gets it. So each
+// rule remembers which flags are up, for each source and for the operators. Several nodes may tell
+// diagnostics, each of its own parts: a flag is one status, by the hash of its name.
 //
-// The forwarder looks at the samples; the switch's thread acts. Of several rules that apply at once the first counts whose mode can be had.
+// The forwarder looks at the samples; the switch's thread acts. Of several rules that apply at once the first
+// counts whose mode can be had.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,18 +19,23 @@
 
 enum { LEVEL_ERROR = 2, MEMORY = 1 << 16 };
 
-// ---- reading them -------------------------------------------------------------------------------------------------------
+// ---- reading them
+// ----------------------------------------------------------------
 
 static us_status refuse(us_error *err, const char *text) {
-    return us_error_set(err, US_ERR_VALUE, NULL, "Write \"fault -> proxy\", \"fault k10:* -> proxy\" or \"topic /k10/emergency_stop -> stop\".",
-                        "\"%.100s\" is no rule", text);
+    return us_error_set(
+        err, US_ERR_VALUE, NULL,
+        "Write \"fault -> proxy\", \"fault k10:* -> proxy\" or \"topic /k10/emergency_stop -> stop\".",
+        "\"%.100s\" is no rule", text);
 }
 
 // Cuts blanks at both ends. A text ends where the buffer does.
 static char *trim(char *text) {
-    while (*text == ' ') text++;
+    while (*text == ' ')
+        text++;
     size_t n = strlen(text);
-    while (n > 0 && text[n - 1] == ' ') text[--n] = 0;
+    while (n > 0 && text[n - 1] == ' ')
+        text[--n] = 0;
     return text;
 }
 
@@ -55,16 +63,20 @@ static us_status read_rule(const char *text, usi_rule *out, us_error *err) {
 
 us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err) {
     if (n < 0 || n > USI_MAX_RULE || (n > 0 && !rules))
-        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d rules", (int)USI_MAX_RULE);
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a switch has room for %d rules",
+                            (int)USI_MAX_RULE);
     us_status status = US_OK;
-    for (int32_t i = 0; i < n && !status; i++) status = read_rule(rules[i], &sw->rules[i], err);
+    for (int32_t i = 0; i < n && !status; i++)
+        status = read_rule(rules[i], &sw->rules[i], err);
     sw->n_rule = status ? 0 : n;
     return status;
 }
 
-// ---- samples: the forwarder's ---------------------------------------------------------------------------------------------
+// ---- samples: the forwarder's
+// ----------------------------------------------------------------
 
-// True when the flag was down and is up now. When there is no room to remember it, it is up each time: a fault too many is better than one too few.
+// True when the flag was down and is up now. When there is no room to remember it, it is up each time: a
+// fault too many is better than one too few.
 static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
     for (int32_t i = 0; i < flags->n; i++) {
         if (flags->up[i] != flag) continue;
@@ -79,7 +91,8 @@ static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
 static void fire(us_switch *sw, int32_t rule, us_switch_source source, const char *what, const char *detail) {
     usi_fired *fired = &sw->fired[source];
     pthread_mutex_lock(&sw->lock);
-    if (fired->rules == 0) snprintf(fired->why, sizeof fired->why, "%.80s%s%.70s", what, detail[0] ? ": " : "", detail);
+    if (fired->rules == 0)
+        snprintf(fired->why, sizeof fired->why, "%.80s%s%.70s", what, detail[0] ? ": " : "", detail);
     fired->rules |= UINT32_C(1) << rule;
     sw->has_fired = true;
     pthread_cond_signal(&sw->wake);
@@ -89,7 +102,9 @@ static void fire(us_switch *sw, int32_t rule, us_switch_source source, const cha
 static void look_for_faults(us_switch *sw, us_switch_source source, const us_sample *sample) {
     _Alignas(16) uint8_t memory[MEMORY];
     const void *message = NULL;
-    if (us_message_decode(usi_type_diagnostic_array, sample->bytes, sample->length, memory, sizeof memory, &message, NULL)) return;
+    if (us_message_decode(usi_type_diagnostic_array, sample->bytes, sample->length, memory, sizeof memory,
+                          &message, NULL))
+        return;
     const us_msg_diagnostic_array *array = message;
     for (uint32_t i = 0; i < array->status._length; i++) {
         const us_msg_diagnostic_status *s = &array->status._buffer[i];
@@ -97,13 +112,16 @@ static void look_for_faults(us_switch *sw, us_switch_source source, const us_sam
         for (int32_t k = 0; k < sw->n_rule; k++) {
             usi_rule *rule = &sw->rules[k];
             if (!rule->is_fault || fnmatch(rule->operand, s->name, 0) != 0) continue;
-            if (raise_flag(&rule->flags[source], flag, s->level == LEVEL_ERROR)) fire(sw, k, source, s->name, s->message);
+            if (raise_flag(&rule->flags[source], flag, s->level == LEVEL_ERROR))
+                fire(sw, k, source, s->name, s->message);
         }
     }
 }
 
-void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source, const us_sample *sample) {
-    if (route->type == usi_type_diagnostic_array && source != US_SWITCH_NOBODY) look_for_faults(sw, source, sample);
+void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source,
+                            const us_sample *sample) {
+    if (route->type == usi_type_diagnostic_array && source != US_SWITCH_NOBODY)
+        look_for_faults(sw, source, sample);
     if (route->type != usi_type_bool) return;
     char reason[USI_NAME + 16];
     snprintf(reason, sizeof reason, "true on %s", route->topic + 2);

@@ -1,7 +1,8 @@
 // The scribe: a thread that writes down what happens.
 //
-// A log may be a terminal that somebody holds, a pipe that nobody reads, or a disk that is busy. The thread that watches over the sources must not
-// wait for any of them: it leaves events and lines of evidence here, in their order, and goes on.
+// A log may be a terminal that somebody holds, a pipe that nobody reads, or a disk that is busy. The thread
+// that watches over the sources must not wait for any of them: it leaves events and lines of evidence here,
+// in their order, and goes on.
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static void *run(void *context) {
     usi_scribe *s = &sw->scribe;
     pthread_mutex_lock(&s->lock);
     for (;;) {
-        while (!s->first && !s->is_closing) pthread_cond_wait(&s->wake, &s->lock);
+        while (!s->first && !s->is_closing)
+            pthread_cond_wait(&s->wake, &s->lock);
         usi_note *note = s->first;
         if (!note) break;
         s->first = note->next;

@@ -1,7 +1,7 @@
 // Do the two do the same?
 //
-// Every 50 ms of our time T, once both have told enough: what the hardware said of T stands beside what the proxy said of T - lag, give or take
-// `time`. A difference that a shift in time explains is none:
+// Every 50 ms of our time T, once both have told enough: what the hardware said of T stands beside what the
+// proxy said of T - lag, give or take `time`. A difference that a shift in time explains is none:
 //
 //     proxy      ____________
 //               /:   :        the proxy's values within T - lag +- time span a band
@@ -9,11 +9,12 @@
 //     ________/  :   :
 //     hardware     x          inside the band: 0; outside: the distance to it
 //
-// Differences are low-passed, divided by their tolerance, and the greatest ratio r makes the confidence exp(-r^2 / 2). The greatest, and not the
-// product over all: a robot of forty joints would never be trusted, and the name of the worst says where to look.
+// Differences are low-passed, divided by their tolerance, and the greatest ratio r makes the confidence
+// exp(-r^2 / 2). The greatest, and not the product over all: a robot of forty joints would never be trusted,
+// and the name of the worst says where to look.
 //
-// Poses are taken since the comparison began, each by its own odometry, so that the two need not stand in the same place; so are the angles of
-// continuous joints, for wheels are counted from anywhere.
+// Poses are taken since the comparison began, each by its own odometry, so that the two need not stand in the
+// same place; so are the angles of continuous joints, for wheels are counted from anywhere.
 #include "switch/shadow.h"
 
 #include <math.h>
@@ -25,23 +26,28 @@ enum { O_X, O_Y, O_YAW, O_VX, O_VY, O_WZ, O_PATH, O_TURNED, N_ODOM };  // their 
 enum { I_RATE, I_ACCELERATION = 3, I_YAW = 6, I_TURNED, N_IMU };       //
 enum { J_POSITION, J_SPEED, J_TURNED, N_OF_JOINT, N_JOINTS = N_OF_JOINT * USI_MAX_ESTIMATE_JOINT };
 
-static const double step = 0.05;          // s between comparisons
-static const double settling = 1;         // s of samples before the first: the clocks' offsets must be known
-static const double thin = 0.009;         // s: samples that come faster are not kept
-static const double clock_jump = 5;       // s: a stamp that is so far off was made by a clock that was set
-static const double gap = 0.3;            // s without a sample over which nothing is compared; or three periods
-static const double unknown_lag = 0.7;    // s to either side while the lag is not known: 0.3 s each way, and some
-static const double anchor_way = 0.05;    // m, rad: the way is counted in such pieces, so that noise does not add up to one
-static const double lag_lever = 0.5;      // m: a turn rate counts in the lag's search as much as the speed of a wheel there
+static const double step = 0.05;     // s between comparisons
+static const double settling = 1;    // s of samples before the first: the clocks' offsets must be known
+static const double thin = 0.009;    // s: samples that come faster are not kept
+static const double clock_jump = 5;  // s: a stamp that is so far off was made by a clock that was set
+static const double gap = 0.3;       // s without a sample over which nothing is compared; or three periods
+static const double unknown_lag =
+    0.7;  // s to either side while the lag is not known: 0.3 s each way, and some
+static const double anchor_way =
+    0.05;  // m, rad: the way is counted in such pieces, so that noise does not add up to one
+static const double lag_lever =
+    0.5;  // m: a turn rate counts in the lag's search as much as the speed of a wheel there
 static const double joint_weight = 0.1;   // of a joint's speed, where there is no odometry
 static const double stale = 2;            // s after which a comparison is forgotten
 static const double smooth_imu = 0.2;     // s: of the inertial unit before samples are thinned out
 static const double forget_ratio = 0.7;   // below it a difference that began is over
 static const double followers_time = 10;  // s after an event in which what follows belongs to it
 static const double back_to_ok = 0.8;     // confidence above which all is well again
-static const double hold_doubt = 0.5, hold_parted = 1, hold_ok = 1;  // s for which the confidence asks for a state before it is one
+static const double hold_doubt = 0.5, hold_parted = 1,
+                    hold_ok = 1;  // s for which the confidence asks for a state before it is one
 
-// ---- definition ---------------------------------------------------------------------------------------------------------
+// ---- definition
+// ----------------------------------------------------------------
 
 us_shadow_def usi_shadow_def_default(void) {
     return (us_shadow_def){.position = 0.25,
@@ -61,21 +67,25 @@ us_shadow_def usi_shadow_def_default(void) {
 }
 
 us_status usi_shadow_check(const us_shadow_def *def, us_error *err) {
-    const double positive[] = {def->position, def->yaw, def->speed, def->turn_rate, def->joint, def->joint_speed, def->gyro, def->accelerometer};
+    const double positive[] = {def->position, def->yaw,         def->speed, def->turn_rate,
+                               def->joint,    def->joint_speed, def->gyro,  def->accelerometer};
     const double shares[] = {def->position_share, def->yaw_share, def->joint_share};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!(positive[i] > 0 && isfinite(positive[i])))
-            return us_error_set(err, US_ERR_VALUE, NULL, "Give a number above 0.", "a tolerance of %g cannot be met", positive[i]);
+            return us_error_set(err, US_ERR_VALUE, NULL, "Give a number above 0.",
+                                "a tolerance of %g cannot be met", positive[i]);
     }
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         if (!(shares[i] >= 0 && isfinite(shares[i])))
-            return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 or more.", "a tolerance's share of %g is none", shares[i]);
+            return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 or more.",
+                                "a tolerance's share of %g is none", shares[i]);
     }
     if (!(def->time >= 0 && def->time <= 0.5))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 s to 0.5 s.", "a slack of %g s in time hides too much", def->time);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 s to 0.5 s.",
+                            "a slack of %g s in time hides too much", def->time);
     if (!(def->parted > 0 && def->parted <= def->doubtful && def->doubtful <= back_to_ok))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 < parted <= doubtful <= 0.8.", "confidences of %g for parted and %g for doubtful",
-                            def->parted, def->doubtful);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 < parted <= doubtful <= 0.8.",
+                            "confidences of %g for parted and %g for doubtful", def->parted, def->doubtful);
     return US_OK;
 }
 
@@ -84,7 +94,8 @@ const char *us_shadow_state_name(us_shadow_state state) {
     return (unsigned)state <= (unsigned)US_SHADOW_PARTED ? names[state] : "";
 }
 
-// ---- beginning ----------------------------------------------------------------------------------------------------------
+// ---- beginning
+// ----------------------------------------------------------------
 
 static double our_time(const usi_shadow *s, int64_t now) { return 1e-9 * (double)(now - s->origin); }
 
@@ -92,14 +103,16 @@ static double our_time(const usi_shadow *s, int64_t now) { return 1e-9 * (double
 static void clear_history(usi_shadow_side *side) {
     side->has_origin = false;
     usi_clock_clear(&side->clock);
-    for (int g = 0; g < USI_N_COMPARED; g++) usi_track_clear(&side->tracks[g]);
+    for (int g = 0; g < USI_N_COMPARED; g++)
+        usi_track_clear(&side->tracks[g]);
 }
 
 static void clear_residuals(usi_shadow *s) {
     memset(s->has_reference, 0, sizeof s->has_reference);
     memset(s->explained, 0, sizeof s->explained);
     memset(s->explained_at, 0, sizeof s->explained_at);
-    for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) s->residuals[i] = (usi_residual){.compared = -1, .onset = -1};
+    for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++)
+        s->residuals[i] = (usi_residual){.compared = -1, .onset = -1};
 }
 
 void usi_shadow_init(usi_shadow *s, const us_shadow_def *def, int64_t now) {
@@ -142,7 +155,8 @@ void usi_shadow_end(usi_shadow *s) {
     s->state = US_SHADOW_OFF;
 }
 
-// Looks for <joint name="..." type="continuous">, whatever the order of the attributes. A whole reader of XML would find no more.
+// Looks for <joint name="..." type="continuous">, whatever the order of the attributes. A whole reader of XML
+// would find no more.
 void usi_shadow_describe(usi_shadow *s, const char *urdf, size_t length) {
     const char *end = urdf + length;
     s->n_described = 0;
@@ -153,17 +167,22 @@ void usi_shadow_describe(usi_shadow *s, const char *urdf, size_t length) {
         snprintf(tag, sizeof tag, "%.*s", (int)(close - at > 255 ? 255 : close - at), at);
         at = close;
         const char *name = strstr(tag, "name=");
-        bool is_joint = strncmp(tag, "<joint", 6) == 0 && (strstr(tag, "type=\"continuous\"") || strstr(tag, "type='continuous'"));
+        bool is_joint = strncmp(tag, "<joint", 6) == 0 &&
+                        (strstr(tag, "type=\"continuous\"") || strstr(tag, "type='continuous'"));
         if (!is_joint || !name || s->n_described == USI_MAX_ESTIMATE_JOINT) continue;
         name += strlen("name=");
         size_t n = strcspn(name + 1, "\"'");
-        if (n < USI_ESTIMATE_NAME) snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%.*s", (int)n, name + 1);
+        if (n < USI_ESTIMATE_NAME)
+            snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%.*s", (int)n, name + 1);
     }
 }
 
-// ---- taking samples -----------------------------------------------------------------------------------------------------
+// ---- taking samples
+// ----------------------------------------------------------------
 
-static double yaw_of(us_quat q) { return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z)); }
+static double yaw_of(us_quat q) {
+    return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z));
+}
 
 // Follows an angle without a jump, and counts how far it has turned in all.
 static void follow(double angle, bool *has, double *io_angle, double *io_anchor, double *io_turned) {
@@ -199,9 +218,11 @@ static void read_odom(usi_shadow_side *side, const usi_estimate *e, double out[N
 
 static void read_imu(usi_shadow_side *side, const usi_estimate *e, double time, double out[N_IMU]) {
     const double raw[6] = {e->w_I.x, e->w_I.y, e->w_I.z, e->a_I.x, e->a_I.y, e->a_I.z};
-    double dt = time - side->smooth_time, share = side->tracks[IMU].n > 0 && dt < 1 ? dt / (dt + smooth_imu) : 1;
+    double dt = time - side->smooth_time,
+           share = side->tracks[IMU].n > 0 && dt < 1 ? dt / (dt + smooth_imu) : 1;
     side->smooth_time = time;
-    for (int k = 0; k < 6; k++) side->smooth[k] += share * (raw[k] - side->smooth[k]);
+    for (int k = 0; k < 6; k++)
+        side->smooth[k] += share * (raw[k] - side->smooth[k]);
     memcpy(out, side->smooth, sizeof side->smooth);
     out[I_YAW] = out[I_TURNED] = NAN;
     if (!e->has_orientation) return;
@@ -223,14 +244,16 @@ static int32_t find_joint(usi_shadow *s, const char *name, int32_t guess) {
 }
 
 static void read_joints(usi_shadow *s, usi_shadow_side *side, const usi_estimate *e, double out[N_JOINTS]) {
-    for (int32_t k = 0; k < N_JOINTS; k++) out[k] = NAN;
+    for (int32_t k = 0; k < N_JOINTS; k++)
+        out[k] = NAN;
     for (int32_t i = 0; i < e->n_joint; i++) {
         int32_t j = find_joint(s, e->joint[i].name, i);
         if (j < 0) continue;
         double q = e->joint[i].position, *values = out + N_OF_JOINT * j;
         // Without a description: what has turned all the way round has no end.
         if (fabs(q) > 2 * M_PI) s->is_continuous[j] = true;
-        for (int32_t k = 0; k < s->n_described; k++) s->is_continuous[j] = s->is_continuous[j] || !strcmp(s->described[k], s->joints[j]);
+        for (int32_t k = 0; k < s->n_described; k++)
+            s->is_continuous[j] = s->is_continuous[j] || !strcmp(s->described[k], s->joints[j]);
         if (!side->has_joint[j] && !isnan(q)) {
             side->has_joint[j] = true;
             side->joint_anchor[j] = q;
@@ -248,7 +271,8 @@ static void read_joints(usi_shadow *s, usi_shadow_side *side, const usi_estimate
     }
 }
 
-void usi_shadow_take(usi_shadow *s, us_switch_source source, usi_estimate_group group, const usi_estimate *e) {
+void usi_shadow_take(usi_shadow *s, us_switch_source source, usi_estimate_group group,
+                     const usi_estimate *e) {
     if (s->state == US_SHADOW_OFF || group == USI_ESTIMATE_BATTERY || group == USI_N_ESTIMATE) return;
     int g = group == USI_ESTIMATE_ODOM ? ODOM : group == USI_ESTIMATE_JOINTS ? JOINTS : IMU;
     const int64_t times[] = {[ODOM] = e->odom_time, [JOINTS] = e->joints_time, [IMU] = e->imu_time};
@@ -256,7 +280,8 @@ void usi_shadow_take(usi_shadow *s, us_switch_source source, usi_estimate_group 
     usi_shadow_side *side = &s->sides[source];
     usi_track *track = &side->tracks[g];
     double heard = our_time(s, heard_times[g]), time = 1e-9 * (double)(times[g] - side->origin);
-    bool is_jump = side->has_origin && (fabs(heard - time - side->clock.median) > clock_jump || time < usi_track_newest(track));
+    bool is_jump = side->has_origin &&
+                   (fabs(heard - time - side->clock.median) > clock_jump || time < usi_track_newest(track));
     if (is_jump) clear_history(side);
     if (!side->has_origin) {
         side->has_origin = true;
@@ -266,14 +291,21 @@ void usi_shadow_take(usi_shadow *s, us_switch_source source, usi_estimate_group 
     usi_clock_put(&side->clock, time, heard);
     double values[USI_MAX_CHANNEL];
     switch (g) {
-    case ODOM: read_odom(side, e, values); break;
-    case JOINTS: read_joints(s, side, e, values); break;
-    default: read_imu(side, e, time, values); break;
+    case ODOM:
+        read_odom(side, e, values);
+        break;
+    case JOINTS:
+        read_joints(s, side, e, values);
+        break;
+    default:
+        read_imu(side, e, time, values);
+        break;
     }
     if (track->n == 0 || time - usi_track_newest(track) >= thin) usi_track_put(track, time, values);
 }
 
-// ---- comparing ----------------------------------------------------------------------------------------------------------
+// ---- comparing
+// ----------------------------------------------------------------
 
 // A point of the lag's grid from each source, as soon as its samples reach there.
 static void feed_lag(usi_shadow *s) {
@@ -319,7 +351,8 @@ static void relative_pose(const double *pose, const double *from, double out[3])
 }
 
 // Hardware less proxy, in the order of the group's residuals. Their number.
-static int32_t subtract(const usi_shadow *s, int g, const double *hardware, const double *proxy, double *out) {
+static int32_t subtract(const usi_shadow *s, int g, const double *hardware, const double *proxy,
+                        double *out) {
     const double *h0 = s->reference[0][g], *p0 = s->reference[1][g];
     if (g == ODOM) {
         double h[3], p[3];
@@ -333,7 +366,8 @@ static int32_t subtract(const usi_shadow *s, int g, const double *hardware, cons
         return 6;
     }
     if (g == IMU) {
-        for (int k = 0; k < 6; k++) out[k] = hardware[k] - proxy[k];
+        for (int k = 0; k < 6; k++)
+            out[k] = hardware[k] - proxy[k];
         out[6] = remainder(hardware[I_YAW] - h0[I_YAW] - (proxy[I_YAW] - p0[I_YAW]), 2 * M_PI);
         return 7;
     }
@@ -346,25 +380,31 @@ static int32_t subtract(const usi_shadow *s, int g, const double *hardware, cons
     return 2 * s->n_joint;
 }
 
-// The tolerance of a group's residual k, and the time constant of its filter, s. While the lag is not known, what moved at the reference may have
-// been taken that much too early or too late.
-static double tolerance_of(const usi_shadow *s, int g, int32_t k, const double *hardware, double *out_filter) {
+// The tolerance of a group's residual k, and the time constant of its filter, s. While the lag is not known,
+// what moved at the reference may have been taken that much too early or too late.
+static double tolerance_of(const usi_shadow *s, int g, int32_t k, const double *hardware,
+                           double *out_filter) {
     const us_shadow_def *def = &s->def;
     const double *h0 = s->reference[0][g], unsure = s->lag.is_known ? 0 : unknown_lag;
     *out_filter = 1;
     if (g == ODOM) {
         if (k >= 3) return k == 5 ? def->turn_rate : def->speed;
         *out_filter = 0;
-        double path = hardware[O_PATH] - h0[O_PATH], turned = hardware[O_TURNED] - h0[O_TURNED], turn = unsure * fabs(h0[O_WZ]);
+        double path = hardware[O_PATH] - h0[O_PATH], turned = hardware[O_TURNED] - h0[O_TURNED],
+               turn = unsure * fabs(h0[O_WZ]);
         if (k == 2) return def->yaw + def->yaw_share * turned + turn;
-        return def->position + (def->position_share + turn) * path + unsure * hypot(h0[O_VX], h0[O_VY]) + fabs(s->explained[k]);
+        return def->position + (def->position_share + turn) * path + unsure * hypot(h0[O_VX], h0[O_VY]) +
+               fabs(s->explained[k]);
     }
     if (g == IMU) {
         if (k == 6) *out_filter = 0;
-        if (k == 6) return def->yaw + def->yaw_share * (hardware[I_TURNED] - h0[I_TURNED]) + unsure * fabs(h0[I_RATE + 2]);
+        if (k == 6)
+            return def->yaw + def->yaw_share * (hardware[I_TURNED] - h0[I_TURNED]) +
+                   unsure * fabs(h0[I_RATE + 2]);
         return k < 3 ? def->gyro : def->accelerometer;
     }
-    const double *joint = hardware + (size_t)N_OF_JOINT * (size_t)(k / 2), *joint0 = h0 + (size_t)N_OF_JOINT * (size_t)(k / 2);
+    const double *joint = hardware + (size_t)N_OF_JOINT * (size_t)(k / 2),
+                 *joint0 = h0 + (size_t)N_OF_JOINT * (size_t)(k / 2);
     if (k % 2) return def->joint_speed;
     if (!s->is_continuous[k / 2]) return def->joint;
     double speed = isnan(joint0[J_SPEED]) ? 0 : fabs(joint0[J_SPEED]);
@@ -384,10 +424,14 @@ static void note(usi_shadow *s, int32_t i, double time, double difference, doubl
 }
 
 // The longest time between two samples that are still compared in between.
-static double gap_of(const usi_track *t) { return t->n > 1 ? fmax(gap, 3 * (usi_track_newest(t) - usi_track_oldest(t)) / (t->n - 1)) : gap; }
+static double gap_of(const usi_track *t) {
+    return t->n > 1 ? fmax(gap, 3 * (usi_track_newest(t) - usi_track_oldest(t)) / (t->n - 1)) : gap;
+}
 
-// The distances from the hardware's sample to the band of the proxy's: those nearest to 0, and 0 inside. False where the proxy was not heard.
-static bool measure(const usi_shadow *s, int g, const double *hardware, double from, double to, double *out, int32_t *out_n) {
+// The distances from the hardware's sample to the band of the proxy's: those nearest to 0, and 0 inside.
+// False where the proxy was not heard.
+static bool measure(const usi_shadow *s, int g, const double *hardware, double from, double to, double *out,
+                    int32_t *out_n) {
     const usi_track *p = &s->sides[1].tracks[g];
     double proxy[USI_MAX_CHANNEL], d[USI_MAX_CHANNEL], low[USI_MAX_CHANNEL], high[USI_MAX_CHANNEL];
     if (!usi_track_at(p, from, gap_of(p), proxy)) return false;
@@ -407,13 +451,14 @@ static bool measure(const usi_shadow *s, int g, const double *hardware, double f
             high[k] = fmax(high[k], d[k]);
         }
     }
-    for (int32_t k = 0; k < n; k++) out[k] = low[k] > 0 ? low[k] : high[k] < 0 ? high[k] : isnan(low[k]) ? NAN : 0;
+    for (int32_t k = 0; k < n; k++)
+        out[k] = low[k] > 0 ? low[k] : high[k] < 0 ? high[k] : isnan(low[k]) ? NAN : 0;
     *out_n = n;
     return true;
 }
 
-// Two that look a little apart drive apart: by the integral of the angle between them times the way, across it. That much of the distance is the
-// heading's, which has a residual of its own.
+// Two that look a little apart drive apart: by the integral of the angle between them times the way, across
+// it. That much of the distance is the heading's, which has a residual of its own.
 static void explain(usi_shadow *s, const double *hardware, const double *proxy) {
     double difference[USI_MAX_CHANNEL], pose[3];
     subtract(s, ODOM, hardware, proxy, difference);
@@ -425,7 +470,8 @@ static void explain(usi_shadow *s, const double *hardware, const double *proxy) 
 
 // One comparison of a group, when there is one to make.
 static bool compare(usi_shadow *s, int g) {
-    static const int32_t first_residual[USI_N_COMPARED] = {[ODOM] = USI_POSE_X, [JOINTS] = USI_FIRST_JOINT, [IMU] = USI_RATE_X};
+    static const int32_t first_residual[USI_N_COMPARED] = {
+        [ODOM] = USI_POSE_X, [JOINTS] = USI_FIRST_JOINT, [IMU] = USI_RATE_X};
     const usi_track *h = &s->sides[0].tracks[g], *p = &s->sides[1].tracks[g];
     if (h->n == 0 || p->n == 0) return false;
     double offset_h = s->sides[0].clock.median, offset_p = s->sides[1].clock.median + s->lag.lag;
@@ -444,7 +490,8 @@ static bool compare(usi_shadow *s, int g) {
         return true;
     }
     if (g == ODOM && has_proxy) explain(s, hardware, proxy);
-    if (!measure(s, g, hardware, time - offset_p - slack, time - offset_p + slack, difference, &n)) return true;
+    if (!measure(s, g, hardware, time - offset_p - slack, time - offset_p + slack, difference, &n))
+        return true;
     for (int32_t k = 0; k < n; k++) {
         double filter, tolerance = tolerance_of(s, g, k, hardware, &filter);
         note(s, first_residual[g] + k, time, difference[k], tolerance, filter);
@@ -452,9 +499,11 @@ static bool compare(usi_shadow *s, int g) {
     return true;
 }
 
-// ---- judging ------------------------------------------------------------------------------------------------------------
+// ---- judging
+// ----------------------------------------------------------------
 
-// What is above its tolerance, in the order in which it came there; of those that came together the greater ratio first.
+// What is above its tolerance, in the order in which it came there; of those that came together the greater
+// ratio first.
 static void collect_parts(usi_shadow *s) {
     s->n_part = 0;
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) {
@@ -470,7 +519,8 @@ static void collect_parts(usi_shadow *s) {
         if (at > USI_N_FOLLOWER) continue;
         int32_t n_moved = (s->n_part > USI_N_FOLLOWER ? USI_N_FOLLOWER : s->n_part) - at;
         memmove(&s->parts[at + 1], &s->parts[at], (size_t)n_moved * sizeof *s->parts);
-        s->parts[at] = (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
+        s->parts[at] =
+            (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
         if (s->n_part <= USI_N_FOLLOWER) s->n_part++;
     }
 }
@@ -480,17 +530,21 @@ static void add_followers(usi_shadow *s) {
     for (int32_t i = 0; i < USI_MAX_RESIDUAL && s->n_part <= USI_N_FOLLOWER; i++) {
         const usi_residual *r = &s->residuals[i];
         bool is_known = false;
-        for (int32_t k = 0; k < s->n_part; k++) is_known = is_known || s->parts[k].residual == i;
+        for (int32_t k = 0; k < s->n_part; k++)
+            is_known = is_known || s->parts[k].residual == i;
         if (r->onset < 0 || is_known) continue;
-        s->parts[s->n_part++] = (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
+        s->parts[s->n_part++] =
+            (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
         s->is_event_new = true;
     }
 }
 
-// Parted they stay until they are brought together again: a rover with a dead motor that halts does the same as its proxy, and is not well.
+// Parted they stay until they are brought together again: a rover with a dead motor that halts does the same
+// as its proxy, and is not well.
 static us_shadow_state wanted_state(const usi_shadow *s, double *out_hold) {
     *out_hold = hold_parted;
-    if (s->state == US_SHADOW_PARTED || (s->worst >= 0 && s->confidence < s->def.parted)) return US_SHADOW_PARTED;
+    if (s->state == US_SHADOW_PARTED || (s->worst >= 0 && s->confidence < s->def.parted))
+        return US_SHADOW_PARTED;
     *out_hold = hold_doubt;
     if (s->confidence < s->def.doubtful) return US_SHADOW_DOUBTFUL;
     *out_hold = hold_ok;
@@ -545,7 +599,8 @@ void usi_shadow_step(usi_shadow *s, int64_t now) {
     }
     // After a pause of the machine much may wait: the rest next time.
     for (int g = 0; g < USI_N_COMPARED; g++) {
-        for (int n = 0; n < 20 && compare(s, g); n++) continue;
+        for (int n = 0; n < 20 && compare(s, g); n++)
+            continue;
     }
     judge(s, time);
 }
@@ -570,6 +625,7 @@ void usi_shadow_residual_name(const usi_shadow *s, int32_t i, char out[USI_RESID
         snprintf(out, USI_RESIDUAL_NAME, "%s", names[i]);
     } else {
         int32_t j = (i - USI_FIRST_JOINT) / 2;
-        snprintf(out, USI_RESIDUAL_NAME, "%s.%s", s->joints[j], (i - USI_FIRST_JOINT) % 2 ? "speed" : "position");
+        snprintf(out, USI_RESIDUAL_NAME, "%s.%s", s->joints[j],
+                 (i - USI_FIRST_JOINT) % 2 ? "speed" : "position");
     }
 }

@@ -27,7 +27,12 @@ enum {
     USI_MAX_RESIDUAL = USI_FIRST_JOINT + 2 * USI_MAX_ESTIMATE_JOINT
 };
 
-enum { USI_N_COMPARED = 3, USI_MAX_CHANNEL = 3 * USI_MAX_ESTIMATE_JOINT, USI_N_FOLLOWER = 3, USI_RESIDUAL_NAME = USI_ESTIMATE_NAME + 16 };
+enum {
+    USI_N_COMPARED = 3,
+    USI_MAX_CHANNEL = 3 * USI_MAX_ESTIMATE_JOINT,
+    USI_N_FOLLOWER = 3,
+    USI_RESIDUAL_NAME = USI_ESTIMATE_NAME + 16
+};
 
 typedef struct usi_residual {
     double value, tolerance, ratio;  // hardware less proxy, low-passed
@@ -43,8 +48,9 @@ typedef struct usi_shadow_side {
     usi_track tracks[USI_N_COMPARED];  // odometry, joints, inertial unit
     double yaw, imu_yaw;               // without jumps at half a turn
     bool has_yaw, has_imu_yaw;
-    double anchor[4], path, turned, imu_turned;  // x, y, yaw, imu_yaw where the way was counted last; m, rad, rad
-    double smooth[6], smooth_time;               // inertial unit, low-passed
+    double anchor[4], path, turned,
+        imu_turned;                 // x, y, yaw, imu_yaw where the way was counted last; m, rad, rad
+    double smooth[6], smooth_time;  // inertial unit, low-passed
     double joint_anchor[USI_MAX_ESTIMATE_JOINT], joint_turned[USI_MAX_ESTIMATE_JOINT];
     bool has_joint[USI_MAX_ESTIMATE_JOINT];
 } usi_shadow_side;
@@ -64,7 +70,8 @@ typedef struct usi_shadow {
     double next[USI_N_COMPARED];  // when each group is compared next, our time
     bool has_reference[USI_N_COMPARED];
     double reference[2][USI_N_COMPARED][USI_MAX_CHANNEL];  // where both were when the comparison began
-    double explained[2], explained_at[2];  // m: what of the distance between the two comes from their headings, and the place up to which
+    double explained[2], explained_at[2];  // m: what of the distance between the two comes from their
+                                           // headings, and the place up to which
 
     int32_t n_joint;
     char joints[USI_MAX_ESTIMATE_JOINT][USI_ESTIMATE_NAME];
@@ -103,8 +110,10 @@ void usi_shadow_residual_name(const usi_shadow *s, int32_t i, char out[USI_RESID
 
 // ---- shadow_tell.c ----
 // Lines of JSON; `wall` is the wall time, ns, of `now`. The length.
-size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out, size_t cap);
-size_t usi_shadow_print_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out, size_t cap);
+size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                        size_t cap);
+size_t usi_shadow_print_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                              size_t cap);
 // The same for people: what parted first, and what followed, from the given one on.
 void usi_shadow_say_event(const usi_shadow *s, int32_t from, char *out, size_t cap);
 

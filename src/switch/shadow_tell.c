@@ -1,4 +1,5 @@
-// What the switch tells of the shadow: a line of JSON five times a second, an event when the two part, and the way back together.
+// What the switch tells of the shadow: a line of JSON five times a second, an event when the two part, and
+// the way back together.
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 
 static const int64_t step_every = 50 * INT64_C(1000000);   // ns
 static const int64_t tell_every = 200 * INT64_C(1000000);  // ns
-// ns between two times that the proxy is set to the hardware's state by itself: it must have time to part again, or not.
+// ns between two times that the proxy is set to the hardware's state by itself: it must have time to part
+// again, or not.
 static const int64_t resync_every = INT64_C(5000000000);
 // ns that an event waits for what follows before the proxy is set, which ends it
 static const int64_t resync_after = INT64_C(1000000000);
@@ -20,7 +22,8 @@ static const int64_t resync_after = INT64_C(1000000000);
 // Room for a line with all residuals, and behind it for the same as a message.
 enum { LINE_SIZE = 49152 };
 
-// ---- as text ------------------------------------------------------------------------------------------------------------
+// ---- as text
+// ----------------------------------------------------------------
 
 static size_t add(char *out, size_t cap, size_t n, const char *format, ...) US_PRINTF(4, 5);
 static size_t add(char *out, size_t cap, size_t n, const char *format, ...) {
@@ -44,34 +47,40 @@ static double wall_of(const usi_shadow *s, double time, int64_t now, int64_t wal
     return 1e-9 * (double)wall + time - 1e-9 * (double)(now - s->origin);
 }
 
-size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out, size_t cap) {
+size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                        size_t cap) {
     char name[USI_RESIDUAL_NAME] = "";
     const usi_shadow_side *h = &s->sides[0], *p = &s->sides[1];
     bool has_clocks = h->has_origin && p->has_origin;
     // From the proxy's stamps to the hardware's.
-    double clocks = has_clocks ? 1e-9 * (double)(h->origin - p->origin) - h->clock.median + p->clock.median : 0;
+    double clocks =
+        has_clocks ? 1e-9 * (double)(h->origin - p->origin) - h->clock.median + p->clock.median : 0;
     name_of(s, s->worst, name);
-    size_t n = add(
-        out, cap, 0, "{\"robot\":\"%s\",\"time\":%.3f,\"confidence\":%.4f,\"state\":\"%s\",\"since\":%.3f,\"begun\":%.3f,\"worst\":\"%s\",", robot,
-        1e-9 * (double)wall, s->confidence, us_shadow_state_name(s->state), wall_of(s, s->since, now, wall), wall_of(s, s->begun, now, wall), name);
-    n = add(out, cap, n, "\"offset\":{\"lag\":%.3f,\"known\":%s,\"clocks\":%.3f},\"residuals\":[", s->lag.lag, s->lag.is_known ? "true" : "false",
-            clocks);
+    size_t n = add(out, cap, 0,
+                   "{\"robot\":\"%s\",\"time\":%.3f,\"confidence\":%.4f,\"state\":\"%s\",\"since\":%.3f,"
+                   "\"begun\":%.3f,\"worst\":\"%s\",",
+                   robot, 1e-9 * (double)wall, s->confidence, us_shadow_state_name(s->state),
+                   wall_of(s, s->since, now, wall), wall_of(s, s->begun, now, wall), name);
+    n = add(out, cap, n, "\"offset\":{\"lag\":%.3f,\"known\":%s,\"clocks\":%.3f},\"residuals\":[", s->lag.lag,
+            s->lag.is_known ? "true" : "false", clocks);
     const char *comma = "";
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) {
         const usi_residual *r = &s->residuals[i];
         if (r->compared < 0) continue;
         name_of(s, i, name);
-        n = add(out, cap, n, "%s{\"name\":\"%s\",\"value\":%.5g,\"tolerance\":%.4g,\"ratio\":%.3g}", comma, name, r->value, r->tolerance, r->ratio);
+        n = add(out, cap, n, "%s{\"name\":\"%s\",\"value\":%.5g,\"tolerance\":%.4g,\"ratio\":%.3g}", comma,
+                name, r->value, r->tolerance, r->ratio);
         comma = ",";
     }
     return add(out, cap, n, "]}");
 }
 
-size_t usi_shadow_print_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out, size_t cap) {
+size_t usi_shadow_print_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                              size_t cap) {
     char name[USI_RESIDUAL_NAME];
     double first = s->n_part > 0 ? s->parts[0].time : s->event_time;
-    size_t n = add(out, cap, 0, "{\"robot\":\"%s\",\"event\":\"parted\",\"time\":%.3f,\"told\":%.3f", robot, wall_of(s, first, now, wall),
-                   wall_of(s, s->event_time, now, wall));
+    size_t n = add(out, cap, 0, "{\"robot\":\"%s\",\"event\":\"parted\",\"time\":%.3f,\"told\":%.3f", robot,
+                   wall_of(s, first, now, wall), wall_of(s, s->event_time, now, wall));
     for (int32_t i = 0; i < s->n_part; i++) {
         const usi_shadow_part *part = &s->parts[i];
         name_of(s, part->residual, name);
@@ -91,17 +100,22 @@ void usi_shadow_say_event(const usi_shadow *s, int32_t from, char *out, size_t c
     for (int32_t i = from; i < s->n_part; i++) {
         const usi_shadow_part *part = &s->parts[i];
         name_of(s, part->residual, name);
-        if (i > 0) n = add(out, cap, n, "%s%.2f s later ", i == from ? "" : ", ", part->time - s->parts[0].time);
-        n = add(out, cap, n, "%s%s by %.3g (tolerance %.3g)", i == 0 ? " " : "", name, part->value, part->tolerance);
+        if (i > 0)
+            n = add(out, cap, n, "%s%.2f s later ", i == from ? "" : ", ", part->time - s->parts[0].time);
+        n = add(out, cap, n, "%s%s by %.3g (tolerance %.3g)", i == 0 ? " " : "", name, part->value,
+                part->tolerance);
     }
 }
 
-// ---- in the switch ------------------------------------------------------------------------------------------------------
+// ---- in the switch
+// ----------------------------------------------------------------
 
 us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_error *err) {
     sw->shadow = usi_alloc(&sw->allocator, sizeof *sw->shadow, _Alignof(usi_shadow));
     sw->shadow_line = usi_alloc(&sw->allocator, LINE_SIZE, 16);
-    if (!sw->shadow || !sw->shadow_line) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a comparison of hardware and proxy");
+    if (!sw->shadow || !sw->shadow_line)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
+                            "no memory for a comparison of hardware and proxy");
     usi_shadow_init(sw->shadow, def, usi_switch_now());
     us_topic_def topic = {.topic = "/understudy/shadow", .type = usi_type_string, .node = sw->own_node};
     topic.qos = (us_qos){.is_reliable = true, .depth = 10};
@@ -121,7 +135,8 @@ static void write_line(us_switch *sw, us_writer *writer, size_t n) {
     us_msg_string message = {.data = sw->shadow_line};
     uint8_t *bytes = (uint8_t *)sw->shadow_line + LINE_SIZE / 2;
     size_t length = 0;
-    if (us_message_encode(usi_type_string, &message, bytes, LINE_SIZE / 2, &length) || us_writer_write(writer, bytes, length, 0))
+    if (us_message_encode(usi_type_string, &message, bytes, LINE_SIZE / 2, &length) ||
+        us_writer_write(writer, bytes, length, 0))
         atomic_fetch_add(&sw->n_unsent, 1);
 }
 
@@ -181,7 +196,8 @@ static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, si
         sw->n_part_said = s->n_part;
         *out_line = usi_shadow_print_event(s, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
     } else if (is_change) {
-        snprintf(text, cap, "hardware and proxy: %s, confidence %.2f", us_shadow_state_name(s->state), s->confidence);
+        snprintf(text, cap, "hardware and proxy: %s, confidence %.2f", us_shadow_state_name(s->state),
+                 s->confidence);
     }
     pthread_mutex_unlock(&sw->estimate_lock);
     return is_event || is_change;
@@ -189,7 +205,8 @@ static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, si
 
 static bool is_resync_due(us_switch *sw, int64_t now) {
     const usi_shadow *s = sw->shadow;  // only this thread changes its state
-    if (!s->def.resync_when_parted || s->state != US_SHADOW_PARTED || now - sw->resynced < resync_every) return false;
+    if (!s->def.resync_when_parted || s->state != US_SHADOW_PARTED || now - sw->resynced < resync_every)
+        return false;
     return 1e-9 * (double)(now - s->origin) - s->event_time > 1e-9 * (double)resync_after;
 }
 

@@ -1,14 +1,16 @@
 // The switch: opening, its thread, requests, changes, and what it tells of itself.
 //
-// The thread looks every few milliseconds at the watchdog and at what was asked. It alone changes who is in control, one change after the
-// other, each in the same order:
+// The thread looks every few milliseconds at the watchdog and at what was asked. It alone changes who is in
+// control, one change after the other, each in the same order:
 //
-//     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the old one gets a zero Twist
+//     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the
+//     old one gets a zero Twist
 //     -> what the new one has told once is told -> gate open -> logged -> told on /understudy/authority
 //
-// The watchdog is looked at once in every round of the thread, after every request, and while a hand-over waits for something, which it then leaves
-// off. What a lost source's heir has to be told is told before the watchdog is up. The thread waits for nothing else: what is logged is written
-// by another (scribe.c), who is there is found by another (routes.c), and a write to DDS ends after a millisecond.
+// The watchdog is looked at once in every round of the thread, after every request, and while a hand-over
+// waits for something, which it then leaves off. What a lost source's heir has to be told is told before the
+// watchdog is up. The thread waits for nothing else: what is logged is written by another (scribe.c), who is
+// there is found by another (routes.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
 #include <stdarg.h>
@@ -22,16 +24,17 @@
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
-// ns after the start of the switch, a loss or a return in which it is looked more often who is there: then there is something new to be found, and
-// nothing passes before it is.
+// ns after the start of the switch, a loss or a return in which it is looked more often who is there: then
+// there is something new to be found, and nothing passes before it is.
 static const int64_t search_for = 5000 * INT64_C(1000000);
 
-// ns before the watchdog is up at which the heir is made ready, or half of the watchdog where that is less. A proxy answers in 20 ms; the longer it
-// has, the further it goes on by itself, and the more often hardware comes back meanwhile.
+// ns before the watchdog is up at which the heir is made ready, or half of the watchdog where that is less. A
+// proxy answers in 20 ms; the longer it has, the further it goes on by itself, and the more often hardware
+// comes back meanwhile.
 static const int64_t most_foresight = 100 * INT64_C(1000000);
 
-// ns that the log may take before what it says is told, so that nothing is told that is not logged. A log that takes longer is stuck, and is not
-// waited for until it goes on.
+// ns that the log may take before what it says is told, so that nothing is told that is not logged. A log
+// that takes longer is stuck, and is not waited for until it goes on.
 static const int64_t log_patience = 5 * INT64_C(1000000);
 
 static int64_t read_clock(clockid_t clock) {
@@ -56,12 +59,13 @@ void usi_switch_say(us_switch *sw, const char *format, ...) {
 static void say_change(us_switch *sw) {
     char text[512];
     const usi_authority *a = &sw->authority;
-    snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode), us_switch_source_name(a->control),
-             (unsigned long long)a->epoch, sw->reason);
+    snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode),
+             us_switch_source_name(a->control), (unsigned long long)a->epoch, sw->reason);
     usi_scribe_note(sw, sw->since, text);
 }
 
-// ---- what is told -------------------------------------------------------------------------------------------------------
+// ---- what is told
+// ----------------------------------------------------------------
 
 // A reason may hold texts of others: what would break the line of JSON becomes a quote.
 static void make_plain(char *text) {
@@ -70,13 +74,16 @@ static void make_plain(char *text) {
     }
 }
 
-static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode, const char *control) {
+static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode,
+                       const char *control) {
     char line[1024];
     snprintf(line, sizeof line,
-             "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":\"%s\",\"hardware\":%s,\"proxy\":%s,"
+             "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":"
+             "\"%s\",\"hardware\":%s,\"proxy\":%s,"
              "\"answers\":%lld,\"refused\":\"%s\"}",
-             sw->robot, mode, control, (unsigned long long)s->epoch, 1e-9 * (double)s->since, s->reason, s->is_alive[0] ? "true" : "false",
-             s->is_alive[1] ? "true" : "false", (long long)s->n_answer, s->refused);
+             sw->robot, mode, control, (unsigned long long)s->epoch, 1e-9 * (double)s->since, s->reason,
+             s->is_alive[0] ? "true" : "false", s->is_alive[1] ? "true" : "false", (long long)s->n_answer,
+             s->refused);
     us_msg_string message = {.data = line};
     uint8_t bytes[1100];
     size_t length = 0;
@@ -84,15 +91,19 @@ static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *
     if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
 }
 
-// In all three domains; in secret the operators hear that there is a switch, and whether anybody is there to play.
+// In all three domains; in secret the operators hear that there is a switch, and whether anybody is there to
+// play.
 static void tell_authority(us_switch *sw) {
     us_switch_state s = us_switch_get_state(sw);
     if (s.is_withdrawn) return;
     make_plain(s.reason);
     make_plain(s.refused);
-    for (int i = 0; i < 2; i++) write_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode), us_switch_source_name(s.control));
+    for (int i = 0; i < 2; i++)
+        write_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode),
+                   us_switch_source_name(s.control));
     if (!sw->is_secret) {
-        write_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode), us_switch_source_name(s.control));
+        write_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode),
+                   us_switch_source_name(s.control));
         return;
     }
     s.is_alive[0] = s.is_alive[1] = s.is_alive[0] || s.is_alive[1];
@@ -104,7 +115,9 @@ static void tell_authority(us_switch *sw) {
 static bool read_string(const us_sample *sample, char *out, size_t cap) {
     _Alignas(16) uint8_t memory[2048];
     const void *message = NULL;
-    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message, NULL)) return false;
+    if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message,
+                          NULL))
+        return false;
     const us_msg_string *string = message;
     size_t n = strlen(string->data);
     if (n >= cap) return false;
@@ -148,7 +161,9 @@ static void on_authority(void *context, const us_sample *sample) {
     pthread_mutex_unlock(&sw->lock);
 }
 
-us_status us_switch_ask(us_switch *sw, us_switch_mode mode) { return us_switch_ask_how(sw, mode, US_HOW_AGREED); }
+us_status us_switch_ask(us_switch *sw, us_switch_mode mode) {
+    return us_switch_ask_how(sw, mode, US_HOW_AGREED);
+}
 
 us_status us_switch_ask_how(us_switch *sw, us_switch_mode mode, us_switch_how how) {
     if (!sw || (unsigned)how >= (unsigned)US_HOW_COUNT) return US_ERR_ARG;
@@ -168,14 +183,17 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     int64_t now = usi_switch_now();
     pthread_rwlock_rdlock(&sw->gate);
     usi_authority a = sw->authority;
-    for (int i = 0; i < 2; i++) a.heard[i] = atomic_load(&sw->heard[i]);
-    s = (us_switch_state){.mode = a.mode, .control = a.control, .voice = a.voice, .epoch = a.epoch, .since = sw->since};
+    for (int i = 0; i < 2; i++)
+        a.heard[i] = atomic_load(&sw->heard[i]);
+    s = (us_switch_state){
+        .mode = a.mode, .control = a.control, .voice = a.voice, .epoch = a.epoch, .since = sw->since};
     s.is_withdrawn = sw->is_withdrawn;
     s.n_answer = sw->n_answer;
     memcpy(s.reason, sw->reason, sizeof s.reason);
     memcpy(s.refused, sw->refused, sizeof s.refused);
     pthread_rwlock_unlock(&sw->gate);
-    for (int i = 0; i < 2; i++) s.is_alive[i] = usi_authority_is_alive(&a, (us_switch_source)i, now);
+    for (int i = 0; i < 2; i++)
+        s.is_alive[i] = usi_authority_is_alive(&a, (us_switch_source)i, now);
     s.n_command = atomic_load(&sw->n_command);
     s.n_output = atomic_load(&sw->n_output);
     s.n_copy = atomic_load(&sw->n_copy);
@@ -189,15 +207,18 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     return s;
 }
 
-// ---- changes ------------------------------------------------------------------------------------------------------------
+// ---- changes
+// ----------------------------------------------------------------
 
-// Milliseconds of wall time: a switch that is started again begins above where it ended, and so do two that do not know of each other.
+// Milliseconds of wall time: a switch that is started again begins above where it ended, and so do two that
+// do not know of each other.
 static uint64_t least_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
 
 static void refuse(usi_verdict *verdict, us_status status, const us_error *err) {
     verdict->is_refused = true;
     verdict->is_change = false;
-    snprintf(verdict->reason, sizeof verdict->reason, "%.150s", err->message[0] ? err->message : us_status_text(status));
+    snprintf(verdict->reason, sizeof verdict->reason, "%.150s",
+             err->message[0] ? err->message : us_status_text(status));
 }
 
 static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switch_how how) {
@@ -222,7 +243,11 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     uint64_t least = least_epoch();
     if (sw->on_change) {
         err = (us_error){0};
-        us_switch_change what = {.from_mode = a->mode, .to_mode = verdict->mode, .from = from, .to = verdict->control, .reason = verdict->reason};
+        us_switch_change what = {.from_mode = a->mode,
+                                 .to_mode = verdict->mode,
+                                 .from = from,
+                                 .to = verdict->control,
+                                 .reason = verdict->reason};
         what.epoch = a->epoch + 1 > least ? a->epoch + 1 : least;
         what.is_forced = is_forced;
         us_status status = sw->on_change(sw->context, &what, &err);
@@ -246,8 +271,10 @@ static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switc
     sw->since = read_clock(CLOCK_REALTIME);
     memcpy(sw->reason, verdict->reason, sizeof sw->reason);
     if (from != sw->authority.control) usi_switch_stop_source(sw, from);
-    bool has_spare = was_shadow && sw->authority.mode != US_MODE_SHADOW && sw->authority.control != US_SWITCH_PROXY;
-    if (has_spare) usi_switch_stop_source(sw, US_SWITCH_PROXY);  // it had copies of the commands, and gets no more
+    bool has_spare =
+        was_shadow && sw->authority.mode != US_MODE_SHADOW && sw->authority.control != US_SWITCH_PROXY;
+    if (has_spare)
+        usi_switch_stop_source(sw, US_SWITCH_PROXY);  // it had copies of the commands, and gets no more
     if (sw->authority.mode == US_MODE_STOP) {
         usi_switch_stop_source(sw, US_SWITCH_HARDWARE);
         usi_switch_stop_source(sw, US_SWITCH_PROXY);
@@ -278,11 +305,13 @@ static void note_refusal(us_switch *sw, const usi_verdict *verdict) {
     usi_handover_end(sw, sw->authority.epoch, verdict->reason);
 }
 
-// Every request has an answer: the mode it asked for, or a reason. One that has the hardware driven first is answered when it is there.
+// Every request has an answer: the mode it asked for, or a reason. One that has the hardware driven first is
+// answered when it is there.
 static void answer(us_switch *sw, usi_asked asked) {
     if (sw->handover.match.is_on) {
         usi_match_end(sw);
-        give_answer(sw, US_MODE_HARDWARE, "another request came while the hardware was on its way to the proxy's pose");
+        give_answer(sw, US_MODE_HARDWARE,
+                    "another request came while the hardware was on its way to the proxy's pose");
     }
     if (asked.mode == USI_ASKED_RESYNC) {
         char reason[160];
@@ -292,7 +321,8 @@ static void answer(us_switch *sw, usi_asked asked) {
     }
     usi_verdict verdict = usi_authority_ask(&sw->authority, asked.mode, usi_switch_now());
     bool is_refused = verdict.is_refused && verdict.control != sw->authority.control;
-    if (!verdict.is_refused && asked.how == US_HOW_MATCH && verdict.control == US_SWITCH_HARDWARE && verdict.is_change) {
+    if (!verdict.is_refused && asked.how == US_HOW_MATCH && verdict.control == US_SWITCH_HARDWARE &&
+        verdict.is_change) {
         us_error err = {0};
         us_status status = usi_match_begin(sw, &err);
         if (!status) {
@@ -321,7 +351,8 @@ static bool watch_match(us_switch *sw) {
     return state == USI_MATCH_THERE || state == USI_MATCH_FAILED;
 }
 
-// Rules that apply, in their order, until one can be followed. What one who has lost control since says of itself is no longer of interest.
+// Rules that apply, in their order, until one can be followed. What one who has lost control since says of
+// itself is no longer of interest.
 static void follow(us_switch *sw, uint32_t fired, us_switch_source by, const char *why) {
     if (by != US_SWITCH_NOBODY && by != sw->authority.control) return;
     for (int32_t i = 0; i < sw->n_rule; i++) {
@@ -342,9 +373,11 @@ static void withdraw(us_switch *sw, uint64_t newest) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->is_withdrawn = true;
     sw->authority.control = sw->authority.voice = US_SWITCH_NOBODY;
-    snprintf(sw->reason, sizeof sw->reason, "another switch of this robot has the epoch %llu", (unsigned long long)newest);
+    snprintf(sw->reason, sizeof sw->reason, "another switch of this robot has the epoch %llu",
+             (unsigned long long)newest);
     pthread_rwlock_unlock(&sw->gate);
-    usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu", (unsigned long long)newest);
+    usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu",
+                   (unsigned long long)newest);
 }
 
 // What came in since the last look.
@@ -370,17 +403,20 @@ bool usi_switch_is_lost(us_switch *sw) {
     return usi_authority_silence(&a, sw->looked) > a.watchdog;
 }
 
-// Makes the proxy ready when the hardware is about to be lost, so that nothing is left to wait for when it is.
+// Makes the proxy ready when the hardware is about to be lost, so that nothing is left to wait for when it
+// is.
 static void foresee(us_switch *sw) {
     const usi_authority *a = &sw->authority;
     usi_handover *h = &sw->handover;
     int64_t now = usi_switch_now(), silence = usi_authority_silence(a, now), half = a->watchdog / 2;
     bool is_near = silence > a->watchdog - (half < most_foresight ? half : most_foresight);
-    if (is_near && !h->is_foreseen && usi_authority_heir(a) == US_SWITCH_PROXY && usi_authority_is_alive(a, US_SWITCH_PROXY, now)) {
+    if (is_near && !h->is_foreseen && usi_authority_heir(a) == US_SWITCH_PROXY &&
+        usi_authority_is_alive(a, US_SWITCH_PROXY, now)) {
         usi_handover_foresee(sw);
     } else if (!is_near && h->is_foreseen) {
         h->is_foreseen = false;
-        usi_switch_say(sw, "the hardware is heard again, after its state was handed over for the case that it was lost");
+        usi_switch_say(
+            sw, "the hardware is heard again, after its state was handed over for the case that it was lost");
         usi_switch_begin_comparison(sw);
     }
 }
@@ -426,14 +462,16 @@ static bool look(us_switch *sw, const news *n) {
         sw->was_alive[i] = is_alive;
         usi_switch_search(sw, search_for);
         is_news = true;
-        usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i), is_alive ? "heard" : "silent");
+        usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i),
+                       is_alive ? "heard" : "silent");
     }
     return is_news;
 }
 
 // Rounds that are late are logged, with what held them up: a watchdog that is not looked at does not watch.
 static void note_late(us_switch *sw, int64_t before, const char *what) {
-    int64_t now = usi_switch_now(), gap = now - (before > sw->looked ? before : sw->looked), most = sw->authority.watchdog / 10;
+    int64_t now = usi_switch_now(), gap = now - (before > sw->looked ? before : sw->looked),
+            most = sw->authority.watchdog / 10;
     if (gap > USI_SWITCH_TICK + (most < USI_SWITCH_TICK ? USI_SWITCH_TICK : most))
         usi_switch_say(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
 }
@@ -452,7 +490,8 @@ static void *run(void *context) {
         int64_t until = usi_switch_now() + USI_SWITCH_TICK;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
-        if (!sw->is_closing && sw->n_asked == 0 && !sw->has_fired) pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
+        if (!sw->is_closing && sw->n_asked == 0 && !sw->has_fired)
+            pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
         bool is_closing = sw->is_closing;
         news n = {.n_asked = sw->n_asked, .newest = sw->newest, .has_fired = sw->has_fired};
         memcpy(n.asked, sw->asked, sizeof n.asked);
@@ -472,44 +511,61 @@ static void *run(void *context) {
     }
 }
 
-// ---- open and close -----------------------------------------------------------------------------------------------------
+// ---- open and close
+// ----------------------------------------------------------------
 
 us_switch_def us_switch_def_default(void) {
     static const char *const shared[] = {"/tf", "/tf_static", "/diagnostics"};
-    us_switch_def def = {.allocator = us_allocator_default(), .watchdog = 0.5, .n_shared = 3, .shared = shared, .shadow = usi_shadow_def_default()};
+    us_switch_def def = {.allocator = us_allocator_default(),
+                         .watchdog = 0.5,
+                         .n_shared = 3,
+                         .shared = shared,
+                         .shadow = usi_shadow_def_default()};
     def.operators = def.hardware = def.proxy = us_bus_def_default();
     def.hardware.domain = 1;
     def.proxy.domain = 2;
     const double five_degrees = 0.0872664625997164788;
-    def.handover = (us_handover_def){.position = 0.1, .yaw = five_degrees, .joint = five_degrees, .speed = 0.05, .turn = 0.1};
-    def.handover.acceleration = 0.5, def.handover.turn_acceleration = 1;
-    def.handover.match_speed = 0.2, def.handover.match_turn = 0.4, def.handover.match_time = 60;
+    def.handover = (us_handover_def){
+        .position = 0.1, .yaw = five_degrees, .joint = five_degrees, .speed = 0.05, .turn = 0.1};
+    def.handover.acceleration = 0.5;
+    def.handover.turn_acceleration = 1;
+    def.handover.match_speed = 0.2;
+    def.handover.match_turn = 0.4;
+    def.handover.match_time = 60;
     return def;
 }
 
 static us_status check_def(const us_switch_def *def, us_error *err) {
     if (!def->allocator.alloc || !def->allocator.release)
-        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_switch_def_default().", "a switch needs an allocator");
+        return us_error_set(err, US_ERR_ARG, NULL, "Begin with us_switch_def_default().",
+                            "a switch needs an allocator");
     if (!def->robot || !def->robot[0] || strlen(def->robot) > 60 ||
-        strspn(def->robot, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != strlen(def->robot)) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give the robot's namespace without slashes, for example k10.", "\"%.60s\" is no robot's name",
-                            def->robot ? def->robot : "");
+        strspn(def->robot, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
+            strlen(def->robot)) {
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "Give the robot's namespace without slashes, for example k10.",
+                            "\"%.60s\" is no robot's name", def->robot ? def->robot : "");
     }
     int32_t o = def->operators.domain, h = def->hardware.domain, p = def->proxy.domain;
     if (o == h || o == p || h == p) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give each a domain of its own: in one, operators would see two robots.",
-                            "the operators' domain %d, the hardware's %d and the proxy's %d are not three", o, h, p);
+        return us_error_set(
+            err, US_ERR_VALUE, NULL, "Give each a domain of its own: in one, operators would see two robots.",
+            "the operators' domain %d, the hardware's %d and the proxy's %d are not three", o, h, p);
     }
     if (!(def->watchdog >= 0.01 && def->watchdog <= 3600))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0.01 s to 3600 s.", "a watchdog of %g s cannot be kept", def->watchdog);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0.01 s to 3600 s.",
+                            "a watchdog of %g s cannot be kept", def->watchdog);
     if ((unsigned)def->mode >= (unsigned)US_MODE_COUNT || (unsigned)def->on_loss > (unsigned)US_LOSS_STOP)
-        return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown mode %d or rule of loss %d", (int)def->mode, (int)def->on_loss);
-    if (def->n_shared < 0 || def->n_shared > USI_MAX_SHARED || def->n_topic < 0 || def->n_topic > USI_MAX_ROUTE)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown mode %d or rule of loss %d", (int)def->mode,
+                            (int)def->on_loss);
+    if (def->n_shared < 0 || def->n_shared > USI_MAX_SHARED || def->n_topic < 0 ||
+        def->n_topic > USI_MAX_ROUTE)
         return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many topics are listed");
     if ((def->n_shared > 0 && !def->shared) || (def->n_topic > 0 && !def->topics))
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "topics are counted, but not listed");
     for (int32_t i = 0; i < def->n_shared; i++) {
-        if (!def->shared[i]) return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
+        if (!def->shared[i])
+            return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
     }
     us_status status = usi_shadow_check(&def->shadow, err);
     return status ? status : usi_handover_check_def(&def->handover, err);
@@ -537,7 +593,8 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     if (!status) status = us_bus_open(&def->hardware, &sw->sources[US_SWITCH_HARDWARE], err);
     if (!status) status = us_bus_open(&def->proxy, &sw->sources[US_SWITCH_PROXY], err);
     if (!status) status = us_bus_add_node(sw->operators, "/understudy", name, &sw->own_node, err);
-    for (int i = 0; i < 2 && !status; i++) status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
+    for (int i = 0; i < 2 && !status; i++)
+        status = us_bus_add_node(sw->sources[i], "/understudy", name, &sw->source_node[i], err);
     if (!status) status = usi_switch_open_shadow(sw, &def->shadow, err);
     us_topic_def topic = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->own_node};
     topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
@@ -553,16 +610,20 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     for (int i = 0; i < 2; i++) {
         topic.node = sw->source_node[i];
         if (!status) status = us_bus_add_reader(sw->sources[i], &topic, on_request, sw, &reader, err);
-        us_topic_def told = {.topic = "/understudy/authority", .type = usi_type_string, .node = sw->source_node[i]};
+        us_topic_def told = {
+            .topic = "/understudy/authority", .type = usi_type_string, .node = sw->source_node[i]};
         told.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
         if (!status) status = us_bus_add_writer(sw->sources[i], &told, &sw->source_authority[i], err);
     }
-    for (int32_t i = 0; i < def->n_topic && !status; i++) status = usi_switch_add_told(sw, &def->topics[i], err);
+    for (int32_t i = 0; i < def->n_topic && !status; i++)
+        status = usi_switch_add_told(sw, &def->topics[i], err);
     return status;
 }
 
 us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_error *err) {
-    if (!def || !out_switch) return us_error_set(err, US_ERR_ARG, NULL, NULL, "us_switch_open needs a definition and a place for the switch");
+    if (!def || !out_switch)
+        return us_error_set(err, US_ERR_ARG, NULL, NULL,
+                            "us_switch_open needs a definition and a place for the switch");
     *out_switch = NULL;
     us_status status = check_def(def, err);
     if (status) return status;
@@ -575,7 +636,9 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     sw->is_secret = def->is_secret;
     sw->context = def->context;
     snprintf(sw->robot, sizeof sw->robot, "%s", def->robot);
-    if (def->heartbeat) snprintf(sw->heartbeat, sizeof sw->heartbeat, "%s%.250s", def->heartbeat[0] == '/' ? "rt" : "", def->heartbeat);
+    if (def->heartbeat)
+        snprintf(sw->heartbeat, sizeof sw->heartbeat, "%s%.250s", def->heartbeat[0] == '/' ? "rt" : "",
+                 def->heartbeat);
     for (int32_t i = 0; i < def->n_shared; i++) {
         const char *topic = def->shared[i];
         snprintf(sw->shared[sw->n_shared++], USI_NAME, "%s%.250s", topic[0] == '/' ? "rt" : "", topic);
@@ -584,7 +647,8 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
         usi_release(&def->allocator, sw, sizeof *sw, _Alignof(us_switch));
         return status;
     }
-    usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog), least_epoch());
+    usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog),
+                       least_epoch());
     atomic_store(&sw->epoch, sw->authority.epoch);
     sw->since = read_clock(CLOCK_REALTIME);
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
@@ -594,11 +658,13 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     if (!status) status = scribe;
     sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
     if (status || !sw->routes) {
-        if (!status) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
+        if (!status)
+            status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the topics of a switch");
     } else {
         memset(sw->routes, 0, USI_MAX_ROUTE * sizeof *sw->routes);
         sw->has_forwarder = pthread_create(&sw->forwarder, NULL, usi_switch_forward, sw) == 0;
-        status = sw->has_forwarder ? join(sw, def, err) : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+        status = sw->has_forwarder ? join(sw, def, err)
+                                   : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
     }
     if (!status) {
         usi_switch_search(sw, search_for);

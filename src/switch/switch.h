@@ -1,7 +1,8 @@
 // The inside of a switch: its routes and what guards them.
 //
-// The gate is a lock for reading and writing. Whoever passes a sample on holds it for reading from the look at who is in control until the sample is
-// written; a change holds it for writing. So no sample of the old source is written after a change, and none of the new one before.
+// The gate is a lock for reading and writing. Whoever passes a sample on holds it for reading from the look
+// at who is in control until the sample is written; a change holds it for writing. So no sample of the old
+// source is written after a change, and none of the new one before.
 #ifndef USI_SWITCH_SWITCH_H
 #define USI_SWITCH_SWITCH_H
 
@@ -13,7 +14,15 @@
 #include "switch/handover.h"
 #include "understudy/bus.h"
 
-enum { USI_MAX_ROUTE = 256, USI_MAX_NODE = 16, USI_MAX_LATCHED = 16, USI_MAX_FOREIGN = 32, USI_MAX_SHARED = 16, USI_NAME = 256, USI_MAX_ASKED = 16 };
+enum {
+    USI_MAX_ROUTE = 256,
+    USI_MAX_NODE = 16,
+    USI_MAX_LATCHED = 16,
+    USI_MAX_FOREIGN = 32,
+    USI_MAX_SHARED = 16,
+    USI_NAME = 256,
+    USI_MAX_ASKED = 16
+};
 enum { USI_MAX_RULE = 16, USI_MAX_FLAG = 32 };
 
 // ns between looks at the watchdog.
@@ -35,7 +44,8 @@ typedef struct usi_side {
     us_switch_source source;
     us_reader *reader;               // of outputs
     _Atomic(us_writer *) writer;     // of commands
-    _Atomic(us_writer *) copies[2];  // on the operators' side, when its outputs are told beside those of the one in control: mirror, shadow
+    _Atomic(us_writer *) copies[2];  // on the operators' side, when its outputs are told beside those of the
+                                     // one in control: mirror, shadow
     int32_t n_foreign;               // writers of other robots' nodes on a shared topic; guarded by the gate
     uint8_t foreign[USI_MAX_FOREIGN][16];
     int32_t n_latched, next_latched;  // a ring; written by the forwarder under the gate for reading
@@ -52,7 +62,8 @@ struct usi_route {
     int32_t node;                  // on the operators' side
     us_reader *in;                 // of commands, on the operators' side
     us_writer *out;                // of outputs, on the operators' side
-    int64_t last_time, seen_time;  // source times: of what was passed on last, the forwarder's; and of what the one before had passed on last
+    int64_t last_time, seen_time;  // source times: of what was passed on last, the forwarder's; and of what
+                                   // the one before had passed on last
     usi_side sides[2];
 };
 
@@ -172,8 +183,8 @@ struct us_switch {
 };
 
 int64_t usi_switch_now(void);
-// On the switch's thread: looks at the watchdog, and says whether the one in control is lost. Who waits for something asks every few milliseconds,
-// and leaves off then: nothing may keep the watchdog waiting.
+// On the switch's thread: looks at the watchdog, and says whether the one in control is lost. Who waits for
+// something asks every few milliseconds, and leaves off then: nothing may keep the watchdog waiting.
 bool usi_switch_is_lost(us_switch *sw);
 void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
 
@@ -181,14 +192,16 @@ void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
 us_status usi_scribe_open(us_switch *sw, us_error *err);
 // Writes what is left.
 void usi_scribe_close(us_switch *sw);
-// An event, and a line of evidence: both are written in their order by a thread of their own. From any thread.
+// An event, and a line of evidence: both are written in their order by a thread of their own. From any
+// thread.
 void usi_scribe_note(us_switch *sw, int64_t time, const char *text);
 void usi_scribe_keep(us_switch *sw, const char *line);
 // Until all is written, at most so long, ns; not at all while the log is stuck.
 void usi_scribe_wait(us_switch *sw, int64_t most);
 
 // ---- routes.c ----
-// The thread that looks what the sources have and makes the routes, and the copies, that are missing; `context` is the switch.
+// The thread that looks what the sources have and makes the routes, and the copies, that are missing;
+// `context` is the switch.
 void *usi_switch_discover(void *context);
 // It looks at once, also for copies that a mode wants, and for so long, ns, more often.
 void usi_switch_search(us_switch *sw, int64_t most);
@@ -206,14 +219,17 @@ us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_err
 void usi_switch_close_shadow(us_switch *sw);
 // Compares and tells, when it is time to.
 void usi_switch_look_at_shadow(us_switch *sw);
-// On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison begins anew. False with the reason in `why`.
+// On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison
+// begins anew. False with the reason in `why`.
 bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap);
 // The same where the proxy was set already; nothing where nothing is compared.
 void usi_switch_begin_comparison(us_switch *sw);
 
 // ---- rules.c ----
 us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err);
-// A sample of a source, or of an operator (US_SWITCH_NOBODY), on its way; on the forwarder's thread, without the gate.
-void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source, const us_sample *sample);
+// A sample of a source, or of an operator (US_SWITCH_NOBODY), on its way; on the forwarder's thread, without
+// the gate.
+void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source,
+                            const us_sample *sample);
 
 #endif

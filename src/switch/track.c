@@ -1,16 +1,18 @@
 // Histories and times of two sources that have no clock in common.
 //
-//     stamp of the source --(+ median of arrival - stamp)--> our time --(- lag)--> when the other one did the same
+//     stamp of the source --(+ median of arrival - stamp)--> our time --(- lag)--> when the other one did the
+//     same
 //
-// The offset of a clock contains what the samples need to come, and the lag what the commands need to go: neither can be measured alone, and
-// neither has to be.
+// The offset of a clock contains what the samples need to come, and the lag what the commands need to go:
+// neither can be measured alone, and neither has to be.
 #include "switch/track.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// ---- tracks -------------------------------------------------------------------------------------------------------------
+// ---- tracks
+// ----------------------------------------------------------------
 
 void usi_track_clear(usi_track *t) { t->n = t->first = 0; }
 
@@ -28,7 +30,9 @@ void usi_track_put(usi_track *t, double time, const double *values) {
 
 double usi_track_time(const usi_track *t, int32_t i) { return t->time[place(t, i)]; }
 
-const double *usi_track_view(const usi_track *t, int32_t i) { return t->value + (size_t)place(t, i) * (size_t)t->width; }
+const double *usi_track_view(const usi_track *t, int32_t i) {
+    return t->value + (size_t)place(t, i) * (size_t)t->width;
+}
 
 double usi_track_oldest(const usi_track *t) { return t->n > 0 ? usi_track_time(t, 0) : NAN; }
 
@@ -60,11 +64,13 @@ bool usi_track_at(const usi_track *t, double time, double gap, double *out) {
     double before = usi_track_time(t, i - 1), share = (time - before) / (after - before);
     if (after - before > gap) return false;
     const double *a = usi_track_view(t, i - 1);
-    for (int32_t k = 0; k < t->width; k++) out[k] = a[k] + share * (b[k] - a[k]);
+    for (int32_t k = 0; k < t->width; k++)
+        out[k] = a[k] + share * (b[k] - a[k]);
     return true;
 }
 
-// ---- clocks -------------------------------------------------------------------------------------------------------------
+// ---- clocks
+// ----------------------------------------------------------------
 
 static const double clock_every = 0.05;  // s between samples that are looked at: some 5 s in all
 
@@ -92,10 +98,12 @@ void usi_clock_settle(usi_clock *c) {
     c->median = 0.5 * (sorted[c->n / 2] + sorted[(c->n - 1) / 2]);
 }
 
-// ---- lag ----------------------------------------------------------------------------------------------------------------
+// ---- lag
+// ----------------------------------------------------------------
 //
-// For each lag k of the grid: the mean distance J(k) of the one's signals to the other's, k points earlier, over the last seconds. Where the signals
-// move, J has one deep minimum; where they stand or are constant it is flat, and says nothing: then the last lag stays.
+// For each lag k of the grid: the mean distance J(k) of the one's signals to the other's, k points earlier,
+// over the last seconds. Where the signals move, J has one deep minimum; where they stand or are constant it
+// is flat, and says nothing: then the last lag stays.
 //
 //     J |\            /
 //       | \    __    /
@@ -105,16 +113,18 @@ void usi_clock_settle(usi_clock *c) {
 
 const double usi_lag_step = 0.05;
 
-enum { WINDOW = 160, NEAR = 4 };     // points: 8 s; four points are 0.2 s
-static const double contrast = 0.4;  // summed over the window: a step of 0.1 m/s makes as much over four points
-static const double far_off = 0.1;   // s: a lag that differs by more must be found again
-enum { N_AGAIN = 3 };                // and so often in a row
+enum { WINDOW = 160, NEAR = 4 };  // points: 8 s; four points are 0.2 s
+static const double contrast =
+    0.4;  // summed over the window: a step of 0.1 m/s makes as much over four points
+static const double far_off = 0.1;  // s: a lag that differs by more must be found again
+enum { N_AGAIN = 3 };               // and so often in a row
 
 void usi_lag_clear(usi_lag *l) {
     *l = (usi_lag){0};
     for (int side = 0; side < 2; side++) {
         l->last[side] = INT64_MIN;
-        for (int i = 0; i < USI_LAG_SIZE; i++) l->signal[side][i][0] = l->signal[side][i][1] = NAN;
+        for (int i = 0; i < USI_LAG_SIZE; i++)
+            l->signal[side][i][0] = l->signal[side][i][1] = NAN;
     }
 }
 
@@ -124,14 +134,16 @@ void usi_lag_put(usi_lag *l, int side, int64_t at, double a, double b) {
     if (at <= l->last[side]) return;
     // What lies between was not heard.
     int64_t from = l->last[side] < at - USI_LAG_SIZE ? at - USI_LAG_SIZE : l->last[side];
-    for (int64_t i = from + 1; i < at; i++) l->signal[side][slot(i)][0] = l->signal[side][slot(i)][1] = NAN;
+    for (int64_t i = from + 1; i < at; i++)
+        l->signal[side][slot(i)][0] = l->signal[side][slot(i)][1] = NAN;
     l->signal[side][slot(at)][0] = a;
     l->signal[side][slot(at)][1] = b;
     l->last[side] = at;
 }
 
-// The sum of distances at a lag of k points, as if all points of the window had counted. NaN when few do. A point counts where the other one is known
-// at every lag: those at the edge of what was heard would speak for one side.
+// The sum of distances at a lag of k points, as if all points of the window had counted. NaN when few do. A
+// point counts where the other one is known at every lag: those at the edge of what was heard would speak for
+// one side.
 static double distance_at(const usi_lag *l, int64_t end, int32_t k) {
     double sum = 0;
     int32_t n = 0;
@@ -146,7 +158,8 @@ static double distance_at(const usi_lag *l, int64_t end, int32_t k) {
     return n > 40 ? sum * WINDOW / n : NAN;
 }
 
-// Near what is known: followed. Otherwise it must be found again and again: while one of them has hardly begun to move, much is possible.
+// Near what is known: followed. Otherwise it must be found again and again: while one of them has hardly
+// begun to move, much is possible.
 static void adopt(usi_lag *l, double found) {
     if (l->is_known && fabs(found - l->lag) <= far_off) {
         l->lag += 0.3 * (found - l->lag);

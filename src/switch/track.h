@@ -1,4 +1,5 @@
-// What a source said lately, by its own clock; how that clock goes beside ours; and how much later one of two does the same as the other.
+// What a source said lately, by its own clock; how that clock goes beside ours; and how much later one of two
+// does the same as the other.
 #ifndef USI_SWITCH_TRACK_H
 #define USI_SWITCH_TRACK_H
 
@@ -23,11 +24,12 @@ double usi_track_newest(const usi_track *t);
 int32_t usi_track_find(const usi_track *t, double time);
 double usi_track_time(const usi_track *t, int32_t i);
 const double *usi_track_view(const usi_track *t, int32_t i);
-// Between two samples, on the straight line. False where there are not two, or where they are further apart than `gap`.
+// Between two samples, on the straight line. False where there are not two, or where they are further apart
+// than `gap`.
 bool usi_track_at(const usi_track *t, double time, double gap, double *out);
 
-// The offset from a source's clock to ours: the median, over some seconds, of when its samples came less when they were stamped. A few that were
-// late do not move it, and it follows a clock that drifts.
+// The offset from a source's clock to ours: the median, over some seconds, of when its samples came less when
+// they were stamped. A few that were late do not move it, and it follows a clock that drifts.
 typedef struct usi_clock {
     int32_t n, next;
     double last;                    // when a sample was taken last, our clock
@@ -39,8 +41,8 @@ void usi_clock_clear(usi_clock *c);
 void usi_clock_put(usi_clock *c, double stamp, double heard);
 void usi_clock_settle(usi_clock *c);  // computes the median
 
-// How much later (s) the first of two does the same as the second: a command reaches one of them later, and what it says takes longer. Two signals of
-// each, on a grid of our time.
+// How much later (s) the first of two does the same as the second: a command reaches one of them later, and
+// what it says takes longer. Two signals of each, on a grid of our time.
 typedef struct usi_lag {
     int64_t last[2];                    // the newest point of the grid that each has
     double signal[2][USI_LAG_SIZE][2];  // by the grid's number modulo the size; NaN: not known

@@ -11,11 +11,14 @@ static const char *const names[] = {
 #undef US_COVARIANCE_NAME
 };
 
-const char *us_covariance_name(us_covariance covariance) { return covariance >= 0 && covariance < US_COVARIANCE_COUNT ? names[covariance] : ""; }
+const char *us_covariance_name(us_covariance covariance) {
+    return covariance >= 0 && covariance < US_COVARIANCE_COUNT ? names[covariance] : "";
+}
 
 us_covariance us_covariance_find(const char *name) {
     int i = 0;
-    while (i < US_COVARIANCE_COUNT && (!name || strcmp(names[i], name) != 0)) i++;
+    while (i < US_COVARIANCE_COUNT && (!name || strcmp(names[i], name) != 0))
+        i++;
     return (us_covariance)i;
 }
 
@@ -30,12 +33,14 @@ static double log_gamma(double x) {
         shift += loga(x);
         x += 1;
     }
-    double y = 1 / (x * x), series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y / 1188)))) / x;
+    double y = 1 / (x * x),
+           series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y / 1188)))) / x;
     return (x - 0.5) * loga(x) - x + 0.5 * loga(2 * M_PI) + series - shift;
 }
 
-// 2^(1-s)/Gamma(s) x^s K_s(x), with K_s(x) = integral of exp(-x cosh t) cosh(s t) over t > 0. The integrand is analytic in a strip of half width
-// pi/2, so that the trapezoidal rule with step 1/4 errs by exp(-pi^2 / (1/4)), below the last digit.
+// 2^(1-s)/Gamma(s) x^s K_s(x), with K_s(x) = integral of exp(-x cosh t) cosh(s t) over t > 0. The integrand
+// is analytic in a strip of half width pi/2, so that the trapezoidal rule with step 1/4 errs by exp(-pi^2 /
+// (1/4)), below the last digit.
 static double matern(double s, double x) {
     if (x < 1e-12) return 1;
     if (s == 0.5) return expo(-x);
@@ -55,25 +60,31 @@ static double matern(double s, double x) {
 double usi_covariance_share(const us_field_def *def, double r) {
     double x = r / def->length;
     switch (def->covariance) {
-    case US_COVARIANCE_EXPONENTIAL: return expo(-x);
-    case US_COVARIANCE_GAUSSIAN: return expo(-x * x);
+    case US_COVARIANCE_EXPONENTIAL:
+        return expo(-x);
+    case US_COVARIANCE_GAUSSIAN:
+        return expo(-x * x);
     case US_COVARIANCE_MATERN:
-    case US_COVARIANCE_FRACTAL: return matern(def->smoothness, x);
-    case US_COVARIANCE_SPHERICAL: return x < 1 ? 1 - x * (1.5 - 0.5 * x * x) : 0;
+    case US_COVARIANCE_FRACTAL:
+        return matern(def->smoothness, x);
+    case US_COVARIANCE_SPHERICAL:
+        return x < 1 ? 1 - x * (1.5 - 0.5 * x * x) : 0;
     case US_COVARIANCE_TABLE: {
         double at = r / def->table_spacing;
-        if (!(at < def->n_table - 1)) return at == def->n_table - 1 ? def->table[def->n_table - 1] / def->table[0] : 0;
+        if (!(at < def->n_table - 1))
+            return at == def->n_table - 1 ? def->table[def->n_table - 1] / def->table[0] : 0;
         int32_t i = (int32_t)at;
         return (def->table[i] + (at - i) * (def->table[i + 1] - def->table[i])) / def->table[0];
     }
-    case US_COVARIANCE_COUNT: break;
+    case US_COVARIANCE_COUNT:
+        break;
     }
     return NAN;
 }
 
 bool usi_covariance_is_dear(const us_field_def *def) {
-    return (def->covariance == US_COVARIANCE_MATERN || def->covariance == US_COVARIANCE_FRACTAL) && def->smoothness != 0.5 &&
-           def->smoothness != 1.5 && def->smoothness != 2.5;
+    return (def->covariance == US_COVARIANCE_MATERN || def->covariance == US_COVARIANCE_FRACTAL) &&
+           def->smoothness != 0.5 && def->smoothness != 1.5 && def->smoothness != 2.5;
 }
 
 us_field_def us_field_def_default(void) {
@@ -90,34 +101,43 @@ us_field_def us_field_def_default(void) {
 
 us_status usi_field_check(const us_field_def *def, us_error *err) {
     bool is_patch = def->method == US_FIELD_PATCH;
-    if (def->n_x < 1 || def->n_y < 1 || (!is_patch && (int64_t)def->n_x * def->n_y > (int64_t)1 << 30) || (is_patch && def->n_x > 1 << 24) ||
-        (is_patch && def->n_y > 1 << 24))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give from 1 x 1 up to 2^30 nodes, or by US_FIELD_PATCH up to 2^24 each way",
+    if (def->n_x < 1 || def->n_y < 1 || (!is_patch && (int64_t)def->n_x * def->n_y > (int64_t)1 << 30) ||
+        (is_patch && def->n_x > 1 << 24) || (is_patch && def->n_y > 1 << 24))
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "give from 1 x 1 up to 2^30 nodes, or by US_FIELD_PATCH up to 2^24 each way",
                             "a field of %d x %d nodes", (int)def->n_x, (int)def->n_y);
     if (!(def->spacing > 0) || !isfinite(def->spacing))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give a spacing greater than 0, in m", "the spacing is %g", def->spacing);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give a spacing greater than 0, in m",
+                            "the spacing is %g", def->spacing);
     if (!isfinite(def->mean) || !(def->variance >= 0) || !isfinite(def->variance))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give a number, and a variance that is not negative", "mean %g and variance %g", def->mean,
-                            def->variance);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give a number, and a variance that is not negative",
+                            "mean %g and variance %g", def->mean, def->variance);
     if (def->covariance < 0 || def->covariance >= US_COVARIANCE_COUNT)
-        return us_error_set(err, US_ERR_VALUE, NULL, "name one of us_covariance", "there is no covariance number %d", (int)def->covariance);
+        return us_error_set(err, US_ERR_VALUE, NULL, "name one of us_covariance",
+                            "there is no covariance number %d", (int)def->covariance);
     if (def->covariance == US_COVARIANCE_TABLE) {
-        bool is_good = def->table && def->n_table >= 1 && def->table_spacing > 0 && isfinite(def->table_spacing);
-        for (int32_t i = 0; is_good && i < def->n_table; i++) is_good = isfinite(def->table[i]) && fabs(def->table[i]) <= def->table[0];
+        bool is_good =
+            def->table && def->n_table >= 1 && def->table_spacing > 0 && isfinite(def->table_spacing);
+        for (int32_t i = 0; is_good && i < def->n_table; i++)
+            is_good = isfinite(def->table[i]) && fabs(def->table[i]) <= def->table[0];
         if (!is_good || !(def->table[0] > 0))
-            return us_error_set(err, US_ERR_VALUE, NULL, "the first value is that of distance 0, greater than 0, and none is greater than it",
-                                "the table of the covariance is not one");
+            return us_error_set(
+                err, US_ERR_VALUE, NULL,
+                "the first value is that of distance 0, greater than 0, and none is greater than it",
+                "the table of the covariance is not one");
     } else if (!(def->length > 0) || !isfinite(def->length)) {
-        return us_error_set(err, US_ERR_VALUE, NULL, "give a length greater than 0, in m", "the length of the covariance is %g", def->length);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give a length greater than 0, in m",
+                            "the length of the covariance is %g", def->length);
     }
     bool has_smoothness = def->covariance == US_COVARIANCE_MATERN || def->covariance == US_COVARIANCE_FRACTAL;
     double most = def->covariance == US_COVARIANCE_FRACTAL ? 1 : 10;
     if (has_smoothness && !(def->smoothness >= 0.05 && def->smoothness <= most))
-        return us_error_set(err, US_ERR_VALUE, NULL, "the smoothness lies between 0.05 and 10, a Hurst exponent between 0.05 and 1",
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "the smoothness lies between 0.05 and 10, a Hurst exponent between 0.05 and 1",
                             "the smoothness is %g", def->smoothness);
     if (def->method != US_FIELD_EMBED && !is_patch && (def->method != US_FIELD_OUTER || def->n_outer < 1))
-        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_field_method, and at least one product", "method %d with %d products",
-                            (int)def->method, (int)def->n_outer);
+        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_field_method, and at least one product",
+                            "method %d with %d products", (int)def->method, (int)def->n_outer);
     return US_OK;
 }
 

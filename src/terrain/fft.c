@@ -1,7 +1,8 @@
-// Stockham's transform, by fours: each pass reads one array and writes the other, in an order that leaves the result sorted.
+// Stockham's transform, by fours: each pass reads one array and writes the other, in an order that leaves the
+// result sorted.
 //
-// Four sequences go together, one per lane, so that every operation is a whole register and the roots of unity are the same for all. A power of two
-// that is none of four takes one pass by twos at the end.
+// Four sequences go together, one per lane, so that every operation is a whole register and the roots of
+// unity are the same for all. A power of two that is none of four takes one pass by twos at the end.
 #include "terrain/fft.h"
 
 #include <math.h>
@@ -24,8 +25,12 @@ usi_fft usi_fft_make(int32_t n, void *memory) {
     return (usi_fft){n, root};
 }
 
-static inline usi_complex4 add(usi_complex4 a, usi_complex4 b) { return (usi_complex4){a.re + b.re, a.im + b.im}; }
-static inline usi_complex4 sub(usi_complex4 a, usi_complex4 b) { return (usi_complex4){a.re - b.re, a.im - b.im}; }
+static inline usi_complex4 add(usi_complex4 a, usi_complex4 b) {
+    return (usi_complex4){a.re + b.re, a.im + b.im};
+}
+static inline usi_complex4 sub(usi_complex4 a, usi_complex4 b) {
+    return (usi_complex4){a.re - b.re, a.im - b.im};
+}
 // Times (c - i s).
 static inline usi_complex4 turn(usi_complex4 a, const double *root) {
     double c = root[0], s = root[1];
@@ -33,16 +38,20 @@ static inline usi_complex4 turn(usi_complex4 a, const double *root) {
 }
 
 // `length` points are left of each of the `stride` sequences into which the passes before have cut it.
-static void by_four(const usi_fft *fft, int32_t length, int32_t stride, const usi_complex4 *x, usi_complex4 *y) {
+static void by_four(const usi_fft *fft, int32_t length, int32_t stride, const usi_complex4 *x,
+                    usi_complex4 *y) {
     int32_t quarter = length / 4, step = fft->n / length;
     for (int32_t p = 0; p < quarter; p++) {
-        const double *r1 = fft->root + 2 * (size_t)(p * step), *r2 = fft->root + 4 * (size_t)(p * step), *r3 = fft->root + 6 * (size_t)(p * step);
+        const double *r1 = fft->root + 2 * (size_t)(p * step), *r2 = fft->root + 4 * (size_t)(p * step),
+                     *r3 = fft->root + 6 * (size_t)(p * step);
         const usi_complex4 *from = x + (size_t)stride * (size_t)p;
         usi_complex4 *to = y + (size_t)stride * 4 * (size_t)p;
         size_t far = (size_t)stride * (size_t)quarter;
         for (int32_t q = 0; q < stride; q++) {
-            usi_complex4 a = from[q], b = from[far + (size_t)q], c = from[2 * far + (size_t)q], d = from[3 * far + (size_t)q];
-            usi_complex4 ac = add(a, c), bd = add(b, d), a_c = sub(a, c), b_d = sub(b, d), i_b_d = {-b_d.im, b_d.re};
+            usi_complex4 a = from[q], b = from[far + (size_t)q], c = from[2 * far + (size_t)q],
+                         d = from[3 * far + (size_t)q];
+            usi_complex4 ac = add(a, c), bd = add(b, d), a_c = sub(a, c), b_d = sub(b, d),
+                         i_b_d = {-b_d.im, b_d.re};
             to[q] = add(ac, bd);
             to[stride + q] = turn(sub(a_c, i_b_d), r1);
             to[2 * stride + q] = turn(sub(ac, bd), r2);

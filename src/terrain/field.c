@@ -1,18 +1,23 @@
-// Normal random fields of a prescribed covariance, exact: circulant embedding (Dietrich and Newsam; Wood and Chan).
+// Normal random fields of a prescribed covariance, exact: circulant embedding (Dietrich and Newsam; Wood and
+// Chan).
 //
-// A covariance that is laid on a torus at least twice as large as the field is a circulant: its eigenvectors are waves, and its eigenvalues the
-// Fourier transform of its first row. A field on the torus is then the sum of those waves with independent normal amplitudes, each as strong as its
-// eigenvalue; inside a window of half the torus no place meets its own image, and the covariance is exactly the one prescribed.
+// A covariance that is laid on a torus at least twice as large as the field is a circulant: its eigenvectors
+// are waves, and its eigenvalues the Fourier transform of its first row. A field on the torus is then the sum
+// of those waves with independent normal amplitudes, each as strong as its eigenvalue; inside a window of
+// half the torus no place meets its own image, and the covariance is exactly the one prescribed.
 //
 //       +----------------+
 //       |        |       |    window n_x x n_y, torus m_x x m_y >= 2 n, powers of two
 //       | window |       |
-//       |________|       |    eigenvalues: the covariance is even in x and y, so that two rows, one as the real and one as the imaginary part, take
-//       one |                |    transform, and a quarter of the torus says all.
-//       +----------------+    field: it is real, so that half of the waves say all, and two of its rows come out of one transform.
+//       |________|       |    eigenvalues: the covariance is even in x and y, so that two rows, one as the
+//       real and one as the imaginary part, take one |                |    transform, and a quarter of the
+//       torus says all.
+//       +----------------+    field: it is real, so that half of the waves say all, and two of its rows come
+//       out of one transform.
 //
-// Eigenvalues below 0 mean that no field has such a covariance on this torus. A larger torus helps where the covariance has not died away at its
-// edge; where it does not help, they are set to 0, the rest is scaled to the same variance, and the caller is told how much that was.
+// Eigenvalues below 0 mean that no field has such a covariance on this torus. A larger torus helps where the
+// covariance has not died away at its edge; where it does not help, they are set to 0, the rest is scaled to
+// the same variance, and the caller is told how much that was.
 #include <math.h>
 #include <string.h>
 
@@ -23,11 +28,14 @@
 #include "terrain/fft.h"
 #include "terrain/field.h"
 
-enum { N_ENLARGE = 3 };                       // a torus grows at most so often
-static const double NEGATIVE = 1e-12;         // of the greatest eigenvalue: less is rounding
-static const double DIED_AWAY = 1e-3;         // covariance at the torus' far side
-static const int64_t LARGEST = 1ll << 29;     // nodes of a torus: 8.6 GB on the way
-enum { EXACT_NODES = 64, TABLE_STEPS = 16 };  // a dear covariance: exact near 0, beyond that between values 16 to a node
+enum { N_ENLARGE = 3 };                    // a torus grows at most so often
+static const double NEGATIVE = 1e-12;      // of the greatest eigenvalue: less is rounding
+static const double DIED_AWAY = 1e-3;      // covariance at the torus' far side
+static const int64_t LARGEST = 1ll << 29;  // nodes of a torus: 8.6 GB on the way
+enum {
+    EXACT_NODES = 64,
+    TABLE_STEPS = 16
+};  // a dear covariance: exact near 0, beyond that between values 16 to a node
 
 typedef struct maker {
     const us_field_def *def;
@@ -44,7 +52,8 @@ typedef struct maker {
 
 // ---------------------------------------------------------------- random numbers
 
-// Box and Muller. The angle lies within half a turn; the half is told by a bit that the other uniform number does not need.
+// Box and Muller. The angle lies within half a turn; the half is told by a bit that the other uniform number
+// does not need.
 usi_normal_pairs usi_field_normals(uint64_t key, uint64_t place) {
     usi_normal_pairs out;
     usi_v4 u, angle, sign, s, c;
@@ -85,13 +94,15 @@ static void covariance_row(const maker *k, int32_t y, double *out) {
                     const double *f = k->table + i;
                     d = at - i;
                     value[l] = f[0] + d * (0.5 * (f[1] - f[-1]) +
-                                           d * (f[-1] - 2.5 * f[0] + 2 * f[1] - 0.5 * f[2] + d * (0.5 * (f[2] - f[-1]) + 1.5 * (f[0] - f[1]))));
+                                           d * (f[-1] - 2.5 * f[0] + 2 * f[1] - 0.5 * f[2] +
+                                                d * (0.5 * (f[2] - f[-1]) + 1.5 * (f[0] - f[1]))));
                 } else {
                     value[l] = usi_covariance_share(def, r[l] * def->spacing);
                 }
             }
         }
-        for (int l = 0; l < n; l++) out[x + l] = value[l];
+        for (int l = 0; l < n; l++)
+            out[x + l] = value[l];
     }
 }
 
@@ -101,7 +112,8 @@ static void transform_rows(void *context, int32_t batch, int32_t thread) {
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 8 * batch;
     for (int32_t i = 0; i < 8; i++) {
-        if (first + i < k->half_y) covariance_row(k, first + i, k->eigen + (size_t)(first + i) * (size_t)k->half_x);
+        if (first + i < k->half_y)
+            covariance_row(k, first + i, k->eigen + (size_t)(first + i) * (size_t)k->half_x);
     }
     for (int32_t i = 0; i < k->m_x; i++) {
         size_t at = (size_t)(i < k->half_x ? i : k->m_x - i);
@@ -115,7 +127,8 @@ static void transform_rows(void *context, int32_t batch, int32_t thread) {
     for (int32_t l = 0; l < 8; l++) {
         if (first + l >= k->half_y) break;
         double *row = k->eigen + (size_t)(first + l) * (size_t)k->half_x;
-        for (int32_t i = 0; i < k->half_x; i++) row[i] = l % 2 ? x[i].im[l / 2] : x[i].re[l / 2];
+        for (int32_t i = 0; i < k->half_x; i++)
+            row[i] = l % 2 ? x[i].im[l / 2] : x[i].re[l / 2];
     }
 }
 
@@ -133,7 +146,8 @@ static void transform_columns(void *context, int32_t batch, int32_t thread) {
     x = usi_fft_run(&k->fft_y, x, work);
     for (int32_t j = 0; j < k->half_y; j++) {
         double *row = k->eigen + (size_t)j * (size_t)k->half_x + first;
-        for (int32_t l = 0; l < n; l++) row[l] = l % 2 ? x[j].im[l / 2] : x[j].re[l / 2];
+        for (int32_t l = 0; l < n; l++)
+            row[l] = l % 2 ? x[j].im[l / 2] : x[j].re[l / 2];
     }
 }
 
@@ -143,7 +157,8 @@ static void clip(maker *k, us_field_outcome *info) {
     for (int32_t j = 0; j < k->half_y; j++) {
         double row_all = 0, row_kept = 0;
         for (int32_t i = 0; i < k->half_x; i++) {
-            double *e = k->eigen + (size_t)j * (size_t)k->half_x + i, n = i == 0 || i == k->half_x - 1 ? 1 : 2;
+            double *e = k->eigen + (size_t)j * (size_t)k->half_x + i,
+                   n = i == 0 || i == k->half_x - 1 ? 1 : 2;
             least = *e < least ? *e : least;
             greatest = *e > greatest ? *e : greatest;
             row_all += n * *e;
@@ -172,11 +187,13 @@ static void sum_columns(void *context, int32_t batch, int32_t thread) {
         const double *row = k->eigen + (size_t)(j < k->half_y ? j : k->m_y - j) * (size_t)k->half_x + first;
         usi_normal_pairs z = usi_field_normals(key, (uint64_t)j * (uint64_t)(k->m_x + 4) + (uint64_t)first);
         usi_v4 e = usi_v4_zero();
-        for (int32_t l = 0; l < n; l++) e[l] = row[l];
+        for (int32_t l = 0; l < n; l++)
+            e[l] = row[l];
         e = usi_v4_sqrt(e * (0.5 * k->scale));
         x[j] = (usi_complex4){e * *(usi_v4 *)z.a, e * *(usi_v4 *)z.b};
     }
-    // The first and the last kx are their own mirror images: there the amplitude at -ky is the conjugate of that at ky, and real at its own mirror.
+    // The first and the last kx are their own mirror images: there the amplitude at -ky is the conjugate of
+    // that at ky, and real at its own mirror.
     for (int32_t l = 0; l < n; l++) {
         if (first + l != 0 && first + l != k->half_x - 1) continue;
         for (int32_t j = 0; j < k->half_y; j++) {
@@ -193,7 +210,10 @@ static void sum_columns(void *context, int32_t batch, int32_t thread) {
     x = usi_fft_run(&k->fft_y, x, work);
     for (int32_t j = 0; j < def->n_y; j++) {
         double *to = k->waves + 2 * ((size_t)j * (size_t)k->half_x + (size_t)first);
-        for (int32_t l = 0; l < n; l++) to[2 * l] = x[j].re[l], to[2 * l + 1] = x[j].im[l];
+        for (int32_t l = 0; l < n; l++) {
+            to[2 * l] = x[j].re[l];
+            to[2 * l + 1] = x[j].im[l];
+        }
     }
 }
 
@@ -208,10 +228,17 @@ static void sum_rows(void *context, int32_t batch, int32_t thread) {
         double sign = i < k->half_x ? 1 : -1;
         for (int32_t l = 0; l < 4; l++) {
             int32_t a = first + 2 * l, b = a + 1;
-            const double *wave_a = k->waves + 2 * (size_t)a * (size_t)k->half_x + at, *wave_b = wave_a + 2 * (size_t)k->half_x;
+            const double *wave_a = k->waves + 2 * (size_t)a * (size_t)k->half_x + at,
+                         *wave_b = wave_a + 2 * (size_t)k->half_x;
             double re_a = 0, im_a = 0, re_b = 0, im_b = 0;
-            if (a < def->n_y) re_a = wave_a[0], im_a = sign * wave_a[1];
-            if (b < def->n_y) re_b = wave_b[0], im_b = sign * wave_b[1];
+            if (a < def->n_y) {
+                re_a = wave_a[0];
+                im_a = sign * wave_a[1];
+            }
+            if (b < def->n_y) {
+                re_b = wave_b[0];
+                im_b = sign * wave_b[1];
+            }
             x[i].re[l] = re_a - im_b;
             x[i].im[l] = im_a + re_b;
         }
@@ -220,7 +247,8 @@ static void sum_rows(void *context, int32_t batch, int32_t thread) {
     for (int32_t l = 0; l < 8; l++) {
         if (first + l >= def->n_y) break;
         double *to = k->out + (size_t)(first + l) * (size_t)def->n_x;
-        for (int32_t i = 0; i < def->n_x; i++) to[i] = def->mean + (l % 2 ? x[i].im[l / 2] : x[i].re[l / 2]);
+        for (int32_t i = 0; i < def->n_x; i++)
+            to[i] = def->mean + (l % 2 ? x[i].im[l / 2] : x[i].re[l / 2]);
     }
 }
 
@@ -228,7 +256,8 @@ static void sum_rows(void *context, int32_t batch, int32_t thread) {
 
 static int32_t power_of_two(int64_t least) {
     int64_t m = 8;
-    while (m < least) m *= 2;
+    while (m < least)
+        m *= 2;
     return m > LARGEST ? 0 : (int32_t)m;
 }
 
@@ -238,7 +267,8 @@ static bool prepare(maker *k, usi_arena *arena, int32_t n_thread) {
     int32_t longest = k->m_x > k->m_y ? k->m_x : k->m_y;
     k->half_x = k->m_x / 2 + 1;
     k->half_y = k->m_y / 2 + 1;
-    void *root_x = usi_arena_alloc(arena, usi_fft_size(k->m_x), 32), *root_y = usi_arena_alloc(arena, usi_fft_size(k->m_y), 32);
+    void *root_x = usi_arena_alloc(arena, usi_fft_size(k->m_x), 32),
+         *root_y = usi_arena_alloc(arena, usi_fft_size(k->m_y), 32);
     k->eigen = usi_arena_alloc(arena, sizeof(double) * (size_t)k->half_x * (size_t)k->half_y, 32);
     k->waves = usi_arena_alloc(arena, 2 * sizeof(double) * (size_t)k->half_x * (size_t)def->n_y, 32);
     k->work = usi_arena_alloc(arena, sizeof(usi_complex4 *) * 2 * (size_t)n_thread, 8);
@@ -255,11 +285,13 @@ static bool prepare(maker *k, usi_arena *arena, int32_t n_thread) {
     k->n_table = (int32_t)(fmax(farthest - EXACT_NODES, 0) * TABLE_STEPS) + 5;
     k->table = usi_arena_alloc(arena, sizeof(double) * (size_t)k->n_table, 8);
     if (!k->table) return false;
-    for (int32_t i = 0; i < k->n_table; i++) k->table[i] = usi_covariance_share(def, (EXACT_NODES + (i - 1.0) / TABLE_STEPS) * def->spacing);
+    for (int32_t i = 0; i < k->n_table; i++)
+        k->table[i] = usi_covariance_share(def, (EXACT_NODES + (i - 1.0) / TABLE_STEPS) * def->spacing);
     return true;
 }
 
-static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info, us_error *err) {
+static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info,
+                       us_error *err) {
     maker k = {.def = def};
     k.out = out;
     k.m_x = power_of_two(2 * (int64_t)def->n_x);
@@ -269,14 +301,17 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
         if (usi_covariance_share(def, 0.5 * k.m_x * def->spacing) > DIED_AWAY) k.m_x *= 2;
         if (usi_covariance_share(def, 0.5 * k.m_y * def->spacing) > DIED_AWAY) k.m_y *= 2;
     }
-    while ((int64_t)k.m_x * k.m_y > LARGEST && k.m_x >= 4 * (int64_t)def->n_x) k.m_x /= 2, k.m_y /= 2;
+    while ((int64_t)k.m_x * k.m_y > LARGEST && k.m_x >= 4 * (int64_t)def->n_x) {
+        k.m_x /= 2;
+        k.m_y /= 2;
+    }
     usi_arena arena;
     for (int attempt = 0;; attempt++) {
         usi_arena_init(&arena, &def->allocator);
         if ((int64_t)k.m_x * k.m_y > LARGEST || !prepare(&k, &arena, usi_pool_n_thread(pool))) {
             usi_arena_fini(&arena);
-            return us_error_set(err, US_ERR_MEMORY, NULL, "make smaller fields, or tiles", "no memory for a torus of %d x %d nodes", (int)k.m_x,
-                                (int)k.m_y);
+            return us_error_set(err, US_ERR_MEMORY, NULL, "make smaller fields, or tiles",
+                                "no memory for a torus of %d x %d nodes", (int)k.m_x, (int)k.m_y);
         }
         usi_pool_run(pool, (k.half_y + 7) / 8, 1, transform_rows, &k);
         usi_pool_run(pool, (k.half_x + 7) / 8, 1, transform_columns, &k);
@@ -294,13 +329,18 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
 }
 
 // With its memory and its threads; of a definition that was checked.
-static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info, us_error *err) {
-    return def->method == US_FIELD_OUTER ? usi_field_outer(def, out, info, err) : embed(def, pool, out, info, err);
+static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info,
+                            us_error *err) {
+    return def->method == US_FIELD_OUTER ? usi_field_outer(def, out, info, err)
+                                         : embed(def, pool, out, info, err);
 }
 
-us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context, us_field_outcome *out_info, us_error *err) {
+us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context,
+                               us_field_outcome *out_info, us_error *err) {
     us_field_outcome info = {0};
-    if (!def || !visit) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a function", "an argument is missing");
+    if (!def || !visit)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a function",
+                            "an argument is missing");
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
     usi_pool *pool = NULL;
@@ -316,7 +356,8 @@ us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, vo
             status = make_whole(def, pool, values, &info, err);
             if (status == US_OK) status = visit(context, &part, err);
         } else {
-            status = us_error_set(err, US_ERR_MEMORY, NULL, "make it in patches", "no memory for %d x %d nodes", (int)def->n_x, (int)def->n_y);
+            status = us_error_set(err, US_ERR_MEMORY, NULL, "make it in patches",
+                                  "no memory for %d x %d nodes", (int)def->n_x, (int)def->n_y);
         }
         usi_release(&def->allocator, values, size, 64);
     }
@@ -334,15 +375,18 @@ static us_status put_part(void *context, const us_field_part *part, us_error *er
     (void)err;
     const sheet *s = context;
     for (int32_t j = 0; j < part->n_y; j++)
-        memcpy(s->out + (size_t)(part->y + j) * (size_t)s->n_x + part->x, part->values + (size_t)j * (size_t)part->stride,
-               sizeof(double) * (size_t)part->n_x);
+        memcpy(s->out + (size_t)(part->y + j) * (size_t)s->n_x + part->x,
+               part->values + (size_t)j * (size_t)part->stride, sizeof(double) * (size_t)part->n_x);
     return US_OK;
 }
 
 us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info, us_error *err) {
     us_field_outcome info = {0};
-    if (!def || !out) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the result", "an argument is missing");
-    if (def->method == US_FIELD_PATCH) return us_field_visit_parts(def, put_part, &(sheet){out, def->n_x}, out_info, err);
+    if (!def || !out)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the result",
+                            "an argument is missing");
+    if (def->method == US_FIELD_PATCH)
+        return us_field_visit_parts(def, put_part, &(sheet){out, def->n_x}, out_info, err);
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
     usi_pool *pool = NULL;

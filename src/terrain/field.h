@@ -14,8 +14,10 @@ bool usi_covariance_is_dear(const us_field_def *def);
 // field_outer.c
 us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err);
 // patch.c
-us_status usi_field_patches(const us_field_def *def, usi_pool *pool, us_field_visit visit, void *context, us_field_outcome *info, us_error *err);
-// Two independent normal numbers of this place in the sequence, for each of four places that follow one another.
+us_status usi_field_patches(const us_field_def *def, usi_pool *pool, us_field_visit visit, void *context,
+                            us_field_outcome *info, us_error *err);
+// Two independent normal numbers of this place in the sequence, for each of four places that follow one
+// another.
 typedef struct usi_normal_pairs {
     _Alignas(32) double a[4], b[4];
 } usi_normal_pairs;

@@ -1,10 +1,13 @@
 // Random fields as sums of turned outer products, kept for comparison.
 //
-// A(x, y) = X1(x) X2(y) / sqrt(F(0)) with two independent normal sequences of covariance F has the covariance F(dx) F(dy) / F(0): right along its
-// axes only. Turned by a random angle and summed N times, divided by sqrt(N), it is isotropic, but its covariance at a distance r is the mean of F(r
-// |cos t|) F(r |sin t|) / F(0) over all t, which is F(r) for a Gaussian F alone. Of one product the kurtosis is 9, of N it is 3 + 6/N.
+// A(x, y) = X1(x) X2(y) / sqrt(F(0)) with two independent normal sequences of covariance F has the covariance
+// F(dx) F(dy) / F(0): right along its axes only. Turned by a random angle and summed N times, divided by
+// sqrt(N), it is isotropic, but its covariance at a distance r is the mean of F(r |cos t|) F(r |sin t|) /
+// F(0) over all t, which is F(r) for a Gaussian F alone. Of one product the kurtosis is 9, of N it is 3 +
+// 6/N.
 //
-// Each sequence comes from a circulant in one dimension, four samples to a node, so that reading between them loses next to nothing.
+// Each sequence comes from a circulant in one dimension, four samples to a node, so that reading between them
+// loses next to nothing.
 #include <math.h>
 
 #include "base/memory.h"
@@ -15,9 +18,10 @@
 
 enum { FINE = 4 };
 
-// Two sequences in lanes 0 and 1, independent real and imaginary parts: four sequences a transform, of which the first `n` samples are good.
-static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft, const double *strength, uint64_t number, usi_complex4 *x,
-                                     usi_complex4 *work) {
+// Two sequences in lanes 0 and 1, independent real and imaginary parts: four sequences a transform, of which
+// the first `n` samples are good.
+static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft, const double *strength,
+                                     uint64_t number, usi_complex4 *x, usi_complex4 *work) {
     uint64_t key = usi_random_key(def->seed, def->stream);
     for (int32_t i = 0; i < fft->n; i++) {
         usi_normal_pairs z = usi_field_normals(key, (number * (uint64_t)fft->n + (uint64_t)i) * 4);
@@ -29,7 +33,8 @@ static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft
 us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err) {
     double half = 0.5 * hypot(def->n_x - 1.0, def->n_y - 1.0);
     int64_t n = (int64_t)ceil(2 * half * FINE) + 2 * FINE, m = 8;
-    while (m < 2 * n) m *= 2;
+    while (m < 2 * n)
+        m *= 2;
     usi_arena arena;
     usi_arena_init(&arena, &def->allocator);
     void *roots = m <= 1 << 26 ? usi_arena_alloc(&arena, usi_fft_size((int32_t)m), 32) : NULL;
@@ -38,7 +43,8 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome
     double *strength = work ? usi_arena_alloc(&arena, sizeof(double) * (size_t)m, 32) : NULL;
     if (!strength) {
         usi_arena_fini(&arena);
-        return us_error_set(err, US_ERR_MEMORY, NULL, "make a smaller field", "no memory for sequences of %lld samples", (long long)m);
+        return us_error_set(err, US_ERR_MEMORY, NULL, "make a smaller field",
+                            "no memory for sequences of %lld samples", (long long)m);
     }
     usi_fft fft = usi_fft_make((int32_t)m, roots);
     for (int32_t i = 0; i < m; i++) {
@@ -52,10 +58,12 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome
         kept += fmax(eigen[i].re[0], 0);
         strength[i] = sqrt(fmax(eigen[i].re[0], 0) / (double)m);
     }
-    *info = (us_field_outcome){.m_x = (int32_t)m, .m_y = 1, .clipped = kept > 0 && 1 - all / kept > 1e-9 ? 1 - all / kept : 0};
+    *info = (us_field_outcome){
+        .m_x = (int32_t)m, .m_y = 1, .clipped = kept > 0 && 1 - all / kept > 1e-9 ? 1 - all / kept : 0};
 
     size_t n_node = (size_t)def->n_x * (size_t)def->n_y;
-    for (size_t i = 0; i < n_node; i++) out[i] = 0;
+    for (size_t i = 0; i < n_node; i++)
+        out[i] = 0;
     double scale = def->variance > 0 ? 1 / sqrt(def->variance * def->n_outer) : 0;
     const usi_complex4 *lines = NULL;
     for (int32_t k = 0; k < def->n_outer; k++) {
@@ -64,7 +72,9 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome
         int lane = k % 4;
         // Half a turn has all directions.
         usi_v4 s, c;
-        usi_v4_sin_cos(usi_v4_all(M_PI * (us_random_uniform(def->seed, def->stream + 0x6f75746572u, (uint64_t)k) - 0.5)), &s, &c);
+        usi_v4_sin_cos(
+            usi_v4_all(M_PI * (us_random_uniform(def->seed, def->stream + 0x6f75746572u, (uint64_t)k) - 0.5)),
+            &s, &c);
         for (int32_t j = 0; j < def->n_y; j++) {
             for (int32_t i = 0; i < def->n_x; i++) {
                 double dx = i - 0.5 * (def->n_x - 1), dy = j - 0.5 * (def->n_y - 1);
@@ -76,7 +86,8 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome
             }
         }
     }
-    for (size_t i = 0; i < n_node; i++) out[i] += def->mean;
+    for (size_t i = 0; i < n_node; i++)
+        out[i] += def->mean;
     usi_arena_fini(&arena);
     return US_OK;
 }

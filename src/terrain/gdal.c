@@ -1,4 +1,5 @@
-// GDAL by dlopen: once, whichever thread comes first; and its complaints, which are caught instead of printed.
+// GDAL by dlopen: once, whichever thread comes first; and its complaints, which are caught instead of
+// printed.
 #include "terrain/gdal.h"
 
 #include <dlfcn.h>
@@ -28,9 +29,11 @@ static void load(void) {
         snprintf(why, sizeof why, "%s", text ? text : "dlopen failed");
         return;
     }
-    _Static_assert(sizeof table == sizeof names / sizeof *names * sizeof(void *), "one pointer for each name");
+    _Static_assert(sizeof table == sizeof names / sizeof *names * sizeof(void *),
+                   "one pointer for each name");
     for (size_t i = 0; i < sizeof names / sizeof *names && !why[0]; i++) {
-        // A pointer to data cannot be cast to one to a function in strict C; POSIX promises that its bits can be.
+        // A pointer to data cannot be cast to one to a function in strict C; POSIX promises that its bits can
+        // be.
         void *symbol = dlsym(library, names[i]);
         memcpy((char *)&table + i * sizeof symbol, &symbol, sizeof symbol);
         if (!symbol) snprintf(why, sizeof why, "it has no function %s", names[i]);
@@ -47,7 +50,9 @@ static void load(void) {
 const usi_gdal *usi_gdal_get(us_error *err) {
     pthread_once(&once, load);
     if (!why[0]) return &table;
-    us_error_set(err, US_ERR_IO, NULL, "install GDAL (Debian: libgdal32 or later, or libgdal-dev), and build again when its version has changed",
+    us_error_set(err, US_ERR_IO, NULL,
+                 "install GDAL (Debian: libgdal32 or later, or libgdal-dev), and build again when its "
+                 "version has changed",
                  "rasters are read by GDAL, and " US_GDAL_LIBRARY " cannot be loaded: %s", why);
     return NULL;
 }

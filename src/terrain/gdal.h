@@ -1,7 +1,8 @@
 // GDAL, loaded when it is first needed.
 //
-// The library brings more than a hundred others with it, and linking it made every command a tenth of a second slower. So nothing links it: the
-// headers give the types, and the functions that are used stand in a table that dlopen fills once.
+// The library brings more than a hundred others with it, and linking it made every command a tenth of a
+// second slower. So nothing links it: the headers give the types, and the functions that are used stand in a
+// table that dlopen fills once.
 #ifndef USI_TERRAIN_GDAL_H
 #define USI_TERRAIN_GDAL_H
 
@@ -85,10 +86,12 @@ typedef struct usi_gdal {
 #undef USI_GDAL_FIELD
 } usi_gdal;
 
-// The table; NULL with an error that says what is missing. Any thread. Its drivers are registered, and PROJ stays off the network.
+// The table; NULL with an error that says what is missing. Any thread. Its drivers are registered, and PROJ
+// stays off the network.
 const usi_gdal *usi_gdal_get(us_error *err);
 
-// What GDAL complains of on this thread between begin and end, which nest: the first failure's text. Nothing is printed.
+// What GDAL complains of on this thread between begin and end, which nest: the first failure's text. Nothing
+// is printed.
 typedef struct usi_gdal_ear {
     char text[300];
 } usi_gdal_ear;

@@ -1,17 +1,19 @@
 // Heights of a site, tile by tile as they are needed.
 //
-//     heights, row by row; # is in memory            A row of a tile is half a page long, so that neighbours share pages. Each page counts the rows
-//     +--------+--------+--------+                   of resident tiles that have a part in it; it is given back when there are none. What the
-//     |        |########|        |                   tiles take is therefore known exactly, and so is what one more would take.
-//     |        |########|        |
+//     heights, row by row; # is in memory            A row of a tile is half a page long, so that neighbours
+//     share pages. Each page counts the rows
+//     +--------+--------+--------+                   of resident tiles that have a part in it; it is given
+//     back when there are none. What the |        |########|        |                   tiles take is
+//     therefore known exactly, and so is what one more would take. |        |########|        |
 //     +--------+--------+--------+
 //
-// A tile is absent, or wanted, or resident. Clients say which tiles they need, pin them, and wait until they are resident; the worker alone reads
-// tiles, gives pages back and changes what is resident, so that it may look at the heights without a lock. Tiles that somebody has pinned stay. The
-// others stay as long as there is room for them, and go in the order in which they were last asked for.
+// A tile is absent, or wanted, or resident. Clients say which tiles they need, pin them, and wait until they
+// are resident; the worker alone reads tiles, gives pages back and changes what is resident, so that it may
+// look at the heights without a lock. Tiles that somebody has pinned stay. The others stay as long as there
+// is room for them, and go in the order in which they were last asked for.
 //
-//     client   pin, want ---> [mutex] ---> wait ..................... all are resident: read on without any lock
-//     worker   ................. take ---> drop others, read, fill ---> [mutex] resident
+//     client   pin, want ---> [mutex] ---> wait ..................... all are resident: read on without any
+//     lock worker   ................. take ---> drop others, read, fill ---> [mutex] resident
 #include "terrain/pager.h"
 
 #include <math.h>
@@ -90,17 +92,20 @@ struct usi_pager_client {
 
 typedef enum use { COUNT, TAKE, GIVE } use;
 
-// Goes over the pages under rows j0 .. j1 of columns i0 .. i1. COUNT: how many of them nobody uses; TAKE: uses them; GIVE: gives back those that
-// nobody uses any more. Returns the number of pages that are new or were given back.
+// Goes over the pages under rows j0 .. j1 of columns i0 .. i1. COUNT: how many of them nobody uses; TAKE:
+// uses them; GIVE: gives back those that nobody uses any more. Returns the number of pages that are new or
+// were given back.
 static size_t use_pages(const usi_pager *p, paged *a, usi_window w, use what) {
     size_t n = 0, seen = SIZE_MAX, run = 0, run_end = 0;
     for (int32_t j = w.j0; j <= w.j1; j++) {
-        size_t from = ((size_t)j * a->width + (size_t)w.i0) * a->each, to = ((size_t)j * a->width + (size_t)w.i1 + 1) * a->each;
+        size_t from = ((size_t)j * a->width + (size_t)w.i0) * a->each,
+               to = ((size_t)j * a->width + (size_t)w.i1 + 1) * a->each;
         for (size_t page = from / p->page; page <= (to - 1) / p->page; page++) {
             bool is_changed;
-            if (what == COUNT)
-                is_changed = a->n_use[page] == 0 && page != seen, seen = page;
-            else if (what == TAKE)
+            if (what == COUNT) {
+                is_changed = a->n_use[page] == 0 && page != seen;
+                seen = page;
+            } else if (what == TAKE)
                 is_changed = a->n_use[page]++ == 0;
             else
                 is_changed = --a->n_use[page] == 0;
@@ -119,7 +124,8 @@ static size_t use_pages(const usi_pager *p, paged *a, usi_window w, use what) {
 
 // The samples of a tile.
 static usi_window tile_window(const usi_pager *p, int32_t t) {
-    int32_t x = (p->u0 + t % p->n_u) * US_SITE_TILE - p->window.i0, y = (p->v0 + t / p->n_u) * US_SITE_TILE - p->window.j0;
+    int32_t x = (p->u0 + t % p->n_u) * US_SITE_TILE - p->window.i0,
+            y = (p->v0 + t / p->n_u) * US_SITE_TILE - p->window.j0;
     usi_window w = {x, x + US_SITE_TILE - 1, y, y + US_SITE_TILE - 1};
     if (w.i0 < 0) w.i0 = 0;
     if (w.j0 < 0) w.j0 = 0;
@@ -139,7 +145,8 @@ static usi_window block_window(const usi_pager *p, usi_window w) {
 
 static size_t use_tile(usi_pager *p, int32_t t, use what) {
     usi_window w = tile_window(p, t);
-    return (use_pages(p, &p->height, w, what) + use_pages(p, &p->extremes, block_window(p, w), what)) * p->page;
+    return (use_pages(p, &p->height, w, what) + use_pages(p, &p->extremes, block_window(p, w), what)) *
+           p->page;
 }
 
 // ---------------------------------------------------------------- the worker
@@ -148,7 +155,8 @@ static int32_t tile_at(const usi_pager *p, int32_t i, int32_t j) {
     return ((j + p->window.j0) / US_SITE_TILE - p->v0) * p->n_u + (i + p->window.i0) / US_SITE_TILE - p->u0;
 }
 
-// Extremes of the blocks that are whole by the arrival of tile t: all other tiles with samples of theirs are resident.
+// Extremes of the blocks that are whole by the arrival of tile t: all other tiles with samples of theirs are
+// resident.
 static void find_extremes(usi_pager *p, int32_t t) {
     usi_window b = block_window(p, tile_window(p, t));
     double(*extremes)[2] = (double(*)[2])(void *)p->extremes.base;
@@ -156,18 +164,25 @@ static void find_extremes(usi_pager *p, int32_t t) {
     for (int32_t v = b.j0; v <= b.j1; v++) {
         for (int32_t u = b.i0; u <= b.i1; u++) {
             const int32_t n = USI_EXTREMES_CELLS;
-            int32_t i0 = u * n, j0 = v * n, i1 = i0 + n < p->n_x ? i0 + n : p->n_x - 1, j1 = j0 + n < p->n_y ? j0 + n : p->n_y - 1;
-            const int32_t corner[4] = {tile_at(p, i0, j0), tile_at(p, i1, j0), tile_at(p, i0, j1), tile_at(p, i1, j1)};
+            int32_t i0 = u * n, j0 = v * n, i1 = i0 + n < p->n_x ? i0 + n : p->n_x - 1,
+                    j1 = j0 + n < p->n_y ? j0 + n : p->n_y - 1;
+            const int32_t corner[4] = {tile_at(p, i0, j0), tile_at(p, i1, j0), tile_at(p, i0, j1),
+                                       tile_at(p, i1, j1)};
             bool is_whole = true;
-            for (int k = 0; k < 4; k++) is_whole = is_whole && (corner[k] == t || p->is_here[corner[k]]);
+            for (int k = 0; k < 4; k++)
+                is_whole = is_whole && (corner[k] == t || p->is_here[corner[k]]);
             if (!is_whole) continue;
             double low = INFINITY, high = -INFINITY;
             for (int32_t j = j0; j <= j1; j++) {
                 const double *row = height + (size_t)j * (size_t)p->n_x;
-                for (int32_t i = i0; i <= i1; i++) low = fmin(low, row[i]), high = fmax(high, row[i]);
+                for (int32_t i = i0; i <= i1; i++) {
+                    low = fmin(low, row[i]);
+                    high = fmax(high, row[i]);
+                }
             }
             double *e = extremes[(size_t)v * (size_t)p->n_cell_x + (size_t)u];
-            e[0] = low, e[1] = high;
+            e[0] = low;
+            e[1] = high;
         }
     }
 }
@@ -180,16 +195,18 @@ static us_status fill_tile(usi_pager *p, int32_t t, us_error *err) {
     usi_window w = tile_window(p, t);
     double *height = (double *)(void *)p->height.base;
     for (int32_t j = w.j0; j <= w.j1; j++) {
-        const float *from = p->samples + (ptrdiff_t)(j + p->window.j0 - v * US_SITE_TILE) * n_x + (w.i0 + p->window.i0 - u * US_SITE_TILE);
+        const float *from = p->samples + (ptrdiff_t)(j + p->window.j0 - v * US_SITE_TILE) * n_x +
+                            (w.i0 + p->window.i0 - u * US_SITE_TILE);
         double *to = height + (size_t)j * (size_t)p->n_x + (size_t)w.i0;
-        for (int32_t i = 0; i <= w.i1 - w.i0; i++) to[i] = (double)from[i];
+        for (int32_t i = 0; i <= w.i1 - w.i0; i++)
+            to[i] = (double)from[i];
     }
     find_extremes(p, t);
     return US_OK;
 }
 
-// With the mutex: the resident tile that was asked for longest ago, and nobody needs; -1 when there is none. What is read ahead takes no room from
-// what was asked for since.
+// With the mutex: the resident tile that was asked for longest ago, and nobody needs; -1 when there is none.
+// What is read ahead takes no room from what was asked for since.
 static int32_t find_spare(const usi_pager *p, bool is_urgent, int64_t before) {
     int32_t best = -1;
     for (int32_t t = 0; t < p->n_u * p->n_v; t++) {
@@ -206,7 +223,8 @@ static bool make_room(usi_pager *p, int32_t t) {
         int32_t spare = find_spare(p, p->tile[t].is_urgent, p->tile[t].wanted);
         if (spare < 0) return false;
         p->tile[spare].state = ABSENT;
-        p->info.n_resident--, p->info.n_drop++;
+        p->info.n_resident--;
+        p->info.n_drop++;
         pthread_mutex_unlock(&p->mutex);
         p->is_here[spare] = false;
         size_t bytes = use_tile(p, spare, GIVE);
@@ -235,12 +253,15 @@ static void read_tile(usi_pager *p, int32_t t) {
         return;
     }
     p->tile[t].state = RESIDENT;
-    p->info.bytes += bytes, p->info.n_read++, p->info.n_resident++;
+    p->info.bytes += bytes;
+    p->info.n_read++;
+    p->info.n_resident++;
 }
 
 static int32_t take(queue *q, int32_t cap) {
     int32_t t = q->tile[q->first];
-    q->first = (q->first + 1) % cap, q->n--;
+    q->first = (q->first + 1) % cap;
+    q->n--;
     return t;
 }
 
@@ -266,7 +287,8 @@ static void *work(void *context) {
 // ---------------------------------------------------------------- create, destroy
 
 static bool make_paged(usi_pager *p, paged *a, int32_t width, int32_t rows, size_t each) {
-    a->width = (size_t)width, a->each = each;
+    a->width = (size_t)width;
+    a->each = each;
     a->n_page = ((size_t)width * (size_t)rows * each - 1) / p->page + 1;
     a->base = usi_pages_reserve(a->n_page * p->page);
     if (a->base) a->bytes = a->n_page * p->page;
@@ -287,27 +309,40 @@ static bool start(usi_pager *p) {
 }
 
 static us_status no_memory(us_error *err) {
-    return us_error_set(err, US_ERR_MEMORY, NULL, "give the field a smaller zone, or allow the program more addresses (ulimit -v)",
+    return us_error_set(err, US_ERR_MEMORY, NULL,
+                        "give the field a smaller zone, or allow the program more addresses (ulimit -v)",
                         "no memory for the addresses of a site's heights");
 }
 
-us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size_t memory, const us_allocator *allocator, usi_pager **out_pager,
-                           us_error *err) {
+us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size_t memory,
+                           const us_allocator *allocator, usi_pager **out_pager, us_error *err) {
     usi_pager *p = usi_alloc(allocator, sizeof *p, USI_ALIGN);
     if (!p) {
         us_site_close(site);
         return no_memory(err);
     }
-    *p = (usi_pager){.allocator = *allocator, .site = site, .layer = layer, .window = window, .memory = memory, .page = usi_page_size()};
+    *p = (usi_pager){.allocator = *allocator,
+                     .site = site,
+                     .layer = layer,
+                     .window = window,
+                     .memory = memory,
+                     .page = usi_page_size()};
     p->info.memory = memory;
-    p->n_x = window.i1 - window.i0 + 1, p->n_y = window.j1 - window.j0 + 1;
-    p->u0 = window.i0 / US_SITE_TILE, p->v0 = window.j0 / US_SITE_TILE;
-    p->n_u = window.i1 / US_SITE_TILE - p->u0 + 1, p->n_v = window.j1 / US_SITE_TILE - p->v0 + 1;
-    p->n_cell_x = (p->n_x - 2) / USI_EXTREMES_CELLS + 1, p->n_cell_y = (p->n_y - 2) / USI_EXTREMES_CELLS + 1;
-    bool ok = make_paged(p, &p->height, p->n_x, p->n_y, sizeof(double)) && make_paged(p, &p->extremes, p->n_cell_x, p->n_cell_y, 2 * sizeof(double));
+    p->n_x = window.i1 - window.i0 + 1;
+    p->n_y = window.j1 - window.j0 + 1;
+    p->u0 = window.i0 / US_SITE_TILE;
+    p->v0 = window.j0 / US_SITE_TILE;
+    p->n_u = window.i1 / US_SITE_TILE - p->u0 + 1;
+    p->n_v = window.j1 / US_SITE_TILE - p->v0 + 1;
+    p->n_cell_x = (p->n_x - 2) / USI_EXTREMES_CELLS + 1;
+    p->n_cell_y = (p->n_y - 2) / USI_EXTREMES_CELLS + 1;
+    bool ok = make_paged(p, &p->height, p->n_x, p->n_y, sizeof(double)) &&
+              make_paged(p, &p->extremes, p->n_cell_x, p->n_cell_y, 2 * sizeof(double));
     size_t n = (size_t)p->n_u * (size_t)p->n_v, size = 0, at_tile = usi_carve(&size, n, sizeof(tile));
-    size_t at_height = usi_carve(&size, p->height.n_page, sizeof(uint16_t)), at_extremes = usi_carve(&size, p->extremes.n_page, sizeof(uint16_t));
-    size_t at_queue = usi_carve(&size, 4 * n, sizeof(int32_t)), at_samples = usi_carve(&size, US_SITE_TILE * US_SITE_TILE, sizeof(float));
+    size_t at_height = usi_carve(&size, p->height.n_page, sizeof(uint16_t)),
+           at_extremes = usi_carve(&size, p->extremes.n_page, sizeof(uint16_t));
+    size_t at_queue = usi_carve(&size, 4 * n, sizeof(int32_t)),
+           at_samples = usi_carve(&size, US_SITE_TILE * US_SITE_TILE, sizeof(float));
     size_t at_here = usi_carve(&size, n, sizeof(bool));
     p->block = ok ? usi_alloc(allocator, size, USI_ALIGN) : NULL;
     if (p->block) {
@@ -315,8 +350,10 @@ us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size
         memset(p->block, 0, size);
         char *block = p->block;
         p->tile = (tile *)(void *)(block + at_tile);
-        p->height.n_use = (uint16_t *)(void *)(block + at_height), p->extremes.n_use = (uint16_t *)(void *)(block + at_extremes);
-        p->urgent.tile = (int32_t *)(void *)(block + at_queue), p->ahead.tile = p->urgent.tile + 2 * n;
+        p->height.n_use = (uint16_t *)(void *)(block + at_height);
+        p->extremes.n_use = (uint16_t *)(void *)(block + at_extremes);
+        p->urgent.tile = (int32_t *)(void *)(block + at_queue);
+        p->ahead.tile = p->urgent.tile + 2 * n;
         p->samples = (float *)(void *)(block + at_samples);
         p->is_here = (bool *)(void *)(block + at_here);
     }
@@ -362,13 +399,18 @@ usi_pager_info usi_pager_get_info(usi_pager *pager) {
 // ---------------------------------------------------------------- clients
 
 us_status usi_pager_client_create(usi_pager *pager, usi_pager_client **out_client) {
-    size_t n = (size_t)pager->n_u * (size_t)pager->n_v, size = sizeof(usi_pager_client), at = usi_carve(&size, 5 * n, sizeof(int32_t));
+    size_t n = (size_t)pager->n_u * (size_t)pager->n_v, size = sizeof(usi_pager_client),
+           at = usi_carve(&size, 5 * n, sizeof(int32_t));
     usi_pager_client *c = usi_alloc(&pager->allocator, size, USI_ALIGN);
     if (!c) return US_ERR_MEMORY;
     memset(c, 0, size);
-    c->pager = pager, c->size = size;
+    c->pager = pager;
+    c->size = size;
     c->mark = (uint32_t *)(void *)((char *)c + at);
-    c->need = (int32_t *)(void *)(c->mark + n), c->ahead = c->need + n, c->pinned = c->ahead + n, c->told = c->pinned + n;
+    c->need = (int32_t *)(void *)(c->mark + n);
+    c->ahead = c->need + n;
+    c->pinned = c->ahead + n;
+    c->told = c->pinned + n;
     *out_client = c;
     return US_OK;
 }
@@ -377,7 +419,8 @@ void usi_pager_client_destroy(usi_pager_client *client) {
     if (!client) return;
     usi_pager *p = client->pager;
     pthread_mutex_lock(&p->mutex);
-    for (int32_t i = 0; i < client->n_pinned; i++) p->tile[client->pinned[i]].n_pin--;
+    for (int32_t i = 0; i < client->n_pinned; i++)
+        p->tile[client->pinned[i]].n_pin--;
     pthread_mutex_unlock(&p->mutex);
     us_allocator a = p->allocator;
     usi_release(&a, client, client->size, USI_ALIGN);
@@ -389,14 +432,16 @@ void usi_pager_begin(usi_pager_client *client) {
     client->n_need = client->n_ahead = 0;
     // Marks of an ask 2^32 asks ago would count as ours.
     if (++client->ask == 0) {
-        memset(client->mark, 0, (size_t)client->pager->n_u * (size_t)client->pager->n_v * sizeof *client->mark);
+        memset(client->mark, 0,
+               (size_t)client->pager->n_u * (size_t)client->pager->n_v * sizeof *client->mark);
         client->ask = 1;
     }
 }
 
 static int32_t list_tiles(usi_pager_client *c, usi_window w, int32_t *list, int32_t n) {
     const usi_pager *p = c->pager;
-    if (w.i1 < 0 || w.j1 < 0 || w.i0 > p->n_x - 1 || w.j0 > p->n_y - 1 || w.i0 > w.i1 || w.j0 > w.j1) return n;
+    if (w.i1 < 0 || w.j1 < 0 || w.i0 > p->n_x - 1 || w.j0 > p->n_y - 1 || w.i0 > w.i1 || w.j0 > w.j1)
+        return n;
     int32_t i0 = w.i0 < 0 ? 0 : w.i0, j0 = w.j0 < 0 ? 0 : w.j0, i1 = w.i1 > p->n_x - 1 ? p->n_x - 1 : w.i1,
             j1 = w.j1 > p->n_y - 1 ? p->n_y - 1 : w.j1;
     int32_t first = tile_at(p, i0, j0), last = tile_at(p, i1, j1);
@@ -418,10 +463,13 @@ void usi_pager_need(usi_pager_client *client, usi_window window) {
     if (w.i1 > client->pager->n_x - 1) w.i1 = client->pager->n_x - 1;
     if (w.j1 > client->pager->n_y - 1) w.j1 = client->pager->n_y - 1;
     if (w.i0 > w.i1 || w.j0 > w.j1) return;
-    client->n_need = list_tiles(client, (usi_window){w.i0 - more, w.i1 + more, w.j0 - more, w.j1 + more}, client->need, client->n_need);
+    client->n_need = list_tiles(client, (usi_window){w.i0 - more, w.i1 + more, w.j0 - more, w.j1 + more},
+                                client->need, client->n_need);
 }
 
-void usi_pager_expect(usi_pager_client *client, usi_window window) { client->n_ahead = list_tiles(client, window, client->ahead, client->n_ahead); }
+void usi_pager_expect(usi_pager_client *client, usi_window window) {
+    client->n_ahead = list_tiles(client, window, client->ahead, client->n_ahead);
+}
 
 // With the mutex.
 static void want(usi_pager *p, int32_t t, bool is_urgent) {
@@ -429,10 +477,13 @@ static void want(usi_pager *p, int32_t t, bool is_urgent) {
     tile *x = &p->tile[t];
     x->wanted = p->now;
     // A tile that cannot be read is tried again when somebody needs it.
-    if (x->state == RESIDENT || (x->state == BROKEN && !is_urgent) || (x->state == WANTED && (x->is_urgent || !is_urgent))) return;
+    if (x->state == RESIDENT || (x->state == BROKEN && !is_urgent) ||
+        (x->state == WANTED && (x->is_urgent || !is_urgent)))
+        return;
     queue *q = is_urgent ? &p->urgent : &p->ahead;
     if (q->n == cap) return;
-    x->state = WANTED, x->is_urgent = is_urgent;
+    x->state = WANTED;
+    x->is_urgent = is_urgent;
     q->tile[(q->first + q->n++) % cap] = t;
 }
 
@@ -454,29 +505,41 @@ static bool look(const usi_pager *p, const usi_pager_client *c, tile_state *out_
 
 us_status usi_pager_wait(usi_pager_client *c, us_error *err) {
     usi_pager *p = c->pager;
-    if (c->is_met && is_same(c->need, c->n_need, c->pinned, c->n_pinned) && is_same(c->ahead, c->n_ahead, c->told, c->n_told)) return US_OK;
+    if (c->is_met && is_same(c->need, c->n_need, c->pinned, c->n_pinned) &&
+        is_same(c->ahead, c->n_ahead, c->told, c->n_told))
+        return US_OK;
     pthread_mutex_lock(&p->mutex);
     p->now++;
-    for (int32_t i = 0; i < c->n_need; i++) p->tile[c->need[i]].n_pin++;
-    for (int32_t i = 0; i < c->n_pinned; i++) p->tile[c->pinned[i]].n_pin--;
+    for (int32_t i = 0; i < c->n_need; i++)
+        p->tile[c->need[i]].n_pin++;
+    for (int32_t i = 0; i < c->n_pinned; i++)
+        p->tile[c->pinned[i]].n_pin--;
     int32_t *last = c->pinned, *last_told = c->told;
-    c->pinned = c->need, c->n_pinned = c->n_need, c->need = last;
-    c->told = c->ahead, c->n_told = c->n_ahead, c->ahead = last_told;
-    for (int32_t i = 0; i < c->n_pinned; i++) want(p, c->pinned[i], true);
-    for (int32_t i = 0; i < c->n_told; i++) want(p, c->told[i], false);
+    c->pinned = c->need;
+    c->n_pinned = c->n_need;
+    c->need = last;
+    c->told = c->ahead;
+    c->n_told = c->n_ahead;
+    c->ahead = last_told;
+    for (int32_t i = 0; i < c->n_pinned; i++)
+        want(p, c->pinned[i], true);
+    for (int32_t i = 0; i < c->n_told; i++)
+        want(p, c->told[i], false);
     if (p->urgent.n + p->ahead.n > 0) pthread_cond_signal(&p->work);
     tile_state worst;
     bool is_over = look(p, c, &worst);
     if (!is_over && c->n_ask > 0) c->n_wait++;
     c->n_ask++;
-    for (; !is_over; is_over = look(p, c, &worst)) pthread_cond_wait(&p->done, &p->mutex);
+    for (; !is_over; is_over = look(p, c, &worst))
+        pthread_cond_wait(&p->done, &p->mutex);
     c->is_met = worst == RESIDENT;
     if (worst == BROKEN && err) *err = p->error;
     us_status status = worst == BROKEN ? p->error.code : US_OK;
     pthread_mutex_unlock(&p->mutex);
     if (worst == REFUSED)
         status = us_error_set(err, US_ERR_LIMIT, NULL, "write a larger memory=\"...\" at the height field",
-                              "the tiles of ground under the robots, and under soil that flows, do not fit into memory=\"%.6g MB\"",
+                              "the tiles of ground under the robots, and under soil that flows, do not fit "
+                              "into memory=\"%.6g MB\"",
                               (double)p->memory / 1e6);
     return status;
 }

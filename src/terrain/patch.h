@@ -7,8 +7,8 @@
 #include "terrain/fft.h"
 #include "terrain/field.h"
 
-// A patch in nodes of its level: what it owns, what it knows beyond that on each side for the finer level, how far its moving average reaches, and
-// the torus on which it is made: OWN + 2 (MARGIN + HALO).
+// A patch in nodes of its level: what it owns, what it knows beyond that on each side for the finer level,
+// how far its moving average reaches, and the torus on which it is made: OWN + 2 (MARGIN + HALO).
 enum {
     USI_PATCH_OWN = 768,
     USI_PATCH_MARGIN = 16,
@@ -21,7 +21,8 @@ enum {
 };
 
 typedef struct usi_level {
-    double *gain;    // HALF x HALF: what the wave (kx, ky) of the torus is multiplied by, 1 / TORUS^2 included; NULL: this level has no share
+    double *gain;  // HALF x HALF: what the wave (kx, ky) of the torus is multiplied by, 1 / TORUS^2 included;
+                   // NULL: this level has no share
     double clipped;  // variance, as a share, that was below 0 in its spectrum
 } usi_level;
 
@@ -48,7 +49,8 @@ bool usi_level_make(usi_pyramid *p, int32_t level);
 // What the covariance comes to at (x, y) m: exactly, from the gains, for tests.
 double usi_pyramid_covariance(const usi_pyramid *p, double x, double y);
 
-// Makes patches (u, v) and (u + 1, v) of a level, u even, from the patch (u/2, v/2) above, which lies in `parent` (NULL for the coarsest).
+// Makes patches (u, v) and (u + 1, v) of a level, u even, from the patch (u/2, v/2) above, which lies in
+// `parent` (NULL for the coarsest).
 void usi_patch_make(usi_pyramid *p, int32_t level, int32_t u, int32_t v, const double *parent);
 
 #endif

@@ -1,4 +1,5 @@
-// A picture of a site: its ground in the light of a low sun in the north-west, from the finest level that fits.
+// A picture of a site: its ground in the light of a low sun in the north-west, from the finest level that
+// fits.
 #include <math.h>
 #include <string.h>
 
@@ -46,11 +47,12 @@ static void shade(picture *p) {
             int32_t west = i > 0 ? i - 1 : i, east = i + 1 < p->n_x ? i + 1 : i;
             const float *row = p->height + (size_t)j * (size_t)p->n_x;
             double x = ((double)row[east] - (double)row[west]) / ((east - west) * p->dx);
-            double y =
-                ((double)p->height[(size_t)north * (size_t)p->n_x + (size_t)i] - (double)p->height[(size_t)south * (size_t)p->n_x + (size_t)i]) /
-                ((north - south) * p->dy);
+            double y = ((double)p->height[(size_t)north * (size_t)p->n_x + (size_t)i] -
+                        (double)p->height[(size_t)south * (size_t)p->n_x + (size_t)i]) /
+                       ((north - south) * p->dy);
             double light = (sun[2] - x * sun[0] - y * sun[1]) / sqrt(1 + x * x + y * y);
-            p->shade[(size_t)(p->n_y - 1 - j) * (size_t)p->n_x + (size_t)i] = (uint8_t)(255 * fmin(1, fmax(0, light)) + 0.5);
+            p->shade[(size_t)(p->n_y - 1 - j) * (size_t)p->n_x + (size_t)i] =
+                (uint8_t)(255 * fmin(1, fmax(0, light)) + 0.5);
         }
     }
 }
@@ -62,25 +64,33 @@ static us_status write_png(const picture *p, const char *path, us_error *err) {
     usi_gdal_ear ear;
     usi_gdal_begin(g, &ear);
     GDALDriverH memory = g->GDALGetDriverByName("MEM"), png = g->GDALGetDriverByName("PNG");
-    GDALDatasetH from = memory && png ? g->GDALCreate(memory, "", p->n_x, p->n_y, 1, GDT_Byte, NULL) : NULL, to = NULL;
-    if (from && g->GDALRasterIO(g->GDALGetRasterBand(from, 1), GF_Write, 0, 0, p->n_x, p->n_y, p->shade, p->n_x, p->n_y, GDT_Byte, 0, 0) == CE_None)
+    GDALDatasetH from = memory && png ? g->GDALCreate(memory, "", p->n_x, p->n_y, 1, GDT_Byte, NULL) : NULL,
+                 to = NULL;
+    if (from && g->GDALRasterIO(g->GDALGetRasterBand(from, 1), GF_Write, 0, 0, p->n_x, p->n_y, p->shade,
+                                p->n_x, p->n_y, GDT_Byte, 0, 0) == CE_None)
         to = g->GDALCreateCopy(png, path, from, 0, NULL, NULL, NULL);
     if (to) g->GDALClose(to);
     if (from) g->GDALClose(from);
     usi_gdal_end(g);
     if (to && !ear.text[0]) return US_OK;
-    return us_error_set(err, US_ERR_IO, &place, "name a file in a directory that can be written, on a disk with room",
-                        "the picture cannot be written: %s", ear.text[0] ? ear.text : "GDAL has no driver for PNG");
+    return us_error_set(
+        err, US_ERR_IO, &place, "name a file in a directory that can be written, on a disk with room",
+        "the picture cannot be written: %s", ear.text[0] ? ear.text : "GDAL has no driver for PNG");
 }
 
 us_status us_site_picture(const us_site *site, const char *path, us_error *err) {
-    if (!site || !path) return us_error_set(err, US_ERR_ARG, NULL, "give a site and a file name", "an argument is NULL");
+    if (!site || !path)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a site and a file name", "an argument is NULL");
     us_site_info info = us_site_get_info(site);
     const us_layer_info *l = &info.layer[0];
     picture p = {.allocator = us_allocator_default()};
-    while (p.level + 1 < l->n_level && (samples_of(l->n_x, p.level) > WIDEST || samples_of(l->n_y, p.level) > WIDEST)) p.level++;
-    p.n_x = samples_of(l->n_x, p.level), p.n_y = samples_of(l->n_y, p.level);
-    p.dx = ldexp(l->dx, p.level), p.dy = ldexp(l->dy, p.level);
+    while (p.level + 1 < l->n_level &&
+           (samples_of(l->n_x, p.level) > WIDEST || samples_of(l->n_y, p.level) > WIDEST))
+        p.level++;
+    p.n_x = samples_of(l->n_x, p.level);
+    p.n_y = samples_of(l->n_y, p.level);
+    p.dx = ldexp(l->dx, p.level);
+    p.dy = ldexp(l->dy, p.level);
     p.n = (size_t)p.n_x * (size_t)p.n_y;
     p.height = usi_alloc(&p.allocator, p.n * sizeof *p.height, USI_ALIGN);
     p.shade = usi_alloc(&p.allocator, p.n, USI_ALIGN);

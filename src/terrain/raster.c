@@ -1,4 +1,5 @@
-// Rasters: one or many files as one grid of samples, opened, and read in windows. How each file comes to lie on the grid is in raster_source.c.
+// Rasters: one or many files as one grid of samples, opened, and read in windows. How each file comes to lie
+// on the grid is in raster_source.c.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,9 @@ const us_raster_info *usi_raster_info(const usi_raster *r) { return &r->info; }
 const char *usi_raster_file(const usi_raster *r) { return r->sources[0].file; }
 double usi_raster_datum(double low, double high) { return round(0.5 * (low + high)); }
 
-static us_status no_memory(us_error *err) { return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a raster"); }
+static us_status no_memory(us_error *err) {
+    return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a raster");
+}
 
 // ---------------------------------------------------------------- opening
 
@@ -37,17 +40,21 @@ static us_status find_base(usi_raster *r, usi_base *out, us_error *err) {
             return us_error_set(err, US_ERR_VALUE, &place, "say by --reference what the one without is in",
                                 "of this file and the first one only one has a reference system");
         if (!usi_base_box(g, &b, s->srs, s->gt, s->n_x, s->n_y, box))
-            return us_error_set(err, US_ERR_VALUE, &place, "reproject it first: gdalwarp -t_srs ... IN.tif OUT.tif",
+            return us_error_set(err, US_ERR_VALUE, &place,
+                                "reproject it first: gdalwarp -t_srs ... IN.tif OUT.tif",
                                 "part of it lies where the projection of the first file has no place");
         // A thousandth of a sample is rounding.
-        b.west = fmin(b.west, floor(box[0] + 1e-3)), b.east = fmax(b.east, ceil(box[1] - 1e-3));
-        b.north = fmin(b.north, floor(box[2] + 1e-3)), b.south = fmax(b.south, ceil(box[3] - 1e-3));
+        b.west = fmin(b.west, floor(box[0] + 1e-3));
+        b.east = fmax(b.east, ceil(box[1] - 1e-3));
+        b.north = fmin(b.north, floor(box[2] + 1e-3));
+        b.south = fmax(b.south, ceil(box[3] - 1e-3));
     }
     *out = b;
     return US_OK;
 }
 
-// About as many samples as the first file has on the ground of another frame, the first and the last of them in the same places.
+// About as many samples as the first file has on the ground of another frame, the first and the last of them
+// in the same places.
 static us_status fit_within(usi_raster *r, const usi_frame *within, us_error *err) {
     const usi_gdal *g = r->gdal;
     const usi_raster_source *s = r->sources;
@@ -57,20 +64,24 @@ static us_status fit_within(usi_raster *r, const usi_frame *within, us_error *er
     double box[4];
     bool is_good = usi_base_box(g, &grid, s->srs, s->gt, s->n_x, s->n_y, box);
     if (!is_good || box[1] <= 0 || box[0] >= within->n_x || box[3] <= 0 || box[2] >= within->n_y)
-        return us_error_set(err, US_ERR_VALUE, &place, "give one of the same place, with the right reference system",
-                            "it lies outside of the heights: %.0f to %.0f of %d columns, %.0f to %.0f of %d rows", box[0], box[1], (int)within->n_x,
-                            box[2], box[3], (int)within->n_y);
+        return us_error_set(
+            err, US_ERR_VALUE, &place, "give one of the same place, with the right reference system",
+            "it lies outside of the heights: %.0f to %.0f of %d columns, %.0f to %.0f of %d rows", box[0],
+            box[1], (int)within->n_x, box[2], box[3], (int)within->n_y);
     // Columns and rows of the heights for one sample of this; of a turned one the finer of the two.
     double a = (box[1] - box[0]) / s->n_x, b = (box[3] - box[2]) / s->n_y;
-    if (fabs(s->gt[2]) > 0.1 * fabs(s->gt[1])) a = b = fmin(box[1] - box[0], box[3] - box[2]) / hypot(s->n_x, s->n_y);
+    if (fabs(s->gt[2]) > 0.1 * fabs(s->gt[1]))
+        a = b = fmin(box[1] - box[0], box[3] - box[2]) / hypot(s->n_x, s->n_y);
     double n_x = round((within->n_x - 1) / a) + 1, n_y = round((within->n_y - 1) / b) + 1;
     if (!(n_x < INT32_MAX / 2) || !(n_y < INT32_MAX / 2))
         return us_error_set(err, US_ERR_LIMIT, &place, "make it coarser: gdalwarp -tr DX DY IN.tif OUT.tif",
                             "on the ground of the heights it has %.0f x %.0f samples", n_x, n_y);
     *f = *within;
     f->srs = within->srs ? g->OSRClone(within->srs) : NULL;
-    f->n_x = n_x < 2 ? 2 : (int32_t)n_x, f->n_y = n_y < 2 ? 2 : (int32_t)n_y;
-    f->dx = within->dx * (within->n_x - 1) / (f->n_x - 1), f->dy = within->dy * (within->n_y - 1) / (f->n_y - 1);
+    f->n_x = n_x < 2 ? 2 : (int32_t)n_x;
+    f->n_y = n_y < 2 ? 2 : (int32_t)n_y;
+    f->dx = within->dx * (within->n_x - 1) / (f->n_x - 1);
+    f->dy = within->dy * (within->n_y - 1) / (f->n_y - 1);
     return US_OK;
 }
 
@@ -79,13 +90,19 @@ static void describe(usi_raster *r) {
     const usi_raster_source *s = r->sources;
     us_raster_info *info = &r->info;
     GDALRasterBandH band = g->GDALGetRasterBand(s->chain[0], s->band ? s->band : 1);
-    info->n_x = r->frame.n_x, info->n_y = r->frame.n_y, info->dx = r->frame.dx, info->dy = r->frame.dy;
+    info->n_x = r->frame.n_x;
+    info->n_y = r->frame.n_y;
+    info->dx = r->frame.dx;
+    info->dy = r->frame.dy;
     info->middle = us_vec3_make(r->frame.x, r->frame.y, 0);
-    info->file_n_x = s->n_x, info->file_n_y = s->n_y;
-    info->band = s->band, info->n_band = g->GDALGetRasterCount(s->chain[0]);
+    info->file_n_x = s->n_x;
+    info->file_n_y = s->n_y;
+    info->band = s->band;
+    info->n_band = g->GDALGetRasterCount(s->chain[0]);
     info->low = info->high = NAN;
     snprintf(info->type, sizeof info->type, "%s", g->GDALGetDataTypeName(g->GDALGetRasterDataType(band)));
-    snprintf(info->colour, sizeof info->colour, "%s", g->GDALGetColorInterpretationName(g->GDALGetRasterColorInterpretation(band)));
+    snprintf(info->colour, sizeof info->colour, "%s",
+             g->GDALGetColorInterpretationName(g->GDALGetRasterColorInterpretation(band)));
     usi_frame_place(g, &r->frame, info);
     if (!r->frame.srs) return;
     snprintf(info->reference, sizeof info->reference, "%s", g->OSRGetName(r->frame.srs));
@@ -109,7 +126,9 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
         base = usi_base_of_frame(&r->frame);
     } else {
         status = find_base(r, &base, err);
-        if (!status) status = usi_frame_plan(r->gdal, &base, r->def.is_local, r->def.file[0], &r->frame, &is_same, err);
+        if (!status)
+            status =
+                usi_frame_plan(r->gdal, &base, r->def.is_local, r->def.file[0], &r->frame, &is_same, err);
     }
     if (!status) describe(r);
     usi_gdal_end(r->gdal);
@@ -121,15 +140,24 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
     return status;
 }
 
-us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const usi_frame *within, usi_raster **out_raster, us_error *err) {
-    if (def->n_file < 1 || !def->file) return us_error_set(err, US_ERR_ARG, NULL, "give the names of the rasters", "there is no raster to read");
+us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const usi_frame *within,
+                          usi_raster **out_raster, us_error *err) {
+    if (def->n_file < 1 || !def->file)
+        return us_error_set(err, US_ERR_ARG, NULL, "give the names of the rasters",
+                            "there is no raster to read");
     const usi_gdal *gdal = usi_gdal_get(err);
     if (!gdal) return US_ERR_IO;
     usi_raster *r = usi_alloc(&def->allocator, sizeof *r, _Alignof(usi_raster));
     if (!r) return no_memory(err);
     memset(r, 0, sizeof *r);
-    r->allocator = def->allocator, r->gdal = gdal, r->def = *def, r->type = type;
-    if (within) r->def.band = 0, r->def.is_local = false;
+    r->allocator = def->allocator;
+    r->gdal = gdal;
+    r->def = *def;
+    r->type = type;
+    if (within) {
+        r->def.band = 0;
+        r->def.is_local = false;
+    }
     size_t bytes = (size_t)def->n_file * sizeof *r->sources;
     us_status status = US_OK;
     if ((r->sources = usi_alloc(&r->allocator, bytes, _Alignof(usi_raster_source)))) {
@@ -153,7 +181,8 @@ void usi_raster_close(usi_raster *r) {
     // From the first on: what is joined reads the others' datasets.
     for (int32_t k = 0; r->sources && k < r->def.n_file; k++) {
         usi_raster_source *s = &r->sources[k];
-        while (s->n_chain > 0) g->GDALClose(s->chain[--s->n_chain]);
+        while (s->n_chain > 0)
+            g->GDALClose(s->chain[--s->n_chain]);
         if (s->srs) g->OSRDestroySpatialReference(s->srs);
     }
     if (r->frame.srs) g->OSRDestroySpatialReference(r->frame.srs);
@@ -172,38 +201,50 @@ typedef struct part {
     int32_t column, row, n_x, n_y;
 } part;
 
-static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band, const part *p, void *out, GDALDataType type) {
-    return r->gdal->GDALRasterIO(band, GF_Read, p->column - s->column, p->row - s->row, p->n_x, p->n_y, out, p->n_x, p->n_y, type, 0, 0);
+static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band, const part *p,
+                        void *out, GDALDataType type) {
+    return r->gdal->GDALRasterIO(band, GF_Read, p->column - s->column, p->row - s->row, p->n_x, p->n_y, out,
+                                 p->n_x, p->n_y, type, 0, 0);
 }
 
-static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const part *p, bool *out_has_mask) {
+static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const part *p,
+                          bool *out_has_mask) {
     const usi_gdal *g = r->gdal;
     GDALDatasetH ds = s->chain[s->n_chain - 1];
     size_t n = (size_t)p->n_x * (size_t)p->n_y;
     CPLErr bad = CE_None;
     if (r->type == US_LAYER_COLOUR) {
-        for (int i = 0; i < 4 && !bad; i++) bad = read_band(r, s, g->GDALGetRasterBand(ds, i + 1), p, r->room + (size_t)i * n, GDT_Byte);
+        for (int i = 0; i < 4 && !bad; i++)
+            bad = read_band(r, s, g->GDALGetRasterBand(ds, i + 1), p, r->room + (size_t)i * n, GDT_Byte);
         return bad;
     }
     GDALRasterBandH band = g->GDALGetRasterBand(ds, s->band);
     *out_has_mask = !(g->GDALGetMaskFlags(band) & GMF_ALL_VALID);
     bad = read_band(r, s, band, p, r->room, r->type == US_LAYER_NUMBER ? GDT_Float64 : GDT_Byte);
-    if (!bad && *out_has_mask) bad = read_band(r, s, g->GDALGetMaskBand(band), p, r->room + n * sizeof(double), GDT_Byte);
+    if (!bad && *out_has_mask)
+        bad = read_band(r, s, g->GDALGetMaskBand(band), p, r->room + n * sizeof(double), GDT_Byte);
     return bad;
 }
 
 // Puts what a source has into the gaps of the window.
-static void put(const usi_raster *r, const usi_raster_source *s, const part *p, bool has_mask, int32_t west, int32_t south, int32_t n_x, void *out) {
+static void put(const usi_raster *r, const usi_raster_source *s, const part *p, bool has_mask, int32_t west,
+                int32_t south, int32_t n_x, void *out) {
     size_t n = (size_t)p->n_x * (size_t)p->n_y;
     const uint8_t *mask = r->room + n * sizeof(double), *bytes = r->room;
     const double *numbers = (const double *)(const void *)r->room;
     for (int32_t b = 0; b < p->n_y; b++) {
         int32_t j = r->frame.n_y - 1 - (p->row + b) - south;  // northward in the window
         for (int32_t a = 0; a < p->n_x; a++) {
-            size_t k = (size_t)b * (size_t)p->n_x + (size_t)a, to = (size_t)j * (size_t)n_x + (size_t)(p->column + a - west);
+            size_t k = (size_t)b * (size_t)p->n_x + (size_t)a,
+                   to = (size_t)j * (size_t)n_x + (size_t)(p->column + a - west);
             if (r->type == US_LAYER_COLOUR) {
                 uint8_t *c = (uint8_t *)out + 4 * to;
-                if (c[3] == 0 && bytes[3 * n + k] > 0) c[0] = bytes[k], c[1] = bytes[n + k], c[2] = bytes[2 * n + k], c[3] = bytes[3 * n + k];
+                if (c[3] == 0 && bytes[3 * n + k] > 0) {
+                    c[0] = bytes[k];
+                    c[1] = bytes[n + k];
+                    c[2] = bytes[2 * n + k];
+                    c[3] = bytes[3 * n + k];
+                }
             } else if (has_mask && !mask[k]) {
                 continue;
             } else if (r->type == US_LAYER_REGION) {
@@ -218,19 +259,22 @@ static void put(const usi_raster *r, const usi_raster_source *s, const part *p, 
     }
 }
 
-// GDAL keeps the blocks that it has read, up to a share of the machine's memory. That is too much for us, and its bound is not ours to move.
+// GDAL keeps the blocks that it has read, up to a share of the machine's memory. That is too much for us, and
+// its bound is not ours to move.
 static void forget(usi_raster *r) {
     const usi_gdal *g = r->gdal;
     for (int32_t k = 0; k < r->def.n_file; k++) {
         const usi_raster_source *s = &r->sources[k];
         for (int32_t c = 0; c < s->n_chain; c++) {
-            for (int b = 1; b <= g->GDALGetRasterCount(s->chain[c]); b++) g->GDALFlushRasterCache(g->GDALGetRasterBand(s->chain[c], b));
+            for (int b = 1; b <= g->GDALGetRasterCount(s->chain[c]); b++)
+                g->GDALFlushRasterCache(g->GDALGetRasterBand(s->chain[c], b));
         }
     }
     r->n_read = 0;
 }
 
-us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int32_t n_y, void *out, us_error *err) {
+us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int32_t n_y, void *out,
+                          us_error *err) {
     size_t n = (size_t)n_x * (size_t)n_y, bytes = n * (sizeof(double) + 1);
     if (bytes > r->room_bytes) {
         usi_release(&r->allocator, r->room, r->room_bytes, USI_ALIGN);
@@ -239,15 +283,18 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         if (!r->room) return no_memory(err);
     }
     if (r->type == US_LAYER_NUMBER) {
-        for (size_t k = 0; k < n; k++) ((double *)out)[k] = NAN;
+        for (size_t k = 0; k < n; k++)
+            ((double *)out)[k] = NAN;
     } else {
         memset(out, 0, n * (r->type == US_LAYER_COLOUR ? 4 : 1));
     }
     for (int32_t k = 0; k < r->def.n_file; k++) {
         const usi_raster_source *s = &r->sources[k];
         int32_t top = r->frame.n_y - j - n_y;  // the window's northernmost row
-        int32_t west = i > s->column ? i : s->column, east = i + n_x < s->column + s->n_column ? i + n_x : s->column + s->n_column;
-        int32_t north = top > s->row ? top : s->row, south = top + n_y < s->row + s->n_row ? top + n_y : s->row + s->n_row;
+        int32_t west = i > s->column ? i : s->column,
+                east = i + n_x < s->column + s->n_column ? i + n_x : s->column + s->n_column;
+        int32_t north = top > s->row ? top : s->row,
+                south = top + n_y < s->row + s->n_row ? top + n_y : s->row + s->n_row;
         if (west >= east || north >= south) continue;
         part p = {west, north, east - west, south - north};
         bool has_mask = false;
@@ -257,17 +304,20 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         usi_gdal_end(r->gdal);
         us_place place = {.file = s->file};
         if (bad)
-            return us_error_set(err, US_ERR_IO, &place, "get the file again: it may have been cut off on the way", "its samples cannot be read: %s",
-                                ear.text[0] ? ear.text : "GDAL says no more");
+            return us_error_set(
+                err, US_ERR_IO, &place, "get the file again: it may have been cut off on the way",
+                "its samples cannot be read: %s", ear.text[0] ? ear.text : "GDAL says no more");
         put(r, s, &p, has_mask, i, j, n_x, out);
     }
     if ((r->n_read += (int64_t)n) > FORGET) forget(r);
     return US_OK;
 }
 
-us_status usi_raster_scan(usi_raster *r, void (*progress)(void *context, double share), void *context, int32_t *out_first, us_error *err) {
+us_status usi_raster_scan(usi_raster *r, void (*progress)(void *context, double share), void *context,
+                          int32_t *out_first, us_error *err) {
     const usi_frame *f = &r->frame;
-    double *z = usi_alloc(&r->allocator, sizeof(double) * SCAN * SCAN, USI_ALIGN), low = INFINITY, high = -INFINITY;
+    double *z = usi_alloc(&r->allocator, sizeof(double) * SCAN * SCAN, USI_ALIGN), low = INFINITY,
+           high = -INFINITY;
     if (!z) return no_memory(err);
     int64_t n_gap = 0;
     us_status status = US_OK;
@@ -277,8 +327,12 @@ us_status usi_raster_scan(usi_raster *r, void (*progress)(void *context, double 
             int32_t n_x = f->n_x - i < SCAN ? f->n_x - i : SCAN;
             status = usi_raster_read(r, i, j, n_x, n_y, z, err);
             for (int32_t k = 0; k < n_x * n_y && !status; k++) {
-                low = fmin(low, z[k]), high = fmax(high, z[k]);  // a NaN is left aside
-                if (isnan(z[k]) && n_gap++ == 0 && out_first) out_first[0] = i + k % n_x, out_first[1] = j + k / n_x;
+                low = fmin(low, z[k]);
+                high = fmax(high, z[k]);  // a NaN is left aside
+                if (isnan(z[k]) && n_gap++ == 0 && out_first) {
+                    out_first[0] = i + k % n_x;
+                    out_first[1] = j + k / n_x;
+                }
             }
         }
         if (progress) progress(context, (double)(j + n_y) / f->n_y);
@@ -287,13 +341,16 @@ us_status usi_raster_scan(usi_raster *r, void (*progress)(void *context, double 
     if (status) return status;
     r->info.n_gap = n_gap;
     bool is_empty = n_gap == (int64_t)f->n_x * f->n_y;
-    r->info.low = is_empty ? NAN : low, r->info.high = is_empty ? NAN : high;
+    r->info.low = is_empty ? NAN : low;
+    r->info.high = is_empty ? NAN : high;
     return US_OK;
 }
 
-us_status us_raster_find_info(const us_raster_def *def, void (*progress)(void *context, double share), void *context, us_raster_info *out_info,
-                              us_error *err) {
-    if (!def || !out_info) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the answer", "an argument is NULL");
+us_status us_raster_find_info(const us_raster_def *def, void (*progress)(void *context, double share),
+                              void *context, us_raster_info *out_info, us_error *err) {
+    if (!def || !out_info)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the answer",
+                            "an argument is NULL");
     usi_raster *r = NULL;
     us_status status = usi_raster_open(def, US_LAYER_NUMBER, NULL, &r, err);
     if (r && !status) status = usi_raster_scan(r, progress, context, NULL, err);

@@ -1,15 +1,17 @@
 // The files of a raster, laid onto one grid.
 //
-// Every file becomes a source: a GDAL dataset on the grid of the frame. The samples of one that is on that grid already are read as they are. Any
-// other is resampled on the way by GDAL's warper, window by window, through a virtual dataset that computes what is asked for:
+// Every file becomes a source: a GDAL dataset on the grid of the frame. The samples of one that is on that
+// grid already are read as they are. Any other is resampled on the way by GDAL's warper, window by window,
+// through a virtual dataset that computes what is asked for:
 //
-//     file --> the band as Float64, or the bands as red, green, blue, alpha (translate) --> the frame's grid (warp) --> source
+//     file --> the band as Float64, or the bands as red, green, blue, alpha (translate) --> the frame's grid
+//     (warp) --> source
 //
-// Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled: between two of them the ground is interpolated
-// from both.
+// Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled:
+// between two of them the ground is interpolated from both.
 //
-// Heights are interpolated, masks take the nearest sample. What is not there (nodata, a mask, NaN, beyond the edge) is a gap, and the files behind
-// the first one are asked for it, in their order.
+// Heights are interpolated, masks take the nearest sample. What is not there (nodata, a mask, NaN, beyond the
+// edge) is a gap, and the files behind the first one are asked for it, in their order.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +57,10 @@ static double metres_of(const char *unit) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *a = rows[i].name, *b = unit;
-        while (*a && *b && *a == (*b >= 'A' && *b <= 'Z' ? *b + 32 : *b)) a++, b++;
+        while (*a && *b && *a == (*b >= 'A' && *b <= 'Z' ? *b + 32 : *b)) {
+            a++;
+            b++;
+        }
         if (!*a && !*b) return rows[i].metres;
     }
     char *end;
@@ -73,19 +78,24 @@ static us_status read_reference(usi_raster *r, usi_raster_source *s, us_error *e
         us_place option = {.file = s->file, .element = "reference"};
         s->srs = g->OSRNewSpatialReference(NULL);
         // What looks like an address would be fetched from the network.
-        if (!s->srs || strstr(r->def.reference, "://") || g->OSRSetFromUserInput(s->srs, r->def.reference) != OGRERR_NONE)
-            return us_error_set(err, US_ERR_VALUE, &option, "write for example EPSG:32610, IAU_2015:49900, WKT, or a PROJ text",
+        if (!s->srs || strstr(r->def.reference, "://") ||
+            g->OSRSetFromUserInput(s->srs, r->def.reference) != OGRERR_NONE)
+            return us_error_set(err, US_ERR_VALUE, &option,
+                                "write for example EPSG:32610, IAU_2015:49900, WKT, or a PROJ text",
                                 "\"%.100s\" is not a reference system", r->def.reference);
     } else if (!r->def.is_metric) {
         return us_error_set(err, US_ERR_VALUE, &place,
-                            "say which it is by --reference (EPSG:32610, WKT, ...), or by --metric that its coordinates are plain metres",
+                            "say which it is by --reference (EPSG:32610, WKT, ...), or by --metric that its "
+                            "coordinates are plain metres",
                             "the file names no reference system");
     }
     if (!s->srs) return US_OK;
     g->OSRSetAxisMappingStrategy(s->srs, OAMS_TRADITIONAL_GIS_ORDER);
     if (!g->OSRIsGeographic(s->srs) && !g->OSRIsProjected(s->srs) && !g->OSRIsLocal(s->srs))
-        return us_error_set(err, US_ERR_VALUE, &place, "reproject it first: gdalwarp -t_srs EPSG:... IN.tif OUT.tif",
-                            "its reference system \"%.60s\" is neither a map projection nor longitude and latitude", g->OSRGetName(s->srs));
+        return us_error_set(
+            err, US_ERR_VALUE, &place, "reproject it first: gdalwarp -t_srs EPSG:... IN.tif OUT.tif",
+            "its reference system \"%.60s\" is neither a map projection nor longitude and latitude",
+            g->OSRGetName(s->srs));
     return US_OK;
 }
 
@@ -95,8 +105,10 @@ static void list_bands(const usi_gdal *g, GDALDatasetH ds, char *out, size_t cap
     size_t length = 0;
     out[0] = 0;
     for (int i = 1; i <= n && length + 24 < cap; i++) {
-        const char *name = g->GDALGetColorInterpretationName(g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(ds, i)));
-        length += (size_t)snprintf(out + length, cap - length, "%s%.20s", i > 1 ? ", " : "", i > 8 ? "..." : name);
+        const char *name = g->GDALGetColorInterpretationName(
+            g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(ds, i)));
+        length +=
+            (size_t)snprintf(out + length, cap - length, "%s%.20s", i > 1 ? ", " : "", i > 8 ? "..." : name);
         if (i > 8) break;
     }
 }
@@ -108,23 +120,28 @@ static us_status choose_band(usi_raster *r, usi_raster_source *s, us_error *err)
     char names[200];
     list_bands(g, s->chain[0], names, sizeof names);
     for (int i = 1; i <= n && !r->def.band; i++) {
-        if (g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(s->chain[0], i)) == GCI_AlphaBand) continue;
+        if (g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(s->chain[0], i)) == GCI_AlphaBand)
+            continue;
         if (++n_good == 1) band = i;
     }
     if (n_good > 1)
         return us_error_set(err, US_ERR_VALUE, &place,
-                            r->type == US_LAYER_NUMBER ? "say by --band which one has the heights; a photograph belongs to --ortho"
-                                                       : "give a raster with one band",
+                            r->type == US_LAYER_NUMBER
+                                ? "say by --band which one has the heights; a photograph belongs to --ortho"
+                                : "give a raster with one band",
                             "it has %d bands: %s", n, names);
-    if (band < 1 || band > n) return us_error_set(err, US_ERR_VALUE, &place, "count from 1", "there is no band %d: it has %d (%s)", band, n, names);
+    if (band < 1 || band > n)
+        return us_error_set(err, US_ERR_VALUE, &place, "count from 1", "there is no band %d: it has %d (%s)",
+                            band, n, names);
     s->band = band;
     GDALDataType type = g->GDALGetRasterDataType(g->GDALGetRasterBand(s->chain[0], band));
     if (g->GDALDataTypeIsComplex(type))
-        return us_error_set(err, US_ERR_VALUE, &place, "give a raster of plain numbers", "band %d has complex numbers (%s)", band,
-                            g->GDALGetDataTypeName(type));
+        return us_error_set(err, US_ERR_VALUE, &place, "give a raster of plain numbers",
+                            "band %d has complex numbers (%s)", band, g->GDALGetDataTypeName(type));
     if (r->type == US_LAYER_REGION && type != GDT_Byte)
         return us_error_set(err, US_ERR_VALUE, &place, "make it one: gdal_translate -ot Byte IN.tif OUT.tif",
-                            "regions are numbers from 0 to 255, kept as Byte; these are %s", g->GDALGetDataTypeName(type));
+                            "regions are numbers from 0 to 255, kept as Byte; these are %s",
+                            g->GDALGetDataTypeName(type));
     return US_OK;
 }
 
@@ -140,12 +157,13 @@ static us_status read_unit(usi_raster *r, usi_raster_source *s, us_error *err) {
         metres = metres_of(r->def.unit);
         us_place option = {.file = s->file, .element = "unit"};
         if (!(metres > 0) || !r->def.unit[0])
-            return us_error_set(err, US_ERR_VALUE, &option, "write m, ft, us-ft, km, or the metres of one", "\"%.60s\" is not a unit of heights",
-                                r->def.unit);
+            return us_error_set(err, US_ERR_VALUE, &option, "write m, ft, us-ft, km, or the metres of one",
+                                "\"%.60s\" is not a unit of heights", r->def.unit);
     } else if (unit && unit[0]) {
         metres = metres_of(unit);
         if (!(metres > 0))
-            return us_error_set(err, US_ERR_VALUE, &place, "say what it is by --unit: m, ft, us-ft, km, or the metres of one",
+            return us_error_set(err, US_ERR_VALUE, &place,
+                                "say what it is by --unit: m, ft, us-ft, km, or the metres of one",
                                 "its heights are in an unknown unit, \"%.60s\"", unit);
     } else if (s->srs && g->OSRIsCompound(s->srs)) {
         metres = g->OSRGetTargetLinearUnits(s->srs, "VERT_CS", &name);
@@ -156,7 +174,8 @@ static us_status read_unit(usi_raster *r, usi_raster_source *s, us_error *err) {
     if (!has || scale == 0) scale = 1;
     double offset = g->GDALGetRasterOffset(band, &has);
     if (!has) offset = 0;
-    s->factor = scale * metres, s->shift = offset * metres;
+    s->factor = scale * metres;
+    s->shift = offset * metres;
     if (s == r->sources) snprintf(r->info.unit, sizeof r->info.unit, "%s", unit ? unit : "");
     return US_OK;
 }
@@ -167,24 +186,29 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
     static const char *const geotiff[] = {"GTiff", NULL};
     usi_gdal_ear ear;
     usi_gdal_begin(g, &ear);
-    s->chain[0] = g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, r->def.is_geotiff ? geotiff : NULL, NULL, NULL);
+    s->chain[0] = g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                                r->def.is_geotiff ? geotiff : NULL, NULL, NULL);
     usi_gdal_end(g);
     if (!s->chain[0] || g->GDALGetRasterCount(s->chain[0]) == 0) {
         if (s->chain[0]) g->GDALClose(s->chain[0]);
         s->chain[0] = NULL;
-        return us_error_set(err, US_ERR_IO, &place, "give a GeoTIFF, or another raster that gdalinfo can read", "it cannot be opened as a raster: %s",
-                            ear.text[0] ? ear.text : "there is no band in it");
+        return us_error_set(
+            err, US_ERR_IO, &place, "give a GeoTIFF, or another raster that gdalinfo can read",
+            "it cannot be opened as a raster: %s", ear.text[0] ? ear.text : "there is no band in it");
     }
     s->n_chain = 1;
     s->factor = 1;
-    s->n_x = g->GDALGetRasterXSize(s->chain[0]), s->n_y = g->GDALGetRasterYSize(s->chain[0]);
+    s->n_x = g->GDALGetRasterXSize(s->chain[0]);
+    s->n_y = g->GDALGetRasterYSize(s->chain[0]);
     double inverse[6];
     if (g->GDALGetGeoTransform(s->chain[0], s->gt) != CE_None || !usi_geo_inverse(s->gt, inverse))
         return us_error_set(err, US_ERR_VALUE, &place,
-                            "write a world file beside it (.tfw), or gdal_translate -a_ullr WEST NORTH EAST SOUTH IN.tif OUT.tif",
+                            "write a world file beside it (.tfw), or gdal_translate -a_ullr WEST NORTH EAST "
+                            "SOUTH IN.tif OUT.tif",
                             "the file does not say where its samples lie");
     if (r->type == US_LAYER_NUMBER && (s->n_x < 2 || s->n_y < 2))
-        return us_error_set(err, US_ERR_VALUE, &place, "use a raster of at least 2 x 2", "%d x %d samples span no surface", (int)s->n_x, (int)s->n_y);
+        return us_error_set(err, US_ERR_VALUE, &place, "use a raster of at least 2 x 2",
+                            "%d x %d samples span no surface", (int)s->n_x, (int)s->n_y);
     usi_gdal_begin(g, &ear);
     us_status status = read_reference(r, s, err);
     if (!status && r->type != US_LAYER_COLOUR) status = choose_band(r, s, err);
@@ -216,7 +240,8 @@ static void add_number(arguments *a, double x) {
 static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_ear *ear, us_error *err) {
     us_place place = {.file = s->file};
     if (!ds)
-        return us_error_set(err, US_ERR_IO, &place, "look at it with gdalinfo", "it cannot be laid into the frame: %s",
+        return us_error_set(err, US_ERR_IO, &place, "look at it with gdalinfo",
+                            "it cannot be laid into the frame: %s",
                             ear->text[0] ? ear->text : "GDAL says no more");
     s->chain[s->n_chain++] = ds;
     return US_OK;
@@ -229,25 +254,42 @@ static void add_colours(usi_raster *r, const usi_raster_source *s, arguments *a)
     int n = g->GDALGetRasterCount(ds);
     GDALRasterBandH first = g->GDALGetRasterBand(ds, 1);
     if (n == 1 && g->GDALGetRasterColorTable(first)) {
-        add(a, "-expand"), add(a, "rgba");
+        add(a, "-expand");
+        add(a, "rgba");
         return;
     }
-    bool is_gray = n < 3, has_alpha = g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(ds, is_gray ? n
-                                                                                                   : n > 3 ? 4
-                                                                                                           : 3)) == GCI_AlphaBand &&
-                                      n != 1;
+    bool is_gray = n < 3,
+         has_alpha =
+             g->GDALGetRasterColorInterpretation(g->GDALGetRasterBand(ds, is_gray ? n
+                                                                          : n > 3 ? 4
+                                                                                  : 3)) == GCI_AlphaBand &&
+             n != 1;
     static const char *const band[] = {"1", "2", "3", "4"};
-    for (int i = 0; i < 3; i++) add(a, "-b"), add(a, band[is_gray ? 0 : i]);
-    if (has_alpha) add(a, "-b"), add(a, band[is_gray ? 1 : 3]);
+    for (int i = 0; i < 3; i++) {
+        add(a, "-b");
+        add(a, band[is_gray ? 0 : i]);
+    }
+    if (has_alpha) {
+        add(a, "-b");
+        add(a, band[is_gray ? 1 : 3]);
+    }
     if (g->GDALGetRasterDataType(first) == GDT_Byte) return;
     // Wider numbers: from the least to the greatest of the three.
     double low = INFINITY, high = -INFINITY, range[2];
     for (int i = 1; i <= (is_gray ? 1 : 3); i++) {
         if (g->GDALComputeRasterMinMax(g->GDALGetRasterBand(ds, i), 1, range) != CE_None) continue;
-        low = fmin(low, range[0]), high = fmax(high, range[1]);
+        low = fmin(low, range[0]);
+        high = fmax(high, range[1]);
     }
-    add(a, "-ot"), add(a, "Byte"), add(a, "-scale");
-    if (high > low) add_number(a, low), add_number(a, high), add_number(a, 0), add_number(a, 255);
+    add(a, "-ot");
+    add(a, "Byte");
+    add(a, "-scale");
+    if (high > low) {
+        add_number(a, low);
+        add_number(a, high);
+        add_number(a, 0);
+        add_number(a, 255);
+    }
 }
 
 static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
@@ -255,13 +297,21 @@ static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
     arguments a = {.n = 0};
     char band[16];
     snprintf(band, sizeof band, "%d", (int)s->band);
-    add(&a, "-of"), add(&a, "VRT");
+    add(&a, "-of");
+    add(&a, "VRT");
     if (r->type == US_LAYER_COLOUR) {
         add_colours(r, s, &a);
     } else {
-        add(&a, "-b"), add(&a, band);
-        if (r->type == US_LAYER_NUMBER) add(&a, "-ot"), add(&a, "Float64");
-        if (r->type == US_LAYER_NUMBER && r->def.nodata) add(&a, "-a_nodata"), add_number(&a, *r->def.nodata);
+        add(&a, "-b");
+        add(&a, band);
+        if (r->type == US_LAYER_NUMBER) {
+            add(&a, "-ot");
+            add(&a, "Float64");
+        }
+        if (r->type == US_LAYER_NUMBER && r->def.nodata) {
+            add(&a, "-a_nodata");
+            add_number(&a, *r->def.nodata);
+        }
     }
     usi_gdal_ear ear;
     usi_gdal_begin(g, &ear);
@@ -285,17 +335,47 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
     usi_gdal_ear ear;
     usi_gdal_begin(g, &ear);
     static const char *const wkt2[] = {"FORMAT=WKT2_2019", NULL};
-    add(&a, "-of"), add(&a, "VRT"), add(&a, "-et"), add(&a, r->type == US_LAYER_NUMBER ? "0" : "0.05"), add(&a, "-novshift");
-    if (s->srs && g->OSRExportToWktEx(s->srs, &from, wkt2) == OGRERR_NONE && g->OSRExportToWktEx(f->srs, &to, wkt2) == OGRERR_NONE)
-        add(&a, "-s_srs"), add(&a, from), add(&a, "-t_srs"), add(&a, to);
+    add(&a, "-of");
+    add(&a, "VRT");
+    add(&a, "-et");
+    add(&a, r->type == US_LAYER_NUMBER ? "0" : "0.05");
+    add(&a, "-novshift");
+    if (s->srs && g->OSRExportToWktEx(s->srs, &from, wkt2) == OGRERR_NONE &&
+        g->OSRExportToWktEx(f->srs, &to, wkt2) == OGRERR_NONE) {
+        add(&a, "-s_srs");
+        add(&a, from);
+        add(&a, "-t_srs");
+        add(&a, to);
+    }
     double west = f->x + (s->column - 0.5 * f->n_x) * f->dx, north = f->y - (s->row - 0.5 * f->n_y) * f->dy;
-    add(&a, "-te"), add_number(&a, west), add_number(&a, north - s->n_row * f->dy), add_number(&a, west + s->n_column * f->dx), add_number(&a, north);
-    add(&a, "-ts"), add_number(&a, s->n_column), add_number(&a, s->n_row);
-    add(&a, "-r"), add(&a, r->type == US_LAYER_REGION ? "near" : "bilinear");
-    // Left alone, GDAL widens its kernel for any slight shrinking, and a plane is no plane any more. For more than half it may: then it is a mean.
-    if (r->type == US_LAYER_NUMBER && !s->is_much_finer) add(&a, "-wo"), add(&a, "XSCALE=1"), add(&a, "-wo"), add(&a, "YSCALE=1");
-    if (r->type == US_LAYER_NUMBER) add(&a, "-dstnodata"), add(&a, "nan"), add(&a, "-wt"), add(&a, "Float64");
-    if (r->type == US_LAYER_REGION) add(&a, "-dstnodata"), add(&a, "0");
+    add(&a, "-te");
+    add_number(&a, west);
+    add_number(&a, north - s->n_row * f->dy);
+    add_number(&a, west + s->n_column * f->dx);
+    add_number(&a, north);
+    add(&a, "-ts");
+    add_number(&a, s->n_column);
+    add_number(&a, s->n_row);
+    add(&a, "-r");
+    add(&a, r->type == US_LAYER_REGION ? "near" : "bilinear");
+    // Left alone, GDAL widens its kernel for any slight shrinking, and a plane is no plane any more. For more
+    // than half it may: then it is a mean.
+    if (r->type == US_LAYER_NUMBER && !s->is_much_finer) {
+        add(&a, "-wo");
+        add(&a, "XSCALE=1");
+        add(&a, "-wo");
+        add(&a, "YSCALE=1");
+    }
+    if (r->type == US_LAYER_NUMBER) {
+        add(&a, "-dstnodata");
+        add(&a, "nan");
+        add(&a, "-wt");
+        add(&a, "Float64");
+    }
+    if (r->type == US_LAYER_REGION) {
+        add(&a, "-dstnodata");
+        add(&a, "0");
+    }
     if (r->type == US_LAYER_COLOUR) add(&a, "-dstalpha");
     GDALWarpAppOptions *options = g->GDALWarpAppOptionsNew((char **)a.item, NULL);
     GDALDatasetH in[] = {s->chain[s->n_chain - 1]};
@@ -308,7 +388,8 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
 }
 
 // Whether a file's samples are those of the base's grid, only shifted by whole columns and rows.
-static bool is_aligned(const usi_gdal *g, const usi_base *b, const usi_raster_source *s, double *column, double *row) {
+static bool is_aligned(const usi_gdal *g, const usi_base *b, const usi_raster_source *s, double *column,
+                       double *row) {
     if (!s->srs != !b->srs || (s->srs && s->srs != b->srs && !g->OSRIsSame(s->srs, b->srs))) return false;
     // So many samples off in the far corner of 1e5 samples: a thousandth of one.
     for (int i = 1; i < 6; i++) {
@@ -318,7 +399,8 @@ static bool is_aligned(const usi_gdal *g, const usi_base *b, const usi_raster_so
     return fabs(*column - round(*column)) < 1e-3 && fabs(*row - round(*row)) < 1e-3;
 }
 
-us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same, us_error *err) {
+us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
+                         us_error *err) {
     const usi_gdal *g = r->gdal;
     const usi_frame *f = &r->frame;
     double column, row, box[4];
@@ -329,12 +411,15 @@ us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *ba
     bool has_box = !is_plain && usi_base_box(g, &grid, s->srs, s->gt, s->n_x, s->n_y, box);
     usi_gdal_end(g);
     if (is_plain) {
-        s->column = (int32_t)(round(column) - base->west), s->row = (int32_t)(round(row) - base->north);
-        s->n_column = s->n_x, s->n_row = s->n_y;
+        s->column = (int32_t)(round(column) - base->west);
+        s->row = (int32_t)(round(row) - base->north);
+        s->n_column = s->n_x;
+        s->n_row = s->n_y;
         return US_OK;
     }
     // One sample more on each side: what is interpolated may reach there.
-    s->n_column = f->n_x, s->n_row = f->n_y;
+    s->n_column = f->n_x;
+    s->n_row = f->n_y;
     if (has_box) {
         s->is_much_finer = 2 * hypot(box[1] - box[0], box[3] - box[2]) < hypot(s->n_x, s->n_y);
         double west = fmax(0, floor(box[0]) - 1), east = fmin(f->n_x, ceil(box[1]) + 1);
@@ -343,8 +428,10 @@ us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *ba
             s->n_column = s->n_row = 0;  // elsewhere
             return US_OK;
         }
-        s->column = (int32_t)west, s->row = (int32_t)north;
-        s->n_column = (int32_t)(east - west), s->n_row = (int32_t)(south - north);
+        s->column = (int32_t)west;
+        s->row = (int32_t)north;
+        s->n_column = (int32_t)(east - west);
+        s->n_row = (int32_t)(south - north);
     }
     us_status status = s->n_chain == 1 ? translate(r, s, err) : US_OK;
     return status ? status : warp(r, s, err);
@@ -356,8 +443,8 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
     usi_raster_source *first = r->sources;
     int32_t n = 1;
     double column, row;
-    while (n < r->def.n_file && is_aligned(g, base, &r->sources[n], &column, &row) && r->sources[n].factor == first->factor &&
-           r->sources[n].shift == first->shift)
+    while (n < r->def.n_file && is_aligned(g, base, &r->sources[n], &column, &row) &&
+           r->sources[n].factor == first->factor && r->sources[n].shift == first->shift)
         n++;
     if (n == 1) return US_OK;
     size_t bytes = (size_t)n * sizeof(GDALDatasetH);
@@ -371,7 +458,8 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
     }
     if (!status) {
         arguments a = {.n = 0};
-        add(&a, "-vrtnodata"), add(&a, "nan");
+        add(&a, "-vrtnodata");
+        add(&a, "nan");
         usi_gdal_ear ear;
         usi_gdal_begin(g, &ear);
         GDALBuildVRTOptions *options = g->GDALBuildVRTOptionsNew((char **)a.item, NULL);
@@ -379,7 +467,11 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
         if (options) g->GDALBuildVRTOptionsFree(options);
         usi_gdal_end(g);
         status = append(first, ds, &ear, err);
-        if (ds) g->GDALGetGeoTransform(ds, first->gt), first->n_x = g->GDALGetRasterXSize(ds), first->n_y = g->GDALGetRasterYSize(ds);
+        if (ds) {
+            g->GDALGetGeoTransform(ds, first->gt);
+            first->n_x = g->GDALGetRasterXSize(ds);
+            first->n_y = g->GDALGetRasterYSize(ds);
+        }
     }
     usi_release(&r->allocator, in, bytes, _Alignof(GDALDatasetH));
     return status;

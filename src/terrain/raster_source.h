@@ -1,4 +1,5 @@
-// The files of a raster: what raster.c, which reads them, and raster_source.c, which lays them onto one grid, share.
+// The files of a raster: what raster.c, which reads them, and raster_source.c, which lays them onto one grid,
+// share.
 #ifndef USI_TERRAIN_RASTER_SOURCE_H
 #define USI_TERRAIN_RASTER_SOURCE_H
 
@@ -34,9 +35,12 @@ struct usi_raster {
 
 // Opens s->file and checks what it says.
 us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err);
-// Lays a file onto the grid of the frame. `base` is the grid of the first file; `is_same`: its samples are the frame's.
-us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same, us_error *err);
-// Joins the first files as far as they are heights on one grid and in one unit. Where they overlap the first wins.
+// Lays a file onto the grid of the frame. `base` is the grid of the first file; `is_same`: its samples are
+// the frame's.
+us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *base, bool is_same,
+                         us_error *err);
+// Joins the first files as far as they are heights on one grid and in one unit. Where they overlap the first
+// wins.
 us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err);
 
 #endif

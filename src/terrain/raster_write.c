@@ -7,49 +7,62 @@
 #include "understudy/raster.h"
 
 // Rows of a GeoTIFF run from the north, ours from the south.
-static us_status write_rows(const usi_gdal *g, GDALDatasetH to, const us_raster_write_def *def, float *row, us_error *err) {
+static us_status write_rows(const usi_gdal *g, GDALDatasetH to, const us_raster_write_def *def, float *row,
+                            us_error *err) {
     for (int32_t y = def->n_y - 1; y >= 0; y--) {
         for (int32_t band = 0; band < def->n_band; band++) {
             us_status status = def->row(def->context, band, y, row, err);
             if (status) return status;
-            CPLErr wrong =
-                g->GDALRasterIO(g->GDALGetRasterBand(to, band + 1), GF_Write, 0, def->n_y - 1 - y, def->n_x, 1, row, def->n_x, 1, GDT_Float32, 0, 0);
+            CPLErr wrong = g->GDALRasterIO(g->GDALGetRasterBand(to, band + 1), GF_Write, 0, def->n_y - 1 - y,
+                                           def->n_x, 1, row, def->n_x, 1, GDT_Float32, 0, 0);
             if (wrong != CE_None) return us_error_set(err, US_ERR_IO, NULL, NULL, "a row cannot be written");
         }
     }
     return US_OK;
 }
 
-static us_status set_place(const usi_gdal *g, GDALDatasetH to, const us_raster_write_def *def, us_error *err) {
+static us_status set_place(const usi_gdal *g, GDALDatasetH to, const us_raster_write_def *def,
+                           us_error *err) {
     // From the corner of the first sample in the north-west; a sample lies in the middle of its pixel.
-    double c = cos(def->turn), s = sin(def->turn), left = -0.5 * def->n_x * def->dx, top = 0.5 * def->n_y * def->dy;
+    double c = cos(def->turn), s = sin(def->turn), left = -0.5 * def->n_x * def->dx,
+           top = 0.5 * def->n_y * def->dy;
     double transform[6] = {def->middle.x + c * left - s * top, c * def->dx, s * def->dy,
                            def->middle.y + s * left + c * top, s * def->dx, -c * def->dy};
     OGRSpatialReferenceH reference = g->OSRNewSpatialReference(NULL);
-    const char *said = def->reference && def->reference[0] ? def->reference : "LOCAL_CS[\"site\",UNIT[\"metre\",1]]";
+    const char *said =
+        def->reference && def->reference[0] ? def->reference : "LOCAL_CS[\"site\",UNIT[\"metre\",1]]";
     bool is_known = reference && g->OSRSetFromUserInput(reference, said) == OGRERR_NONE;
-    bool is_set = is_known && g->GDALSetGeoTransform(to, transform) == CE_None && g->GDALSetSpatialRef(to, reference) == CE_None;
+    bool is_set = is_known && g->GDALSetGeoTransform(to, transform) == CE_None &&
+                  g->GDALSetSpatialRef(to, reference) == CE_None;
     if (reference) g->OSRDestroySpatialReference(reference);
-    for (int32_t i = 0; i < def->n_band; i++) g->GDALSetDescription(g->GDALGetRasterBand(to, i + 1), def->band[i]);
+    for (int32_t i = 0; i < def->n_band; i++)
+        g->GDALSetDescription(g->GDALGetRasterBand(to, i + 1), def->band[i]);
     if (is_set) return US_OK;
-    return us_error_set(err, US_ERR_VALUE, NULL, "write EPSG:..., WKT or PROJ, or none", "the reference system \"%.80s\" is not known", said);
+    return us_error_set(err, US_ERR_VALUE, NULL, "write EPSG:..., WKT or PROJ, or none",
+                        "the reference system \"%.80s\" is not known", said);
 }
 
 us_status us_raster_write(const us_raster_write_def *def, const char *path, us_error *err) {
-    if (!def || !path || !def->row || !def->band || def->n_band < 1 || def->n_x < 1 || def->n_y < 1 || !(def->dx > 0) || !(def->dy > 0))
-        return us_error_set(err, US_ERR_ARG, NULL, "give sizes, spacings, bands and a file name", "a raster to be written is not whole");
+    if (!def || !path || !def->row || !def->band || def->n_band < 1 || def->n_x < 1 || def->n_y < 1 ||
+        !(def->dx > 0) || !(def->dy > 0))
+        return us_error_set(err, US_ERR_ARG, NULL, "give sizes, spacings, bands and a file name",
+                            "a raster to be written is not whole");
     const usi_gdal *g = usi_gdal_get(err);
     if (!g) return US_ERR_IO;
     us_place place = {.file = path};
     us_allocator allocator = us_allocator_default();
     float *row = usi_alloc(&allocator, sizeof *row * (size_t)def->n_x, USI_ALIGN);
-    if (!row) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a row of %d numbers", (int)def->n_x);
-    char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"}, (char[]){"BIGTIFF=IF_SAFER"}, NULL};
+    if (!row)
+        return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a row of %d numbers",
+                            (int)def->n_x);
+    char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"},
+                       (char[]){"BIGTIFF=IF_SAFER"}, NULL};
     usi_gdal_ear ear;
     us_error why = {0};
     usi_gdal_begin(g, &ear);
     GDALDriverH driver = g->GDALGetDriverByName("GTiff");
-    GDALDatasetH to = driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
+    GDALDatasetH to =
+        driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
     us_status status = to ? set_place(g, to, def, &why) : US_ERR_IO;
     if (!status) status = write_rows(g, to, def, row, &why);
     if (to) g->GDALClose(to);
@@ -58,7 +71,11 @@ us_status us_raster_write(const us_raster_write_def *def, const char *path, us_e
     // What was cached is written at the end, and may fail there.
     if (!status && ear.text[0]) status = US_ERR_IO;
     if (!status) return US_OK;
-    const char *message = why.message[0] ? why.message : ear.text[0] ? ear.text : "GDAL has no driver for GeoTIFF";
-    return us_error_set(err, status, &place, why.remedy[0] ? why.remedy : "name a file in a directory that can be written, on a disk with room",
+    const char *message = why.message[0] ? why.message
+                          : ear.text[0]  ? ear.text
+                                         : "GDAL has no driver for GeoTIFF";
+    return us_error_set(err, status, &place,
+                        why.remedy[0] ? why.remedy
+                                      : "name a file in a directory that can be written, on a disk with room",
                         "the raster cannot be written: %s", message);
 }

@@ -1,9 +1,11 @@
 // Rocks and trees by density.
 //
-// Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher rank lies too near: of rocks the larger
-// one, of trees the one with the higher random number (Matern's hard core). Cells are as wide as the greatest distance at which two can meet, so that
-// a look at the eight neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as many more as the
-// thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2) stay.
+// Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher
+// rank lies too near: of rocks the larger one, of trees the one with the higher random number (Matern's hard
+// core). Cells are as wide as the greatest distance at which two can meet, so that a look at the eight
+// neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as
+// many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
+// stay.
 #include "base/memory.h"
 #include "terrain/cell.h"
 #include "understudy/terrain.h"
@@ -20,36 +22,45 @@ typedef struct maker {
 } maker;
 
 us_scatter_def us_scatter_def_default(us_scatter_kind kind) {
-    if (kind == US_SCATTER_TREES) return (us_scatter_def){.kind = kind, .density = 0.02, .least = 5, .most = 15, .distance = 1};
+    if (kind == US_SCATTER_TREES)
+        return (us_scatter_def){.kind = kind, .density = 0.02, .least = 5, .most = 15, .distance = 1};
     return (us_scatter_def){.density = 0.05, .least = 0.2, .most = 2};
 }
 
 static us_status check(const us_scatter_def *def, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, "give a definition", "an argument is missing");
     if (def->kind != US_SCATTER_ROCKS && def->kind != US_SCATTER_TREES)
-        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind", "there is no kind number %d", (int)def->kind);
+        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind",
+                            "there is no kind number %d", (int)def->kind);
     bool is_rocks = def->kind == US_SCATTER_ROCKS;
     if (!(def->least > 0) || !(def->most >= def->least) || !(def->most <= 1000))
-        return us_error_set(err, US_ERR_VALUE, NULL, "give a least size greater than 0 m, and a greatest of up to 1000 m that is not less",
-                            "%s from %g to %g m", is_rocks ? "rocks" : "trees", def->least, def->most);
-    if (!(def->x0 <= def->x1) || !(def->y0 <= def->y1) || !(fabs(def->x0) <= 1e9) || !(fabs(def->x1) <= 1e9) || !(fabs(def->y0) <= 1e9) ||
-        !(fabs(def->y1) <= 1e9))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write x and y of its south-west corner, then of its north-east corner, in m",
+        return us_error_set(
+            err, US_ERR_VALUE, NULL,
+            "give a least size greater than 0 m, and a greatest of up to 1000 m that is not less",
+            "%s from %g to %g m", is_rocks ? "rocks" : "trees", def->least, def->most);
+    if (!(def->x0 <= def->x1) || !(def->y0 <= def->y1) || !(fabs(def->x0) <= 1e9) ||
+        !(fabs(def->x1) <= 1e9) || !(fabs(def->y0) <= 1e9) || !(fabs(def->y1) <= 1e9))
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "write x and y of its south-west corner, then of its north-east corner, in m",
                             "the area from (%g, %g) to (%g, %g)", def->x0, def->y0, def->x1, def->y1);
     if (is_rocks && !(def->density >= 0 && def->density <= 0.5))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write a share of 0 to 0.5", "rocks that cover %g of the ground", def->density);
+        return us_error_set(err, US_ERR_VALUE, NULL, "write a share of 0 to 0.5",
+                            "rocks that cover %g of the ground", def->density);
     if (is_rocks) return US_OK;
     if (!(def->distance >= 0) || !(def->distance <= 1000) || !(def->density >= 0) || !(def->density <= 100))
-        return us_error_set(err, US_ERR_VALUE, NULL, "write a density of 0 to 100 for each m^2, and a distance of 0 to 1000 m",
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "write a density of 0 to 100 for each m^2, and a distance of 0 to 1000 m",
                             "%g trees for each m^2, %g m apart", def->density, def->distance);
     if (def->density * M_PI * def->distance * def->distance > FULLEST)
         return us_error_set(err, US_ERR_VALUE, NULL, "write a lower density, or a smaller distance",
-                            "%g trees for each m^2 do not fit %g m apart: %.3g would", def->density, def->distance,
-                            FULLEST / (M_PI * def->distance * def->distance));
+                            "%g trees for each m^2 do not fit %g m apart: %.3g would", def->density,
+                            def->distance, FULLEST / (M_PI * def->distance * def->distance));
     return US_OK;
 }
 
-static double size_at(const us_scatter_def *def, double i) { return def->least * usi_exp_of(i / SIZES * usi_log_of(def->most / def->least)); }
+static double size_at(const us_scatter_def *def, double i) {
+    return def->least * usi_exp_of(i / SIZES * usi_log_of(def->most / def->least));
+}
 
 static void prepare(maker *k, const us_scatter_def *def) {
     *k = (maker){.def = def, .key = usi_random_key(def->seed, def->stream + STREAM + (uint64_t)def->kind)};
@@ -89,7 +100,8 @@ typedef struct candidate {
 
 static candidate draw(const maker *k, uint64_t own, int64_t i, int64_t j, int32_t c) {
     const us_scatter_def *def = k->def;
-    candidate out = {.x = ((double)i + usi_cell_uniform(own, c, 0)) * k->cell, .y = ((double)j + usi_cell_uniform(own, c, 1)) * k->cell};
+    candidate out = {.x = ((double)i + usi_cell_uniform(own, c, 0)) * k->cell,
+                     .y = ((double)j + usi_cell_uniform(own, c, 1)) * k->cell};
     double u = usi_cell_uniform(own, c, 2);
     if (def->kind == US_SCATTER_TREES) {
         out.size = def->least + u * (def->most - def->least);
@@ -115,7 +127,8 @@ static bool is_covered(const maker *k, int64_t i, int64_t j, int32_t self, const
             for (int32_t c = 0; c < n; c++) {
                 if (a == i && b == j && c == self) continue;
                 candidate other = draw(k, own, a, b, c);
-                double distance = k->def->kind == US_SCATTER_ROCKS ? 0.5 * (me->size + other.size) : k->def->distance;
+                double distance =
+                    k->def->kind == US_SCATTER_ROCKS ? 0.5 * (me->size + other.size) : k->def->distance;
                 double dx = other.x - me->x, dy = other.y - me->y;
                 if (other.rank >= me->rank && dx * dx + dy * dy < distance * distance) return true;
             }
@@ -125,7 +138,10 @@ static bool is_covered(const maker *k, int64_t i, int64_t j, int32_t self, const
 }
 
 static us_thing finish(const maker *k, uint64_t own, int32_t c, const candidate *me) {
-    us_thing t = {.x = me->x, .y = me->y, .yaw = 2 * M_PI * usi_cell_uniform(own, c, 4) - M_PI, .number = usi_random_bits(own, (uint64_t)c * 16 + 5)};
+    us_thing t = {.x = me->x,
+                  .y = me->y,
+                  .yaw = 2 * M_PI * usi_cell_uniform(own, c, 4) - M_PI,
+                  .number = usi_random_bits(own, (uint64_t)c * 16 + 5)};
     double u = usi_cell_uniform(own, c, 6), w = usi_cell_uniform(own, c, 7);
     if (k->def->kind == US_SCATTER_ROCKS) {
         t.diameter = me->size;
@@ -138,8 +154,9 @@ static us_thing finish(const maker *k, uint64_t own, int32_t c, const candidate 
     return t;
 }
 
-us_status us_scatter_visit(const us_scatter_def *def, us_status (*visit)(void *context, const us_thing *thing, us_error *err), void *context,
-                           us_error *err) {
+us_status us_scatter_visit(const us_scatter_def *def,
+                           us_status (*visit)(void *context, const us_thing *thing, us_error *err),
+                           void *context, us_error *err) {
     us_status status = check(def, err);
     if (status != US_OK) return status;
     if (!visit) return us_error_set(err, US_ERR_ARG, NULL, "give a function", "an argument is missing");
@@ -156,7 +173,9 @@ us_status us_scatter_visit(const us_scatter_def *def, us_status (*visit)(void *c
             int32_t n = usi_cell_count(own, k.mean);
             for (int32_t c = 0; c < n; c++) {
                 candidate me = draw(&k, own, i, j, c);
-                if (!(me.x >= def->x0 && me.x < def->x1 && me.y >= def->y0 && me.y < def->y1) || is_covered(&k, i, j, c, &me)) continue;
+                if (!(me.x >= def->x0 && me.x < def->x1 && me.y >= def->y0 && me.y < def->y1) ||
+                    is_covered(&k, i, j, c, &me))
+                    continue;
                 if (def->is_allowed && !def->is_allowed(def->context, me.x, me.y)) continue;
                 us_thing thing = finish(&k, own, c, &me);
                 status = visit(context, &thing, err);
@@ -167,19 +186,24 @@ us_status us_scatter_visit(const us_scatter_def *def, us_status (*visit)(void *c
     return US_OK;
 }
 
-// Points spread over an ellipsoid by the golden angle, each moved in or out a little; below the ground it is cut flat.
+// Points spread over an ellipsoid by the golden angle, each moved in or out a little; below the ground it is
+// cut flat.
 void us_rock_points(const us_thing *rock, us_vec3 out[US_ROCK_POINTS]) {
-    double turn = rock->yaw, long_side = 0.5 * rock->diameter, short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
+    double turn = rock->yaw, long_side = 0.5 * rock->diameter,
+           short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
     usi_v4 s, c;
     usi_v4_sin_cos(usi_v4_all(0.5 * turn), &s, &c);
     double sine = 2 * s[0] * c[0], cosine = 1 - 2 * s[0] * s[0];
     double angle_x = 1, angle_y = 0;
     for (int32_t i = 0; i < US_ROCK_POINTS; i++) {
-        // Heights from 0 to 1 of the rock in even steps; on the way up the outline narrows as an ellipse does.
+        // Heights from 0 to 1 of the rock in even steps; on the way up the outline narrows as an ellipse
+        // does.
         double h = (i + 0.5) / US_ROCK_POINTS, level = i < US_ROCK_POINTS / 2 ? 0.25 * h : h;
-        double r = sqrt(1 - level * level) * (0.85 + 0.15 * usi_random_uniform(rock->number, 2 + (uint64_t)i));
+        double r =
+            sqrt(1 - level * level) * (0.85 + 0.15 * usi_random_uniform(rock->number, 2 + (uint64_t)i));
         double x = long_side * r * angle_x, y = short_side * r * angle_y;
-        out[i] = (us_vec3){cosine * x - sine * y, sine * x + cosine * y, i < US_ROCK_POINTS / 3 ? 0 : level * rock->height};
+        out[i] = (us_vec3){cosine * x - sine * y, sine * x + cosine * y,
+                           i < US_ROCK_POINTS / 3 ? 0 : level * rock->height};
         // The golden angle, 2.39996 rad.
         double next_x = -0.7373688780783198 * angle_x - 0.6754902942615236 * angle_y;
         angle_y = 0.6754902942615236 * angle_x - 0.7373688780783198 * angle_y;

@@ -1,7 +1,8 @@
 // Sites from a seed: fields, craters and rocks, tile by tile.
 //
-// Parts of a field come in whatever size the method makes them; each is cut into the tiles of the site, which its borders are multiples of. Craters
-// and rocks are known from their places alone, so that a tile asks for those that reach it, and nothing is kept but the tile at hand.
+// Parts of a field come in whatever size the method makes them; each is cut into the tiles of the site, which
+// its borders are multiples of. Craters and rocks are known from their places alone, so that a tile asks for
+// those that reach it, and nothing is kept but the tile at hand.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,9 @@ typedef struct maker {
 } maker;
 
 us_random_site_def us_random_site_def_default(void) {
-    us_random_site_def def = {.allocator = us_allocator_default(), .height = us_field_def_default(), .craters = us_crater_def_default()};
+    us_random_site_def def = {.allocator = us_allocator_default(),
+                              .height = us_field_def_default(),
+                              .craters = us_crater_def_default()};
     def.rocks = us_scatter_def_default(US_SCATTER_ROCKS);
     def.rocks.density = 0;
     return def;
@@ -41,8 +44,10 @@ static us_status add_rock(void *context, const us_thing *rock, us_error *err) {
     double at_x = rock->x / spacing - k->x, at_y = rock->y / spacing - k->y;
     if (at_x >= 0 && at_x < k->n_x && at_y >= 0 && at_y < k->n_y) k->info.n_rock++;
     for (int32_t j = (int32_t)fmax(ceil(at_y - r / spacing), 0); j < k->n_y && j <= at_y + r / spacing; j++) {
-        for (int32_t i = (int32_t)fmax(ceil(at_x - r / spacing), 0); i < k->n_x && i <= at_x + r / spacing; i++) {
-            double dx = ((double)k->x + i) * spacing - rock->x, dy = ((double)k->y + j) * spacing - rock->y, s = 1 - (dx * dx + dy * dy) / (r * r);
+        for (int32_t i = (int32_t)fmax(ceil(at_x - r / spacing), 0); i < k->n_x && i <= at_x + r / spacing;
+             i++) {
+            double dx = ((double)k->x + i) * spacing - rock->x, dy = ((double)k->y + j) * spacing - rock->y,
+                   s = 1 - (dx * dx + dy * dy) / (r * r);
             if (s > 0) k->ground[j * TILE + i] += rock->height * sqrt(s);
         }
     }
@@ -55,14 +60,17 @@ static us_status add_things(maker *k, us_error *err) {
     if (def->craters.density != 0) {
         us_crater_def craters = def->craters;
         craters.seed = def->height.seed;
-        status = us_crater_add(&craters, def->height.spacing, k->x, k->y, k->n_x, k->n_y, TILE, k->ground, err);
+        status =
+            us_crater_add(&craters, def->height.spacing, k->x, k->y, k->n_x, k->n_y, TILE, k->ground, err);
     }
     if (def->rocks.density != 0 && status == US_OK) {
         us_scatter_def rocks = def->rocks;
         double reach = 0.5 * rocks.most, spacing = def->height.spacing;
         rocks.seed = def->height.seed;
-        rocks.x0 = k->x * spacing - reach, rocks.x1 = (k->x + k->n_x) * spacing + reach;
-        rocks.y0 = k->y * spacing - reach, rocks.y1 = (k->y + k->n_y) * spacing + reach;
+        rocks.x0 = k->x * spacing - reach;
+        rocks.x1 = (k->x + k->n_x) * spacing + reach;
+        rocks.y0 = k->y * spacing - reach;
+        rocks.y1 = (k->y + k->n_y) * spacing + reach;
         status = us_scatter_visit(&rocks, add_rock, k, err);
     }
     return status;
@@ -71,9 +79,11 @@ static us_status add_things(maker *k, us_error *err) {
 static us_status write_tile(maker *k, const us_field_part *part, int32_t u, int32_t v, us_error *err) {
     us_random_layer *info = &k->info.layer[k->layer];
     us_site_tile_size(k->site, k->layer, 0, u, v, &k->n_x, &k->n_y);
-    k->x = u * TILE, k->y = v * TILE;
+    k->x = u * TILE;
+    k->y = v * TILE;
     for (int32_t j = 0; j < k->n_y; j++)
-        memcpy(k->ground + (size_t)j * TILE, part->values + (size_t)(k->y + j - part->y) * (size_t)part->stride + (k->x - part->x),
+        memcpy(k->ground + (size_t)j * TILE,
+               part->values + (size_t)(k->y + j - part->y) * (size_t)part->stride + (k->x - part->x),
                sizeof(double) * (size_t)k->n_x);
     us_status status = k->layer == 0 ? add_things(k, err) : US_OK;
     if (status != US_OK) return status;
@@ -103,7 +113,8 @@ static us_status write_part(void *context, const us_field_part *part, us_error *
     maker *k = context;
     us_status status = US_OK;
     for (int32_t v = part->y / TILE; v * TILE < part->y + part->n_y && status == US_OK; v++) {
-        for (int32_t u = part->x / TILE; u * TILE < part->x + part->n_x && status == US_OK; u++) status = write_tile(k, part, u, v, err);
+        for (int32_t u = part->x / TILE; u * TILE < part->x + part->n_x && status == US_OK; u++)
+            status = write_tile(k, part, u, v, err);
     }
     return status;
 }
@@ -126,23 +137,28 @@ static void finish_progress(void *context, double share) {
     k->def->progress(k->def->context, 0.8 + 0.2 * share);
 }
 
-// Everything that can be wrong is told before a directory is made: craters and rocks are asked about no ground at all.
+// Everything that can be wrong is told before a directory is made: craters and rocks are asked about no
+// ground at all.
 static us_status check(const us_random_site_def *def, us_error *err) {
     double nothing = 0;
     if (!isnan(us_field_covariance(&def->height, 0))) {
-        us_status status = def->craters.density != 0 ? us_crater_add(&def->craters, 1, 0, 0, 0, 0, 0, &nothing, err) : US_OK;
+        us_status status =
+            def->craters.density != 0 ? us_crater_add(&def->craters, 1, 0, 0, 0, 0, 0, &nothing, err) : US_OK;
         us_scatter_def rocks = def->rocks;
         rocks.x0 = rocks.x1 = rocks.y0 = rocks.y1 = 0;
         if (status == US_OK && rocks.density != 0) status = us_scatter_visit(&rocks, add_rock, NULL, err);
         if (status == US_OK && rocks.density != 0 && rocks.least < 2 * def->height.spacing)
-            status = us_error_set(err, US_ERR_VALUE, NULL, "give larger rocks, a smaller spacing, or scatter rocks in the scene",
-                                  "rocks of %g m do not show in samples %g m apart", rocks.least, def->height.spacing);
+            status = us_error_set(err, US_ERR_VALUE, NULL,
+                                  "give larger rocks, a smaller spacing, or scatter rocks in the scene",
+                                  "rocks of %g m do not show in samples %g m apart", rocks.least,
+                                  def->height.spacing);
         if (status != US_OK) return status;
     } else {
         return us_field_make(&def->height, &nothing, NULL, err);  // which says what is wrong
     }
     if (def->n_soil < 0 || def->n_soil >= US_SITE_LAYERS)
-        return us_error_set(err, US_ERR_VALUE, NULL, "give fewer", "%d parameters of soils, of at most %d", (int)def->n_soil, US_SITE_LAYERS - 1);
+        return us_error_set(err, US_ERR_VALUE, NULL, "give fewer", "%d parameters of soils, of at most %d",
+                            (int)def->n_soil, US_SITE_LAYERS - 1);
     for (int32_t i = 0; i < def->n_soil; i++) {
         us_field_def field = def->soil[i].field;
         field.n_x = field.n_y = 1;
@@ -151,15 +167,22 @@ static us_status check(const us_random_site_def *def, us_error *err) {
     return US_OK;
 }
 
-us_status us_site_make_random(const us_random_site_def *def, const char *path, us_random_site_info *out_info, us_error *err) {
-    if (!def || !path) return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a directory", "an argument is missing");
+us_status us_site_make_random(const us_random_site_def *def, const char *path, us_random_site_info *out_info,
+                              us_error *err) {
+    if (!def || !path)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a directory",
+                            "an argument is missing");
     us_status status = check(def, err);
     if (status != US_OK) return status;
     const us_field_def *height = &def->height;
     us_site_info info = {.n_layer = 1 + def->n_soil, .origin = {0, 0, height->mean}, .wkt = ""};
     for (int32_t i = 0; i < info.n_layer; i++) {
         us_layer_info *l = &info.layer[i];
-        *l = (us_layer_info){.type = US_LAYER_NUMBER, .n_x = height->n_x, .n_y = height->n_y, .dx = height->spacing, .dy = height->spacing};
+        *l = (us_layer_info){.type = US_LAYER_NUMBER,
+                             .n_x = height->n_x,
+                             .n_y = height->n_y,
+                             .dx = height->spacing,
+                             .dy = height->spacing};
         if (i == 0)
             snprintf(l->name, sizeof l->name, "height");
         else
@@ -168,12 +191,16 @@ us_status us_site_make_random(const us_random_site_def *def, const char *path, u
     maker k = {.def = def};
     k.ground = usi_alloc(&def->allocator, sizeof(double) * TILE * TILE, 64);
     k.samples = usi_alloc(&def->allocator, sizeof(float) * TILE * TILE, 64);
-    if (!k.ground || !k.samples) status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a tile");
+    if (!k.ground || !k.samples)
+        status = us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a tile");
     if (status == US_OK) status = us_site_create(path, &info, &def->allocator, &k.site, err);
     k.n_all = (int64_t)info.n_layer * ((height->n_x - 1) / TILE + 1) * ((height->n_y - 1) / TILE + 1);
     for (int32_t i = 0; i < info.n_layer && status == US_OK; i++) {
         us_field_def field = i == 0 ? *height : def->soil[i - 1].field;
-        field.n_x = height->n_x, field.n_y = height->n_y, field.spacing = height->spacing, field.seed = height->seed;
+        field.n_x = height->n_x;
+        field.n_y = height->n_y;
+        field.spacing = height->spacing;
+        field.seed = height->seed;
         if (i == 0)
             field.mean = 0;
         else
@@ -185,7 +212,9 @@ us_status us_site_make_random(const us_random_site_def *def, const char *path, u
     usi_release(&def->allocator, k.ground, sizeof(double) * TILE * TILE, 64);
     usi_release(&def->allocator, k.samples, sizeof(float) * TILE * TILE, 64);
     if (status != US_OK || !out_info) return status;
-    k.info.layer[0].mean += height->mean, k.info.layer[0].low += height->mean, k.info.layer[0].high += height->mean;
+    k.info.layer[0].mean += height->mean;
+    k.info.layer[0].low += height->mean;
+    k.info.layer[0].high += height->mean;
     *out_info = k.info;
     return US_OK;
 }

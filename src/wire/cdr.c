@@ -3,11 +3,13 @@
 //     00 01 00 00 | 0a 00 00 00 | 07 00 00 00 | 05 00 00 00 'o' 'd' 'o' 'm' 00 | 00 00 00 | ...
 //     header: LE    int32         uint32        string: length with its 0        padding to the next value
 //
-// A number of n bytes starts at a multiple of n, counted from the end of the header. Strings and sequences begin with a uint32 count. A
-// sequence without elements is the count alone: no padding follows that its elements would have wanted.
+// A number of n bytes starts at a multiple of n, counted from the end of the header. Strings and sequences
+// begin with a uint32 count. A sequence without elements is the count alone: no padding follows that its
+// elements would have wanted.
 //
-// The bytes come from a network and are not believed: a count is compared with the bytes that are left, by the least that an element takes,
-// before anything is made of it, so that neither memory nor time can be claimed that was not sent.
+// The bytes come from a network and are not believed: a count is compared with the bytes that are left, by
+// the least that an element takes, before anything is made of it, so that neither memory nor time can be
+// claimed that was not sent.
 #include "wire/cdr.h"
 
 #include <stdio.h>
@@ -32,11 +34,13 @@ static void copy_numbers(void *to, const void *from, size_t n, size_t size, bool
     uint8_t *t = to;
     const uint8_t *f = from;
     for (size_t i = 0; i < n; i++, t += size, f += size) {
-        for (size_t k = 0; k < size; k++) t[k] = f[size - 1 - k];
+        for (size_t k = 0; k < size; k++)
+            t[k] = f[size - 1 - k];
     }
 }
 
-// ---- reading ------------------------------------------------------------------------------------------------------------
+// ---- reading
+// ----------------------------------------------------------------
 
 static bool stop(usi_cdr *r, const char *wrong) {
     r->wrong = wrong;
@@ -48,18 +52,23 @@ us_status usi_cdr_error(const usi_cdr *r, us_error *err) {
     size_t n = 0;
     for (int32_t i = 0; i <= r->depth && r->path[0] && n < sizeof path; i++) {
         n += (size_t)snprintf(path + n, sizeof path - n, "%s%s", i ? "." : "", r->path[i]->name);
-        if (r->item[i] >= 0 && n < sizeof path) n += (size_t)snprintf(path + n, sizeof path - n, "[%lld]", (long long)r->item[i]);
+        if (r->item[i] >= 0 && n < sizeof path)
+            n += (size_t)snprintf(path + n, sizeof path - n, "[%lld]", (long long)r->item[i]);
     }
     us_place place = {.element = r->type->name};
-    return us_error_set(err, US_ERR_SYNTAX, &place, "check that both sides have the same definition of the type", "%s%s%s (byte %zu of %zu)", path,
-                        path[0] ? ": " : "", r->wrong, r->at + HEADER, r->length + HEADER);
+    return us_error_set(
+        err, US_ERR_SYNTAX, &place, "check that both sides have the same definition of the type",
+        "%s%s%s (byte %zu of %zu)", path, path[0] ? ": " : "", r->wrong, r->at + HEADER, r->length + HEADER);
 }
 
-us_status usi_cdr_open(usi_cdr *r, const us_message_type *type, const void *bytes, size_t length, us_error *err) {
+us_status usi_cdr_open(usi_cdr *r, const us_message_type *type, const void *bytes, size_t length,
+                       us_error *err) {
     *r = (usi_cdr){.type = type};
     const uint8_t *b = bytes;
     us_place place = {.element = type->name};
-    if (length < HEADER) return us_error_set(err, US_ERR_SYNTAX, &place, NULL, "%zu bytes are too few for a message: the header alone has 4", length);
+    if (length < HEADER)
+        return us_error_set(err, US_ERR_SYNTAX, &place, NULL,
+                            "%zu bytes are too few for a message: the header alone has 4", length);
     if (b[0] != 0 || b[1] > 1) {
         return us_error_set(err, US_ERR_SYNTAX, &place, "let the sender use plain CDR (XCDR1, as ROS 2 does)",
                             "encoding %02x%02x is not plain CDR (0000 or 0001)", b[0], b[1]);
@@ -95,12 +104,15 @@ bool usi_cdr_numbers(usi_cdr *r, usi_kind kind, size_t n, void *out) {
     return true;
 }
 
-bool usi_cdr_skip_numbers(usi_cdr *r, usi_kind kind, size_t n) { return n == 0 || take(r, n, usi_kind_size((uint8_t)kind)); }
+bool usi_cdr_skip_numbers(usi_cdr *r, usi_kind kind, size_t n) {
+    return n == 0 || take(r, n, usi_kind_size((uint8_t)kind));
+}
 
 bool usi_cdr_count(usi_cdr *r, const usi_message_field *f, uint32_t *out_n) {
     if (!usi_cdr_numbers(r, USI_KIND_UINT32, 1, out_n)) return false;
     if (f->count && *out_n > f->count) return stop(r, "the sequence is longer than its type allows");
-    if (*out_n > (r->length - r->at) / f->least) return stop(r, "the sequence claims more elements than bytes are left");
+    if (*out_n > (r->length - r->at) / f->least)
+        return stop(r, "the sequence claims more elements than bytes are left");
     return true;
 }
 
@@ -160,7 +172,8 @@ bool usi_cdr_skip_field(usi_cdr *r, const usi_message_field *f) {
     return skip_elements(r, f, n);
 }
 
-// ---- decoding -----------------------------------------------------------------------------------------------------------
+// ---- decoding
+// ----------------------------------------------------------------
 
 typedef struct decoder {
     usi_cdr r;
@@ -169,7 +182,8 @@ typedef struct decoder {
     bool is_full;
 } decoder;
 
-// n elements of the caller's memory. The alignment of pointers and doubles is enough for every struct of ours.
+// n elements of the caller's memory. The alignment of pointers and doubles is enough for every struct of
+// ours.
 static void *allot(decoder *d, size_t n, size_t each, size_t align) {
     size_t at = align_up(d->used, align);
     if (at > d->cap || n > (d->cap - at) / each) {
@@ -222,7 +236,9 @@ static bool decode_message(decoder *d, const us_message_type *type, uint8_t *to)
             usi_sequence sequence;
             memset(&sequence, 0, sizeof sequence);
             if (n > 0) {
-                size_t align = f->kind == USI_KIND_MESSAGE ? f->type->align : f->kind == USI_KIND_STRING ? (f->bound ? 1 : sizeof(char *)) : f->each;
+                size_t align = f->kind == USI_KIND_MESSAGE  ? f->type->align
+                               : f->kind == USI_KIND_STRING ? (f->bound ? 1 : sizeof(char *))
+                                                            : f->each;
                 sequence._maximum = sequence._length = n;
                 sequence._buffer = allot(d, n, f->each, align);
                 if (!sequence._buffer) return false;
@@ -237,10 +253,11 @@ static bool decode_message(decoder *d, const us_message_type *type, uint8_t *to)
     return true;
 }
 
-us_status us_message_decode(const us_message_type *type, const void *bytes, size_t length, void *memory, size_t cap, const void **out_message,
-                            us_error *err) {
+us_status us_message_decode(const us_message_type *type, const void *bytes, size_t length, void *memory,
+                            size_t cap, const void **out_message, us_error *err) {
     if (!type || !bytes || !memory || !out_message || (uintptr_t)memory % 16 != 0) {
-        return us_error_set(err, US_ERR_ARG, NULL, "give a type, bytes and memory that starts at a multiple of 16",
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            "give a type, bytes and memory that starts at a multiple of 16",
                             "nothing to decode, or nowhere to decode to");
     }
     decoder d = {.memory = memory, .cap = cap};
@@ -256,12 +273,14 @@ us_status us_message_decode(const us_message_type *type, const void *bytes, size
     }
     if (d.is_full) {
         us_place place = {.element = type->name};
-        return us_error_set(err, US_ERR_LIMIT, &place, "give more memory", "the message does not fit into %zu bytes", cap);
+        return us_error_set(err, US_ERR_LIMIT, &place, "give more memory",
+                            "the message does not fit into %zu bytes", cap);
     }
     return usi_cdr_error(&d.r, err);
 }
 
-// ---- encoding -----------------------------------------------------------------------------------------------------------
+// ---- encoding
+// ----------------------------------------------------------------
 
 // Counts all bytes, and writes those that there is room for.
 typedef struct encoder {
@@ -272,7 +291,8 @@ typedef struct encoder {
 static void put(encoder *e, const void *values, size_t n, size_t size) {
     size_t at = align_up(e->at, size), end = at + n * size;
     if (e->buf && end <= e->cap) {
-        for (size_t i = e->at; i < at; i++) e->buf[i] = 0;
+        for (size_t i = e->at; i < at; i++)
+            e->buf[i] = 0;
         if (n > 0) copy_numbers(e->buf + at, values, n, size, !HOST_IS_LITTLE);
     }
     e->at = end;
@@ -315,14 +335,16 @@ static us_status encode_message(encoder *e, const us_message_type *type, const u
             continue;
         }
         for (uint32_t k = 0; k < n; k++, at += f->each) {
-            us_status status = f->kind == USI_KIND_STRING ? encode_string(e, f, at) : encode_message(e, f->type, at);
+            us_status status =
+                f->kind == USI_KIND_STRING ? encode_string(e, f, at) : encode_message(e, f->type, at);
             if (status) return status;
         }
     }
     return US_OK;
 }
 
-us_status us_message_encode(const us_message_type *type, const void *message, void *buf, size_t cap, size_t *out_length) {
+us_status us_message_encode(const us_message_type *type, const void *message, void *buf, size_t cap,
+                            size_t *out_length) {
     static const uint8_t header[HEADER] = {0, 1, 0, 0};
     if (!type || !message || !out_length) return US_ERR_ARG;
     bool has_room = buf && cap >= HEADER;

@@ -9,7 +9,8 @@ typedef struct usi_cdr {
     size_t length, at;
     bool swap;  // the bytes are of the other endianness than this machine
 
-    // Where the reader is, for errors: the member at each level, and which element of it (-1: it is a single one or the whole).
+    // Where the reader is, for errors: the member at each level, and which element of it (-1: it is a single
+    // one or the whole).
     const us_message_type *type;
     const usi_message_field *path[USI_MESSAGE_DEPTH];
     int64_t item[USI_MESSAGE_DEPTH];
@@ -18,14 +19,16 @@ typedef struct usi_cdr {
 } usi_cdr;
 
 // Checks the header. US_ERR_SYNTAX when it is no plain CDR.
-us_status usi_cdr_open(usi_cdr *r, const us_message_type *type, const void *bytes, size_t length, us_error *err);
+us_status usi_cdr_open(usi_cdr *r, const us_message_type *type, const void *bytes, size_t length,
+                       us_error *err);
 
 // Each returns false and sets `wrong` when the bytes do not allow it.
-bool usi_cdr_numbers(usi_cdr *r, usi_kind kind, size_t n, void *out);                                      // n values, in the machine's order
-bool usi_cdr_skip_numbers(usi_cdr *r, usi_kind kind, size_t n);                                            // bools are not looked at
-bool usi_cdr_count(usi_cdr *r, const usi_message_field *f, uint32_t *out_n);                               // of a sequence
-bool usi_cdr_string(usi_cdr *r, const usi_message_field *f, const char **out_text, uint32_t *out_length);  // in place, without its 0; may be empty
-bool usi_cdr_end(usi_cdr *r);                                                                              // nothing but padding is left
+bool usi_cdr_numbers(usi_cdr *r, usi_kind kind, size_t n, void *out);  // n values, in the machine's order
+bool usi_cdr_skip_numbers(usi_cdr *r, usi_kind kind, size_t n);        // bools are not looked at
+bool usi_cdr_count(usi_cdr *r, const usi_message_field *f, uint32_t *out_n);  // of a sequence
+bool usi_cdr_string(usi_cdr *r, const usi_message_field *f, const char **out_text,
+                    uint32_t *out_length);  // in place, without its 0; may be empty
+bool usi_cdr_end(usi_cdr *r);               // nothing but padding is left
 
 // Goes over one element, or over a whole member, without keeping it. Strings are checked.
 bool usi_cdr_skip_element(usi_cdr *r, const usi_message_field *f);

@@ -11,7 +11,8 @@ enum { CLIENT_DATA = 1, SERVER_DATA = 1, SERVER_TIME = 2 };
 // ---- Frames ----
 
 static uint8_t *put(uint8_t *at, uint64_t value, int n) {
-    for (int k = 0; k < n; k++) *at++ = (uint8_t)(value >> 8 * k);
+    for (int k = 0; k < n; k++)
+        *at++ = (uint8_t)(value >> 8 * k);
     return at;
 }
 
@@ -21,7 +22,9 @@ void usi_foxglove_put_data(uint8_t out[USI_FOXGLOVE_DATA_HEAD], uint32_t subscri
     put(at, (uint64_t)time, 8);
 }
 
-void usi_foxglove_put_time(uint8_t out[USI_FOXGLOVE_TIME_SIZE], int64_t time) { put(put(out, SERVER_TIME, 1), (uint64_t)time, 8); }
+void usi_foxglove_put_time(uint8_t out[USI_FOXGLOVE_TIME_SIZE], int64_t time) {
+    put(put(out, SERVER_TIME, 1), (uint64_t)time, 8);
+}
 
 // ---- Messages ----
 
@@ -29,9 +32,12 @@ static us_status parse_binary(const uint8_t *bytes, size_t length, usi_foxglove_
     if (length == 0) return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "a binary message is empty");
     out->op = USI_FOXGLOVE_OTHER;
     if (bytes[0] != CLIENT_DATA) return US_OK;
-    if (length < 5) return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "a message of a channel ends before its number does");
+    if (length < 5)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, NULL,
+                            "a message of a channel ends before its number does");
     out->op = USI_FOXGLOVE_DATA;
-    for (int k = 0; k < 4; k++) out->id |= (uint32_t)bytes[1 + k] << 8 * k;
+    for (int k = 0; k < 4; k++)
+        out->id |= (uint32_t)bytes[1 + k] << 8 * k;
     out->bytes = bytes + 5;
     out->length = length - 5;
     return US_OK;
@@ -46,13 +52,15 @@ static us_status scan(const char *s, size_t length, us_error *err) {
         if (in_text) {
             if (s[i] == '"') in_text = false;
             if (s[i] != '\\') continue;
-            if (length - i >= 6 && memcmp(s + i, "\\u0000", 6) == 0) return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "byte %zu begins a zero", i);
+            if (length - i >= 6 && memcmp(s + i, "\\u0000", 6) == 0)
+                return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "byte %zu begins a zero", i);
             i++;
             continue;
         }
         if (s[i] == '"') in_text = true;
         if ((s[i] == '{' || s[i] == '[') && ++depth > USI_FOXGLOVE_DEPTH) {
-            return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "brackets are nested more than %d deep", USI_FOXGLOVE_DEPTH);
+            return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "brackets are nested more than %d deep",
+                                USI_FOXGLOVE_DEPTH);
         }
         if (s[i] == '}' || s[i] == ']') depth--;
     }
@@ -62,7 +70,8 @@ static us_status scan(const char *s, size_t length, us_error *err) {
 static us_status read_id(const cJSON *item, const char *field, uint32_t *out, us_error *err) {
     const double x = item ? item->valuedouble : -1;
     if (!cJSON_IsNumber(item) || !(x >= 0 && x <= UINT32_MAX) || x != floor(x)) {
-        return us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a whole number from 0 to 4294967295", field);
+        return us_error_set(err, US_ERR_VALUE, NULL, NULL,
+                            "\"%s\" is not a whole number from 0 to 4294967295", field);
     }
     *out = (uint32_t)x;
     return US_OK;
@@ -70,13 +79,17 @@ static us_status read_id(const cJSON *item, const char *field, uint32_t *out, us
 
 static us_status read_text(const cJSON *object, const char *field, char *out, size_t cap, us_error *err) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field);
-    if (!cJSON_IsString(item) || !item->valuestring) return us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
+    if (!cJSON_IsString(item) || !item->valuestring)
+        return us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
     const size_t n = strlen(item->valuestring);
-    if (n == 0 || n >= cap) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "\"%s\" is empty or longer than %zu bytes", field, cap - 1);
+    if (n == 0 || n >= cap)
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "\"%s\" is empty or longer than %zu bytes", field,
+                            cap - 1);
     for (size_t i = 0; i < n; i++) {
         // Names of topics, types and encodings: nothing else is ever looked for.
         if (item->valuestring[i] <= ' ' || item->valuestring[i] >= 127) {
-            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" has a character in it that no name has", field);
+            return us_error_set(err, US_ERR_VALUE, NULL, NULL,
+                                "\"%s\" has a character in it that no name has", field);
         }
     }
     memcpy(out, item->valuestring, n + 1);
@@ -85,7 +98,8 @@ static us_status read_text(const cJSON *object, const char *field, char *out, si
 
 static us_status find_list(const cJSON *object, const char *field, const cJSON **out, us_error *err) {
     *out = cJSON_GetObjectItemCaseSensitive(object, field);
-    return cJSON_IsArray(*out) ? US_OK : us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a list", field);
+    return cJSON_IsArray(*out) ? US_OK
+                               : us_error_set(err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a list", field);
 }
 
 static us_status too_many(const char *field, int32_t most, us_error *err) {
@@ -109,7 +123,9 @@ static us_status read_subscriptions(const cJSON *object, usi_foxglove_message *o
         if (out->n == USI_FOXGLOVE_LIST) return too_many("subscriptions", USI_FOXGLOVE_LIST, err);
         usi_foxglove_entry *entry = &out->list[out->n++];
         status = read_id(cJSON_GetObjectItemCaseSensitive(item, "id"), "id", &entry->id, err);
-        if (!status) status = read_id(cJSON_GetObjectItemCaseSensitive(item, "channelId"), "channelId", &entry->channel, err);
+        if (!status)
+            status = read_id(cJSON_GetObjectItemCaseSensitive(item, "channelId"), "channelId",
+                             &entry->channel, err);
     }
     return status;
 }
@@ -133,7 +149,8 @@ static us_status read_channels(const cJSON *object, usi_foxglove_message *out, u
 static us_status read_object(const cJSON *object, usi_foxglove_message *out, us_error *err) {
     const cJSON *item = cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, "op") : NULL;
     const char *op = item && cJSON_IsString(item) ? item->valuestring : NULL;
-    if (!op) return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "the message is not a JSON object with \"op\"");
+    if (!op)
+        return us_error_set(err, US_ERR_SYNTAX, NULL, NULL, "the message is not a JSON object with \"op\"");
     if (strcmp(op, "subscribe") == 0) {
         out->op = USI_FOXGLOVE_SUBSCRIBE;
         return read_subscriptions(object, out, err);
@@ -157,13 +174,16 @@ static us_status read_object(const cJSON *object, usi_foxglove_message *out, us_
     return US_OK;
 }
 
-us_status usi_foxglove_parse(bool is_binary, const void *bytes, size_t length, usi_foxglove_message *out, us_error *err) {
+us_status usi_foxglove_parse(bool is_binary, const void *bytes, size_t length, usi_foxglove_message *out,
+                             us_error *err) {
     out->n = 0;
     out->id = 0;
     out->bytes = NULL;
     out->length = 0;
     memset(out->name, 0, sizeof out->name);
-    if (length > USI_FOXGLOVE_MESSAGE) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "the message has more than %d bytes", USI_FOXGLOVE_MESSAGE);
+    if (length > USI_FOXGLOVE_MESSAGE)
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "the message has more than %d bytes",
+                            USI_FOXGLOVE_MESSAGE);
     if (is_binary) return parse_binary((const uint8_t *)bytes, length, out, err);
     us_status status = scan((const char *)bytes, length, err);
     if (status) return status;

@@ -1,15 +1,17 @@
-// The Foxglove WebSocket protocol as bytes: what a client says, and the binary frames that it is told (docs/network.md says what is spoken here).
+// The Foxglove WebSocket protocol as bytes: what a client says, and the binary frames that it is told
+// (docs/network.md says what is spoken here).
 //
-// Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made of it: its size, its nesting and the
-// kind and range of every field that means something here are bounded. Fields that mean nothing here are passed over: clients of other releases
-// send more.
+// Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made
+// of it: its size, its nesting and the kind and range of every field that means something here are bounded.
+// Fields that mean nothing here are passed over: clients of other releases send more.
 #ifndef USI_WIRE_FOXGLOVE_H
 #define USI_WIRE_FOXGLOVE_H
 
 #include "understudy/base.h"
 
 enum {
-    USI_FOXGLOVE_MESSAGE = 1 << 18,  // bytes of a client's message at most: advertised channels come with the texts of their schemas
+    USI_FOXGLOVE_MESSAGE = 1 << 18,  // bytes of a client's message at most: advertised channels come with the
+                                     // texts of their schemas
     USI_FOXGLOVE_LIST = 1024,        // entries of a list at most
     USI_FOXGLOVE_CHANNELS = 64,      // channels that a client advertises at once, at most
     USI_FOXGLOVE_TOPIC = 255,        // bytes of a topic's name at most
@@ -51,8 +53,10 @@ typedef struct usi_foxglove_message {
     char name[32];  // of an other op, for an answer; only letters
 } usi_foxglove_message;
 
-// US_ERR_SYNTAX for what is no message, US_ERR_VALUE for a field that is missing or of the wrong kind, US_ERR_LIMIT for too much of something.
-us_status usi_foxglove_parse(bool is_binary, const void *bytes, size_t length, usi_foxglove_message *out, us_error *err);
+// US_ERR_SYNTAX for what is no message, US_ERR_VALUE for a field that is missing or of the wrong kind,
+// US_ERR_LIMIT for too much of something.
+us_status usi_foxglove_parse(bool is_binary, const void *bytes, size_t length, usi_foxglove_message *out,
+                             us_error *err);
 
 // The head of a sample's frame, after which its bytes stand; `time` in ns.
 void usi_foxglove_put_data(uint8_t out[USI_FOXGLOVE_DATA_HEAD], uint32_t subscription, int64_t time);

@@ -1,12 +1,16 @@
 // MCAP files as bytes: what is in each record, how it is written and how it is read. No files, no threads.
 //
-// A file is a sequence of records, each one byte of kind, eight bytes of length and that many of contents, all little endian:
+// A file is a sequence of records, each one byte of kind, eight bytes of length and that many of contents,
+// all little endian:
 //
-//     magic  header  chunk index.. chunk index.. attachment metadata ..  data end | schema.. channel.. statistics chunk index.. ..  footer  magic
-//     |<------------------------- data section ------------------------------->|<---------------- summary ------------------->|
+//     magic  header  chunk index.. chunk index.. attachment metadata ..  data end | schema.. channel..
+//     statistics chunk index.. ..  footer  magic
+//     |<------------------------- data section ------------------------------->|<---------------- summary
+//     ------------------->|
 //
-// A chunk holds schemas, channels and messages, compressed together; a message index per channel follows it. The summary repeats schemas and channels
-// and says where everything is; a file that lacks it can still be read from the start. (The format: mcap.dev/spec.)
+// A chunk holds schemas, channels and messages, compressed together; a message index per channel follows it.
+// The summary repeats schemas and channels and says where everything is; a file that lacks it can still be
+// read from the start. (The format: mcap.dev/spec.)
 #ifndef USI_WIRE_MCAP_H
 #define USI_WIRE_MCAP_H
 
@@ -31,16 +35,22 @@ typedef enum usi_mcap_op {
     USI_MCAP_OP_COUNT
 } usi_mcap_op;
 
-typedef enum usi_mcap_compression { USI_MCAP_NONE, USI_MCAP_LZ4, USI_MCAP_ZSTD, USI_MCAP_COMPRESSION_COUNT } usi_mcap_compression;
+typedef enum usi_mcap_compression {
+    USI_MCAP_NONE,
+    USI_MCAP_LZ4,
+    USI_MCAP_ZSTD,
+    USI_MCAP_COMPRESSION_COUNT
+} usi_mcap_compression;
 
 enum {
     USI_MCAP_MAGIC_SIZE = 8,
-    USI_MCAP_RECORD_HEAD = 9,                             // kind and length
-    USI_MCAP_MESSAGE_HEAD = 22,                           // of the contents: channel, sequence, two times
-    USI_MCAP_FOOTER_SIZE = 20,                            // of the contents
-    USI_MCAP_END_SIZE = 9 + 20 + 8,                       // footer and magic
-    USI_MCAP_MAX_CHUNK = 512 * 1024 * 1024,               // bytes before compression: what claims more is refused
-    USI_MCAP_MAX_MESSAGE = USI_MCAP_MAX_CHUNK / 2 - 4096  // bytes; leaves room for a chunk that was nearly full before it
+    USI_MCAP_RECORD_HEAD = 9,                // kind and length
+    USI_MCAP_MESSAGE_HEAD = 22,              // of the contents: channel, sequence, two times
+    USI_MCAP_FOOTER_SIZE = 20,               // of the contents
+    USI_MCAP_END_SIZE = 9 + 20 + 8,          // footer and magic
+    USI_MCAP_MAX_CHUNK = 512 * 1024 * 1024,  // bytes before compression: what claims more is refused
+    USI_MCAP_MAX_MESSAGE =
+        USI_MCAP_MAX_CHUNK / 2 - 4096  // bytes; leaves room for a chunk that was nearly full before it
 };
 extern const uint8_t usi_mcap_magic[USI_MCAP_MAGIC_SIZE];
 
@@ -66,8 +76,9 @@ typedef struct usi_mcap_channel_state {
 // The groups of the summary, in the order in which they are written.
 enum { USI_MCAP_N_GROUP = 5 };
 
-// Makes the bytes of a file. They gather in `out`; the owner writes them somewhere and calls usi_mcap_writer_taken.
-// The first failure (memory) stays: from then on every call returns it and `out` must not be written any more.
+// Makes the bytes of a file. They gather in `out`; the owner writes them somewhere and calls
+// usi_mcap_writer_taken. The first failure (memory) stays: from then on every call returns it and `out` must
+// not be written any more.
 typedef struct usi_mcap_writer {
     us_allocator allocator;
     us_status failed;
@@ -92,31 +103,35 @@ typedef struct usi_mcap_writer {
 } usi_mcap_writer;
 
 // Starts a file: magic and header are in `out` afterwards. fini also after a failed init.
-us_status usi_mcap_writer_init(usi_mcap_writer *w, const us_allocator *allocator, usi_mcap_compression compression, const char *profile,
-                               const char *library);
+us_status usi_mcap_writer_init(usi_mcap_writer *w, const us_allocator *allocator,
+                               usi_mcap_compression compression, const char *profile, const char *library);
 void usi_mcap_writer_fini(usi_mcap_writer *w);
 // The bytes of `out` are in the file.
 void usi_mcap_writer_taken(usi_mcap_writer *w);
 
 // Ids count from 1. US_ERR_LIMIT after 65535 of them.
-us_status usi_mcap_write_schema(usi_mcap_writer *w, const char *name, const char *encoding, const void *data, size_t length, uint16_t *out_id);
-us_status usi_mcap_write_channel(usi_mcap_writer *w, uint16_t schema, const char *topic, const char *encoding, int32_t n, const char *const *keys,
-                                 const char *const *values, uint16_t *out_id);
-us_status usi_mcap_write_message(usi_mcap_writer *w, uint16_t channel, uint32_t sequence, uint64_t log_time, uint64_t publish_time, const void *bytes,
-                                 size_t length);
+us_status usi_mcap_write_schema(usi_mcap_writer *w, const char *name, const char *encoding, const void *data,
+                                size_t length, uint16_t *out_id);
+us_status usi_mcap_write_channel(usi_mcap_writer *w, uint16_t schema, const char *topic, const char *encoding,
+                                 int32_t n, const char *const *keys, const char *const *values,
+                                 uint16_t *out_id);
+us_status usi_mcap_write_message(usi_mcap_writer *w, uint16_t channel, uint32_t sequence, uint64_t log_time,
+                                 uint64_t publish_time, const void *bytes, size_t length);
 // Closes the open chunk, if anything is in it: chunk and message indices go to `out`.
 us_status usi_mcap_write_chunk(usi_mcap_writer *w);
 // These go to `out` at once, before the open chunk.
-us_status usi_mcap_write_attachment(usi_mcap_writer *w, const char *name, const char *media_type, uint64_t log_time, uint64_t create_time,
-                                    const void *bytes, size_t length);
-us_status usi_mcap_write_metadata(usi_mcap_writer *w, const char *name, int32_t n, const char *const *keys, const char *const *values);
+us_status usi_mcap_write_attachment(usi_mcap_writer *w, const char *name, const char *media_type,
+                                    uint64_t log_time, uint64_t create_time, const void *bytes,
+                                    size_t length);
+us_status usi_mcap_write_metadata(usi_mcap_writer *w, const char *name, int32_t n, const char *const *keys,
+                                  const char *const *values);
 // The open chunk, the end of the data, the summary and the footer. Nothing may be written afterwards.
 us_status usi_mcap_write_end(usi_mcap_writer *w);
 
 // ---- reading ----
 //
-// Each function reads the contents of one kind of record. Everything points into the bytes that were given; every length is checked
-// against them before it is used. false: the contents end before the fields do.
+// Each function reads the contents of one kind of record. Everything points into the bytes that were given;
+// every length is checked against them before it is used. false: the contents end before the fields do.
 
 typedef struct usi_mcap_text {
     const char *text;  // not ended by 0
@@ -208,8 +223,10 @@ typedef struct usi_mcap_decoder {
 } usi_mcap_decoder;
 void usi_mcap_decoder_init(usi_mcap_decoder *d, const us_allocator *allocator);
 void usi_mcap_decoder_fini(usi_mcap_decoder *d);
-// The records of a chunk, checked against its CRC; they stay until the next call. What is wrong is put into `why` (a constant text).
-// US_ERR_SYNTAX when it is damaged, US_ERR_LIMIT when it claims to be too large or is compressed in an unknown way, US_ERR_MEMORY.
-us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk, usi_mcap_bytes *out_records, const char **why);
+// The records of a chunk, checked against its CRC; they stay until the next call. What is wrong is put into
+// `why` (a constant text). US_ERR_SYNTAX when it is damaged, US_ERR_LIMIT when it claims to be too large or
+// is compressed in an unknown way, US_ERR_MEMORY.
+us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk, usi_mcap_bytes *out_records,
+                                const char **why);
 
 #endif

@@ -1,7 +1,8 @@
 // The records of an MCAP file, read from bytes that nobody vouches for.
 //
-// Every field is taken through a bounded reader: once something did not fit, all that follows is zero, and the one check at the end of a record sees
-// it. A chunk is opened only when its claimed size is believable for as many compressed bytes as it has.
+// Every field is taken through a bounded reader: once something did not fit, all that follows is zero, and
+// the one check at the end of a record sees it. A chunk is opened only when its claimed size is believable
+// for as many compressed bytes as it has.
 #include <lz4frame.h>
 #include <string.h>
 #include <zstd.h>
@@ -35,7 +36,8 @@ static const uint8_t *take(reader *r, uint64_t n) {
 static uint64_t take_number(reader *r, unsigned n) {
     const uint8_t *p = take(r, n);
     uint64_t value = 0;
-    for (unsigned i = 0; p && i < n; i++) value |= (uint64_t)p[i] << 8 * i;
+    for (unsigned i = 0; p && i < n; i++)
+        value |= (uint64_t)p[i] << 8 * i;
     return value;
 }
 static uint64_t take_8(reader *r) { return take_number(r, 8); }
@@ -176,8 +178,11 @@ bool usi_mcap_read_end(usi_mcap_bytes file, usi_mcap_end *out) {
     if (file.length < USI_MCAP_MAGIC_SIZE + USI_MCAP_END_SIZE) return false;
     size_t at = file.length - USI_MCAP_END_SIZE;
     usi_mcap_record footer;
-    if (memcmp(file.at + file.length - USI_MCAP_MAGIC_SIZE, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0) return false;
-    if (!usi_mcap_read_record(file, at, &footer) || footer.op != USI_MCAP_FOOTER || footer.contents.length != USI_MCAP_FOOTER_SIZE) return false;
+    if (memcmp(file.at + file.length - USI_MCAP_MAGIC_SIZE, usi_mcap_magic, USI_MCAP_MAGIC_SIZE) != 0)
+        return false;
+    if (!usi_mcap_read_record(file, at, &footer) || footer.op != USI_MCAP_FOOTER ||
+        footer.contents.length != USI_MCAP_FOOTER_SIZE)
+        return false;
     reader r = read_from(footer.contents);
     uint64_t summary = take_8(&r), offsets = take_8(&r);
     uint32_t crc = take_4(&r);
@@ -187,7 +192,8 @@ bool usi_mcap_read_end(usi_mcap_bytes file, usi_mcap_end *out) {
     out->data_end = (size_t)summary;
     out->summary_end = (size_t)offsets;
     // All bytes from the summary's first to the last before the CRC itself.
-    out->is_summary_bad = crc && crc != usi_crc32(0, file.at + summary, file.length - USI_MCAP_MAGIC_SIZE - 4 - (size_t)summary);
+    out->is_summary_bad = crc && crc != usi_crc32(0, file.at + summary,
+                                                  file.length - USI_MCAP_MAGIC_SIZE - 4 - (size_t)summary);
     return true;
 }
 
@@ -235,10 +241,14 @@ static us_status decode_zstd(usi_mcap_decoder *d, usi_mcap_bytes from, uint8_t *
     return ZSTD_decompressDCtx(d->zstd, to, size, from.at, from.length) == size ? US_OK : US_ERR_SYNTAX;
 }
 
-us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk, usi_mcap_bytes *out_records, const char **why) {
-    // The most that a byte can stand for: lz4 lengthens a match by 255 per byte; zstd repeats one byte 128 KiB long in a block of 4 bytes.
+us_status usi_mcap_decode_chunk(usi_mcap_decoder *d, const usi_mcap_chunk *chunk, usi_mcap_bytes *out_records,
+                                const char **why) {
+    // The most that a byte can stand for: lz4 lengthens a match by 255 per byte; zstd repeats one byte 128
+    // KiB long in a block of 4 bytes.
     bool is_lz4 = is_text(chunk->compression, "lz4"), is_zstd = is_text(chunk->compression, "zstd");
-    uint64_t greatest = chunk->records.length * (is_lz4 ? UINT64_C(255) : is_zstd ? UINT64_C(32768) : UINT64_C(1));
+    uint64_t greatest = chunk->records.length * (is_lz4    ? UINT64_C(255)
+                                                 : is_zstd ? UINT64_C(32768)
+                                                           : UINT64_C(1));
     *why = "";
     if (!is_lz4 && !is_zstd && chunk->compression.length) {
         *why = "it is compressed in a way that is not known here: lz4, zstd and none are";

@@ -1,7 +1,8 @@
 // The bytes of an MCAP file, record by record.
 //
-// What the summary will repeat or point to (schemas, channels, indices) is kept as finished records in one buffer per kind, so that the end of the
-// file is these buffers one after another. Nothing is seeked: a length that is known only later is filled in within the buffer.
+// What the summary will repeat or point to (schemas, channels, indices) is kept as finished records in one
+// buffer per kind, so that the end of the file is these buffers one after another. Nothing is seeked: a
+// length that is known only later is filled in within the buffer.
 #include <limits.h>
 #include <lz4frame.h>
 #include <string.h>
@@ -18,8 +19,8 @@ enum { ZSTD_LEVEL = 1 };
 
 enum { GROUP_SCHEMA, GROUP_CHANNEL, GROUP_CHUNK, GROUP_ATTACHMENT, GROUP_METADATA };
 _Static_assert(GROUP_METADATA + 1 == USI_MCAP_N_GROUP, "a buffer per group");
-static const uint8_t group_op[USI_MCAP_N_GROUP] = {USI_MCAP_SCHEMA, USI_MCAP_CHANNEL, USI_MCAP_CHUNK_INDEX, USI_MCAP_ATTACHMENT_INDEX,
-                                                   USI_MCAP_METADATA_INDEX};
+static const uint8_t group_op[USI_MCAP_N_GROUP] = {USI_MCAP_SCHEMA, USI_MCAP_CHANNEL, USI_MCAP_CHUNK_INDEX,
+                                                   USI_MCAP_ATTACHMENT_INDEX, USI_MCAP_METADATA_INDEX};
 
 static const char *const compression_name[USI_MCAP_COMPRESSION_COUNT] = {"", "lz4", "zstd"};
 
@@ -50,7 +51,8 @@ static bool reserve(usi_mcap_writer *w, usi_mcap_buffer *b, size_t n) {
 }
 
 static void store(uint8_t *to, uint64_t value, size_t n) {
-    for (size_t i = 0; i < n; i++) to[i] = (uint8_t)(value >> 8 * i);
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
 }
 
 static void put_bytes(usi_mcap_writer *w, usi_mcap_buffer *b, const void *bytes, size_t n) {
@@ -95,7 +97,8 @@ static size_t begin(usi_mcap_writer *w, usi_mcap_buffer *b, uint8_t op) {
 }
 static void end(usi_mcap_writer *w, usi_mcap_buffer *b, size_t from) { fill(w, b, from, 8); }
 
-static void put_map(usi_mcap_writer *w, usi_mcap_buffer *b, int32_t n, const char *const *keys, const char *const *values) {
+static void put_map(usi_mcap_writer *w, usi_mcap_buffer *b, int32_t n, const char *const *keys,
+                    const char *const *values) {
     size_t map = leave(w, b, 4);
     for (int32_t i = 0; i < n; i++) {
         put_text(w, b, keys[i]);
@@ -108,14 +111,15 @@ static uint64_t position(const usi_mcap_writer *w) { return w->offset + w->out.l
 
 // ---- The start and the things in the data section ----
 
-us_status usi_mcap_writer_init(usi_mcap_writer *w, const us_allocator *allocator, usi_mcap_compression compression, const char *profile,
-                               const char *library) {
+us_status usi_mcap_writer_init(usi_mcap_writer *w, const us_allocator *allocator,
+                               usi_mcap_compression compression, const char *profile, const char *library) {
     memset(w, 0, sizeof *w);
     w->allocator = *allocator;
     w->compression = compression;
     if ((unsigned)compression >= USI_MCAP_COMPRESSION_COUNT) return w->failed = US_ERR_ARG;
     if (compression == USI_MCAP_ZSTD) {
-        // The compressors' own workspaces come from the C library's heap: their stable interfaces know no allocator.
+        // The compressors' own workspaces come from the C library's heap: their stable interfaces know no
+        // allocator.
         w->zstd = ZSTD_createCCtx();
         if (!w->zstd) return w->failed = US_ERR_MEMORY;
     }
@@ -130,9 +134,11 @@ us_status usi_mcap_writer_init(usi_mcap_writer *w, const us_allocator *allocator
 void usi_mcap_writer_fini(usi_mcap_writer *w) {
     usi_release(&w->allocator, w->out.data, w->out.cap, 16);
     usi_release(&w->allocator, w->chunk.data, w->chunk.cap, 16);
-    for (int i = 0; i < USI_MCAP_N_GROUP; i++) usi_release(&w->allocator, w->group[i].data, w->group[i].cap, 16);
+    for (int i = 0; i < USI_MCAP_N_GROUP; i++)
+        usi_release(&w->allocator, w->group[i].data, w->group[i].cap, 16);
     usi_release(&w->allocator, w->entries, (size_t)w->cap_entry * sizeof *w->entries, _Alignof(max_align_t));
-    usi_release(&w->allocator, w->channels, (size_t)w->cap_channel * sizeof *w->channels, _Alignof(max_align_t));
+    usi_release(&w->allocator, w->channels, (size_t)w->cap_channel * sizeof *w->channels,
+                _Alignof(max_align_t));
     ZSTD_freeCCtx(w->zstd);
     memset(w, 0, sizeof *w);
 }
@@ -144,7 +150,8 @@ void usi_mcap_writer_taken(usi_mcap_writer *w) {
 }
 
 // Schemas and channels stand in the chunk before the first message that needs them, and in the summary.
-us_status usi_mcap_write_schema(usi_mcap_writer *w, const char *name, const char *encoding, const void *data, size_t length, uint16_t *out_id) {
+us_status usi_mcap_write_schema(usi_mcap_writer *w, const char *name, const char *encoding, const void *data,
+                                size_t length, uint16_t *out_id) {
     if (w->failed) return w->failed;
     if (w->n_schema == UINT16_MAX || length > UINT32_MAX) return US_ERR_LIMIT;
     usi_mcap_buffer *b = &w->group[GROUP_SCHEMA];
@@ -161,12 +168,14 @@ us_status usi_mcap_write_schema(usi_mcap_writer *w, const char *name, const char
     return US_OK;
 }
 
-us_status usi_mcap_write_channel(usi_mcap_writer *w, uint16_t schema, const char *topic, const char *encoding, int32_t n, const char *const *keys,
-                                 const char *const *values, uint16_t *out_id) {
+us_status usi_mcap_write_channel(usi_mcap_writer *w, uint16_t schema, const char *topic, const char *encoding,
+                                 int32_t n, const char *const *keys, const char *const *values,
+                                 uint16_t *out_id) {
     if (w->failed) return w->failed;
     if (w->n_channel == UINT16_MAX) return US_ERR_LIMIT;
     if (schema > w->n_schema) return US_ERR_ARG;
-    w->failed = usi_grow(&w->allocator, (void **)&w->channels, w->n_channel, &w->cap_channel, sizeof *w->channels);
+    w->failed =
+        usi_grow(&w->allocator, (void **)&w->channels, w->n_channel, &w->cap_channel, sizeof *w->channels);
     usi_mcap_buffer *b = &w->group[GROUP_CHANNEL];
     size_t start = b->length, record = begin(w, b, USI_MCAP_CHANNEL);
     put(w, b, (uint64_t)w->n_channel + 1, 2);
@@ -182,13 +191,15 @@ us_status usi_mcap_write_channel(usi_mcap_writer *w, uint16_t schema, const char
     return US_OK;
 }
 
-us_status usi_mcap_write_message(usi_mcap_writer *w, uint16_t channel, uint32_t sequence, uint64_t log_time, uint64_t publish_time, const void *bytes,
-                                 size_t length) {
+us_status usi_mcap_write_message(usi_mcap_writer *w, uint16_t channel, uint32_t sequence, uint64_t log_time,
+                                 uint64_t publish_time, const void *bytes, size_t length) {
     if (w->failed) return w->failed;
     if (channel == 0 || channel > w->n_channel) return US_ERR_ARG;
     if (length > USI_MCAP_MAX_MESSAGE || w->n_entry == INT32_MAX) return US_ERR_LIMIT;
     usi_mcap_buffer *b = &w->chunk;
-    if ((w->failed = usi_grow(&w->allocator, (void **)&w->entries, w->n_entry, &w->cap_entry, sizeof *w->entries))) return w->failed;
+    if ((w->failed =
+             usi_grow(&w->allocator, (void **)&w->entries, w->n_entry, &w->cap_entry, sizeof *w->entries)))
+        return w->failed;
     if (!reserve(w, b, USI_MCAP_RECORD_HEAD + USI_MCAP_MESSAGE_HEAD + length)) return w->failed;
     w->entries[w->n_entry] = (usi_mcap_index_entry){log_time, b->length, channel - 1};
     uint8_t *to = b->data + b->length;
@@ -222,7 +233,9 @@ static void put_compressed(usi_mcap_writer *w) {
     size_t n = 0;
     switch (w->compression) {
     case USI_MCAP_NONE:
-    case USI_MCAP_COMPRESSION_COUNT: put_bytes(w, b, chunk->data, chunk->length); return;
+    case USI_MCAP_COMPRESSION_COUNT:
+        put_bytes(w, b, chunk->data, chunk->length);
+        return;
     case USI_MCAP_LZ4: {
         LZ4F_preferences_t preferences = {0};
         preferences.frameInfo.contentSize = chunk->length;
@@ -245,7 +258,8 @@ static void put_compressed(usi_mcap_writer *w) {
     if (!w->failed) b->length += n;
 }
 
-// One record per channel that is in the chunk. Their heads are written first, then every entry into the place of its channel.
+// One record per channel that is in the chunk. Their heads are written first, then every entry into the place
+// of its channel.
 static void put_message_indices(usi_mcap_writer *w) {
     usi_mcap_buffer *b = &w->out;
     for (int32_t i = 0; i < w->n_channel; i++) {
@@ -274,7 +288,8 @@ us_status usi_mcap_write_chunk(usi_mcap_writer *w) {
     if (w->failed || !w->chunk.length) return w->failed;
     usi_mcap_buffer *b = &w->out;
     const char *compression = compression_name[w->compression];
-    uint64_t first = w->n_entry ? w->chunk_first : 0, last = w->n_entry ? w->chunk_last : 0, start = position(w);
+    uint64_t first = w->n_entry ? w->chunk_first : 0, last = w->n_entry ? w->chunk_last : 0,
+             start = position(w);
     size_t record = begin(w, b, USI_MCAP_CHUNK);
     put(w, b, first, 8);
     put(w, b, last, 8);
@@ -320,8 +335,9 @@ us_status usi_mcap_write_chunk(usi_mcap_writer *w) {
 
 // ---- Attachments and metadata ----
 
-us_status usi_mcap_write_attachment(usi_mcap_writer *w, const char *name, const char *media_type, uint64_t log_time, uint64_t create_time,
-                                    const void *bytes, size_t length) {
+us_status usi_mcap_write_attachment(usi_mcap_writer *w, const char *name, const char *media_type,
+                                    uint64_t log_time, uint64_t create_time, const void *bytes,
+                                    size_t length) {
     if (w->failed) return w->failed;
     usi_mcap_buffer *b = &w->out;
     uint64_t start = position(w);
@@ -351,7 +367,8 @@ us_status usi_mcap_write_attachment(usi_mcap_writer *w, const char *name, const 
     return w->failed;
 }
 
-us_status usi_mcap_write_metadata(usi_mcap_writer *w, const char *name, int32_t n, const char *const *keys, const char *const *values) {
+us_status usi_mcap_write_metadata(usi_mcap_writer *w, const char *name, int32_t n, const char *const *keys,
+                                  const char *const *values) {
     if (w->failed) return w->failed;
     usi_mcap_buffer *b = &w->out;
     uint64_t start = position(w);
@@ -419,7 +436,8 @@ us_status usi_mcap_write_end(usi_mcap_writer *w) {
     uint64_t statistics = position(w);
     put_statistics(w);
     uint64_t offsets = position(w);
-    for (int i = 0; i < USI_MCAP_N_GROUP; i++) put_summary_offset(w, group_op[i], start[i], w->group[i].length);
+    for (int i = 0; i < USI_MCAP_N_GROUP; i++)
+        put_summary_offset(w, group_op[i], start[i], w->group[i].length);
     put_summary_offset(w, USI_MCAP_STATISTICS, statistics, offsets - statistics);
 
     record = begin(w, b, USI_MCAP_FOOTER);

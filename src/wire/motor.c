@@ -1,7 +1,8 @@
 // The ASCII motor protocol: parser, formatter and session.
 //
-// Everything has a bound that does not depend on the peer: a message is at most USI_MOTOR_TEXT bytes, what goes beyond is counted and skipped,
-// a number is at most as long as the message. The names have a fixed width, which is why the protocol needs no separator behind them:
+// Everything has a bound that does not depend on the peer: a message is at most USI_MOTOR_TEXT bytes, what
+// goes beyond is counted and skipped, a number is at most as long as the message. The names have a fixed
+// width, which is why the protocol needs no separator behind them:
 //
 //     M M O V F L D R T 0 . 5 , 1 . 2 , - 3
 //     keyword name    | number  number  number
@@ -51,36 +52,43 @@ static bool name_is_valid(const char *name) {
     return true;
 }
 
-bool usi_motor_name_is_valid(const char *name) { return name && strnlen(name, USI_MOTOR_NAME + 1) == USI_MOTOR_NAME && name_is_valid(name); }
+bool usi_motor_name_is_valid(const char *name) {
+    return name && strnlen(name, USI_MOTOR_NAME + 1) == USI_MOTOR_NAME && name_is_valid(name);
+}
 
 // ---- Numbers ----
 
-// The length of the decimal number at the start of the text: [+-] digits [. digits] [e [+-] digits], with a digit before the e. 0: none is there.
-// Hexadecimal numbers, "inf" and "nan", which strtod takes, end here.
+// The length of the decimal number at the start of the text: [+-] digits [. digits] [e [+-] digits], with a
+// digit before the e. 0: none is there. Hexadecimal numbers, "inf" and "nan", which strtod takes, end here.
 static size_t number_length(const char *text, size_t length) {
     size_t i = 0, n_digit = 0;
     if (i < length && (text[i] == '+' || text[i] == '-')) i++;
-    for (; i < length && is_digit(text[i]); i++) n_digit++;
+    for (; i < length && is_digit(text[i]); i++)
+        n_digit++;
     if (i < length && text[i] == '.') i++;
-    for (; i < length && is_digit(text[i]); i++) n_digit++;
+    for (; i < length && is_digit(text[i]); i++)
+        n_digit++;
     if (n_digit == 0) return 0;
     if (i < length && (text[i] == 'e' || text[i] == 'E')) {
         size_t e = i + 1;
         if (e < length && (text[e] == '+' || text[e] == '-')) e++;
         if (e >= length || !is_digit(text[e])) return 0;
-        while (e < length && is_digit(text[e])) e++;
+        while (e < length && is_digit(text[e]))
+            e++;
         i = e;
     }
     return i;
 }
 
-// A list of exactly n numbers with commas between them. Blanks around a number are allowed: printf makes them when it is given a width.
+// A list of exactly n numbers with commas between them. Blanks around a number are allowed: printf makes them
+// when it is given a width.
 static usi_motor_reason parse_numbers(const char *text, size_t length, int n, double *out) {
     double values[3] = {0};
     size_t at = 0;
     for (int k = 0; k < n; k++) {
         if (k > 0 && (at >= length || text[at++] != ',')) return USI_MOTOR_BAD_SYNTAX;
-        while (at < length && is_blank(text[at])) at++;
+        while (at < length && is_blank(text[at]))
+            at++;
         size_t used = number_length(text + at, length - at);
         if (used == 0 || used > USI_MOTOR_TEXT) return USI_MOTOR_BAD_SYNTAX;
         char digits[USI_MOTOR_TEXT + 1];
@@ -92,7 +100,8 @@ static usi_motor_reason parse_numbers(const char *text, size_t length, int n, do
         values[k] = strtod_l(digits, NULL, c_locale);
         freelocale(c_locale);
         at += used;
-        while (at < length && is_blank(text[at])) at++;
+        while (at < length && is_blank(text[at]))
+            at++;
     }
     if (at != length) return USI_MOTOR_BAD_SYNTAX;
     for (int k = 0; k < n; k++) {
@@ -104,7 +113,9 @@ static usi_motor_reason parse_numbers(const char *text, size_t length, int n, do
 
 // ---- Commands ----
 
-static bool has_keyword(const char *text, size_t length, const char *keyword) { return length >= KEYWORD && memcmp(text, keyword, KEYWORD) == 0; }
+static bool has_keyword(const char *text, size_t length, const char *keyword) {
+    return length >= KEYWORD && memcmp(text, keyword, KEYWORD) == 0;
+}
 
 static usi_motor_reason parse_power(const char *rest, size_t length, usi_motor_command *c) {
     if (length != 1 || (rest[0] != '0' && rest[0] != '1')) return USI_MOTOR_BAD_SYNTAX;
@@ -126,14 +137,17 @@ static usi_motor_reason parse_move(const char *rest, size_t length, usi_motor_co
     // Without acceleration or speed nothing would ever arrive; their direction follows from the end position.
     if (!(v[0] > 0) || !(v[1] > 0)) return USI_MOTOR_BAD_VALUE;
     c->kind = USI_MOTOR_TRAJECTORY;
-    c->acceleration = v[0], c->max_velocity = v[1], c->value = v[2];
+    c->acceleration = v[0];
+    c->max_velocity = v[1];
+    c->value = v[2];
     return USI_MOTOR_GOOD;
 }
 
 usi_motor_reason usi_motor_parse(const char *text, size_t length, usi_motor_command *out_command) {
     if (!text || !out_command) return USI_MOTOR_BAD_SYNTAX;
     if (length > USI_MOTOR_TEXT) return USI_MOTOR_TOO_LONG;
-    bool is_power = has_keyword(text, length, "MPWR"), is_move = has_keyword(text, length, "MMOV"), is_stop = has_keyword(text, length, "MSTP");
+    bool is_power = has_keyword(text, length, "MPWR"), is_move = has_keyword(text, length, "MMOV"),
+         is_stop = has_keyword(text, length, "MSTP");
     if (!is_power && !is_move && !is_stop) return USI_MOTOR_BAD_KEYWORD;
 
     usi_motor_command c = {.kind = USI_MOTOR_STOP_ALL, .motor = -1};
@@ -160,8 +174,10 @@ usi_motor_reason usi_motor_parse(const char *text, size_t length, usi_motor_comm
 
 // ---- What is sent ----
 
-bool usi_motor_status_round(double acceleration, double velocity, double position, usi_motor_status *out_status) {
-    if (!(fabs(acceleration) <= USI_MOTOR_GREATEST) || !(fabs(velocity) <= USI_MOTOR_GREATEST) || !(fabs(position) <= USI_MOTOR_GREATEST))
+bool usi_motor_status_round(double acceleration, double velocity, double position,
+                            usi_motor_status *out_status) {
+    if (!(fabs(acceleration) <= USI_MOTOR_GREATEST) || !(fabs(velocity) <= USI_MOTOR_GREATEST) ||
+        !(fabs(position) <= USI_MOTOR_GREATEST))
         return false;
     out_status->acceleration = llround(acceleration * 1e3);
     out_status->velocity = llround(velocity * 1e6);
@@ -240,7 +256,8 @@ size_t usi_motor_format_ack(const char *text, size_t length, char *buf, size_t c
     return finish(&w);
 }
 
-size_t usi_motor_format_refusal(const char *text, size_t length, usi_motor_reason reason, char *buf, size_t cap) {
+size_t usi_motor_format_refusal(const char *text, size_t length, usi_motor_reason reason, char *buf,
+                                size_t cap) {
     if ((!text && length > 0) || !buf) return 0;
     writer w = begin(buf, cap);
     put(&w, "MNAK", KEYWORD);
@@ -252,7 +269,8 @@ size_t usi_motor_format_refusal(const char *text, size_t length, usi_motor_reaso
 }
 
 bool usi_motor_parse_status(const char *text, size_t length, char *out_name, usi_motor_status *out_status) {
-    if (!text || !out_name || !out_status || length < KEYWORD + USI_MOTOR_NAME || length > USI_MOTOR_TEXT) return false;
+    if (!text || !out_name || !out_status || length < KEYWORD + USI_MOTOR_NAME || length > USI_MOTOR_TEXT)
+        return false;
     const char *name = text + KEYWORD;
     double v[3];
     if (!has_keyword(text, length, "MSTA") || !name_is_valid(name)) return false;
@@ -294,13 +312,15 @@ static void end_message(usi_motor_session *s, usi_motor_event *event) {
     s->is_too_long = false;
 }
 
-size_t usi_motor_session_feed(usi_motor_session *session, const void *bytes, size_t length, usi_motor_event *out_event) {
+size_t usi_motor_session_feed(usi_motor_session *session, const void *bytes, size_t length,
+                              usi_motor_event *out_event) {
     const char *in = bytes;
     *out_event = (usi_motor_event){.kind = USI_MOTOR_NOTHING, .command.motor = -1};
     size_t at = 0;
     while (at < length) {
         if (session->length == 0) {
-            while (at < length && is_space(in[at])) at++;
+            while (at < length && is_space(in[at]))
+                at++;
             if (at == length) break;
         }
         const char *semicolon = memchr(in + at, ';', length - at);

@@ -1,7 +1,7 @@
 // Messages as text, and single numbers out of them, straight from the bytes.
 //
-// The text is YAML, laid out as `ros2 topic echo` does it: a line per value, nested messages indented by two, elements of an array as
-// lines that begin with "- " below the name, "[]" for an empty one:
+// The text is YAML, laid out as `ros2 topic echo` does it: a line per value, nested messages indented by two,
+// elements of an array as lines that begin with "- " below the name, "[]" for an empty one:
 //
 //     header:
 //       stamp:
@@ -12,8 +12,8 @@
 //     - left
 //     - right
 //
-// Numbers read back to the same bits. A float32 is printed as the double that it is equal to, as ROS 2 does. A byte is printed as a
-// number, where ROS 2 prints a character.
+// Numbers read back to the same bits. A float32 is printed as the double that it is equal to, as ROS 2 does.
+// A byte is printed as a number, where ROS 2 prints a character.
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@
 
 #include "wire/cdr.h"
 
-// ---- where the text goes ------------------------------------------------------------------------------------------------
+// ---- where the text goes
+// ----------------------------------------------------------------
 
 // Counts everything, keeps what fits.
 typedef struct writer {
@@ -39,19 +40,23 @@ static void put(writer *w, const char *text, size_t n) {
 static void put_text(writer *w, const char *text) { put(w, text, strlen(text)); }
 
 static void put_indent(writer *w, int32_t indent) {
-    for (int32_t i = 0; i < indent; i++) put(w, " ", 1);
+    for (int32_t i = 0; i < indent; i++)
+        put(w, " ", 1);
 }
 
-// ---- numbers ------------------------------------------------------------------------------------------------------------
+// ---- numbers
+// ----------------------------------------------------------------
 
-// The shortest decimal number that reads back as x, never without a point: 0.1, 1.0, 1.0e-05, .inf, -.inf, .nan.
+// The shortest decimal number that reads back as x, never without a point: 0.1, 1.0, 1.0e-05, .inf, -.inf,
+// .nan.
 static void put_double(writer *w, double x) {
     if (!isfinite(x)) {
         put_text(w, isnan(x) ? ".nan" : x > 0 ? ".inf" : "-.inf");
         return;
     }
-    // "d.ddde+xx" with 15 digits, which are always true ones, or as many more as it takes; below the normal numbers fewer are true. The point may be
-    // another character where the program has set a locale, so the digits are picked out.
+    // "d.ddde+xx" with 15 digits, which are always true ones, or as many more as it takes; below the normal
+    // numbers fewer are true. The point may be another character where the program has set a locale, so the
+    // digits are picked out.
     char text[64], digits[24];
     for (int precision = fabs(x) < DBL_MIN ? 0 : 14; precision <= 16; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, x);
@@ -63,7 +68,8 @@ static void put_double(writer *w, double x) {
         if (*c >= '0' && *c <= '9' && n < (int)sizeof digits) digits[n++] = *c;
     }
     int exponent = *c ? (int)strtol(c + 1, NULL, 10) : 0;
-    while (n > 1 && digits[n - 1] == '0') n--;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
 
     if (signbit(x)) put(w, "-", 1);
     if (exponent < -4 || exponent >= 16) {
@@ -75,12 +81,15 @@ static void put_double(writer *w, double x) {
         put_text(w, tail);
     } else if (exponent < 0) {
         put(w, "0.", 2);
-        for (int i = -1; i > exponent; i--) put(w, "0", 1);
+        for (int i = -1; i > exponent; i--)
+            put(w, "0", 1);
         put(w, digits, (size_t)n);
     } else {
-        for (int i = 0; i <= exponent; i++) put(w, i < n ? digits + i : "0", 1);
+        for (int i = 0; i <= exponent; i++)
+            put(w, i < n ? digits + i : "0", 1);
         put(w, ".", 1);
-        put(w, n > exponent + 1 ? digits + exponent + 1 : "0", n > exponent + 1 ? (size_t)(n - exponent - 1) : 1);
+        put(w, n > exponent + 1 ? digits + exponent + 1 : "0",
+            n > exponent + 1 ? (size_t)(n - exponent - 1) : 1);
     }
 }
 
@@ -102,58 +111,99 @@ typedef union number {
 static void put_number(writer *w, usi_kind kind, number v) {
     char text[32] = "";
     switch (kind) {
-    case USI_KIND_BOOL: put_text(w, v.b ? "true" : "false"); return;
-    case USI_KIND_FLOAT32: put_double(w, (double)v.f32); return;
-    case USI_KIND_FLOAT64: put_double(w, v.f64); return;
+    case USI_KIND_BOOL:
+        put_text(w, v.b ? "true" : "false");
+        return;
+    case USI_KIND_FLOAT32:
+        put_double(w, (double)v.f32);
+        return;
+    case USI_KIND_FLOAT64:
+        put_double(w, v.f64);
+        return;
     case USI_KIND_BYTE:
-    case USI_KIND_UINT8: snprintf(text, sizeof text, "%u", (unsigned)v.u8); break;
-    case USI_KIND_INT8: snprintf(text, sizeof text, "%d", (int)v.i8); break;
-    case USI_KIND_INT16: snprintf(text, sizeof text, "%d", (int)v.i16); break;
-    case USI_KIND_UINT16: snprintf(text, sizeof text, "%u", (unsigned)v.u16); break;
-    case USI_KIND_INT32: snprintf(text, sizeof text, "%ld", (long)v.i32); break;
-    case USI_KIND_UINT32: snprintf(text, sizeof text, "%lu", (unsigned long)v.u32); break;
-    case USI_KIND_INT64: snprintf(text, sizeof text, "%lld", (long long)v.i64); break;
-    case USI_KIND_UINT64: snprintf(text, sizeof text, "%llu", (unsigned long long)v.u64); break;
+    case USI_KIND_UINT8:
+        snprintf(text, sizeof text, "%u", (unsigned)v.u8);
+        break;
+    case USI_KIND_INT8:
+        snprintf(text, sizeof text, "%d", (int)v.i8);
+        break;
+    case USI_KIND_INT16:
+        snprintf(text, sizeof text, "%d", (int)v.i16);
+        break;
+    case USI_KIND_UINT16:
+        snprintf(text, sizeof text, "%u", (unsigned)v.u16);
+        break;
+    case USI_KIND_INT32:
+        snprintf(text, sizeof text, "%ld", (long)v.i32);
+        break;
+    case USI_KIND_UINT32:
+        snprintf(text, sizeof text, "%lu", (unsigned long)v.u32);
+        break;
+    case USI_KIND_INT64:
+        snprintf(text, sizeof text, "%lld", (long long)v.i64);
+        break;
+    case USI_KIND_UINT64:
+        snprintf(text, sizeof text, "%llu", (unsigned long long)v.u64);
+        break;
     case USI_KIND_STRING:
     case USI_KIND_MESSAGE:
-    case USI_KIND_COUNT: break;
+    case USI_KIND_COUNT:
+        break;
     }
     put_text(w, text);
 }
 
 static double number_value(usi_kind kind, number v) {
     switch (kind) {
-    case USI_KIND_BOOL: return v.b ? 1 : 0;
+    case USI_KIND_BOOL:
+        return v.b ? 1 : 0;
     case USI_KIND_BYTE:
-    case USI_KIND_UINT8: return v.u8;
-    case USI_KIND_INT8: return v.i8;
-    case USI_KIND_INT16: return v.i16;
-    case USI_KIND_UINT16: return v.u16;
-    case USI_KIND_INT32: return v.i32;
-    case USI_KIND_UINT32: return v.u32;
-    case USI_KIND_INT64: return (double)v.i64;
-    case USI_KIND_UINT64: return (double)v.u64;
-    case USI_KIND_FLOAT32: return (double)v.f32;
-    case USI_KIND_FLOAT64: return v.f64;
+    case USI_KIND_UINT8:
+        return v.u8;
+    case USI_KIND_INT8:
+        return v.i8;
+    case USI_KIND_INT16:
+        return v.i16;
+    case USI_KIND_UINT16:
+        return v.u16;
+    case USI_KIND_INT32:
+        return v.i32;
+    case USI_KIND_UINT32:
+        return v.u32;
+    case USI_KIND_INT64:
+        return (double)v.i64;
+    case USI_KIND_UINT64:
+        return (double)v.u64;
+    case USI_KIND_FLOAT32:
+        return (double)v.f32;
+    case USI_KIND_FLOAT64:
+        return v.f64;
     case USI_KIND_STRING:
     case USI_KIND_MESSAGE:
-    case USI_KIND_COUNT: break;
+    case USI_KIND_COUNT:
+        break;
     }
     return NAN;
 }
 
-// ---- strings ------------------------------------------------------------------------------------------------------------
+// ---- strings
+// ----------------------------------------------------------------
 
 // Bytes of the UTF-8 character at s (n bytes are left), 0 when it is none.
 static uint32_t utf8_length(const uint8_t *s, uint32_t n) {
     if (s[0] < 0x80) return 1;
-    uint32_t k = s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : s[0] >= 0xe0 && s[0] <= 0xef ? 3 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+    uint32_t k = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
+                 : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+                 : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                                : 0;
     if (k == 0 || k > n) return 0;
     for (uint32_t i = 1; i < k; i++) {
         if ((s[i] & 0xc0) != 0x80) return 0;
     }
     // Longer than needed, a half of a surrogate pair, or beyond the last character.
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
     return k;
 }
 
@@ -169,7 +219,8 @@ static bool is_printable(const char *text, uint32_t n) {
 
 // True when YAML would take the bare text for a number, a date, a truth value or nothing at all.
 static bool is_other_type(const char *text, uint32_t n) {
-    static const char *const words[] = {"~", "null", "true", "false", "yes", "no", "on", "off", "=", "<<", ".nan", ".inf", "-.inf", "+.inf"};
+    static const char *const words[] = {"~",   "null", "true", "false", "yes",  "no",    "on",
+                                        "off", "=",    "<<",   ".nan",  ".inf", "-.inf", "+.inf"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i]) == n && strncasecmp(text, words[i], n) == 0) return true;
     }
@@ -180,7 +231,8 @@ static bool is_other_type(const char *text, uint32_t n) {
 
 static bool is_plain(const char *text, uint32_t n) {
     if (n == 0 || is_other_type(text, n)) return false;
-    if (strchr(",[]{}#&*!|>'\"%@`", text[0]) || text[0] == ' ' || text[n - 1] == ' ' || text[n - 1] == ':') return false;
+    if (strchr(",[]{}#&*!|>'\"%@`", text[0]) || text[0] == ' ' || text[n - 1] == ' ' || text[n - 1] == ':')
+        return false;
     if (strchr("-?:", text[0]) && (n == 1 || text[1] == ' ')) return false;
     if (n >= 3 && (memcmp(text, "---", 3) == 0 || memcmp(text, "...", 3) == 0)) return false;
     for (uint32_t i = 0; i + 1 < n; i++) {
@@ -215,12 +267,14 @@ static void put_string(writer *w, const char *text, uint32_t n) {
         put(w, text, n);
     } else {
         put(w, "'", 1);
-        for (uint32_t i = 0; i < n; i++) put(w, text[i] == '\'' ? "''" : text + i, text[i] == '\'' ? 2 : 1);
+        for (uint32_t i = 0; i < n; i++)
+            put(w, text[i] == '\'' ? "''" : text + i, text[i] == '\'' ? 2 : 1);
         put(w, "'", 1);
     }
 }
 
-// ---- messages -----------------------------------------------------------------------------------------------------------
+// ---- messages
+// ----------------------------------------------------------------
 
 typedef struct printer {
     usi_cdr r;
@@ -312,12 +366,13 @@ static bool print_message(printer *p, const us_message_type *type, int32_t inden
     return true;
 }
 
-us_status us_message_print(const us_message_type *type, const void *bytes, size_t length, int32_t max_item, char *buf, size_t cap, size_t *out_length,
-                           us_error *err) {
+us_status us_message_print(const us_message_type *type, const void *bytes, size_t length, int32_t max_item,
+                           char *buf, size_t cap, size_t *out_length, us_error *err) {
     if (out_length) *out_length = 0;
     if (buf && cap > 0) buf[0] = 0;
     if (!type || !bytes || max_item < 0 || (cap > 0 && !buf)) {
-        return us_error_set(err, US_ERR_ARG, NULL, "give a type, bytes and a buffer", "nothing to print, or nowhere to print to");
+        return us_error_set(err, US_ERR_ARG, NULL, "give a type, bytes and a buffer",
+                            "nothing to print, or nowhere to print to");
     }
     printer p = {.w = {buf, cap, 0}, .max_item = (uint32_t)max_item};
     us_status status = usi_cdr_open(&p.r, type, bytes, length, err);
@@ -331,7 +386,8 @@ us_status us_message_print(const us_message_type *type, const void *bytes, size_
     return US_OK;
 }
 
-// ---- single numbers ---------------------------------------------------------------------------------------------------------
+// ---- single numbers
+// ----------------------------------------------------------------
 
 // The index in "[12]" at *at, which is moved behind it; -1 when there is none.
 static int64_t read_index(const char **at) {
@@ -359,7 +415,8 @@ static bool go_to_item(usi_cdr *r, const usi_message_field *f, const char **path
     return true;
 }
 
-double us_message_get_number(const us_message_type *type, const void *bytes, size_t length, const char *path) {
+double us_message_get_number(const us_message_type *type, const void *bytes, size_t length,
+                             const char *path) {
     usi_cdr r;
     if (!type || !bytes || !path || usi_cdr_open(&r, type, bytes, length, NULL)) return NAN;
     for (;;) {
@@ -379,7 +436,8 @@ double us_message_get_number(const us_message_type *type, const void *bytes, siz
         if (!go_to_item(&r, f, &path)) return NAN;
         if (f->kind != USI_KIND_MESSAGE) {
             number v = {0};
-            if (*path || f->kind == USI_KIND_STRING || !usi_cdr_numbers(&r, (usi_kind)f->kind, 1, &v)) return NAN;
+            if (*path || f->kind == USI_KIND_STRING || !usi_cdr_numbers(&r, (usi_kind)f->kind, 1, &v))
+                return NAN;
             return number_value((usi_kind)f->kind, v);
         }
         if (*path != '.') return NAN;

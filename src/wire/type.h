@@ -1,8 +1,10 @@
-// What a message is made of: constant tables that tools/idl_types.c makes from idl/*.idl when the library is built.
+// What a message is made of: constant tables that tools/idl_types.c makes from idl/*.idl when the library is
+// built.
 //
-// One row per member, in the order of the wire. The reader, the writer and the printer are loops over these rows; nothing else in the
-// library knows what a Twist looks like in bytes. Types contain only types that stand before them in the IDL, so that recursion over a
-// message is never deeper than USI_MESSAGE_DEPTH (the tool refuses more).
+// One row per member, in the order of the wire. The reader, the writer and the printer are loops over these
+// rows; nothing else in the library knows what a Twist looks like in bytes. Types contain only types that
+// stand before them in the IDL, so that recursion over a message is never deeper than USI_MESSAGE_DEPTH (the
+// tool refuses more).
 #ifndef USI_WIRE_TYPE_H
 #define USI_WIRE_TYPE_H
 
@@ -10,7 +12,8 @@
 
 enum { USI_MESSAGE_DEPTH = 8 };
 
-// X(kind, size on the wire and in the struct, name in a .msg file). Numbers first: the size of the others is 0 here.
+// X(kind, size on the wire and in the struct, name in a .msg file). Numbers first: the size of the others is
+// 0 here.
 #define USI_KIND_LIST(X)              \
     X(USI_KIND_BOOL, 1, "bool")       \
     X(USI_KIND_BYTE, 1, "byte")       \

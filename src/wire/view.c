@@ -9,12 +9,14 @@
 // ---------------------------------------------------------------- frames
 
 static uint8_t *put_u32(uint8_t *at, uint32_t x) {
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(x >> (8 * i));
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(x >> (8 * i));
     return at + 4;
 }
 
 static uint8_t *put_u64(uint8_t *at, uint64_t x) {
-    for (int i = 0; i < 8; i++) at[i] = (uint8_t)(x >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(x >> (8 * i));
     return at + 8;
 }
 
@@ -43,7 +45,8 @@ uint8_t *usi_view_put_head(uint8_t *at, const usi_view_head *head) {
 
 uint8_t *usi_view_put_pose(uint8_t *at, uint32_t body, const float pose[7]) {
     at = put_u32(at, body);
-    for (int i = 0; i < 7; i++) at = put_f32(at, pose[i]);
+    for (int i = 0; i < 7; i++)
+        at = put_f32(at, pose[i]);
     return at;
 }
 
@@ -52,16 +55,20 @@ uint8_t *usi_view_put_value(uint8_t *at, double value) { return put_f64(at, valu
 uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *c) {
     at = put_u32(at, (uint32_t)c->body_a);
     at = put_u32(at, (uint32_t)c->body_b);
-    for (int i = 0; i < 3; i++) at = put_f32(at, c->point[i]);
-    for (int i = 0; i < 3; i++) at = put_f32(at, c->normal[i]);
-    for (int i = 0; i < 3; i++) at = put_f32(at, c->force[i]);
+    for (int i = 0; i < 3; i++)
+        at = put_f32(at, c->point[i]);
+    for (int i = 0; i < 3; i++)
+        at = put_f32(at, c->normal[i]);
+    for (int i = 0; i < 3; i++)
+        at = put_f32(at, c->force[i]);
     at = put_f32(at, c->gap);
     return put_u32(at, c->is_sliding ? 1 : 0);
 }
 
 uint8_t *usi_view_put_torque(uint8_t *at, float torque) { return put_f32(at, torque); }
 
-uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit, const int16_t change[USI_VIEW_RUT_COLUMNS]) {
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit,
+                          const int16_t change[USI_VIEW_RUT_COLUMNS]) {
     at = put_u32(at, (uint32_t)bed);
     at = put_u32(at, (uint32_t)u);
     at = put_u32(at, (uint32_t)v);
@@ -91,7 +98,9 @@ static size_t utf8_length(const uint8_t *s, size_t n) {
         if ((s[i] & 0xc0) != 0x80) return 0;
     }
     // Written longer than needed, half of a surrogate pair, or beyond the last character.
-    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f)) return 0;
+    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) || (c == 0xf0 && s[1] < 0x90) ||
+        (c == 0xf4 && s[1] > 0x8f))
+        return 0;
     return length;
 }
 
@@ -105,24 +114,29 @@ bool usi_view_is_utf8(const void *bytes, size_t length) {
     return true;
 }
 
-// The library that reads JSON recurses at every bracket, lets control characters into texts and ends a text at an escaped 0. None of that gets to it.
+// The library that reads JSON recurses at every bracket, lets control characters into texts and ends a text
+// at an escaped 0. None of that gets to it.
 static us_status scan(const uint8_t *s, size_t length, us_error *err) {
     const char *remedy = "send one JSON object with \"op\", as docs/viewer-protocol.md says";
     if (length == 0) return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "the message is empty");
     if (length > USI_VIEW_MESSAGE)
-        return us_error_set(err, US_ERR_LIMIT, NULL, "send less at once", "the message has %zu bytes, and %d are the most", length, USI_VIEW_MESSAGE);
-    if (!usi_view_is_utf8(s, length)) return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "the message is not UTF-8");
+        return us_error_set(err, US_ERR_LIMIT, NULL, "send less at once",
+                            "the message has %zu bytes, and %d are the most", length, USI_VIEW_MESSAGE);
+    if (!usi_view_is_utf8(s, length))
+        return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "the message is not UTF-8");
     int32_t depth = 0;
     bool in_text = false;
     for (size_t i = 0; i < length; i++) {
         uint8_t c = s[i];
         if (in_text) {
             if (c < 0x20 || c == 0x7f)
-                return us_error_set(err, US_ERR_SYNTAX, NULL, "leave it out", "byte %zu is a control character inside a text", i);
+                return us_error_set(err, US_ERR_SYNTAX, NULL, "leave it out",
+                                    "byte %zu is a control character inside a text", i);
             if (c == '"') in_text = false;
             if (c != '\\') continue;
             if (length - i >= 6 && memcmp(s + i, "\\u0000", 6) == 0)
-                return us_error_set(err, US_ERR_SYNTAX, NULL, "leave it out", "byte %zu begins a zero character inside a text", i);
+                return us_error_set(err, US_ERR_SYNTAX, NULL, "leave it out",
+                                    "byte %zu begins a zero character inside a text", i);
             i++;
             continue;
         }
@@ -130,7 +144,8 @@ static us_status scan(const uint8_t *s, size_t length, us_error *err) {
             return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "byte %zu is a control character", i);
         if (c == '"') in_text = true;
         if ((c == '{' || c == '[') && ++depth > USI_VIEW_DEPTH)
-            return us_error_set(err, US_ERR_LIMIT, NULL, remedy, "brackets are nested more than %d deep", USI_VIEW_DEPTH);
+            return us_error_set(err, US_ERR_LIMIT, NULL, remedy, "brackets are nested more than %d deep",
+                                USI_VIEW_DEPTH);
         if (c == '}' || c == ']') depth--;
     }
     return US_OK;
@@ -182,33 +197,41 @@ static us_status check_fields(const reader *r, const char *const fields[5]) {
     for (const cJSON *item = r->object->child; item; item = item->next) {
         if (!item->string) return us_error_set(r->err, US_ERR_SYNTAX, NULL, NULL, "a field has no name");
         bool is_known = strcmp(item->string, "op") == 0;
-        for (int i = 0; i < 5 && fields[i]; i++) is_known |= strcmp(item->string, fields[i]) == 0;
+        for (int i = 0; i < 5 && fields[i]; i++)
+            is_known |= strcmp(item->string, fields[i]) == 0;
         if (!is_known) {
-            return us_error_set(r->err, US_ERR_NAME, NULL, "see docs/viewer-protocol.md for the fields of each op", "there is no field \"%s\" here",
-                                quote(item->string).text);
+            return us_error_set(r->err, US_ERR_NAME, NULL,
+                                "see docs/viewer-protocol.md for the fields of each op",
+                                "there is no field \"%s\" here", quote(item->string).text);
         }
         for (const cJSON *other = item->next; other; other = other->next) {
             if (other->string && strcmp(other->string, item->string) == 0)
-                return us_error_set(r->err, US_ERR_NAME, NULL, "write it once", "the field \"%s\" stands there twice", item->string);
+                return us_error_set(r->err, US_ERR_NAME, NULL, "write it once",
+                                    "the field \"%s\" stands there twice", item->string);
         }
     }
     return US_OK;
 }
 
-static bool has(const reader *r, const char *field) { return cJSON_GetObjectItemCaseSensitive(r->object, field) != NULL; }
+static bool has(const reader *r, const char *field) {
+    return cJSON_GetObjectItemCaseSensitive(r->object, field) != NULL;
+}
 
 static us_status need(const reader *r, const char *field, const cJSON **out) {
     *out = cJSON_GetObjectItemCaseSensitive(r->object, field);
-    return *out ? US_OK : us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is missing", field);
+    return *out ? US_OK
+                : us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is missing", field);
 }
 
-static us_status read_number(const reader *r, const char *field, double low, double high, bool is_whole, double *out) {
+static us_status read_number(const reader *r, const char *field, double low, double high, bool is_whole,
+                             double *out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
     if (status) return status;
     double x = item->valuedouble;
     if (!cJSON_IsNumber(item) || !(x >= low && x <= high) || (is_whole && x != nearbyint(x))) {
-        return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is not a %snumber from %.17g to %.17g", field,
+        return us_error_set(r->err, US_ERR_VALUE, NULL, NULL,
+                            "the field \"%s\" is not a %snumber from %.17g to %.17g", field,
                             is_whole ? "whole " : "", low, high);
     }
     *out = x;
@@ -219,24 +242,33 @@ static us_status read_bool(const reader *r, const char *field, bool *out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
     if (status) return status;
-    if (!cJSON_IsBool(item)) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is neither true nor false", field);
+    if (!cJSON_IsBool(item))
+        return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is neither true nor false",
+                            field);
     *out = cJSON_IsTrue(item) != 0;
     return US_OK;
 }
 
 // A text into the message's memory. All texts together are shorter than the message was: there is room.
-static us_status keep_text(reader *r, const cJSON *item, const char *field, size_t least, size_t most, const char **out) {
-    if (!cJSON_IsString(item) || !item->valuestring) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
+static us_status keep_text(reader *r, const cJSON *item, const char *field, size_t least, size_t most,
+                           const char **out) {
+    if (!cJSON_IsString(item) || !item->valuestring)
+        return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
     size_t n = strlen(item->valuestring);
     if (n < least) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is an empty text", field);
-    if (n > most) return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "\"%s\" has %zu bytes, and %zu are the most", field, n, most);
-    if (n + 1 > sizeof r->out->memory - r->used) return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "the texts are too long together");
+    if (n > most)
+        return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "\"%s\" has %zu bytes, and %zu are the most",
+                            field, n, most);
+    if (n + 1 > sizeof r->out->memory - r->used)
+        return us_error_set(r->err, US_ERR_LIMIT, NULL, NULL, "the texts are too long together");
     // Escapes may have made control characters, which would break the lines in which commands are kept.
     for (size_t i = 0; i < n; i++) {
         if ((uint8_t)item->valuestring[i] < 0x20 || item->valuestring[i] == 0x7f)
-            return us_error_set(r->err, US_ERR_VALUE, NULL, "write it in one line, with blanks", "\"%s\" has a control character in it", field);
+            return us_error_set(r->err, US_ERR_VALUE, NULL, "write it in one line, with blanks",
+                                "\"%s\" has a control character in it", field);
     }
-    if (!usi_view_is_utf8(item->valuestring, n)) return us_error_set(r->err, US_ERR_SYNTAX, NULL, NULL, "\"%s\" is not UTF-8", field);
+    if (!usi_view_is_utf8(item->valuestring, n))
+        return us_error_set(r->err, US_ERR_SYNTAX, NULL, NULL, "\"%s\" is not UTF-8", field);
     *out = memcpy(r->out->memory + r->used, item->valuestring, n + 1);
     r->used += n + 1;
     return US_OK;
@@ -278,12 +310,15 @@ static us_status read_watch(reader *r) {
     us_status status = read_number(r, "generation", 0, UINT32_MAX, true, &generation);
     if (status || (status = need(r, "values", &list))) return status;
     r->out->generation = (uint32_t)generation;
-    if (!cJSON_IsArray(list)) return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"values\" is not a list of names");
+    if (!cJSON_IsArray(list))
+        return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"values\" is not a list of names");
     for (const cJSON *item = list->child; item; item = item->next) {
         if (r->out->n_value == USI_VIEW_VALUE_COUNT) {
-            return us_error_set(r->err, US_ERR_LIMIT, NULL, "watch fewer at once", "\"values\" has more than %d names", USI_VIEW_VALUE_COUNT);
+            return us_error_set(r->err, US_ERR_LIMIT, NULL, "watch fewer at once",
+                                "\"values\" has more than %d names", USI_VIEW_VALUE_COUNT);
         }
-        if ((status = keep_text(r, item, "values", 1, USI_VIEW_NAME, &r->out->values[r->out->n_value]))) return status;
+        if ((status = keep_text(r, item, "values", 1, USI_VIEW_NAME, &r->out->values[r->out->n_value])))
+            return status;
         r->out->n_value++;
     }
     return US_OK;
@@ -299,7 +334,8 @@ static us_status read_command(reader *r) {
 
 static us_status read_drive(reader *r) {
     const double most = 1e6;  // far beyond any robot; its own limits are checked where it takes the command
-    us_status status = read_text(r, "robot", 0, USI_VIEW_NAME, &r->out->robot);  // a robot file alone is the robot ""
+    us_status status =
+        read_text(r, "robot", 0, USI_VIEW_NAME, &r->out->robot);  // a robot file alone is the robot ""
     if (!status) status = read_number(r, "vx", -most, most, false, &r->out->vx);
     if (!status) status = read_number(r, "vy", -most, most, false, &r->out->vy);
     if (!status) status = read_number(r, "wz", -most, most, false, &r->out->wz);
@@ -308,21 +344,31 @@ static us_status read_drive(reader *r) {
 
 static us_status read_object(reader *r) {
     const char *remedy = "the ops are view, watch, full, command and drive";
-    if (!cJSON_IsObject(r->object)) return us_error_set(r->err, US_ERR_SYNTAX, NULL, remedy, "the message is not a JSON object");
+    if (!cJSON_IsObject(r->object))
+        return us_error_set(r->err, US_ERR_SYNTAX, NULL, remedy, "the message is not a JSON object");
     const cJSON *op = cJSON_GetObjectItemCaseSensitive(r->object, "op");
-    if (!cJSON_IsString(op) || !op->valuestring) return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "the message has no \"op\" that is a text");
+    if (!cJSON_IsString(op) || !op->valuestring)
+        return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "the message has no \"op\" that is a text");
     int32_t i = 0;
-    while (i < N_OP && strcmp(ops[i].name, op->valuestring) != 0) i++;
-    if (i == N_OP) return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "there is no op \"%s\"", quote(op->valuestring).text);
+    while (i < N_OP && strcmp(ops[i].name, op->valuestring) != 0)
+        i++;
+    if (i == N_OP)
+        return us_error_set(r->err, US_ERR_NAME, NULL, remedy, "there is no op \"%s\"",
+                            quote(op->valuestring).text);
     us_status status = check_fields(r, ops[i].fields);
     if (status) return status;
     r->out->op = ops[i].op;
     switch (r->out->op) {
-    case USI_VIEW_OP_VIEW: return read_view(r);
-    case USI_VIEW_OP_WATCH: return read_watch(r);
-    case USI_VIEW_OP_COMMAND: return read_command(r);
-    case USI_VIEW_OP_DRIVE: return read_drive(r);
-    case USI_VIEW_OP_FULL: break;
+    case USI_VIEW_OP_VIEW:
+        return read_view(r);
+    case USI_VIEW_OP_WATCH:
+        return read_watch(r);
+    case USI_VIEW_OP_COMMAND:
+        return read_command(r);
+    case USI_VIEW_OP_DRIVE:
+        return read_drive(r);
+    case USI_VIEW_OP_FULL:
+        break;
     }
     return US_OK;
 }
@@ -335,15 +381,18 @@ us_status usi_view_parse(const void *bytes, size_t length, usi_view_message *out
     cJSON *object = cJSON_ParseWithLengthOpts((const char *)bytes, length, &end, false);
     if (!object) {
         size_t at = end && end >= (const char *)bytes ? (size_t)(end - (const char *)bytes) : 0;
-        return us_error_set(err, US_ERR_SYNTAX, NULL, "send one JSON object with \"op\", as docs/viewer-protocol.md says",
+        return us_error_set(err, US_ERR_SYNTAX, NULL,
+                            "send one JSON object with \"op\", as docs/viewer-protocol.md says",
                             "the message is not JSON from byte %zu on", at);
     }
     // Nothing may follow but blanks.
     const char *stop = (const char *)bytes + length;
-    while (end && end < stop && strchr(" \t\r\n", *end) && *end) end++;
+    while (end && end < stop && strchr(" \t\r\n", *end) && *end)
+        end++;
     reader r = {object, out, 0, err};
     if (!end || end != stop) {
-        status = us_error_set(err, US_ERR_SYNTAX, NULL, "send each object in a message of its own", "something follows the JSON object");
+        status = us_error_set(err, US_ERR_SYNTAX, NULL, "send each object in a message of its own",
+                              "something follows the JSON object");
     } else {
         status = read_object(&r);
     }

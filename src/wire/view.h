@@ -1,7 +1,9 @@
-// What the page and the simulator say to each other (docs/viewer-protocol.md), as bytes: the frames of a picture, and the messages of a client.
+// What the page and the simulator say to each other (docs/viewer-protocol.md), as bytes: the frames of a
+// picture, and the messages of a client.
 //
-// Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made of it: its size, its nesting, its
-// characters and the kind and range of every field are bounded, and what is refused is refused with a text that the client gets.
+// Pure functions: no sockets, no threads. What a client sends is looked at as a whole before anything is made
+// of it: its size, its nesting, its characters and the kind and range of every field are bounded, and what is
+// refused is refused with a text that the client gets.
 #ifndef USI_WIRE_VIEW_H
 #define USI_WIRE_VIEW_H
 
@@ -9,7 +11,13 @@
 
 // ---- frames: little endian, a head and then n entries ----
 
-typedef enum usi_view_kind { USI_VIEW_POSES = 1, USI_VIEW_VALUES, USI_VIEW_CONTACTS, USI_VIEW_TORQUES, USI_VIEW_RUTS } usi_view_kind;
+typedef enum usi_view_kind {
+    USI_VIEW_POSES = 1,
+    USI_VIEW_VALUES,
+    USI_VIEW_CONTACTS,
+    USI_VIEW_TORQUES,
+    USI_VIEW_RUTS
+} usi_view_kind;
 
 enum {
     USI_VIEW_HEAD_SIZE = 32,  // bytes of the head and of one entry of each kind
@@ -47,7 +55,8 @@ uint8_t *usi_view_put_value(uint8_t *at, double value);
 uint8_t *usi_view_put_contact(uint8_t *at, const usi_view_contact *contact);
 uint8_t *usi_view_put_torque(uint8_t *at, float torque);
 // How a tile of a bed of soil differs from the ground as it was: `change` in units of `unit` m, x fastest.
-uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit, const int16_t change[USI_VIEW_RUT_COLUMNS]);
+uint8_t *usi_view_put_rut(uint8_t *at, int32_t bed, int32_t u, int32_t v, float unit,
+                          const int16_t change[USI_VIEW_RUT_COLUMNS]);
 
 // The nearest float; what is beyond them becomes the greatest one.
 float usi_view_float(double value);
@@ -63,12 +72,19 @@ enum {
     USI_VIEW_DEPTH = 2,  // an object with lists in it
 };
 
-typedef enum usi_view_op { USI_VIEW_OP_VIEW, USI_VIEW_OP_WATCH, USI_VIEW_OP_FULL, USI_VIEW_OP_COMMAND, USI_VIEW_OP_DRIVE } usi_view_op;
+typedef enum usi_view_op {
+    USI_VIEW_OP_VIEW,
+    USI_VIEW_OP_WATCH,
+    USI_VIEW_OP_FULL,
+    USI_VIEW_OP_COMMAND,
+    USI_VIEW_OP_DRIVE
+} usi_view_op;
 
 // Fields of `view` may be left out; those that are there.
 enum { USI_VIEW_HAS_HZ = 1, USI_VIEW_HAS_CONTACTS = 2, USI_VIEW_HAS_TORQUES = 4, USI_VIEW_HAS_TOPICS = 8 };
 
-// Texts lie in `memory`, end with 0, are UTF-8 and have no control characters. Only the fields of its op mean anything.
+// Texts lie in `memory`, end with 0, are UTF-8 and have no control characters. Only the fields of its op mean
+// anything.
 typedef struct usi_view_message {
     usi_view_op op;
     // view
@@ -89,8 +105,9 @@ typedef struct usi_view_message {
     char memory[USI_VIEW_MESSAGE];
 } usi_view_message;
 
-// US_ERR_SYNTAX for what is no JSON object of this kind, US_ERR_NAME for an unknown op or field, US_ERR_VALUE for a field that is missing or of the
-// wrong kind or range, US_ERR_LIMIT for too much of something; err says what and what to send instead.
+// US_ERR_SYNTAX for what is no JSON object of this kind, US_ERR_NAME for an unknown op or field, US_ERR_VALUE
+// for a field that is missing or of the wrong kind or range, US_ERR_LIMIT for too much of something; err says
+// what and what to send instead.
 us_status usi_view_parse(const void *bytes, size_t length, usi_view_message *out, us_error *err);
 
 // True when the bytes are UTF-8 as RFC 3629 has it.

@@ -1,4 +1,5 @@
-// A robot takes over a state: it stands where it is told as if it had always stood there, and goes on as it is told.
+// A robot takes over a state: it stands where it is told as if it had always stood there, and goes on as it
+// is told.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,9 @@
 #include "host_world.h"
 #include "proxy/robot.h"
 
-static const usi_robot_state *firmware(us_host *host) { return usi_view_state(&us_host_get_proxy(host)->robot[0], us_host_get_sim(host)); }
+static const usi_robot_state *firmware(us_host *host) {
+    return usi_view_state(&us_host_get_proxy(host)->robot[0], us_host_get_sim(host));
+}
 
 static us_host *open_file(const char *path) {
     us_error err = {0};
@@ -46,8 +49,10 @@ static void it_goes_on_as_it_is_told(void **state) {
     host_step(host, 500);
     double z = host_pose(host, "k10/base").p.z;
     // 0.4 m/s on a circle of 2 m: the wheels stand and turn as they do there.
-    host_done(host, "adopt k10 stamp=1794819600,123456789 odom=3,1,0.7 velocity=0.4,0,0.2 want=0.4,0,0.2,0.1 joint:front_left_drive=12.5,1.8 "
-                    "joint:front_left_steer=0.2390 joint:rear_left_steer=-0.2390 joint:front_right_steer=0.1677 joint:rear_right_steer=-0.1677");
+    host_done(host, "adopt k10 stamp=1794819600,123456789 odom=3,1,0.7 velocity=0.4,0,0.2 want=0.4,0,0.2,0.1 "
+                    "joint:front_left_drive=12.5,1.8 "
+                    "joint:front_left_steer=0.2390 joint:rear_left_steer=-0.2390 "
+                    "joint:front_right_steer=0.1677 joint:rear_right_steer=-0.1677");
     const usi_robot_state *s = firmware(host);
     host_near(s->odom[0], 3, 0);
     host_near(s->want[0], 0.4, 0);
@@ -59,7 +64,8 @@ static void it_goes_on_as_it_is_told(void **state) {
     us_pose at = host_pose(host, "k10/base");
     host_near(at.p.x, 3, 1e-12);
     host_near(at.p.y, 1, 1e-12);
-    // 20 um: what tyres give way differs by the loads of driving; the relaxation ends within a hundredth of the weight.
+    // 20 um: what tyres give way differs by the loads of driving; the relaxation ends within a hundredth of
+    // the weight.
     host_near(at.p.z, z, 2e-5);
     double pose[3] = {3, 1, 0.7};
     const double body[3] = {0.4, 0, 0.2};
@@ -67,7 +73,8 @@ static void it_goes_on_as_it_is_told(void **state) {
         host_step(host, 1);
         usi_odometry_move(pose, body, 1e-3);
         s = firmware(host);
-        // Within 5 mm, 0.2 degrees and 15 mm/s of the arc it was on: a drive that rolls needs a moment to find its torque.
+        // Within 5 mm, 0.2 degrees and 15 mm/s of the arc it was on: a drive that rolls needs a moment to
+        // find its torque.
         host_near(s->odom[0], pose[0], 5e-3);
         host_near(s->odom[1], pose[1], 5e-3);
         host_near(s->odom[2], pose[2], 3.5e-3);
@@ -87,7 +94,8 @@ typedef struct unrest {
     double z, tilt, v;
 } unrest;
 
-// On the ground of a crater, with bumps and stones: 20 places and headings. What it does in the tenth of a second after it was put down.
+// On the ground of a crater, with bumps and stones: 20 places and headings. What it does in the tenth of a
+// second after it was put down.
 static unrest put_down_at_20_places(us_host *host) {
     host_step(host, 10);
     char text[160];
@@ -95,7 +103,8 @@ static unrest put_down_at_20_places(us_host *host) {
     double longest = 0;
     for (int i = 0; i < 20; i++) {
         double r = 1 + 0.2 * i, a = 0.9 * i;
-        snprintf(text, sizeof text, "adopt k10 origin=0,0,0 odom=%.6f,%.6f,%.6f", r * cos(a), r * sin(a), 1.3 * i);
+        snprintf(text, sizeof text, "adopt k10 origin=0,0,0 odom=%.6f,%.6f,%.6f", r * cos(a), r * sin(a),
+                 1.3 * i);
         clock_t began = clock();
         host_done(host, text);
         longest = fmax(longest, (double)(clock() - began) / CLOCKS_PER_SEC);
@@ -108,11 +117,13 @@ static unrest put_down_at_20_places(us_host *host) {
             us_pose now = host_pose(host, "k10/base");
             worst.z = fmax(worst.z, fabs(now.p.z - from.p.z));
             worst.tilt = fmax(worst.tilt, tilt_between(now.q, from.q));
-            us_twist V = us_sim_get_twist(us_host_get_sim(host), us_model_find_body(us_host_view_model(host), "k10/base"));
+            us_twist V = us_sim_get_twist(us_host_get_sim(host),
+                                          us_model_find_body(us_host_view_model(host), "k10/base"));
             worst.v = fmax(worst.v, fabs(V.v.z));
         }
     }
-    print_message("worst of 20 places in 0.1 s: %.3f mm of height, %.4f deg of tilt, %.2f mm/s; putting it down took %.1f ms at most\n",
+    print_message("worst of 20 places in 0.1 s: %.3f mm of height, %.4f deg of tilt, %.2f mm/s; putting it "
+                  "down took %.1f ms at most\n",
                   1e3 * worst.z, 180 / 3.14159 * worst.tilt, 1e3 * worst.v, 1e3 * longest);
     us_host_destroy(host);
     return worst;
@@ -125,7 +136,8 @@ static us_host *open_soil(void) {
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    char *rocks = strstr(text, "<!-- Rock that is part"), *world = strstr(text, "</world>"), *stones = strstr(text, "<!-- Stones that lie loose");
+    char *rocks = strstr(text, "<!-- Rock that is part"), *world = strstr(text, "</world>"),
+         *stones = strstr(text, "<!-- Stones that lie loose");
     assert_true(rocks && world && stones);
     *rocks = *stones = 0;
     // The robot's file stands beside the scene, which is read from memory here.
@@ -139,7 +151,8 @@ static us_host *open_soil(void) {
 static void it_stands_on_uneven_ground_without_falling_or_popping(void **state) {
     (void)state;
     unrest worst = put_down_at_20_places(open_file(US_SOURCE_DIR "/tests/support/crater.xml"));
-    // A third of a millimetre and a twentieth of a degree: on a slope it leans into its tyres once the hand that held it lets go.
+    // A third of a millimetre and a twentieth of a degree: on a slope it leans into its tyres once the hand
+    // that held it lets go.
     assert_true(worst.z < 3e-4);
     assert_true(worst.tilt < 1e-3);
     assert_true(worst.v < 5e-3);
@@ -192,7 +205,8 @@ static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void *
         {"adopt k10 joint:front_left_stear=0", US_ERR_NAME, "did you mean \"front_left_steer\"?"},
         {"adopt k10 joint:front_left_steer=9", US_ERR_VALUE, "beyond the joint's limits"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) host_refused(host, bad[i].text, bad[i].status, bad[i].part);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        host_refused(host, bad[i].text, bad[i].status, bad[i].part);
     us_host_destroy(host);
 
     // Beyond the edge of the ground there is nothing to stand on.
@@ -243,7 +257,9 @@ static void a_recording_with_it_verifies(void **state) {
     host_ok(us_host_record(host, "adopt.mcap", &err), &err);
     host_drive(host, 0.5);
     host_step(host, 50);
-    host_done(host, "adopt k10 stamp=5,0 odom=1,-1,0.5 velocity=0.3,0,0.1 want=0.3,0,0.1 joint:front_left_drive=1,2");
+    host_done(
+        host,
+        "adopt k10 stamp=5,0 odom=1,-1,0.5 velocity=0.3,0,0.1 want=0.3,0,0.1 joint:front_left_drive=1,2");
     host_step(host, 100);
     us_host_destroy(host);
     us_recording *recording = NULL;

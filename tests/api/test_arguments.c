@@ -1,4 +1,5 @@
-// Every public function with NULL and with indices that do not exist: documented behaviour, no crash, nothing changed.
+// Every public function with NULL and with indices that do not exist: documented behaviour, no crash, nothing
+// changed.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,8 +236,10 @@ static void evaluating_without_arguments(void **state) {
     assert_int_equal(us_dyn_add(m, NULL, x, out), US_ERR_ARG);
     assert_int_equal(us_dyn_add(m, x, NULL, out), US_ERR_ARG);
     assert_int_equal(us_dyn_add(m, x, x, NULL), US_ERR_ARG);
-    for (int i = 0; i < N_BAD; i++) assert_int_equal(us_dyn_jacobian(d, x, (us_body){BAD[i]}, us_vec3_make(0, 0, 0), out), US_ERR_ARG);
-    // What may be missing: torques, wrenches, accelerations of inverse dynamics, forces and rank of the constraints.
+    for (int i = 0; i < N_BAD; i++)
+        assert_int_equal(us_dyn_jacobian(d, x, (us_body){BAD[i]}, us_vec3_make(0, 0, 0), out), US_ERR_ARG);
+    // What may be missing: torques, wrenches, accelerations of inverse dynamics, forces and rank of the
+    // constraints.
     assert_int_equal(us_dyn_forward(d, x, x, NULL, NULL, out), US_OK);
     assert_int_equal(us_dyn_forward_crba(d, x, x, NULL, NULL, out), US_OK);
     assert_int_equal(us_dyn_forward_constrained(d, x, x, NULL, NULL, out, NULL, NULL), US_OK);

@@ -33,7 +33,8 @@ static us_model *lone_link(us_joint_type type, us_integrator integrator, us_vec3
 static void numbers_that_are_not_finite_are_refused_and_nothing_changes(void **state) {
     (void)state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
-    static const char *const names[] = {"torque", "drive_position", "drive_velocity", "drive_torque", "wrench"};
+    static const char *const names[] = {"torque", "drive_position", "drive_velocity", "drive_torque",
+                                        "wrench"};
     for (int i = 0; i < US_INTEGRATOR_COUNT; i++) {
         us_model *m = contract_model(CONTRACT_EVERY_JOINT, (us_integrator)i);
         us_sim *sim = contract_sim(m), *twin = contract_sim(m);
@@ -103,7 +104,8 @@ static void a_torque_acts_for_one_tick(void **state) {
         assert_int_equal(us_sim_step(sim, &c), US_OK);
         // 1.4 N m on 0.7 kg m^2 for 1 ms.
         near(us_sim_view_v(sim)[0], 2e-3, 1e-15);
-        for (int k = 0; k < 10; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 10; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         near(us_sim_view_v(sim)[0], 2e-3, 1e-15);
         us_sim_destroy(sim);
         us_model_destroy(m);
@@ -123,14 +125,16 @@ static void a_wrench_at_a_link_accelerates_it_and_acts_for_one_tick(void **state
         us_command c = {.wrench = &wrench};
         assert_int_equal(us_sim_step(sim, &c), US_OK);
         us_twist V = us_sim_get_twist(sim, (us_body){0});
-        // 4, -2, 6 N on 2 kg and 0.6 N m on the 0.6 kg m^2 about its own y, for 1 ms. The turn of 5e-7 rad leaves 1e-9.
+        // 4, -2, 6 N on 2 kg and 0.6 N m on the 0.6 kg m^2 about its own y, for 1 ms. The turn of 5e-7 rad
+        // leaves 1e-9.
         near(V.v.x, 2e-3, 2e-9);
         near(V.v.y, -1e-3, 2e-9);
         near(V.v.z, 3e-3, 2e-9);
         near(V.w.z, 1e-3, 1e-9);
         near(V.w.x, 0, 1e-9);
         us_momentum p = us_sim_get_momentum(sim);
-        for (int k = 0; k < 10; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 10; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         us_momentum after = us_sim_get_momentum(sim);
         near(us_vec3_norm(us_vec3_sub(after.linear, p.linear)), 0, 1e-12);
         near(us_vec3_norm(us_vec3_sub(after.angular, p.angular)), 0, 1e-12);
@@ -191,7 +195,8 @@ static void a_torque_on_a_floating_base_moves_the_whole_robot(void **state) {
         assert_int_equal(us_sim_step(sim, &c), US_OK);
         assert_int_equal(us_sim_step(alone, &zero), US_OK);
         us_vec3 gained = us_vec3_sub(us_sim_get_momentum(sim).linear, us_sim_get_momentum(alone).linear);
-        // 56 N for 1 ms along the trunk's z axis, which turns by 2e-3 rad meanwhile; the first-order scheme is off by a tenth of that.
+        // 56 N for 1 ms along the trunk's z axis, which turns by 2e-3 rad meanwhile; the first-order scheme
+        // is off by a tenth of that.
         near(us_vec3_norm(gained), 0.056, 2e-5);
         us_vec3 fallen = us_vec3_sub(us_sim_get_momentum(alone).linear, before);
         assert_true(fallen.z < 0);
@@ -224,7 +229,9 @@ static us_model *driven(us_integrator integrator, double kp, double kd, double l
     w.gravity = at(0, 0, 0);
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);
     us_drive_def d = *us_spec_view_drive(spec, 0);
-    d.kp = kp, d.kd = kd, d.limit = limit;
+    d.kp = kp;
+    d.kd = kd;
+    d.limit = limit;
     assert_int_equal(us_spec_set_drive(spec, 0, &d), US_OK);
     return contract_compile(spec);
 }
@@ -238,13 +245,15 @@ static void drive_targets_stay_until_the_next_ones(void **state) {
         us_command c = {.drive_position = &target};
         assert_int_equal(us_sim_step(sim, &c), US_OK);
         // Closed loop 0.6 s^2 + 15 s + 100: 1/e in 0.13 s at most, so 5 s leave 1e-15.
-        for (int k = 0; k < 5000; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 5000; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         near(us_sim_view_q(sim)[0], 0.7, 1e-9);
         const double velocity = 2;
         us_command turn = {.drive_velocity = &velocity};
         assert_int_equal(us_sim_step(sim, &turn), US_OK);
         // Position 0.7 is still asked for: the drive rests where kp (0.7 - q) + kd 2 = 0.
-        for (int k = 0; k < 5000; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 5000; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         near(us_sim_view_q(sim)[0], 0.7 + 15 * 2 / 100.0, 1e-9);
         us_sim_destroy(sim);
         us_model_destroy(m);
@@ -258,9 +267,11 @@ static void a_drive_torque_stays_and_is_reported(void **state) {
         us_sim *sim = contract_sim(m);
         assert_true(us_sim_view_torque(sim)[0] == 0);
         const double torque = 3, beyond = -9, none = 0;
-        us_command push = {.drive_torque = &torque}, pull = {.drive_torque = &beyond}, stop = {.drive_torque = &none};
+        us_command push = {.drive_torque = &torque}, pull = {.drive_torque = &beyond},
+                   stop = {.drive_torque = &none};
         assert_int_equal(us_sim_step(sim, &push), US_OK);
-        for (int k = 0; k < 9; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 9; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         near(us_sim_view_torque(sim)[0], 3, 0);
         // 3 N m on 0.1 + 2 * 0.25 kg m^2 for 10 ms.
         near(us_sim_view_v(sim)[0], 3 / 0.6 * 0.01, 1e-12);
@@ -308,8 +319,8 @@ static void a_state_can_be_set_and_its_quaternions_are_normalised(void **state) 
     assert_int_equal(us_sim_set_state(sim, q, NULL), US_OK);
     assert_memory_equal(us_sim_view_v(sim), rest, sizeof rest);
     uint64_t before = us_sim_hash(sim);
-    const double bad_q[7] = {1, 0, 0, 0, NAN, 0, 0}, no_turn[7] = {0, 0, 0, 0, 1, 1, 1}, too_long[7] = {1e200, 0, 0, 0, 1, 1, 1},
-                 bad_v[6] = {0, 0, 0, 0, 0, INFINITY};
+    const double bad_q[7] = {1, 0, 0, 0, NAN, 0, 0}, no_turn[7] = {0, 0, 0, 0, 1, 1, 1},
+                 too_long[7] = {1e200, 0, 0, 0, 1, 1, 1}, bad_v[6] = {0, 0, 0, 0, 0, INFINITY};
     assert_int_equal(us_sim_set_state(sim, bad_q, v), US_ERR_VALUE);
     assert_int_equal(us_sim_set_state(sim, no_turn, v), US_ERR_VALUE);
     assert_int_equal(us_sim_set_state(sim, too_long, v), US_ERR_VALUE);

@@ -26,10 +26,12 @@ static void check_divergence(contract_world world, us_integrator integrator) {
         us_status status = us_sim_step(sim, &c);
         // One axis may take even this without a number overflowing; then the next steps do it.
         if (status == US_OK) {
-            for (int k = 0; k < 5 && !status; k++) status = us_sim_step(sim, &c);
+            for (int k = 0; k < 5 && !status; k++)
+                status = us_sim_step(sim, &c);
             assert_true(status == US_OK || status == US_ERR_DIVERGED);
             assert_int_equal(us_sim_reset(sim), US_OK);
-            for (int k = 0; k < 7; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+            for (int k = 0; k < 7; k++)
+                assert_int_equal(us_sim_step(sim, NULL), US_OK);
             assert_int_equal(us_sim_hash(sim), before);
             continue;
         }
@@ -39,7 +41,8 @@ static void check_divergence(contract_world world, us_integrator integrator) {
         assert_non_null(strstr(err->message, "tick 7"));
         assert_non_null(strstr(err->message, "stage"));
         if (strncmp(err->element, "joint \"", 7) != 0)
-            fail_msg("%s, %s, velocity %d: no joint is named: %s", contract_world_name(world), us_integrator_name(integrator), (int)i, err->element);
+            fail_msg("%s, %s, velocity %d: no joint is named: %s", contract_world_name(world),
+                     us_integrator_name(integrator), (int)i, err->element);
         assert_true(err->remedy[0] != 0);
         assert_int_equal(us_sim_get_tick(sim), 7);
         assert_int_equal(us_sim_hash(sim), before);
@@ -58,7 +61,8 @@ static void check_divergence(contract_world world, us_integrator integrator) {
 static void an_absurd_torque_is_reported_and_the_last_tick_stays_whole(void **state) {
     (void)state;
     for (int w = 0; w < CONTRACT_WORLD_COUNT; w++) {
-        for (int i = 0; i < US_INTEGRATOR_COUNT; i++) check_divergence((contract_world)w, (us_integrator)i);
+        for (int i = 0; i < US_INTEGRATOR_COUNT; i++)
+            check_divergence((contract_world)w, (us_integrator)i);
     }
 }
 
@@ -114,7 +118,8 @@ static void a_loop_that_is_torn_apart_is_reported(void **state) {
     // The crank turns by 60 rad in a step of 1 ms: no small correction closes the loop again.
     us_joint_info crank = us_model_get_joint(m, us_model_find_joint(m, "crank_joint")),
                   rod = us_model_get_joint(m, us_model_find_joint(m, "rod_joint"));
-    v[crank.first_v] = 6e4, v[rod.first_v] = -5e4;
+    v[crank.first_v] = 6e4;
+    v[rod.first_v] = -5e4;
     assert_int_equal(us_sim_set_state(sim, NULL, v), US_OK);
     uint64_t before = 0;
     us_status status = US_OK;

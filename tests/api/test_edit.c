@@ -1,4 +1,5 @@
-// Worlds that are changed while they run: what is not touched by the edit goes on to the last bit, what is changed is as the edit says.
+// Worlds that are changed while they run: what is not touched by the edit goes on to the last bit, what is
+// changed is as the edit says.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,13 +63,16 @@ static void assert_same_joint(const world *a, const world *b, const char *name) 
     us_joint_info y = us_model_get_joint(b->model, us_model_find_joint(b->model, name));
     assert_int_equal(x.n_q, y.n_q);
     assert_true(x.n_v > 0);
-    assert_memory_equal(us_sim_view_q(a->sim) + x.first_q, us_sim_view_q(b->sim) + y.first_q, (size_t)x.n_q * sizeof(double));
-    assert_memory_equal(us_sim_view_v(a->sim) + x.first_v, us_sim_view_v(b->sim) + y.first_v, (size_t)x.n_v * sizeof(double));
+    assert_memory_equal(us_sim_view_q(a->sim) + x.first_q, us_sim_view_q(b->sim) + y.first_q,
+                        (size_t)x.n_q * sizeof(double));
+    assert_memory_equal(us_sim_view_v(a->sim) + x.first_v, us_sim_view_v(b->sim) + y.first_v,
+                        (size_t)x.n_v * sizeof(double));
 }
 
 static const us_vec3 CUBE = {0.2, 0.2, 0.2};
 
-// A leaning stack that has just been let go: it moves, slides a little and settles during the test. Something stands before it in the spec.
+// A leaning stack that has just been let go: it moves, slides a little and settles during the test. Something
+// stands before it in the spec.
 static us_spec *stack_spec(void) {
     us_spec *spec = scene_spec(us_vec3_make(0, 0, -9.81), 0.4);
     scene_ground(spec);
@@ -98,7 +102,8 @@ static us_spec *with_integrator(us_spec *spec, us_integrator integrator) {
 }
 
 static void go_on_while_a_box_far_away_comes_moves_and_goes(us_integrator integrator) {
-    world plain = start(with_integrator(stack_spec(), integrator), NULL), edited = start(with_integrator(stack_spec(), integrator), NULL);
+    world plain = start(with_integrator(stack_spec(), integrator), NULL),
+          edited = start(with_integrator(stack_spec(), integrator), NULL);
     for (int tick = 0; tick < 700; tick++) {
         int32_t far = us_spec_find_link(edited.spec, "far");
         scene_start at = scene_at(5, 1, 0.1);
@@ -112,7 +117,8 @@ static void go_on_while_a_box_far_away_comes_moves_and_goes(us_integrator integr
         case 160:
             assert_int_equal(us_spec_move_link(edited.spec, far, X), US_OK);
             apply(&edited);
-            // A quaternion and a position that pass through the joint's frame, which is the world's: exact but for the normalisation.
+            // A quaternion and a position that pass through the joint's frame, which is the world's: exact
+            // but for the normalisation.
             build_near("where it was moved", position(&edited, "far").z, 0.5, 1e-15);
             break;
         case 260:
@@ -140,25 +146,32 @@ static void go_on_while_a_box_far_away_comes_moves_and_goes(us_integrator integr
             assert_int_equal(body(&edited, "far").i, -1);
             break;
         case 600:  // what stands before the stack in every list
-            assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "first")), US_OK);
+            assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "first")),
+                             US_OK);
             apply(&edited);
             assert_int_equal(body(&edited, "low").i, 0);
             break;
-        default: break;
+        default:
+            break;
         }
-        run(&plain, 1), run(&edited, 1);
+        run(&plain, 1);
+        run(&edited, 1);
         assert_same_stack(&plain, &edited);
         assert_int_equal(us_sim_get_tick(edited.sim), tick + 1);
     }
     assert_true(us_sim_n_contact(plain.sim) >= 16);  // the stack did touch: four points between each two
-    end(&plain), end(&edited);
+    end(&plain);
+    end(&edited);
 }
 
 static void a_stack_goes_on_to_the_bit_while_a_box_far_away_comes_moves_and_goes(void **state) {
     (void)state;
-    // The error-controlled integrator has one sub-step for all: there a new object may change the last digits of others.
-    static const us_integrator integrators[] = {US_INTEGRATOR_MIDPOINT, US_INTEGRATOR_EULER, US_INTEGRATOR_RK4};
-    for (int i = 0; i < 3; i++) go_on_while_a_box_far_away_comes_moves_and_goes(integrators[i]);
+    // The error-controlled integrator has one sub-step for all: there a new object may change the last digits
+    // of others.
+    static const us_integrator integrators[] = {US_INTEGRATOR_MIDPOINT, US_INTEGRATOR_EULER,
+                                                US_INTEGRATOR_RK4};
+    for (int i = 0; i < 3; i++)
+        go_on_while_a_box_far_away_comes_moves_and_goes(integrators[i]);
 }
 
 static void what_contacts_remember_is_carried_over(void **state) {
@@ -173,7 +186,8 @@ static void what_contacts_remember_is_carried_over(void **state) {
     int32_t n = us_sim_n_contact(w.sim);
     us_contact before[16];
     assert_in_range(n, 3, 16);
-    for (int32_t i = 0; i < n; i++) before[i] = us_sim_get_contact(w.sim, i);
+    for (int32_t i = 0; i < n; i++)
+        before[i] = us_sim_get_contact(w.sim, i);
     assert_true(us_vec3_norm(before[0].stretch) > 1e-9);
     at = scene_at(4, 0, 2);
     scene_box(w.spec, "another", 1, CUBE, &at);
@@ -212,7 +226,8 @@ static void a_rover_that_is_moved_by_its_chassis_forgets_the_contacts_of_its_whe
     assert_int_equal(us_spec_move_link(w.spec, moved, X), US_OK);
     apply(&w);
     // The wheels are still turned as they were; what they remember of the ground is not.
-    build_near("angle of the wheel", us_sim_get_value(w.sim, us_sim_find_value(w.sim, "moved_wheel0.q")), angle, 0);
+    build_near("angle of the wheel", us_sim_get_value(w.sim, us_sim_find_value(w.sim, "moved_wheel0.q")),
+               angle, 0);
     assert_int_equal(us_sim_n_contact(w.sim), n / 2);
     for (int32_t i = 0; i < n / 2; i++) {
         us_contact c = us_sim_get_contact(w.sim, i);
@@ -223,14 +238,16 @@ static void a_rover_that_is_moved_by_its_chassis_forgets_the_contacts_of_its_whe
     end(&w);
 }
 
-// An arm that dry friction of 4 N m holds against 9.81 * 0.2 * cos(q) N m; another one stands before it in the spec.
+// An arm that dry friction of 4 N m holds against 9.81 * 0.2 * cos(q) N m; another one stands before it in
+// the spec.
 static us_spec *held_arms(void) {
     us_spec *spec = scene_spec(us_vec3_make(0, 0, -9.81), 0.5);
     scene_ground(spec);
     static const char *const names[] = {"first", "second"};
     for (int i = 0; i < 2; i++) {
         int32_t link = build_link(spec, names[i], 1, us_vec3_make(0.2, 0, 0), us_vec3_make(0.01, 0.01, 0.01));
-        us_joint_def joint = build_joint_at(US_JOINT_REVOLUTE, US_WORLD, link, us_vec3_make(0, i, 2), us_vec3_make(0, 1, 0));
+        us_joint_def joint =
+            build_joint_at(US_JOINT_REVOLUTE, US_WORLD, link, us_vec3_make(0, i, 2), us_vec3_make(0, 1, 0));
         joint.friction = 4;
         joint.q0[0] = 0.3 + 0.1 * i;
         build_joint_def(spec, names[i], &joint);
@@ -242,19 +259,24 @@ static us_spec *held_arms(void) {
 static void where_friction_holds_a_joint_is_carried_over(void **state) {
     (void)state;
     world plain = start(held_arms(), NULL), edited = start(held_arms(), NULL);
-    run(&plain, 200), run(&edited, 200);
+    run(&plain, 200);
+    run(&edited, 200);
     assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "first")), US_OK);
     apply(&edited);
     for (int i = 0; i < 200; i++) {
-        run(&plain, 1), run(&edited, 1);
+        run(&plain, 1);
+        run(&edited, 1);
         assert_same_joint(&plain, &edited, "second");
     }
-    // Put elsewhere by hand, it is held there: it sags by its weight over the stiffness of sticking, and does not spring back.
+    // Put elsewhere by hand, it is held there: it sags by its weight over the stiffness of sticking, and does
+    // not spring back.
     const double angle = 0.9, rest = 0;
-    assert_int_equal(us_sim_set_joint(edited.sim, us_model_find_joint(edited.model, "second"), &angle, &rest), US_OK);
+    assert_int_equal(us_sim_set_joint(edited.sim, us_model_find_joint(edited.model, "second"), &angle, &rest),
+                     US_OK);
     run(&edited, 1000);
     build_near("where it is held", us_sim_view_q(edited.sim)[0], 0.9, 1e-2);
-    end(&plain), end(&edited);
+    end(&plain);
+    end(&edited);
 }
 
 // g t^2 / 2, and what a step of h adds at first order: g t h / 2.
@@ -279,7 +301,8 @@ static void a_box_whose_support_is_removed_falls(void **state) {
     assert_int_equal(us_spec_remove_shape(w.spec, 1), US_OK);
     apply(&w);
     run(&w, 100);
-    // 49 mm of a fall of 200 mm. The boxes rested at some 1e-6 m/s: 1e-6 m covers that and the order of the integrator.
+    // 49 mm of a fall of 200 mm. The boxes rested at some 1e-6 m/s: 1e-6 m covers that and the order of the
+    // integrator.
     build_near("how far the upper box fell", upper - position(&w, "upper").z, fallen(0.1), 1e-6);
     build_near("how far the guest fell", guest - position(&w, "guest").z, fallen(0.1), 1e-6);
     run(&w, 900);
@@ -292,7 +315,8 @@ static void a_platform_that_is_moved_away_or_lowered_lets_go(void **state) {
     (void)state;
     us_spec *spec = scene_spec(us_vec3_make(0, 0, -9.81), 0.5);
     int32_t table = build_link(spec, "table", 5, us_vec3_make(0, 0, 0), us_vec3_make(1, 1, 1));
-    us_joint_def fixed = build_joint_at(US_JOINT_FIXED, US_WORLD, table, us_vec3_make(0, 0, 1), us_vec3_make(1, 0, 0));
+    us_joint_def fixed =
+        build_joint_at(US_JOINT_FIXED, US_WORLD, table, us_vec3_make(0, 0, 1), us_vec3_make(1, 0, 0));
     build_joint_def(spec, "table_joint", &fixed);
     scene_add_box(spec, table, us_vec3_make(1, 1, 0.1), us_vec3_make(0, 0, 0));
     scene_add_box(spec, US_WORLD, us_vec3_make(1, 1, 0.1), us_vec3_make(0, 0, 0));
@@ -340,18 +364,21 @@ static void a_grasp_holds_to_the_bit_through_edits(void **state) {
             scene_box(edited.spec, "guest", 1, CUBE, &at);
             apply(&edited);
         } else if (tick % 200 == 150) {
-            assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "guest")), US_OK);
+            assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "guest")),
+                             US_OK);
             apply(&edited);
         }
-        run(&plain, 1), run(&edited, 1);
+        run(&plain, 1);
+        run(&edited, 1);
         assert_same_joint(&plain, &edited, "left_slide");
         assert_same_joint(&plain, &edited, "cube0_float");
         assert_same_joint(&plain, &edited, "cube1_float");
-        assert_memory_equal(us_sim_view_torque(plain.sim), us_sim_view_torque(edited.sim), 2 * sizeof(double));
+        assert_memory_equal(us_sim_view_torque(plain.sim), us_sim_view_torque(edited.sim),
+                            2 * sizeof(double));
     }
     build_near("the cube is still held", position(&edited, "cube0").z, 1, 1e-3);
-    // Without a cube the other one is held just as well once the fingers have closed in: it is the same finger that remembers nothing of the one that
-    // went.
+    // Without a cube the other one is held just as well once the fingers have closed in: it is the same
+    // finger that remembers nothing of the one that went.
     assert_int_equal(us_spec_remove_link(edited.spec, us_spec_find_link(edited.spec, "cube1")), US_OK);
     apply(&edited);
     assert_int_equal(body(&edited, "cube1").i, -1);
@@ -360,7 +387,8 @@ static void a_grasp_holds_to_the_bit_through_edits(void **state) {
         us_contact c = us_sim_get_contact(edited.sim, i);
         assert_true(c.body_a.i == body(&edited, "left").i || c.body_b.i == body(&edited, "left").i);
     }
-    end(&plain), end(&edited);
+    end(&plain);
+    end(&edited);
 }
 
 static void values_of_materials_and_commands_follow_the_edit_only_where_it_changes_them(void **state) {
@@ -373,14 +401,17 @@ static void values_of_materials_and_commands_follow_the_edit_only_where_it_chang
     us_material a = us_model_find_material(w.model, "ice"), b = us_model_find_material(w.model, "rubber");
     us_pair_values changed, read;
     assert_int_equal(us_sim_get_pair(w.sim, a, b, &changed), US_OK);
-    changed.static_friction = 0.123, changed.kinetic_friction = 0.1;
+    changed.static_friction = 0.123;
+    changed.kinetic_friction = 0.1;
     assert_int_equal(us_sim_set_pair(w.sim, a, b, &changed), US_OK);
     assert_int_equal(us_sim_set_pair(w.sim, a, a, &changed), US_OK);
     us_pair_def pair = scene_pair(0.7);
-    pair.material_a = "ice", pair.material_b = "ice";
+    pair.material_a = "ice";
+    pair.material_b = "ice";
     assert_int_equal(us_spec_add_pair(w.spec, &pair, NULL), US_OK);
     apply(&w);
-    a = us_model_find_material(w.model, "ice"), b = us_model_find_material(w.model, "rubber");
+    a = us_model_find_material(w.model, "ice");
+    b = us_model_find_material(w.model, "rubber");
     assert_int_equal(us_sim_get_pair(w.sim, b, a, &read), US_OK);
     build_near("changed while running", read.static_friction, 0.123, 0);
     assert_int_equal(us_sim_get_pair(w.sim, a, a, &read), US_OK);
@@ -408,7 +439,8 @@ static void a_failing_edit_leaves_everything_whole(void **state) {
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;
     world plain = start(stack_spec(), NULL), w = start(stack_spec(), &def);
-    run(&plain, 150), run(&w, 150);
+    run(&plain, 150);
+    run(&w, 150);
     uint64_t hash = us_sim_hash(w.sim);
     us_error err = {.code = US_OK};
 
@@ -462,17 +494,20 @@ static void a_failing_edit_leaves_everything_whole(void **state) {
     assert_int_equal(us_sim_replace(NULL, w.model, NULL), US_ERR_ARG);
     assert_int_equal(us_sim_replace(w.sim, NULL, &err), US_ERR_ARG);
     for (int i = 0; i < 100; i++) {
-        run(&plain, 1), run(&w, 1);
+        run(&plain, 1);
+        run(&w, 1);
         assert_same_stack(&plain, &w);
     }
-    end(&plain), end(&w);
+    end(&plain);
+    end(&w);
     test_allocator_check(&t);
 }
 
 static void an_object_that_is_set_down_elsewhere_forgets_its_contacts_and_nobody_else_does(void **state) {
     (void)state;
     world plain = start(stack_spec(), NULL), w = start(stack_spec(), NULL);
-    run(&plain, 300), run(&w, 300);
+    run(&plain, 300);
+    run(&w, 300);
     us_body first = body(&w, "first");
     us_pose X = {us_quat_from_rpy(0, 0, 0.5), {-4, 2, 0.4}};
     assert_int_equal(us_sim_move(w.sim, first, X), US_OK);
@@ -481,9 +516,11 @@ static void an_object_that_is_set_down_elsewhere_forgets_its_contacts_and_nobody
     build_near("yaw", now.q.z, sin(0.25), 1e-15);
     build_near("speed", us_vec3_norm(us_sim_get_twist(w.sim, first).v), 0, 0);
     assert_true(us_sim_n_contact(w.sim) < us_sim_n_contact(plain.sim));
-    for (int32_t i = 0; i < us_sim_n_contact(w.sim); i++) assert_int_not_equal(us_sim_get_contact(w.sim, i).body_a.i, first.i);
+    for (int32_t i = 0; i < us_sim_n_contact(w.sim); i++)
+        assert_int_not_equal(us_sim_get_contact(w.sim, i).body_a.i, first.i);
     for (int i = 0; i < 300; i++) {
-        run(&plain, 1), run(&w, 1);
+        run(&plain, 1);
+        run(&w, 1);
         assert_same_stack(&plain, &w);
     }
     build_near("it has fallen where it was put", position(&w, "first").x, -4, 1e-6);
@@ -504,7 +541,8 @@ static void an_object_that_is_set_down_elsewhere_forgets_its_contacts_and_nobody
     assert_int_equal(us_sim_set_joint(w.sim, (us_joint){-1}, NULL, NULL), US_ERR_ARG);
     assert_int_equal(us_sim_set_joint(NULL, joint, NULL, NULL), US_ERR_ARG);
     assert_true(us_sim_hash(w.sim) == hash);
-    end(&plain), end(&w);
+    end(&plain);
+    end(&w);
 
     // An arm on a floating base is moved by its hand; one that stands on the world is not.
     built arm = build_sim(build_floating_arm(0, 1e-3, US_INTEGRATOR_MIDPOINT));
@@ -529,7 +567,8 @@ static void moving_an_object_does_not_look_at_the_scratch(void **state) {
     world a = start(stack_spec(), NULL), b = start(stack_spec(), NULL);
     us_pose X = {us_quat_identity(), {-4, 2, 0.4}};
     for (int i = 0; i < 5; i++) {
-        run(&a, 40), run(&b, 40);
+        run(&a, 40);
+        run(&b, 40);
         us_sim_poison(b.sim);
         X.p.z += 0.01;
         assert_int_equal(us_sim_move(a.sim, body(&a, "first"), X), US_OK);
@@ -537,10 +576,12 @@ static void moving_an_object_does_not_look_at_the_scratch(void **state) {
         us_sim_poison(a.sim);
         assert_true(us_sim_hash(a.sim) == us_sim_hash(b.sim));
         us_sim_poison(b.sim);
-        apply(&b), apply(&a);
+        apply(&b);
+        apply(&a);
         assert_true(us_sim_hash(a.sim) == us_sim_hash(b.sim));
     }
-    end(&a), end(&b);
+    end(&a);
+    end(&b);
 }
 
 int main(void) {

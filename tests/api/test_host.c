@@ -51,7 +51,8 @@ static void objects_are_added_and_fall(void **state) {
     us_host *host = host_open(host_plain_scene);
     host_step(host, 20);
     uint64_t change = us_host_get_wish(host).change;
-    host_reply r = host_say(host, "add box crate size=0.5,0.4,0.3 at=5,0,2 density=100 surface=rock velocity=1,0,0");
+    host_reply r =
+        host_say(host, "add box crate size=0.5,0.4,0.3 at=5,0,2 density=100 surface=rock velocity=1,0,0");
     assert_int_equal(r.status, US_OK);
     assert_string_equal(r.text, "crate: 6 kg");
     assert_int_equal(us_host_get_epoch(host), 2);
@@ -59,7 +60,8 @@ static void objects_are_added_and_fall(void **state) {
     assert_int_equal(us_sim_get_tick(us_host_get_sim(host)), 20);
     assert_true(host_pose(host, "crate/body").p.z == 2);
     host_step(host, 100);
-    // After t = 0.1 s of free fall: 0.5 g t^2 lower, v t further; the midpoint rule is exact for both but for rounding.
+    // After t = 0.1 s of free fall: 0.5 g t^2 lower, v t further; the midpoint rule is exact for both but for
+    // rounding.
     host_near(host_pose(host, "crate/body").p.z, 2 - 0.5 * 9.81 * 0.01, 1e-12);
     host_near(host_pose(host, "crate/body").p.x, 5.1, 1e-12);
     host_done(host, "add cylinder pillar size=0.1,1 at=0,3,0.5 mass=20 fixed=true");
@@ -76,7 +78,8 @@ static void objects_are_added_and_fall(void **state) {
     host_refused(host, "add box slab size=1,1,1", US_ERR_NAME, "already");
     host_refused(host, "add box world size=1,1,1", US_ERR_NAME, "already");
     host_refused(host, "add box c size=1,1,1 surface=rok", US_ERR_NAME, "did you mean \"rock\"?");
-    host_refused(host, "add box c size=1,1,1 surface=velvet", US_ERR_NAME, "known: default, soil, rock, rubber");
+    host_refused(host, "add box c size=1,1,1 surface=velvet", US_ERR_NAME,
+                 "known: default, soil, rock, rubber");
     host_refused(host, "add box c size=1,1,nan", US_ERR_VALUE, "size");
     us_host_destroy(host);
 }
@@ -152,11 +155,14 @@ static void a_robot_is_put_elsewhere_and_drives_on_through_edits(void **state) {
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length), US_OK);
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+        assert_int_equal(
+            us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            US_OK);
         host_step(host, 100);
         if (i == 4) host_done(host, "add box crate size=0.3,0.3,0.3 at=4,4,1");
     }
-    // Along y, for it was turned: it accelerates at 1 m/s^2 to 0.4 m/s, and has 0.92 s left at that speed; it may slip and steer a little.
+    // Along y, for it was turned: it accelerates at 1 m/s^2 to 0.4 m/s, and has 0.92 s left at that speed; it
+    // may slip and steer a little.
     assert_true(host_pose(host, "k10/base").p.y > 0.2);
     assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command, 10);
     us_host_destroy(host);
@@ -181,14 +187,17 @@ static void a_pair_changes_what_it_says_and_keeps_friction_in_order(void **state
     assert_string_equal(r.text, "static-friction goes up with it");
     host_done(host, "pair soil soil friction=0.3");
     assert_int_equal(us_host_get_epoch(host), 1);
-    host_refused(host, "pair rock soil static-friction=0.3 kinetic-friction=0.4", US_ERR_VALUE, "above the static friction");
+    host_refused(host, "pair rock soil static-friction=0.3 kinetic-friction=0.4", US_ERR_VALUE,
+                 "above the static friction");
     host_refused(host, "pair rok soil static-friction=0.3", US_ERR_NAME, "did you mean \"rock\"?");
     host_refused(host, "pair rock velvet static-friction=0.3", US_ERR_NAME, "known: default");
     host_refused(host, "pair rock soil restitution=2", US_ERR_VALUE, "from 0 to 1");
     // It holds on in the next epoch.
     host_done(host, "add box crate size=1,1,1 at=0,0,9");
     model = us_host_view_model(host);
-    assert_int_equal(us_sim_get_pair(us_host_get_sim(host), us_model_find_material(model, "rock"), us_model_find_material(model, "soil"), &v), US_OK);
+    assert_int_equal(us_sim_get_pair(us_host_get_sim(host), us_model_find_material(model, "rock"),
+                                     us_model_find_material(model, "soil"), &v),
+                     US_OK);
     assert_true(v.static_friction == 0.5);
     us_host_destroy(host);
 }
@@ -258,7 +267,8 @@ typedef struct poster {
 
 static void *post_many(void *context) {
     poster *p = context;
-    for (int i = 0; i < 2000; i++) p->n_taken += us_host_post(p->host, "thread", "rate 2", NULL, NULL, i) == US_OK;
+    for (int i = 0; i < 2000; i++)
+        p->n_taken += us_host_post(p->host, "thread", "rate 2", NULL, NULL, i) == US_OK;
     return NULL;
 }
 
@@ -272,7 +282,8 @@ static void threads_post_while_the_world_turns(void **state) {
         posters[i] = (poster){host, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, post_many, &posters[i]), 0);
     }
-    for (int i = 0; i < 50; i++) host_step(host, 1);
+    for (int i = 0; i < 50; i++)
+        host_step(host, 1);
     int n = 0;
     for (int i = 0; i < 3; i++) {
         pthread_join(threads[i], NULL);
@@ -300,7 +311,8 @@ static void *look(void *context) {
     while (!atomic_load(&l->is_done)) {
         usi_world *world = usi_host_take_world(l->host);
         int32_t n = us_spec_get_counts(world->spec).n_link;
-        l->is_good = l->is_good && n == us_model_get_counts(world->model).n_body && n == (int32_t)(world->epoch % 2 ? 5 : 6);
+        l->is_good = l->is_good && n == us_model_get_counts(world->model).n_body &&
+                     n == (int32_t)(world->epoch % 2 ? 5 : 6);
         usi_world_unref(world);
         l->n_look++;
     }

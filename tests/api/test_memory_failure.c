@@ -1,4 +1,5 @@
-// Out of memory at every allocation, one after the other: a clean error, no leak, no crash, and nothing half made.
+// Out of memory at every allocation, one after the other: a clean error, no leak, no crash, and nothing half
+// made.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +13,8 @@
 
 enum { MOST = 100000 };  // an operation that still fails after so many allocations does not end
 
-// Runs `attempt` with the n-th allocation failing, n = 1, 2, ... until it succeeds; once with that one alone failing, once with all
-// later ones too. `attempt` returns the status and releases what it made.
+// Runs `attempt` with the n-th allocation failing, n = 1, 2, ... until it succeeds; once with that one alone
+// failing, once with all later ones too. `attempt` returns the status and releases what it made.
 static void at_every_allocation(us_status (*attempt)(test_allocator *t, void *context), void *context) {
     for (int keep = 0; keep < 2; keep++) {
         us_status status = US_ERR_MEMORY;
@@ -29,7 +30,8 @@ static void at_every_allocation(us_status (*attempt)(test_allocator *t, void *co
             if (t.n_failed == 0) {
                 assert_int_equal(status, US_OK);
             } else {
-                if (status != US_ERR_MEMORY) fail_msg("allocation %d: status %d, %s", n, (int)status, us_status_text(status));
+                if (status != US_ERR_MEMORY)
+                    fail_msg("allocation %d: status %d, %s", n, (int)status, us_status_text(status));
                 n_failed++;
             }
         }
@@ -39,7 +41,8 @@ static void at_every_allocation(us_status (*attempt)(test_allocator *t, void *co
 
 static us_status build_spec(test_allocator *t, void *context) {
     us_spec *spec = NULL;
-    us_status status = contract_spec(*(contract_world *)context, US_INTEGRATOR_MIDPOINT, &t->allocator, &spec);
+    us_status status =
+        contract_spec(*(contract_world *)context, US_INTEGRATOR_MIDPOINT, &t->allocator, &spec);
     assert_true((spec == NULL) == (status != US_OK));
     us_spec_destroy(spec);
     return status;
@@ -47,10 +50,12 @@ static us_status build_spec(test_allocator *t, void *context) {
 
 static void building_a_spec(void **state) {
     (void)state;
-    for (contract_world w = 0; w < CONTRACT_WORLD_COUNT; w++) at_every_allocation(build_spec, &w);
+    for (contract_world w = 0; w < CONTRACT_WORLD_COUNT; w++)
+        at_every_allocation(build_spec, &w);
 }
 
-// Every kind of element, so many of each that lists grow; a failed call leaves the spec as it was and can be tried again.
+// Every kind of element, so many of each that lists grow; a failed call leaves the spec as it was and can be
+// tried again.
 static us_status add_everything(test_allocator *t, void *context) {
     (void)context;
     us_spec *spec = NULL;
@@ -72,20 +77,35 @@ static us_status add_everything(test_allocator *t, void *context) {
     world.name = "a world";
     link.name = joint.name = coupling.name = loop.name = drive.name = "name";
     link.file = joint.file = shape.file = coupling.file = loop.file = drive.file = record.file = "file";
-    shape.mesh = "mesh", shape.mesh_uri = "uri", shape.material = "paint";
+    shape.mesh = "mesh";
+    shape.mesh_uri = "uri";
+    shape.material = "paint";
     static const us_vec3 points[3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     static const int32_t triangle[3] = {0, 1, 2};
     static const double heights[4] = {0, 1, 2, 3};
     us_shape_def part = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
-    part.heights = heights, part.n_x = part.n_y = 2;
-    shape.name = "shape", shape.surface = "rubber";
-    shape.points = points, shape.n_point = 3, shape.triangles = triangle, shape.n_triangle = 1, shape.parts = &part, shape.n_part = 1;
+    part.heights = heights;
+    part.n_x = part.n_y = 2;
+    shape.name = "shape";
+    shape.surface = "rubber";
+    shape.points = points;
+    shape.n_point = 3;
+    shape.triangles = triangle;
+    shape.n_triangle = 1;
+    shape.parts = &part;
+    shape.n_part = 1;
     us_property property = {.key = "key", .type = US_PROPERTY_STRING, .text = "text"};
     us_material_def material = {.name = "rubber", .properties = &property, .n_property = 1, .file = "file"};
     us_pair_def pair = us_pair_def_default();
-    pair.material_a = "rubber", pair.fidelity = "high", pair.parameters = &property, pair.n_parameter = 1, pair.file = "file";
+    pair.material_a = "rubber";
+    pair.fidelity = "high";
+    pair.parameters = &property;
+    pair.n_parameter = 1;
+    pair.file = "file";
     us_exclude_def exclude = {.link_a = US_WORLD, .file = "file"};
-    record.file_name = "out.csv", record.n_value = 2, record.values = values;
+    record.file_name = "out.csv";
+    record.n_value = 2;
+    record.values = values;
     us_status first = US_OK;
     int failures = 0;
     for (int i = 0; i < 20; i++) {
@@ -93,22 +113,54 @@ static us_status add_everything(test_allocator *t, void *context) {
             us_spec_counts before = us_spec_get_counts(spec);
             int32_t index = -7;
             switch (k) {
-            case 0: status = us_spec_set_world(spec, &world); break;
-            case 1: status = us_spec_add_group(spec, &group, &index); break;
-            case 2: status = us_spec_add_link(spec, &link, &index); break;
-            case 3: status = us_spec_add_joint(spec, &joint, &index); break;
-            case 4: status = us_spec_add_shape(spec, &shape, &index); break;
-            case 5: status = us_spec_add_coupling(spec, &coupling, &index); break;
-            case 6: status = us_spec_add_loop(spec, &loop, &index); break;
-            case 7: status = us_spec_add_drive(spec, &drive, &index); break;
-            case 8: status = us_spec_add_record(spec, &record, &index); break;
-            case 9: status = us_spec_add_extension(spec, &extension, &index); break;
-            case 10: status = us_spec_add_warning(spec, &warning); break;
-            case 11: status = us_spec_set_joint(spec, 0, &joint); break;
-            case 12: status = us_spec_add_material(spec, &material, &index); break;
-            case 13: status = us_spec_add_pair(spec, &pair, &index); break;
-            case 14: status = us_spec_add_exclude(spec, &exclude, &index); break;
-            default: status = us_spec_set_drive(spec, 0, &drive); break;
+            case 0:
+                status = us_spec_set_world(spec, &world);
+                break;
+            case 1:
+                status = us_spec_add_group(spec, &group, &index);
+                break;
+            case 2:
+                status = us_spec_add_link(spec, &link, &index);
+                break;
+            case 3:
+                status = us_spec_add_joint(spec, &joint, &index);
+                break;
+            case 4:
+                status = us_spec_add_shape(spec, &shape, &index);
+                break;
+            case 5:
+                status = us_spec_add_coupling(spec, &coupling, &index);
+                break;
+            case 6:
+                status = us_spec_add_loop(spec, &loop, &index);
+                break;
+            case 7:
+                status = us_spec_add_drive(spec, &drive, &index);
+                break;
+            case 8:
+                status = us_spec_add_record(spec, &record, &index);
+                break;
+            case 9:
+                status = us_spec_add_extension(spec, &extension, &index);
+                break;
+            case 10:
+                status = us_spec_add_warning(spec, &warning);
+                break;
+            case 11:
+                status = us_spec_set_joint(spec, 0, &joint);
+                break;
+            case 12:
+                status = us_spec_add_material(spec, &material, &index);
+                break;
+            case 13:
+                status = us_spec_add_pair(spec, &pair, &index);
+                break;
+            case 14:
+                status = us_spec_add_exclude(spec, &exclude, &index);
+                break;
+            default:
+                status = us_spec_set_drive(spec, 0, &drive);
+                break;
             }
             if (!status) continue;
             us_spec_counts after = us_spec_get_counts(spec);
@@ -149,7 +201,8 @@ static us_status compile(test_allocator *t, void *context) {
 
 static void compiling_a_model(void **state) {
     (void)state;
-    for (contract_world w = 0; w < CONTRACT_WORLD_COUNT; w++) at_every_allocation(compile, &w);
+    for (contract_world w = 0; w < CONTRACT_WORLD_COUNT; w++)
+        at_every_allocation(compile, &w);
 }
 
 // Here the spec's memory runs out, when a warning is to be added.
@@ -209,30 +262,35 @@ static void creating_a_sim_and_a_work_space(void **state) {
     }
 }
 
-static const char SCENE[] = "<?xml version=\"1.0\"?>\n"
-                            "<scene name=\"small\" version=\"1\">\n"
-                            "  <parameter name=\"length\" value=\"0.3\"/>\n"
-                            "  <world step=\"1 ms\" duration=\"1 s\"/>\n"
-                            "  <default name=\"soft\"><joint stiffness=\"20\" damping=\"0.2\"/></default>\n"
-                            "  <object name=\"thing\" xyz=\"0 0 1\" default=\"soft\">\n"
-                            "    <link name=\"box\" density=\"500\"><shape type=\"box\" size=\"0.1 0.1 0.3\"/></link>\n"
-                            "    <joint name=\"joint\" type=\"prismatic\" parent=\"world\" child=\"box\" axis=\"0 1 0\" q=\"10 cm\"/>\n"
-                            "  </object>\n"
-                            "</scene>\n";
+static const char SCENE[] =
+    "<?xml version=\"1.0\"?>\n"
+    "<scene name=\"small\" version=\"1\">\n"
+    "  <parameter name=\"length\" value=\"0.3\"/>\n"
+    "  <world step=\"1 ms\" duration=\"1 s\"/>\n"
+    "  <default name=\"soft\"><joint stiffness=\"20\" damping=\"0.2\"/></default>\n"
+    "  <object name=\"thing\" xyz=\"0 0 1\" default=\"soft\">\n"
+    "    <link name=\"box\" density=\"500\"><shape type=\"box\" size=\"0.1 0.1 0.3\"/></link>\n"
+    "    <joint name=\"joint\" type=\"prismatic\" parent=\"world\" child=\"box\" axis=\"0 1 0\" q=\"10 "
+    "cm\"/>\n"
+    "  </object>\n"
+    "</scene>\n";
 
-static const char ROBOT[] = "<?xml version=\"1.0\"?>\n"
-                            "<robot name=\"two\">\n"
-                            "  <material name=\"red\"><color rgba=\"1 0 0 1\"/></material>\n"
-                            "  <link name=\"base\"/>\n"
-                            "  <link name=\"arm\">\n"
-                            "    <inertial><origin xyz=\"0 0 0.1\" rpy=\"0 0 0\"/><mass value=\"1\"/><inertia ixx=\"0.1\" iyy=\"0.1\" izz=\"0.1\" "
-                            "ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>\n"
-                            "    <visual><geometry><box size=\"1 1 1\"/></geometry><material name=\"red\"/></visual>\n"
-                            "  </link>\n"
-                            "  <joint name=\"hinge\" type=\"revolute\"><parent link=\"base\"/><child link=\"arm\"/><axis xyz=\"0 0 1\"/>"
-                            "<limit lower=\"-1\" upper=\"1\" effort=\"5\" velocity=\"1\"/><dynamics damping=\"0.1\"/></joint>\n"
-                            "  <gazebo reference=\"arm\"><mu1>0.2</mu1></gazebo>\n"
-                            "</robot>\n";
+static const char ROBOT[] =
+    "<?xml version=\"1.0\"?>\n"
+    "<robot name=\"two\">\n"
+    "  <material name=\"red\"><color rgba=\"1 0 0 1\"/></material>\n"
+    "  <link name=\"base\"/>\n"
+    "  <link name=\"arm\">\n"
+    "    <inertial><origin xyz=\"0 0 0.1\" rpy=\"0 0 0\"/><mass value=\"1\"/><inertia ixx=\"0.1\" "
+    "iyy=\"0.1\" izz=\"0.1\" "
+    "ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>\n"
+    "    <visual><geometry><box size=\"1 1 1\"/></geometry><material name=\"red\"/></visual>\n"
+    "  </link>\n"
+    "  <joint name=\"hinge\" type=\"revolute\"><parent link=\"base\"/><child link=\"arm\"/><axis xyz=\"0 0 "
+    "1\"/>"
+    "<limit lower=\"-1\" upper=\"1\" effort=\"5\" velocity=\"1\"/><dynamics damping=\"0.1\"/></joint>\n"
+    "  <gazebo reference=\"arm\"><mu1>0.2</mu1></gazebo>\n"
+    "</robot>\n";
 
 static us_status load(test_allocator *t, void *context) {
     const char *text = context;

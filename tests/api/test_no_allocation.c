@@ -1,6 +1,7 @@
 // Nothing is allocated after create: neither from the caller's allocator nor from the C library's heap.
 //
-// The program has its own malloc and its friends, which count and pass on to glibc's: every call from the library goes through them.
+// The program has its own malloc and its friends, which count and pass on to glibc's: every call from the
+// library goes through them.
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
@@ -108,7 +109,8 @@ static void ask_everything(us_sim *sim, const us_model *m, buffers *b) {
     us_sim_take_profile(sim);
     us_model_find_body(m, "nobody");
     us_model_velocity_name(m, n.n_v - 1, b->text, sizeof b->text);
-    for (int32_t i = 0; i < us_sim_n_field(sim); i++) us_sim_get_field(sim, i);
+    for (int32_t i = 0; i < us_sim_n_field(sim); i++)
+        us_sim_get_field(sim, i);
     size_t length = 0;
     us_sim_save(sim, NULL, 0, &length);
     if (length <= sizeof b->snapshot) {
@@ -180,7 +182,8 @@ static void nothing_is_allocated_after_create(void **state) {
             assert_int_equal(t.n_alloc, before);
             assert_int_equal(t.n_live, live);
             if (status)
-                fail_msg("%s, %s: %s", contract_world_name((contract_world)w), us_integrator_name((us_integrator)i), us_sim_view_error(sim)->message);
+                fail_msg("%s, %s: %s", contract_world_name((contract_world)w),
+                         us_integrator_name((us_integrator)i), us_sim_view_error(sim)->message);
             assert_int_equal(refused, US_ERR_VALUE);
             assert_true(diverged == US_ERR_DIVERGED || diverged == US_OK);
             assert_int_equal(reset, US_OK);
@@ -216,7 +219,8 @@ static void nothing_is_allocated_in_contact(void **state) {
         int32_t most = 0;
         for (int tick = 0; tick < (is_rigid ? 60 : 200) && !status; tick++) {
             status = us_sim_step(sim, NULL);
-            for (int32_t i = 0; i < us_sim_n_contact(sim); i++) us_sim_get_contact(sim, i);
+            for (int32_t i = 0; i < us_sim_n_contact(sim); i++)
+                us_sim_get_contact(sim, i);
             if (us_sim_n_contact(sim) > most) most = us_sim_n_contact(sim);
             if (tick % 50 == 0) us_sim_poison(sim);
         }

@@ -1,4 +1,5 @@
-// Snapshots: a size that can be asked for, and a refusal of everything that is not a whole snapshot of the same model.
+// Snapshots: a size that can be asked for, and a refusal of everything that is not a whole snapshot of the
+// same model.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,11 +23,13 @@ static int set_up(void **state) {
     static fixture f;
     f.model = contract_model(CONTRACT_EVERY_JOINT, US_INTEGRATOR_MIDPOINT);
     f.sim = contract_sim(f.model);
-    for (int i = 0; i < 20; i++) assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
     assert_int_equal(us_sim_save(f.sim, NULL, 0, &f.length), US_OK);
     f.bytes = malloc(f.length);
     assert_int_equal(us_sim_save(f.sim, f.bytes, f.length, NULL), US_OK);
-    for (int i = 0; i < 10; i++) assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
     f.now = us_sim_hash(f.sim);
     *state = &f;
     return 0;
@@ -128,7 +131,8 @@ static void a_snapshot_is_good_for_a_model_that_was_compiled_again(void **state)
     us_model *twin = contract_model(CONTRACT_EVERY_JOINT, US_INTEGRATOR_MIDPOINT);
     us_sim *sim = contract_sim(twin);
     assert_int_equal(us_sim_restore(sim, f->bytes, f->length), US_OK);
-    for (int i = 0; i < 10; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(us_sim_step(sim, NULL), US_OK);
     assert_int_equal(us_sim_hash(sim), f->now);
     us_sim_destroy(sim);
     us_model_destroy(twin);
@@ -152,7 +156,10 @@ static void the_fields_of_the_state_have_the_size_that_a_snapshot_needs(void **s
     for (int32_t i = 0; i < us_sim_n_field(f->sim); i++) {
         us_field_info info = us_sim_get_field(f->sim, i);
         assert_true(info.name[0] != 0 && info.type[0] != 0 && info.about[0] != 0);
-        if (strcmp(info.block, "scratch") == 0) in_scratch = true, n_scratch++;
+        if (strcmp(info.block, "scratch") == 0) {
+            in_scratch = true;
+            n_scratch++;
+        }
         if (!in_scratch) {
             assert_string_equal(info.block, "state");
             // Of contacts a snapshot holds those that there are, and nothing touches here.

@@ -83,7 +83,8 @@ static void check_numbers(const cJSON *object, const char *key, const double *x,
     const cJSON *list = get(object, key);
     assert_true(cJSON_IsArray(list));
     assert_int_equal(cJSON_GetArraySize(list), n);
-    for (int i = 0; i < n; i++) check_number(cJSON_GetArrayItem(list, i), x[i]);
+    for (int i = 0; i < n; i++)
+        check_number(cJSON_GetArrayItem(list, i), x[i]);
 }
 
 static void check_vector(const cJSON *object, const char *key, us_vec3 a) {
@@ -91,7 +92,9 @@ static void check_vector(const cJSON *object, const char *key, us_vec3 a) {
     check_numbers(object, key, x, 3);
 }
 
-static void check_integer(const cJSON *object, const char *key, int64_t x) { check_number(get(object, key), (double)x); }
+static void check_integer(const cJSON *object, const char *key, int64_t x) {
+    check_number(get(object, key), (double)x);
+}
 
 static void check_text(const cJSON *object, const char *key, const char *text) {
     const cJSON *item = get(object, key);
@@ -174,7 +177,8 @@ static void check_shape(const cJSON *json, const us_shape_def *shape) {
     us_shape_def silent = us_shape_def_default(shape->kind);
     const cJSON *rgba = get(json, "rgba");
     assert_int_equal(cJSON_IsNull(rgba), memcmp(silent.rgba, shape->rgba, sizeof silent.rgba) == 0);
-    for (int k = 0; k < 4 && cJSON_IsArray(rgba); k++) assert_true((float)cJSON_GetArrayItem(rgba, k)->valuedouble == shape->rgba[k]);
+    for (int k = 0; k < 4 && cJSON_IsArray(rgba); k++)
+        assert_true((float)cJSON_GetArrayItem(rgba, k)->valuedouble == shape->rgba[k]);
     const cJSON *asset = cJSON_GetObjectItemCaseSensitive(json, "asset");
     assert_int_equal(asset != NULL, usi_asset_of(shape) != USI_ASSET_NONE);
     if (shape->kind == US_SHAPE_HEIGHT_FIELD) {
@@ -189,7 +193,8 @@ static void check_shape(const cJSON *json, const us_shape_def *shape) {
     assert_int_equal(cJSON_HasObjectItem(json, "parts"), has_parts);
     if (!has_parts) return;
     const cJSON *parts = list_of(json, "parts", shape->n_part);
-    for (int32_t k = 0; k < shape->n_part; k++) check_shape(cJSON_GetArrayItem(parts, k), &shape->parts[k]);
+    for (int32_t k = 0; k < shape->n_part; k++)
+        check_shape(cJSON_GetArrayItem(parts, k), &shape->parts[k]);
 }
 
 static void check_world(const usi_world *world) {
@@ -218,7 +223,8 @@ static void check_world(const usi_world *world) {
         check_numbers(item, "inertia", link->inertia.about_com, 6);
     }
     i = 0;
-    cJSON_ArrayForEach(item, list_of(json, "joints", n.n_joint)) check_joint(item, us_spec_view_joint(spec, i++));
+    cJSON_ArrayForEach(item, list_of(json, "joints", n.n_joint))
+        check_joint(item, us_spec_view_joint(spec, i++));
     i = 0;
     cJSON_ArrayForEach(item, list_of(json, "drives", n.n_drive)) {
         const us_drive_def *drive = us_spec_view_drive(spec, i++);
@@ -229,7 +235,8 @@ static void check_world(const usi_world *world) {
         check_number(get(item, "limit"), drive->limit);
     }
     i = 0;
-    cJSON_ArrayForEach(item, list_of(json, "shapes", n.n_shape)) check_shape(item, us_spec_view_shape(spec, i++));
+    cJSON_ArrayForEach(item, list_of(json, "shapes", n.n_shape))
+        check_shape(item, us_spec_view_shape(spec, i++));
     i = 0;
     cJSON_ArrayForEach(item, list_of(json, "materials", n.n_material)) {
         const us_material_def *material = us_spec_view_material(spec, i++);
@@ -245,7 +252,8 @@ static void check_world(const usi_world *world) {
         check_text(item, "fidelity", pair->fidelity);
     }
     i = 0;
-    cJSON_ArrayForEach(item, list_of(json, "couplings", n.n_coupling)) check_text(item, "name", us_spec_view_coupling(spec, i++)->name);
+    cJSON_ArrayForEach(item, list_of(json, "couplings", n.n_coupling))
+        check_text(item, "name", us_spec_view_coupling(spec, i++)->name);
     i = 0;
     cJSON_ArrayForEach(item, list_of(json, "loops", n.n_loop)) {
         static const char *const types[] = {"point", "hinge", "weld"};
@@ -259,8 +267,9 @@ static void check_world(const usi_world *world) {
 
 static void everything_in_our_scenes_stands_at_its_index(void **state) {
     (void)state;
-    static const char *const scenes[] = {"scenes/default.xml",     "scenes/arm.xml",   "scenes/fleet.xml",   "scenes/four-bar.xml",
-                                         "scenes/every-joint.xml", "scenes/grasp.xml", "scenes/gripper.xml", "scenes/rocker.xml"};
+    static const char *const scenes[] = {"scenes/default.xml",  "scenes/arm.xml",         "scenes/fleet.xml",
+                                         "scenes/four-bar.xml", "scenes/every-joint.xml", "scenes/grasp.xml",
+                                         "scenes/gripper.xml",  "scenes/rocker.xml"};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         usi_world *world = world_of_file(scenes[i], (uint32_t)i + 1);
         assert_non_null(world);
@@ -271,7 +280,8 @@ static void everything_in_our_scenes_stands_at_its_index(void **state) {
 
 static void robots_with_meshes_stand_at_their_index_too(void **state) {
     (void)state;
-    static const char *const robots[] = {"../shared/data/models/husky/husky.urdf", "../shared/data/models/ur10/ur10.urdf"};
+    static const char *const robots[] = {"../shared/data/models/husky/husky.urdf",
+                                         "../shared/data/models/ur10/ur10.urdf"};
     for (size_t i = 0; i < sizeof robots / sizeof *robots; i++) {
         usi_world *world = world_of_file(robots[i], 7);
         if (!world) {
@@ -285,7 +295,8 @@ static void robots_with_meshes_stand_at_their_index_too(void **state) {
 
 // A box of 1 x 1 x 1 m as text STL.
 static void write_box(const char *name) {
-    static const int corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+    static const int corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
+                                     {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
     static const int face[12][3] = {{0, 2, 1}, {0, 3, 2}, {4, 5, 6}, {4, 6, 7}, {0, 1, 5}, {0, 5, 4},
                                     {1, 2, 6}, {1, 6, 5}, {2, 3, 7}, {2, 7, 6}, {3, 0, 4}, {3, 4, 7}};
     FILE *f = fopen(name, "w");
@@ -293,21 +304,27 @@ static void write_box(const char *name) {
     fputs("solid box\n", f);
     for (int t = 0; t < 12; t++) {
         fputs("facet normal 0 0 0\nouter loop\n", f);
-        for (int k = 0; k < 3; k++) fprintf(f, "vertex %d %d %d\n", corner[face[t][k]][0], corner[face[t][k]][1], corner[face[t][k]][2]);
+        for (int k = 0; k < 3; k++)
+            fprintf(f, "vertex %d %d %d\n", corner[face[t][k]][0], corner[face[t][k]][1],
+                    corner[face[t][k]][2]);
         fputs("endloop\nendfacet\n", f);
     }
     fputs("endsolid box\n", f);
     assert_int_equal(fclose(f), 0);
 }
 
-static const char *asset_of(const cJSON *shapes, int i) { return get(cJSON_GetArrayItem(shapes, i), "asset")->valuestring; }
+static const char *asset_of(const cJSON *shapes, int i) {
+    return get(cJSON_GetArrayItem(shapes, i), "asset")->valuestring;
+}
 
 static void the_same_file_at_the_same_scale_and_colour_is_one_asset(void **state) {
     (void)state;
     write_box("box.stl");
-    usi_world *world = world_of_text("<scene name='s' version='1'><world><shape type='sphere' size='1'/><shape type='mesh' file='box.stl'/>"
-                                     "<shape type='mesh' file='box.stl' xyz='2 0 0'/><shape type='mesh' file='box.stl' scale='2'/>"
-                                     "<shape type='mesh' file='box.stl' rgba='1 0 0 1'/></world></scene>");
+    usi_world *world = world_of_text(
+        "<scene name='s' version='1'><world><shape type='sphere' size='1'/><shape type='mesh' "
+        "file='box.stl'/>"
+        "<shape type='mesh' file='box.stl' xyz='2 0 0'/><shape type='mesh' file='box.stl' scale='2'/>"
+        "<shape type='mesh' file='box.stl' rgba='1 0 0 1'/></world></scene>");
     cJSON *json = json_of(world);
     const cJSON *shapes = get(json, "shapes");
     assert_false(cJSON_HasObjectItem(cJSON_GetArrayItem(shapes, 0), "asset"));
@@ -322,9 +339,9 @@ static void the_same_file_at_the_same_scale_and_colour_is_one_asset(void **state
 static void parts_of_unions_have_assets_of_their_own(void **state) {
     (void)state;
     write_box("box.stl");
-    usi_world *world =
-        world_of_text("<scene name='s' version='1'><world><shape type='union' xyz='1 2 3'><shape type='box' size='1 1 1'/><shape type='union'>"
-                      "<shape type='mesh' file='box.stl'/></shape></shape></world></scene>");
+    usi_world *world = world_of_text("<scene name='s' version='1'><world><shape type='union' xyz='1 2 "
+                                     "3'><shape type='box' size='1 1 1'/><shape type='union'>"
+                                     "<shape type='mesh' file='box.stl'/></shape></shape></world></scene>");
     cJSON *json = json_of(world);
     const cJSON *parts = get(cJSON_GetArrayItem(get(json, "shapes"), 0), "parts");
     const cJSON *inner = get(cJSON_GetArrayItem(parts, 1), "parts");
@@ -349,18 +366,22 @@ static void points_are_flat_lists_and_those_of_large_hulls_its_corners(void **st
     assert_int_equal(us_spec_create(&a, &spec), US_OK);
     // The corners of a cube, and a thousand points inside it that the hull does not need.
     us_vec3 points[1008];
-    for (int i = 0; i < 8; i++) points[i] = us_vec3_make(i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1);
+    for (int i = 0; i < 8; i++)
+        points[i] = us_vec3_make(i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1);
     for (int i = 8; i < 1008; i++) {
         double x[3];
-        for (int k = 0; k < 3; k++) x[k] = 1.8 * us_random_uniform(1, (uint64_t)k, (uint64_t)i) - 0.9;
+        for (int k = 0; k < 3; k++)
+            x[k] = 1.8 * us_random_uniform(1, (uint64_t)k, (uint64_t)i) - 0.9;
         points[i] = us_vec3_make(x[0], x[1], x[2]);
     }
     us_shape_def shape = us_shape_def_default(US_SHAPE_CONVEX);
-    shape.points = points, shape.n_point = 1008;
+    shape.points = points;
+    shape.n_point = 1008;
     assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
     shape = us_shape_def_default(US_SHAPE_TETRAHEDRON);
     points[3] = us_vec3_make(0.1, 1.0 / 3, -1e-7);
-    shape.points = points, shape.n_point = 4;
+    shape.points = points;
+    shape.n_point = 4;
     assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
     usi_world *world = world_of_spec(spec, 1, NULL);
     cJSON *json = json_of(world);
@@ -369,7 +390,11 @@ static void points_are_flat_lists_and_those_of_large_hulls_its_corners(void **st
     const cJSON *x = NULL;
     cJSON_ArrayForEach(x, hull) assert_true(fabs(x->valuedouble) == 1);
     double flat[12];
-    for (int i = 0; i < 4; i++) flat[3 * i] = points[i].x, flat[3 * i + 1] = points[i].y, flat[3 * i + 2] = points[i].z;
+    for (int i = 0; i < 4; i++) {
+        flat[3 * i] = points[i].x;
+        flat[3 * i + 1] = points[i].y;
+        flat[3 * i + 2] = points[i].z;
+    }
     check_numbers(cJSON_GetArrayItem(shapes, 1), "points", flat, 12);
     assert_true(cJSON_IsNull(get(json, "file")));
     cJSON_Delete(json);
@@ -412,7 +437,8 @@ static void every_number_comes_back_and_what_is_not_finite_is_null(void **state)
     enum { N = sizeof x / sizeof *x };
     cJSON *list = numbers_as_json(x, N);
     assert_int_equal(cJSON_GetArraySize(list), N);
-    for (int i = 0; i < N; i++) check_number(cJSON_GetArrayItem(list, i), x[i]);
+    for (int i = 0; i < N; i++)
+        check_number(cJSON_GetArrayItem(list, i), x[i]);
     cJSON_Delete(list);
     // Of all sizes, with few digits and with all.
     for (uint64_t i = 0; i < 20000; i++) {
@@ -424,7 +450,8 @@ static void every_number_comes_back_and_what_is_not_finite_is_null(void **state)
     }
     const double bad[] = {NAN, INFINITY, -INFINITY};
     list = numbers_as_json(bad, 3);
-    for (int i = 0; i < 3; i++) assert_true(cJSON_IsNull(cJSON_GetArrayItem(list, i)));
+    for (int i = 0; i < 3; i++)
+        assert_true(cJSON_IsNull(cJSON_GetArrayItem(list, i)));
     cJSON_Delete(list);
 }
 
@@ -432,7 +459,8 @@ static void the_decimal_point_is_one_in_every_locale(void **state) {
     (void)state;
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "de_DE"};
     const char *found = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) found = setlocale(LC_NUMERIC, names[i]);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
+        found = setlocale(LC_NUMERIC, names[i]);
     if (!found) {
         print_message("no locale with a decimal comma is installed: skipped\n");
         skip();
@@ -454,7 +482,8 @@ static void texts_are_escaped_and_bad_characters_replaced(void **state) {
         {"k10/base", "k10/base"},
         {"a\"b\\c/d", "a\"b\\c/d"},
         {"tab\tline\nbell\a\x7f", "tab\tline\nbell\a\x7f"},
-        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa4\x96", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa4\x96"},
+        {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa4\x96",
+         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa4\x96"},
         {"\xff", "\xef\xbf\xbd"},
         {"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd"},
         {"long \xc0\xaf", "long \xef\xbf\xbd\xef\xbf\xbd"},

@@ -16,22 +16,27 @@
 
 static const char *walker_scene;
 
-// A crane on a mount that can break too: a boom on a hinge, a lift with a weight behind it, and a lamp that is bolted on.
+// A crane on a mount that can break too: a boom on a hinge, a lift with a weight behind it, and a lamp that
+// is bolted on.
 #define SOLID(name, size, at)                                                     \
     "<link name='" name "'><inertial><origin xyz='" at "'/><mass value='5'/>"     \
     "<inertia ixx='0.3' ixy='0' ixz='0' iyy='0.3' iyz='0' izz='0.3'/></inertial>" \
     "<collision><origin xyz='" at "'/><geometry><box size='" size "'/></geometry></collision></link>"
 #define HOLDS(parent, child, at) "<parent link='" parent "'/><child link='" child "'/><origin xyz='" at "'/>"
-static const char crane_urdf[] = "<robot name='crane'>" SOLID("tower", "0.2 0.2 0.4", "0 0 0") SOLID("boom", "1 0.1 0.1", "0.5 0 0")
-    SOLID("weight", "0.2 0.2 0.2", "0 0 -0.2") SOLID("lamp", "0.1 0.1 0.1", "0.05 0 0") "<joint name='swing' type='continuous'>" HOLDS(
-        "tower", "boom", "0.15 0 0") "<axis xyz='0 0 1'/></joint>"
-                                     "<joint name='lift' type='prismatic'>" HOLDS(
-                                         "boom", "weight",
-                                         "0.9 0 -0.1") "<axis xyz='0 0 -1'/><limit lower='0' upper='1' effort='500' velocity='1'/></joint>"
-                                                       "<joint name='bolt' type='fixed'>" HOLDS(
-                                                           "boom", "lamp", "1 0 0") "</joint>"
-                                                                                    "<link name='tip'/><joint name='mark' type='fixed'>" HOLDS(
-                                                                                        "boom", "tip", "1.1 0 0") "</joint></robot>";
+static const char crane_urdf[] = "<robot name='crane'>" SOLID("tower", "0.2 0.2 0.4", "0 0 0") SOLID(
+    "boom", "1 0.1 0.1", "0.5 0 0") SOLID("weight", "0.2 0.2 0.2", "0 0 -0.2")
+    SOLID("lamp", "0.1 0.1 0.1", "0.05 0 0") "<joint name='swing' type='continuous'>" HOLDS(
+        "tower", "boom",
+        "0.15 0 0") "<axis xyz='0 0 1'/></joint>"
+                    "<joint name='lift' type='prismatic'>" HOLDS(
+                        "boom", "weight",
+                        "0.9 0 -0.1") "<axis xyz='0 0 -1'/><limit lower='0' upper='1' effort='500' "
+                                      "velocity='1'/></joint>"
+                                      "<joint name='bolt' type='fixed'>" HOLDS(
+                                          "boom", "lamp",
+                                          "1 0 0") "</joint>"
+                                                   "<link name='tip'/><joint name='mark' type='fixed'>" HOLDS(
+                                                       "boom", "tip", "1.1 0 0") "</joint></robot>";
 static char crane_scene[8192];
 
 static int make_scenes(void **state) {
@@ -42,12 +47,15 @@ static int make_scenes(void **state) {
     if (!file || !getcwd(here, sizeof here)) return -1;
     fputs(crane_urdf, file);
     fclose(file);
-    snprintf(crane_scene, sizeof crane_scene,
-             "<scene name='crane' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
-             "<robot name='crane' base='fixed' xyz='0 0 2' file='%s/breakage_crane.urdf'><joint name='lift' q='0.3'/>"
-             "<drive joint='swing' kp='2000' kd='400' position='0.4'/><drive joint='lift' kp='5000' kd='500' position='0.3'/>"
-             "</robot></scene>",
-             here);
+    snprintf(
+        crane_scene, sizeof crane_scene,
+        "<scene name='crane' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
+        "<robot name='crane' base='fixed' xyz='0 0 2' file='%s/breakage_crane.urdf'><joint name='lift' "
+        "q='0.3'/>"
+        "<drive joint='swing' kp='2000' kd='400' position='0.4'/><drive joint='lift' kp='5000' kd='500' "
+        "position='0.3'/>"
+        "</robot></scene>",
+        here);
     return 0;
 }
 
@@ -67,7 +75,8 @@ static void hear_frames(heard *h, const us_msg_tf_message *m) {
     for (uint32_t i = 0; i < m->transforms._length; i++) {
         const us_msg_transform_stamped *t = &m->transforms._buffer[i];
         int k = 0;
-        while (k < h->n_frame && strcmp(h->frame[k], t->child_frame_id) != 0) k++;
+        while (k < h->n_frame && strcmp(h->frame[k], t->child_frame_id) != 0)
+            k++;
         if (k == h->n_frame) h->n_frame++;
         assert_true(h->n_frame <= MAX_HEARD);
         snprintf(h->frame[k], sizeof h->frame[k], "%s", t->child_frame_id);
@@ -89,7 +98,8 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
         const us_msg_diagnostic_status *s = &((const us_msg_diagnostic_array *)m)->status._buffer[0];
         h->level = s->level;
         for (uint32_t i = 0; i < s->values._length; i++) {
-            if (strcmp(s->values._buffer[i].key, "faults") == 0) snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
+            if (strcmp(s->values._buffer[i].key, "faults") == 0)
+                snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
         }
     } else if (info.type == usi_type_joint_state) {
         const us_msg_joint_state *s = m;
@@ -97,7 +107,9 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
         assert_true(h->n_joint <= MAX_HEARD);
         for (int i = 0; i < h->n_joint; i++) {
             snprintf(h->joint[i], sizeof h->joint[i], "%s", s->name._buffer[i]);
-            h->position[i] = s->position._buffer[i], h->velocity[i] = s->velocity._buffer[i], h->effort[i] = s->effort._buffer[i];
+            h->position[i] = s->position._buffer[i];
+            h->velocity[i] = s->velocity._buffer[i];
+            h->effort[i] = s->effort._buffer[i];
         }
     } else if (info.type == usi_type_tf_message) {
         hear_frames(h, m);
@@ -123,12 +135,14 @@ static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **st
     us_host *host = host_open(crane_scene);
     heard h = {.host = host};
     usi_proxy_set_tap(us_host_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++) usi_proxy_want_channel(us_host_get_proxy(host), i, true);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++)
+        usi_proxy_want_channel(us_host_get_proxy(host), i, true);
     host_step(host, 1200);
     heard before = h;
     assert_int_equal(before.n_joint, 2);
     assert_string_equal(h.faults, "none");
-    assert_true(fabs(before.position[0] - 0.4) < 0.1 && fabs(before.position[1] - 0.3) < 0.05 && fabs(before.effort[1]) > 1);
+    assert_true(fabs(before.position[0] - 0.4) < 0.1 && fabs(before.position[1] - 0.3) < 0.05 &&
+                fabs(before.effort[1]) > 1);
     host_reply r = host_say(host, "fault crane joint:swing=broken");
     assert_int_equal(r.status, US_OK);
     assert_string_equal(r.text, "crane/swing: broken");
@@ -162,8 +176,11 @@ static void commands_to_what_is_lost_are_taken_and_do_nothing(void **state) {
     us_msg_float64_multi_array m = {.data = {._buffer = data, ._length = 2, ._maximum = 2}};
     uint8_t bytes[256];
     size_t length = 0;
-    assert_int_equal(us_message_encode(usi_type_float64_multi_array, &m, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/crane/joint_commands", usi_type_float64_multi_array, "test", bytes, length), US_OK);
+    assert_int_equal(us_message_encode(usi_type_float64_multi_array, &m, bytes, sizeof bytes, &length),
+                     US_OK);
+    assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/crane/joint_commands",
+                                   usi_type_float64_multi_array, "test", bytes, length),
+                     US_OK);
     us_pose boom = host_pose(host, "crane/boom");
     host_step(host, 500);
     us_proxy_counts n = us_proxy_get_counts(us_host_get_proxy(host), sim);
@@ -180,7 +197,8 @@ static void bolts_and_mounts_break_too_and_twice_is_once(void **state) {
     us_host *host = host_open(crane_scene);
     heard h = {.host = host};
     usi_proxy_set_tap(us_host_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++) usi_proxy_want_channel(us_host_get_proxy(host), i, true);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++)
+        usi_proxy_want_channel(us_host_get_proxy(host), i, true);
     host_step(host, 1001);
     heard before = h;
     host_done(host, "fault crane joint:bolt=broken");
@@ -262,12 +280,15 @@ static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     host_walk(host, 0.15, 500);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     host_walk(host, 0.15, 1500);
-    us_pose leg = host_pose(host, "hexapod/front_left_femur"), other = host_pose(host, "hexapod/rear_right_tibia");
+    us_pose leg = host_pose(host, "hexapod/front_left_femur"),
+            other = host_pose(host, "hexapod/rear_right_tibia");
     host_done(host, "add box crate size=0.3,0.3,0.3 at=3,0,0.3");
     host_done(host, "fault hexapod joint:rear_right_tibia=broken");
     host_done(host, "fault hexapod motor:middle_left_coxa=blocked");
-    assert_true(memcmp(&leg, &(us_pose){host_pose(host, "hexapod/front_left_femur").q, host_pose(host, "hexapod/front_left_femur").p}, sizeof leg) ==
-                0);
+    assert_true(memcmp(&leg,
+                       &(us_pose){host_pose(host, "hexapod/front_left_femur").q,
+                                  host_pose(host, "hexapod/front_left_femur").p},
+                       sizeof leg) == 0);
     assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/rear_right_tibia").p, other.p)) < 1e-12);
     host_walk(host, 0.15, 1000);
     // The leg lies where it lay: what it rests on has gone on too.

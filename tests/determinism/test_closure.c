@@ -1,5 +1,5 @@
-// The state is closed: what happens next depends on the state and the command alone. Scratch filled with garbage between steps changes
-// nothing, and a restored state goes on as the original did.
+// The state is closed: what happens next depends on the state and the command alone. Scratch filled with
+// garbage between steps changes nothing, and a restored state goes on as the original did.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,15 +27,20 @@ static const us_command *command_at(commands *c, const us_model *m, int tick) {
     memset(c, 0, sizeof *c);
     if (tick % 5 == 0) return NULL;
     if (tick % 7 == 0) {
-        for (int32_t i = 0; i < n.n_v; i++) c->torque[i] = 0.02 * (us_random_uniform(1, (uint64_t)i, (uint64_t)tick) - 0.5);
+        for (int32_t i = 0; i < n.n_v; i++)
+            c->torque[i] = 0.02 * (us_random_uniform(1, (uint64_t)i, (uint64_t)tick) - 0.5);
         c->command.torque = c->torque;
     }
     if (tick % 11 == 0) {
-        for (int32_t i = 0; i < n.n_body; i++) c->wrench[i].f.x = 0.1 * i, c->wrench[i].n.z = -0.01 * i;
+        for (int32_t i = 0; i < n.n_body; i++) {
+            c->wrench[i].f.x = 0.1 * i;
+            c->wrench[i].n.z = -0.01 * i;
+        }
         c->command.wrench = c->wrench;
     }
     if (tick % 13 == 0) {
-        for (int32_t i = 0; i < n.n_drive; i++) c->position[i] = 0.1 * us_random_normal(2, (uint64_t)i, (uint64_t)tick);
+        for (int32_t i = 0; i < n.n_drive; i++)
+            c->position[i] = 0.1 * us_random_normal(2, (uint64_t)i, (uint64_t)tick);
         c->command.drive_position = c->position;
     }
     if (tick % 17 == 0) c->command.drive_velocity = c->velocity;
@@ -45,7 +50,8 @@ static const us_command *command_at(commands *c, const us_model *m, int tick) {
 static void step(us_sim *sim, const us_model *m, int tick) {
     commands c;
     us_status status = us_sim_step(sim, command_at(&c, m, tick));
-    if (status) fail_msg("tick %d: %s: %s", tick, us_sim_view_error(sim)->element, us_sim_view_error(sim)->message);
+    if (status)
+        fail_msg("tick %d: %s: %s", tick, us_sim_view_error(sim)->element, us_sim_view_error(sim)->message);
 }
 
 static void for_every_world(void (*check)(const us_model *m)) {
@@ -67,7 +73,8 @@ static void check_poison(const us_model *m) {
         us_sim_poison(poisoned);
         step(plain, m, tick);
         step(poisoned, m, tick);
-        if (us_sim_hash(plain) != us_sim_hash(poisoned)) fail_msg("tick %d, integrator %s", tick, us_integrator_name(us_model_get_integrator(m)));
+        if (us_sim_hash(plain) != us_sim_hash(poisoned))
+            fail_msg("tick %d, integrator %s", tick, us_integrator_name(us_model_get_integrator(m)));
     }
     us_sim_destroy(plain);
     us_sim_destroy(poisoned);
@@ -84,7 +91,8 @@ static void check_queries(const us_model *m) {
     for (int tick = 0; tick < N_STEP; tick++) {
         us_energy e = us_sim_get_energy(asked);
         us_momentum p = us_sim_get_momentum(asked);
-        assert_true(isfinite(e.kinetic) && isfinite(e.potential) && isfinite(p.mass) && isfinite(us_sim_get_closure(asked)));
+        assert_true(isfinite(e.kinetic) && isfinite(e.potential) && isfinite(p.mass) &&
+                    isfinite(us_sim_get_closure(asked)));
         for (int32_t b = 0; b < n_body; b++) {
             us_sim_get_twist(asked, (us_body){b});
             us_sim_get_pose(asked, (us_body){b});
@@ -114,7 +122,8 @@ static void check_restore(const us_model *m) {
         hash[tick] = us_sim_hash(sim);
     }
     // Back in the same sim, and over into one that has gone another way.
-    for (int tick = 0; tick < 30; tick++) assert_int_equal(us_sim_step(other, NULL), US_OK);
+    for (int tick = 0; tick < 30; tick++)
+        assert_int_equal(us_sim_step(other, NULL), US_OK);
     us_sim *const both[] = {sim, other};
     for (int k = 0; k < 2; k++) {
         us_sim_poison(both[k]);
@@ -138,7 +147,8 @@ static void a_restored_state_goes_on_with_the_same_bits(void **state) {
 
 static void check_reset(const us_model *m) {
     us_sim *fresh = contract_sim(m), *used = contract_sim(m);
-    for (int tick = 0; tick < 50; tick++) step(used, m, tick);
+    for (int tick = 0; tick < 50; tick++)
+        step(used, m, tick);
     assert_int_not_equal(us_sim_hash(fresh), us_sim_hash(used));
     assert_int_equal(us_sim_reset(used), US_OK);
     assert_int_equal(us_sim_get_tick(used), 0);
@@ -163,8 +173,10 @@ static void memory_with_garbage_in_it_gives_the_same_bits_as_clean_memory(void *
         test_allocator dirty;
         test_allocator_init(&dirty);
         us_spec *spec = NULL;
-        us_model *clean_model = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT), *dirty_model = NULL;
-        assert_int_equal(contract_spec((contract_world)w, US_INTEGRATOR_MIDPOINT, &dirty.allocator, &spec), US_OK);
+        us_model *clean_model = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT),
+                 *dirty_model = NULL;
+        assert_int_equal(contract_spec((contract_world)w, US_INTEGRATOR_MIDPOINT, &dirty.allocator, &spec),
+                         US_OK);
         assert_int_equal(us_model_compile(spec, &dirty.allocator, &dirty_model, NULL), US_OK);
         us_spec_destroy(spec);
         assert_int_equal(us_model_hash(clean_model), us_model_hash(dirty_model));

@@ -1,4 +1,5 @@
-// Contact is the same bits for any number of threads, whatever the scratch held before, and from any snapshot on.
+// Contact is the same bits for any number of threads, whatever the scratch held before, and from any snapshot
+// on.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ static void assert_same(const trace *a, const trace *b, const char *what) {
     }
 }
 
-// 60 boxes in ten columns, three rovers, and a pile that is one island of more bodies than Newton's method takes on.
+// 60 boxes in ten columns, three rovers, and a pile that is one island of more bodies than Newton's method
+// takes on.
 static us_model *crowd(const char *solver) { return compile(crowd_spec(10, 3, 60, solver)); }
 
 static void any_number_of_threads_gives_the_same_bits(void **state) {
@@ -84,7 +86,8 @@ static void more_threads_than_islands_change_nothing(void **state) {
     run(a, 0, N_STEP, 0, &one);
     run(b, 0, N_STEP, 0, &many);
     assert_same(&one, &many, "8 threads for two islands");
-    us_sim_destroy(a), us_sim_destroy(b);
+    us_sim_destroy(a);
+    us_sim_destroy(b);
     us_model_destroy(model);
 }
 
@@ -101,7 +104,8 @@ static void garbage_in_the_scratch_changes_nothing(void **state) {
         run(a, 0, is_rigid ? N_RIGID : N_STEP, 0, &clean);
         run(b, 0, is_rigid ? N_RIGID : N_STEP, 1, &poisoned);
         assert_same(&clean, &poisoned, solvers[k]);
-        us_sim_destroy(a), us_sim_destroy(b);
+        us_sim_destroy(a);
+        us_sim_destroy(b);
         us_model_destroy(model);
     }
 }
@@ -128,12 +132,14 @@ static void a_snapshot_in_the_middle_of_contact_goes_on_with_the_same_bits(void 
         for (int i = 0; i < 2; i++) {
             assert_int_equal(us_sim_restore(into[i], snapshot, length), US_OK);
             assert_true(us_sim_hash(into[i]) == whole.hash[HALF - 1]);
-            for (int t = 0; t < HALF; t++) resumed.hash[t] = whole.hash[t];
+            for (int t = 0; t < HALF; t++)
+                resumed.hash[t] = whole.hash[t];
             run(into[i], HALF, N_STEP, 0, &resumed);
             assert_same(&whole, &resumed, "snapshot");
         }
         free(snapshot);
-        us_sim_destroy(a), us_sim_destroy(b);
+        us_sim_destroy(a);
+        us_sim_destroy(b);
         us_model_destroy(model);
     }
 }
@@ -150,19 +156,24 @@ static void questions_between_steps_change_nothing(void **state) {
         us_sim_get_energy(b);
         us_sim_get_momentum(b);
         us_sim_get_closure(b);
-        for (int32_t k = 0; k < n.n_body; k++) us_sim_get_twist(b, (us_body){k});
-        for (int32_t k = 0; k < us_sim_n_contact(b); k++) us_sim_get_contact(b, k);
+        for (int32_t k = 0; k < n.n_body; k++)
+            us_sim_get_twist(b, (us_body){k});
+        for (int32_t k = 0; k < us_sim_n_contact(b); k++)
+            us_sim_get_contact(b, k);
         run(b, i, i + 1, 0, &asked);
     }
     assert_same(&quiet, &asked, "questions");
-    us_sim_destroy(a), us_sim_destroy(b);
+    us_sim_destroy(a);
+    us_sim_destroy(b);
     us_model_destroy(model);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_threads_gives_the_same_bits), cmocka_unit_test(more_threads_than_islands_change_nothing),
-        cmocka_unit_test(garbage_in_the_scratch_changes_nothing),    cmocka_unit_test(a_snapshot_in_the_middle_of_contact_goes_on_with_the_same_bits),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(more_threads_than_islands_change_nothing),
+        cmocka_unit_test(garbage_in_the_scratch_changes_nothing),
+        cmocka_unit_test(a_snapshot_in_the_middle_of_contact_goes_on_with_the_same_bits),
         cmocka_unit_test(questions_between_steps_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

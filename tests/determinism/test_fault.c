@@ -1,4 +1,5 @@
-// Faults of drives and joints: what they do, that they are state, and that a run with them comes out the same bit for bit.
+// Faults of drives and joints: what they do, that they are state, and that a run with them comes out the same
+// bit for bit.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@
 // The scene with the walker as it ships; or its body bolted to a post, so that a leg hangs free.
 static const char *walker_scene;
 static const char bolted_scene[] =
-    "<scene name='bolted' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive kp='400' kd='40'/></default>"
+    "<scene name='bolted' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive "
+    "kp='400' kd='40'/></default>"
     "<robot name='hexapod' file='../models/hexapod.urdf' xyz='0 0 2' default='leg'>"
     "<drive joint='front_left_coxa' default='leg'/><drive joint='front_left_femur' default='leg'/>"
     "<drive joint='rear_left_coxa' default='leg'/></robot></scene>";
@@ -64,7 +66,8 @@ static void a_blocked_joint_stays_where_it_is(void **state) {
     host_done(host, "joint hexapod/front_left_coxa 0.5");
     host_done(host, "fault hexapod motor:front_left_coxa=blocked");
     host_step(host, 1000);
-    // Its drive pulls with all its 20 N m, a hundredth of what holds: that gives way by a hundredth of 0.1 micrometre.
+    // Its drive pulls with all its 20 N m, a hundredth of what holds: that gives way by a hundredth of 0.1
+    // micrometre.
     host_near(host_value(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
     host_near(host_value(host, "hexapod/front_left_coxa.q"), 0.5, 1e-6);
     host_done(host, "fault hexapod motor:front_left_coxa=ok");
@@ -121,7 +124,8 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
     const us_msg_diagnostic_status *s = &((const us_msg_diagnostic_array *)m)->status._buffer[0];
     h->level = s->level;
     for (uint32_t i = 0; i < s->values._length; i++) {
-        if (strcmp(s->values._buffer[i].key, "faults") == 0) snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
+        if (strcmp(s->values._buffer[i].key, "faults") == 0)
+            snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
     }
 }
 
@@ -137,7 +141,9 @@ static void diagnostics_tell_of_faults_until_they_are_mended(void **state) {
     host_done(host, "fault hexapod motor:front_left_femur=blocked:5");
     host_done(host, "fault hexapod motor:rear_left_coxa=dead");
     host_step(host, 1000);
-    assert_string_equal(h.faults, "front_left_coxa weak, 0.3 of its strength; front_left_femur blocked by 5; rear_left_coxa dead");
+    assert_string_equal(
+        h.faults,
+        "front_left_coxa weak, 0.3 of its strength; front_left_femur blocked by 5; rear_left_coxa dead");
     assert_int_equal(h.level, 2);
     // One fault takes the place of another.
     host_done(host, "fault hexapod motor:front_left_femur=dead");
@@ -155,7 +161,8 @@ static void faults_that_cannot_be_are_refused(void **state) {
     (void)state;
     us_host *host = host_open(bolted_scene);
     host_refused(host, "fault hexapot motor:front_left_coxa=dead", US_ERR_NAME, "did you mean \"hexapod\"?");
-    host_refused(host, "fault hexapod motor:front_left_coxe=dead", US_ERR_NAME, "did you mean \"front_left_coxa\"?");
+    host_refused(host, "fault hexapod motor:front_left_coxe=dead", US_ERR_NAME,
+                 "did you mean \"front_left_coxa\"?");
     host_refused(host, "fault hexapod motor:middle_left_tibia=dead", US_ERR_NAME, "has no motor");
     us_host_destroy(host);
 }

@@ -1,4 +1,5 @@
-// Faults of encoders, inertial sensor, power, computer and link: what they do, that all behind the sensor believes them, that they are state.
+// Faults of encoders, inertial sensor, power, computer and link: what they do, that all behind the sensor
+// believes them, that they are state.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +16,11 @@
 
 // A leg of the walker, whose body is bolted to a post: it hangs free.
 static const char leg_scene[] =
-    "<scene name='leg' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive kp='400' kd='40'/></default>"
+    "<scene name='leg' version='1'><world step='1 ms'/><default name='leg'><joint armature='0.01'/><drive "
+    "kp='400' kd='40'/></default>"
     "<robot name='hexapod' file='../models/hexapod.urdf' xyz='0 0 2' default='leg'>%s"
-    "<drive joint='front_left_coxa' default='leg'/><drive joint='front_left_femur' default='leg'/></robot></scene>";
+    "<drive joint='front_left_coxa' default='leg'/><drive joint='front_left_femur' "
+    "default='leg'/></robot></scene>";
 
 // ---------------------------------------------------------------- what the robot says
 
@@ -36,8 +39,10 @@ static void hear_diagnostics(heard *h, const us_msg_diagnostic_status *s) {
     h->level = s->level;
     snprintf(h->message, sizeof h->message, "%s", s->message);
     for (uint32_t i = 0; i < s->values._length; i++) {
-        if (strcmp(s->values._buffer[i].key, "faults") == 0) snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
-        if (strcmp(s->values._buffer[i].key, "boots") == 0) snprintf(h->boots, sizeof h->boots, "%s", s->values._buffer[i].value);
+        if (strcmp(s->values._buffer[i].key, "faults") == 0)
+            snprintf(h->faults, sizeof h->faults, "%s", s->values._buffer[i].value);
+        if (strcmp(s->values._buffer[i].key, "boots") == 0)
+            snprintf(h->boots, sizeof h->boots, "%s", s->values._buffer[i].value);
     }
 }
 
@@ -49,25 +54,30 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
     us_error err = {0};
     assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
     const char *topic = strrchr(info.topic, '/');
-    if (strcmp(topic, "/diagnostics") == 0) hear_diagnostics(h, &((const us_msg_diagnostic_array *)m)->status._buffer[0]);
+    if (strcmp(topic, "/diagnostics") == 0)
+        hear_diagnostics(h, &((const us_msg_diagnostic_array *)m)->status._buffer[0]);
     if (strcmp(topic, "/robot_description") == 0) h->n_description++;
     if (strstr(info.topic, "/truth/")) {
         h->n_truth++;
     } else if (strcmp(topic, "/odom") == 0) {
         const us_msg_odometry *o = m;
         h->n_odom++;
-        h->odom[0] = o->pose.pose.position.x, h->odom[1] = o->pose.pose.position.y;
+        h->odom[0] = o->pose.pose.position.x;
+        h->odom[1] = o->pose.pose.position.y;
     }
     if (strcmp(topic, "/data") == 0) {
         const us_msg_imu *i = m;
         h->n_imu++;
-        h->imu[0] = i->linear_acceleration.x, h->imu[1] = i->angular_velocity.z, h->imu[2] = i->linear_acceleration.z;
+        h->imu[0] = i->linear_acceleration.x;
+        h->imu[1] = i->angular_velocity.z;
+        h->imu[2] = i->linear_acceleration.z;
     }
     if (strcmp(topic, "/tf") == 0 && h->joint) {
         const us_msg_tf_message *t = m;
         for (uint32_t i = 0; i < t->transforms._length; i++) {
             const us_msg_transform_stamped *x = &t->transforms._buffer[i];
-            if (strcmp(x->child_frame_id, "hexapod/front_left_coxa") == 0) h->tf_angle = 2 * atan2(x->transform.rotation.z, x->transform.rotation.w);
+            if (strcmp(x->child_frame_id, "hexapod/front_left_coxa") == 0)
+                h->tf_angle = 2 * atan2(x->transform.rotation.z, x->transform.rotation.w);
         }
     }
     if (strcmp(topic, "/joint_states") == 0) {
@@ -76,7 +86,10 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
         h->stamp = (int64_t)j->header.stamp.sec * 1000000000 + j->header.stamp.nanosec;
         h->arrival = time;
         for (uint32_t i = 0; i < j->name._length; i++) {
-            if (h->joint && strcmp(j->name._buffer[i], h->joint) == 0) h->q = j->position._buffer[i], h->v = j->velocity._buffer[i];
+            if (h->joint && strcmp(j->name._buffer[i], h->joint) == 0) {
+                h->q = j->position._buffer[i];
+                h->v = j->velocity._buffer[i];
+            }
         }
     }
 }
@@ -100,7 +113,9 @@ static void drive(us_host *host, double v, int n) {
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+        assert_int_equal(
+            us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            US_OK);
         host_step(host, n - i < 100 ? n - i : 100);
     }
 }
@@ -115,7 +130,8 @@ static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(
     host_reply r = host_say(host, "fault hexapod encoder:front_left_coxa=stuck");
     assert_string_equal(r.text, "hexapod: encoder of front_left_coxa stuck at 0.5");
     host_step(host, 100);
-    // 400 N m/rad times half a radian is beyond the 20 N m that it has, and goes on however far the joint has come.
+    // 400 N m/rad times half a radian is beyond the 20 N m that it has, and goes on however far the joint has
+    // come.
     host_near(host_value(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
     host_step(host, 1900);
     assert_true(host_value(host, "hexapod/front_left_coxa.q") < -0.5);
@@ -188,8 +204,8 @@ static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
     drive(host, 0.1, 2000);
     host_done(host, "fault k10 encoder:front_left_drive=stuck");
     drive(host, 0.1, 2000);
-    // The loop is open: what it is told, and the 0.2 rad that it is thought to be behind at 10/s, would be 102 N m: it gives its 45 and spins, while
-    // the others turn at 0.1 m/s over 0.18 m.
+    // The loop is open: what it is told, and the 0.2 rad that it is thought to be behind at 10/s, would be
+    // 102 N m: it gives its 45 and spins, while the others turn at 0.1 m/s over 0.18 m.
     host_near(host_value(host, "k10/front_left_drive.torque"), 45, 1e-9);
     assert_true(host_value(host, "k10/front_left_drive.v") > 20);
     host_near(host_value(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
@@ -357,7 +373,8 @@ static void a_link_that_is_out_carries_nothing_either_way(void **state) {
     assert_int_equal(during.n_timeout, before.n_timeout + 1);
     drive(host, 0.3, 300);
     assert_true(h.n_odom > n);
-    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command > before.n_command);
+    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command >
+                before.n_command);
     us_host_destroy(host);
 }
 
@@ -371,9 +388,11 @@ static void a_link_that_is_late_carries_all_in_order(void **state) {
     assert_int_equal(h.arrival - h.stamp, 400000000);
     us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
     drive(host, 0.3, 399);
-    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command, counts.n_command);
+    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command,
+                     counts.n_command);
     drive(host, 0.3, 10);
-    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command > counts.n_command);
+    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command >
+                counts.n_command);
     // What is new does not overtake what is on its way; after that it comes at once.
     host_done(host, "fault k10 link=ok");
     int64_t last = h.stamp;
@@ -436,7 +455,8 @@ static void diagnostics_tell_of_every_fault(void **state) {
 static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     (void)state;
     us_host *host = host_open(host_robot_scene);
-    host_refused(host, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME, "did you mean \"front_left_drive\"?");
+    host_refused(host, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME,
+                 "did you mean \"front_left_drive\"?");
     host_refused(host, "fault k10 encoder:zzz=stuck", US_ERR_NAME, "it has those of left_rocker");
     host_refused(host, "fault k10 encoder=stuck", US_ERR_SYNTAX, "encoder:JOINT=stuck");
     host_refused(host, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");

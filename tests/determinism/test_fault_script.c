@@ -1,4 +1,5 @@
-// Faults that a scene has in store: when they come and go, what is wrong with those that cannot be, and that they come the same way again.
+// Faults that a scene has in store: when they come and go, what is wrong with those that cannot be, and that
+// they come the same way again.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,8 @@ static char scene[8192];
 // The rover's scene with faults in it.
 static const char *with(const char *faults) {
     const char *end = strstr(host_robot_scene, "</robot>");
-    snprintf(scene, sizeof scene, "%.*s<battery capacity='1 Wh' idle='100 W'/>%s%s", (int)(end - host_robot_scene), host_robot_scene, faults, end);
+    snprintf(scene, sizeof scene, "%.*s<battery capacity='1 Wh' idle='100 W'/>%s%s",
+             (int)(end - host_robot_scene), host_robot_scene, faults, end);
     return scene;
 }
 
@@ -28,12 +30,16 @@ static void drive(us_host *host, double v, int n) {
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
-        assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length), US_OK);
+        assert_int_equal(
+            us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            US_OK);
         host_step(host, n - i < 100 ? n - i : 100);
     }
 }
 
-static int state_of(us_host *host, int i) { return usi_proxy_script_state(us_host_get_proxy(host), us_host_get_sim(host), 0, i); }
+static int state_of(us_host *host, int i) {
+    return usi_proxy_script_state(us_host_get_proxy(host), us_host_get_sim(host), 0, i);
+}
 
 static void add_line(void *context, const char *what, const char *said) {
     char *out = context;
@@ -69,10 +75,11 @@ static void a_fault_comes_at_its_tick_and_goes_after_its_time(void **state) {
 
 static void a_fault_comes_when_its_condition_holds(void **state) {
     (void)state;
-    us_host *host = host_open(with("<fault when='odom.x &gt; 0.5 and speed &gt;= 0.2' what='link=loss:0.5'/>"
-                                   "<fault when='battery &lt; 0.9' what='imu=stuck'/>"
-                                   "<fault when='front_left_drive.q &lt;= -1 and time &gt; 2' what='imu=ok'/>"
-                                   "<fault at='2 s' when='stone/core.z &gt; 0.5' what='motor:rear_left_drive=dead'/>"));
+    us_host *host =
+        host_open(with("<fault when='odom.x &gt; 0.5 and speed &gt;= 0.2' what='link=loss:0.5'/>"
+                       "<fault when='battery &lt; 0.9' what='imu=stuck'/>"
+                       "<fault when='front_left_drive.q &lt;= -1 and time &gt; 2' what='imu=ok'/>"
+                       "<fault at='2 s' when='stone/core.z &gt; 0.5' what='motor:rear_left_drive=dead'/>"));
     drive(host, 0.3, 1000);
     assert_int_equal(state_of(host, 0), 0);
     drive(host, 0.3, 1500);
@@ -90,9 +97,10 @@ static void a_fault_comes_when_its_condition_holds(void **state) {
 
 static void a_fault_comes_after_another_and_counts_from_it(void **state) {
     (void)state;
-    us_host *host = host_open(with("<fault name='first' at='0.2 s' what='encoder:front_left_drive=stuck' for='0.5 s'/>"
-                                   "<fault name='second' after='first' at='0.3 s' what='encoder:front_right_drive=stuck'/>"
-                                   "<fault after='second' what='encoder:rear_left_drive=stuck'/>"));
+    us_host *host = host_open(
+        with("<fault name='first' at='0.2 s' what='encoder:front_left_drive=stuck' for='0.5 s'/>"
+             "<fault name='second' after='first' at='0.3 s' what='encoder:front_right_drive=stuck'/>"
+             "<fault after='second' what='encoder:rear_left_drive=stuck'/>"));
     host_step(host, 500);
     assert_true(state_of(host, 0) == 1 && state_of(host, 1) == 0 && state_of(host, 2) == 0);
     // What comes after another without a time comes in the same tick.
@@ -106,8 +114,10 @@ static void a_fault_comes_after_another_and_counts_from_it(void **state) {
 // ---------------------------------------------------------------- the same again
 
 static const char every_kind[] =
-    "<fault name='a' at='0.2 s' what='motor:front_left_drive=blocked:5' for='0.4 s'/><fault at='0.3 s' what='encoder:rear_left_drive=drift:0.2'/>"
-    "<fault after='a' at='0.1 s' what='link=delay:0.1' for='0.6 s'/><fault when='odom.x &gt; 0.2' what='imu=bias:1,0,0' for='0.1 s'/>"
+    "<fault name='a' at='0.2 s' what='motor:front_left_drive=blocked:5' for='0.4 s'/><fault at='0.3 s' "
+    "what='encoder:rear_left_drive=drift:0.2'/>"
+    "<fault after='a' at='0.1 s' what='link=delay:0.1' for='0.6 s'/><fault when='odom.x &gt; 0.2' "
+    "what='imu=bias:1,0,0' for='0.1 s'/>"
     "<fault at='1 s' what='computer=reboot:0.2'/><fault at='1.5 s' what='power=brownout:0.1'/>";
 
 static void scripts_give_the_same_bits_and_go_back_with_time(void **state) {
@@ -168,16 +178,19 @@ static void scenes_with_faults_that_cannot_be_are_refused_at_their_line(void **s
         {"<fault at='1 s' for='0 s' what='imu=stuck'/>", US_ERR_VALUE, "greater than 0"},
         {"<fault at='1 s' for='1 s' what='imu=ok'/>", US_ERR_VALUE, "not undone"},
         {"<fault at='1 s' what='imu=dead'/>", US_ERR_NAME, "there is no fault"},
-        {"<fault at='1 s' what='motor:front_left_driv=dead'/>", US_ERR_NAME, "did you mean \"front_left_drive\"?"},
+        {"<fault at='1 s' what='motor:front_left_driv=dead'/>", US_ERR_NAME,
+         "did you mean \"front_left_drive\"?"},
         {"<fault at='1 s' what='encoder:nose=stuck'/>", US_ERR_NAME, "has no encoder"},
         {"<fault when='odom.x' what='imu=stuck'/>", US_ERR_SYNTAX, "not compared"},
         {"<fault when='odom.x &gt; far' what='imu=stuck'/>", US_ERR_VALUE, "far"},
-        {"<fault when='odom.x &gt; 1 or odom.y &gt; 1' what='imu=stuck'/>", US_ERR_SYNTAX, "where and is expected"},
+        {"<fault when='odom.x &gt; 1 or odom.y &gt; 1' what='imu=stuck'/>", US_ERR_SYNTAX,
+         "where and is expected"},
         {"<fault when='odom.x &gt; 1 and' what='imu=stuck'/>", US_ERR_SYNTAX, "a value is missing"},
         {"<fault when='odom.z &gt; 1' what='imu=stuck'/>", US_ERR_NAME, "there is no value \"odom.z\""},
         {"<fault when='nose.q &gt; 1' what='imu=stuck'/>", US_ERR_NAME, "there is no value \"nose.q\""},
         {"<fault after='x' what='imu=stuck'/>", US_ERR_NAME, "there is no fault \"x\" before it"},
-        {"<fault name='x' at='1 s' what='imu=stuck'/><fault name='x' at='2 s' what='imu=ok'/>", US_ERR_NAME, "used twice"},
+        {"<fault name='x' at='1 s' what='imu=stuck'/><fault name='x' at='2 s' what='imu=ok'/>", US_ERR_NAME,
+         "used twice"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char text[4000];
@@ -186,7 +199,8 @@ static void scenes_with_faults_that_cannot_be_are_refused_at_their_line(void **s
         // On a line of its own.
         snprintf(text, sizeof text, "\n\n%s", bad[i].fault);
         with(text);
-        us_status status = us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err);
+        us_status status =
+            us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err);
         char told[1500];
         snprintf(told, sizeof told, "%s; %s", err.message, err.remedy);
         if (status != bad[i].status || !strstr(told, bad[i].part) || err.line != 3)
@@ -202,10 +216,13 @@ static void a_robot_without_battery_or_wheels_has_no_such_values(void **state) {
         us_error err = {0};
         us_spec *spec = NULL;
         snprintf(scene, sizeof scene,
-                 "<scene name='leg' version='1'><world/><robot name='hexapod' file='../models/hexapod.urdf'><fault when='%s' "
+                 "<scene name='leg' version='1'><world/><robot name='hexapod' "
+                 "file='../models/hexapod.urdf'><fault when='%s' "
                  "what='imu=stuck'/></robot></scene>",
                  bad[i]);
-        assert_int_equal(us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err), US_ERR_NAME);
+        assert_int_equal(
+            us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err),
+            US_ERR_NAME);
         assert_non_null(strstr(err.message, "the robot has no"));
     }
 }
@@ -213,19 +230,26 @@ static void a_robot_without_battery_or_wheels_has_no_such_values(void **state) {
 static void definitions_by_calls_are_checked_too(void **state) {
     (void)state;
     us_spec *spec = host_load(with(""));
-    us_network_def d = *us_spec_view_network(spec, us_spec_view_link(spec, us_spec_find_link(spec, "k10/base"))->group);
-    us_fault_def f[2] = {{.name = "a", .at = 1, .what = "imu=stuck"}, {.name = "b", .after = "a", .when = "odom.x > 1", .what = "link=outage"}};
-    d.n_fault = 2, d.faults = f;
+    us_network_def d =
+        *us_spec_view_network(spec, us_spec_view_link(spec, us_spec_find_link(spec, "k10/base"))->group);
+    us_fault_def f[2] = {{.name = "a", .at = 1, .what = "imu=stuck"},
+                         {.name = "b", .after = "a", .when = "odom.x > 1", .what = "link=outage"}};
+    d.n_fault = 2;
+    d.faults = f;
     assert_int_equal(us_spec_set_network(spec, &d), US_OK);
     f[1].after = "b";
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_NAME);
-    f[1].after = NULL, f[1].name = "a";
+    f[1].after = NULL;
+    f[1].name = "a";
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_NAME);
-    f[1].name = NULL, f[1].when = "odom.x = 1";
+    f[1].name = NULL;
+    f[1].when = "odom.x = 1";
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_SYNTAX);
-    f[1].when = NULL, f[1].at = NAN;
+    f[1].when = NULL;
+    f[1].at = NAN;
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_VALUE);
-    f[1].at = 0, f[1].what = NULL;
+    f[1].at = 0;
+    f[1].what = NULL;
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_VALUE);
     d.n_fault = 65;
     assert_int_equal(us_spec_set_network(spec, &d), US_ERR_LIMIT);

@@ -1,4 +1,5 @@
-// A world on stage goes back and is run again: snapshots and recordings come out the same bit for bit, whatever was edited in between.
+// A world on stage goes back and is run again: snapshots and recordings come out the same bit for bit,
+// whatever was edited in between.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,7 +133,8 @@ static void recordings_with_edits_pairs_and_jumps_verify_bit_for_bit(void **stat
     host_ok(us_host_record(host, NULL, &err), &err);
     assert_null(us_host_get_recording(host).path);
     us_host_destroy(host);
-    us_verify_result first = host_verify(host_robot_scene, "run.mcap"), second = host_verify(host_robot_scene, "run-2.mcap"),
+    us_verify_result first = host_verify(host_robot_scene, "run.mcap"),
+                     second = host_verify(host_robot_scene, "run-2.mcap"),
                      third = host_verify(host_robot_scene, "run-3.mcap");
     assert_int_equal(first.first_tick, 40);
     assert_int_equal(first.n_tick, last - 40);

@@ -1,5 +1,5 @@
-// A bed of soil on ground that is paged in is the bed on the same ground in memory, to the last bit: the ruts of a K10 that drives away until the
-// tiles under them have gone, and comes back.
+// A bed of soil on ground that is paged in is the bed on the same ground in memory, to the last bit: the ruts
+// of a K10 that drives away until the tiles under them have gone, and comes back.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,51 +19,64 @@
 enum { N = 1281, N_OUT = 9000, N_STEP = N_OUT + 9500 };
 static const double SPACING = 0.05, BED = 0.04, SPEED = 3;
 static const char *const SITE = "paged_bed";
-// Room for two tiles. What flows on the other side of a third one has come to rest before the rover gets to its end.
+// Room for two tiles. What flows on the other side of a third one has come to rest before the rover gets to
+// its end.
 static const double SMALL = 2.6e6;
 
-static float dunes(double x, double y) { return (float)(0.15 * sin(x / 3) * cos(y / 4) + 0.03 * sin(2 * x + y)); }
+static float dunes(double x, double y) {
+    return (float)(0.15 * sin(x / 3) * cos(y / 4) + 0.03 * sin(2 * x + y));
+}
 
 static us_spec *world(void) {
     static const char *const corner[] = {"front_left", "front_right", "rear_left", "rear_right"};
     char text[4000];
-    int n = snprintf(
-        text, sizeof text,
-        "<scene version=\"1\"><world step=\"1 ms\"/><material name=\"sand\"><soil like=\"dry_sand\" kphi=\"6e6\" compaction=\"0\"/></material>"
-        "<robot name=\"k10\" file=\"models/k10.urdf\" base=\"floating\" xyz=\"-8 0 %.3f\">",
-        (double)dunes(-8, 0) + 0.2);
+    int n = snprintf(text, sizeof text,
+                     "<scene version=\"1\"><world step=\"1 ms\"/><material name=\"sand\"><soil "
+                     "like=\"dry_sand\" kphi=\"6e6\" compaction=\"0\"/></material>"
+                     "<robot name=\"k10\" file=\"models/k10.urdf\" base=\"floating\" xyz=\"-8 0 %.3f\">",
+                     (double)dunes(-8, 0) + 0.2);
     for (int i = 0; i < 4; i++)
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      "<drive joint=\"%s_steer\" kp=\"800\" kd=\"60\" position=\"0\"/><drive joint=\"%s_drive\" kd=\"40\" velocity=\"0\"/>",
+                      "<drive joint=\"%s_steer\" kp=\"800\" kd=\"60\" position=\"0\"/><drive "
+                      "joint=\"%s_drive\" kd=\"40\" velocity=\"0\"/>",
                       corner[i], corner[i]);
     n += snprintf(text + n, sizeof text - (size_t)n, "</robot></scene>");
     us_spec *spec = NULL;
     us_error err = {0};
-    if (us_spec_load_text(text, (size_t)n, US_SOURCE_DIR "/paged_bed.xml", NULL, &spec, &err)) fail_msg("%s: %s", err.element, err.message);
+    if (us_spec_load_text(text, (size_t)n, US_SOURCE_DIR "/paged_bed.xml", NULL, &spec, &err))
+        fail_msg("%s: %s", err.element, err.message);
     return spec;
 }
 
 static us_model *compile(us_spec *spec, us_shape_def ground, const us_allocator *allocator) {
     us_model *model = NULL;
     us_error err = {0};
-    ground.surface = "sand", ground.bed_spacing = BED, ground.name = "dunes";
-    if (us_spec_add_shape(spec, &ground, NULL) || us_model_compile(spec, allocator, &model, &err)) fail_msg("%s (%s)", err.message, err.remedy);
+    ground.surface = "sand";
+    ground.bed_spacing = BED;
+    ground.name = "dunes";
+    if (us_spec_add_shape(spec, &ground, NULL) || us_model_compile(spec, allocator, &model, &err))
+        fail_msg("%s (%s)", err.message, err.remedy);
     us_spec_destroy(spec);
     return model;
 }
 
 static us_shape_def paged(double memory) {
     us_shape_def d = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
-    d.site = SITE, d.memory = memory;
+    d.site = SITE;
+    d.memory = memory;
     return d;
 }
 
-static us_model *paged_model(double memory, const us_allocator *allocator) { return compile(world(), paged(memory), allocator); }
+static us_model *paged_model(double memory, const us_allocator *allocator) {
+    return compile(world(), paged(memory), allocator);
+}
 
 static us_model *whole_model(void) {
     us_shape_def d = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
     double *heights = site_heights(N, N, SPACING, SPACING, dunes);
-    d.heights = heights, d.n_x = d.n_y = N, d.size[0] = d.size[1] = SPACING;
+    d.heights = heights;
+    d.n_x = d.n_y = N;
+    d.size[0] = d.size[1] = SPACING;
     us_model *model = compile(world(), d, NULL);
     free(heights);
     return model;
@@ -71,7 +84,8 @@ static us_model *whole_model(void) {
 
 static us_status step(us_sim *sim) {
     double rim = us_sim_get_tick(sim) < N_OUT ? SPEED : -SPEED, velocity[8];
-    for (int i = 0; i < 8; i++) velocity[i] = i % 2 ? rim / 0.18 : 0;
+    for (int i = 0; i < 8; i++)
+        velocity[i] = i % 2 ? rim / 0.18 : 0;
     return us_sim_step(sim, &(us_command){.drive_velocity = velocity});
 }
 
@@ -105,14 +119,19 @@ static float *touched(const us_sim *sim, int32_t *out_n, double *out_volume, dou
     const size_t each = 2 * US_BED_TILE * US_BED_TILE;
     float *out = calloc((size_t)bed.n_touched * each, sizeof *out);
     assert_non_null(out);
-    *out_n = bed.n_touched, *out_volume = 0, *out_deepest = 0;
+    *out_n = bed.n_touched;
+    *out_volume = 0;
+    *out_deepest = 0;
     for (int32_t k = 0; k < bed.n_touched; k++) {
         int32_t u, v;
         assert_int_equal(us_sim_get_bed_touched(sim, 0, k, &u, &v), US_OK);
         assert_int_equal(us_sim_find_bed_tile(sim, 0, u, v), k);
         float *at = out + (size_t)k * each;
         assert_int_equal(us_sim_get_bed_tile(sim, 0, u, v, at, at + each / 2), US_OK);
-        for (size_t i = each / 2; i < each; i++) *out_volume += (double)at[i], *out_deepest = fmin(*out_deepest, (double)at[i]);
+        for (size_t i = each / 2; i < each; i++) {
+            *out_volume += (double)at[i];
+            *out_deepest = fmin(*out_deepest, (double)at[i]);
+        }
     }
     return out;
 }
@@ -152,13 +171,17 @@ static void ruts_on_paged_ground_are_those_on_the_same_ground_in_memory(void **s
         int32_t n;
         double volume, deepest;
         float *height = touched(sim, &n, &volume, &deepest);
-        printf("    %.1f m out, %d tiles given back and %d on the way back, %d waits; %d tiles of the bed, ruts of %.1f mm\n", way, (int)out.n_drop,
-               (int)(back.n_drop - out.n_drop), (int)back.n_wait, (int)n, -1e3 * deepest);
+        printf("    %.1f m out, %d tiles given back and %d on the way back, %d waits; %d tiles of the bed, "
+               "ruts of %.1f mm\n",
+               way, (int)out.n_drop, (int)(back.n_drop - out.n_drop), (int)back.n_wait, (int)n,
+               -1e3 * deepest);
         // The tiles under the first ruts went while it was away, or this says nothing.
-        assert_true(way > 12 && out.n_drop > 0 && back.n_drop > out.n_drop && back.bytes <= back.memory && deepest < -0.005);
+        assert_true(way > 12 && out.n_drop > 0 && back.n_drop > out.n_drop && back.bytes <= back.memory &&
+                    deepest < -0.005);
         assert_int_equal(n, dense_touched);
         assert_memory_equal(height, dense_height, (size_t)n * 2 * US_BED_TILE * US_BED_TILE * sizeof *height);
-        // Without compaction what goes down comes up: the changes are whole micrometres in floats, each rounded to 1e-9 m or better.
+        // Without compaction what goes down comes up: the changes are whole micrometres in floats, each
+        // rounded to 1e-9 m or better.
         if (fabs(volume) > 1e-9 * n * US_BED_TILE * US_BED_TILE) fail_msg("%g m of columns more", volume);
         free(height);
         us_sim_destroy(sim);
@@ -199,8 +222,11 @@ static void a_snapshot_has_the_ruts_whose_ground_is_not_in_memory(void **state) 
     assert_true(us_sim_get_bed(sim, 0).digest == digest && us_sim_get_bed(sim, 0).memory == 50000000);
     run(sim, N_OUT, N_OUT + 2000, hash);
     assert_same(hash, dense, N_OUT, N_OUT + 2000);
-    us_sim_destroy(sim), us_sim_destroy(other);
-    us_model_destroy(wider), us_model_destroy(same), us_model_destroy(model);
+    us_sim_destroy(sim);
+    us_sim_destroy(other);
+    us_model_destroy(wider);
+    us_model_destroy(same);
+    us_model_destroy(model);
     free(kept);
 }
 
@@ -211,7 +237,8 @@ static void a_step_allocates_nothing(void **state) {
     us_model *model = paged_model(SMALL, &t.allocator);
     us_sim *sim = build_sim_of(model, 1, &t.allocator);
     int64_t n = t.n_alloc;
-    for (int32_t i = 0; i < N_OUT / 2; i++) assert_int_equal(step(sim), US_OK);
+    for (int32_t i = 0; i < N_OUT / 2; i++)
+        assert_int_equal(step(sim), US_OK);
     assert_int_equal(t.n_alloc, n);
     us_sim_destroy(sim);
     us_model_destroy(model);
@@ -225,7 +252,8 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
     us_model *model = compile(world(), ground, NULL);
     us_sim *sim = build_sim_of(model, 1, NULL);
     int32_t n = 0;
-    while (n < N_STEP && !step(sim)) n++;
+    while (n < N_STEP && !step(sim))
+        n++;
     assert_true(n > 100 && n < N_OUT);
     uint64_t hash = us_sim_hash(sim);
     for (int again = 0; again < 2; again++) {
@@ -243,7 +271,8 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
     run(sim, n, n + 2000, rest);
     assert_same(rest, dense, n, n + 2000);
     us_sim_destroy(sim);
-    us_model_destroy(wider), us_model_destroy(model);
+    us_model_destroy(wider);
+    us_model_destroy(model);
 }
 
 static void what_a_bed_cannot_be_is_said_before_anything_runs(void **state) {
@@ -251,18 +280,26 @@ static void what_a_bed_cannot_be_is_said_before_anything_runs(void **state) {
     const struct {
         double memory, spacing, high;
         const char *words;
-    } rows[] = {{0, BED, 0, "no memory"}, {30e9, BED, 0, "no memory"}, {1e9, 1e-5, 0, "too many or too few"}, {1e9, BED, 2100, "2000 m"}};
+    } rows[] = {{0, BED, 0, "no memory"},
+                {30e9, BED, 0, "no memory"},
+                {1e9, 1e-5, 0, "too many or too few"},
+                {1e9, BED, 2100, "2000 m"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double heights[4] = {0, 0, 0, rows[i].high};
         us_shape_def ground = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
-        ground.heights = heights, ground.n_x = ground.n_y = 2, ground.size[0] = ground.size[1] = 64;
-        ground.surface = "sand", ground.bed_memory = rows[i].memory, ground.bed_spacing = rows[i].spacing;
+        ground.heights = heights;
+        ground.n_x = ground.n_y = 2;
+        ground.size[0] = ground.size[1] = 64;
+        ground.surface = "sand";
+        ground.bed_memory = rows[i].memory;
+        ground.bed_spacing = rows[i].spacing;
         us_spec *spec = world();
         us_model *model = NULL;
         us_error err = {0};
         assert_int_equal(us_spec_add_shape(spec, &ground, NULL), US_OK);
         assert_int_not_equal(us_model_compile(spec, NULL, &model, &err), US_OK);
-        if (!strstr(err.message, rows[i].words) || !err.remedy[0]) fail_msg("%s (%s)", err.message, err.remedy);
+        if (!strstr(err.message, rows[i].words) || !err.remedy[0])
+            fail_msg("%s (%s)", err.message, err.remedy);
         us_spec_destroy(spec);
     }
 }

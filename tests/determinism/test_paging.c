@@ -21,7 +21,8 @@ static const char *const SITE = "ground";
 // Room for some five tiles of 64.
 static const double SMALL = 6e6;
 
-// Things that are thrown over the ground at 230 m/s: in 3 s they come over half of it, those that roll farther than those that slide.
+// Things that are thrown over the ground at 230 m/s: in 3 s they come over half of it, those that roll
+// farther than those that slide.
 static us_spec *world_on(const us_shape_def *ground) {
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
     assert_int_equal(us_spec_add_shape(spec, ground, NULL), US_OK);
@@ -29,15 +30,21 @@ static us_spec *world_on(const us_shape_def *ground) {
         char name[16];
         snprintf(name, sizeof name, "body%d", (int)k);
         int32_t link = build_link(spec, name, 2, us_vec3_make(0, 0, 0), us_vec3_make(0.05, 0.05, 0.05));
-        us_joint_def j = build_joint_at(US_JOINT_FLOATING, US_WORLD, link, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1));
-        const double x = -400 + 2.0 * k, y = -300 + 3.0 * k, q[7] = {1, 0, 0, 0, x, y, (double)site_hills(x, y) + 1},
+        us_joint_def j =
+            build_joint_at(US_JOINT_FLOATING, US_WORLD, link, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1));
+        const double x = -400 + 2.0 * k, y = -300 + 3.0 * k,
+                     q[7] = {1, 0, 0, 0, x, y, (double)site_hills(x, y) + 1},
                      v[6] = {0, 5, 0, 200, 115 + k, 0};
         memcpy(j.q0, q, sizeof q);
         memcpy(j.v0, v, sizeof v);
         build_joint_def(spec, name, &j);
-        us_shape_def s = us_shape_def_default(k % 3 == 0 ? US_SHAPE_SPHERE : k % 3 == 1 ? US_SHAPE_CYLINDER : US_SHAPE_BOX);
+        us_shape_def s = us_shape_def_default(k % 3 == 0   ? US_SHAPE_SPHERE
+                                              : k % 3 == 1 ? US_SHAPE_CYLINDER
+                                                           : US_SHAPE_BOX);
         s.link = link;
-        s.size[0] = 0.3, s.size[1] = 0.4, s.size[2] = 0.2;
+        s.size[0] = 0.3;
+        s.size[1] = 0.4;
+        s.size[2] = 0.2;
         assert_int_equal(us_spec_add_shape(spec, &s, NULL), US_OK);
     }
     return spec;
@@ -63,7 +70,8 @@ static int32_t n_touching;
 
 static void step(us_sim *sim, int32_t n, uint64_t *out_hash) {
     for (int32_t i = 0; i < n; i++) {
-        if (us_sim_step(sim, NULL)) fail_msg("%s: %s", us_sim_view_error(sim)->file, us_sim_view_error(sim)->message);
+        if (us_sim_step(sim, NULL))
+            fail_msg("%s: %s", us_sim_view_error(sim)->file, us_sim_view_error(sim)->message);
         if (out_hash) out_hash[i] = build_motion_hash(sim);
         n_touching += us_sim_n_contact(sim) > 0;
     }
@@ -77,7 +85,9 @@ static int setup(void **state) {
     site_make(SITE, N, N, 1, 1, site_hills);
     us_shape_def ground = us_shape_def_default(US_SHAPE_HEIGHT_FIELD);
     double *heights = site_heights(N, N, 1, 1, site_hills);
-    ground.heights = heights, ground.n_x = ground.n_y = N, ground.size[0] = ground.size[1] = 1;
+    ground.heights = heights;
+    ground.n_x = ground.n_y = N;
+    ground.size[0] = ground.size[1] = 1;
     us_model *model = compile(world_on(&ground), NULL);
     free(heights);
     us_sim *sim = build_sim_of(model, 1, NULL);
@@ -107,10 +117,11 @@ static void paged_ground_gives_the_bits_of_dense_ground_for_any_number_of_thread
         step(sim, N_STEP, hash);
         assert_memory_equal(hash, dense, sizeof dense);
         us_paging p = us_sim_get_paging(sim);
-        print_message("%d threads: %d tiles read, %d given back, %d waits, %.1f MB\n", (int)n_thread, (int)p.n_read, (int)p.n_drop, (int)p.n_wait,
-                      1e-6 * (double)p.bytes);
+        print_message("%d threads: %d tiles read, %d given back, %d waits, %.1f MB\n", (int)n_thread,
+                      (int)p.n_read, (int)p.n_drop, (int)p.n_wait, 1e-6 * (double)p.bytes);
         // Tiles came and went, and never were more than allowed.
-        assert_true(p.n_read > 4 && p.n_drop > 0 && p.bytes > 0 && p.bytes <= p.memory && (double)p.memory == SMALL);
+        assert_true(p.n_read > 4 && p.n_drop > 0 && p.bytes > 0 && p.bytes <= p.memory &&
+                    (double)p.memory == SMALL);
         us_sim_destroy(sim);
     }
     us_model_destroy(model);
@@ -165,7 +176,8 @@ static void sims_that_share_the_ground_do_not_disturb_each_other(void **state) {
         runs[k] = (run){.sim = build_sim_of(model, 1, NULL)};
         assert_int_equal(pthread_create(&thread[k], NULL, run_steps, &runs[k]), 0);
     }
-    for (int k = 0; k < 3; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(pthread_join(thread[k], NULL), 0);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(runs[k].status, US_OK);
         assert_memory_equal(runs[k].hash, dense, sizeof dense);

@@ -1,4 +1,5 @@
-// The robots' firmware is part of the state: snapshots, poisoned scratch, recordings that run again bit for bit.
+// The robots' firmware is part of the state: snapshots, poisoned scratch, recordings that run again bit for
+// bit.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 
 #include "proxy_world.h"
 
-static const char *const radio =
-    "<network services='true'><uplink delay='30 ms' jitter='40 ms' loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
+static const char *const radio = "<network services='true'><uplink delay='30 ms' jitter='40 ms' "
+                                 "loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
 
 // Commands of many kinds at fixed ticks.
 static void command_at(proxy_world *w, int tick) {
@@ -22,23 +23,34 @@ static void command_at(proxy_world *w, int tick) {
     }
     if (tick % 500 == 450) proxy_world_drive(w, 5, 0, 0);  // refused
     if (tick == 700) {
-        us_msg_locomotor_command m = {.header.frame_id = TEXT(""), .sequence = 3, .mode = 2, .speed = 0.4, .distance = 0.2};
+        us_msg_locomotor_command m = {
+            .header.frame_id = TEXT(""), .sequence = 3, .mode = 2, .speed = 0.4, .distance = 0.2};
         proxy_world_post(w, "/k10/locomotor/command", usi_type_locomotor_command, &m);
     }
     // A trajectory, and another one when it is over: from then on its points stay as they are.
     if (tick % 350 == 120) {
         double at[2] = {0.1, tick < 200 ? 0.3 : -0.2}, speed = 0.1;
         char *names[] = {TEXT("front_left_steer")};
-        us_msg_joint_trajectory_point p[2] = {{.time_from_start = {0, 40000000}}, {.time_from_start = {0, 90000000}}};
-        for (int i = 0; i < 2; i++) p[i].positions._buffer = &at[i], p[i].positions._length = 1;
-        p[1].velocities._buffer = &speed, p[1].velocities._length = 1;
+        us_msg_joint_trajectory_point p[2] = {{.time_from_start = {0, 40000000}},
+                                              {.time_from_start = {0, 90000000}}};
+        for (int i = 0; i < 2; i++) {
+            p[i].positions._buffer = &at[i];
+            p[i].positions._length = 1;
+        }
+        p[1].velocities._buffer = &speed;
+        p[1].velocities._length = 1;
         us_msg_joint_trajectory m = {.header.frame_id = TEXT("")};
-        m.joint_names._buffer = names, m.joint_names._length = 1;
-        m.points._buffer = p, m.points._length = 2;
+        m.joint_names._buffer = names;
+        m.joint_names._length = 1;
+        m.points._buffer = p;
+        m.points._length = 2;
         proxy_world_post(w, "/k10/joint_trajectory", usi_type_joint_trajectory, &m);
     }
     if (tick % 300 == 95) {
-        us_msg_locomotor_request m = {.guid = 9, .seq = tick, .command = {.header.frame_id = usi_text(""), .sequence = 4, .mode = 1, .speed = 0.2}};
+        us_msg_locomotor_request m = {
+            .guid = 9,
+            .seq = tick,
+            .command = {.header.frame_id = usi_text(""), .sequence = 4, .mode = 1, .speed = 0.2}};
         assert_int_equal(proxy_world_post(w, "/k10/locomotor", usi_type_locomotor_request, &m), US_OK);
     }
 }
@@ -107,7 +119,8 @@ static void record_run(const char *path, int from, int to, const char *spoil) {
     us_sim_save(w.sim, NULL, 0, &length);
     void *snapshot = malloc(length);
     assert_int_equal(us_sim_save(w.sim, snapshot, length, &length), US_OK);
-    assert_int_equal(us_recorder_attach(recorder, "state", "application/octet-stream", snapshot, length), US_OK);
+    assert_int_equal(us_recorder_attach(recorder, "state", "application/octet-stream", snapshot, length),
+                     US_OK);
     free(snapshot);
     assert_int_equal(us_proxy_record(w.proxy, recorder, &err), US_OK);
     run(&w, from, to, false);

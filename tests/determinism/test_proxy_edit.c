@@ -1,4 +1,5 @@
-// A world that is edited while its robots drive: their firmware goes on to the last bit, and a recording with edits runs again.
+// A world that is edited while its robots drive: their firmware goes on to the last bit, and a recording with
+// edits runs again.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,14 +16,16 @@
 #include "proxy/verify.h"
 #include "proxy_world.h"
 
-static const char *const radio =
-    "<network services='true'><uplink delay='30 ms' jitter='40 ms' loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
+static const char *const radio = "<network services='true'><uplink delay='30 ms' jitter='40 ms' "
+                                 "loss='0.1'/><downlink delay='50 ms' loss='0.2'/></network>";
 
 // Before the robot in the scene: without them all its indices are others.
-static const char *const objects =
-    "<object name='table' xyz='6 0 1'><link name='disc' density='500'><shape type='cylinder' size='0.3 0.1'/></link>"
-    "<joint name='axle' type='continuous' parent='world' child='disc' axis='0 0 1'/><drive joint='axle' kd='1' velocity='2'/></object>"
-    "<object name='crate' xyz='4 3 0.26'><link name='box' density='300'><shape type='box' size='0.5 0.5 0.5'/></link></object>";
+static const char *const objects = "<object name='table' xyz='6 0 1'><link name='disc' density='500'><shape "
+                                   "type='cylinder' size='0.3 0.1'/></link>"
+                                   "<joint name='axle' type='continuous' parent='world' child='disc' axis='0 "
+                                   "0 1'/><drive joint='axle' kd='1' velocity='2'/></object>"
+                                   "<object name='crate' xyz='4 3 0.26'><link name='box' "
+                                   "density='300'><shape type='box' size='0.5 0.5 0.5'/></link></object>";
 
 static void command_at(proxy_world *w, int tick) {
     if (tick % 90 == 10) proxy_world_drive(w, 0.3, 0, tick % 180 == 10 ? 0.2 : -0.3);
@@ -31,7 +34,8 @@ static void command_at(proxy_world *w, int tick) {
         proxy_world_post(w, "/k10/motors", usi_type_string, &m);
     }
     if (tick == 420) {
-        us_msg_locomotor_command m = {.header.frame_id = TEXT(""), .sequence = 3, .mode = 2, .speed = 0.4, .distance = 0.2};
+        us_msg_locomotor_command m = {
+            .header.frame_id = TEXT(""), .sequence = 3, .mode = 2, .speed = 0.4, .distance = 0.2};
         proxy_world_post(w, "/k10/locomotor/command", usi_type_locomotor_command, &m);
     }
 }
@@ -58,7 +62,8 @@ static void add_post(us_spec *spec, const char *name) {
     us_shape_def post = us_shape_def_default(US_SHAPE_CYLINDER);
     post.name = name;
     post.link = US_WORLD;
-    post.size[0] = 0.1, post.size[1] = 1;
+    post.size[0] = 0.1;
+    post.size[1] = 1;
     // Where the robot comes by and hits it.
     post.X_BG.p = us_vec3_make(0.75, 0.3, 0.5);
     assert_int_equal(us_spec_add_shape(spec, &post, NULL), US_OK);
@@ -142,7 +147,8 @@ static void a_robot_goes_on_in_another_model_as_in_a_world_that_was_made_of_it(v
     assert_int_equal(us_sim_restore(other.sim, snapshot, length), US_OK);
     free(snapshot);
     for (int i = 292; i < 700; i++) {
-        run(&w, i, i + 1), run(&other, i, i + 1);
+        run(&w, i, i + 1);
+        run(&other, i, i + 1);
         if (us_sim_hash(w.sim) != us_sim_hash(other.sim)) fail_msg("other bits at tick %d", i + 1);
     }
     // It did something: it was told things, and drove.
@@ -158,10 +164,12 @@ static void an_edit_elsewhere_changes_no_bit_of_the_robot(void **state) {
     proxy_world w, plain;
     proxy_world_k10_behind(&w, objects, radio);
     proxy_world_k10_behind(&plain, objects, radio);
-    run(&w, 0, 200), run(&plain, 0, 200);
+    run(&w, 0, 200);
+    run(&plain, 0, 200);
     apply(&w, "remove table");
     apply(&w, "remove crate");
-    run(&w, 200, 500), run(&plain, 200, 500);
+    run(&w, 200, 500);
+    run(&plain, 200, 500);
     size_t n = us_proxy_get_part(w.proxy).state_size;
     assert_int_equal(n, us_proxy_get_part(plain.proxy).state_size);
     assert_memory_equal(us_sim_view_part(w.sim, 0), us_sim_view_part(plain.sim, 0), n);
@@ -179,7 +187,9 @@ typedef struct ear {
 } ear;
 
 static void hear(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
-    (void)time, (void)bytes, (void)length;
+    (void)time;
+    (void)bytes;
+    (void)length;
     ear *e = context;
     const char *topic = usi_proxy_get_channel(e->proxy, channel).topic;
     e->n_fixed += strcmp(topic, "/tf_static") == 0;
@@ -192,7 +202,8 @@ static void fixed_frames_are_told_again_when_they_are_others(void **state) {
     proxy_world w;
     us_error err = {0};
     proxy_world_init(&w, "<scene name='arm' version='1'><world step='1 ms'/>"
-                         "<object name='table' xyz='6 0 1'><link name='disc' density='500'><shape type='sphere' size='0.3'/></link></object>"
+                         "<object name='table' xyz='6 0 1'><link name='disc' density='500'><shape "
+                         "type='sphere' size='0.3'/></link></object>"
                          "<robot name='arm' file='../models/arm6-gripper.urdf' base='fixed'/></scene>");
     ear e = {.proxy = w.proxy};
     usi_proxy_set_tap(w.proxy, hear, &e);
@@ -227,7 +238,9 @@ static const us_network_def *network_of(const us_spec *spec) {
     return NULL;
 }
 
-static void lose_a_wheel(us_spec *spec) { us_spec_remove_link(spec, us_spec_find_link(spec, "k10/front_left_wheel")); }
+static void lose_a_wheel(us_spec *spec) {
+    us_spec_remove_link(spec, us_spec_find_link(spec, "k10/front_left_wheel"));
+}
 static void lose_the_robot(us_spec *spec) { remove_group(spec, "k10"); }
 static void be_silent(us_spec *spec) {
     us_network_def n = *network_of(spec);
@@ -304,16 +317,20 @@ static void other_robots_are_refused_and_nothing_changes(void **state) {
     proxy_world w, plain;
     proxy_world_k10_behind(&w, objects, radio);
     proxy_world_k10_behind(&plain, objects, radio);
-    run(&w, 0, 205), run(&plain, 0, 205);
+    run(&w, 0, 205);
+    run(&plain, 0, 205);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         us_error err = {0};
         us_spec *spec = copy_of(&w);
         cases[i].how(spec);
         us_status status = try_edit(&w, spec, &err);
-        if (status != cases[i].status || (!strstr(err.message, cases[i].says) && !strstr(err.element, cases[i].says)) || !err.remedy[0])
-            fail_msg("case %d: status %d, \"%s\" at \"%s\", remedy \"%s\"", (int)i, (int)status, err.message, err.element, err.remedy);
+        if (status != cases[i].status ||
+            (!strstr(err.message, cases[i].says) && !strstr(err.element, cases[i].says)) || !err.remedy[0])
+            fail_msg("case %d: status %d, \"%s\" at \"%s\", remedy \"%s\"", (int)i, (int)status, err.message,
+                     err.element, err.remedy);
         assert_ptr_equal(us_sim_view_model(w.sim), w.model);
-        run(&w, 205 + (int)i, 206 + (int)i), run(&plain, 205 + (int)i, 206 + (int)i);
+        run(&w, 205 + (int)i, 206 + (int)i);
+        run(&plain, 205 + (int)i, 206 + (int)i);
         assert_true(us_sim_hash(w.sim) == us_sim_hash(plain.sim));
     }
     // A sim with another model than the proxy's, and arguments that are missing.
@@ -367,8 +384,10 @@ static void without_memory_nothing_changes(void **state) {
     }
     t.fail_at = 0;
     assert_true(n_failed > 10);
-    us_model_destroy(w.model), us_spec_destroy(w.spec);
-    w.model = model, w.spec = spec;
+    us_model_destroy(w.model);
+    us_spec_destroy(w.spec);
+    w.model = model;
+    w.spec = spec;
     // Edits there and back leave nothing behind.
     live = t.n_live;
     for (int i = 0; i < 5; i++) {
@@ -426,7 +445,8 @@ static void *post_all_the_time(void *context) {
         const us_message_type *type = NULL;
         const char *topic = us_proxy_command_topic(x->proxy, us_proxy_find_robot(x->proxy, "k10"), 0, &type);
         if (!topic || strcmp(us_proxy_robot_name(x->proxy, 0), "k10") != 0) return NULL;
-        if (us_proxy_post(x->proxy, topic, type, "thread", bytes, length) == US_OK) atomic_fetch_add(&x->n_posted, 1);
+        if (us_proxy_post(x->proxy, topic, type, "thread", bytes, length) == US_OK)
+            atomic_fetch_add(&x->n_posted, 1);
         for (int32_t i = 0; i < usi_proxy_n_channel(x->proxy); i++) {
             if (usi_proxy_get_channel(x->proxy, i).topic[0] != '/') return NULL;
         }
@@ -459,7 +479,8 @@ static void commands_come_from_other_threads_while_the_world_is_edited(void **st
 
 // ---------------------------------------------------------------- recordings
 
-// Commands to robots and to the world, some at the same tick, and a material changed at the start of the recording.
+// Commands to robots and to the world, some at the same tick, and a material changed at the start of the
+// recording.
 static const struct {
     int tick;
     const char *text;
@@ -476,7 +497,8 @@ static void record_run(const char *path) {
     assert_int_equal(us_recorder_open(&def, &recorder, &err), US_OK);
     size_t length = 0;
     void *snapshot = save(w.sim, &length);
-    assert_int_equal(us_recorder_attach(recorder, "state", "application/octet-stream", snapshot, length), US_OK);
+    assert_int_equal(us_recorder_attach(recorder, "state", "application/octet-stream", snapshot, length),
+                     US_OK);
     free(snapshot);
     // Without a recorder there is nothing to note.
     assert_int_equal(us_proxy_note(w.proxy, w.sim, "test", "not recorded"), US_OK);
@@ -500,7 +522,8 @@ typedef struct again {
     bool forgets;  // one of them
 } again;
 
-static us_status apply_again(void *context, us_proxy *proxy, us_sim *sim, const char *source, const char *text, us_error *err) {
+static us_status apply_again(void *context, us_proxy *proxy, us_sim *sim, const char *source,
+                             const char *text, us_error *err) {
     again *x = context;
     assert_ptr_equal(proxy, x->w.proxy);
     assert_string_equal(source, "test");

@@ -1,5 +1,5 @@
-// Soil is the same bits for any number of threads, whatever the scratch held before, and from any snapshot on: beds, what feet remember, regions and
-// soils that were changed while running.
+// Soil is the same bits for any number of threads, whatever the scratch held before, and from any snapshot
+// on: beds, what feet remember, regions and soils that were changed while running.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,27 +15,30 @@
 enum { N_STEP = 1500, HALF = N_STEP / 2 };
 
 // Two free rovers of four wheels, a ball and a box, on a bed with a region of other soil.
-#define WHEEL(i, x, y)                                                                                                                               \
-    "<link name=\"wheel" i "\"><inertial mass=\"0.5\" inertia=\"0.003 0.003 0.003\"/>"                                                               \
-    "<shape type=\"cylinder\" size=\"0.09 0.06\" rpy=\"-90 0 0 deg\" surface=\"steel\"/></link>"                                                     \
-    "<joint name=\"spin" i "\" type=\"continuous\" parent=\"body\" child=\"wheel" i "\" axis=\"0 1 0\" xyz=\"" x " " y " 0\"/><drive joint=\"spin" i \
-    "\" kd=\"20\" velocity=\"4\"/>"
-#define ROVER(i, y)                                                                                                                              \
-    "<object name=\"rover" i "\" xyz=\"-0.4 " y                                                                                                  \
-    " 0.1\"><link name=\"body\"><inertial mass=\"4\" inertia=\"0.05 0.05 0.05\"/></link>" WHEEL("0", "0.15", "0.12") WHEEL("1", "0.15", "-0.12") \
-        WHEEL("2", "-0.15", "0.12") WHEEL("3", "-0.15", "-0.12") "</object>"
+#define WHEEL(i, x, y)                                                                           \
+    "<link name=\"wheel" i "\"><inertial mass=\"0.5\" inertia=\"0.003 0.003 0.003\"/>"           \
+    "<shape type=\"cylinder\" size=\"0.09 0.06\" rpy=\"-90 0 0 deg\" surface=\"steel\"/></link>" \
+    "<joint name=\"spin" i "\" type=\"continuous\" parent=\"body\" child=\"wheel" i              \
+    "\" axis=\"0 1 0\" xyz=\"" x " " y " 0\"/><drive joint=\"spin" i "\" kd=\"20\" velocity=\"4\"/>"
+#define ROVER(i, y)                                                                                          \
+    "<object name=\"rover" i "\" xyz=\"-0.4 " y                                                              \
+    " 0.1\"><link name=\"body\"><inertial mass=\"4\" inertia=\"0.05 0.05 0.05\"/></link>" WHEEL("0", "0.15", \
+                                                                                                "0.12")      \
+        WHEEL("1", "0.15", "-0.12") WHEEL("2", "-0.15", "0.12") WHEEL("3", "-0.15", "-0.12") "</object>"
 
-static const char *const scene = "<scene name=\"soil\" version=\"1\">"
-                                 "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"41\" dx=\"0.05\" dy=\"0.05\" "
-                                 "expression=\"0.01*sin(3*x)*cos(2*y)\" surface=\"sand\" bed=\"2 cm\"/>"
-                                 "<region name=\"patch\" ground=\"ground\" surface=\"loam\" polygon=\"-0.2 -1 0 -1 0 1 -0.2 1\"/></world>"
-                                 "<material name=\"steel\"/><material name=\"sand\"><soil like=\"dry_sand\"/></material><material "
-                                 "name=\"loam\"><soil like=\"sandy_loam\"/></material>" ROVER("0", "-0.4")
-                                     ROVER("1", "0.4") "<object name=\"ball\" xyz=\"0.5 0 0.2\"><link name=\"ball\" density=\"2000\"><shape "
-                                                       "type=\"sphere\" size=\"0.05\" surface=\"steel\"/></link></object>"
-                                                       "<object name=\"box\" xyz=\"-0.6 0 0.2\" rpy=\"10 5 0 deg\"><link name=\"box\" "
-                                                       "density=\"1500\"><shape type=\"box\" size=\"0.1 0.1 0.1\" "
-                                                       "surface=\"steel\"/></link></object></scene>";
+static const char *const scene =
+    "<scene name=\"soil\" version=\"1\">"
+    "<world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" nx=\"41\" ny=\"41\" dx=\"0.05\" "
+    "dy=\"0.05\" "
+    "expression=\"0.01*sin(3*x)*cos(2*y)\" surface=\"sand\" bed=\"2 cm\"/>"
+    "<region name=\"patch\" ground=\"ground\" surface=\"loam\" polygon=\"-0.2 -1 0 -1 0 1 -0.2 1\"/></world>"
+    "<material name=\"steel\"/><material name=\"sand\"><soil like=\"dry_sand\"/></material><material "
+    "name=\"loam\"><soil like=\"sandy_loam\"/></material>" ROVER("0", "-0.4") ROVER(
+        "1", "0.4") "<object name=\"ball\" xyz=\"0.5 0 0.2\"><link name=\"ball\" density=\"2000\"><shape "
+                    "type=\"sphere\" size=\"0.05\" surface=\"steel\"/></link></object>"
+                    "<object name=\"box\" xyz=\"-0.6 0 0.2\" rpy=\"10 5 0 deg\"><link name=\"box\" "
+                    "density=\"1500\"><shape type=\"box\" size=\"0.1 0.1 0.1\" "
+                    "surface=\"steel\"/></link></object></scene>";
 
 typedef struct trace {
     uint64_t hash[N_STEP];
@@ -69,17 +72,21 @@ static void assert_same(const trace *a, const trace *b, int from, const char *wh
 static void one_and_two_threads_and_garbage_in_the_scratch_give_the_same_bits(void **state) {
     (void)state;
     static trace one, two, poisoned;
-    soil_world a = soil_text_threads(scene, 1), b = soil_text_threads(scene, 2), c = soil_text_threads(scene, 1);
+    soil_world a = soil_text_threads(scene, 1), b = soil_text_threads(scene, 2),
+               c = soil_text_threads(scene, 1);
     run(&a, 0, N_STEP, false, &one);
     run(&b, 0, N_STEP, false, &two);
     run(&c, 0, N_STEP, true, &poisoned);
     us_bed_info bed = us_sim_get_bed(a.sim, 0);
     double gone = us_sim_get_pose(a.sim, us_model_find_body(a.model, "rover0/body")).p.x + 0.4;
-    printf("    %d points in soil at most, ruts of %.1f mm, %.2f m gone\n", (int)one.most_sunk, -1e3 * bed.lowest, gone);
+    printf("    %d points in soil at most, ruts of %.1f mm, %.2f m gone\n", (int)one.most_sunk,
+           -1e3 * bed.lowest, gone);
     assert_true(one.most_sunk >= 13 && bed.lowest < -0.005 && gone > 0.15);  // into the region
     assert_same(&one, &two, 0, "two threads");
     assert_same(&one, &poisoned, 0, "garbage");
-    soil_free(&a), soil_free(&b), soil_free(&c);
+    soil_free(&a);
+    soil_free(&b);
+    soil_free(&c);
 }
 
 static void a_snapshot_goes_on_as_the_original_did(void **state) {
@@ -105,7 +112,8 @@ static void a_snapshot_goes_on_as_the_original_did(void **state) {
     assert_int_not_equal(us_sim_restore(b.sim, bytes, length - 8), US_OK);
     assert_true(us_sim_hash(b.sim) == hash);
     free(bytes);
-    soil_free(&a), soil_free(&b);
+    soil_free(&a);
+    soil_free(&b);
 }
 
 static void a_reset_world_begins_anew_with_smooth_ground(void **state) {

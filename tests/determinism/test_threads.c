@@ -43,7 +43,8 @@ static void sims_in_threads_give_the_same_bits_as_one_after_the_other(void **sta
             together[k] = (run){.model = m, .sim = contract_sim(m)};
             assert_int_equal(pthread_create(&thread[k], NULL, run_steps, &together[k]), 0);
         }
-        for (int k = 0; k < N_THREAD; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
+        for (int k = 0; k < N_THREAD; k++)
+            assert_int_equal(pthread_join(thread[k], NULL), 0);
         for (int k = 0; k < N_THREAD; k++) {
             assert_int_equal(together[k].status, US_OK);
             assert_memory_equal(together[k].hash, alone.hash, sizeof alone.hash);
@@ -55,6 +56,7 @@ static void sims_in_threads_give_the_same_bits_as_one_after_the_other(void **sta
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sims_in_threads_give_the_same_bits_as_one_after_the_other)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sims_in_threads_give_the_same_bits_as_one_after_the_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

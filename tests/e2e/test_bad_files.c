@@ -43,7 +43,8 @@ static int try_directory(const char *name, const char *end) {
         char file[1000], text[4096];
         snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
         int code = check(file, text, sizeof text);
-        if (code != 2 || !strstr(text, "remedy")) fail_msg("%s: exit code %d, expected 2; it says:\n%s", file, code, text);
+        if (code != 2 || !strstr(text, "remedy"))
+            fail_msg("%s: exit code %d, expected 2; it says:\n%s", file, code, text);
         n++;
     }
     closedir(directory);

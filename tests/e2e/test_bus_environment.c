@@ -1,13 +1,16 @@
 // Where on the network a program belongs, as the environment of ROS 2 says it.
 #include "test_bus_support.h"
 
-static const char *const names[] = {
-    "ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS", "RMW_IMPLEMENTATION", "ROS_LOCALHOST_ONLY", "CYCLONEDDS_URI", "ROS_DISTRO"};
+static const char *const names[] = {"ROS_DOMAIN_ID",      "ROS_AUTOMATIC_DISCOVERY_RANGE",
+                                    "ROS_STATIC_PEERS",   "RMW_IMPLEMENTATION",
+                                    "ROS_LOCALHOST_ONLY", "CYCLONEDDS_URI",
+                                    "ROS_DISTRO"};
 enum { N_NAME = sizeof names / sizeof names[0] };
 
 static int clear_environment(void **state) {
     (void)state;
-    for (int i = 0; i < N_NAME; i++) unsetenv(names[i]);
+    for (int i = 0; i < N_NAME; i++)
+        unsetenv(names[i]);
     return 0;
 }
 
@@ -147,7 +150,8 @@ static void peers_that_are_listed_are_found(void **state) {
     us_bus_close(b);
 }
 
-// Two buses, the second with other settings of Cyclone's own. Returns whether they find each other within the time.
+// Two buses, the second with other settings of Cyclone's own. Returns whether they find each other within the
+// time.
 static bool do_they_meet(const char *uri, double timeout) {
     us_bus *a = open_bus("cyclone", test_domain());
     setenv("CYCLONEDDS_URI", uri, 1);
@@ -157,7 +161,8 @@ static bool do_they_meet(const char *uri, double timeout) {
     add_writer(a, "/x", usi_type_string, qos);
     us_reader *reader = add_reader(b, "/x", usi_type_string, qos, NULL, NULL);
     double until = clock_now() + timeout;
-    while (!us_reader_n_match(reader) && clock_now() < until) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    while (!us_reader_n_match(reader) && clock_now() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     bool met = us_reader_n_match(reader) > 0;
     us_bus_close(a);
     us_bus_close(b);
@@ -166,10 +171,13 @@ static bool do_they_meet(const char *uri, double timeout) {
 
 static void settings_of_cyclone_count_last(void **state) {
     (void)state;
-    assert_true(
-        do_they_meet("<CycloneDDS><Domain Id=\"any\"><Discovery><LeaseDuration>20s</LeaseDuration></Discovery></Domain></CycloneDDS>", PATIENCE));
+    assert_true(do_they_meet(
+        "<CycloneDDS><Domain "
+        "Id=\"any\"><Discovery><LeaseDuration>20s</LeaseDuration></Discovery></Domain></CycloneDDS>",
+        PATIENCE));
     // Half a second is ten times what the meeting above takes: enough to see that a tag keeps them apart.
-    assert_false(do_they_meet("<CycloneDDS><Domain Id=\"any\"><Discovery><Tag>other</Tag></Discovery></Domain></CycloneDDS>", 0.5));
+    assert_false(do_they_meet(
+        "<CycloneDDS><Domain Id=\"any\"><Discovery><Tag>other</Tag></Discovery></Domain></CycloneDDS>", 0.5));
 }
 
 static void bad_settings_of_cyclone_are_told(void **state) {
@@ -178,7 +186,10 @@ static void bad_settings_of_cyclone_are_told(void **state) {
     def.domain = test_domain();
     us_bus *bus = NULL;
     us_error err = {0};
-    setenv("CYCLONEDDS_URI", "<CycloneDDS><Domain Id=\"any\"><General><NoSuchThing>1</NoSuchThing></General></Domain></CycloneDDS>", 1);
+    setenv("CYCLONEDDS_URI",
+           "<CycloneDDS><Domain "
+           "Id=\"any\"><General><NoSuchThing>1</NoSuchThing></General></Domain></CycloneDDS>",
+           1);
     assert_int_equal(us_bus_open(&def, &bus, &err), US_ERR_IO);
     assert_null(bus);
     assert_non_null(strstr(err.message, "NoSuchThing"));

@@ -8,7 +8,8 @@ static const us_qos best_effort = {.depth = 10};
 static int32_t n_waiting(us_reader *reader) {
     uint8_t buf[512];
     int32_t n = 0;
-    for (size_t length = 0; us_reader_take(reader, buf, sizeof buf, &length, NULL) == US_OK && length;) n++;
+    for (size_t length = 0; us_reader_take(reader, buf, sizeof buf, &length, NULL) == US_OK && length;)
+        n++;
     return n;
 }
 
@@ -66,7 +67,8 @@ static void a_late_reader_gets_the_latched_samples_and_no_more(void **state) {
     (void)state;
     us_bus *a = open_bus("cyclone", test_domain());
     us_writer *writer = add_writer(a, "/latched", usi_type_string, latched);
-    for (int i = 0; i < 10; i++) write_text_message(writer, "x");
+    for (int i = 0; i < 10; i++)
+        write_text_message(writer, "x");
     us_bus *b = open_bus("cyclone", test_domain());
     us_qos many = latched;
     many.depth = 100;
@@ -92,8 +94,12 @@ static void readers_match_writers_that_offer_enough(void **state) {
         {{.is_reliable = true, .depth = 1}, {.depth = 10}, true},
         {{.depth = 1}, {.depth = 10}, true},
         {{.depth = 1}, {.is_reliable = true, .depth = 10}, false},
-        {{.is_reliable = true, .depth = 1}, {.is_reliable = true, .is_transient_local = true, .depth = 1}, false},
-        {{.is_reliable = true, .is_transient_local = true, .depth = 1}, {.is_reliable = true, .depth = 0}, true},
+        {{.is_reliable = true, .depth = 1},
+         {.is_reliable = true, .is_transient_local = true, .depth = 1},
+         false},
+        {{.is_reliable = true, .is_transient_local = true, .depth = 1},
+         {.is_reliable = true, .depth = 0},
+         true},
     };
     enum { N = sizeof cases / sizeof cases[0] };
     us_bus *a = open_bus("cyclone", test_domain()), *b = open_bus("cyclone", test_domain());
@@ -105,7 +111,8 @@ static void readers_match_writers_that_offer_enough(void **state) {
         writers[i] = add_writer(a, topic, usi_type_string, cases[i].writer);
         readers[i] = add_reader(b, topic, usi_type_string, cases[i].reader, NULL, NULL);
     }
-    // Discovery is done when the last pair, which fits, has met; matching is decided when an endpoint becomes known.
+    // Discovery is done when the last pair, which fits, has met; matching is decided when an endpoint becomes
+    // known.
     us_writer *last_writer = add_writer(a, "/last", usi_type_string, reliable);
     us_reader *last_reader = add_reader(b, "/last", usi_type_string, reliable, NULL, NULL);
     WAIT_FOR(us_writer_n_match(last_writer) == 1 && us_reader_n_match(last_reader) == 1);
@@ -130,9 +137,11 @@ static void domains_and_buses_that_want_nobody_stay_apart(void **state) {
     us_bus *all[] = {near, alone, far};
     us_reader *readers[3];
     us_writer *writer = add_writer(a, "/apart", usi_type_string, latched);
-    for (int i = 0; i < 3; i++) readers[i] = add_reader(all[i], "/apart", usi_type_string, latched, NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        readers[i] = add_reader(all[i], "/apart", usi_type_string, latched, NULL, NULL);
     us_writer *far_writer = add_writer(far, "/apart", usi_type_string, latched);
-    WAIT_FOR(us_reader_n_match(readers[0]) == 1 && us_reader_n_match(readers[2]) == 1 && us_writer_n_match(writer) == 1);
+    WAIT_FOR(us_reader_n_match(readers[0]) == 1 && us_reader_n_match(readers[2]) == 1 &&
+             us_writer_n_match(writer) == 1);
     assert_int_equal(us_reader_n_match(readers[1]), 0);
     assert_int_equal(us_writer_n_match(far_writer), 1);
     us_participant people[8];
@@ -145,7 +154,8 @@ static void domains_and_buses_that_want_nobody_stay_apart(void **state) {
     assert_int_equal(us_bus_list_participants(near, people, 8, &n), US_OK);
     assert_int_equal(n, 2);
     us_bus_close(a);
-    for (int i = 0; i < 3; i++) us_bus_close(all[i]);
+    for (int i = 0; i < 3; i++)
+        us_bus_close(all[i]);
 }
 
 static void two_types_on_one_topic_do_not_meet(void **state) {
@@ -168,7 +178,8 @@ static void a_stalled_reader_neither_blocks_the_writer_nor_robs_the_others(void 
     us_qos all = {.is_reliable = true};
     count c = {0};
     us_writer *writer = add_writer(bus, "/to_peer/understudy_msgs_TickHash", usi_type_tick_hash, reliable);
-    us_reader *reader = add_reader(other, "/to_peer/understudy_msgs_TickHash", usi_type_tick_hash, all, count_in_order, &c);
+    us_reader *reader =
+        add_reader(other, "/to_peer/understudy_msgs_TickHash", usi_type_tick_hash, all, count_in_order, &c);
     WAIT_FOR(us_writer_n_match(writer) == 2 && us_reader_n_match(reader) == 1);
     WAIT_FOR((send_tick(writer, -1), atomic_load(&c.is_heard)));
     assert_int_equal(kill(p.pid, SIGSTOP), 0);  // acknowledges nothing from here on
@@ -177,7 +188,8 @@ static void a_stalled_reader_neither_blocks_the_writer_nor_robs_the_others(void 
     size_t length = 0;
     for (int64_t i = 0; i < N; i++) {
         message.tick = i;
-        assert_int_equal(us_message_encode(usi_type_tick_hash, &message, bytes, sizeof bytes, &length), US_OK);
+        assert_int_equal(us_message_encode(usi_type_tick_hash, &message, bytes, sizeof bytes, &length),
+                         US_OK);
         assert_int_equal(us_writer_write(writer, bytes, length, 0), US_OK);
         // One after another, as a simulation does: the history of 10 is not outrun.
         if (i % 5 == 4) WAIT_FOR(atomic_load(&c.n) > i);
@@ -213,7 +225,8 @@ static void bad_names_types_and_bytes_are_refused(void **state) {
     bus = open_bus("cyclone", test_domain());
     assert_string_equal(us_bus_vendor(bus), "cyclone");
     assert_int_equal(us_bus_domain(bus), test_domain());
-    static const char *const bad[] = {"", "odom", "/", "/k10/", "//odom", "/k10//odom", "/k 10", "/10", "/odom<", "rt/"};
+    static const char *const bad[] = {"",           "odom",  "/",   "/k10/",  "//odom",
+                                      "/k10//odom", "/k 10", "/10", "/odom<", "rt/"};
     us_writer *writer = NULL;
     us_reader *reader = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -224,10 +237,17 @@ static void bad_names_types_and_bytes_are_refused(void **state) {
     }
     char overlong[400] = "/";
     memset(overlong + 1, 'a', sizeof overlong - 2);
-    assert_int_equal(us_bus_add_writer(bus, &(us_topic_def){overlong, usi_type_string, reliable, -1}, &writer, &err), US_ERR_NAME);
-    assert_int_equal(us_bus_add_writer(bus, &(us_topic_def){"/x", NULL, reliable, -1}, &writer, &err), US_ERR_ARG);
-    assert_int_equal(us_bus_add_writer(bus, &(us_topic_def){"/x", usi_type_string, reliable, 0}, &writer, &err), US_ERR_ARG);
-    assert_int_equal(us_bus_add_writer(bus, &(us_topic_def){"/x", usi_type_string, {.depth = -1}, -1}, &writer, &err), US_ERR_VALUE);
+    assert_int_equal(
+        us_bus_add_writer(bus, &(us_topic_def){overlong, usi_type_string, reliable, -1}, &writer, &err),
+        US_ERR_NAME);
+    assert_int_equal(us_bus_add_writer(bus, &(us_topic_def){"/x", NULL, reliable, -1}, &writer, &err),
+                     US_ERR_ARG);
+    assert_int_equal(
+        us_bus_add_writer(bus, &(us_topic_def){"/x", usi_type_string, reliable, 0}, &writer, &err),
+        US_ERR_ARG);
+    assert_int_equal(
+        us_bus_add_writer(bus, &(us_topic_def){"/x", usi_type_string, {.depth = -1}, -1}, &writer, &err),
+        US_ERR_VALUE);
     int32_t node = -1;
     assert_int_equal(us_bus_add_node(bus, "/k10", "bad name", &node, &err), US_ERR_NAME);
     assert_int_equal(us_bus_add_node(bus, "k10", "driver", &node, &err), US_ERR_NAME);
@@ -236,7 +256,8 @@ static void bad_names_types_and_bytes_are_refused(void **state) {
 
     writer = add_writer(bus, "/x", usi_type_string, best_effort);
     assert_int_equal(us_writer_write(writer, "\0\1\0\0\2\0\0\0a", 10, 0), US_OK);
-    assert_int_equal(us_writer_write(writer, "\0\1\0\0\2\0\0\0a", 9, 0), US_ERR_SYNTAX);   // the text's end is missing
+    assert_int_equal(us_writer_write(writer, "\0\1\0\0\2\0\0\0a", 9, 0),
+                     US_ERR_SYNTAX);  // the text's end is missing
     assert_int_equal(us_writer_write(writer, "\0\7\0\0\2\0\0\0a", 10, 0), US_ERR_SYNTAX);  // another encoding
     assert_int_equal(us_writer_write(writer, "\0\1", 2, 0), US_ERR_SYNTAX);
     assert_int_equal(us_writer_write(writer, NULL, 0, 0), US_ERR_ARG);

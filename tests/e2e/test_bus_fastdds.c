@@ -1,4 +1,5 @@
-// Two DDS vendors: our bus over Cyclone DDS and over Fast DDS, with each other and with a program that is Fast DDS's own.
+// Two DDS vendors: our bus over Cyclone DDS and over Fast DDS, with each other and with a program that is
+// Fast DDS's own.
 #include "test_bus_support.h"
 
 // Whether the plug-in was built. Without it a test says so and passes.

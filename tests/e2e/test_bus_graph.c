@@ -1,4 +1,5 @@
-// The ROS graph: what we say of ourselves on ros_discovery_info, read by the tables of the room wire, and what we understand of others.
+// The ROS graph: what we say of ourselves on ros_discovery_info, read by the tables of the room wire, and
+// what we understand of others.
 #include "bus/bus.h"
 #include "test_bus_support.h"
 
@@ -29,7 +30,10 @@ static void start_listening(listener *l) {
     pthread_mutex_init(&l->lock, NULL);
     const usi_vendor *vendor = usi_cyclone_vendor();
     us_error err = {0};
-    usi_vendor_open open = {.allocator = us_allocator_default(), .domain = test_domain(), .range = US_BUS_LOCALHOST, .user_data = ""};
+    usi_vendor_open open = {.allocator = us_allocator_default(),
+                            .domain = test_domain(),
+                            .range = US_BUS_LOCALHOST,
+                            .user_data = ""};
     expect_ok(vendor->open(&open, &l->participant, &err), &err);
     usi_vendor_endpoint_def def = {
         .topic = "ros_discovery_info",
@@ -79,14 +83,24 @@ static void every_change_of_nodes_and_endpoints_is_announced(void **state) {
     expect_ok(us_bus_add_node(bus, "", "clock", &bare, &err), &err);
     us_writer *odom = NULL, *clock_writer = NULL;
     us_reader *command = NULL, *hidden = NULL;
-    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver}, &odom, &err), &err);
-    expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, driver}, NULL, NULL, &command, &err), &err);
-    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/clock", usi_type_clock, reliable, bare}, &clock_writer, &err), &err);
-    expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/x", usi_type_string, reliable, -1}, NULL, NULL, &hidden, &err), &err);
+    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver}, &odom,
+                                &err),
+              &err);
+    expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, driver}, NULL,
+                                NULL, &command, &err),
+              &err);
+    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/clock", usi_type_clock, reliable, bare}, &clock_writer,
+                                &err),
+              &err);
+    expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/x", usi_type_string, reliable, -1}, NULL, NULL,
+                                &hidden, &err),
+              &err);
     size_t n = hear_what_the_bus_says(&l, bus, bytes);
 
     const void *decoded = NULL;
-    expect_ok(us_message_decode(usi_type_participant_entities_info, bytes, n, memory, sizeof memory, &decoded, &err), &err);
+    expect_ok(us_message_decode(usi_type_participant_entities_info, bytes, n, memory, sizeof memory, &decoded,
+                                &err),
+              &err);
     const us_msg_participant_entities_info *info = decoded;
     assert_memory_equal(info->gid.data, bus->id, 16);
     assert_int_equal(info->node_entities_info_seq._length, 2);
@@ -104,7 +118,9 @@ static void every_change_of_nodes_and_endpoints_is_announced(void **state) {
 
     us_writer_remove(odom);
     n = hear_what_the_bus_says(&l, bus, bytes);
-    expect_ok(us_message_decode(usi_type_participant_entities_info, bytes, n, memory, sizeof memory, &decoded, &err), &err);
+    expect_ok(us_message_decode(usi_type_participant_entities_info, bytes, n, memory, sizeof memory, &decoded,
+                                &err),
+              &err);
     info = decoded;
     assert_int_equal(info->node_entities_info_seq._buffer[0].writer_gid_seq._length, 0);
     us_bus_close(bus);
@@ -125,10 +141,14 @@ static void before_iron_ids_have_24_bytes(void **state) {
     int32_t driver = -1;
     expect_ok(us_bus_add_node(bus, "/k10", "driver", &driver, &err), &err);
     us_writer *odom = NULL;
-    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver}, &odom, &err), &err);
+    expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver}, &odom,
+                                &err),
+              &err);
     size_t n = hear_what_the_bus_says(&l, bus, bytes);
     const void *decoded = NULL;
-    expect_ok(us_message_decode(usi_type_humble_participant_entities_info, bytes, n, memory, sizeof memory, &decoded, &err), &err);
+    expect_ok(us_message_decode(usi_type_humble_participant_entities_info, bytes, n, memory, sizeof memory,
+                                &decoded, &err),
+              &err);
     const us_msg_humble_participant_entities_info *info = decoded;
     static const uint8_t zeros[8];
     assert_memory_equal(info->gid.data, bus->id, 16);
@@ -146,7 +166,8 @@ static bool has_endpoint(us_bus *bus, const char *topic, bool is_writer, const c
     assert_int_equal(us_bus_list(bus, all, 64, &n), US_OK);
     for (int32_t i = 0; i < n && i < 64; i++) {
         if (i > 0) assert_true(memcmp(all[i - 1].id, all[i].id, 16) < 0);
-        if (all[i].is_writer == is_writer && !strcmp(all[i].topic, topic) && !strcmp(all[i].node, node)) return true;
+        if (all[i].is_writer == is_writer && !strcmp(all[i].topic, topic) && !strcmp(all[i].node, node))
+            return true;
     }
     return false;
 }
@@ -167,8 +188,12 @@ static void endpoints_are_listed_with_the_node_they_belong_to(void **state) {
         expect_ok(us_bus_add_node(bus, "/", "top", &top, &err), &err);
         us_writer *odom = NULL;
         us_reader *command = NULL;
-        expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver}, &odom, &err), &err);
-        expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, top}, NULL, NULL, &command, &err), &err);
+        expect_ok(us_bus_add_writer(bus, &(us_topic_def){"/k10/odom", usi_type_odometry, reliable, driver},
+                                    &odom, &err),
+                  &err);
+        expect_ok(us_bus_add_reader(bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, top}, NULL,
+                                    NULL, &command, &err),
+                  &err);
         WAIT_FOR(has_endpoint(looker, "rt/k10/odom", true, kind == 2 ? "" : "/k10/driver"));
         WAIT_FOR(has_endpoint(looker, "rt/k10/cmd_vel", false, kind == 2 ? "" : "/top"));
         assert_true(has_endpoint(bus, "rt/k10/odom", true, "/k10/driver"));
@@ -189,19 +214,22 @@ static void endpoints_are_listed_with_the_node_they_belong_to(void **state) {
     }
 }
 
-// Every truncation and every changed byte of a real message is refused or understood, and nothing else happens.
+// Every truncation and every changed byte of a real message is refused or understood, and nothing else
+// happens.
 static void damaged_announcements_do_no_harm(void **state) {
     (void)state;
     us_allocator allocator = us_allocator_default();
     for (int humble = 0; humble < 2; humble++) {
-        const us_message_type *type = humble ? usi_type_humble_participant_entities_info : usi_type_participant_entities_info;
+        const us_message_type *type =
+            humble ? usi_type_humble_participant_entities_info : usi_type_participant_entities_info;
         static uint8_t bytes[MESSAGE_BYTES];
         size_t n = make_message(type, 5, bytes);
         // The padding of long ids is zero: a made message has something there, and is no announcement.
         usi_graph graph;
         assert_int_equal(usi_graph_init(&graph, &allocator), US_OK);
         for (size_t length = 0; length < n; length++) {
-            uint8_t *copy = malloc(length + 1);  // a block of its own: reading beyond shows under the sanitizers
+            uint8_t *copy =
+                malloc(length + 1);  // a block of its own: reading beyond shows under the sanitizers
             assert_non_null(copy);
             memcpy(copy, bytes, length);
             us_status status = usi_graph_take(&graph, copy, length);
@@ -258,9 +286,12 @@ static void user_data_is_read_by_key(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_change_of_nodes_and_endpoints_is_announced),  cmocka_unit_test(before_iron_ids_have_24_bytes),
-    cmocka_unit_test(endpoints_are_listed_with_the_node_they_belong_to), cmocka_unit_test(damaged_announcements_do_no_harm),
-    cmocka_unit_test(a_crowd_of_participants_takes_bounded_memory),      cmocka_unit_test(user_data_is_read_by_key),
+    cmocka_unit_test(every_change_of_nodes_and_endpoints_is_announced),
+    cmocka_unit_test(before_iron_ids_have_24_bytes),
+    cmocka_unit_test(endpoints_are_listed_with_the_node_they_belong_to),
+    cmocka_unit_test(damaged_announcements_do_no_harm),
+    cmocka_unit_test(a_crowd_of_participants_takes_bounded_memory),
+    cmocka_unit_test(user_data_is_read_by_key),
 };
 
 BUS_TEST_MAIN(tests, NULL, NULL)

@@ -1,6 +1,8 @@
-// What the tests of the bus share: a domain of their own, other processes, messages with something in every field, and the exchange of all types.
+// What the tests of the bus share: a domain of their own, other processes, messages with something in every
+// field, and the exchange of all types.
 //
-// The other process is this same test program, started again with the arguments "--peer VENDOR DOMAIN": it echoes every type, as fastdds_peer does.
+// The other process is this same test program, started again with the arguments "--peer VENDOR DOMAIN": it
+// echoes every type, as fastdds_peer does.
 #ifndef UNDERSTUDY_TEST_BUS_SUPPORT_H
 #define UNDERSTUDY_TEST_BUS_SUPPORT_H
 
@@ -81,11 +83,13 @@ static inline us_writer *add_writer(us_bus *bus, const char *topic, const us_mes
     return writer;
 }
 
-static inline us_reader *add_reader(us_bus *bus, const char *topic, const us_message_type *type, us_qos qos, us_sample_function *on_sample,
-                                    void *context) {
+static inline us_reader *add_reader(us_bus *bus, const char *topic, const us_message_type *type, us_qos qos,
+                                    us_sample_function *on_sample, void *context) {
     us_error err = {0};
     us_reader *reader = NULL;
-    expect_ok(us_bus_add_reader(bus, &(us_topic_def){topic, type, qos, -1}, on_sample, context, &reader, &err), &err);
+    expect_ok(
+        us_bus_add_reader(bus, &(us_topic_def){topic, type, qos, -1}, on_sample, context, &reader, &err),
+        &err);
     return reader;
 }
 
@@ -101,8 +105,9 @@ static inline void write_text_message(us_writer *writer, const char *text) {
     assert_int_equal(us_writer_write(writer, bytes, length, 0), US_OK);
 }
 
-// ---- messages with something in every field -----------------------------------------------------------------------------
-// Made from the table straight as bytes: the encoder of the library is what they are compared with.
+// ---- messages with something in every field
+// ---------------------------------------------------------------- Made from the table straight
+// as bytes: the encoder of the library is what they are compared with.
 
 typedef struct maker {
     uint8_t *bytes;
@@ -113,7 +118,8 @@ typedef struct maker {
 static inline uint64_t maker_bits(maker *m) { return us_random_bits(m->seed, 7, m->count++); }
 
 static inline void maker_put(maker *m, const void *bytes, size_t n, size_t align) {
-    while ((m->at - 4) % align) m->bytes[m->at++] = 0;
+    while ((m->at - 4) % align)
+        m->bytes[m->at++] = 0;
     assert_true(m->at + n < MESSAGE_BYTES);
     memcpy(m->bytes + m->at, bytes, n);
     m->at += n;
@@ -155,7 +161,8 @@ static inline void maker_put_type(maker *m, const us_message_type *type) {
             if (f->count && n > f->count) n = f->count;
             maker_put(m, &n, 4, 4);
         }
-        for (uint32_t k = 0; k < n; k++) maker_put_element(m, f);
+        for (uint32_t k = 0; k < n; k++)
+            maker_put_element(m, f);
     }
 }
 
@@ -167,7 +174,8 @@ static inline size_t make_message(const us_message_type *type, uint64_t seed, ui
 }
 
 // The same message with every gap between its members cleared: other encoders leave there what was in memory.
-static inline size_t make_plain(const us_message_type *type, const void *bytes, size_t length, uint8_t out[MESSAGE_BYTES]) {
+static inline size_t make_plain(const us_message_type *type, const void *bytes, size_t length,
+                                uint8_t out[MESSAGE_BYTES]) {
     static _Alignas(16) uint8_t memory[MEMORY_BYTES];
     const void *message = NULL;
     us_error err = {0};
@@ -185,7 +193,8 @@ static inline void topic_of_type(const char *prefix, const us_message_type *type
     snprintf(out, 256, "%s%.*s_%s", prefix, (int)(slash - name), name, last + 1);
 }
 
-// ---- other processes ----------------------------------------------------------------------------------------------------
+// ---- other processes
+// ----------------------------------------------------------------
 
 typedef struct peer {
     pid_t pid;
@@ -253,7 +262,8 @@ static inline void stop_peer(const peer *p) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-// The other side: echoes every type until its standard input ends. No assertion of cmocka here: it is no test.
+// The other side: echoes every type until its standard input ends. No assertion of cmocka here: it is no
+// test.
 static inline int run_echo(const char *vendor, int32_t domain) {
     enum { MAX_TYPE = 256 };
     static us_writer *writers[MAX_TYPE];
@@ -288,7 +298,8 @@ static inline int run_echo(const char *vendor, int32_t domain) {
     for (char byte; read(STDIN_FILENO, &byte, 1) != 0;) {
         if (!us_bus_wait(bus, 0.05)) continue;
         for (int32_t i = 0; i < n; i++) {
-            for (size_t length; us_reader_take(readers[i], buf, sizeof buf, &length, NULL) == US_OK && length;) {
+            for (size_t length;
+                 us_reader_take(readers[i], buf, sizeof buf, &length, NULL) == US_OK && length;) {
                 // Full: the reader of the echo has to catch up.
                 double until = clock_now() + 30;
                 while (us_writer_write(writers[i], buf, length, 0) == US_ERR_LIMIT && clock_now() < until)
@@ -300,10 +311,12 @@ static inline int run_echo(const char *vendor, int32_t domain) {
     return 0;
 }
 
-// ---- the exchange -------------------------------------------------------------------------------------------------------
+// ---- the exchange
+// ----------------------------------------------------------------
 
-// A match is known on one side before it is on the other, and what is sent in between is not meant for the late one. So first a probe goes
-// out again and again until its echo comes; from then on all that is sent must come back.
+// A match is known on one side before it is on the other, and what is sent in between is not meant for the
+// late one. So first a probe goes out again and again until its echo comes; from then on all that is sent
+// must come back.
 
 typedef struct echo_line {
     const us_message_type *type;
@@ -321,7 +334,8 @@ static inline void send_made(const echo_line *line, uint64_t seed) {
     assert_int_equal(status, US_OK);
 }
 
-// Takes the next sample if there is one. Its seed must be `seed` or PROBE; returns which, and -1 when there is none.
+// Takes the next sample if there is one. Its seed must be `seed` or PROBE; returns which, and -1 when there
+// is none.
 static inline int64_t take_made(const echo_line *line, uint64_t seed) {
     static uint8_t sent[MESSAGE_BYTES], plain[MESSAGE_BYTES], got[MESSAGE_BYTES], got_plain[MESSAGE_BYTES];
     size_t n_got = 0;
@@ -370,10 +384,12 @@ static inline void exchange_every_type(us_bus *bus) {
         }
     }
     for (int32_t i = 0; i < n; i++) {
-        for (uint64_t k = 0; k < EACH; k++) send_made(&lines[i], k);
+        for (uint64_t k = 0; k < EACH; k++)
+            send_made(&lines[i], k);
     }
     for (int32_t i = 0; i < n; i++) {
-        for (uint64_t k = 0; k < EACH; k++) WAIT_FOR(take_made(&lines[i], k) == (int64_t)k);
+        for (uint64_t k = 0; k < EACH; k++)
+            WAIT_FOR(take_made(&lines[i], k) == (int64_t)k);
     }
     for (int32_t i = 0; i < n; i++) {
         us_reader_remove(lines[i].reader);
@@ -414,10 +430,12 @@ static inline void exchange_many(us_bus *bus, int64_t n) {
     us_qos qos = {.is_reliable = true};
     count c = {0};
     us_writer *writer = add_writer(bus, "/to_peer/understudy_msgs_TickHash", usi_type_tick_hash, qos);
-    us_reader *reader = add_reader(bus, "/from_peer/understudy_msgs_TickHash", usi_type_tick_hash, qos, count_in_order, &c);
+    us_reader *reader =
+        add_reader(bus, "/from_peer/understudy_msgs_TickHash", usi_type_tick_hash, qos, count_in_order, &c);
     WAIT_FOR((send_tick(writer, -1), atomic_load(&c.is_heard)));
     double started = clock_now();
-    for (int64_t i = 0; i < n; i++) send_tick(writer, i);
+    for (int64_t i = 0; i < n; i++)
+        send_tick(writer, i);
     WAIT_FOR(atomic_load(&c.n) >= n);
     print_message("%lld samples there and back in %.2f s\n", (long long)n, clock_now() - started);
     us_reader_remove(reader);
@@ -427,13 +445,14 @@ static inline void exchange_many(us_bus *bus, int64_t n) {
 }
 
 // A program that may also be the other side.
-#define BUS_TEST_MAIN(tests, setup, teardown)                                                                                           \
-    int main(int n_argument, char **arguments) {                                                                                        \
-        if (n_argument == 4 && !strcmp(arguments[1], "--peer")) return run_echo(arguments[2], (int32_t)strtol(arguments[3], NULL, 10)); \
-        signal(SIGPIPE, SIG_IGN);                                                                                                       \
-        int n_failed = cmocka_run_group_tests(tests, setup, teardown);                                                                  \
-        end_running_peer();                                                                                                             \
-        return n_failed;                                                                                                                \
+#define BUS_TEST_MAIN(tests, setup, teardown)                                       \
+    int main(int n_argument, char **arguments) {                                    \
+        if (n_argument == 4 && !strcmp(arguments[1], "--peer"))                     \
+            return run_echo(arguments[2], (int32_t)strtol(arguments[3], NULL, 10)); \
+        signal(SIGPIPE, SIG_IGN);                                                   \
+        int n_failed = cmocka_run_group_tests(tests, setup, teardown);              \
+        end_running_peer();                                                         \
+        return n_failed;                                                            \
     }
 
 #endif

@@ -35,7 +35,8 @@ static void json_has_a_line_per_scene(void **state) {
 static void the_hash_tells_whether_the_physics_is_the_same(void **state) {
     (void)state;
     char hash[3][32];
-    static const char *const lines[] = {"bench chain-6 --json --steps 100", "bench chain-6 --json --steps 100",
+    static const char *const lines[] = {"bench chain-6 --json --steps 100",
+                                        "bench chain-6 --json --steps 100",
                                         "bench chain-6 --json --steps 100 --integrator midpoint"};
     for (int i = 0; i < 3; i++) {
         outcome a = run("%s", lines[i]);
@@ -87,7 +88,8 @@ static void a_wheel_in_soil_is_measured_over_slips_and_drawn(void **state) {
     // A picture of four panels with two lines each, and their names.
     char *svg = read_text("wheel.svg");
     int n = 0;
-    for (const char *at = svg; (at = strstr(at, "<path fill=\"none\"")); at++) n++;
+    for (const char *at = svg; (at = strstr(at, "<path fill=\"none\"")); at++)
+        n++;
     assert_int_equal(n, 8);
     assert_has(svg, ">drawbar pull</text>");
     assert_has(svg, ">15 deg</text>");

@@ -9,10 +9,12 @@ static const char rich_scene[] =
     "  <parameter name=\"mass\" value=\"2\"/>\n"
     "  <world step=\"2 ms\" integrator=\"euler\" duration=\"3 s\"/>\n"
     "  <object name=\"m\">\n"
-    "    <link name=\"a\"><inertial mass=\"${mass}\" com=\"0.1 0 0\" inertia=\"0.01 0.02 0.02\"/><shape type=\"box\" size=\"0.2 0.1 0.1\"/></link>\n"
+    "    <link name=\"a\"><inertial mass=\"${mass}\" com=\"0.1 0 0\" inertia=\"0.01 0.02 0.02\"/><shape "
+    "type=\"box\" size=\"0.2 0.1 0.1\"/></link>\n"
     "    <link name=\"tip\"><inertial mass=\"0.5\" com=\"0 0 0\" inertia=\"0.001 0.001 0.001\"/></link>\n"
     "    <link name=\"b\"><inertial mass=\"1\" com=\"0.1 0 0\" inertia=\"0.01 0.02 0.02\"/></link>\n"
-    "    <joint name=\"ja\" type=\"revolute\" parent=\"world\" child=\"a\" axis=\"0 1 0\" damping=\"0.3\" stiffness=\"4\" lower=\"-1\" "
+    "    <joint name=\"ja\" type=\"revolute\" parent=\"world\" child=\"a\" axis=\"0 1 0\" damping=\"0.3\" "
+    "stiffness=\"4\" lower=\"-1\" "
     "upper=\"1\"/>\n"
     "    <joint name=\"weld\" type=\"fixed\" parent=\"a\" child=\"tip\" xyz=\"0.2 0 0\"/>\n"
     "    <joint name=\"jb\" type=\"revolute\" parent=\"world\" child=\"b\" axis=\"0 1 0\" xyz=\"0 1 0\"/>\n"
@@ -45,7 +47,8 @@ static void check_shows_the_whole_tree(void **state) {
         "runs for 3 s",
         "no errors, 0 warnings",
     };
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) assert_has(a.out, parts[i]);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        assert_has(a.out, parts[i]);
 }
 
 static void check_takes_parameters(void **state) {
@@ -82,8 +85,10 @@ static void check_as_json_says_the_same(void **state) {
 static const char doubtful_robot[] =
     "<robot name=\"r\">\n"
     "  <link name=\"base\"/>\n"
-    "  <link name=\"arm\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"0.1\" izz=\"0.1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>\n"
-    "  <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/><axis xyz=\"0 0 1\"/></joint>\n"
+    "  <link name=\"arm\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"0.1\" izz=\"0.1\" ixy=\"0\" "
+    "ixz=\"0\" iyz=\"0\"/></inertial></link>\n"
+    "  <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/><axis xyz=\"0 0 "
+    "1\"/></joint>\n"
     "</robot>\n";
 
 static void warnings_name_file_line_and_remedy(void **state) {
@@ -105,21 +110,25 @@ static void check_says_whether_services_answer_requests(void **state) {
     (void)state;
     write_text("doubtful.urdf", doubtful_robot);
     for (int is_on = 0; is_on < 2; is_on++) {
-        write_text("asked.xml", is_on ? "<scene version='1'><robot name='r' file='doubtful.urdf'><network services='true'/></robot></scene>"
+        write_text("asked.xml", is_on ? "<scene version='1'><robot name='r' file='doubtful.urdf'><network "
+                                        "services='true'/></robot></scene>"
                                       : "<scene version='1'><robot name='r' file='doubtful.urdf'/></scene>");
         outcome a = run("check asked.xml");
         assert_code(a, 0);
         assert_int_equal(strstr(a.out, "answers requests to its services") != NULL, is_on);
         outcome b = run("check asked.xml --json");
         cJSON *json = parse_json(b.out);
-        assert_int_equal(cJSON_IsTrue(member(cJSON_GetArrayItem(member(json, "network"), 0), "services")), is_on);
+        assert_int_equal(cJSON_IsTrue(member(cJSON_GetArrayItem(member(json, "network"), 0), "services")),
+                         is_on);
         cJSON_Delete(json);
     }
 }
 
 static void errors_name_file_and_line(void **state) {
     (void)state;
-    write_text("broken.xml", "<scene version=\"1\">\n  <object name=\"o\">\n    <link nam=\"l\"/>\n  </object>\n</scene>\n");
+    write_text(
+        "broken.xml",
+        "<scene version=\"1\">\n  <object name=\"o\">\n    <link nam=\"l\"/>\n  </object>\n</scene>\n");
     static const char *const commands[] = {"check", "run", "info", "eval", "bench"};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         outcome a = run("%s broken.xml", commands[i]);
@@ -137,7 +146,8 @@ static void errors_name_file_and_line(void **state) {
 
 static void base_may_float_or_be_fixed(void **state) {
     (void)state;
-    write_text("free.urdf", "<robot name=\"r\"><link name=\"body\"><inertial><mass value=\"2\"/><inertia ixx=\"0.1\" iyy=\"0.1\" izz=\"0.1\" "
+    write_text("free.urdf", "<robot name=\"r\"><link name=\"body\"><inertial><mass value=\"2\"/><inertia "
+                            "ixx=\"0.1\" iyy=\"0.1\" izz=\"0.1\" "
                             "ixy=\"0\" ixz=\"0\" iyz=\"0\"/>"
                             "</inertial></link></robot>");
     outcome a = run("check free.urdf");

@@ -4,7 +4,8 @@
 static bool has_finding(const cJSON *json, const char *weight, const char *where, const char *what) {
     const cJSON *finding;
     cJSON_ArrayForEach(finding, member(json, "findings")) {
-        if (strcmp(member(finding, "weight")->valuestring, weight) == 0 && strcmp(member(finding, "where")->valuestring, where) == 0 &&
+        if (strcmp(member(finding, "weight")->valuestring, weight) == 0 &&
+            strcmp(member(finding, "where")->valuestring, where) == 0 &&
             strstr(member(finding, "what")->valuestring, what) && member(finding, "remedy")->valuestring[0])
             return true;
     }
@@ -22,7 +23,8 @@ static void doctor_finds_nothing_wrong_with_a_robot(void **state) {
     assert_has(a.out, "lo ");
 }
 
-static us_writer *add_node_writer(us_bus *bus, const char *node, const char *topic, const us_message_type *type, us_qos qos) {
+static us_writer *add_node_writer(us_bus *bus, const char *node, const char *topic,
+                                  const us_message_type *type, us_qos qos) {
     us_error err = {0};
     us_writer *writer = NULL;
     int32_t index = -1;

@@ -15,9 +15,12 @@ typedef struct listener {
 static void hear_command(void *context, const us_sample *sample) {
     listener *l = context;
     bool is_stamped = l->type == usi_type_twist_stamped;
-    atomic_store(&l->x, us_message_get_number(l->type, sample->bytes, sample->length, is_stamped ? "twist.linear.x" : "linear.x"));
-    atomic_store(&l->y, us_message_get_number(l->type, sample->bytes, sample->length, is_stamped ? "twist.linear.y" : "linear.y"));
-    atomic_store(&l->turn, us_message_get_number(l->type, sample->bytes, sample->length, is_stamped ? "twist.angular.z" : "angular.z"));
+    atomic_store(&l->x, us_message_get_number(l->type, sample->bytes, sample->length,
+                                              is_stamped ? "twist.linear.x" : "linear.x"));
+    atomic_store(&l->y, us_message_get_number(l->type, sample->bytes, sample->length,
+                                              is_stamped ? "twist.linear.y" : "linear.y"));
+    atomic_store(&l->turn, us_message_get_number(l->type, sample->bytes, sample->length,
+                                                 is_stamped ? "twist.angular.z" : "angular.z"));
     atomic_fetch_add(&l->n, 1);
 }
 
@@ -39,7 +42,9 @@ static void drive_moves_the_robot_forward(void **state) {
     const char *at = strstr(a.out, "; moved ");
     assert_non_null(at);
     // NOLINTNEXTLINE(cert-err34-c): the count of what was read is all that is asked for
-    assert_int_equal(sscanf(at, "; moved %lf m, from x %lf y %lf yaw %lf to x %lf y %lf yaw %lf", &moved, &x0, &y0, &yaw0, &x1, &y1, &yaw1), 7);
+    assert_int_equal(sscanf(at, "; moved %lf m, from x %lf y %lf yaw %lf to x %lf y %lf yaw %lf", &moved, &x0,
+                            &y0, &yaw0, &x1, &y1, &yaw1),
+                     7);
     // 0.8 m at real time and without the time to get going; a slow machine simulates less of it.
     double forward = (x1 - x0) * cos(yaw0) + (y1 - y0) * sin(yaw0);
     if (!(forward > 0.02)) fail_msg("%s", a.out);
@@ -90,7 +95,8 @@ static void drive_tells_a_walker_how_to_walk(void **state) {
     listener l = {.type = usi_type_twist};
     _Atomic bool is_heard = false;
     us_bus *bus = listen_as("/legs/cmd_vel", &l);
-    add_reader(bus, "/legs/gait", usi_type_string, us_qos_for_topic("/legs/gait", usi_type_string), hear_text, &is_heard);
+    add_reader(bus, "/legs/gait", usi_type_string, us_qos_for_topic("/legs/gait", usi_type_string), hear_text,
+               &is_heard);
     pid_t pid = start("drive", "drive legs --gait wave --v 0.05 --quiet");
     WAIT_FOR(atomic_load(&is_heard) && has_command(&l, 0.05, 0, 0));
     end(pid);
@@ -115,7 +121,8 @@ static void drive_tells_when_nobody_listens(void **state) {
 static void drain(int terminal) {
     char text[4096];
     struct pollfd p = {.fd = terminal, .events = POLLIN};
-    while (poll(&p, 1, 0) > 0 && (p.revents & POLLIN) && read(terminal, text, sizeof text) > 0) continue;
+    while (poll(&p, 1, 0) > 0 && (p.revents & POLLIN) && read(terminal, text, sizeof text) > 0)
+        continue;
 }
 
 static bool is_key_mode(int terminal) {
@@ -124,7 +131,9 @@ static bool is_key_mode(int terminal) {
     return !(t.c_lflag & (ICANON | ECHO));
 }
 
-static void type_keys(int terminal, const char *keys) { assert_int_equal(write(terminal, keys, strlen(keys)), (ssize_t)strlen(keys)); }
+static void type_keys(int terminal, const char *keys) {
+    assert_int_equal(write(terminal, keys, strlen(keys)), (ssize_t)strlen(keys));
+}
 
 // Starts a drive in a terminal of its own, and waits until it takes keys.
 static pid_t drive_in_terminal(int *out_terminal, int *out_own) {
@@ -138,7 +147,8 @@ static pid_t drive_in_terminal(int *out_terminal, int *out_own) {
     fcntl(*out_terminal, F_SETFD, FD_CLOEXEC);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    for (int i = 0; i < 3; i++) posix_spawn_file_actions_adddup2(&actions, *out_own, i);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(&actions, *out_own, i);
     pid_t pid;
     assert_int_equal(posix_spawn(&pid, argv[0], &actions, NULL, argv, environ), 0);
     posix_spawn_file_actions_destroy(&actions);

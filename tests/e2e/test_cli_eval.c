@@ -5,11 +5,14 @@
 
 static const char free_robot[] =
     "<robot name=\"r\">\n"
-    "  <link name=\"body\"><inertial><mass value=\"2\"/><inertia ixx=\"0.1\" iyy=\"0.2\" izz=\"0.25\" ixy=\"0\" ixz=\"0\" "
+    "  <link name=\"body\"><inertial><mass value=\"2\"/><inertia ixx=\"0.1\" iyy=\"0.2\" izz=\"0.25\" "
+    "ixy=\"0\" ixz=\"0\" "
     "iyz=\"0\"/></inertial></link>\n"
-    "  <link name=\"arm\"><inertial><origin xyz=\"0.1 0 0\"/><mass value=\"1\"/><inertia ixx=\"0.01\" iyy=\"0.02\" izz=\"0.02\" ixy=\"0\" ixz=\"0\" "
+    "  <link name=\"arm\"><inertial><origin xyz=\"0.1 0 0\"/><mass value=\"1\"/><inertia ixx=\"0.01\" "
+    "iyy=\"0.02\" izz=\"0.02\" ixy=\"0\" ixz=\"0\" "
     "iyz=\"0\"/></inertial></link>\n"
-    "  <joint name=\"elbow\" type=\"continuous\"><origin xyz=\"0.3 0 0\"/><parent link=\"body\"/><child link=\"arm\"/><axis xyz=\"0 0 1\"/></joint>\n"
+    "  <joint name=\"elbow\" type=\"continuous\"><origin xyz=\"0.3 0 0\"/><parent link=\"body\"/><child "
+    "link=\"arm\"/><axis xyz=\"0 0 1\"/></joint>\n"
     "</robot>\n";
 
 static int setup(void **state) {
@@ -29,7 +32,8 @@ static cJSON *eval(const char *file, const char *state_text, const char *options
 static void a_pendulum_agrees_with_its_formulas(void **state) {
     (void)state;
     cJSON *json = eval("pendulum.xml",
-                       "{\"positions\": {\"pendulum/hinge\": 0.5}, \"velocities\": {\"pendulum/hinge\": 2}, \"torques\": {\"pendulum/hinge\": 1}, "
+                       "{\"positions\": {\"pendulum/hinge\": 0.5}, \"velocities\": {\"pendulum/hinge\": 2}, "
+                       "\"torques\": {\"pendulum/hinge\": 1}, "
                        "\"accelerations\": {\"pendulum/hinge\": 3}}",
                        "");
     const double inertia = 1.0 / 3, weight = 9.81 * 0.5, tolerance = 1e-12;
@@ -67,7 +71,8 @@ static void aliases_and_arrays_mean_the_same(void **state) {
     (void)state;
     static const char *const same[] = {
         "{\"q\": [0.5], \"qd\": [2], \"tau\": [1]}",
-        "{\"joint_positions\": {\"pendulum/hinge\": 0.5}, \"v\": {\"pendulum/hinge\": [2]}, \"efforts\": [1]}",
+        "{\"joint_positions\": {\"pendulum/hinge\": 0.5}, \"v\": {\"pendulum/hinge\": [2]}, \"efforts\": "
+        "[1]}",
         "{\"joints\": {\"pendulum/hinge\": {\"position\": 0.5, \"velocity\": 2, \"torque\": 1}}}",
         "{\"name\": [\"pendulum/hinge\"], \"position\": [0.5], \"velocity\": [2], \"effort\": [1]}",
     };
@@ -89,16 +94,20 @@ static void gravity_may_be_replaced(void **state) {
 static void a_base_in_the_state_lets_a_robot_float(void **state) {
     (void)state;
     // Turned by 90 degrees about z: the base's x axis is the world's y axis.
-    static const char text[] = "{\"base\": {\"position\": [1, 2, 3], \"quaternion\": [0.70710678118654752, 0, 0, 0.70710678118654752],"
-                               " \"twist\": {\"angular\": [0, 0, 0.5], \"linear\": [1, 0, 0]%s}}, \"q\": {\"elbow\": 0.2}}";
+    static const char text[] =
+        "{\"base\": {\"position\": [1, 2, 3], \"quaternion\": [0.70710678118654752, 0, 0, "
+        "0.70710678118654752],"
+        " \"twist\": {\"angular\": [0, 0, 0.5], \"linear\": [1, 0, 0]%s}}, \"q\": {\"elbow\": 0.2}}";
     char line[512];
     for (int is_world = 0; is_world < 2; is_world++) {
         snprintf(line, sizeof line, text, is_world ? ", \"frame\": \"world\"" : "");
         cJSON *json = eval("free.urdf", line, "");
         assert_string_equal(member(json, "base")->valuestring, "floating");
         assert_int_equal(cJSON_GetArraySize(member(json, "velocities")), 7);
-        const cJSON *body = member(member(json, "links"), "body"), *arm = member(member(json, "links"), "arm");
-        for (int k = 0; k < 3; k++) assert_near(number_at(member(body, "position"), k), 1 + k, 1e-15);
+        const cJSON *body = member(member(json, "links"), "body"),
+                    *arm = member(member(json, "links"), "arm");
+        for (int k = 0; k < 3; k++)
+            assert_near(number_at(member(body, "position"), k), 1 + k, 1e-15);
         assert_near(number_at(member(body, "linear_velocity"), 0), is_world ? 1 : 0, 1e-15);
         assert_near(number_at(member(body, "linear_velocity"), 1), is_world ? 0 : 1, 1e-15);
         assert_near(number_at(member(body, "angular_velocity"), 2), 0.5, 1e-15);
@@ -115,7 +124,10 @@ static void a_base_in_the_state_lets_a_robot_float(void **state) {
 
 static void a_base_beside_plain_arrays_takes_the_joints_alone(void **state) {
     (void)state;
-    cJSON *json = eval("free.urdf", "{\"base_pose\": [0, 0, 5, 1, 0, 0, 0], \"base_twist\": [0, 0, 0, 0, 0, 1], \"q\": [0.2], \"v\": [0.3]}", "");
+    cJSON *json = eval("free.urdf",
+                       "{\"base_pose\": [0, 0, 5, 1, 0, 0, 0], \"base_twist\": [0, 0, 0, 0, 0, 1], \"q\": "
+                       "[0.2], \"v\": [0.3]}",
+                       "");
     const cJSON *v = member(json, "velocities");
     assert_near(number_at(v, 5), 1, 0);
     assert_near(number_at(v, 6), 0.3, 0);
@@ -126,12 +138,14 @@ static void a_base_beside_plain_arrays_takes_the_joints_alone(void **state) {
 static void a_wrench_pushes(void **state) {
     (void)state;
     // A force of 30 N at the com of everything that floats and does not turn: a = F/m + g, in every link.
-    cJSON *json =
-        eval("free.urdf",
-             "{\"base\": {}, \"wrenches\": {\"body\": {\"force\": [0, 0, 20]}, \"arm\": {\"force\": [0, 0, 10], \"moment\": [0, -1, 0]}}}", "");
+    cJSON *json = eval("free.urdf",
+                       "{\"base\": {}, \"wrenches\": {\"body\": {\"force\": [0, 0, 20]}, \"arm\": "
+                       "{\"force\": [0, 0, 10], \"moment\": [0, -1, 0]}}}",
+                       "");
     const cJSON *a = member(json, "forward");
     assert_near(number_at(a, 5), 10 - 9.81, 1e-12);
-    for (int k = 0; k < 3; k++) assert_near(number_at(a, k), 0, 1e-12);
+    for (int k = 0; k < 3; k++)
+        assert_near(number_at(a, k), 0, 1e-12);
     cJSON_Delete(json);
 }
 
@@ -140,19 +154,25 @@ static void forward_undoes_inverse_on_the_ur10(void **state) {
     const char *path = shared_file("data/models/ur10/ur10.urdf");
     if (!path) return;
     char *file = strdup(path), line[1024];
-    static const char start[] = "\"q\": [0.1, -0.7, 0.9, 0.3, -0.4, 0.5], \"v\": [0.5, -0.3, 0.2, 1, -1, 0.7]";
+    static const char start[] =
+        "\"q\": [0.1, -0.7, 0.9, 0.3, -0.4, 0.5], \"v\": [0.5, -0.3, 0.2, 1, -1, 0.7]";
     static const double a[6] = {1, -2, 3, -1, 0.5, 2};
     snprintf(line, sizeof line, "{%s, \"a\": [1, -2, 3, -1, 0.5, 2]}", start);
     cJSON *inverse = eval(file, line, "");
     int n = snprintf(line, sizeof line, "{%s, \"tau\": [", start);
-    for (int i = 0; i < 6; i++) n += snprintf(line + n, sizeof line - (size_t)n, "%s%.17g", i ? ", " : "", number_at(member(inverse, "inverse"), i));
+    for (int i = 0; i < 6; i++)
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s%.17g", i ? ", " : "",
+                      number_at(member(inverse, "inverse"), i));
     snprintf(line + n, sizeof line - (size_t)n, "]}");
     cJSON *forward = eval(file, line, "");
     // The mass matrix of this arm has a condition number near 1e4.
-    for (int i = 0; i < 6; i++) assert_near(number_at(member(forward, "forward"), i), a[i], 1e-10);
+    for (int i = 0; i < 6; i++)
+        assert_near(number_at(member(forward, "forward"), i), a[i], 1e-10);
     const cJSON *H = member(forward, "mass_matrix");
     for (int i = 0; i < 6; i++) {
-        for (int j = 0; j < i; j++) assert_near(number_at(cJSON_GetArrayItem(H, i), j), number_at(cJSON_GetArrayItem(H, j), i), 1e-15);
+        for (int j = 0; j < i; j++)
+            assert_near(number_at(cJSON_GetArrayItem(H, i), j), number_at(cJSON_GetArrayItem(H, j), i),
+                        1e-15);
     }
     cJSON_Delete(inverse);
     cJSON_Delete(forward);

@@ -94,7 +94,8 @@ static void echo_makes_csv(void **state) {
     outcome a = run("echo /k10/odom --count 3 --csv --field pose.pose.position,child_frame_id --timeout 20");
     assert_code(a, 0);
     char *rest = a.out, *line = strsep(&rest, "\n");
-    assert_string_equal(line, "time,child_frame_id,pose.pose.position.x,pose.pose.position.y,pose.pose.position.z");
+    assert_string_equal(line,
+                        "time,child_frame_id,pose.pose.position.x,pose.pose.position.y,pose.pose.position.z");
     double last = -1;
     for (int i = 0; i < 3; i++) {
         line = strsep(&rest, "\n");

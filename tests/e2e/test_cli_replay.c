@@ -29,10 +29,13 @@ static void record_writes_the_topics_that_are_named(void **state) {
         bool is_odom = strcmp(channel.topic, "/k10/odom") == 0;
         assert_string_equal(channel.topic, is_odom ? "/k10/odom" : "/clock");
         n[is_odom]++;
-        // Heard at this machine's time (1.6e18 ns is in the year 2020), sent at the robot's own, which stands in the message.
+        // Heard at this machine's time (1.6e18 ns is in the year 2020), sent at the robot's own, which stands
+        // in the message.
         const us_message_type *type = us_message_find(channel.type);
-        double sec = us_message_get_number(type, message.bytes, message.length, is_odom ? "header.stamp.sec" : "clock.sec");
-        double nanosec = us_message_get_number(type, message.bytes, message.length, is_odom ? "header.stamp.nanosec" : "clock.nanosec");
+        double sec = us_message_get_number(type, message.bytes, message.length,
+                                           is_odom ? "header.stamp.sec" : "clock.sec");
+        double nanosec = us_message_get_number(type, message.bytes, message.length,
+                                               is_odom ? "header.stamp.nanosec" : "clock.nanosec");
         assert_true(message.log_time > INT64_C(1600000000000000000));
         assert_int_equal(message.publish_time, (int64_t)sec * 1000000000 + (int64_t)nanosec);
     }
@@ -75,7 +78,9 @@ static void count_sample(void *context, const us_sample *sample) {
 
 static void replay_says_every_recorded_message_again(void **state) {
     (void)state;
-    assert_code(run("run %s --headless --offline --set motor_port=0 --time 0.5 --rate max --record half.mcap", scene), 0);
+    assert_code(
+        run("run %s --headless --offline --set motor_port=0 --time 0.5 --rate max --record half.mcap", scene),
+        0);
     use_domain(quiet_domain());
     us_bus *bus = open_bus("cyclone", quiet_domain());
     _Atomic int64_t n_odom = 0, n_clock = 0, n_tick = 0;
@@ -100,7 +105,9 @@ static void replay_says_every_recorded_message_again(void **state) {
 
 static void replay_is_heard_by_echo(void **state) {
     (void)state;
-    assert_code(run("run %s --headless --offline --set motor_port=0 --time 0.5 --rate max --record half.mcap", scene), 0);
+    assert_code(
+        run("run %s --headless --offline --set motor_port=0 --time 0.5 --rate max --record half.mcap", scene),
+        0);
     use_domain(quiet_domain());
     // Slow enough that it is still under way when the other has found it.
     pid_t pid = start("replay", "replay half.mcap --rate 0.02");

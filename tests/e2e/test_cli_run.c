@@ -75,12 +75,14 @@ static void csv_has_a_header_and_a_row_per_step(void **state) {
     assert_string_equal(t.name[3], "energy");
     for (int i = 0; i < t.n_row; i++) {
         assert_near(at(&t, i, 0), 1e-3 * i, 1e-12);
-        for (int k = 0; k < t.n_column; k++) assert_true(isfinite(at(&t, i, k)));
+        for (int k = 0; k < t.n_column; k++)
+            assert_true(isfinite(at(&t, i, k)));
         // -m g l cos(0.1) at rest, kept by the default integrator.
         assert_near(at(&t, i, 3), -9.81 * 0.5 * cos(0.1), 1e-6);
     }
     assert_near(at(&t, 0, 1), 0.1, 0);
-    // Half a period, 2 pi sqrt(I / (m g l)) / 2 with the first correction for amplitude, brings it to the other side.
+    // Half a period, 2 pi sqrt(I / (m g l)) / 2 with the first correction for amplitude, brings it to the
+    // other side.
     double half = M_PI * sqrt((1.0 / 3) / (9.81 * 0.5)) * (1 + 0.1 * 0.1 / 16);
     assert_near(at(&t, (int)lround(1000 * half), 1), -0.1, 1e-5);
     free_table(&t);
@@ -103,7 +105,9 @@ static void rows_may_be_fewer_than_steps(void **state) {
 
 static void values_choose_the_columns(void **state) {
     (void)state;
-    assert_code(run("run pendulum.xml --time 0.1 --rate max --csv some.csv --values pendulum/rod.x,energy.kinetic"), 0);
+    assert_code(
+        run("run pendulum.xml --time 0.1 --rate max --csv some.csv --values pendulum/rod.x,energy.kinetic"),
+        0);
     table t = read_table("some.csv");
     assert_int_equal(t.n_column, 3);
     assert_string_equal(t.name[0], "time");
@@ -131,7 +135,8 @@ static void the_scenes_own_recordings_are_written(void **state) {
     (void)state;
     char scene[4096];
     snprintf(scene, sizeof scene,
-             "%.*s  <world duration=\"0.5 s\"/>\n  <record file=\"own.csv\" rate=\"100 Hz\"><value name=\"pendulum/hinge.q\"/></record>\n</scene>\n",
+             "%.*s  <world duration=\"0.5 s\"/>\n  <record file=\"own.csv\" rate=\"100 Hz\"><value "
+             "name=\"pendulum/hinge.q\"/></record>\n</scene>\n",
              (int)(strstr(pendulum_scene, "</scene>") - pendulum_scene), pendulum_scene);
     write_text("recording.xml", scene);
     outcome a = run("run recording.xml --rate max");
@@ -172,7 +177,12 @@ static void the_same_run_gives_the_same_bytes(void **state) {
     assert_code(d, 0);
     char *other = hash_line(&d);
     assert_string_not_equal(first, other);
-    free(first), free(second), free(paced), free(other), free(x), free(y);
+    free(first);
+    free(second);
+    free(paced);
+    free(other);
+    free(x);
+    free(y);
 }
 
 static void save_and_restore_equal_an_uninterrupted_run(void **state) {
@@ -181,7 +191,8 @@ static void save_and_restore_equal_an_uninterrupted_run(void **state) {
     assert_code(a, 0);
     char *whole = hash_line(&a);
     assert_code(run("run pendulum.xml --time 1.01 --rate max --save one.snap"), 0);
-    outcome b = run("run pendulum.xml --time 0.99 --rate max --restore one.snap --hash --csv rest.csv --csv-rate 30");
+    outcome b =
+        run("run pendulum.xml --time 0.99 --rate max --restore one.snap --hash --csv rest.csv --csv-rate 30");
     assert_code(b, 0);
     char *parts = hash_line(&b);
     assert_string_equal(whole, parts);
@@ -190,7 +201,10 @@ static void save_and_restore_equal_an_uninterrupted_run(void **state) {
     const char *rows = strchr(y, '\n') + 1;
     assert_true(strlen(rows) > 100);
     assert_string_equal(x + strlen(x) - strlen(rows), rows);
-    free(whole), free(parts), free(x), free(y);
+    free(whole);
+    free(parts);
+    free(x);
+    free(y);
 }
 
 static void bad_snapshots_are_refused(void **state) {
@@ -226,11 +240,13 @@ static void what_cannot_be_written_is_told(void **state) {
 
 static void a_motion_that_diverges_ends_with_code_3(void **state) {
     (void)state;
-    // A spring of 1e9 N m/rad needs steps near 2e-5 s; the explicit integrator with 0.1 s must fail, and say when.
-    write_text("stiff.xml",
-               "<scene version=\"1\"><world integrator=\"rk4\" step=\"0.1\"/><object name=\"o\"><link name=\"l\"><inertial mass=\"1\" com=\"0.5 0 "
-               "0\" inertia=\"0.1 0.1 0.1\"/></link>"
-               "<joint name=\"j\" type=\"prismatic\" parent=\"world\" child=\"l\" axis=\"0 0 1\" stiffness=\"1e9\" q=\"1\"/></object></scene>");
+    // A spring of 1e9 N m/rad needs steps near 2e-5 s; the explicit integrator with 0.1 s must fail, and say
+    // when.
+    write_text("stiff.xml", "<scene version=\"1\"><world integrator=\"rk4\" step=\"0.1\"/><object "
+                            "name=\"o\"><link name=\"l\"><inertial mass=\"1\" com=\"0.5 0 "
+                            "0\" inertia=\"0.1 0.1 0.1\"/></link>"
+                            "<joint name=\"j\" type=\"prismatic\" parent=\"world\" child=\"l\" axis=\"0 0 "
+                            "1\" stiffness=\"1e9\" q=\"1\"/></object></scene>");
     outcome a = run("run stiff.xml --time 100 --rate max");
     assert_int_equal(a.code, 3);
     assert_has(a.err, "error:");
@@ -288,7 +304,8 @@ static void an_interrupt_ends_cleanly_with_a_summary(void **state) {
         assert_int_equal(poll(&ready, 1, 60000), 1);
         assert_int_equal(kill(pid, signals[i]), 0);
         char buffer[4096];
-        while (read(ends[0], buffer, sizeof buffer) > 0) continue;
+        while (read(ends[0], buffer, sizeof buffer) > 0)
+            continue;
         close(ends[0]);
         int status;
         assert_int_equal(waitpid(pid, &status, 0), pid);

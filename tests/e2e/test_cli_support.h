@@ -72,9 +72,12 @@ static inline void split(char *line, char **argv) {
     argv[n] = NULL;
 }
 
-static inline int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+static inline int exit_code(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
-// Standard output and error of the last run in this directory; `out_path` may be another file, such as /dev/full.
+// Standard output and error of the last run in this directory; `out_path` may be another file, such as
+// /dev/full.
 static inline outcome run_to(const char *out_path, const char *format, va_list args) {
     static char *last[2];
     char line[4096], *argv[MAX_ARGS];
@@ -108,7 +111,8 @@ __attribute__((format(printf, 1, 2))) static inline outcome run(const char *form
     return result;
 }
 
-__attribute__((format(printf, 2, 3))) static inline outcome run_into(const char *out_path, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static inline outcome run_into(const char *out_path, const char *format,
+                                                                     ...) {
     va_list args;
     va_start(args, format);
     outcome result = run_to(out_path, format, args);
@@ -160,7 +164,8 @@ static inline double number_of(const cJSON *object, const char *key) {
 
 static inline void assert_near(double value, double expected, double tolerance) {
     double difference = value - expected;
-    if (!(difference <= tolerance && difference >= -tolerance)) fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
+    if (!(difference <= tolerance && difference >= -tolerance))
+        fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
 }
 
 // A file of the reference data, or NULL (and a note) when it is not there.
@@ -178,9 +183,11 @@ static const char pendulum_scene[] = "<scene name=\"pendulum\" version=\"1\">\n"
                                      "  <parameter name=\"start\" value=\"0.1\"/>\n"
                                      "  <object name=\"pendulum\">\n"
                                      "    <link name=\"rod\">\n"
-                                     "      <inertial mass=\"1\" com=\"0 0 -0.5\" inertia=\"0.083333333333333333 0.083333333333333333 0.001\"/>\n"
+                                     "      <inertial mass=\"1\" com=\"0 0 -0.5\" "
+                                     "inertia=\"0.083333333333333333 0.083333333333333333 0.001\"/>\n"
                                      "    </link>\n"
-                                     "    <joint name=\"hinge\" type=\"revolute\" parent=\"world\" child=\"rod\" axis=\"0 1 0\" q=\"${start}\"/>\n"
+                                     "    <joint name=\"hinge\" type=\"revolute\" parent=\"world\" "
+                                     "child=\"rod\" axis=\"0 1 0\" q=\"${start}\"/>\n"
                                      "  </object>\n"
                                      "</scene>\n";
 

@@ -1,9 +1,11 @@
-// understudy switch as a user types it: what it refuses, what it tells, what it returns, and a training script.
+// understudy switch as a user types it: what it refuses, what it tells, what it returns, and a training
+// script.
 #include <pthread.h>
 
 #include "test_network_support.h"
 
-static const us_qos reliable = {.is_reliable = true, .depth = 100}, latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
+static const us_qos reliable = {.is_reliable = true, .depth = 100},
+                    latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
 
 // The two robots: in this process, each with a beat. A thread beats for both.
 static us_bus *buses[2];
@@ -14,7 +16,8 @@ static atomic_bool is_over;
 static void *beat(void *context) {
     (void)context;
     while (!atomic_load(&is_over)) {
-        for (int i = 0; i < 2; i++) write_text_message(beats[i], "alive");
+        for (int i = 0; i < 2; i++)
+            write_text_message(beats[i], "alive");
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
     return NULL;
@@ -27,7 +30,9 @@ static int start_robots(void **state) {
         int32_t node = -1;
         buses[i] = open_bus("cyclone", test_domain_of(1 + i));
         expect_ok(us_bus_add_node(buses[i], "/k10", "driver", &node, &err), &err);
-        expect_ok(us_bus_add_writer(buses[i], &(us_topic_def){"/k10/state", usi_type_string, reliable, node}, &beats[i], &err), &err);
+        expect_ok(us_bus_add_writer(buses[i], &(us_topic_def){"/k10/state", usi_type_string, reliable, node},
+                                    &beats[i], &err),
+                  &err);
     }
     return pthread_create(&heart, NULL, beat, NULL);
 }
@@ -36,7 +41,8 @@ static int end_robots(void **state) {
     kill_the_rest(state);
     atomic_store(&is_over, true);
     pthread_join(heart, NULL);
-    for (int i = 0; i < 2; i++) us_bus_close(buses[i]);
+    for (int i = 0; i < 2; i++)
+        us_bus_close(buses[i]);
     return 0;
 }
 
@@ -49,8 +55,8 @@ static bool has(const char *path, const char *part) {
 
 // A switch between the three domains, with both robots heard.
 static pid_t start_switch(const char *options) {
-    pid_t pid = start("switch", "switch k10 --operators %d --hardware %d --proxy %d --watchdog 10 %s", test_domain_of(0), test_domain_of(1),
-                      test_domain_of(2), options);
+    pid_t pid = start("switch", "switch k10 --operators %d --hardware %d --proxy %d --watchdog 10 %s",
+                      test_domain_of(0), test_domain_of(1), test_domain_of(2), options);
     WAIT_FOR(has("switch.out", "the hardware is heard") && has("switch.out", "the proxy is heard"));
     return pid;
 }
@@ -120,7 +126,8 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state) {
         assert_has(a.err, bad[i].part);
         assert_string_equal(a.out, "");
     }
-    static const char *const scripts[] = {"soon proxy\n", "1\n", "1 proxi\n", "between 2 1 proxy\n", "-1 proxy\n", "0 stop\n1 proxy|nonsense\n"};
+    static const char *const scripts[] = {"soon proxy\n",        "1\n",        "1 proxi\n",
+                                          "between 2 1 proxy\n", "-1 proxy\n", "0 stop\n1 proxy|nonsense\n"};
     for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
         write_text("bad.txt", scripts[i]);
         outcome a = run("switch k10 --script bad.txt");
@@ -136,7 +143,9 @@ static _Atomic int32_t n_fault;
 static void hear_world(void *context, const us_sample *sample) {
     (void)context;
     static const char command[] = "fault k10 motor:front_left_drive=dead";
-    if (sample->length >= 8 + sizeof command && !memcmp((const char *)sample->bytes + 8, command, sizeof command)) atomic_fetch_add(&n_fault, 1);
+    if (sample->length >= 8 + sizeof command &&
+        !memcmp((const char *)sample->bytes + 8, command, sizeof command))
+        atomic_fetch_add(&n_fault, 1);
 }
 
 static atomic_bool is_betrayed;
@@ -144,7 +153,8 @@ static atomic_bool is_betrayed;
 static void hear_authority(void *context, const us_sample *sample) {
     (void)context;
     char text[1024] = "";
-    if (sample->length > 8) snprintf(text, sizeof text, "%.*s", (int)(sample->length - 8), (const char *)sample->bytes + 8);
+    if (sample->length > 8)
+        snprintf(text, sizeof text, "%.*s", (int)(sample->length - 8), (const char *)sample->bytes + 8);
     if (!strstr(text, "\"mode\":\"secret\"") || strstr(text, "asked")) atomic_store(&is_betrayed, true);
 }
 
@@ -168,11 +178,13 @@ static void a_script_switches_and_breaks_things_in_secret(void **state) {
     assert_has(a.out, "k10: mode secret, in control: secret");
     end(pid);
     char *log = read_text("switch.out");
-    const char *first = strstr(log, "script line 5, 1."), *second = strstr(log, "script line 4, 2.5 s: fault k10 motor:front_left_drive=dead");
+    const char *first = strstr(log, "script line 5, 1."),
+               *second = strstr(log, "script line 4, 2.5 s: fault k10 motor:front_left_drive=dead");
     assert_non_null(first);
     assert_non_null(second);
     assert_true(first < second);
-    const char *heard = strstr(log, "the proxy is heard"), *at_once = strstr(log, "script line 2, 0.0 s: stop");
+    const char *heard = strstr(log, "the proxy is heard"),
+               *at_once = strstr(log, "script line 2, 0.0 s: stop");
     assert_true(heard && at_once && heard < at_once && at_once < first);
     assert_has(log, "stop was asked for");
     assert_has(first, "proxy surprise");

@@ -1,4 +1,5 @@
-// understudy tell: world commands to a running simulation, their answers and exit codes, and what the run makes of them.
+// understudy tell: world commands to a running simulation, their answers and exit codes, and what the run
+// makes of them.
 #include <arpa/inet.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -30,7 +31,8 @@ static void hear_status(void *context, const us_sample *sample) {
     (void)context;
     pthread_mutex_lock(&status_lock);
     // After the header a String is a length and its characters.
-    snprintf(status_text, sizeof status_text, "%.*s", (int)(sample->length - 8), (const char *)sample->bytes + 8);
+    snprintf(status_text, sizeof status_text, "%.*s", (int)(sample->length - 8),
+             (const char *)sample->bytes + 8);
     pthread_mutex_unlock(&status_lock);
 }
 
@@ -45,7 +47,8 @@ static us_bus *listen_to_status(void) {
 
 static cJSON *status_now(void) {
     char text[sizeof status_text];
-    WAIT_FOR((pthread_mutex_lock(&status_lock), memcpy(text, status_text, sizeof text), pthread_mutex_unlock(&status_lock), text[0] != 0));
+    WAIT_FOR((pthread_mutex_lock(&status_lock), memcpy(text, status_text, sizeof text),
+              pthread_mutex_unlock(&status_lock), text[0] != 0));
     return parse_json(text);
 }
 
@@ -169,8 +172,10 @@ static void a_run_that_was_told_verifies(void **state) {
 static void columns_of_what_is_gone_are_nan_and_told_once(void **state) {
     (void)state;
     use_domain(quiet_domain());
-    pid_t pid =
-        start("rows", "run %s --headless --set motor_port=0 --csv rows.csv --csv-rate 20 --values stone1/stone.x,k10/base.x,stone2/stone.x", scene);
+    pid_t pid = start("rows",
+                      "run %s --headless --set motor_port=0 --csv rows.csv --csv-rate 20 --values "
+                      "stone1/stone.x,k10/base.x,stone2/stone.x",
+                      scene);
     assert_code(tell("remove stone1"), 0);
     assert_code(tell("remove stone2"), 0);
     assert_code(tell("pause"), 0);
@@ -183,7 +188,8 @@ static void columns_of_what_is_gone_are_nan_and_told_once(void **state) {
     char *rows = read_text("rows.csv"), *err = read_text("rows.err");
     assert_has(rows, "time,stone1/stone.x,k10/base.x,stone2/stone.x\n");
     const char *last = strrchr(rows, '\n');
-    while (last > rows && last[-1] != '\n') last--;
+    while (last > rows && last[-1] != '\n')
+        last--;
     assert_has(last, ",nan,");
     assert_int_equal(count_text(err, "is not there any more"), 1);
     // The robot is found again: its column goes on.
@@ -195,16 +201,22 @@ static void columns_of_what_is_gone_are_nan_and_told_once(void **state) {
     free(err);
 }
 
-// Ground is read ahead where something moves to; where it is put by a word nobody could know. The line at the end says that a step had to wait.
+// Ground is read ahead where something moves to; where it is put by a word nobody could know. The line at the
+// end says that a step had to wait.
 static void a_step_that_waited_for_ground_is_told_at_the_end(void **state) {
     (void)state;
     use_domain(quiet_domain());
     assert_int_equal(system("rm -rf wide"), 0);
-    assert_code(run("terrain random -o wide --size 1200,300 --covariance gaussian --length 60 --variance 1 --seed 3"), 0);
-    write_text("wide.xml", "<scene name=\"wide\" version=\"1\">\n"
-                           "  <world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" file=\"wide/\"/></world>\n"
-                           "  <robot name=\"k10\" file=\"" US_SOURCE_DIR "/models/k10.urdf\" base=\"floating\" xyz=\"-500 0 6\"><network/></robot>\n"
-                           "</scene>\n");
+    assert_code(
+        run("terrain random -o wide --size 1200,300 --covariance gaussian --length 60 --variance 1 --seed 3"),
+        0);
+    write_text(
+        "wide.xml",
+        "<scene name=\"wide\" version=\"1\">\n"
+        "  <world step=\"1 ms\"><shape name=\"ground\" type=\"height-field\" file=\"wide/\"/></world>\n"
+        "  <robot name=\"k10\" file=\"" US_SOURCE_DIR
+        "/models/k10.urdf\" base=\"floating\" xyz=\"-500 0 6\"><network/></robot>\n"
+        "</scene>\n");
     pid_t pid = start("wide", "run wide.xml --headless");
     assert_code(tell("move k10 500 0 6"), 0);
     us_bus *bus = listen_to_status();
@@ -213,7 +225,8 @@ static void a_step_that_waited_for_ground_is_told_at_the_end(void **state) {
     us_bus_close(bus);
     end(pid);
     char *err = read_text("wide.err"), *out = read_text("wide.out");
-    if (!strstr(err, "waited for ground to be read") && !strstr(out, "waited for ground to be read")) fail_msg("no step has waited:\n%s%s", out, err);
+    if (!strstr(err, "waited for ground to be read") && !strstr(out, "waited for ground to be read"))
+        fail_msg("no step has waited:\n%s%s", out, err);
     free(err);
     free(out);
 }

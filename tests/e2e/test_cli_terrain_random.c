@@ -31,7 +31,8 @@ static uint64_t hash_of(const char *path, us_site_info *out_info) {
 static void a_site_has_the_layers_and_heights_asked_for(void **state) {
     (void)state;
     const char *path = site_path("layers");
-    outcome a = run("terrain random -o %s --size 300,200 --spacing 0.5 --covariance exponential --length 5 --variance 4 --mean 50 --seed 7 "
+    outcome a = run("terrain random -o %s --size 300,200 --spacing 0.5 --covariance exponential --length 5 "
+                    "--variance 4 --mean 50 --seed 7 "
                     "--soil cohesion=800,10000,10 --soil friction=0.1,0.01,10",
                     path);
     assert_code(a, 0);
@@ -41,7 +42,8 @@ static void a_site_has_the_layers_and_heights_asked_for(void **state) {
     us_site *site = NULL;
     assert_int_equal(us_site_open(path, NULL, &site, NULL), US_OK);
     us_site_info info = us_site_get_info(site);
-    assert_true(info.n_layer == 3 && info.layer[0].n_x == 600 && info.layer[0].n_y == 400 && info.layer[0].dx == 0.5 && info.origin.z == 50);
+    assert_true(info.n_layer == 3 && info.layer[0].n_x == 600 && info.layer[0].n_y == 400 &&
+                info.layer[0].dx == 0.5 && info.origin.z == 50);
     assert_string_equal(info.layer[1].name, "soil.cohesion");
     assert_true(us_site_find_layer(site, "soil.friction") == 2 && info.layer[2].low == 0);
     // The samples of all tiles against the moments that were asked for.
@@ -55,12 +57,16 @@ static void a_site_has_the_layers_and_heights_asked_for(void **state) {
                 int32_t n_x, n_y;
                 assert_true(us_site_tile_size(site, layer, 0, u, v, &n_x, &n_y));
                 assert_int_equal(us_site_read(site, layer, 0, u, v, tile, NULL), US_OK);
-                for (int32_t i = 0; i < n_x * n_y; i++) sum += tile[i], square += (double)tile[i] * tile[i];
+                for (int32_t i = 0; i < n_x * n_y; i++) {
+                    sum += tile[i];
+                    square += (double)tile[i] * tile[i];
+                }
                 n += (int64_t)n_x * n_y;
             }
         }
         double mean = sum / (double)n, variance = square / (double)n - mean * mean;
-        // An exponential of length L has one independent value for each 2 pi L^2 or so: 380 of the heights, 95 of the soil, which bound the errors.
+        // An exponential of length L has one independent value for each 2 pi L^2 or so: 380 of the heights,
+        // 95 of the soil, which bound the errors.
         double independent = 60000 / (2 * M_PI * (layer ? 100 : 25));
         assert_near(mean, want[layer][0], 4 * sqrt(want[layer][1] / independent));
         assert_near(variance, want[layer][1], want[layer][1] * 4 * sqrt(2 / independent));
@@ -72,10 +78,13 @@ static void a_site_has_the_layers_and_heights_asked_for(void **state) {
 static void the_same_seed_makes_the_same_site_for_any_number_of_threads(void **state) {
     (void)state;
     uint64_t hash[4];
-    static const char *const options[] = {"--seed 7", "--seed 7 --threads 3", "--seed 8", "--seed 7 --method patch"};
+    static const char *const options[] = {"--seed 7", "--seed 7 --threads 3", "--seed 8",
+                                          "--seed 7 --method patch"};
     for (int i = 0; i < 4; i++) {
         const char *path = site_path("same");
-        assert_code(run("terrain random -o %s --size 300 --length 30 --craters 2000 --rocks 0.2,2,6 %s", path, options[i]), 0);
+        assert_code(run("terrain random -o %s --size 300 --length 30 --craters 2000 --rocks 0.2,2,6 %s", path,
+                        options[i]),
+                    0);
         hash[i] = hash_of(path, NULL);
         remove_site(path);
     }
@@ -90,7 +99,9 @@ static void craters_and_rocks_change_the_heights(void **state) {
     hash_of(path, &plain);
     remove_site(path);
     path = site_path("moon");
-    outcome a = run("terrain random -o %s --size 256 --variance 0.01 --length 50 --seed 3 --craters 3000,10,60 --rocks 0.3,2,6", path);
+    outcome a = run("terrain random -o %s --size 256 --variance 0.01 --length 50 --seed 3 --craters "
+                    "3000,10,60 --rocks 0.3,2,6",
+                    path);
     assert_code(a, 0);
     assert_has(a.out, "3000 per km^2 of 10 to 60 m");
     hash_of(path, &with);
@@ -104,7 +115,9 @@ static void craters_and_rocks_change_the_heights(void **state) {
 static void the_report_is_there_as_json(void **state) {
     (void)state;
     const char *path = site_path("json");
-    outcome a = run("terrain random -o %s --size 100 --variance 9 --covariance gaussian --length 5 --seed 2 --json --soil n=1,0.01,10", path);
+    outcome a = run("terrain random -o %s --size 100 --variance 9 --covariance gaussian --length 5 --seed 2 "
+                    "--json --soil n=1,0.01,10",
+                    path);
     assert_code(a, 0);
     cJSON *json = parse_json(a.out);
     assert_true(number_of(json, "width") == 100 && number_of(json, "seed") == 2);
@@ -176,7 +189,8 @@ static void requests_that_cannot_be_met_are_refused_before_anything_is_written(v
         {"--size 100 --soil cohesion=1,2", "--soil"},
         {"--size 100 --soil cohesion=1,-2,3", "variance -2"},
         {"--size 100 --soil a=1,1,1 --soil a=1,1,1", "twice"},
-        {"--size 100 --soil a=1,1,1 --soil b=1,1,1 --soil c=1,1,1 --soil d=1,1,1 --soil e=1,1,1 --soil f=1,1,1 --soil g=1,1,1 --soil h=1,1,1",
+        {"--size 100 --soil a=1,1,1 --soil b=1,1,1 --soil c=1,1,1 --soil d=1,1,1 --soil e=1,1,1 --soil "
+         "f=1,1,1 --soil g=1,1,1 --soil h=1,1,1",
          "at most 7"},
         {"--size 100 --threads 0", "--threads"},
         {"--size 100 --colour red", "--colour"},
@@ -184,7 +198,8 @@ static void requests_that_cannot_be_met_are_refused_before_anything_is_written(v
     const char *path = site_path("bad");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         outcome a = run("terrain random -o %s %s", path, rows[i].options);
-        if (a.code != 2 || !strstr(a.err, rows[i].says)) fail_msg("%s: %d\n%s", rows[i].options, a.code, a.err);
+        if (a.code != 2 || !strstr(a.err, rows[i].says))
+            fail_msg("%s: %d\n%s", rows[i].options, a.code, a.err);
         assert_has(a.err, "remedy");
         assert_true(access(path, F_OK) != 0);
     }

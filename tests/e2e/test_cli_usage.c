@@ -7,7 +7,8 @@ static void help_lists_every_command(void **state) {
     (void)state;
     outcome a = run("help");
     assert_code(a, 0);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) assert_has(a.out, commands[i]);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        assert_has(a.out, commands[i]);
     char *text = strdup(a.out);
     outcome b = run("--help");
     assert_code(b, 0);
@@ -60,8 +61,9 @@ static void unknown_commands_get_a_suggestion(void **state) {
 static void unknown_options_get_a_suggestion(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {"run x.xml --tiem 3", "\"--time\""},         {"run x.xml --rat max", "\"--rate\""}, {"check x.xml --jsn", "\"--json\""},
-        {"eval x.urdf --stat s.json", "\"--state\""}, {"bench --step 4", "\"--steps\""},
+        {"run x.xml --tiem 3", "\"--time\""}, {"run x.xml --rat max", "\"--rate\""},
+        {"check x.xml --jsn", "\"--json\""},  {"eval x.urdf --stat s.json", "\"--state\""},
+        {"bench --step 4", "\"--steps\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         outcome a = run("%s", cases[i][0]);

@@ -6,7 +6,8 @@
 static void verify_proves_a_run_that_was_driven(void **state) {
     (void)state;
     use_domain(quiet_domain());
-    pid_t pid = start("recorded", "run %s --headless --set motor_port=0 --seed 7 --record driven.mcap", scene);
+    pid_t pid =
+        start("recorded", "run %s --headless --set motor_port=0 --seed 7 --record driven.mcap", scene);
     outcome a = run("drive k10 --v 0.5 --w 0.3 --time 1");
     // A machine that is busy with other tests may start the robot too late for the first try.
     if (a.code == 3) a = run("drive k10 --v 0.5 --w 0.3 --time 1");
@@ -23,7 +24,10 @@ static void verify_proves_a_run_that_was_driven(void **state) {
 
 static void verify_refuses_another_model(void **state) {
     (void)state;
-    assert_code(run("run %s --headless --offline --set motor_port=0 --set speed=0.3 --time 0.2 --rate max --record short.mcap", scene), 0);
+    assert_code(run("run %s --headless --offline --set motor_port=0 --set speed=0.3 --time 0.2 --rate max "
+                    "--record short.mcap",
+                    scene),
+                0);
     outcome a = run("replay short.mcap --verify");
     assert_code(a, 0);
     assert_has(a.out, "same: 200 ticks, 0 commands");
@@ -38,7 +42,8 @@ static void verify_refuses_another_model(void **state) {
     char changed[4096];
     const char *mass = strstr(pendulum_scene, "mass=\"1\"");
     assert_non_null(mass);
-    snprintf(changed, sizeof changed, "%.*smass=\"2\"%s", (int)(mass - pendulum_scene), pendulum_scene, mass + strlen("mass=\"1\""));
+    snprintf(changed, sizeof changed, "%.*smass=\"2\"%s", (int)(mass - pendulum_scene), pendulum_scene,
+             mass + strlen("mass=\"1\""));
     write_text("recorded.xml", changed);
     outcome d = run("replay pendulum.mcap --verify");
     assert_int_equal(d.code, 2);
@@ -59,7 +64,8 @@ static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick)
     expect_ok(us_recording_open(from, NULL, &in, &err), &err);
     expect_ok(us_recorder_open(&def, &out, &err), &err);
     const char *values[N_KEY];
-    for (int i = 0; i < N_KEY; i++) values[i] = us_recording_find_metadata(in, "understudy", keys[i]);
+    for (int i = 0; i < N_KEY; i++)
+        values[i] = us_recording_find_metadata(in, "understudy", keys[i]);
     assert_int_equal(us_recorder_set_metadata(out, "understudy", N_KEY, keys, values), US_OK);
     size_t length;
     const void *bytes = us_recording_find_attachment(in, "state", &length);
@@ -74,9 +80,12 @@ static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick)
         uint8_t *copy = malloc(message.length);
         assert_non_null(copy);
         memcpy(copy, message.bytes, message.length);
-        bool is_wrong = type == usi_type_tick_hash && us_message_get_number(type, message.bytes, message.length, "tick") == (double)tick;
+        bool is_wrong = type == usi_type_tick_hash &&
+                        us_message_get_number(type, message.bytes, message.length, "tick") == (double)tick;
         if (is_wrong) copy[12] ^= 1;  // header 4, tick 8, then the hash
-        assert_int_equal(us_recorder_write(out, index, message.log_time, message.publish_time, copy, message.length), US_OK);
+        assert_int_equal(
+            us_recorder_write(out, index, message.log_time, message.publish_time, copy, message.length),
+            US_OK);
         free(copy);
     }
     expect_ok(us_recorder_close(out, &err), &err);
@@ -85,7 +94,9 @@ static void copy_with_wrong_hash(const char *from, const char *to, int64_t tick)
 
 static void verify_names_the_first_tick_that_differs(void **state) {
     (void)state;
-    assert_code(run("run %s --headless --offline --set motor_port=0 --time 0.2 --rate max --record good.mcap", scene), 0);
+    assert_code(
+        run("run %s --headless --offline --set motor_port=0 --time 0.2 --rate max --record good.mcap", scene),
+        0);
     copy_with_wrong_hash("good.mcap", "wrong.mcap", 123);
     assert_code(run("replay good.mcap --verify"), 0);
     outcome a = run("replay wrong.mcap --verify");

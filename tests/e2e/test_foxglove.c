@@ -1,6 +1,8 @@
-// Foxglove clients: one that others wrote against `understudy run`, and ours, which also does what no good client does.
+// Foxglove clients: one that others wrote against `understudy run`, and ours, which also does what no good
+// client does.
 //
-// But for the first test the host is in this process: one thread turns, steps and shows the world, and reads the clients between.
+// But for the first test the host is in this process: one thread turns, steps and shows the world, and reads
+// the clients between.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +34,9 @@ static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
     NET_WAIT(strstr(net_output(), "page: http://") && strchr(strstr(net_output(), "page: http://"), '\n'));
     int port = 0;
     assert_int_equal(sscanf(strstr(net_output(), "page: "), "page: http://localhost:%d/", &port), 1);
-    snprintf(command, sizeof command, "US_NPM='%s' timeout 60 node '%s/tests/e2e/foxglove_client.mjs' ws://localhost:%d 2>&1", npm, US_SOURCE_DIR,
-             port);
+    snprintf(command, sizeof command,
+             "US_NPM='%s' timeout 60 node '%s/tests/e2e/foxglove_client.mjs' ws://localhost:%d 2>&1", npm,
+             US_SOURCE_DIR, port);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t n = fread(text, 1, sizeof text - 1, pipe);
@@ -166,12 +169,14 @@ static void say(client *c, const char *format, ...) {
 }
 
 static void subscribe(client *c, uint32_t id, const char *topic) {
-    say(c, "{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":%u,\"channelId\":%d}]}", id, cJSON_GetObjectItem(channel(c, topic), "id")->valueint);
+    say(c, "{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":%u,\"channelId\":%d}]}", id,
+        cJSON_GetObjectItem(channel(c, topic), "id")->valueint);
 }
 
 static uint64_t number(const uint8_t *at, int n) {
     uint64_t x = 0;
-    for (int k = n - 1; k >= 0; k--) x = x << 8 | at[k];
+    for (int k = n - 1; k >= 0; k--)
+        x = x << 8 | at[k];
     return x;
 }
 
@@ -187,33 +192,38 @@ static sample next_sample(client *c, uint32_t subscription) {
         if (c->ws.opcode != WS_BINARY || m[0] != 1) continue;
         assert_true(c->ws.n_message > USI_FOXGLOVE_DATA_HEAD);
         if (number(m + 1, 4) != subscription) continue;
-        return (sample){(int64_t)number(m + 5, 8), m + USI_FOXGLOVE_DATA_HEAD, c->ws.n_message - USI_FOXGLOVE_DATA_HEAD};
+        return (sample){(int64_t)number(m + 5, 8), m + USI_FOXGLOVE_DATA_HEAD,
+                        c->ws.n_message - USI_FOXGLOVE_DATA_HEAD};
     }
     fail_msg("it ended before a sample came");
     return (sample){0};
 }
 
-static double value(const sample *s, const us_message_type *type, const char *path) { return us_message_get_number(type, s->bytes, s->length, path); }
+static double value(const sample *s, const us_message_type *type, const char *path) {
+    return us_message_get_number(type, s->bytes, s->length, path);
+}
 
 // A Twist on one of its channels.
 static void drive(client *c, uint32_t id, double v) {
     us_msg_twist twist = {.linear.x = v};
     uint8_t frame[256] = {1};
     size_t length = 0;
-    for (int k = 0; k < 4; k++) frame[1 + k] = (uint8_t)(id >> 8 * k);
+    for (int k = 0; k < 4; k++)
+        frame[1 + k] = (uint8_t)(id >> 8 * k);
     assert_int_equal(us_message_encode(usi_type_twist, &twist, frame + 5, sizeof frame - 5, &length), US_OK);
     assert_true(ws_send(&c->ws, WS_BINARY, frame, 5 + length));
 }
 
-static const char *const advertise_twist =
-    "{\"op\":\"advertise\",\"channels\":[{\"id\":7,\"topic\":\"/k10/cmd_vel\",\"encoding\":\"cdr\",\"schemaName\":\"%s\"}]}";
+static const char *const advertise_twist = "{\"op\":\"advertise\",\"channels\":[{\"id\":7,\"topic\":\"/k10/"
+                                           "cmd_vel\",\"encoding\":\"cdr\",\"schemaName\":\"%s\"}]}";
 
 // ---- tests ----
 
 static void a_client_is_told_what_there_is(void **state) {
     (void)state;
     rig_start(NULL);
-    static const char *const protocols[] = {"foxglove.websocket.v1", "foxglove.sdk.v1", "foxglove.sdk.v1, foxglove.websocket.v1"};
+    static const char *const protocols[] = {"foxglove.websocket.v1", "foxglove.sdk.v1",
+                                            "foxglove.sdk.v1, foxglove.websocket.v1"};
     char session[64] = "";
     for (int k = 0; k < 3; k++) {
         client c;
@@ -230,7 +240,8 @@ static void a_client_is_told_what_there_is(void **state) {
         assert_string_equal(cJSON_GetObjectItem(odom, "encoding")->valuestring, "cdr");
         assert_string_equal(cJSON_GetObjectItem(odom, "schemaEncoding")->valuestring, "ros2msg");
         assert_string_equal(cJSON_GetObjectItem(odom, "schemaName")->valuestring, "nav_msgs/msg/Odometry");
-        assert_non_null(strstr(cJSON_GetObjectItem(odom, "schema")->valuestring, "MSG: geometry_msgs/Pose\n"));
+        assert_non_null(
+            strstr(cJSON_GetObjectItem(odom, "schema")->valuestring, "MSG: geometry_msgs/Pose\n"));
         channel(&c, "/tf");
         channel(&c, "/k10/joint_states");
         // What robots listen to is not among what they say.
@@ -257,10 +268,11 @@ static void samples_come_to_those_who_subscribed_until_they_no_longer_want_them(
         // 50 Hz, and the stamp inside says the same as the one outside.
         if (last >= 0) assert_int_equal(s.time - last, 20000000);
         last = s.time;
-        int64_t stamp =
-            (int64_t)value(&s, usi_type_odometry, "header.stamp.sec") * 1000000000 + (int64_t)value(&s, usi_type_odometry, "header.stamp.nanosec");
+        int64_t stamp = (int64_t)value(&s, usi_type_odometry, "header.stamp.sec") * 1000000000 +
+                        (int64_t)value(&s, usi_type_odometry, "header.stamp.nanosec");
         assert_int_equal(stamp, s.time);
-        assert_true(us_message_get_number(usi_type_odometry, s.bytes, s.length, "pose.pose.orientation.w") > 0.9);
+        assert_true(us_message_get_number(usi_type_odometry, s.bytes, s.length, "pose.pose.orientation.w") >
+                    0.9);
     }
     assert_true(next_sample(&b, 1).length > 100);
     // The time is told too.
@@ -290,7 +302,8 @@ static void samples_come_to_those_who_subscribed_until_they_no_longer_want_them(
 static void what_is_said_once_comes_to_those_who_come_later_also_while_time_stands_still(void **state) {
     (void)state;
     rig_start(NULL);
-    for (int k = 0; k < 100; k++) turn();
+    for (int k = 0; k < 100; k++)
+        turn();
     client c;
     join(&c, NULL);
     subscribe(&c, 1, "/k10/robot_description");
@@ -320,7 +333,8 @@ static void a_client_drives_the_robot(void **state) {
         say(&c, advertise_twist, types[k]);
         sample s = next_sample(&c, 1);
         const double begin = value(&s, usi_type_odometry, "pose.pose.position.x");
-        // It stops by itself half a second after the last word; a command with every sample of its own odometry keeps it going.
+        // It stops by itself half a second after the last word; a command with every sample of its own
+        // odometry keeps it going.
         for (double x = begin; x < begin + 0.05;) {
             drive(&c, 7, 0.3);
             s = next_sample(&c, 1);
@@ -350,13 +364,14 @@ static void what_cannot_be_is_said_and_too_much_of_it_ends_the_session(void **st
     expect_status(&c, 2, "subscribed to already");
     subscribe(&c, 1, "/tf");
     expect_status(&c, 2, "subscribed to already");
-    say(&c,
-        "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/nothing\",\"encoding\":\"cdr\",\"schemaName\":\"std_msgs/msg/String\"}]}");
+    say(&c, "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/"
+            "nothing\",\"encoding\":\"cdr\",\"schemaName\":\"std_msgs/msg/String\"}]}");
     expect_status(&c, 2, "no robot listens to /k10/nothing");
-    say(&c,
-        "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/cmd_vel\",\"encoding\":\"cdr\",\"schemaName\":\"std_msgs/msg/String\"}]}");
+    say(&c, "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/"
+            "cmd_vel\",\"encoding\":\"cdr\",\"schemaName\":\"std_msgs/msg/String\"}]}");
     expect_status(&c, 2, "not std_msgs/msg/String");
-    say(&c, "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/cmd_vel\",\"encoding\":\"json\",\"schemaName\":\"geometry_msgs/msg/"
+    say(&c, "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/k10/"
+            "cmd_vel\",\"encoding\":\"json\",\"schemaName\":\"geometry_msgs/msg/"
             "Twist\"}]}");
     expect_status(&c, 2, "cdr");
     say(&c, "{\"op\":\"getParameters\",\"parameterNames\":[]}");
@@ -369,7 +384,8 @@ static void what_cannot_be_is_said_and_too_much_of_it_ends_the_session(void **st
     // A command that is no Twist is taken by the robot's network and refused by the robot, which counts it.
     say(&c, advertise_twist, "geometry_msgs/msg/Twist");
     assert_true(ws_send(&c.ws, WS_BINARY, "\1\7\0\0\0abc", 8));
-    for (int k = 0; k < 30; k++) ws_say(&c.ws, "{");
+    for (int k = 0; k < 30; k++)
+        ws_say(&c.ws, "{");
     while (next(&c)) {
     }
     assert_int_equal(c.ws.close_code, 1008);
@@ -411,7 +427,10 @@ static void one_that_may_only_look_cannot_command(void **state) {
     // Any other page is refused.
     client c;
     int status = 0;
-    assert_false(ws_open(&c.ws, &(ws_def){.port = r.port, .protocol = "foxglove.websocket.v1", .origin = "http://evil.example"}, &status));
+    assert_false(ws_open(
+        &c.ws,
+        &(ws_def){.port = r.port, .protocol = "foxglove.websocket.v1", .origin = "http://evil.example"},
+        &status));
     assert_int_equal(status, 403);
     // Only those with the token were obeyed.
     us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(r.host), us_host_get_sim(r.host));
@@ -427,7 +446,8 @@ static void a_slow_client_loses_samples_and_is_told_while_others_get_all(void **
     join(&good, NULL);
     subscribe(&good, 1, "/k10/odom");
     subscribe(&good, 2, "/k10/robot_description");
-    // The slow one reads nothing, and asks for what is long and said once again and again; the good one hears it each time too.
+    // The slow one reads nothing, and asks for what is long and said once again and again; the good one hears
+    // it each time too.
     int64_t last = -1;
     size_t n_byte = 0;
     for (uint32_t k = 0; n_byte < 12 << 20; k++) {  // three times what may wait for a client

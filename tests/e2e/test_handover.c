@@ -25,8 +25,9 @@ static void the_hardware_hands_over_to_the_proxy_without_a_jump(void **state) {
         wait_steady(t, 0.4, 0.3);
         jump j = measure_jump(t, from, true);
         char what[160];
-        snprintf(what, sizeof what, "round %d (%.0f ms until answered, %.0f ms in all, lag %.1f ms)", i + 1, 1e3 * number_of(took, "adopt"),
-                 1e3 * number_of(took, "total"), 1e3 * number_of(line, "lag"));
+        snprintf(what, sizeof what, "round %d (%.0f ms until answered, %.0f ms in all, lag %.1f ms)", i + 1,
+                 1e3 * number_of(took, "adopt"), 1e3 * number_of(took, "total"),
+                 1e3 * number_of(line, "lag"));
         cJSON_Delete(line);
         assert_true(j.stamps > 0);
         print_jump(what, j);
@@ -75,7 +76,8 @@ static void lost_hardware_is_followed_where_it_would_be(void **state) {
     assert_true(j.position < 0.03);
     assert_true(j.yaw < 3 * M_PI / 180);
     assert_true(j.speed < 0.03);
-    // And then it goes on as fast: commands rise from what it does, which is what the hardware did. A tenth of a second without any is allowed for.
+    // And then it goes on as fast: commands rise from what it does, which is what the hardware did. A tenth
+    // of a second without any is allowed for.
     for (int32_t i = from; i < atomic_load(&t->odom.n); i++) {
         if (t->odom.at[i].v[0] < 0.3) fail_msg("it slowed down to %.3f m/s", t->odom.at[i].v[0]);
     }
@@ -84,8 +86,10 @@ static void lost_hardware_is_followed_where_it_would_be(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_hardware_hands_over_to_the_proxy_without_a_jump, use_own_domain, kill_the_rest),
-        cmocka_unit_test_setup_teardown(lost_hardware_is_followed_where_it_would_be, use_own_domain, kill_the_rest),
+        cmocka_unit_test_setup_teardown(the_hardware_hands_over_to_the_proxy_without_a_jump, use_own_domain,
+                                        kill_the_rest),
+        cmocka_unit_test_setup_teardown(lost_hardware_is_followed_where_it_would_be, use_own_domain,
+                                        kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

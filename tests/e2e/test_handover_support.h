@@ -1,4 +1,5 @@
-// What the tests of hand-overs share: the hardware, a proxy of it on flat ground and the switch as programs, and an operator who drives and listens.
+// What the tests of hand-overs share: the hardware, a proxy of it on flat ground and the switch as programs,
+// and an operator who drives and listens.
 #ifndef UNDERSTUDY_TEST_HANDOVER_SUPPORT_H
 #define UNDERSTUDY_TEST_HANDOVER_SUPPORT_H
 
@@ -45,7 +46,8 @@ static inline void note(track *t, glimpse g) {
 }
 
 static inline int64_t stamp_in(const us_message_type *type, const us_sample *s) {
-    return (int64_t)number_in(type, s, "header.stamp.sec") * 1000000000 + (int64_t)number_in(type, s, "header.stamp.nanosec");
+    return (int64_t)number_in(type, s, "header.stamp.sec") * 1000000000 +
+           (int64_t)number_in(type, s, "header.stamp.nanosec");
 }
 
 static inline void see_odom(void *context, const us_sample *s) {
@@ -53,24 +55,29 @@ static inline void see_odom(void *context, const us_sample *s) {
     glimpse g = {.stamp = stamp_in(type, s)};
     g.pose[0] = number_in(type, s, "pose.pose.position.x");
     g.pose[1] = number_in(type, s, "pose.pose.position.y");
-    g.pose[2] = 2 * atan2(number_in(type, s, "pose.pose.orientation.z"), number_in(type, s, "pose.pose.orientation.w"));
+    g.pose[2] = 2 * atan2(number_in(type, s, "pose.pose.orientation.z"),
+                          number_in(type, s, "pose.pose.orientation.w"));
     g.v[0] = number_in(type, s, "twist.twist.linear.x");
     g.v[1] = number_in(type, s, "twist.twist.linear.y");
     g.v[2] = number_in(type, s, "twist.twist.angular.z");
     note(context, g);
 }
 
-static inline void see_joints(void *context, const us_sample *s) { note(context, (glimpse){.stamp = stamp_in(usi_type_joint_state, s)}); }
+static inline void see_joints(void *context, const us_sample *s) {
+    note(context, (glimpse){.stamp = stamp_in(usi_type_joint_state, s)});
+}
 
 static inline void see_velocity(void *context, const us_sample *s) {
-    note(context, (glimpse){.v = {number_in(usi_type_twist, s, "linear.x"), number_in(usi_type_twist, s, "linear.y"),
-                                  number_in(usi_type_twist, s, "angular.z")}});
+    note(context,
+         (glimpse){.v = {number_in(usi_type_twist, s, "linear.x"), number_in(usi_type_twist, s, "linear.y"),
+                         number_in(usi_type_twist, s, "angular.z")}});
 }
 
 static inline void see_evidence(void *context, const us_sample *s) {
     theatre *t = context;
     pthread_mutex_lock(&t->lock);
-    if (s->length > 8) snprintf(t->line, sizeof t->line, "%.*s", (int)(s->length - 8), (const char *)s->bytes + 8);
+    if (s->length > 8)
+        snprintf(t->line, sizeof t->line, "%.*s", (int)(s->length - 8), (const char *)s->bytes + 8);
     t->n_line++;
     pthread_mutex_unlock(&t->lock);
 }
@@ -99,7 +106,8 @@ static inline void *keep_driving(void *context) {
         pthread_mutex_unlock(&t->lock);
         uint8_t bytes[128];
         size_t length = 0;
-        if (!us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length)) us_writer_write(t->command, bytes, length, 0);
+        if (!us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length))
+            us_writer_write(t->command, bytes, length, 0);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
     return NULL;
@@ -113,9 +121,12 @@ static inline void drive(theatre *t, double vx, double wz) {
 }
 
 static const char flat_scene[] =
-    "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space' surface='soil'/></world>"
-    "<material name='soil'/><material name='rubber'/><pair a='rubber' b='soil' static-friction='0.7' kinetic-friction='0.65'/>"
-    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>"
+    "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space' "
+    "surface='soil'/></world>"
+    "<material name='soil'/><material name='rubber'/><pair a='rubber' b='soil' static-friction='0.7' "
+    "kinetic-friction='0.65'/>"
+    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
+    "kd='60'/></default>"
     "<robot name='k10' file='" K10 "' base='floating' xyz='5 5 0'><surface link='*_wheel' surface='rubber'/>"
     "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
     "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
@@ -141,8 +152,8 @@ static inline theatre *open_theatre(const char *hardware_options, const char *sw
     use_domain(test_domain_of(2));
     t->proxy = start("proxy", "run flat.xml --headless --record run.mcap");
     use_domain(test_domain_of(0));
-    t->sw = start("switch", "switch k10 --operators %d --hardware %d --proxy %d --evidence evidence.jsonl %s", (int)test_domain_of(0),
-                  (int)test_domain_of(1), (int)test_domain_of(2), switch_options);
+    t->sw = start("switch", "switch k10 --operators %d --hardware %d --proxy %d --evidence evidence.jsonl %s",
+                  (int)test_domain_of(0), (int)test_domain_of(1), (int)test_domain_of(2), switch_options);
     us_qos reliable = {.is_reliable = true};
     t->bus = open_bus("cyclone", test_domain_of(0));
     t->hardware_bus = open_bus("cyclone", test_domain_of(1));
@@ -153,8 +164,10 @@ static inline theatre *open_theatre(const char *hardware_options, const char *sw
     add_reader(t->bus, "/understudy/handover", usi_type_string, reliable, see_evidence, t);
     add_reader(t->hardware_bus, "/k10/odom", usi_type_odometry, reliable, see_odom, &t->hardware_odom);
     add_reader(t->hardware_bus, "/k10/cmd_vel", usi_type_twist, reliable, see_velocity, &t->told);
-    t->command = add_writer(t->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
-    t->request = add_writer(t->bus, "/understudy/authority/request", usi_type_string, (us_qos){.is_reliable = true, .depth = 10});
+    t->command =
+        add_writer(t->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
+    t->request = add_writer(t->bus, "/understudy/authority/request", usi_type_string,
+                            (us_qos){.is_reliable = true, .depth = 10});
     WAIT_FOR(us_writer_n_match(t->command) > 0 && us_writer_n_match(t->request) > 0);
     assert_int_equal(pthread_create(&t->driver, NULL, keep_driving, t), 0);
     WAIT_FOR(atomic_load(&t->hardware_odom.n) > 5);
@@ -218,7 +231,8 @@ static inline bool is_at_rest(theatre *t, int64_t since) {
     return g.stamp > since + 300000000 && hypot(g.v[0], g.v[1]) < 0.01 && fabs(g.v[2]) < 0.01;
 }
 
-// Asks until it is refused with this reason: on a busy machine one may be silent just then. The caller deletes the evidence.
+// Asks until it is refused with this reason: on a busy machine one may be silent just then. The caller
+// deletes the evidence.
 static inline cJSON *refusal_of(theatre *t, const char *request, const char *reason) {
     for (double until = clock_now() + PATIENCE;;) {
         int32_t n = n_line(t);
@@ -232,7 +246,8 @@ static inline cJSON *refusal_of(theatre *t, const char *request, const char *rea
     }
 }
 
-// It moves as asked, and has for `time` seconds of its stamps. A machine that kept commands back has stopped it: then from the beginning.
+// It moves as asked, and has for `time` seconds of its stamps. A machine that kept commands back has stopped
+// it: then from the beginning.
 static inline void wait_steady(theatre *t, double speed, double time) {
     double until = clock_now() + PATIENCE;
     int64_t since = latest(&t->odom).stamp;
@@ -256,25 +271,29 @@ static inline bool is_hardwares(const theatre *t, int64_t stamp) {
 
 // What an operator notices at a change of source.
 typedef struct jump {
-    double position, yaw, speed;  // m, rad, m/s: against the line of the samples before, extrapolated by the stamps
-    double stamps, wall;          // s: between joint_states
-    int64_t at;                   // stamp of the last sample before it
+    double position, yaw,
+        speed;            // m, rad, m/s: against the line of the samples before, extrapolated by the stamps
+    double stamps, wall;  // s: between joint_states
+    int64_t at;           // stamp of the last sample before it
 } jump;
 
 // The line: from the last sample on with the mean velocity of the last ten.
 static inline jump measure_jump(theatre *t, int32_t from, bool to_proxy) {
     jump j = {NAN, NAN, NAN, NAN, NAN, 0};
     int32_t n = atomic_load(&t->odom.n), k = from > 11 ? from : 11;
-    while (k < n && is_hardwares(t, t->odom.at[k].stamp) == to_proxy) k++;
+    while (k < n && is_hardwares(t, t->odom.at[k].stamp) == to_proxy)
+        k++;
     assert_true(k < n);
     const glimpse *last = &t->odom.at[k - 1], *first = &t->odom.at[k - 11], *new = &t->odom.at[k];
     double span = 1e-9 * (double)(last->stamp - first->stamp), dt = 1e-9 * (double)(new->stamp - last->stamp);
     double turn = remainder(last->pose[2] - first->pose[2], 2 * M_PI) / span, v[3] = {0};
     for (int32_t i = k - 10; i < k; i++) {
-        for (int m = 0; m < 3; m++) v[m] += 0.1 * t->odom.at[i].v[m];
+        for (int m = 0; m < 3; m++)
+            v[m] += 0.1 * t->odom.at[i].v[m];
     }
     // The speed along the arc is that of the chord, within 1e-5 at a tenth of a radian.
-    double way = hypot(last->pose[0] - first->pose[0], last->pose[1] - first->pose[1]) / span * dt, middle = last->pose[2] + 0.5 * turn * dt;
+    double way = hypot(last->pose[0] - first->pose[0], last->pose[1] - first->pose[1]) / span * dt,
+           middle = last->pose[2] + 0.5 * turn * dt;
     double x = last->pose[0] + way * cos(middle), y = last->pose[1] + way * sin(middle);
     j.at = last->stamp;
     j.position = hypot(new->pose[0] - x, new->pose[1] - y);
@@ -298,8 +317,9 @@ static inline void keep_worst(jump *worst, jump j) {
 }
 
 static inline void print_jump(const char *what, jump j) {
-    print_message("%s: %.2f mm, %.3f deg, %.1f mm/s; joint_states %.1f ms apart by stamps, %.1f ms by the wall\n", what, 1e3 * j.position,
-                  j.yaw * 180 / M_PI, 1e3 * j.speed, 1e3 * j.stamps, 1e3 * j.wall);
+    print_message(
+        "%s: %.2f mm, %.3f deg, %.1f mm/s; joint_states %.1f ms apart by stamps, %.1f ms by the wall\n", what,
+        1e3 * j.position, j.yaw * 180 / M_PI, 1e3 * j.speed, 1e3 * j.stamps, 1e3 * j.wall);
 }
 
 #endif

@@ -23,7 +23,8 @@ static void what_was_refused_or_stopped_goes_on_when_told(void **state) {
     since = latest(&t->odom).stamp;
     WAIT_FOR(latest(&t->odom).stamp > since + 500000000);
     assert_true(is_at_rest(t, since));
-    // Told to, it goes on with what operators send all the time: first the proxy, then the hardware, which was never told to match.
+    // Told to, it goes on with what operators send all the time: first the proxy, then the hardware, which
+    // was never told to match.
     cJSON_Delete(hand_over(t, "k10 proxy"));
     WAIT_FOR(controls(t, "proxy"));
     wait_steady(t, 0.4, 0.3);
@@ -36,7 +37,8 @@ static void what_was_refused_or_stopped_goes_on_when_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_refused_or_stopped_goes_on_when_told, use_own_domain, kill_the_rest),
+        cmocka_unit_test_setup_teardown(what_was_refused_or_stopped_goes_on_when_told, use_own_domain,
+                                        kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

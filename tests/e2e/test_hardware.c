@@ -7,7 +7,8 @@ static void it_drives_as_commanded_and_stops_when_commands_end(void **state) {
     pid_t pid = start_hardware("");
     operator_ *o = join_as_operator();
     heard h;
-    // 15 %: drives give way to loads and wheels slip a little; far less than a wrong direction, wheel radius or lever would make.
+    // 15 %: drives give way to loads and wheels slip a little; far less than a wrong direction, wheel radius
+    // or lever would make.
     command(o, 0.4, 0, 0, false);
     heard m = measure(o, 0.6);
     assert_near(m.vx, 0.4, 0.06);
@@ -101,8 +102,10 @@ static void wrong_options_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_drives_as_commanded_and_stops_when_commands_end, use_own_domain, kill_the_rest),
-        cmocka_unit_test_setup_teardown(the_emergency_stop_holds_until_it_is_released, use_own_domain, kill_the_rest),
+        cmocka_unit_test_setup_teardown(it_drives_as_commanded_and_stops_when_commands_end, use_own_domain,
+                                        kill_the_rest),
+        cmocka_unit_test_setup_teardown(the_emergency_stop_holds_until_it_is_released, use_own_domain,
+                                        kill_the_rest),
         cmocka_unit_test_setup_teardown(wrong_options_are_named, use_own_domain, kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);

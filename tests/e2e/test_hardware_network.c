@@ -1,5 +1,5 @@
-// The stand-in hardware as others on the network see it: the same robot as the proxy's, a computer that reboots, a link that loses, a clock of its
-// own.
+// The stand-in hardware as others on the network see it: the same robot as the proxy's, a computer that
+// reboots, a link that loses, a clock of its own.
 #include "test_hardware_support.h"
 
 // Gone from the network, then there again: at rest, at the origin of its odometry.
@@ -51,7 +51,8 @@ static void its_link_and_clock_are_as_bad_as_told(void **state) {
     double n_made = (h.stamp - h.first_stamp) * 50 + 1;
     // Half of the samples; four standard deviations of 200 throws are 0.14.
     assert_near((double)h.n / n_made, 0.5, 0.15);
-    // The clock is 1000 s ahead, and each sample at least 0.2 s under way; 1 ms: the two clocks are read one after the other.
+    // The clock is 1000 s ahead, and each sample at least 0.2 s under way; 1 ms: the two clocks are read one
+    // after the other.
     assert_true(h.late + 1000 > 0.199);
     assert_true(h.late + 1000 < 10);
     leave(o);
@@ -80,8 +81,10 @@ static lines endpoints_of_robot(us_bus *bus) {
         const us_endpoint *e = &all[i];
         if (strcmp(e->node, "/k10/driver") != 0) continue;
         assert_true(found.n < MAX_LINES);
-        snprintf(found.text[found.n++], sizeof found.text[0], "%s %s %s %s%s%s %d", e->is_writer ? "says" : "hears", e->topic, e->type, e->hash,
-                 e->qos.is_reliable ? " reliable" : "", e->qos.is_transient_local ? " latched" : "", (int)e->qos.depth);
+        snprintf(found.text[found.n++], sizeof found.text[0], "%s %s %s %s%s%s %d",
+                 e->is_writer ? "says" : "hears", e->topic, e->type, e->hash,
+                 e->qos.is_reliable ? " reliable" : "", e->qos.is_transient_local ? " latched" : "",
+                 (int)e->qos.depth);
     }
     qsort(found.text, (size_t)found.n, sizeof found.text[0], compare_lines);
     return found;
@@ -91,7 +94,8 @@ static lines endpoints_of_robot(us_bus *bus) {
 static void difference(const lines *a, const lines *b, char *out, size_t cap) {
     out[0] = 0;
     for (int i = 0; i < a->n; i++) {
-        if (b->n > 0 && bsearch(a->text[i], b->text, (size_t)b->n, sizeof b->text[0], compare_lines)) continue;
+        if (b->n > 0 && bsearch(a->text[i], b->text, (size_t)b->n, sizeof b->text[0], compare_lines))
+            continue;
         char who[16] = "", topic[256] = "";
         sscanf(a->text[i], "%15s %255s", who, topic);
         size_t n = strlen(out);
@@ -158,7 +162,9 @@ static void operators_see_the_same_robot_as_the_proxy(void **state) {
     us_bus_close(bus_here);
     us_bus_close(bus_there);
     static const char *const topics[] = {
-        "/k10/joint_states", "/k10/odom", "/tf", "/k10/imu/data", "/k10/battery_state", "/k10/motor_group/status", "/k10/robot_description"};
+        "/k10/joint_states",     "/k10/odom",          "/tf",
+        "/k10/imu/data",         "/k10/battery_state", "/k10/motor_group/status",
+        "/k10/robot_description"};
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) {
         use_domain(there);
         char *said_there = words_of(topics[i]);
@@ -176,7 +182,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_reboot_is_silence_and_a_fresh_start, use_own_domain, kill_the_rest),
         cmocka_unit_test_setup_teardown(its_link_and_clock_are_as_bad_as_told, use_own_domain, kill_the_rest),
-        cmocka_unit_test_setup_teardown(operators_see_the_same_robot_as_the_proxy, use_own_domain, kill_the_rest),
+        cmocka_unit_test_setup_teardown(operators_see_the_same_robot_as_the_proxy, use_own_domain,
+                                        kill_the_rest),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

@@ -87,7 +87,8 @@ static inline void hear_odom(void *context, const us_sample *s) {
     h->stamp = stamp;
     h->x = number_in(type, s, "pose.pose.position.x");
     h->y = number_in(type, s, "pose.pose.position.y");
-    h->yaw = 2 * atan2(number_in(type, s, "pose.pose.orientation.z"), number_in(type, s, "pose.pose.orientation.w"));
+    h->yaw = 2 * atan2(number_in(type, s, "pose.pose.orientation.z"),
+                       number_in(type, s, "pose.pose.orientation.w"));
     h->vx = number_in(type, s, "twist.twist.linear.x");
     h->vy = number_in(type, s, "twist.twist.linear.y");
     h->wz = number_in(type, s, "twist.twist.angular.z");
@@ -111,7 +112,8 @@ static inline void hear_diagnostics(void *context, const us_sample *s) {
     size_t length = 0;
     us_error err = {0};
     pthread_mutex_lock(&o->lock);
-    us_message_print(usi_type_diagnostic_array, s->bytes, s->length, 0, o->heard.diagnostics, sizeof o->heard.diagnostics, &length, &err);
+    us_message_print(usi_type_diagnostic_array, s->bytes, s->length, 0, o->heard.diagnostics,
+                     sizeof o->heard.diagnostics, &length, &err);
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -157,7 +159,8 @@ static inline void send(us_writer *writer, const us_message_type *type, const vo
     assert_int_equal(us_writer_write(writer, bytes, length, 0), US_OK);
 }
 
-// Repeats the command, as operators do: 20 times a second. Always true, so that it can stand in a condition that is waited for.
+// Repeats the command, as operators do: 20 times a second. Always true, so that it can stand in a condition
+// that is waited for.
 static inline bool steer(operator_ *o) {
     double now = clock_now();
     if (o->is_quiet || now - o->sent < 0.05) return true;
@@ -174,7 +177,9 @@ static inline bool steer(operator_ *o) {
 }
 
 static inline void command(operator_ *o, double vx, double vy, double wz, bool is_stamped) {
-    o->vx = vx, o->vy = vy, o->wz = wz;
+    o->vx = vx;
+    o->vy = vy;
+    o->wz = wz;
     o->is_stamped = is_stamped;
     o->sent = 0;
     steer(o);
@@ -184,7 +189,8 @@ static inline bool is_still(const heard *h) { return hypot(h->vx, h->vy) < 0.01 
 
 #define WAIT_DRIVING(o, condition) WAIT_FOR((steer(o), h = listen(o), (condition)))
 
-// What the odometry says of `time` seconds of the robot's own clock, once the robot is under way: mean velocities.
+// What the odometry says of `time` seconds of the robot's own clock, once the robot is under way: mean
+// velocities.
 static inline heard measure(operator_ *o, double time) {
     heard h, from;
     for (int attempt = 0;; attempt++) {
@@ -199,7 +205,8 @@ static inline heard measure(operator_ *o, double time) {
         if (o->longest_pause < 0.3) break;
         if (attempt > 5) fail_msg("the machine is too busy");
     }
-    double span = h.stamp - from.stamp, dx = h.x - from.x, dy = h.y - from.y, turned = remainder(h.yaw - from.yaw, 2 * M_PI);
+    double span = h.stamp - from.stamp, dx = h.x - from.x, dy = h.y - from.y,
+           turned = remainder(h.yaw - from.yaw, 2 * M_PI);
     double mean = from.yaw + 0.5 * turned;
     heard result = {.wz = turned / span};
     result.vx = (cos(mean) * dx + sin(mean) * dy) / span;

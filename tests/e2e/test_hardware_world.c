@@ -1,4 +1,5 @@
-// The stand-in hardware's body, ground and link: different from what the description says, as told on the command line.
+// The stand-in hardware's body, ground and link: different from what the description says, as told on the
+// command line.
 #include "test_hardware_support.h"
 
 static void its_body_differs_from_its_description_as_told(void **state) {
@@ -9,7 +10,8 @@ static void its_body_differs_from_its_description_as_told(void **state) {
     command(o, 0.4, 0, 0.3, false);
     heard m = measure(o, 0.6);
     assert_near(m.sum_wz, 0.3, 0.02);
-    // Wheels that are larger by a fifth turn it faster by a fifth than it believes; 0.03: the wheels' breadth rubs.
+    // Wheels that are larger by a fifth turn it faster by a fifth than it believes; 0.03: the wheels' breadth
+    // rubs.
     assert_near(m.sum_gyro / m.sum_wz, 1.2, 0.03);
     leave(o);
     end(pid);
@@ -50,7 +52,8 @@ static void its_link_is_gone_every_now_and_then(void **state) {
     operator_ *o = join_as_operator();
     heard h;
     WAIT_FOR((h = listen(o), h.n > 0 && h.stamp > h.first_stamp + 2.5));
-    // Two whole outages at least, of 20 samples each; and stamps on either side of one are a sample more than 0.4 s apart.
+    // Two whole outages at least, of 20 samples each; and stamps on either side of one are a sample more than
+    // 0.4 s apart.
     assert_true(h.gap > 0.39);
     assert_true((double)h.n < (h.stamp - h.first_stamp) * 50 + 1 - 35);
     leave(o);
@@ -59,7 +62,8 @@ static void its_link_is_gone_every_now_and_then(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(its_body_differs_from_its_description_as_told, use_own_domain, kill_the_rest),
+        cmocka_unit_test_setup_teardown(its_body_differs_from_its_description_as_told, use_own_domain,
+                                        kill_the_rest),
         cmocka_unit_test_setup_teardown(it_climbs_the_ramp_and_stays_there, use_own_domain, kill_the_rest),
         cmocka_unit_test_setup_teardown(its_link_is_gone_every_now_and_then, use_own_domain, kill_the_rest),
     };

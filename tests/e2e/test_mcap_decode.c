@@ -1,4 +1,5 @@
-// A recording of a run, read by programs that others wrote: every message of every channel decodes by the schema in the file.
+// A recording of a run, read by programs that others wrote: every message of every channel decodes by the
+// schema in the file.
 #include "test_cli_support.h"
 
 static int count_of(const char *text, const char *topic) {
@@ -20,9 +21,12 @@ static void every_message_of_a_run_is_decoded_by_others(void **state) {
         print_message("skipped: US_NPM names no node_modules directory with @mcap/core\n");
         skip();
     }
-    assert_code(run("run %s/scenes/default.xml --time 2 --rate max --offline --quiet --record run.mcap", US_SOURCE_DIR), 0);
+    assert_code(run("run %s/scenes/default.xml --time 2 --rate max --offline --quiet --record run.mcap",
+                    US_SOURCE_DIR),
+                0);
     char command[2000], text[16384];
-    snprintf(command, sizeof command, "US_NPM='%s' node '%s/tests/e2e/mcap_decode.mjs' run.mcap 2>&1", npm, US_SOURCE_DIR);
+    snprintf(command, sizeof command, "US_NPM='%s' node '%s/tests/e2e/mcap_decode.mjs' run.mcap 2>&1", npm,
+             US_SOURCE_DIR);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t n = fread(text, 1, sizeof text - 1, pipe);

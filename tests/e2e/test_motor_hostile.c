@@ -103,7 +103,8 @@ static void *pour(void *context) {
     return NULL;
 }
 
-// While one client pours ten megabytes, another talks. The whole flood must pass or its sender be closed; meanwhile every answer comes.
+// While one client pours ten megabytes, another talks. The whole flood must pass or its sender be closed;
+// meanwhile every answer comes.
 static void talk_during_a_flood(const char *bytes, size_t length, bool must_pass) {
     usi_motor_server_def def = rig_def();
     def.byte_rate = 5e6;
@@ -126,12 +127,14 @@ static void talk_during_a_flood(const char *bytes, size_t length, bool must_pass
         rig_expect(p, expected);
         slowest = fmax(slowest, rig_now() - start);
         n++;
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);  // the pace of an operator, not a wait for anything
+        nanosleep(&(struct timespec){.tv_nsec = 5000000},
+                  NULL);  // the pace of an operator, not a wait for anything
     }
     pthread_join(thread, NULL);
     if (must_pass) assert_int_equal(f.n_sent, f.total);
     if (!must_pass) RIG_WAIT_UNTIL(RIG_COUNT(n_stalled) == 1);
-    // Two seconds is a thousand times what it takes on an idle machine: a server that reads the flood to its end first takes longer.
+    // Two seconds is a thousand times what it takes on an idle machine: a server that reads the flood to its
+    // end first takes longer.
     assert_true(slowest < 2);
     close(f.fd);
     rig_close(p);
@@ -141,15 +144,18 @@ static void talk_during_a_flood(const char *bytes, size_t length, bool must_pass
 static void ten_megabytes_of_garbage_from_one_client_do_not_hold_up_another(void **state) {
     (void)state;
     static char garbage[100000];
-    for (size_t i = 0; i < sizeof garbage; i++) garbage[i] = (char)us_random_bits(5, 1, i);
-    for (size_t i = 0; i < sizeof garbage; i++) garbage[i] = garbage[i] == ';' && i % 50000 ? 'x' : garbage[i];
+    for (size_t i = 0; i < sizeof garbage; i++)
+        garbage[i] = (char)us_random_bits(5, 1, i);
+    for (size_t i = 0; i < sizeof garbage; i++)
+        garbage[i] = garbage[i] == ';' && i % 50000 ? 'x' : garbage[i];
     talk_during_a_flood(garbage, sizeof garbage, true);
 }
 
 static void a_flood_of_commands_from_one_that_does_not_read_ends_its_connection_alone(void **state) {
     (void)state;
     static char commands[100000];
-    for (size_t i = 0; i < sizeof commands; i++) commands[i] = "MPWRFLDR1;"[i % 10];
+    for (size_t i = 0; i < sizeof commands; i++)
+        commands[i] = "MPWRFLDR1;"[i % 10];
     talk_during_a_flood(commands, sizeof commands, false);
 }
 
@@ -160,8 +166,10 @@ static void datagrams_beyond_the_rate_are_dropped_and_told_but_a_stop_is_taken(v
     rig_start(&def, true);
     rig_peer *p = rig_open(SOCK_DGRAM);
     char many[1400] = "";
-    for (int i = 0; i < 100; i++) memcpy(many + strlen(many), "MPWRFLDR1;", 11);
-    for (int i = 0; i < 5; i++) rig_say(p, many);
+    for (int i = 0; i < 100; i++)
+        memcpy(many + strlen(many), "MPWRFLDR1;", 11);
+    for (int i = 0; i < 5; i++)
+        rig_say(p, many);
     rig_say(p, "MSTP;");
     int n_ack = 0, n_busy = 0;
     bool is_stopped = false;
@@ -241,7 +249,8 @@ typedef struct teller {
 
 static void *tell(void *context) {
     teller *t = context;
-    for (int32_t n = 1; !atomic_load(t->is_over); n++) (void)usi_motor_server_status(rig.server, t->motor, n, n, n);
+    for (int32_t n = 1; !atomic_load(t->is_over); n++)
+        (void)usi_motor_server_status(rig.server, t->motor, n, n, n);
     return NULL;
 }
 
@@ -267,7 +276,8 @@ static void states_told_by_several_threads_are_never_torn(void **state) {
         assert_true(s.velocity == s.position && s.acceleration * 1000 == s.velocity);
     }
     atomic_store(&is_over, true);
-    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
     rig_close(p);
     rig_stop();
 }

@@ -1,4 +1,5 @@
-// The motor server over real sockets on loopback: commands, refusals, states, many clients, and what it needs to start.
+// The motor server over real sockets on loopback: commands, refusals, states, many clients, and what it needs
+// to start.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <math.h>
@@ -61,7 +62,8 @@ static void bytes_that_come_one_by_one_make_messages(void **state) {
     rig_start(&def, true);
     rig_peer *p = rig_open(SOCK_STREAM);
     const char text[] = "\r\nMMOVFLDRT1.5,2.5,-3.5;\nMSTP;";
-    for (size_t i = 0; i + 1 < sizeof text; i++) assert_int_equal(send(p->fd, text + i, 1, MSG_NOSIGNAL), 1);
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        assert_int_equal(send(p->fd, text + i, 1, MSG_NOSIGNAL), 1);
     rig_expect(p, "MACKMMOVFLDRT1.5,2.5,-3.5");
     rig_expect(p, "MACKMSTP");
     rig_close(p);
@@ -76,7 +78,8 @@ static void what_is_wrong_is_said_and_the_connection_goes_on(void **state) {
     char long_one[3000], expected[200];
     memset(long_one, 'y', sizeof long_one);
     memcpy(long_one + sizeof long_one - 2, ";", 2);
-    rig_say(p, "hello;MPWRfront_left_drive1;MSTPFLDRX;MPWRNONE1;MMOVFLDRVnan;MMOVFLDRV1e300;MMOVFLDRT0,0,0;;;");
+    rig_say(p,
+            "hello;MPWRfront_left_drive1;MSTPFLDRX;MPWRNONE1;MMOVFLDRVnan;MMOVFLDRV1e300;MMOVFLDRT0,0,0;;;");
     rig_say(p, "\x01\x02\xff;");
     rig_say(p, long_one);
     rig_say(p, "MSTP;");
@@ -94,10 +97,14 @@ static void what_is_wrong_is_said_and_the_connection_goes_on(void **state) {
     assert_int_equal(RIG_COUNT(n_bad), 9);
     assert_int_equal(RIG_COUNT(n_command), 1);
     // Whoever took a command may refuse it too.
-    assert_int_equal(usi_motor_server_refuse(rig.server, rig.taken[0].client, "MMOVFLDRV1", 10, USI_MOTOR_UNPOWERED), US_OK);
+    assert_int_equal(
+        usi_motor_server_refuse(rig.server, rig.taken[0].client, "MMOVFLDRV1", 10, USI_MOTOR_UNPOWERED),
+        US_OK);
     rig_expect(p, "MNAKMMOVFLDRV1,power");
-    assert_int_equal(usi_motor_server_refuse(rig.server, rig.taken[0].client, "x", 1, USI_MOTOR_GOOD), US_ERR_ARG);
-    assert_int_equal(usi_motor_server_ack(rig.server, 12345, "x", 1), US_OK);  // nobody is there, and nothing happens
+    assert_int_equal(usi_motor_server_refuse(rig.server, rig.taken[0].client, "x", 1, USI_MOTOR_GOOD),
+                     US_ERR_ARG);
+    assert_int_equal(usi_motor_server_ack(rig.server, 12345, "x", 1),
+                     US_OK);  // nobody is there, and nothing happens
     assert_int_equal(usi_motor_server_ack(rig.server, -1, "x", 1), US_OK);
     rig_close(p);
     rig_stop();
@@ -150,7 +157,8 @@ static void sixty_four_clients_get_their_own_answers_and_the_next_is_turned_away
     rig_peer *tcp[N], *udp[N];
     char text[64], expected[64];
     for (int i = 0; i < N; i++) {
-        tcp[i] = rig_open(SOCK_STREAM), udp[i] = rig_open(SOCK_DGRAM);
+        tcp[i] = rig_open(SOCK_STREAM);
+        udp[i] = rig_open(SOCK_DGRAM);
         snprintf(text, sizeof text, "MMOVFLDRV%d;", i);
         rig_say(tcp[i], text);
         snprintf(text, sizeof text, "MMOVFLDRP%d;", i);
@@ -185,7 +193,10 @@ static void sixty_four_clients_get_their_own_answers_and_the_next_is_turned_away
     assert_int_equal(usi_motor_server_ack(rig.server, old, "MMOVFLDRV99", 11), US_OK);
     rig_answer_all();
     rig_expect(tcp[0], "MACKMSTP");
-    for (int i = 0; i < N; i++) rig_close(tcp[i]), rig_close(udp[i]);
+    for (int i = 0; i < N; i++) {
+        rig_close(tcp[i]);
+        rig_close(udp[i]);
+    }
     rig_stop();
 }
 
@@ -193,7 +204,8 @@ static int n_open_files(void) {
     DIR *dir = opendir("/proc/self/fd");
     if (!dir) return 0;
     int n = 0;
-    while (readdir(dir)) n++;
+    while (readdir(dir))
+        n++;
     closedir(dir);
     return n;
 }
@@ -236,7 +248,8 @@ static void states_are_sent_when_they_change_to_everybody(void **state) {
     rig_expect(a, "MSTAFRDR0.500,-1.000000,3.250000");
     rig_expect(b, "MSTAFRDR0.500,-1.000000,3.250000");
     // The same to the last printed digit: nothing is sent, and the next that comes is the acknowledgement.
-    for (int i = 0; i < 100; i++) assert_int_equal(usi_motor_server_status(rig.server, 1, 0.5, -1, 3.25 + 1e-9 * i), US_OK);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(usi_motor_server_status(rig.server, 1, 0.5, -1, 3.25 + 1e-9 * i), US_OK);
     rig_say(a, "MSTPFLDR;");
     rig_expect(a, "MACKMSTPFLDR");
     assert_int_equal(usi_motor_server_status(rig.server, 1, 0.5, -1, 3.250001), US_OK);
@@ -251,7 +264,9 @@ static void states_are_sent_when_they_change_to_everybody(void **state) {
     assert_int_equal(usi_motor_server_status(rig.server, 1, 0, 1e10, 0), US_ERR_VALUE);
     assert_int_equal(usi_motor_server_status(rig.server, 3, 0, 0, 0), US_ERR_ARG);
     assert_int_equal(usi_motor_server_status(rig.server, -1, 0, 0, 0), US_ERR_ARG);
-    rig_close(a), rig_close(b), rig_close(c);
+    rig_close(a);
+    rig_close(b);
+    rig_close(c);
     rig_stop();
 }
 
@@ -340,7 +355,8 @@ static void settings_that_make_no_server_are_refused(void **state) {
     REFUSED(n_motor, -1, US_ERR_VALUE);
     REFUSED(motors, NULL, US_ERR_ARG);
     REFUSED(address, NULL, US_ERR_ARG);
-    static const us_motor_def twice[3] = {{"FLDR", 0}, {"ARM1", 1}, {"FLDR", 2}}, odd[3] = {{"FLDR", 0}, {"ARM", 1}, {"A;CD", 2}};
+    static const us_motor_def twice[3] = {{"FLDR", 0}, {"ARM1", 1}, {"FLDR", 2}},
+                              odd[3] = {{"FLDR", 0}, {"ARM", 1}, {"A;CD", 2}};
     REFUSED(motors, twice, US_ERR_NAME);
     REFUSED(motors, odd, US_ERR_NAME);
     assert_int_equal(usi_motor_server_create(NULL, &server, NULL), US_ERR_ARG);

@@ -1,5 +1,5 @@
-// Faults of a running robot as its operators see them: commanded on /understudy/command, or in store in the scene. What it says stops and comes back,
-// what its sensors say is wrong, and its diagnostics tell of it.
+// Faults of a running robot as its operators see them: commanded on /understudy/command, or in store in the
+// scene. What it says stops and comes back, what its sensors say is wrong, and its diagnostics tell of it.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,10 +49,12 @@ static void drive_until(double time) {
 // A value of the newest diagnostics.
 static bool diagnostics_have(const char *key, const char *part) {
     if (net_count(p, diagnostics) == 0) return false;
-    const us_msg_diagnostic_status *s = &((const us_msg_diagnostic_array *)net_decode(p, diagnostics, -1))->status._buffer[0];
+    const us_msg_diagnostic_status *s =
+        &((const us_msg_diagnostic_array *)net_decode(p, diagnostics, -1))->status._buffer[0];
     if (strcmp(key, "message") == 0) return strstr(s->message, part) != NULL;
     for (uint32_t i = 0; i < s->values._length; i++) {
-        if (strcmp(s->values._buffer[i].key, key) == 0) return strstr(s->values._buffer[i].value, part) != NULL;
+        if (strcmp(s->values._buffer[i].key, key) == 0)
+            return strstr(s->values._buffer[i].value, part) != NULL;
     }
     return false;
 }
@@ -72,7 +74,8 @@ static double longest_gap(int32_t ear, double from, double to, double *out_start
 
 static int64_t count_between(int32_t ear, double from, double to) {
     int64_t n = 0;
-    for (int64_t i = 0; i < net_count(p, ear); i++) n += net_stamp(p, ear, i) > from && net_stamp(p, ear, i) < to;
+    for (int64_t i = 0; i < net_count(p, ear); i++)
+        n += net_stamp(p, ear, i) > from && net_stamp(p, ear, i) < to;
     return n;
 }
 
@@ -189,7 +192,8 @@ static void a_fault_that_cannot_be_is_refused_with_the_reason(void **state) {
     (void)state;
     char text[] = "fault k10 encoder:nose=stuck";
     net_say(command, usi_type_string, &(us_msg_string){text});
-    NET_WAIT(net_count(p, status) > 0 && strstr(((const us_msg_string *)net_decode(p, status, -1))->data, "has no encoder"));
+    NET_WAIT(net_count(p, status) > 0 &&
+             strstr(((const us_msg_string *)net_decode(p, status, -1))->data, "has no encoder"));
 }
 
 int main(void) {

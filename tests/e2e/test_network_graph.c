@@ -1,4 +1,5 @@
-// How robots appear to others on the network: nodes, endpoints, types, qualities of service; frames that never move; several robots in one world.
+// How robots appear to others on the network: nodes, endpoints, types, qualities of service; frames that
+// never move; several robots in one world.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,14 +22,17 @@ static int32_t list(net_peer *p) {
 // How many endpoints belong to a node.
 static int32_t n_of_node(net_peer *p, const char *node) {
     int32_t n = list(p), count = 0;
-    for (int32_t i = 0; i < n; i++) count += strcmp(endpoints[i].node, node) == 0;
+    for (int32_t i = 0; i < n; i++)
+        count += strcmp(endpoints[i].node, node) == 0;
     return count;
 }
 
 static us_endpoint find(int32_t n, const char *topic, const us_message_type *type, bool is_writer) {
     for (int32_t i = 0; i < n; i++) {
         const us_endpoint *e = &endpoints[i];
-        if (!e->is_own && e->is_writer == is_writer && strcmp(e->topic, topic) == 0 && strcmp(e->type, us_message_dds_name(type)) == 0) return *e;
+        if (!e->is_own && e->is_writer == is_writer && strcmp(e->topic, topic) == 0 &&
+            strcmp(e->type, us_message_dds_name(type)) == 0)
+            return *e;
     }
     fail_msg("no %s of %s with type %s", is_writer ? "writer" : "reader", topic, us_message_name(type));
     return (us_endpoint){0};
@@ -80,7 +84,8 @@ static void the_driver_has_the_endpoints_of_the_robot(void **state) {
         assert_string_equal(e.hash, us_message_hash(expected[i].type));
         assert_int_equal(strncmp(e.hash, "RIHS01_", 7), 0);
         assert_true(e.is_xcdr1);
-        assert_true(e.qos.is_reliable == expected[i].qos.is_reliable && e.qos.is_transient_local == expected[i].qos.is_transient_local);
+        assert_true(e.qos.is_reliable == expected[i].qos.is_reliable &&
+                    e.qos.is_transient_local == expected[i].qos.is_transient_local);
         // The depth is told to others with durability only, and by some vendors not at all.
         if (e.qos.is_transient_local) assert_int_equal(e.qos.depth, expected[i].qos.depth);
     }
@@ -102,7 +107,8 @@ static void the_driver_has_the_endpoints_of_the_robot(void **state) {
     assert_int_equal(net_end(SIGINT), 0);
 }
 
-// What a ROS 2 program reads, read without our bus: the topic ros_discovery_info through the vendor's own interface.
+// What a ROS 2 program reads, read without our bus: the topic ros_discovery_info through the vendor's own
+// interface.
 static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
     (void)state;
     net_write_k10("k10.xml", "");
@@ -112,7 +118,9 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
     NET_WAIT(n_of_node(p, "/k10/driver") == N_EXPECTED);
     dds_entity_t participant = dds_create_participant((dds_domainid_t)net_domain(), NULL, NULL);
     assert_true(participant > 0);
-    dds_entity_t topic = dds_create_topic(participant, usi_message_descriptor(usi_type_participant_entities_info), "ros_discovery_info", NULL, NULL);
+    dds_entity_t topic =
+        dds_create_topic(participant, usi_message_descriptor(usi_type_participant_entities_info),
+                         "ros_discovery_info", NULL, NULL);
     assert_true(topic > 0);
     dds_qos_t *qos = dds_create_qos();
     dds_qset_reliability(qos, DDS_RELIABILITY_RELIABLE, 0);
@@ -139,7 +147,9 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
         dds_sample_info_t info;
         if (dds_take(reader, samples, &info, 1, 1) != 1) continue;
         const us_msg_participant_entities_info *m = samples[0];
-        for (uint32_t i = 0; info.valid_data && memcmp(m->gid.data, program, 16) == 0 && i < m->node_entities_info_seq._length; i++) {
+        for (uint32_t i = 0; info.valid_data && memcmp(m->gid.data, program, 16) == 0 &&
+                             i < m->node_entities_info_seq._length;
+             i++) {
             const us_msg_node_entities_info *node = &m->node_entities_info_seq._buffer[i];
             if (strcmp(node->node_name, "driver") != 0) continue;
             has_driver = true;
@@ -148,9 +158,12 @@ static void ros_discovery_info_names_nodes_and_endpoints(void **state) {
             // Each id is an endpoint that discovery knows, of that kind.
             int32_t n = list(p), n_found = 0;
             for (int32_t k = 0; k < n; k++) {
-                uint32_t n_id = endpoints[k].is_writer ? node->writer_gid_seq._length : node->reader_gid_seq._length;
-                const us_msg_gid *ids = endpoints[k].is_writer ? node->writer_gid_seq._buffer : node->reader_gid_seq._buffer;
-                for (uint32_t j = 0; j < n_id; j++) n_found += memcmp(ids[j].data, endpoints[k].id, 16) == 0;
+                uint32_t n_id =
+                    endpoints[k].is_writer ? node->writer_gid_seq._length : node->reader_gid_seq._length;
+                const us_msg_gid *ids =
+                    endpoints[k].is_writer ? node->writer_gid_seq._buffer : node->reader_gid_seq._buffer;
+                for (uint32_t j = 0; j < n_id; j++)
+                    n_found += memcmp(ids[j].data, endpoints[k].id, 16) == 0;
             }
             assert_int_equal(n_found, N_EXPECTED);
         }
@@ -182,13 +195,15 @@ static void frames_that_never_move_reach_late_comers_of_every_robot(void **state
     net_write_text("arms.xml",
                    "<scene name='arms' version='1'><world step='2 ms'/>"
                    "<robot name='left' file='" US_SOURCE_DIR "/models/arm6-gripper.urdf' xyz='0 1 0'/>"
-                   "<robot name='right' file='" US_SOURCE_DIR "/models/arm6-gripper.urdf' xyz='0 -1 0'/></scene>\n%s",
+                   "<robot name='right' file='" US_SOURCE_DIR
+                   "/models/arm6-gripper.urdf' xyz='0 -1 0'/></scene>\n%s",
                    "");
     net_run("arms.xml --headless --quiet");
     net_peer *first = net_open("cyclone");
     net_wait_until(first, 0.3);
     net_peer *p = net_open("cyclone");
-    int32_t tf = net_listen(p, "/tf", usi_type_tf_message), fixed = net_listen(p, "/tf_static", usi_type_tf_message);
+    int32_t tf = net_listen(p, "/tf", usi_type_tf_message),
+            fixed = net_listen(p, "/tf_static", usi_type_tf_message);
     // One message of each robot: what was said before this reader was there.
     NET_WAIT(net_count(p, fixed) == 2);
     for (int robot = 0; robot < 2; robot++) {
@@ -200,7 +215,8 @@ static void frames_that_never_move_reach_late_comers_of_every_robot(void **state
             snprintf(frame, sizeof frame, "%s/%s", name, links[i]);
             for (int depth = 0; strcmp(frame, root) != 0; depth++) {
                 // What moves is told again and again: the first of a robot may be yet to come.
-                NET_WAIT(parent_of(p, tf, frame, parent, sizeof parent) || parent_of(p, fixed, frame, parent, sizeof parent));
+                NET_WAIT(parent_of(p, tf, frame, parent, sizeof parent) ||
+                         parent_of(p, fixed, frame, parent, sizeof parent));
                 if (depth > 20) fail_msg("%s hangs on nothing", frame);
                 snprintf(frame, sizeof frame, "%s", parent);
             }
@@ -251,7 +267,8 @@ static void a_command_to_one_robot_moves_that_one_only(void **state) {
     while (net_number(p, truth[1], -1, "pose.pose.position.x") < x[1] + 0.3) {
         if (net_clock() > until) net_fail("waited for", "r01 to move");
         net_say(writer, usi_type_twist, &m);
-        for (int i = 0; i < 50; i++) net_nap();
+        for (int i = 0; i < 50; i++)
+            net_nap();
     }
     double now = net_time(p);
     for (int i = 0; i < N; i += 2) {
@@ -268,16 +285,22 @@ static void a_command_to_one_robot_moves_that_one_only(void **state) {
 static void a_skid_robot_turns_by_the_track_that_its_scene_says(void **state) {
     (void)state;
     // In free space, where nothing hinders a wheel.
-    static const char cart[] = "<robot name='%s' file='" US_SOURCE_DIR "/models/cart.urdf' base='floating' default='wheel' xyz='0 %d 0'>"
-                               "<drive joint='front_left'/><drive joint='front_right'/><drive joint='rear_left'/><drive joint='rear_right'/>"
-                               "<network timeout='0 s'/><locomotion type='skid' track-scale='%g'>"
-                               "<wheel drive='front_left' radius='0.1'/><wheel drive='front_right' radius='0.1'/>"
-                               "<wheel drive='rear_left' radius='0.1'/><wheel drive='rear_right' radius='0.1'/></locomotion></robot>";
+    static const char cart[] =
+        "<robot name='%s' file='" US_SOURCE_DIR
+        "/models/cart.urdf' base='floating' default='wheel' xyz='0 %d 0'>"
+        "<drive joint='front_left'/><drive joint='front_right'/><drive joint='rear_left'/><drive "
+        "joint='rear_right'/>"
+        "<network timeout='0 s'/><locomotion type='skid' track-scale='%g'>"
+        "<wheel drive='front_left' radius='0.1'/><wheel drive='front_right' radius='0.1'/>"
+        "<wheel drive='rear_left' radius='0.1'/><wheel drive='rear_right' "
+        "radius='0.1'/></locomotion></robot>";
     static const double scale[] = {1, 1.5};
     char robots[2][1000];
-    for (int i = 0; i < 2; i++) snprintf(robots[i], sizeof robots[i], cart, i == 0 ? "a" : "b", 2 * i, scale[i]);
+    for (int i = 0; i < 2; i++)
+        snprintf(robots[i], sizeof robots[i], cart, i == 0 ? "a" : "b", 2 * i, scale[i]);
     net_write_text("skid.xml",
-                   "<scene name='skid' version='1'><world step='2 ms' gravity='0 0 0'/><default name='wheel'><drive kd='4'/></default>%s%s</scene>\n",
+                   "<scene name='skid' version='1'><world step='2 ms' gravity='0 0 0'/><default "
+                   "name='wheel'><drive kd='4'/></default>%s%s</scene>\n",
                    robots[0], robots[1]);
     net_run("skid.xml --headless --quiet");
     net_peer *p = net_open("cyclone");
@@ -286,7 +309,8 @@ static void a_skid_robot_turns_by_the_track_that_its_scene_says(void **state) {
         us_writer *writer = net_speak(p, i == 0 ? "/a/cmd_vel" : "/b/cmd_vel", usi_type_twist);
         net_say(writer, usi_type_twist, &(us_msg_twist){.angular.z = 0.5});
         NET_WAIT(net_count(p, joints) > 0 && net_number(p, joints, -1, "velocity[1]") > 0.9);
-        // Wheels of 0.1 m at 0.2 m from the middle; a drive gives way by damping 0.02 over gain 4: half a percent.
+        // Wheels of 0.1 m at 0.2 m from the middle; a drive gives way by damping 0.02 over gain 4: half a
+        // percent.
         double speed = 0.5 * 0.2 * scale[i] / 0.1;
         NET_WAIT(fabs(net_number(p, joints, -1, "velocity[1]") / speed - 1) < 0.01 &&
                  fabs(net_number(p, joints, -1, "velocity[0]") / speed + 1) < 0.01);
@@ -313,13 +337,15 @@ static void a_robot_on_another_vendor_is_heard_and_driven(void **state) {
     us_participant others[10];
     int32_t n_other = 0, n_fast = 0;
     assert_int_equal(us_bus_list_participants(net_bus(p), others, 10, &n_other), US_OK);
-    for (int32_t i = 0; i < n_other && i < 10; i++) n_fast += !others[i].is_own && strcmp(others[i].vendor, "fastdds") == 0;
+    for (int32_t i = 0; i < n_other && i < 10; i++)
+        n_fast += !others[i].is_own && strcmp(others[i].vendor, "fastdds") == 0;
     assert_int_equal(n_fast, 1);
     double until = net_clock() + NET_PATIENCE;
     while (net_number(p, odom, -1, "pose.pose.position.x") < 0.2) {
         if (net_clock() > until) net_fail("waited for", "r00 to move");
         net_say(writer, usi_type_twist, &(us_msg_twist){.linear.x = 0.5});
-        for (int i = 0; i < 50; i++) net_nap();
+        for (int i = 0; i < 50; i++)
+            net_nap();
     }
     net_close(p);
     assert_int_equal(net_end(SIGINT), 0);

@@ -1,4 +1,5 @@
-// Robots on a real network while their world is reset, restored and edited: who listens and commands goes on as before.
+// Robots on a real network while their world is reset, restored and edited: who listens and commands goes on
+// as before.
 #include "proxy_world.h"
 #include "test_bus_support.h"
 
@@ -30,8 +31,8 @@ typedef struct stage {
 } stage;
 
 static stage *open_stage(void) {
-    static const char *const ball =
-        "<object name='ball' xyz='5 5 1'><link name='ball' density='1000'><shape type='sphere' size='0.1'/></link></object>";
+    static const char *const ball = "<object name='ball' xyz='5 5 1'><link name='ball' density='1000'><shape "
+                                    "type='sphere' size='0.1'/></link></object>";
     stage *s = calloc(1, sizeof *s);
     us_error err = {0};
     assert_non_null(s);
@@ -50,13 +51,18 @@ static stage *open_stage(void) {
     s->robot_bus = open_bus("cyclone", test_domain());
     s->bus = open_bus("cyclone", test_domain());
     expect_ok(us_proxy_connect(s->w.proxy, s->robot_bus, &err), &err);
-    us_reader *clock = add_reader(s->bus, "/clock", usi_type_clock, us_qos_for_topic("/clock", usi_type_clock), on_sample, &s->clock);
-    us_reader *odom = add_reader(s->bus, "/k10/odom", usi_type_odometry, us_qos_for_topic("/k10/odom", usi_type_odometry), on_sample, &s->odom);
-    add_reader(s->bus, "/k10/robot_description", usi_type_string, us_qos_for_topic("/k10/robot_description", usi_type_string), on_sample, &s->urdf);
-    s->writer = add_writer(s->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
+    us_reader *clock = add_reader(s->bus, "/clock", usi_type_clock,
+                                  us_qos_for_topic("/clock", usi_type_clock), on_sample, &s->clock);
+    us_reader *odom = add_reader(s->bus, "/k10/odom", usi_type_odometry,
+                                 us_qos_for_topic("/k10/odom", usi_type_odometry), on_sample, &s->odom);
+    add_reader(s->bus, "/k10/robot_description", usi_type_string,
+               us_qos_for_topic("/k10/robot_description", usi_type_string), on_sample, &s->urdf);
+    s->writer =
+        add_writer(s->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
     WAIT_FOR(us_reader_n_match(clock) > 0 && us_reader_n_match(odom) > 0 && us_writer_n_match(s->writer) > 0);
     // Heard from end to end.
-    WAIT_FOR((proxy_world_step(&s->w, 1), atomic_load(&s->odom.n) > 0 && atomic_load(&s->clock.n) > 0 && atomic_load(&s->urdf.n) > 0));
+    WAIT_FOR((proxy_world_step(&s->w, 1),
+              atomic_load(&s->odom.n) > 0 && atomic_load(&s->clock.n) > 0 && atomic_load(&s->urdf.n) > 0));
     return s;
 }
 
@@ -72,7 +78,9 @@ static void listen_anew(stage *s) {
     // What has been sent arrives first: one sender, in order.
     int64_t now = us_sim_get_tick(s->w.sim) / 20 * 20000000;
     WAIT_FOR(atomic_load(&s->odom.last) == now && atomic_load(&s->clock.last) >= now);
-    atomic_store(&s->clock.n, 0), atomic_store(&s->odom.n, 0), atomic_store(&s->urdf.n, 0);
+    atomic_store(&s->clock.n, 0);
+    atomic_store(&s->odom.n, 0);
+    atomic_store(&s->urdf.n, 0);
 }
 
 // Commands over the network until one is taken, with no more than that many ticks.
@@ -82,8 +90,8 @@ static void drive(stage *s) {
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
     int64_t before = us_proxy_get_counts(s->w.proxy, s->w.sim).n_command;
-    WAIT_FOR(
-        (us_writer_write(s->writer, bytes, length, 0), proxy_world_step(&s->w, 1), us_proxy_get_counts(s->w.proxy, s->w.sim).n_command > before));
+    WAIT_FOR((us_writer_write(s->writer, bytes, length, 0), proxy_world_step(&s->w, 1),
+              us_proxy_get_counts(s->w.proxy, s->w.sim).n_command > before));
 }
 
 static void after_a_reset_the_network_goes_on_from_0(void **state) {
@@ -98,7 +106,8 @@ static void after_a_reset_the_network_goes_on_from_0(void **state) {
     WAIT_FOR(atomic_load(&s->clock.n) > 0);
     assert_int_equal(atomic_load(&s->clock.last), 1000000);
     proxy_world_step(&s->w, 99);
-    WAIT_FOR(atomic_load(&s->odom.last) == 100000000 && atomic_load(&s->clock.last) == 100000000 && atomic_load(&s->urdf.n) > 0);
+    WAIT_FOR(atomic_load(&s->odom.last) == 100000000 && atomic_load(&s->clock.last) == 100000000 &&
+             atomic_load(&s->urdf.n) > 0);
     assert_int_equal(atomic_load(&s->odom.first), 20000000);
     assert_int_equal(atomic_load(&s->odom.n), 5);
     assert_int_equal(us_proxy_get_counts(s->w.proxy, s->w.sim).n_command, 0);
@@ -146,7 +155,8 @@ static void after_an_edit_the_network_goes_on(void **state) {
         expect_ok(us_proxy_replace(s->w.proxy, s->w.sim, spec, model, &err), &err);
         us_model_destroy(s->w.model);
         us_spec_destroy(s->w.spec);
-        s->w.model = model, s->w.spec = spec;
+        s->w.model = model;
+        s->w.spec = spec;
         listen_anew(s);
         int64_t tick = us_sim_get_tick(s->w.sim) / 20 * 20;
         proxy_world_step(&s->w, 100);

@@ -1,4 +1,5 @@
-// The radio link of a running robot, in simulated time: what it says arrives late, what it is told arrives late, and what an outage catches is lost.
+// The radio link of a running robot, in simulated time: what it says arrives late, what it is told arrives
+// late, and what an outage catches is lost.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ static double commanded;  // s: when the command was written
 
 static int run_with_link(void **state) {
     (void)state;
-    net_write_k10("link.xml", "<network timeout='10 s'><uplink delay='0.2 s'/><downlink delay='0.3 s' outages='1.5 2 s'/></network>");
+    net_write_k10("link.xml", "<network timeout='10 s'><uplink delay='0.2 s'/><downlink delay='0.3 s' "
+                              "outages='1.5 2 s'/></network>");
     p = net_open("cyclone");
     joints = net_listen(p, "/k10/joint_states", usi_type_joint_state);
     imu = net_listen(p, "/k10/imu/data", usi_type_imu);
@@ -43,9 +45,10 @@ static void expect_delay(int32_t ear, double delay) {
         n_right += late > delay - 0.0051 && late < delay + 0.0051;
     }
     assert_true(n_known > 20);
-    // Samples and clock come one after the other from one sender. On a machine that is busy with other things a packet may be dropped and come again,
-    // or the clock miss a beat: one in ten.
-    if ((double)n_right < 0.9 * (double)n_known) fail_msg("%d of %d samples came %.3f s late", (int)n_right, (int)n_known, delay);
+    // Samples and clock come one after the other from one sender. On a machine that is busy with other things
+    // a packet may be dropped and come again, or the clock miss a beat: one in ten.
+    if ((double)n_right < 0.9 * (double)n_known)
+        fail_msg("%d of %d samples came %.3f s late", (int)n_right, (int)n_known, delay);
 }
 
 static void what_the_robot_says_arrives_after_the_delay(void **state) {
@@ -75,10 +78,12 @@ static void an_outage_takes_what_is_under_way(void **state) {
 static void a_command_takes_effect_after_the_delay(void **state) {
     (void)state;
     int64_t n = net_count(p, truth), i = 0;
-    while (i < n && (net_stamp(p, truth, i) <= commanded || fabs(net_number(p, truth, i, "twist.twist.linear.x")) < 0.01)) i++;
+    while (i < n && (net_stamp(p, truth, i) <= commanded ||
+                     fabs(net_number(p, truth, i, "twist.twist.linear.x")) < 0.01))
+        i++;
     assert_true(i < n);
-    // Not before the delay is over; after it, within the time to reach 1 cm/s and until the next sample. How long the command took from here to the
-    // robot is the machine's affair.
+    // Not before the delay is over; after it, within the time to reach 1 cm/s and until the next sample. How
+    // long the command took from here to the robot is the machine's affair.
     assert_true(net_stamp(p, truth, i) >= commanded + UP);
     assert_true(net_number(p, truth, -1, "twist.twist.linear.x") > 0.35);
 }

@@ -1,4 +1,5 @@
-// The ASCII motor protocol at a running robot: what is acknowledged over TCP and UDP moves joints that others see on the network.
+// The ASCII motor protocol at a running robot: what is acknowledged over TCP and UDP moves joints that others
+// see on the network.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -12,9 +13,10 @@
 
 #include "net_peer.h"
 
-static const char motors[] = "<network timeout='10 s'/><motors port='%d'><motor name='FLDR' joint='front_left_drive'/>"
-                             "<motor name='FRDR' joint='front_right_drive'/><motor name='RLDR' joint='rear_left_drive'/>"
-                             "<motor name='RRDR' joint='rear_right_drive'/><motor name='FLST' joint='front_left_steer'/></motors>";
+static const char motors[] =
+    "<network timeout='10 s'/><motors port='%d'><motor name='FLDR' joint='front_left_drive'/>"
+    "<motor name='FRDR' joint='front_right_drive'/><motor name='RLDR' joint='rear_left_drive'/>"
+    "<motor name='RRDR' joint='rear_right_drive'/><motor name='FLST' joint='front_left_steer'/></motors>";
 
 static int write_scene(void) {
     char inside[1000];
@@ -33,7 +35,8 @@ typedef struct client {
 } client;
 
 static bool connect_client(client *c, int kind, int port) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     c->n = 0;
     c->text[0] = 0;
     c->fd = socket(AF_INET, kind, 0);
@@ -43,7 +46,9 @@ static bool connect_client(client *c, int kind, int port) {
     return false;
 }
 
-static void say(const client *c, const char *text) { assert_int_equal(send(c->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text)); }
+static void say(const client *c, const char *text) {
+    assert_int_equal(send(c->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
 
 static bool has_heard(client *c, const char *text) {
     struct pollfd waiting = {.fd = c->fd, .events = POLLIN};
@@ -59,7 +64,8 @@ static bool has_heard(client *c, const char *text) {
 static double joint_now(net_peer *p, int32_t ear, const char *name, bool is_velocity) {
     const us_msg_joint_state *m = net_decode(p, ear, -1);
     for (uint32_t i = 0; i < m->name._length; i++) {
-        if (strcmp(m->name._buffer[i], name) == 0) return is_velocity ? m->velocity._buffer[i] : m->position._buffer[i];
+        if (strcmp(m->name._buffer[i], name) == 0)
+            return is_velocity ? m->velocity._buffer[i] : m->position._buffer[i];
     }
     fail_msg("no joint %s", name);
     return NAN;
@@ -89,7 +95,8 @@ static void lines_of_text_move_joints_that_the_network_shows(void **state) {
     say(&c, "MPWRFLST0;MMOVFLSTP0.3;");
     NET_WAIT(has_heard(&c, "MNAKMMOVFLSTP0.3,power;"));
     say(&c, "MPWRFLST1;MMOVFLSTT2,1,0.25;MMOVFLSTP99;MMOVNONEP1;");
-    NET_WAIT(has_heard(&c, "MACKMMOVFLSTT2,1,0.25;") && has_heard(&c, "MNAKMMOVFLSTP99,limit;") && has_heard(&c, "MNAKMMOVNONEP1,motor;"));
+    NET_WAIT(has_heard(&c, "MACKMMOVFLSTT2,1,0.25;") && has_heard(&c, "MNAKMMOVFLSTP99,limit;") &&
+             has_heard(&c, "MNAKMMOVNONEP1,motor;"));
     // A wheel that stands scrubs when it steers: 0.03 rad.
     NET_WAIT(fabs(joint_now(p, joints, "front_left_steer", false) - 0.25) < 0.03);
     close(c.fd);
@@ -106,7 +113,8 @@ static void lines_of_text_move_joints_that_the_network_shows(void **state) {
 // Somebody else has the port. The socket.
 static int hold_port(int port) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_true(fd >= 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(fd, 1), 0);

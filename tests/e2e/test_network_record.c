@@ -1,4 +1,5 @@
-// Recordings of a running robot: whole when it is ended, readable when it is killed, and the same bits when they are run again.
+// Recordings of a running robot: whole when it is ended, readable when it is killed, and the same bits when
+// they are run again.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,7 +89,8 @@ static void a_recording_that_was_ended_is_whole_and_runs_again_to_the_same_bits(
     assert_int_equal(result.n_tick, n_tick - 1);
     assert_int_equal(result.n_command, n_command);
 
-    // Firmware that is less patient does the same until it would have stopped between two commands: the first tick that differs is named.
+    // Firmware that is less patient does the same until it would have stopped between two commands: the first
+    // tick that differs is named.
     net_write_k10("other.xml", "<network timeout='0.02 s'/>");
     assert_int_equal(verify(recording, "other.xml", &result, &err), US_ERR_DIVERGED);
     assert_true(result.bad_tick > 20);
@@ -105,7 +107,8 @@ static void a_recording_of_a_killed_program_has_all_but_the_last_second(void **s
     us_recording *recording = open_recording("killed.mcap");
     us_recording_info info = us_recording_get_info(recording);
     assert_false(info.is_complete);
-    static const char *const topics[] = {"/understudy/ticks", "/clock", "/k10/joint_states", "/k10/odom", "/k10/imu/data", "/tf"};
+    static const char *const topics[] = {"/understudy/ticks", "/clock",        "/k10/joint_states",
+                                         "/k10/odom",         "/k10/imu/data", "/tf"};
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) {
         last = 0;
         assert_true(count_messages(recording, topics[i], &last) > 10);

@@ -1,4 +1,5 @@
-// What the tests of the network commands share: a domain of their own, programs in the background, and a robot to talk to.
+// What the tests of the network commands share: a domain of their own, programs in the background, and a
+// robot to talk to.
 #ifndef UNDERSTUDY_TEST_NETWORK_SUPPORT_H
 #define UNDERSTUDY_TEST_NETWORK_SUPPORT_H
 
@@ -91,8 +92,10 @@ static inline int start_alone(void **state) {
     signal(SIGPIPE, SIG_IGN);
     use_domain(test_domain());
     setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
-    static const char *const others[] = {"ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "RMW_IMPLEMENTATION", "CYCLONEDDS_URI", "ROS_DISCOVERY_SERVER"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) unsetenv(others[i]);
+    static const char *const others[] = {"ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "RMW_IMPLEMENTATION",
+                                         "CYCLONEDDS_URI", "ROS_DISCOVERY_SERVER"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        unsetenv(others[i]);
     return 0;
 }
 
@@ -122,7 +125,8 @@ static inline outcome topics_with(const char *text, const char *options) {
 
 static inline int count_text(const char *text, const char *part) {
     int n = 0;
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part)) n++;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part))
+        n++;
     return n;
 }
 

@@ -1,6 +1,8 @@
-// What a robot says on the network: a real `understudy run` with the K10 on flat ground, heard by a program on the same domain.
+// What a robot says on the network: a real `understudy run` with the K10 on flat ground, heard by a program
+// on the same domain.
 //
-// One run serves all tests of this file. It stands for a while, then drives at 0.4 m/s, and all that is said is kept.
+// One run serves all tests of this file. It stands for a while, then drives at 0.4 m/s, and all that is said
+// is kept.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +11,21 @@
 
 #include "net_peer.h"
 
-enum { JOINTS, ODOM, TF, IMU, BATTERY, DIAGNOSTICS, TRUTH, MOTORS, LOCOMOTOR, POSE, NAVIGATOR, CLOCK, N_TOPIC };
+enum {
+    JOINTS,
+    ODOM,
+    TF,
+    IMU,
+    BATTERY,
+    DIAGNOSTICS,
+    TRUTH,
+    MOTORS,
+    LOCOMOTOR,
+    POSE,
+    NAVIGATOR,
+    CLOCK,
+    N_TOPIC
+};
 
 static const struct {
     const char *topic;
@@ -42,13 +58,16 @@ static int listen_and_drive(void **state) {
     // With patience: a test that is not let run for a while is no operator who has gone.
     net_write_k10("k10.xml", "<network timeout='10 s'/>");
     early = net_open("cyclone");
-    for (int i = 0; i < N_TOPIC; i++) ear[i] = net_listen(early, topics[i].topic, topics[i].type);
+    for (int i = 0; i < N_TOPIC; i++)
+        ear[i] = net_listen(early, topics[i].topic, topics[i].type);
     description = net_listen(early, "/k10/robot_description", usi_type_string);
     fast = net_open("fastdds");
-    for (int i = 0; fast && i < N_TOPIC; i++) fast_ear[i] = net_listen(fast, topics[i].topic, topics[i].type);
+    for (int i = 0; fast && i < N_TOPIC; i++)
+        fast_ear[i] = net_listen(fast, topics[i].topic, topics[i].type);
     if (fast) fast_description = net_listen(fast, "/k10/robot_description", usi_type_string);
     net_run("k10.xml --headless --quiet");
-    for (int i = 0; i < N_TOPIC; i++) net_wait_match(early, ear[i]);
+    for (int i = 0; i < N_TOPIC; i++)
+        net_wait_match(early, ear[i]);
     net_wait_until(early, REST);
     // Who comes late hears what was said once.
     late = net_open("cyclone");
@@ -91,13 +110,15 @@ static void expect_rate(net_peer *p, int32_t e, const char *topic, double rate) 
         if (!(b > a)) fail_msg("%s: stamp %.6f after %.6f", topic, b, a);
     }
     double measured = (double)(n - 1) / (net_stamp(p, e, n - 1) - net_stamp(p, e, 0));
-    // Stamps are ticks: the rate is exact. Five percent is room for samples lost on a machine that is busy with other things.
+    // Stamps are ticks: the rate is exact. Five percent is room for samples lost on a machine that is busy
+    // with other things.
     if (fabs(measured / rate - 1) > 0.05) fail_msg("%s: %.2f Hz instead of %.2f", topic, measured, rate);
 }
 
 static int64_t first_after(net_peer *p, int32_t e, double time) {
     int64_t i = 0, n = net_count(p, e);
-    while (i < n && net_stamp(p, e, i) < time) i++;
+    while (i < n && net_stamp(p, e, i) < time)
+        i++;
     assert_true(i < n);
     return i;
 }
@@ -106,7 +127,8 @@ static int64_t first_after(net_peer *p, int32_t e, double time) {
 
 static void every_topic_has_its_rate_and_its_stamps_grow(void **state) {
     (void)state;
-    for (int i = 0; i < N_TOPIC; i++) expect_rate(early, ear[i], topics[i].topic, topics[i].rate);
+    for (int i = 0; i < N_TOPIC; i++)
+        expect_rate(early, ear[i], topics[i].topic, topics[i].rate);
 }
 
 static void no_stamp_is_ahead_of_the_clock(void **state) {
@@ -120,14 +142,16 @@ static void no_stamp_is_ahead_of_the_clock(void **state) {
             if (heard.clock >= 0 && net_stamp(early, ear[i], k) > heard.clock + 0.0051) n_ahead++;
         }
         // A packet that the system dropped comes a moment later than those behind it: one in a hundred may.
-        if (n_ahead > 1 + n / 100) fail_msg("%s: %d of %d stamps are ahead of the clock", topics[i].topic, (int)n_ahead, (int)n);
+        if (n_ahead > 1 + n / 100)
+            fail_msg("%s: %d of %d stamps are ahead of the clock", topics[i].topic, (int)n_ahead, (int)n);
     }
 }
 
 static void joint_states_name_every_joint_and_wheels_turn(void **state) {
     (void)state;
-    static const char *const names[] = {"left_rocker",     "right_rocker",      "front_left_steer",  "front_left_drive", "rear_left_steer",
-                                        "rear_left_drive", "front_right_steer", "front_right_drive", "rear_right_steer", "rear_right_drive"};
+    static const char *const names[] = {
+        "left_rocker",     "right_rocker",      "front_left_steer",  "front_left_drive", "rear_left_steer",
+        "rear_left_drive", "front_right_steer", "front_right_drive", "rear_right_steer", "rear_right_drive"};
     enum { N = sizeof names / sizeof names[0] };
     const us_msg_joint_state *m = net_decode(early, ear[JOINTS], -1);
     assert_int_equal(m->name._length, N);
@@ -145,7 +169,8 @@ static void joint_states_name_every_joint_and_wheels_turn(void **state) {
     double span = net_stamp(early, ear[JOINTS], -1) - net_stamp(early, ear[JOINTS], k);
     m = net_decode(early, ear[JOINTS], k);
     for (int i = 0; i < N; i++) {
-        if (strstr(names[i], "_drive")) assert_true(fabs((end[i] - m->position._buffer[i]) * 0.18 / (SPEED * span) - 1) < 0.03);
+        if (strstr(names[i], "_drive"))
+            assert_true(fabs((end[i] - m->position._buffer[i]) * 0.18 / (SPEED * span) - 1) < 0.03);
     }
 }
 
@@ -193,7 +218,10 @@ static void every_frame_of_the_robot_hangs_on_odom(void **state) {
         for (uint32_t depth = 0; strcmp(frame, "k10/odom") != 0; depth++) {
             uint32_t k = 0, n_parent = 0;
             for (uint32_t j = 0; j < n; j++) {
-                if (strcmp(t[j].child_frame_id, frame) == 0) k = j, n_parent++;
+                if (strcmp(t[j].child_frame_id, frame) == 0) {
+                    k = j;
+                    n_parent++;
+                }
             }
             if (n_parent != 1 || depth > n) fail_msg("%s has %u parents", frame, n_parent);
             snprintf(frame, sizeof frame, "%s", t[k].header.frame_id);
@@ -234,13 +262,16 @@ static void the_description_is_the_robot_file_and_late_comers_get_it(void **stat
 
 static void the_battery_falls_by_what_is_used(void **state) {
     (void)state;
-    double first = net_number(early, ear[BATTERY], 0, "percentage"), last = net_number(early, ear[BATTERY], -1, "percentage");
+    double first = net_number(early, ear[BATTERY], 0, "percentage"),
+           last = net_number(early, ear[BATTERY], -1, "percentage");
     double span = net_stamp(early, ear[BATTERY], -1) - net_stamp(early, ear[BATTERY], 0);
-    // Of 1 Wh the idle load alone takes 40 W; driving a rover of 100 kg on flat ground takes less than as much again. Floats have 7 digits.
+    // Of 1 Wh the idle load alone takes 40 W; driving a rover of 100 kg on flat ground takes less than as
+    // much again. Floats have 7 digits.
     double idle = 40 * span / 3600;
     assert_true(span > 2.5);
     assert_true(first - last >= idle - 1e-5 && first - last < 2 * idle);
-    assert_true(net_number(early, ear[BATTERY], -1, "voltage") < net_number(early, ear[BATTERY], 0, "voltage"));
+    assert_true(net_number(early, ear[BATTERY], -1, "voltage") <
+                net_number(early, ear[BATTERY], 0, "voltage"));
     assert_true(fabs(net_number(early, ear[BATTERY], -1, "voltage") / 48 - 1) < 0.07);
     assert_int_equal((int)net_number(early, ear[BATTERY], -1, "present"), 1);
 }
@@ -256,9 +287,11 @@ static void diagnostics_count_commands(void **state) {
     bool has_taken = false;
     for (uint32_t i = 0; i < s->values._length; i++) {
         const us_msg_key_value *v = &s->values._buffer[i];
-        // Ten commands a second for at least two seconds before this was said; a busy machine may have let some fall together.
+        // Ten commands a second for at least two seconds before this was said; a busy machine may have let
+        // some fall together.
         if (strcmp(v->key, "taken") == 0) has_taken = strtol(v->value, NULL, 10) >= 5;
-        if (strcmp(v->key, "refused") == 0 || strcmp(v->key, "dropped") == 0) assert_true(is_text(v->value, "0"));
+        if (strcmp(v->key, "refused") == 0 || strcmp(v->key, "dropped") == 0)
+            assert_true(is_text(v->value, "0"));
         if (strcmp(v->key, "motion") == 0) assert_true(is_text(v->value, "body velocity"));
     }
     assert_true(has_taken);
@@ -296,7 +329,8 @@ static void another_vendor_hears_the_same_bytes(void **state) {
         expect_rate(fast, fast_ear[i], topics[i].topic, topics[i].rate);
         int64_t a = 0, n_same = 0, n = net_count(fast, fast_ear[i]), n_a = net_count(early, ear[i]);
         for (int64_t b = 0; b < n; b++) {
-            while (a < n_a && net_stamp(early, ear[i], a) < net_stamp(fast, fast_ear[i], b)) a++;
+            while (a < n_a && net_stamp(early, ear[i], a) < net_stamp(fast, fast_ear[i], b))
+                a++;
             if (a == n_a || net_stamp(early, ear[i], a) > net_stamp(fast, fast_ear[i], b)) continue;
             net_heard x = net_get(early, ear[i], a), y = net_get(fast, fast_ear[i], b);
             // Up to three bytes of padding stand behind a message.

@@ -28,7 +28,8 @@ static void a_client_is_greeted_and_told_how_things_stand(void **state) {
     int n_found = 0;
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(pairs, "pairs")) {
         const char *a = page_text_of(row, "a"), *b = page_text_of(row, "b");
-        bool is_ours = (strcmp(a, "soil") == 0 && strcmp(b, "rubber") == 0) || (strcmp(a, "rubber") == 0 && strcmp(b, "soil") == 0);
+        bool is_ours = (strcmp(a, "soil") == 0 && strcmp(b, "rubber") == 0) ||
+                       (strcmp(a, "rubber") == 0 && strcmp(b, "soil") == 0);
         if (!is_ours) continue;
         n_found++;
         assert_true(page_number(cJSON_GetObjectItem(row, "values"), "static-friction") == 0.8);
@@ -37,8 +38,10 @@ static void a_client_is_greeted_and_told_how_things_stand(void **state) {
     assert_int_equal(n_found, 1);
     cJSON_Delete(pairs);
     cJSON *status = page_text(c, "status");
-    assert_true(page_number(status, "rate") == 1 && page_number(status, "actual") == 1.25 && page_number(status, "step_us") == 12.5);
-    assert_true(page_number(status, "missed") == 3 && page_number(status, "worst_late_ms") == 2 && page_number(status, "clients") == 1);
+    assert_true(page_number(status, "rate") == 1 && page_number(status, "actual") == 1.25 &&
+                page_number(status, "step_us") == 12.5);
+    assert_true(page_number(status, "missed") == 3 && page_number(status, "worst_late_ms") == 2 &&
+                page_number(status, "clients") == 1);
     assert_false(page_is_true(status, "paused"));
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(status, "recording")));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(status, "snapshots")), 0);
@@ -104,7 +107,8 @@ static void the_world_is_told_as_json_and_past_epochs_are_gone(void **state) {
 
 static void a_height_field_can_be_fetched_twice(void **state) {
     (void)state;
-    const char text[] = "<scene name='field' version='1'><world step='1 ms'><shape name='ground' type='height-field' nx='5' ny='4' dx='1' dy='1' "
+    const char text[] = "<scene name='field' version='1'><world step='1 ms'><shape name='ground' "
+                        "type='height-field' nx='5' ny='4' dx='1' dy='1' "
                         "expression='0.125*x'/></world></scene>";
     page_start(text, NULL, NULL, NULL);
     for (int i = 0; i < 2; i++) {
@@ -129,7 +133,8 @@ static void poses_move_and_only_what_moved_is_sent(void **state) {
     page_say(c, "{\"op\":\"view\",\"hz\":60}");
     page_frame f = page_frame_of(c, USI_VIEW_POSES);
     float first[7], pose[7];
-    assert_true(f.flags == USI_VIEW_FULL && f.epoch == 1 && page_pose_in(&f, high, first) && page_pose_in(&f, low, pose));
+    assert_true(f.flags == USI_VIEW_FULL && f.epoch == 1 && page_pose_in(&f, high, first) &&
+                page_pose_in(&f, low, pose));
     int64_t tick = f.tick;
     // The block comes to rest: in the end a frame has the ball alone.
     bool is_alone = false;
@@ -146,22 +151,26 @@ static void poses_move_and_only_what_moved_is_sent(void **state) {
     assert_true(is_alone);
     assert_true(pose[2] < first[2]);
     page_say(c, "{\"op\":\"full\"}");
-    do f = page_frame_of(c, USI_VIEW_POSES);
+    do
+        f = page_frame_of(c, USI_VIEW_POSES);
     while (!(f.flags & USI_VIEW_FULL));
     assert_int_equal(f.n, us_model_get_counts(us_host_view_model(page.host)).n_body);
     assert_true(page_pose_in(&f, low, pose));
     // Paused, the picture is that of the sim, to the float.
     assert_true(page_command(c, "pause", NULL, 0));
     page_say(c, "{\"op\":\"full\"}");
-    do f = page_frame_of(c, USI_VIEW_POSES);
+    do
+        f = page_frame_of(c, USI_VIEW_POSES);
     while (!(f.flags & USI_VIEW_FULL) || f.tick != us_sim_get_tick(us_host_get_sim(page.host)));
     us_pose X = us_sim_get_pose(us_host_get_sim(page.host), (us_body){(int32_t)high});
     assert_true(page_pose_in(&f, high, pose));
-    const float expected[7] = {(float)X.p.x, (float)X.p.y, (float)X.p.z, (float)X.q.w, (float)X.q.x, (float)X.q.y, (float)X.q.z};
+    const float expected[7] = {(float)X.p.x, (float)X.p.y, (float)X.p.z, (float)X.q.w,
+                               (float)X.q.x, (float)X.q.y, (float)X.q.z};
     assert_memory_equal(pose, expected, sizeof pose);
     // What is moved by hand while time stands still is seen too.
     assert_true(page_command(c, "move high 7 8 9", NULL, 0));
-    do f = page_frame_of(c, USI_VIEW_POSES);
+    do
+        f = page_frame_of(c, USI_VIEW_POSES);
     while (!page_pose_in(&f, high, pose) || pose[0] != 7);
     assert_true(pose[1] == 8 && pose[2] == 9);
     page_leave(c);
@@ -175,10 +184,13 @@ static void each_client_has_a_rate_of_its_own(void **state) {
     page_say(often, "{\"op\":\"view\",\"hz\":60}");
     page_say(seldom, "{\"op\":\"view\",\"hz\":1}");
     page_say(never, "{\"op\":\"view\",\"hz\":0}");
-    for (int i = 0; i < 60; i++) page_frame_of(often, USI_VIEW_POSES);
-    // At 60 Hz that was a second, and on a machine so busy that it was ten the one at 1 Hz has still seen a few alone.
+    for (int i = 0; i < 60; i++)
+        page_frame_of(often, USI_VIEW_POSES);
+    // At 60 Hz that was a second, and on a machine so busy that it was ten the one at 1 Hz has still seen a
+    // few alone.
     int n_seldom = 0, n_never = 0, n_status = 0;
-    while (ws_next(seldom, 0)) n_seldom += seldom->opcode == WS_BINARY;
+    while (ws_next(seldom, 0))
+        n_seldom += seldom->opcode == WS_BINARY;
     while (ws_next(never, 0)) {
         n_never += never->opcode == WS_BINARY;
         n_status += never->opcode == WS_TEXT && strstr((const char *)never->message, "\"status\"") != NULL;
@@ -198,7 +210,8 @@ static void watched_values_are_those_of_the_sim(void **state) {
     page_start(page_scene, NULL, NULL, NULL);
     us_sim *sim = us_host_get_sim(page.host);
     ws_client *c = page_open(NULL), *other = page_open(NULL);
-    page_say(c, "{\"op\":\"watch\",\"generation\":77,\"values\":[\"high/link.z\",\"no such thing\",\"energy\",\"high/link.z\"]}");
+    page_say(c, "{\"op\":\"watch\",\"generation\":77,\"values\":[\"high/link.z\",\"no such "
+                "thing\",\"energy\",\"high/link.z\"]}");
     page_say(other, "{\"op\":\"watch\",\"generation\":5,\"values\":[\"time\",\"energy\"]}");
     cJSON *watching = page_text(c, "watching");
     assert_true(page_number(watching, "generation") == 77);
@@ -215,8 +228,10 @@ static void watched_values_are_those_of_the_sim(void **state) {
     assert_true(v[0] == f.time);
     assert_true(page_command(c, "pause", NULL, 0));
     // Asked for anew, so that a frame comes while time stands still.
-    page_say(c, "{\"op\":\"watch\",\"generation\":78,\"values\":[\"high/link.z\",\"no such thing\",\"energy\",\"low/link.x\"]}");
-    do f = page_frame_of(c, USI_VIEW_VALUES);
+    page_say(c, "{\"op\":\"watch\",\"generation\":78,\"values\":[\"high/link.z\",\"no such "
+                "thing\",\"energy\",\"low/link.x\"]}");
+    do
+        f = page_frame_of(c, USI_VIEW_VALUES);
     while (f.epoch != 78);
     assert_int_equal(f.tick, us_sim_get_tick(sim));
     memcpy(v, f.entries, sizeof v);
@@ -233,7 +248,8 @@ static void watched_values_are_those_of_the_sim(void **state) {
     } while (true);
     assert_true(page_number(watching, "generation") == 78);
     cJSON_Delete(watching);
-    do f = page_frame_of(c, USI_VIEW_VALUES);
+    do
+        f = page_frame_of(c, USI_VIEW_VALUES);
     while (memcpy(v, f.entries, sizeof v) && !isnan(v[0]));
     assert_true(v[3] == us_sim_get_value(sim, us_sim_find_value(sim, "low/link.x")));
     page_leave(c);
@@ -251,11 +267,14 @@ static void clients_that_watch_too_much_together_are_told_and_others_go_on(void 
         c[k] = page_open(NULL);
         int at = snprintf(text, sizeof text, "{\"op\":\"watch\",\"generation\":%d,\"values\":[", k);
         for (int i = 0; i < USI_VIEW_VALUE_COUNT; i++)
-            at += snprintf(text + at, sizeof text - (size_t)at, "%s\"client %d value %d\"", i ? "," : "", k, i);
+            at +=
+                snprintf(text + at, sizeof text - (size_t)at, "%s\"client %d value %d\"", i ? "," : "", k, i);
         snprintf(text + at, sizeof text - (size_t)at, "]}");
         assert_true(ws_say(c[k], text));
         cJSON *answer = page_text(c[k], k < N - 1 ? "watching" : "error");
-        if (k < N - 1) assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "unknown")), USI_VIEW_VALUE_COUNT);
+        if (k < N - 1)
+            assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "unknown")),
+                             USI_VIEW_VALUE_COUNT);
         cJSON_Delete(answer);
     }
     assert_true(page_frame_of(c[0], USI_VIEW_VALUES).n == USI_VIEW_VALUE_COUNT);
@@ -266,11 +285,13 @@ static void clients_that_watch_too_much_together_are_told_and_others_go_on(void 
     while (!is_taken && usi_page_clock() < until) {
         assert_true(ws_say(c[N - 1], text));
         while (!is_taken && page_next(c[N - 1], usi_page_clock() + 0.05)) {
-            is_taken = c[N - 1]->opcode == WS_TEXT && strstr((const char *)c[N - 1]->message, "\"watching\"") != NULL;
+            is_taken = c[N - 1]->opcode == WS_TEXT &&
+                       strstr((const char *)c[N - 1]->message, "\"watching\"") != NULL;
         }
     }
     assert_true(is_taken);
-    for (int k = 1; k < N; k++) page_leave(c[k]);
+    for (int k = 1; k < N; k++)
+        page_leave(c[k]);
     page_stop();
 }
 
@@ -282,12 +303,14 @@ static void contacts_and_torques_come_when_asked_for(void **state) {
     page_say(c, "{\"op\":\"view\",\"contacts\":true,\"torques\":true,\"hz\":60}");
     page_frame f = page_frame_of(c, USI_VIEW_TORQUES);
     assert_int_equal(f.n, us_model_get_counts(us_host_view_model(page.host)).n_drive);
-    do f = page_frame_of(c, USI_VIEW_CONTACTS);
+    do
+        f = page_frame_of(c, USI_VIEW_CONTACTS);
     while (f.tick < 1000);
     assert_true(f.n > 0 && f.epoch == 1);
     assert_true(page_command(c, "pause", NULL, 0));
     page_say(c, "{\"op\":\"view\",\"contacts\":true}");
-    do f = page_frame_of(c, USI_VIEW_CONTACTS);
+    do
+        f = page_frame_of(c, USI_VIEW_CONTACTS);
     while (f.tick != us_sim_get_tick(us_host_get_sim(page.host)));
     assert_int_equal(f.n, us_sim_n_contact(us_host_get_sim(page.host)));
     for (uint32_t i = 0; i < f.n; i++) {
@@ -299,10 +322,12 @@ static void contacts_and_torques_come_when_asked_for(void **state) {
         memcpy(body, at, 8);
         memcpy(x, at + 8, 40);
         memcpy(&flags, at + 48, 4);
-        assert_true(body[0] == contact.body_a.i && body[1] == contact.body_b.i && flags == (contact.is_sliding ? 1 : 0));
-        const float expected[10] = {(float)contact.point.x,  (float)contact.point.y,  (float)contact.point.z, (float)contact.normal.x,
-                                    (float)contact.normal.y, (float)contact.normal.z, (float)contact.force.x, (float)contact.force.y,
-                                    (float)contact.force.z,  (float)contact.gap};
+        assert_true(body[0] == contact.body_a.i && body[1] == contact.body_b.i &&
+                    flags == (contact.is_sliding ? 1 : 0));
+        const float expected[10] = {(float)contact.point.x,  (float)contact.point.y,  (float)contact.point.z,
+                                    (float)contact.normal.x, (float)contact.normal.y, (float)contact.normal.z,
+                                    (float)contact.force.x,  (float)contact.force.y,  (float)contact.force.z,
+                                    (float)contact.gap};
         assert_memory_equal(x, expected, sizeof x);
     }
     page_leave(c);
@@ -329,7 +354,8 @@ static void the_log_has_what_was_said_before_and_after(void **state) {
     lines = cJSON_GetObjectItem(log, "lines");
     assert_int_equal(cJSON_GetArraySize(lines), 1);
     assert_string_equal(page_text_of(cJSON_GetArrayItem(lines, 0), "level"), "error");
-    assert_string_equal(page_text_of(cJSON_GetArrayItem(lines, 0), "text"), "\"quoted\" and bad \xef\xbf\xbd bytes");
+    assert_string_equal(page_text_of(cJSON_GetArrayItem(lines, 0), "text"),
+                        "\"quoted\" and bad \xef\xbf\xbd bytes");
     cJSON_Delete(log);
     page_leave(c);
     page_stop();
@@ -396,7 +422,8 @@ static void commands_are_answered_and_seen(void **state) {
         if (cJSON_GetArraySize(cJSON_GetObjectItem(status, "snapshots")) == 1) break;
         cJSON_Delete(status);
     } while (true);
-    assert_string_equal(page_text_of(cJSON_GetArrayItem(cJSON_GetObjectItem(status, "snapshots"), 0), "name"), "here");
+    assert_string_equal(page_text_of(cJSON_GetArrayItem(cJSON_GetObjectItem(status, "snapshots"), 0), "name"),
+                        "here");
     cJSON_Delete(status);
     assert_true(page_command(c, "pair rubber soil static-friction=0.45 kinetic-friction=0.4", NULL, 0));
     wait_for_friction(c, 0.45);
@@ -418,7 +445,8 @@ static void going_back_to_another_world_is_told_to_all(void **state) {
     assert_true(page_command(c, "add sphere ball size=0.5 at=5,5,5", NULL, 0));
     // A picture of before may be on its way still.
     page_frame f;
-    do f = page_frame_of(c, USI_VIEW_POSES);
+    do
+        f = page_frame_of(c, USI_VIEW_POSES);
     while (f.epoch != 2);
     assert_true(f.flags == USI_VIEW_FULL && f.n == n_body + 1);
     assert_true(page_command(c, "restore before", NULL, 0));
@@ -430,7 +458,8 @@ static void going_back_to_another_world_is_told_to_all(void **state) {
         epoch = (uint32_t)page_number(told, "epoch");
         cJSON_Delete(told);
     } while (epoch != us_host_get_epoch(page.host));
-    do f = page_frame_of(other, USI_VIEW_POSES);
+    do
+        f = page_frame_of(other, USI_VIEW_POSES);
     while (f.epoch != epoch);
     assert_true(f.flags == USI_VIEW_FULL && f.n == n_body);
     page_leave(c);
@@ -444,7 +473,8 @@ static void every_command_of_a_burst_is_answered_once(void **state) {
     ws_client *c = page_open(NULL);
     enum { N = 100 };
     int n_answer[N] = {0}, n_ok = 0;
-    for (int i = 0; i < N; i++) page_say(c, "{\"op\":\"command\",\"id\":%d,\"text\":\"pause\"}", i);
+    for (int i = 0; i < N; i++)
+        page_say(c, "{\"op\":\"command\",\"id\":%d,\"text\":\"pause\"}", i);
     for (int i = 0; i < N; i++) {
         cJSON *reply = page_text(c, "reply");
         int id = (int)page_number(reply, "id");
@@ -454,7 +484,8 @@ static void every_command_of_a_burst_is_answered_once(void **state) {
         if (!page_is_true(reply, "ok")) assert_non_null(strstr(page_text_of(reply, "text"), "too many"));
         cJSON_Delete(reply);
     }
-    for (int i = 0; i < N; i++) assert_int_equal(n_answer[i], 1);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(n_answer[i], 1);
     assert_true(n_ok >= USI_PAGE_REPLIES);
     page_leave(c);
     page_stop();
@@ -466,7 +497,8 @@ static void a_client_that_leaves_before_its_answer_disturbs_nobody(void **state)
     ws_client *stays = page_open(NULL);
     for (int i = 0; i < 20; i++) {
         ws_client *c = page_open(NULL);
-        for (int k = 0; k < 10; k++) page_say(c, "{\"op\":\"command\",\"id\":%d,\"text\":\"snapshot s%d\"}", k, i);
+        for (int k = 0; k < 10; k++)
+            page_say(c, "{\"op\":\"command\",\"id\":%d,\"text\":\"snapshot s%d\"}", k, i);
         page_leave(c);
         page_turn();
     }
@@ -540,7 +572,8 @@ static void without_the_token_a_client_looks_and_nothing_more(void **state) {
     def.token = "open-sesame";
     page_start(NULL, US_SOURCE_DIR "/scenes/default.xml", &def, NULL);
     assert_non_null(strstr(page.url, "?token=open-sesame"));
-    const char *paths[] = {"/", "/?token=", "/?token=open-sesam", "/?token=open-sesame2", "/?token=OPEN-SESAME"};
+    const char *paths[] = {"/", "/?token=", "/?token=open-sesam", "/?token=open-sesame2",
+                           "/?token=OPEN-SESAME"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         ws_client *c = page_open(paths[i]);
         cJSON *hello = page_text(c, "hello");
@@ -558,7 +591,8 @@ static void without_the_token_a_client_looks_and_nothing_more(void **state) {
         page_leave(c);
     }
     assert_false(us_host_get_wish(page.host).is_paused);
-    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(page.host), us_host_get_sim(page.host)).n_command, 0);
+    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(page.host), us_host_get_sim(page.host)).n_command,
+                     0);
     ws_client *c = page_open("/?token=open-sesame");
     cJSON *hello = page_text(c, "hello");
     assert_true(page_is_true(hello, "control"));
@@ -570,7 +604,9 @@ static void without_the_token_a_client_looks_and_nothing_more(void **state) {
 
 static void a_token_that_does_not_fit_into_an_address_is_refused(void **state) {
     (void)state;
-    const char *bad[] = {"", "with blank", "a&b", "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"};
+    const char *bad[] = {
+        "", "with blank", "a&b",
+        "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"};
     us_error err = {0};
     us_spec *spec = NULL;
     page_check(us_spec_load_text(page_scene, strlen(page_scene), "small.xml", NULL, &spec, &err), &err);

@@ -16,10 +16,13 @@
 // A ball that falls into sand: 3 m of it in columns of 2 cm, on a slope of 1 in 10 that is 0.5 m up.
 static const char sand_scene[] =
     "<scene name='sand' version='1'><world step='1 ms'>"
-    "<shape name='ground' type='height-field' nx='61' ny='61' dx='0.05' dy='0.05' surface='sand' bed='20 mm' xyz='1 2 0.5' expression='0.1*x'/>"
+    "<shape name='ground' type='height-field' nx='61' ny='61' dx='0.05' dy='0.05' surface='sand' bed='20 mm' "
+    "xyz='1 2 0.5' expression='0.1*x'/>"
     "<region name='east' ground='ground' surface='crust' polygon='1 -1.5 1.5 -1.5 1.5 1.5 1 1.5'/></world>"
-    "<material name='steel'/><material name='sand'><soil like='dry_sand'/></material><material name='crust'><soil like='mars_crusty'/></material>"
-    "<object name='ball' xyz='1 2 0.75'><link name='link' density='7800'><shape type='sphere' size='0.1' surface='steel'/></link></object>"
+    "<material name='steel'/><material name='sand'><soil like='dry_sand'/></material><material "
+    "name='crust'><soil like='mars_crusty'/></material>"
+    "<object name='ball' xyz='1 2 0.75'><link name='link' density='7800'><shape type='sphere' size='0.1' "
+    "surface='steel'/></link></object>"
     "</scene>";
 
 enum { N = 61, SIDE = USI_GROUND_SIDE };
@@ -49,9 +52,10 @@ static void tiles_come_by_http_and_names_that_are_none_do_not(void **state) {
     // 60 cells: two levels, and the coarse one goes on to the edge.
     get("/api/asset/1/0/1/0_0.field", 200, tile, sizeof tile);
     assert_true(fabs((double)tile[SIDE - 1] - 0.1 * 1.5) < 1e-6);
-    const char *const bad[] = {"0/2/0_0.field", "0/0/2_0.field",   "0/0/0_2.field",   "0/0/0_0.photo",  "0/0/0_0.exe",
-                               "0/0/0_0",       "0/0/00_0.field",  "0//0_0.field",    "0/0/-1_0.field", "1/0/0_0.field",
-                               "9/0/0_0.field", "bed/0/9_9.field", "bed/1/0_0.field", "bed/0_0.field",  "bed/0/0_0.glb"};
+    const char *const bad[] = {"0/2/0_0.field",   "0/0/2_0.field", "0/0/0_2.field",  "0/0/0_0.photo",
+                               "0/0/0_0.exe",     "0/0/0_0",       "0/0/00_0.field", "0//0_0.field",
+                               "0/0/-1_0.field",  "1/0/0_0.field", "9/0/0_0.field",  "bed/0/9_9.field",
+                               "bed/1/0_0.field", "bed/0_0.field", "bed/0/0_0.glb"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char path[64];
         snprintf(path, sizeof path, "/api/asset/1/%s", bad[i]);
@@ -62,10 +66,12 @@ static void tiles_come_by_http_and_names_that_are_none_do_not(void **state) {
     size_t length;
     assert_int_equal(ws_get(page.port, "/api/world", &body, &length), 200);
     cJSON *world = cJSON_ParseWithLength(body, length);
-    const cJSON *ground = cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(world, "shapes"), 0), "ground");
+    const cJSON *ground =
+        cJSON_GetObjectItem(cJSON_GetArrayItem(cJSON_GetObjectItem(world, "shapes"), 0), "ground");
     assert_string_equal(page_text_of(ground, "tiles"), "/api/asset/1/0");
     assert_true(page_number(ground, "levels") == 2 && !page_is_true(ground, "photo"));
-    assert_true(fabs(page_number(ground, "low") + 0.15) < 1e-12 && fabs(page_number(ground, "high") - 0.15) < 1e-12);
+    assert_true(fabs(page_number(ground, "low") + 0.15) < 1e-12 &&
+                fabs(page_number(ground, "high") - 0.15) < 1e-12);
     cJSON_Delete(world);
     free(body);
     page_stop();
@@ -105,7 +111,8 @@ static void take(known *k, const page_frame *f) {
     }
 }
 
-// Takes what comes until the client knows of the bed as it is in the simulation; false when it does not come to that in time.
+// Takes what comes until the client knows of the bed as it is in the simulation; false when it does not come
+// to that in time.
 static bool comes_to_know(ws_client *c, known *k) {
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
     const us_sim *sim = us_host_get_sim(page.host);
@@ -115,16 +122,19 @@ static bool comes_to_know(ws_client *c, known *k) {
         for (int32_t v = 0; v < bed.n_tile_y; v++) {
             for (int32_t u = 0; u < bed.n_tile_x; u++) {
                 static float change[USI_VIEW_RUT_COLUMNS];
-                int32_t n_x = u + 1 < bed.n_tile_x ? 64 : bed.n_x - 64 * u, n_y = v + 1 < bed.n_tile_y ? 64 : bed.n_y - 64 * v;
+                int32_t n_x = u + 1 < bed.n_tile_x ? 64 : bed.n_x - 64 * u,
+                        n_y = v + 1 < bed.n_tile_y ? 64 : bed.n_y - 64 * v;
                 assert_int_equal(us_sim_get_bed_tile(sim, 0, u, v, NULL, change), US_OK);
                 for (int i = 0; i < n_x * n_y; i++) {
                     // A 32767th of the tile's greatest change, which is below 0.2 m.
-                    is_same &= fabs((double)(change[i] - k->change[v][u][i / n_x * 64 + i % n_x])) < 0.2 / 32767;
+                    is_same &=
+                        fabs((double)(change[i] - k->change[v][u][i / n_x * 64 + i % n_x])) < 0.2 / 32767;
                 }
             }
         }
         if (is_same) return true;
-        if (!page_next(c, until) || c->opcode != WS_BINARY || c->n_message < USI_VIEW_HEAD_SIZE || ((const uint8_t *)c->message)[0] != USI_VIEW_RUTS)
+        if (!page_next(c, until) || c->opcode != WS_BINARY || c->n_message < USI_VIEW_HEAD_SIZE ||
+            ((const uint8_t *)c->message)[0] != USI_VIEW_RUTS)
             continue;
         page_frame f = {.entries = (const uint8_t *)c->message + USI_VIEW_HEAD_SIZE};
         memcpy(&f.n, (const uint8_t *)c->message + 24, sizeof f.n);
@@ -138,7 +148,8 @@ static double deepest(const known *k) {
     double low = 0;
     for (int v = 0; v < 3; v++) {
         for (int u = 0; u < 3; u++) {
-            for (int c = 0; c < USI_VIEW_RUT_COLUMNS; c++) low = fmin(low, (double)k->change[v][u][c]);
+            for (int c = 0; c < USI_VIEW_RUT_COLUMNS; c++)
+                low = fmin(low, (double)k->change[v][u][c]);
         }
     }
     return low;
@@ -154,22 +165,26 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     cJSON *beds = page_text(c, "beds");
     const cJSON *bed = cJSON_GetArrayItem(cJSON_GetObjectItem(beds, "beds"), 0);
     us_bed_info info = us_sim_get_bed(us_host_get_sim(page.host), 0);
-    assert_true(page_number(bed, "shape") == 0 && page_number(bed, "nx") == info.n_x && fabs(page_number(bed, "spacing") - 0.02) < 1e-12);
+    assert_true(page_number(bed, "shape") == 0 && page_number(bed, "nx") == info.n_x &&
+                fabs(page_number(bed, "spacing") - 0.02) < 1e-12);
     assert_string_equal(page_text_of(bed, "tiles"), "/api/asset/1/bed/0");
     cJSON_Delete(beds);
-    // The ground below a tile: the slope of 1 in 10, in the bed's frame, from the column before the tile's first on.
+    // The ground below a tile: the slope of 1 in 10, in the bed's frame, from the column before the tile's
+    // first on.
     static float below[USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE];
     get("/api/asset/1/bed/0/1_1.field", 200, below, sizeof below);
     for (int k = 0; k < USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE; k++) {
         double x = (64 - 1 + k % USI_RUTS_BED_SIDE - 0.5 * (info.n_x - 1)) * 0.02;
-        if (fabs((double)below[k] + info.X_WB.p.z - 0.5 - 0.1 * x) > 1e-6) fail_msg("column %d: %g", k, (double)below[k]);
+        if (fabs((double)below[k] + info.X_WB.p.z - 0.5 - 0.1 * x) > 1e-6)
+            fail_msg("column %d: %g", k, (double)below[k]);
     }
-    // The ball falls in; the client learns what it does, while it does it and when it lies. Another one commands: who waits for an answer throws away
-    // what else comes.
+    // The ball falls in; the client learns what it does, while it does it and when it lies. Another one
+    // commands: who waits for an answer throws away what else comes.
     ws_client *boss = page_open(NULL);
     us_sim *sim = us_host_get_sim(page.host);
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until) page_next(boss, usi_page_clock() + 0.01);
+    while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until)
+        page_next(boss, usi_page_clock() + 0.01);
     assert_true(page_command(boss, "pause", NULL, 0));
     assert_true(comes_to_know(c, &first));
     assert_true(first.n_tile >= 1 && deepest(&first) < -0.005);
@@ -178,7 +193,8 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     assert_true(comes_to_know(d, &late));
     int n_touched = 0;
     for (int32_t v = 0; v < info.n_tile_y; v++) {
-        for (int32_t u = 0; u < info.n_tile_x; u++) n_touched += us_sim_get_bed_version(sim, 0, u, v) != 0;
+        for (int32_t u = 0; u < info.n_tile_x; u++)
+            n_touched += us_sim_get_bed_version(sim, 0, u, v) != 0;
     }
     assert_true(late.n_tile <= n_touched);
     // The past has no ruts.
@@ -208,8 +224,10 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     us_soil sand;
     assert_true(us_soil_find("dry_sand", &sand));
     const cJSON *values = cJSON_GetObjectItem(named(cJSON_GetObjectItem(pairs, "soils"), "sand"), "values");
-    assert_true(page_number(values, "cohesion") == sand.cohesion && page_number(values, "compaction") == sand.compaction);
-    assert_string_equal(page_text_of(named(cJSON_GetObjectItem(pairs, "regions"), "east"), "material"), "crust");
+    assert_true(page_number(values, "cohesion") == sand.cohesion &&
+                page_number(values, "compaction") == sand.compaction);
+    assert_string_equal(page_text_of(named(cJSON_GetObjectItem(pairs, "regions"), "east"), "material"),
+                        "crust");
     cJSON_Delete(pairs);
     assert_true(page_command(c, "soil sand cohesion=123 friction_angle=0.5", NULL, 0));
     assert_true(page_command(c, "region east sand", NULL, 0));
@@ -219,7 +237,8 @@ static void soils_and_regions_are_told_and_changed(void **state) {
         pairs = page_text(c, "pairs");
         values = cJSON_GetObjectItem(named(cJSON_GetObjectItem(pairs, "soils"), "sand"), "values");
         is_told = page_number(values, "cohesion") == 123 && page_number(values, "friction_angle") == 0.5 &&
-                  strcmp(page_text_of(named(cJSON_GetObjectItem(pairs, "regions"), "east"), "material"), "sand") == 0;
+                  strcmp(page_text_of(named(cJSON_GetObjectItem(pairs, "regions"), "east"), "material"),
+                         "sand") == 0;
         cJSON_Delete(pairs);
     }
     assert_true(is_told);
@@ -229,8 +248,8 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     while (!is_sunk && usi_page_clock() < until) {
         cJSON *status = page_text(c, "status");
         const cJSON *sunk = cJSON_GetArrayItem(cJSON_GetObjectItem(status, "sunk"), 0);
-        is_sunk = sunk && page_number(sunk, "link") == 0 && page_number(sunk, "soil") == 1 && page_number(sunk, "sinkage") > 0 &&
-                  !page_is_true(sunk, "wheel");
+        is_sunk = sunk && page_number(sunk, "link") == 0 && page_number(sunk, "soil") == 1 &&
+                  page_number(sunk, "sinkage") > 0 && !page_is_true(sunk, "wheel");
         cJSON_Delete(status);
     }
     assert_true(is_sunk);

@@ -20,7 +20,8 @@ static void mistakes_are_told_and_too_many_close_their_sender_alone(void **state
     (void)state;
     page_start(page_scene, NULL, NULL, NULL);
     ws_client *good = page_open(NULL), *bad = page_open(NULL);
-    const char *wrong[] = {"{", "null", "{\"op\":\"dance\"}", "{\"op\":\"view\",\"hz\":-1}", "{\"op\":\"watch\",\"generation\":1,\"values\":[1]}"};
+    const char *wrong[] = {"{", "null", "{\"op\":\"dance\"}", "{\"op\":\"view\",\"hz\":-1}",
+                           "{\"op\":\"watch\",\"generation\":1,\"values\":[1]}"};
     for (int i = 0; i < USI_PAGE_ERRORS; i++) {
         assert_true(ws_say(bad, wrong[i % 5]));
         cJSON *error = page_text(bad, "error");
@@ -124,9 +125,10 @@ static char *crowd(int n) {
     assert_non_null(text);
     at += (size_t)snprintf(text, cap, "<scene name='crowd' version='1'><world step='1 ms'/>");
     for (int i = 0; i < n; i++) {
-        at += (size_t)snprintf(
-            text + at, cap - at,
-            "<object name='b%d' xyz='%d 0 1000'><link name='link' density='1000'><shape type='sphere' size='0.1'/></link></object>", i, i);
+        at += (size_t)snprintf(text + at, cap - at,
+                               "<object name='b%d' xyz='%d 0 1000'><link name='link' density='1000'><shape "
+                               "type='sphere' size='0.1'/></link></object>",
+                               i, i);
     }
     snprintf(text + at, cap - at, "</scene>");
     return text;
@@ -173,10 +175,12 @@ static void an_answer_reaches_a_client_that_has_not_read_for_long(void **state) 
     const ws_def def = {.port = page.port, .receive_buffer = 4096};
     assert_true(ws_open(&slow, &def, NULL));
     page_say(&slow, "{\"op\":\"view\",\"hz\":60}");
-    for (int i = 0; i < 60; i++) page_frame_of(quick, USI_VIEW_POSES);
+    for (int i = 0; i < 60; i++)
+        page_frame_of(quick, USI_VIEW_POSES);
     page_say(&slow, "{\"op\":\"command\",\"id\":4711,\"text\":\"pause\"}");
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (!us_host_get_wish(page.host).is_paused && usi_page_clock() < until) page_turn();
+    while (!us_host_get_wish(page.host).is_paused && usi_page_clock() < until)
+        page_turn();
     cJSON *reply = page_text(&slow, "reply");
     assert_true(page_number(reply, "id") == 4711 && page_is_true(reply, "ok"));
     cJSON_Delete(reply);
@@ -191,16 +195,19 @@ static void nobody_looks_and_no_picture_is_taken(void **state) {
     (void)state;
     page_start(page_scene, NULL, NULL, NULL);
     const usi_page *served = page.host->page;
-    for (int i = 0; i < 100; i++) page_turn();
+    for (int i = 0; i < 100; i++)
+        page_turn();
     assert_int_equal(served->taker.n_picture, 0);
     ws_client *c = page_open(NULL);
     page_frame_of(c, USI_VIEW_POSES);
     page_leave(c);
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (atomic_load(&served->rate) != 0 && usi_page_clock() < until) page_turn();
+    while (atomic_load(&served->rate) != 0 && usi_page_clock() < until)
+        page_turn();
     uint64_t n = served->taker.n_picture;
     assert_true(n > 0);
-    for (int i = 0; i < 100; i++) page_turn();
+    for (int i = 0; i < 100; i++)
+        page_turn();
     assert_int_equal(served->taker.n_picture, n);
     page_stop();
 }
@@ -231,13 +238,16 @@ static void pictures_need_no_memory_once_they_have_it(void **state) {
     page_say(c, "{\"op\":\"watch\",\"generation\":1,\"values\":[\"k10/base_link.x\",\"energy\",\"time\"]}");
     page_frame_of(c, USI_VIEW_VALUES);
     assert_true(page_command(c, "pause", NULL, 0));
-    // While time stands still the number of contacts does too; each of the three pictures has had its turn after a few.
+    // While time stands still the number of contacts does too; each of the three pictures has had its turn
+    // after a few.
     const usi_page *served = page.host->page;
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
     uint64_t first = served->taker.n_picture;
-    while (served->taker.n_picture < first + 8 && usi_page_clock() < until) (void)(ws_next(c, 1) || (page_turn(), true));
+    while (served->taker.n_picture < first + 8 && usi_page_clock() < until)
+        (void)(ws_next(c, 1) || (page_turn(), true));
     int64_t before = atomic_load(&n_asked);
-    while (served->taker.n_picture < first + 30 && usi_page_clock() < until) (void)(ws_next(c, 1) || (page_turn(), true));
+    while (served->taker.n_picture < first + 30 && usi_page_clock() < until)
+        (void)(ws_next(c, 1) || (page_turn(), true));
     assert_true(served->taker.n_picture >= first + 30);
     assert_int_equal(atomic_load(&n_asked), before);
     page_leave(c);
@@ -302,7 +312,8 @@ static void a_host_ends_with_clients_connected(void **state) {
         page_say(c[i], "{\"op\":\"command\",\"id\":1,\"text\":\"pause\"}");
     }
     page_stop();
-    for (int i = 0; i < 5; i++) page_leave(c[i]);
+    for (int i = 0; i < 5; i++)
+        page_leave(c[i]);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {

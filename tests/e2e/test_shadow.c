@@ -22,7 +22,8 @@ static void hardware_and_proxy_stay_together(void **state) {
     d = hear_of(p);
     print_message("least confidence %.2f, last most %s, lag %.2f s\n", d.least, d.worst, d.lag);
     if (d.n_not_ok > 0) fail_msg("not together: %s", d.event);
-    // Commands go and samples come 0.2 s later: the hardware does the same that much later. What its motors are slower by comes on top.
+    // Commands go and samples come 0.2 s later: the hardware does the same that much later. What its motors
+    // are slower by comes on top.
     assert_true(d.lag > 0.35 && d.lag < 0.8);
     outcome a = run("switch k10 --status");
     assert_code(a, 0);
@@ -32,6 +33,7 @@ static void hardware_and_proxy_stay_together(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(hardware_and_proxy_stay_together, kill_the_rest)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(hardware_and_proxy_stay_together, kill_the_rest)};
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

@@ -1,5 +1,5 @@
-// A rover whose wheels are not what they are said to be, and its proxy on the same commands: they part, it is told what parted, and they come
-// together.
+// A rover whose wheels are not what they are said to be, and its proxy on the same commands: they part, it is
+// told what parted, and they come together.
 #include "test_shadow_support.h"
 
 static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
@@ -9,7 +9,8 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
         print_message("skipped: with checks in it the proxy cannot keep up with real time\n");
         skip();
     }
-    // Wheels a quarter larger. Odometry counts turns of wheels and does not see it; a curve is faster by a quarter, and the inertial unit feels that.
+    // Wheels a quarter larger. Odometry counts turns of wheels and does not see it; a curve is faster by a
+    // quarter, and the inertial unit feels that.
     pair *p = start_pair("--radius-error 0.25");
     operator_ *o = p->operator_;
     heard h;
@@ -22,7 +23,8 @@ static void wrong_wheels_are_told_and_resync_brings_back(void **state) {
     cJSON *event = parse_json(hear_of(p).event);
     const cJSON *first = cJSON_GetObjectItem(event, "first");
     assert_string_equal(cJSON_GetObjectItem(event, "robot")->valuestring, "k10");
-    double value = cJSON_GetObjectItem(first, "value")->valuedouble, tolerance = cJSON_GetObjectItem(first, "tolerance")->valuedouble;
+    double value = cJSON_GetObjectItem(first, "value")->valuedouble,
+           tolerance = cJSON_GetObjectItem(first, "tolerance")->valuedouble;
     assert_true(tolerance > 0 && value > tolerance);
     assert_memory_equal(cJSON_GetObjectItem(first, "name")->valuestring, "imu.", 4);
     cJSON_Delete(event);

@@ -31,6 +31,7 @@ static void a_rule_brings_together_what_has_parted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(a_rule_brings_together_what_has_parted, kill_the_rest)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_rule_brings_together_what_has_parted, kill_the_rest)};
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

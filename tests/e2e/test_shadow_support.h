@@ -1,4 +1,5 @@
-// What the tests of the shadow share: hardware, proxy and switch as the programs they are, each in a domain of its own, and what is said of the two.
+// What the tests of the shadow share: hardware, proxy and switch as the programs they are, each in a domain
+// of its own, and what is said of the two.
 #ifndef UNDERSTUDY_TEST_SHADOW_SUPPORT_H
 #define UNDERSTUDY_TEST_SHADOW_SUPPORT_H
 
@@ -7,15 +8,21 @@
 
 // The rover on level ground, as examples/hardware has it.
 static const char flat_scene[] =
-    "<scene name=\"flat\" version=\"1\"><world step=\"1 ms\"><shape name=\"ground\" type=\"plane\" surface=\"soil\"/></world>"
-    "<material name=\"rubber\"/><material name=\"soil\"/><pair a=\"rubber\" b=\"soil\" static-friction=\"0.7\" kinetic-friction=\"0.7\"/>"
-    "<robot name=\"k10\" file=\"" K10 "\" base=\"floating\" xyz=\"0 0 0.001\"><surface link=\"*_wheel\" surface=\"rubber\"/>"
-    "<drive joint=\"front_left_steer\" kp=\"800\" kd=\"60\"/><drive joint=\"front_right_steer\" kp=\"800\" kd=\"60\"/>"
-    "<drive joint=\"rear_left_steer\" kp=\"800\" kd=\"60\"/><drive joint=\"rear_right_steer\" kp=\"800\" kd=\"60\"/>"
+    "<scene name=\"flat\" version=\"1\"><world step=\"1 ms\"><shape name=\"ground\" type=\"plane\" "
+    "surface=\"soil\"/></world>"
+    "<material name=\"rubber\"/><material name=\"soil\"/><pair a=\"rubber\" b=\"soil\" "
+    "static-friction=\"0.7\" kinetic-friction=\"0.7\"/>"
+    "<robot name=\"k10\" file=\"" K10
+    "\" base=\"floating\" xyz=\"0 0 0.001\"><surface link=\"*_wheel\" surface=\"rubber\"/>"
+    "<drive joint=\"front_left_steer\" kp=\"800\" kd=\"60\"/><drive joint=\"front_right_steer\" kp=\"800\" "
+    "kd=\"60\"/>"
+    "<drive joint=\"rear_left_steer\" kp=\"800\" kd=\"60\"/><drive joint=\"rear_right_steer\" kp=\"800\" "
+    "kd=\"60\"/>"
     "<drive joint=\"front_left_drive\" kd=\"40\"/><drive joint=\"front_right_drive\" kd=\"40\"/>"
     "<drive joint=\"rear_left_drive\" kd=\"40\"/><drive joint=\"rear_right_drive\" kd=\"40\"/>"
     "<network namespace=\"k10\" timeout=\"0.5 s\"/>"
-    "<locomotion type=\"all-wheel\" max-speed=\"0.9 m/s\" max-turn=\"1.5 rad/s\" max-acceleration=\"1 m/s^2\">"
+    "<locomotion type=\"all-wheel\" max-speed=\"0.9 m/s\" max-turn=\"1.5 rad/s\" max-acceleration=\"1 "
+    "m/s^2\">"
     "<wheel drive=\"front_left_drive\" steer=\"front_left_steer\" radius=\"0.18 m\"/>"
     "<wheel drive=\"front_right_drive\" steer=\"front_right_steer\" radius=\"0.18 m\"/>"
     "<wheel drive=\"rear_left_drive\" steer=\"rear_left_steer\" radius=\"0.18 m\"/>"
@@ -37,13 +44,16 @@ typedef struct pair {
     said said;
 } pair;
 
-static inline cJSON *read_line(const us_sample *s) { return s->length > 8 ? cJSON_ParseWithLength((const char *)s->bytes + 8, s->length - 9) : NULL; }
+static inline cJSON *read_line(const us_sample *s) {
+    return s->length > 8 ? cJSON_ParseWithLength((const char *)s->bytes + 8, s->length - 9) : NULL;
+}
 
 static inline void hear_shadow(void *context, const us_sample *s) {
     pair *p = context;
     cJSON *json = read_line(s);
     const cJSON *state = cJSON_GetObjectItem(json, "state"), *worst = cJSON_GetObjectItem(json, "worst");
-    const cJSON *confidence = cJSON_GetObjectItem(json, "confidence"), *lag = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "offset"), "lag");
+    const cJSON *confidence = cJSON_GetObjectItem(json, "confidence"),
+                *lag = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "offset"), "lag");
     pthread_mutex_lock(&p->lock);
     said *d = &p->said;
     if (cJSON_IsString(state) && cJSON_IsString(worst) && cJSON_IsNumber(confidence) && cJSON_IsNumber(lag)) {
@@ -95,12 +105,13 @@ static inline pair *start_pair_with(const char *hardware_options, const char *sw
     use_domain(test_domain_of(2));
     p->proxy = start("proxy", "run flat.xml --headless --quiet");
     use_domain(test_domain_of(0));
-    p->sw = start("switch", "switch k10 --hardware %d --proxy %d --mode shadow --watchdog 5 %s", (int)test_domain_of(1), (int)test_domain_of(2),
-                  switch_options);
+    p->sw = start("switch", "switch k10 --hardware %d --proxy %d --mode shadow --watchdog 5 %s",
+                  (int)test_domain_of(1), (int)test_domain_of(2), switch_options);
     p->operator_ = join_as_operator();
-    add_reader(p->operator_->bus, "/understudy/shadow", usi_type_string, (us_qos){.is_reliable = true}, hear_shadow, p);
-    add_reader(p->operator_->bus, "/understudy/shadow/event", usi_type_string, (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1},
-               hear_event, p);
+    add_reader(p->operator_->bus, "/understudy/shadow", usi_type_string, (us_qos){.is_reliable = true},
+               hear_shadow, p);
+    add_reader(p->operator_->bus, "/understudy/shadow/event", usi_type_string,
+               (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1}, hear_event, p);
     WAIT_FOR(is_state(p, "ok"));
     return p;
 }
@@ -124,8 +135,8 @@ static inline void drive_for(operator_ *o, double v, double w, double time) {
     WAIT_DRIVING(o, h.stamp > from + time);
 }
 
-// Straight ahead, until both have their wheels straight and do the same; then at rest. At the end of a curve they may leave their wheels steered in
-// one of two ways.
+// Straight ahead, until both have their wheels straight and do the same; then at rest. At the end of a curve
+// they may leave their wheels steered in one of two ways.
 static inline void bring_together(pair *p) {
     operator_ *o = p->operator_;
     heard h;

@@ -11,14 +11,17 @@ static const char push_scene[] =
     "<scene name=\"push\" version=\"1\">\n"
     "  <world step=\"1 ms\"><shape name=\"ground\" type=\"half-space\" surface=\"ground\"/></world>\n"
     "  <material name=\"rubber\"/><material name=\"ground\"/>\n"
-    "  <pair a=\"rubber\" b=\"ground\" static-friction=\"0.8\" kinetic-friction=\"0.7\" rolling-length=\"1 mm\"/>\n"
+    "  <pair a=\"rubber\" b=\"ground\" static-friction=\"0.8\" kinetic-friction=\"0.7\" rolling-length=\"1 "
+    "mm\"/>\n"
     "  <default name=\"wheel\"><drive kd=\"4\"/></default>\n"
-    "  <robot name=\"a\" file=\"" US_SOURCE_DIR "/models/cart.urdf\" base=\"floating\" default=\"wheel\" xyz=\"-0.35 0 0\">\n"
+    "  <robot name=\"a\" file=\"" US_SOURCE_DIR
+    "/models/cart.urdf\" base=\"floating\" default=\"wheel\" xyz=\"-0.35 0 0\">\n"
     "    <surface link=\"*_wheel\" surface=\"rubber\"/>\n"
     "    <drive joint=\"front_left\" velocity=\"4\"/><drive joint=\"front_right\" velocity=\"4\"/>\n"
     "    <drive joint=\"rear_left\" velocity=\"4\"/><drive joint=\"rear_right\" velocity=\"4\"/>\n"
     "  </robot>\n"
-    "  <robot name=\"b\" file=\"" US_SOURCE_DIR "/models/cart.urdf\" base=\"floating\" default=\"wheel\" xyz=\"0.35 0.05 0\" rpy=\"0 0 180 deg\">\n"
+    "  <robot name=\"b\" file=\"" US_SOURCE_DIR
+    "/models/cart.urdf\" base=\"floating\" default=\"wheel\" xyz=\"0.35 0.05 0\" rpy=\"0 0 180 deg\">\n"
     "    <surface link=\"*_wheel\" surface=\"rubber\"/>\n"
     "    <drive joint=\"front_left\" velocity=\"2\"/><drive joint=\"front_right\" velocity=\"2\"/>\n"
     "    <drive joint=\"rear_left\" velocity=\"2\"/><drive joint=\"rear_right\" velocity=\"2\"/>\n"
@@ -33,9 +36,10 @@ static const char *next_cell(const char *at, char *out, size_t cap) {
     return at + n + (at[n] != 0);
 }
 
-// Row by row: the numbers of columns whose name begins with the prefix. The greatest difference; with `exact` the first digit that differs fails the
-// test.
-static double compare(const char *file_a, const char *file_b, const char *prefix, bool exact, int *out_cells) {
+// Row by row: the numbers of columns whose name begins with the prefix. The greatest difference; with `exact`
+// the first digit that differs fails the test.
+static double compare(const char *file_a, const char *file_b, const char *prefix, bool exact,
+                      int *out_cells) {
     char *a = read_text(file_a), *b = read_text(file_b);
     assert_non_null(a);
     assert_non_null(b);
@@ -49,9 +53,11 @@ static double compare(const char *file_a, const char *file_b, const char *prefix
             size_t n = strcspn(names, ",\n");
             is_end = names[n] == '\n';
             names = next_cell(names, name, sizeof name);
-            x = next_cell(x, p, sizeof p), y = next_cell(y, q, sizeof q);
+            x = next_cell(x, p, sizeof p);
+            y = next_cell(y, q, sizeof q);
             if (strncmp(name, prefix, strlen(prefix)) != 0 || isalpha((unsigned char)p[0])) continue;
-            if (exact && strcmp(p, q) != 0) fail_msg("%s: %s is %s in one process and %s in two", file_b, name, p, q);
+            if (exact && strcmp(p, q) != 0)
+                fail_msg("%s: %s is %s in one process and %s in two", file_b, name, p, q);
             most = fmax(most, fabs(strtod(p, NULL) - strtod(q, NULL)));
             ++*out_cells;
         }
@@ -95,7 +101,8 @@ static void rovers_that_do_not_meet_are_the_same_bits_in_two_processes(void **st
     assert_int_equal(wait_for_end(a), 0);
     assert_int_equal(wait_for_end(b), 0);
     int n = 0;
-    static const char *const own[][2] = {{"a.csv", "r0/"}, {"a.csv", "r3/"}, {"b.csv", "r1/"}, {"b.csv", "r2/"}};
+    static const char *const own[][2] = {
+        {"a.csv", "r0/"}, {"a.csv", "r3/"}, {"b.csv", "r1/"}, {"b.csv", "r2/"}};
     for (int i = 0; i < 4; i++) {
         compare("one.csv", own[i][0], own[i][1], true, &n);
         assert_true(n > 33 * 80);  // 17 positions and 16 velocities, 86 rows
@@ -106,7 +113,8 @@ static void rovers_that_do_not_meet_are_the_same_bits_in_two_processes(void **st
 static void a_push_across_processes_is_that_of_one_and_repeats_to_the_bit(void **state) {
     (void)state;
     write_text("push.xml", push_scene);
-    static const char *const options = "--headless --offline --rate max --time 1 --every 10 --hash --values a/base.x,a/base.y,b/base.x,b/base.y";
+    static const char *const options = "--headless --offline --rate max --time 1 --every 10 --hash --values "
+                                       "a/base.x,a/base.y,b/base.x,b/base.y";
     assert_code(run("run push.xml %s --csv one.csv", options), 0);
     char *before = NULL;
     for (int round = 0; round < 2; round++) {
@@ -116,7 +124,8 @@ static void a_push_across_processes_is_that_of_one_and_repeats_to_the_bit(void *
         assert_int_equal(wait_for_end(b), 0);
         int n = 0;
         // What the solvers leave, after stops and slips of eight wheels: nanometres that grow to some tens.
-        double off_a = compare("one.csv", "a.csv", "a/", false, &n), off_b = compare("one.csv", "b.csv", "b/", false, &n);
+        double off_a = compare("one.csv", "a.csv", "a/", false, &n),
+               off_b = compare("one.csv", "b.csv", "b/", false, &n);
         assert_int_equal(n, 2 * 101);
         if (!(off_a < 1e-6 && off_b < 1e-6)) fail_msg("%g m and %g m off", off_a, off_b);
         char *out_a = read_text("a.out"), *out_b = read_text("b.out"), hashes[200];
@@ -136,7 +145,8 @@ static void one_that_dies_is_waited_for_and_may_come_back(void **state) {
     (void)state;
     write_text("push.xml", push_scene);
     static const char *const options = "--headless --rate real --share life --exchange 0.02";
-    pid_t a = start("a", "run push.xml %s --own a", options), b = start("b", "run push.xml %s --own b", options);
+    pid_t a = start("a", "run push.xml %s --own a", options),
+          b = start("b", "run push.xml %s --own b", options);
     // Each robot has its network in one process alone.
     outcome topics = topics_with("/b/odom", "");
     assert_has(topics.out, "/a/odom");
@@ -159,7 +169,8 @@ static void one_that_dies_is_waited_for_and_may_come_back(void **state) {
 static void what_does_not_fit_together_is_said(void **state) {
     (void)state;
     write_text("push.xml", push_scene);
-    outcome a = run("run push.xml --headless --offline --rate max --time 1 --own a --share-timeout 1 --share lonely");
+    outcome a =
+        run("run push.xml --headless --offline --rate max --time 1 --own a --share-timeout 1 --share lonely");
     assert_int_equal(a.code, 3);
     assert_has(a.err, "no process owns b; waited for 1 s");
     a = run("run push.xml --headless --offline --own a,c");
@@ -174,11 +185,16 @@ static void what_does_not_fit_together_is_said(void **state) {
     a = run("run push.xml --headless --offline --share x");
     assert_int_equal(a.code, 2);
     assert_has(a.err, "add --own");
-    pid_t first = start("a", "run push.xml --headless --offline --rate max --time 1 --own a,b --share twice --share-timeout 20");
+    pid_t first = start(
+        "a",
+        "run push.xml --headless --offline --rate max --time 1 --own a,b --share twice --share-timeout 20");
     // Alone it has all robots and runs; with another that has one of them too nothing could be right.
     assert_int_equal(wait_for_end(first), 0);
-    pid_t p = start("a", "run push.xml --headless --offline --rate max --time 1 --own a --share other --share-timeout 20");
-    pid_t q = start("b", "run push.xml --headless --offline --rate max --time 1 --own b --exchange 0.02 --share other --share-timeout 20");
+    pid_t p = start(
+        "a",
+        "run push.xml --headless --offline --rate max --time 1 --own a --share other --share-timeout 20");
+    pid_t q = start("b", "run push.xml --headless --offline --rate max --time 1 --own b --exchange 0.02 "
+                         "--share other --share-timeout 20");
     int p_code = wait_for_end(p), q_code = wait_for_end(q);
     assert_true(p_code == 3 || q_code == 3);
     assert_true(file_has("a.err", "exchanges every") || file_has("b.err", "exchanges every"));
@@ -187,7 +203,8 @@ static void what_does_not_fit_together_is_said(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(rovers_that_do_not_meet_are_the_same_bits_in_two_processes, kill_the_rest),
-        cmocka_unit_test_teardown(a_push_across_processes_is_that_of_one_and_repeats_to_the_bit, kill_the_rest),
+        cmocka_unit_test_teardown(a_push_across_processes_is_that_of_one_and_repeats_to_the_bit,
+                                  kill_the_rest),
         cmocka_unit_test_teardown(one_that_dies_is_waited_for_and_may_come_back, kill_the_rest),
         cmocka_unit_test_teardown(what_does_not_fit_together_is_said, kill_the_rest),
     };

@@ -1,6 +1,8 @@
-// A robot and its understudy behind one switch: three domains on the loopback, two robots that look alike, and an operator.
+// A robot and its understudy behind one switch: three domains on the loopback, two robots that look alike,
+// and an operator.
 //
-// Both robots are nodes /k10/driver with the same topics. Each sample says whose it is: "hardware 17" is the hardware's 17th.
+// Both robots are nodes /k10/driver with the same topics. Each sample says whose it is: "hardware 17" is the
+// hardware's 17th.
 #include <pthread.h>
 
 #include "test_bus_support.h"
@@ -12,7 +14,8 @@ static const us_qos best_effort = {.depth = 10};
 
 static int32_t domain_of(int which) { return test_domain_of(which); }  // 0 operators, 1 hardware, 2 proxy
 
-// ---- robots -------------------------------------------------------------------------------------------------------------
+// ---- robots
+// ----------------------------------------------------------------
 
 enum { MAX_COMMAND = 200000 };
 
@@ -30,7 +33,8 @@ typedef struct robot {
 static us_writer *add_robots_writer(robot *r, int32_t node, const char *topic, us_qos qos) {
     us_error err = {0};
     us_writer *writer = NULL;
-    expect_ok(us_bus_add_writer(r->bus, &(us_topic_def){topic, usi_type_string, qos, node}, &writer, &err), &err);
+    expect_ok(us_bus_add_writer(r->bus, &(us_topic_def){topic, usi_type_string, qos, node}, &writer, &err),
+              &err);
     return writer;
 }
 
@@ -74,7 +78,9 @@ static robot *start_robot(const char *name, int32_t domain, double drop) {
     r->state = add_robots_writer(r, node, "/k10/state", reliable);
     r->scan = add_robots_writer(r, node, "/k10/scan", best_effort);
     r->description = add_robots_writer(r, node, "/k10/robot_description", latched);
-    expect_ok(us_bus_add_reader(r->bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, node}, take_command, r, &reader, &err), &err);
+    expect_ok(us_bus_add_reader(r->bus, &(us_topic_def){"/k10/cmd_vel", usi_type_twist, reliable, node},
+                                take_command, r, &reader, &err),
+              &err);
     write_text_message(r->description, name);
     assert_int_equal(pthread_create(&r->thread, NULL, live, r), 0);
     return r;
@@ -87,9 +93,11 @@ static void stop_robot(robot *r) {
     free(r);
 }
 
-// ---- an operator --------------------------------------------------------------------------------------------------------
+// ---- an operator
+// ----------------------------------------------------------------
 
-// What came on one topic: how many of each source, and how often the source changed from one sample to the next.
+// What came on one topic: how many of each source, and how often the source changed from one sample to the
+// next.
 typedef struct ear {
     _Atomic int64_t n[2], n_turn, n_back;
     _Atomic int last;        // 0 hardware, 1 proxy, -1 nobody yet
@@ -99,7 +107,8 @@ typedef struct ear {
 static void hear(void *context, const us_sample *sample) {
     ear *e = context;
     char text[64] = "";
-    if (sample->length > 8) snprintf(text, sizeof text, "%.*s", (int)(sample->length - 8), (const char *)sample->bytes + 8);
+    if (sample->length > 8)
+        snprintf(text, sizeof text, "%.*s", (int)(sample->length - 8), (const char *)sample->bytes + 8);
     int source = strncmp(text, "hardware", 8) == 0 ? 0 : 1;
     const char *number = strchr(text, ' ');
     int64_t value = number ? strtoll(number, NULL, 10) : 0;
@@ -204,7 +213,8 @@ static void command_until(stage *s, robot *r) {
     WAIT_FOR((send_command(s), atomic_load(&r->n_command) > n));
 }
 
-// ---- tests --------------------------------------------------------------------------------------------------------------
+// ---- tests
+// ----------------------------------------------------------------
 
 static void only_the_chosen_one_is_heard_and_commanded(void **state) {
     (void)state;
@@ -246,7 +256,8 @@ typedef struct seen {
     uint8_t ids[8][16];
 } seen;
 
-// The robot's endpoints as an operator discovers them: one of each, with the robot's node and its qualities of service.
+// The robot's endpoints as an operator discovers them: one of each, with the robot's node and its qualities
+// of service.
 static bool look_for_robot(stage *s, seen *out) {
     static us_endpoint all[128];
     int32_t n = 0, n_named = 0;
@@ -465,7 +476,8 @@ static void count_sample(void *context, const us_sample *sample) {
     atomic_fetch_add((_Atomic int32_t *)context, 1);
 }
 
-// A proxy that never answers when it is told the hardware's state: it takes over when the watchdog is up all the same.
+// A proxy that never answers when it is told the hardware's state: it takes over when the watchdog is up all
+// the same.
 static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     (void)state;
     const double watchdog = 2;
@@ -479,9 +491,11 @@ static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     add_reader(s->bus, "/k10/odom", usi_type_odometry, reliable, count_sample, &n_odom);
     topic = (us_topic_def){"/understudy/command", usi_type_string, reliable, 0};
     expect_ok(us_bus_add_reader(s->robots[1]->bus, &topic, count_sample, &n_told, &reader, &err), &err);
-    WAIT_FOR(us_switch_get_state(s->sw).n_topic == 5 && us_writer_n_match(odom) == 1 && us_reader_n_match(reader) == 1);
+    WAIT_FOR(us_switch_get_state(s->sw).n_topic == 5 && us_writer_n_match(odom) == 1 &&
+             us_reader_n_match(reader) == 1);
     char frame[] = "odom";
-    us_msg_odometry message = {.header.frame_id = frame, .child_frame_id = frame, .pose.pose.orientation.w = 1};
+    us_msg_odometry message = {
+        .header.frame_id = frame, .child_frame_id = frame, .pose.pose.orientation.w = 1};
     uint8_t bytes[2048];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_odometry, &message, bytes, sizeof bytes, &length), US_OK);
@@ -491,7 +505,8 @@ static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     struct timespec silent;
     clock_gettime(CLOCK_REALTIME, &silent);
     WAIT_FOR(us_switch_get_state(s->sw).control == US_SWITCH_PROXY);
-    double took = 1e-9 * (double)us_switch_get_state(s->sw).since - ((double)silent.tv_sec + 1e-9 * (double)silent.tv_nsec);
+    double took = 1e-9 * (double)us_switch_get_state(s->sw).since -
+                  ((double)silent.tv_sec + 1e-9 * (double)silent.tv_nsec);
     print_message("the proxy was told %d times and took over after %.3f s\n", (int)n_told, took);
     assert_true(n_told > 0);
     // One that were waited for would have had half of the watchdog more. The rest is a busy machine's.
@@ -499,7 +514,8 @@ static void a_proxy_that_does_not_answer_takes_over_in_time(void **state) {
     close_stage(s);
 }
 
-// Of the commands by number: who got them. None went to both, and the receiver changed no more often than control did.
+// Of the commands by number: who got them. None went to both, and the receiver changed no more often than
+// control did.
 static void check_commands(const stage *s) {
     int8_t *owner = calloc((size_t)s->n_sent + 1, 1);
     assert_non_null(owner);
@@ -536,9 +552,11 @@ static void a_hundred_random_switches_under_loss_never_have_two_in_control(void 
         write_text_message(s->request, us_random_bits(11, 2, i) % 2 ? "hardware" : "proxy");
         uint64_t n_more = us_random_bits(11, 3, i) % 10;
         WAIT_FOR((send_command(s), us_switch_get_state(s->sw).n_answer > n));
-        for (uint64_t k = 0; k < n_more; k++) send_command(s);
+        for (uint64_t k = 0; k < n_more; k++)
+            send_command(s);
         if (i % 2) continue;
-        // Every second one plays for a while, so that there is something to be seen; the others are as short as can be.
+        // Every second one plays for a while, so that there is something to be seen; the others are as short
+        // as can be.
         us_switch_source control = us_switch_get_state(s->sw).control;
         int64_t n_heard = atomic_load(&s->state.n[control]);
         command_until(s, s->robots[control]);
@@ -547,8 +565,8 @@ static void a_hundred_random_switches_under_loss_never_have_two_in_control(void 
     us_switch_state end = us_switch_get_state(s->sw);
     robot *last = s->robots[end.control];
     command_until(s, last);
-    print_message("%d changes, %lld and %lld samples heard, %d commands sent\n", atomic_load(&s->n_turn), (long long)s->state.n[0],
-                  (long long)s->state.n[1], s->n_sent);
+    print_message("%d changes, %lld and %lld samples heard, %d commands sent\n", atomic_load(&s->n_turn),
+                  (long long)s->state.n[0], (long long)s->state.n[1], s->n_sent);
     // Two at a time would turn with nearly every sample.
     assert_true(atomic_load(&s->n_turn) > 20);
     assert_true(atomic_load(&s->state.n_turn) > 10);

@@ -35,9 +35,16 @@ static void open_robot(robot *r, int32_t domain) {
     us_reader *reader = NULL;
     r->bus = open_bus("cyclone", domain);
     expect_ok(us_bus_add_node(r->bus, "/k10", "driver", &node, &err), &err);
-    expect_ok(us_bus_add_writer(r->bus, &(us_topic_def){"/k10/state", usi_type_string, reliable, node}, &r->beat, &err), &err);
-    expect_ok(us_bus_add_writer(r->bus, &(us_topic_def){"/diagnostics", usi_type_diagnostic_array, reliable, node}, &r->diagnostics, &err), &err);
-    expect_ok(us_bus_add_reader(r->bus, &(us_topic_def){"/k10/emergency_stop", usi_type_bool, reliable, node}, ignore, NULL, &reader, &err), &err);
+    expect_ok(us_bus_add_writer(r->bus, &(us_topic_def){"/k10/state", usi_type_string, reliable, node},
+                                &r->beat, &err),
+              &err);
+    expect_ok(us_bus_add_writer(r->bus,
+                                &(us_topic_def){"/diagnostics", usi_type_diagnostic_array, reliable, node},
+                                &r->diagnostics, &err),
+              &err);
+    expect_ok(us_bus_add_reader(r->bus, &(us_topic_def){"/k10/emergency_stop", usi_type_bool, reliable, node},
+                                ignore, NULL, &reader, &err),
+              &err);
 }
 
 static void take_event(void *context, int64_t time, const char *text) {
@@ -59,7 +66,8 @@ static void diagnose(robot *r, const char *name, uint8_t level) {
     us_msg_diagnostic_array array = {.header.frame_id = none, .status = {1, 1, &status, false}};
     uint8_t bytes[1024];
     size_t length = 0;
-    assert_int_equal(us_message_encode(usi_type_diagnostic_array, &array, bytes, sizeof bytes, &length), US_OK);
+    assert_int_equal(us_message_encode(usi_type_diagnostic_array, &array, bytes, sizeof bytes, &length),
+                     US_OK);
     assert_int_equal(us_writer_write(r->diagnostics, bytes, length, 0), US_OK);
 }
 
@@ -148,7 +156,8 @@ static void a_fault_of_the_one_in_control_gives_control_away(void **state) {
 
 static void an_operators_emergency_stop_stops_whoever_plays(void **state) {
     (void)state;
-    static const char *const rules[] = {"topic /k10/emergency_stop -> stop", "topic /k10/something_else -> proxy"};
+    static const char *const rules[] = {"topic /k10/emergency_stop -> stop",
+                                        "topic /k10/something_else -> proxy"};
     stage s;
     open_stage(&s, rules, 2, true);
     ask(&s, US_MODE_PROXY);
@@ -176,8 +185,9 @@ static void a_rule_that_cannot_be_followed_leaves_it_to_the_next(void **state) {
 
 static void what_is_no_rule_is_refused_with_a_remedy(void **state) {
     (void)state;
-    static const char *const bad[] = {"",        "fault",         "fault -> ",         "fault -> nonsense",  "weather -> stop",
-                                      "-> stop", "topic -> stop", "topic k10 -> stop", "topic /a /b -> stop"};
+    static const char *const bad[] = {
+        "",        "fault",         "fault -> ",         "fault -> nonsense",  "weather -> stop",
+        "-> stop", "topic -> stop", "topic k10 -> stop", "topic /a /b -> stop"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         us_switch_def def = us_switch_def_default();
         us_switch *sw = NULL;

@@ -1,5 +1,6 @@
-// Can it be told who plays, the hardware or the proxy? What the test of that hears: a recording of what operators see beside the numbers, and windows
-// of it as lists of numbers for the classifier of test_timing_classifier.h.
+// Can it be told who plays, the hardware or the proxy? What the test of that hears: a recording of what
+// operators see beside the numbers, and windows of it as lists of numbers for the classifier of
+// test_timing_classifier.h.
 #ifndef UNDERSTUDY_TEST_TIMING_SUPPORT_H
 #define UNDERSTUDY_TEST_TIMING_SUPPORT_H
 
@@ -56,7 +57,8 @@ static inline double frame_of(const us_sample *s, size_t header) {
     if (s->length < header + 12) return -1;
     memcpy(&length, (const uint8_t *)s->bytes + header + 8, sizeof length);
     double sum = length;
-    for (uint32_t i = 0; i < length && header + 12 + i < s->length; i++) sum += (double)(i + 1) * ((const uint8_t *)s->bytes)[header + 12 + i];
+    for (uint32_t i = 0; i < length && header + 12 + i < s->length; i++)
+        sum += (double)(i + 1) * ((const uint8_t *)s->bytes)[header + 12 + i];
     return sum;
 }
 
@@ -67,7 +69,8 @@ static inline void hear(void *context, const us_sample *s) {
     snprintf(seconds, sizeof seconds, "%sstamp.sec", said[c->topic].stamp);
     snprintf(nanoseconds, sizeof nanoseconds, "%sstamp.nanosec", said[c->topic].stamp);
     record r = {.arrival = arrival, .source = s->source_time, .topic = c->topic, .size = (int32_t)s->length};
-    r.stamp = (int64_t)number_in(c->type, s, seconds) * 1000000000 + (int64_t)number_in(c->type, s, nanoseconds);
+    r.stamp =
+        (int64_t)number_in(c->type, s, seconds) * 1000000000 + (int64_t)number_in(c->type, s, nanoseconds);
     r.frame = frame_of(s, c->topic == TF ? 8 : 4);
     pthread_mutex_lock(&c->ear->lock);
     if (c->ear->n < MAX_RECORD) c->ear->record[c->ear->n++] = r;
@@ -81,7 +84,8 @@ static inline void hear_authority(void *context, const us_sample *s) {
     pthread_mutex_unlock(&e->lock);
 }
 
-// Hears the robot from now on. Who listens beside takes the sender's time: while something else measures, nobody should.
+// Hears the robot from now on. Who listens beside takes the sender's time: while something else measures,
+// nobody should.
 static inline void begin_to_hear(ear *e) {
     static channel channels[N_TOPIC];
     for (int i = 0; i < N_TOPIC; i++) {
@@ -94,7 +98,8 @@ static inline void begin_to_hear(ear *e) {
 }
 
 static inline void stop_hearing(ear *e) {
-    for (int i = 0; i < N_TOPIC; i++) us_reader_remove(e->readers[i]);
+    for (int i = 0; i < N_TOPIC; i++)
+        us_reader_remove(e->readers[i]);
 }
 
 static inline ear *join_as_ear(int32_t domain) {
@@ -105,7 +110,8 @@ static inline ear *join_as_ear(int32_t domain) {
     us_qos latched = {.is_reliable = true, .is_transient_local = true, .depth = 1};
     add_reader(e->bus, "/understudy/authority", usi_type_string, latched, hear_authority, e);
     e->request = writer_to(e->bus, "/understudy/authority/request", usi_type_string);
-    e->twist = add_writer(e->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
+    e->twist =
+        add_writer(e->bus, "/k10/cmd_vel", usi_type_twist, us_qos_for_topic("/k10/cmd_vel", usi_type_twist));
     return e;
 }
 
@@ -155,7 +161,8 @@ static inline double phase_of(ear *e, const char *who) {
     pthread_mutex_lock(&e->lock);
     for (int i = 0; i < e->n; i++) {
         double angle = 2 * 3.14159265358979 * (double)(e->record[i].arrival % 10000000) / 1e7;
-        x += cos(angle), y += sin(angle);
+        x += cos(angle);
+        y += sin(angle);
     }
     pthread_mutex_unlock(&e->lock);
     return atan2(y, x) / (2 * 3.14159265358979);
@@ -163,15 +170,23 @@ static inline double phase_of(ear *e, const char *who) {
 
 // ---- windows ----
 
-static const double WINDOW = 0.5, SETTLE = 1.2;  // s; after a change of control, until all has been heard once
-enum { N_QUANTILE = 5, PER_FAST = 17, N_BURST = 4, N_FEATURE = N_FAST * PER_FAST + 2 * (N_TOPIC - N_FAST) + N_BURST };
+static const double WINDOW = 0.5,
+                    SETTLE = 1.2;  // s; after a change of control, until all has been heard once
+enum {
+    N_QUANTILE = 5,
+    PER_FAST = 17,
+    N_BURST = 4,
+    N_FEATURE = N_FAST * PER_FAST + 2 * (N_TOPIC - N_FAST) + N_BURST
+};
 
 static inline void put_quantiles(double *x, int n, int n_quantile, double **out) {
     qsort(x, (size_t)n, sizeof *x, compare_doubles);
-    for (int k = 0; k < n_quantile; k++) *(*out)++ = n > 0 ? x[(int)((double)(n - 1) * k / (n_quantile - 1) + 0.5)] : 0;
+    for (int k = 0; k < n_quantile; k++)
+        *(*out)++ = n > 0 ? x[(int)((double)(n - 1) * k / (n_quantile - 1) + 0.5)] : 0;
 }
 
-// Of one topic: how many; times between arrivals; between stamps; arrival after stamp, and how that changes; size, frame, time of DDS after stamp.
+// Of one topic: how many; times between arrivals; between stamps; arrival after stamp, and how that changes;
+// size, frame, time of DDS after stamp.
 static inline void put_topic(const record *r, int n, int topic, double **out) {
     double between[1000], stamps[1000], late[1000], change = 0, size = 0, source = 0, frame = 0;
     const record *before = NULL;
@@ -185,7 +200,9 @@ static inline void put_topic(const record *r, int n, int topic, double **out) {
             change += pow(late[number] - late[number - 1], 2);
             pairs++;
         }
-        size += r[i].size, frame += r[i].frame, source += 1e-9 * (double)(r[i].source - r[i].stamp);
+        size += r[i].size;
+        frame += r[i].frame;
+        source += 1e-9 * (double)(r[i].source - r[i].stamp);
         before = &r[i];
         number++;
     }
@@ -204,7 +221,8 @@ static inline void put_bursts(const record *r, int n, double **out) {
     double spans[1000];
     int n_span = 0, n_wrong = 0;
     for (int i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && r[j].stamp == r[i].stamp; j++) n_wrong += r[j].topic < r[j - 1].topic && r[j].topic != MOTORS;
+        for (j = i + 1; j < n && r[j].stamp == r[i].stamp; j++)
+            n_wrong += r[j].topic < r[j - 1].topic && r[j].topic != MOTORS;
         if (j - i >= 4 && n_span < 1000) spans[n_span++] = 1e-9 * (double)(r[j - 1].arrival - r[i].arrival);
     }
     put_quantiles(spans, n_span, 3, out);
@@ -221,10 +239,12 @@ static inline double last_size(const record *r, int n, int before, int topic) {
 
 static inline void make_features(const record *r, int n, int before, double x[N_FEATURE]) {
     double *out = x;
-    for (int i = 0; i < N_FAST; i++) put_topic(r, n, i, &out);
+    for (int i = 0; i < N_FAST; i++)
+        put_topic(r, n, i, &out);
     for (int i = N_FAST; i < N_TOPIC; i++) {
         double number = 0;
-        for (int k = 0; k < n; k++) number += r[k].topic == i;
+        for (int k = 0; k < n; k++)
+            number += r[k].topic == i;
         *out++ = number;
         *out++ = last_size(r, n, before, i);
     }
@@ -235,15 +255,17 @@ static inline void make_features(const record *r, int n, int before, double x[N_
 // What it would be if its stamps were so much earlier, s.
 static inline void shift_stamps(double x[N_FEATURE], double by) {
     for (int i = 0; i < N_FAST; i++) {
-        for (int k = 0; k < N_QUANTILE; k++) x[i * PER_FAST + 9 + k] += by;
+        for (int k = 0; k < N_QUANTILE; k++)
+            x[i * PER_FAST + 9 + k] += by;
     }
 }
 
 // What a number of a window is about.
 static inline void name_feature(int f, char *out, size_t cap) {
-    static const char *const parts[PER_FAST] = {"samples",    "between 0 %", "between 25 %", "between 50 %", "between 75 %", "between 100 %",
-                                                "stamps 0 %", "stamps 50 %", "stamps 100 %", "late 0 %",     "late 25 %",    "late 50 %",
-                                                "late 75 %",  "late 100 %",  "late changes", "size, frame",  "source"};
+    static const char *const parts[PER_FAST] = {
+        "samples",    "between 0 %", "between 25 %", "between 50 %", "between 75 %", "between 100 %",
+        "stamps 0 %", "stamps 50 %", "stamps 100 %", "late 0 %",     "late 25 %",    "late 50 %",
+        "late 75 %",  "late 100 %",  "late changes", "size, frame",  "source"};
     static const char *const bursts[N_BURST] = {"span 0 %", "span 50 %", "span 100 %", "wrong order"};
     int slow = f - N_FAST * PER_FAST, burst = f - (N_FEATURE - N_BURST);
     if (slow < 0) {
@@ -255,23 +277,31 @@ static inline void name_feature(int f, char *out, size_t cap) {
     }
 }
 
-// The numbers that differ most between the two, in spreads from start to start: where to look when they can be told apart.
+// The numbers that differ most between the two, in spreads from start to start: where to look when they can
+// be told apart.
 static inline void print_telling(trial *t) {
     double apart[N_FEATURE], mean[N_FEATURE][2];
     memset(mean, 0, sizeof mean);
     for (int f = 0; f < N_FEATURE; f++) {
         double of_start[MAX_ROUND][2] = {{0}}, spread = 0;
-        for (int i = 0; i < n_window_of(t); i++) of_start[round_of(t, i)][kind_of(t, i)] += t->x[i][f] / t->n_per_start;
-        for (int r = 0; r < t->n_round; r++) mean[f][0] += of_start[r][0] / t->n_round, mean[f][1] += of_start[r][1] / t->n_round;
-        for (int r = 0; r < t->n_round; r++) spread += pow(of_start[r][0] - mean[f][0], 2) + pow(of_start[r][1] - mean[f][1], 2);
+        for (int i = 0; i < n_window_of(t); i++)
+            of_start[round_of(t, i)][kind_of(t, i)] += t->x[i][f] / t->n_per_start;
+        for (int r = 0; r < t->n_round; r++) {
+            mean[f][0] += of_start[r][0] / t->n_round;
+            mean[f][1] += of_start[r][1] / t->n_round;
+        }
+        for (int r = 0; r < t->n_round; r++)
+            spread += pow(of_start[r][0] - mean[f][0], 2) + pow(of_start[r][1] - mean[f][1], 2);
         apart[f] = fabs(mean[f][0] - mean[f][1]) / (sqrt(spread / (2 * t->n_round)) + 1e-12);
     }
     for (int k = 0; k < 8; k++) {
         int which = 0;
         char name[128];
-        for (int f = 0; f < N_FEATURE; f++) which = apart[f] > apart[which] ? f : which;
+        for (int f = 0; f < N_FEATURE; f++)
+            which = apart[f] > apart[which] ? f : which;
         name_feature(which, name, sizeof name);
-        print_message("    %-44s %.9g and %.9g: %.2f spreads apart\n", name, mean[which][0], mean[which][1], apart[which]);
+        print_message("    %-44s %.9g and %.9g: %.2f spreads apart\n", name, mean[which][0], mean[which][1],
+                      apart[which]);
         apart[which] = 0;
     }
 }
@@ -280,10 +310,12 @@ static inline void print_telling(trial *t) {
 static inline void print_start(trial *t, int round) {
     double late[2] = {0};
     for (int kind = 0; kind < 2; kind++) {
-        for (int w = 0; w < t->n_per_start; w++) late[kind] += window_of(t, round, kind, w)[IMU * PER_FAST + 10] / t->n_per_start;
+        for (int w = 0; w < t->n_per_start; w++)
+            late[kind] += window_of(t, round, kind, w)[IMU * PER_FAST + 10] / t->n_per_start;
     }
-    print_message("    round %d: a quarter of /k10/imu/data %.0f us after the stamp, and the proxy's %.0f us later\n", round + 1, 1e6 * late[0],
-                  1e6 * (late[1] - late[0]));
+    print_message(
+        "    round %d: a quarter of /k10/imu/data %.0f us after the stamp, and the proxy's %.0f us later\n",
+        round + 1, 1e6 * late[0], 1e6 * (late[1] - late[0]));
 }
 
 // Lets one play for a while, and cuts what is heard into windows.
@@ -298,11 +330,13 @@ static inline void record_windows(ear *e, const char *who, trial *t, int round, 
     drive(e, WINDOW * t->n_per_start + 0.02);
     pthread_mutex_lock(&e->lock);
     int at = 0;
-    while (at < e->n && e->record[at].arrival < begin) at++;
+    while (at < e->n && e->record[at].arrival < begin)
+        at++;
     for (int w = 0; w < t->n_per_start; w++) {
         int64_t until = begin + (int64_t)(1e9 * WINDOW * (w + 1));
         int first = at;
-        while (at < e->n && e->record[at].arrival < until) at++;
+        while (at < e->n && e->record[at].arrival < until)
+            at++;
         make_features(e->record + first, at - first, first, window_of(t, round, kind, w));
     }
     pthread_mutex_unlock(&e->lock);

@@ -1,4 +1,5 @@
-// WebSocket clients of the web server, polite ones and those who are rude, slow or many: nobody's misbehaviour touches anybody else.
+// WebSocket clients of the web server, polite ones and those who are rude, slow or many: nobody's
+// misbehaviour touches anybody else.
 #include "test_web_support.h"
 
 // ---- Messages ----
@@ -9,7 +10,8 @@ static void messages_come_whole_and_in_order(void **state) {
     int fd = join(r, "echo.v1");
     unsigned char *large = malloc(65536);
     assert_non_null(large);
-    for (int i = 0; i < 65536; i++) large[i] = (unsigned char)(i * 7 >> 3);
+    for (int i = 0; i < 65536; i++)
+        large[i] = (unsigned char)(i * 7 >> 3);
     static const size_t sizes[] = {0, 1, 125, 126, 127, 4096, 16384, 16385, 65535, 65536};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         say_frame(fd, 0x82, large, sizes[k]);
@@ -28,7 +30,8 @@ static void messages_come_whole_and_in_order(void **state) {
         assert_int_equal(pong->length, 0);
     }
     // Not each of many pings at once is answered, but what is said after them is.
-    for (int k = 0; k < 1000; k++) say_frame(fd, 0x89, "", 0);
+    for (int k = 0; k < 1000; k++)
+        say_frame(fd, 0x89, "", 0);
     say_frame(fd, 0x81, "after", 5);
     frame *heard;
     while ((heard = hear_frame(fd))->first == 0x8A) {
@@ -47,8 +50,10 @@ static void messages_come_whole_and_in_order(void **state) {
     assert_int_equal(f->first, 0x81);
     assert_string_equal((char *)f->bytes, "fragments");
     // Many at once.
-    for (int k = 0; k < 200; k++) say_frame(fd, 0x82, &k, sizeof k);
-    for (int k = 0; k < 200; k++) assert_memory_equal(hear_frame(fd)->bytes, &k, sizeof k);
+    for (int k = 0; k < 200; k++)
+        say_frame(fd, 0x82, &k, sizeof k);
+    for (int k = 0; k < 200; k++)
+        assert_memory_equal(hear_frame(fd)->bytes, &k, sizeof k);
     close(fd);
     WAIT_UNTIL(r->n_open == 0);
     assert_true(r->n_drained > 0);
@@ -82,7 +87,8 @@ static void messages_that_are_too_large_or_no_text_end_their_sender_alone(void *
     // In pieces that are each small enough.
     fd = join(r, "echo.v1");
     say_frame(fd, 0x02, large, 30000);
-    for (int k = 0; k < 4; k++) say_frame(fd, 0x00, large, 30000);
+    for (int k = 0; k < 4; k++)
+        say_frame(fd, 0x00, large, 30000);
     assert_int_equal(hear_close(fd), 1009);
     close(fd);
     // One that promises 2^62 bytes is not waited for.
@@ -116,8 +122,13 @@ static void malformed_frames_end_their_sender_alone(void **state) {
         const char *what;
         unsigned char first;
         size_t length;
-    } cases[] = {{"opcode 3", 0x83, 1},          {"opcode 15", 0x8F, 1},     {"reserved bit 1", 0xC1, 1},           {"reserved bit 3", 0x91, 1},
-                 {"a fragmented ping", 0x09, 1}, {"a long ping", 0x89, 126}, {"a continuation of nothing", 0x80, 1}};
+    } cases[] = {{"opcode 3", 0x83, 1},
+                 {"opcode 15", 0x8F, 1},
+                 {"reserved bit 1", 0xC1, 1},
+                 {"reserved bit 3", 0x91, 1},
+                 {"a fragmented ping", 0x09, 1},
+                 {"a long ping", 0x89, 126},
+                 {"a continuation of nothing", 0x80, 1}};
     char bytes[126] = {0};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         int fd = join(r, "echo.v1");
@@ -192,7 +203,9 @@ static void one_that_never_reads_fills_its_own_queue_and_nobody_elses(void **sta
     assert_int_equal(ask(r, "GET /", "").status, 200);
     assert_true(n_heard >= 20);
     assert_true(r->n_sent >= n_heard);
-    close(reader), close(echo), close(mute);
+    close(reader);
+    close(echo);
+    close(mute);
     WAIT_UNTIL(r->n_open == 0);
     end(r);
 }
@@ -211,7 +224,8 @@ static void one_that_never_answers_a_ping_is_dropped_and_one_that_does_stays(voi
     }
     WAIT_UNTIL(r->n_closed == 1);
     check_echo(alive);
-    close(dead), close(alive);
+    close(dead);
+    close(alive);
     end(r);
 }
 
@@ -246,16 +260,20 @@ static void a_hundred_connections_are_served_or_refused_with_503(void **state) {
     int again = join(r, "echo.v1");
     check_echo(again);
     close(again);
-    // Idle ones by the hundred: those beyond the limit are closed at once, and when they are gone all is as before.
+    // Idle ones by the hundred: those beyond the limit are closed at once, and when they are gone all is as
+    // before.
     int idle[300];
-    for (int k = 0; k < 300; k++) idle[k] = dial(r);
+    for (int k = 0; k < 300; k++)
+        idle[k] = dial(r);
     int n_closed = 0;
     for (int k = 0; k < 300; k++) {
         char c;
-        n_closed += poll(&(struct pollfd){idle[k], POLLIN, 0}, 1, k < 192 ? 0 : 1000) > 0 && recv(idle[k], &c, 1, 0) <= 0;
+        n_closed += poll(&(struct pollfd){idle[k], POLLIN, 0}, 1, k < 192 ? 0 : 1000) > 0 &&
+                    recv(idle[k], &c, 1, 0) <= 0;
     }
     assert_true(n_closed >= 300 - 192);
-    for (int k = 0; k < 300; k++) close(idle[k]);
+    for (int k = 0; k < 300; k++)
+        close(idle[k]);
     WAIT_UNTIL(ask(r, "GET /", "").status == 200);
     end(r);
 }

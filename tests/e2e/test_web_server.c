@@ -35,7 +35,8 @@ static void what_is_asked_of_the_api_is_answered_large_or_small_on_one_connectio
     rig *r = begin(NULL, NULL, 0, 0);
     int fd = dial(r);
     for (int k = 0; k < 3; k++) {
-        say_text(fd, "GET /api/large?epoch=1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/small HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        say_text(fd, "GET /api/large?epoch=1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/small "
+                     "HTTP/1.1\r\nHost: localhost\r\n\r\n");
         answer a = hear_answer(fd, true);
         assert_int_equal(a.status, 200);
         assert_int_equal(a.length, 3000000);
@@ -44,7 +45,8 @@ static void what_is_asked_of_the_api_is_answered_large_or_small_on_one_connectio
         assert_int_equal(a.length, 5);
         assert_string_equal(header(&a, "Content-Type"), "application/json");
     }
-    say_text(fd, "HEAD /api/large HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/old HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    say_text(fd, "HEAD /api/large HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/old HTTP/1.1\r\nHost: "
+                 "localhost\r\n\r\n");
     assert_int_equal(hear_answer(fd, false).status, 200);
     assert_int_equal(hear_answer(fd, true).status, 410);
     assert_int_equal(ask(r, "GET /api/none", "").status, 404);
@@ -78,8 +80,9 @@ static void paths_that_climb_or_hide_reach_nothing(void **state) {
         assert_null(header(&a, "Set-Cookie"));
     }
     // These end the connection, or are refused: never answered with anything.
-    static const char *const bad[] = {
-        "GET /%00index.html", "GET /index.html%00", "GET /%zz", "GET http://localhost/index.html", "GET index.html", "BREW /"};
+    static const char *const bad[] = {"GET /%00index.html", "GET /index.html%00",
+                                      "GET /%zz",           "GET http://localhost/index.html",
+                                      "GET index.html",     "BREW /"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         answer a = ask(r, bad[k], "");
         if (a.status == 200) fail_msg("%s: %s", bad[k], a.body);
@@ -102,7 +105,11 @@ static void only_get_and_head_are_answered(void **state) {
     assert_int_equal(hear_answer(fd, true).status, 405);
     close(fd);
     assert_int_not_equal(ask(r, "CONNECT /x", "").status, 200);
-    assert_int_not_equal(ask(r, "GET /", "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n").status, 101);
+    assert_int_not_equal(
+        ask(r, "GET /",
+            "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n")
+            .status,
+        101);
     assert_int_not_equal(ask(r, "GET /", "Upgrade: tls\r\nConnection: Upgrade\r\n").status, 101);
     assert_int_equal(ask(r, "GET /", "").status, 200);
     end(r);
@@ -123,19 +130,24 @@ static void requests_without_end_are_dropped(void **state) {
     close(fd);
     fd = dial(r);
     say_text(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n");
-    for (int k = 0; k < 4000; k++) say_text(fd, "X-Header: and another one that nobody has asked for\r\n");
+    for (int k = 0; k < 4000; k++)
+        say_text(fd, "X-Header: and another one that nobody has asked for\r\n");
     say_text(fd, "\r\n");
     hear_end(fd);
     close(fd);
     free(flood);
-    // One that says little, one that says nothing, and one that asks and does not read: each is dropped in its time.
+    // One that says little, one that says nothing, and one that asks and does not read: each is dropped in
+    // its time.
     int little = dial(r), nothing = dial(r), deaf = dial(r);
     say_text(little, "GET / HTTP/1.1\r\nHo");
-    for (int k = 0; k < 3; k++) say_text(deaf, "GET /api/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    for (int k = 0; k < 3; k++)
+        say_text(deaf, "GET /api/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
     hear_end(little);
     hear_end(nothing);
     WAIT_UNTIL((say(deaf, " ", 1), errno = 0, send(deaf, " ", 1, MSG_NOSIGNAL) < 0));
-    close(little), close(nothing), close(deaf);
+    close(little);
+    close(nothing);
+    close(deaf);
     assert_int_equal(ask(r, "GET /", "").status, 200);
     end(r);
 }
@@ -145,7 +157,8 @@ static void requests_without_end_are_dropped(void **state) {
 static void requests_for_another_host_are_refused(void **state) {
     (void)state;
     rig *r = begin(NULL, NULL, 0, 0);
-    static const char *const good[] = {"localhost", "LOCALHOST:8080", "127.0.0.1:9", "127.1.2.3", "[::1]:8080"};
+    static const char *const good[] = {"localhost", "LOCALHOST:8080", "127.0.0.1:9", "127.1.2.3",
+                                       "[::1]:8080"};
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         char line[100];
         snprintf(line, sizeof line, "Host: %s\r\n", good[k]);
@@ -172,7 +185,8 @@ static void requests_for_another_host_are_refused(void **state) {
     assert_int_equal(hear_answer(fd, true).status, 403);
     close(fd);
     end(r);
-    // On all networks it is reached by any of the machine's numbers, but still not by names that others give it.
+    // On all networks it is reached by any of the machine's numbers, but still not by names that others give
+    // it.
     r = begin("secret", "0.0.0.0", 0, 0);
     assert_int_equal(ask(r, "GET /", "Host: 192.168.1.2:8080\r\n").status, 200);
     assert_int_equal(ask(r, "GET /", "Host: evil.example\r\n").status, 403);
@@ -199,7 +213,8 @@ static void a_websocket_of_another_page_is_refused(void **state) {
     assert_int_equal(upgrade_status(r, "echo.v1", "Origin: file://\r\n"), 403);
     WAIT_UNTIL(r->n_refused >= 5 && r->n_open == 0);
     assert_non_null(strstr(r->last_refused, "127.0.0.1:"));
-    // A protocol's guests may look, and nothing else without a token; not those of another protocol, and not those who look like them.
+    // A protocol's guests may look, and nothing else without a token; not those of another protocol, and not
+    // those who look like them.
     static const char *const friends[] = {"http://guest.example", "HTTP://guest.example:8081", "file://"};
     for (size_t k = 0; k < sizeof friends / sizeof *friends; k++) {
         char line[100];
@@ -219,7 +234,8 @@ static void a_websocket_of_another_page_is_refused(void **state) {
     assert_int_not_equal(upgrade_status(r, "http, echo.v1", ""), 101);
     assert_int_equal(upgrade_status(r, "nothing.v9, echo.v1", ""), 101);
     int fd = dial(r);
-    say_text(fd, "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " KEY
+    say_text(fd, "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: "
+                 "Upgrade\r\nSec-WebSocket-Key: " KEY
                  "\r\nSec-WebSocket-Version: 8\r\nSec-WebSocket-Protocol: echo.v1\r\n\r\n");
     assert_int_equal(hear_answer(fd, true).status, 426);
     close(fd);
@@ -250,7 +266,8 @@ static void the_token_decides_who_may_control(void **state) {
     }
     // A guest with it may too.
     for (int has = 0; has < 2; has++) {
-        int fd = join_as(r, has ? "/?token=0123456789abcdef" : "/", "flood.v1", "Origin: http://guest.example\r\n");
+        int fd = join_as(r, has ? "/?token=0123456789abcdef" : "/", "flood.v1",
+                         "Origin: http://guest.example\r\n");
         say_frame(fd, 0x81, "who", 3);
         const char *heard = (char *)hear_frame(fd)->bytes;
         assert_string_equal(heard + strlen(heard) - 2, has ? " 1" : " 0");
@@ -294,7 +311,8 @@ static void a_port_that_is_taken_is_said_or_passed_over(void **state) {
         usi_web_destroy(s->web);
         hear_end(b);
         check_echo(a);
-        close(a), close(b);
+        close(a);
+        close(b);
     }
     def.port = 0;
     def.address = "203.0.113.1";  // kept for documents (RFC 5737): no machine has it
@@ -320,11 +338,15 @@ static void it_ends_with_clients_connected_and_leaves_the_process_as_it_was(void
         int mute = join(r, "flood.v1"), echo = join(r, "echo.v1"), asking = dial(r), idle = dial(r);
         say_text(asking, "GET /api/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
         say_frame(echo, 0x01, "unfinished", 10);
-        for (int k = 0; k < 100; k++) usi_web_wake(r->web);
+        for (int k = 0; k < 100; k++)
+            usi_web_wake(r->web);
         WAIT_UNTIL(r->n_sent > 0);
         end(r);
         hear_end(echo);
-        close(mute), close(echo), close(asking), close(idle);
+        close(mute);
+        close(echo);
+        close(asking);
+        close(idle);
     }
     sigaction(SIGPIPE, &before, &after);
     assert_true(after.sa_handler == SIG_DFL);

@@ -1,4 +1,5 @@
-// The web server under test, and raw sockets that talk to it: they say what they are told to, also what no browser would.
+// The web server under test, and raw sockets that talk to it: they say what they are told to, also what no
+// browser would.
 #ifndef UNDERSTUDY_TEST_WEB_SUPPORT_H
 #define UNDERSTUDY_TEST_WEB_SUPPORT_H
 
@@ -94,8 +95,8 @@ static inline void on_message(void *context, void *of, bool is_binary, const voi
         usi_web_close(s->client, "as you wish");
         assert_false(usi_web_send(s->client, false, "x", 1));
     } else if (length == 3 && memcmp(bytes, "who", 3) == 0) {
-        int n = snprintf(text, sizeof text, "%s %s %d", usi_web_client_name(s->client), usi_web_client_protocol(s->client),
-                         usi_web_may_control(s->client));
+        int n = snprintf(text, sizeof text, "%s %s %d", usi_web_client_name(s->client),
+                         usi_web_client_protocol(s->client), usi_web_may_control(s->client));
         usi_web_send(s->client, false, text, (size_t)n);
     } else {
         usi_web_send(s->client, is_binary, bytes, length);
@@ -210,7 +211,9 @@ static inline void end(rig *r) {
 static inline int dial(const rig *r) {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(fd >= 0);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)r->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)r->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     struct timeval most = {(time_t)DEADLINE, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
@@ -298,7 +301,8 @@ static inline answer hear_answer(int fd, bool has_body) {
 static inline answer ask(const rig *r, const char *line, const char *more) {
     int fd = dial(r);
     char request[1024];
-    snprintf(request, sizeof request, "%s HTTP/1.1\r\n%s%s\r\n", line, strstr(more, "Host:") ? "" : "Host: localhost\r\n", more);
+    snprintf(request, sizeof request, "%s HTTP/1.1\r\n%s%s\r\n", line,
+             strstr(more, "Host:") ? "" : "Host: localhost\r\n", more);
     say_text(fd, request);
     answer a = hear_answer(fd, strncmp(line, "HEAD", 4) != 0);
     close(fd);
@@ -310,7 +314,8 @@ static inline void say_upgrade(int fd, const char *path, const char *protocol, c
     char request[1024];
     snprintf(request, sizeof request,
              "GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
-             "Sec-WebSocket-Key: " KEY "\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n%s\r\n",
+             "Sec-WebSocket-Key: " KEY
+             "\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n%s\r\n",
              path, protocol, more);
     say_text(fd, request);
 }
@@ -341,11 +346,13 @@ static inline void say_frame(int fd, unsigned char first, const void *bytes, siz
         frame[n++] = (unsigned char)length;
     } else {
         frame[n++] = 0x80 | 127;
-        for (int k = 7; k >= 0; k--) frame[n++] = (unsigned char)((uint64_t)length >> 8 * k);
+        for (int k = 7; k >= 0; k--)
+            frame[n++] = (unsigned char)((uint64_t)length >> 8 * k);
     }
     memcpy(frame + n, mask, 4);
     n += 4;
-    for (size_t i = 0; i < length; i++) frame[n++] = ((const unsigned char *)bytes)[i] ^ mask[i & 3];
+    for (size_t i = 0; i < length; i++)
+        frame[n++] = ((const unsigned char *)bytes)[i] ^ mask[i & 3];
     say(fd, frame, n);
     free(frame);
 }
@@ -368,7 +375,8 @@ static inline frame *hear_frame(int fd) {
     if (n) {
         f.length = 0;
         if (!hear(fd, more, (size_t)n)) return &f;
-        for (int k = 0; k < n; k++) f.length = f.length << 8 | more[k];
+        for (int k = 0; k < n; k++)
+            f.length = f.length << 8 | more[k];
     }
     assert_true(f.length < sizeof f.bytes);
     if (hear(fd, f.bytes, f.length)) f.first = head[0];
@@ -396,7 +404,8 @@ static inline int count_descriptors(void) {
     DIR *d = opendir("/proc/self/fd");
     assert_non_null(d);
     int n = 0;
-    while (readdir(d)) n++;
+    while (readdir(d))
+        n++;
     closedir(d);
     return n;
 }

@@ -46,7 +46,8 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_body;
     static motion before[64];
     assert_true(n < 64);
-    for (int32_t i = 0; i < n; i++) before[i] = (motion){us_sim_get_pose(sim, (us_body){i}), us_sim_get_twist(sim, (us_body){i})};
+    for (int32_t i = 0; i < n; i++)
+        before[i] = (motion){us_sim_get_pose(sim, (us_body){i}), us_sim_get_twist(sim, (us_body){i})};
     us_momentum p = us_sim_get_momentum(sim);
     us_energy e = us_sim_get_energy(sim);
     double speed = host_value(host, "hexapod/front_left_femur.v");
@@ -65,8 +66,9 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
     us_energy f = us_sim_get_energy(sim);
     // The rotor stays behind with the motor: what it turned with was the joint's, 0.01 kg m^2.
     double rotor = 0.5 * 0.01 * speed * speed, lost = e.kinetic + e.potential - f.kinetic - f.potential;
-    print_message("moved %.2g, faster %.2g; momentum %.2g N s, %.2g N m s; energy lost %.6g J of which the rotor's %.6g J\n", moved, faster,
-                  distance(p.linear, q.linear), distance(p.angular, q.angular), lost, rotor);
+    print_message("moved %.2g, faster %.2g; momentum %.2g N s, %.2g N m s; energy lost %.6g J of which the "
+                  "rotor's %.6g J\n",
+                  moved, faster, distance(p.linear, q.linear), distance(p.angular, q.angular), lost, rotor);
     // Rounding: poses of a metre and velocities of a metre per second come out of some ten products.
     assert_true(moved < 1e-12 && faster < 1e-12);
     assert_true(distance(p.linear, q.linear) < 1e-12 && distance(p.angular, q.angular) < 1e-12);
@@ -75,27 +77,32 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
 }
 
 // A rod of 0.5 m with all its mass at its end, let go level.
-static const char swing_scene[] = "<scene name='swing' version='1'><world step='1 ms'/>"
-                                  "<object name='swing' base='fixed' xyz='0 0 5'>"
-                                  "<link name='post'><inertial mass='1' inertia='1 1 1'/></link>"
-                                  "<link name='bob'><inertial mass='2' com='0.5 0 0' inertia='0.01 0.02 0.015'/></link>"
-                                  "<joint name='hinge' type='revolute' parent='post' child='bob' axis='0 1 0'/>"
-                                  "</object></scene>";
+static const char swing_scene[] =
+    "<scene name='swing' version='1'><world step='1 ms'/>"
+    "<object name='swing' base='fixed' xyz='0 0 5'>"
+    "<link name='post'><inertial mass='1' inertia='1 1 1'/></link>"
+    "<link name='bob'><inertial mass='2' com='0.5 0 0' inertia='0.01 0.02 0.015'/></link>"
+    "<joint name='hinge' type='revolute' parent='post' child='bob' axis='0 1 0'/>"
+    "</object></scene>";
 
-static us_vec3 middle_of_bob(us_host *host) { return us_pose_point(host_pose(host, "swing/bob"), us_vec3_make(0.5, 0, 0)); }
+static us_vec3 middle_of_bob(us_host *host) {
+    return us_pose_point(host_pose(host, "swing/bob"), us_vec3_make(0.5, 0, 0));
+}
 
 static void what_breaks_off_a_swing_flies_on_a_parabola(void **state) {
     (void)state;
     us_host *host = host_open(swing_scene);
     host_step(host, 400);
     us_twist V = twist_of(host, "swing/bob");
-    us_vec3 arm = us_vec3_sub(middle_of_bob(host), host_pose(host, "swing/bob").p), from = middle_of_bob(host);
+    us_vec3 arm = us_vec3_sub(middle_of_bob(host), host_pose(host, "swing/bob").p),
+            from = middle_of_bob(host);
     us_vec3 v = us_vec3_add(V.v, us_vec3_cross(V.w, arm));
     assert_true(us_vec3_norm(v) > 1);
     host_done(host, "fault swing joint:hinge=broken");
     host_step(host, 700);
     const double t = 0.7;
-    us_vec3 there = us_vec3_add(from, us_vec3_make(v.x * t, v.y * t, v.z * t - 0.5 * G * t * t)), to = middle_of_bob(host);
+    us_vec3 there = us_vec3_add(from, us_vec3_make(v.x * t, v.y * t, v.z * t - 0.5 * G * t * t)),
+            to = middle_of_bob(host);
     print_message("off the parabola by %.2g m after %.1f s\n", distance(to, there), t);
     // A free body's momentum is kept to rounding, and the midpoint rule is exact for constant acceleration.
     assert_true(distance(to, there) < 1e-11);
@@ -106,15 +113,18 @@ static void what_breaks_off_a_swing_flies_on_a_parabola(void **state) {
 // ---------------------------------------------------------------- what held it
 
 // A plate on a post, a ball that a strut holds 5 cm above it, and a ball that is half inside its edge.
-static const char plate_scene[] = "<scene name='plate' version='1'><world step='1 ms'>"
-                                  "<shape name='ground' type='half-space'/></world>"
-                                  "<object name='plate' base='fixed' xyz='0 0 1'>"
-                                  "<link name='plate'><inertial mass='1' inertia='1 1 1'/><shape type='box' size='1 1 0.02'/></link>"
-                                  "<link name='above'><inertial mass='1' inertia='0.004 0.004 0.004'/><shape type='sphere' size='0.1'/></link>"
-                                  "<link name='inside'><inertial mass='1' inertia='0.004 0.004 0.004'/><shape type='sphere' size='0.1'/></link>"
-                                  "<joint name='strut' type='fixed' parent='plate' child='above' xyz='-0.2 0 0.16'/>"
-                                  "<joint name='rivet' type='fixed' parent='plate' child='inside' xyz='0.3 0 0'/>"
-                                  "</object></scene>";
+static const char plate_scene[] =
+    "<scene name='plate' version='1'><world step='1 ms'>"
+    "<shape name='ground' type='half-space'/></world>"
+    "<object name='plate' base='fixed' xyz='0 0 1'>"
+    "<link name='plate'><inertial mass='1' inertia='1 1 1'/><shape type='box' size='1 1 0.02'/></link>"
+    "<link name='above'><inertial mass='1' inertia='0.004 0.004 0.004'/><shape type='sphere' "
+    "size='0.1'/></link>"
+    "<link name='inside'><inertial mass='1' inertia='0.004 0.004 0.004'/><shape type='sphere' "
+    "size='0.1'/></link>"
+    "<joint name='strut' type='fixed' parent='plate' child='above' xyz='-0.2 0 0.16'/>"
+    "<joint name='rivet' type='fixed' parent='plate' child='inside' xyz='0.3 0 0'/>"
+    "</object></scene>";
 
 static void what_falls_on_its_former_robot_stays_there(void **state) {
     (void)state;
@@ -140,7 +150,8 @@ static void what_overlaps_at_the_joint_is_not_shot_away(void **state) {
     }
     // It falls as if nothing were there: 0.3 s, 0.441 m.
     assert_true(fabs(fastest) < 1e-9);
-    // The ticks in which it just clears the plate are the contact's, which is of first order: g h^2 / 2, 5 micrometres.
+    // The ticks in which it just clears the plate are the contact's, which is of first order: g h^2 / 2, 5
+    // micrometres.
     host_near(host_pose(host, "plate/inside").p.z, 1 - 0.5 * G * 0.09, 1e-5);
     // Once apart they collide: back under the plate, it is thrown against it and does not come through.
     host_done(host, "move plate/inside 0.3 0 0.8");
@@ -209,8 +220,10 @@ static void a_lost_leg_comes_to_rest_on_the_ground(void **state) {
     us_vec3 femur = us_pose_point(host_pose(host, "hexapod/middle_left_femur"), us_vec3_make(0.085, 0, 0));
     us_vec3 tibia = us_pose_point(host_pose(host, "hexapod/middle_left_tibia"), us_vec3_make(0, 0, -0.11));
     print_message("femur at %.3f m, tibia at %.3f m, %.2g m/s; the body at %.3f m\n", femur.z, tibia.z,
-                  us_vec3_norm(twist_of(host, "hexapod/middle_left_tibia").v), host_pose(host, "hexapod/base").p.z);
-    // On the ground, flat or as a tent that the limits of its knee prop up: the middle of neither part is higher than half its length.
+                  us_vec3_norm(twist_of(host, "hexapod/middle_left_tibia").v),
+                  host_pose(host, "hexapod/base").p.z);
+    // On the ground, flat or as a tent that the limits of its knee prop up: the middle of neither part is
+    // higher than half its length.
     assert_true(femur.z > 0.01 && femur.z < 0.09 && tibia.z > 0.01 && tibia.z < 0.12);
     assert_true(us_vec3_norm(twist_of(host, "hexapod/middle_left_femur").v) < 1e-4);
     assert_true(us_vec3_norm(twist_of(host, "hexapod/middle_left_tibia").v) < 1e-4);
@@ -219,7 +232,8 @@ static void a_lost_leg_comes_to_rest_on_the_ground(void **state) {
     us_host_destroy(host);
 }
 
-// How a walker that has lost its front left leg fares where its rear leg comes to the place: from 8 s to 12.6 s after the break.
+// How a walker that has lost its front left leg fares where its rear leg comes to the place: from 8 s to 12.6
+// s after the break.
 typedef struct stumble {
     int n_kick;              // ticks in which something of the walker touches the lost leg
     double hardest;          // N, of these
@@ -238,7 +252,9 @@ static double kick_of(const us_sim *sim) {
     double most = 0;
     for (int32_t k = 0; k < us_sim_n_contact(sim); k++) {
         us_contact c = us_sim_get_contact(sim, k);
-        if (c.body_a.i < 0 || c.body_b.i < 0 || is_lost(us_sim_view_model(sim), c.body_a) == is_lost(us_sim_view_model(sim), c.body_b)) continue;
+        if (c.body_a.i < 0 || c.body_b.i < 0 ||
+            is_lost(us_sim_view_model(sim), c.body_a) == is_lost(us_sim_view_model(sim), c.body_b))
+            continue;
         most = fmax(most, us_vec3_norm(c.force));
     }
     return most;
@@ -268,8 +284,10 @@ static stumble walk_without_leg(bool is_cleared) {
         out.to = X.p;
     }
     out.shake = sqrt(sum / n);
-    print_message("leg %s: touched in %3d of %d looks, up to %3.0f N; height %.3f .. %.3f m, shaking %.3f rad/s, comes to %.3f %.3f\n",
-                  is_cleared ? "away  " : "in way", out.n_kick, n, out.hardest, out.lowest, out.highest, out.shake, out.to.x, out.to.y);
+    print_message("leg %s: touched in %3d of %d looks, up to %3.0f N; height %.3f .. %.3f m, shaking %.3f "
+                  "rad/s, comes to %.3f %.3f\n",
+                  is_cleared ? "away  " : "in way", out.n_kick, n, out.hardest, out.lowest, out.highest,
+                  out.shake, out.to.x, out.to.y);
     us_host_destroy(host);
     return out;
 }
@@ -295,7 +313,8 @@ static void a_rover_that_loses_a_wheel_drives_off_without_it(void **state) {
     host_done(host, "fault k10 joint:front_left_drive=broken");
     host_step(host, 1000);
     // Its fork stands on the wheel, until it drives off.
-    assert_true(distance(host_pose(host, "k10/front_left_fork").p, host_pose(host, "k10/front_left_wheel").p) < 0.3);
+    assert_true(
+        distance(host_pose(host, "k10/front_left_fork").p, host_pose(host, "k10/front_left_wheel").p) < 0.3);
     for (int i = 0; i < 40; i++) {
         host_drive(host, 0.4);
         host_step(host, 100);
@@ -303,7 +322,8 @@ static void a_rover_that_loses_a_wheel_drives_off_without_it(void **state) {
     us_pose X = host_pose(host, "k10/base"), wheel = host_pose(host, "k10/front_left_wheel");
     us_vec3 up = us_quat_rotate(X.q, us_vec3_make(0, 0, 1));
     double tilt = acos(up.z), apart = distance(host_pose(host, "k10/front_left_fork").p, wheel.p);
-    print_message("tilt %.3f rad, the wheel %.3f m from its fork and at a height of %.3f m\n", tilt, apart, wheel.p.z);
+    print_message("tilt %.3f rad, the wheel %.3f m from its fork and at a height of %.3f m\n", tilt, apart,
+                  wheel.p.z);
     // A corner of the rover is down by part of the wheel's 0.18 m, over a wheelbase of about a metre.
     assert_true(tilt > 0.05 && tilt < 0.3);
     // The wheel lies (0.06 m) or still stands (0.18 m).

@@ -22,7 +22,8 @@ static void pendulum_keeps_its_energy_for_a_hundred_seconds(void **state) {
         swing = fmax(swing, fabs(us_sim_view_q(b.sim)[0]));
     }
     printf("    energy error / m g L: worst %.2e, at the end %.2e\n", worst, last);
-    // 1e-6 is asked. The scheme's own swing within a period is about (h w)^2 / 12 = 1e-6 of the energy at its fastest.
+    // 1e-6 is asked. The scheme's own swing within a period is about (h w)^2 / 12 = 1e-6 of the energy at its
+    // fastest.
     assert_true(worst < 1e-6);
     assert_true(swing < 1.5708);
     build_free(&b);
@@ -33,11 +34,16 @@ static void pendulum_keeps_its_energy_for_a_hundred_seconds(void **state) {
 static us_spec *build_spin(double step, us_integrator integrator, us_vec3 com) {
     us_spec *spec = build_spec(0, step, integrator);
     int32_t body = build_link(spec, "body", 1, com, us_vec3_make(1, 2, 3));
-    us_joint_def root = build_joint_at(US_JOINT_FLOATING, US_WORLD, body, us_vec3_make(0, 0, 0), us_vec3_make(1, 0, 0));
-    root.v0[0] = 0.01, root.v0[1] = 5, root.v0[2] = 0.01;
+    us_joint_def root =
+        build_joint_at(US_JOINT_FLOATING, US_WORLD, body, us_vec3_make(0, 0, 0), us_vec3_make(1, 0, 0));
+    root.v0[0] = 0.01;
+    root.v0[1] = 5;
+    root.v0[2] = 0.01;
     // The centre of mass at rest.
     us_vec3 v = us_vec3_cross(com, us_vec3_make(0.01, 5, 0.01));
-    root.v0[3] = v.x, root.v0[4] = v.y, root.v0[5] = v.z;
+    root.v0[3] = v.x;
+    root.v0[4] = v.y;
+    root.v0[5] = v.z;
     build_joint_def(spec, "root", &root);
     return spec;
 }
@@ -52,13 +58,19 @@ static void check_spin(us_vec3 com, double momentum_limit) {
         build_step(&b, 1, NULL);
         us_momentum p = us_sim_get_momentum(b.sim);
         lost = fmax(lost, fabs(us_sim_get_energy(b.sim).kinetic - energy) / energy);
-        turned = fmax(turned, us_vec3_norm(us_vec3_sub(p.angular, start.angular)) / us_vec3_norm(start.angular));
+        turned =
+            fmax(turned, us_vec3_norm(us_vec3_sub(p.angular, start.angular)) / us_vec3_norm(start.angular));
         moved = fmax(moved, us_vec3_norm(us_vec3_sub(p.com, start.com)));
-        // The middle axis turns over: its angular velocity in the body changes sign. Half of 5 rad/s is passed but once a flip.
+        // The middle axis turns over: its angular velocity in the body changes sign. Half of 5 rad/s is
+        // passed but once a flip.
         double w = us_sim_view_v(b.sim)[1];
-        if (is_up ? w < -2.5 : w > 2.5) flips++, is_up = !is_up;
+        if (is_up ? w < -2.5 : w > 2.5) {
+            flips++;
+            is_up = !is_up;
+        }
     }
-    printf("    100 s: %d flips, angular momentum off by %.1e, energy by %.1e, centre of mass by %.1e m\n", flips, turned, lost, moved);
+    printf("    100 s: %d flips, angular momentum off by %.1e, energy by %.1e, centre of mass by %.1e m\n",
+           flips, turned, lost, moved);
     assert_int_equal(flips, 20);
     assert_true(turned < momentum_limit);
     assert_true(lost < 1e-6);
@@ -78,7 +90,8 @@ static void spinning_body_beside_a_commanded_robot_keeps_its_momentum_too(void *
     (void)state;
     us_spec *spec = build_spin(1e-3, US_INTEGRATOR_MIDPOINT, us_vec3_make(0, 0, 0));
     int32_t arm = build_link(spec, "arm", 1, us_vec3_make(0, 0, -0.5), us_vec3_make(0.1, 0.1, 0.1));
-    build_joint(spec, "shoulder", US_JOINT_REVOLUTE, US_WORLD, arm, us_vec3_make(3, 0, 0), us_vec3_make(0, 1, 0), 0, 0);
+    build_joint(spec, "shoulder", US_JOINT_REVOLUTE, US_WORLD, arm, us_vec3_make(3, 0, 0),
+                us_vec3_make(0, 1, 0), 0, 0);
     built b = build_sim(spec);
     double tau[7] = {0};
     tau[us_model_get_joint(b.model, (us_joint){1}).first_v] = 0.01;
@@ -94,12 +107,14 @@ static void spinning_body_beside_a_commanded_robot_keeps_its_momentum_too(void *
     build_free(&b);
 }
 
-// A stone thrown with spin: the path of the centre of mass is a parabola, which a second-order scheme has exactly.
+// A stone thrown with spin: the path of the centre of mass is a parabola, which a second-order scheme has
+// exactly.
 static void thrown_body_follows_its_parabola(void **state) {
     (void)state;
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
     int32_t body = build_link(spec, "stone", 2, us_vec3_make(0.1, 0.2, -0.1), us_vec3_make(0.1, 0.2, 0.25));
-    us_joint_def root = build_joint_at(US_JOINT_FLOATING, US_WORLD, body, us_vec3_make(1, 2, 3), us_vec3_make(1, 0, 0));
+    us_joint_def root =
+        build_joint_at(US_JOINT_FLOATING, US_WORLD, body, us_vec3_make(1, 2, 3), us_vec3_make(1, 0, 0));
     root.X_PF.q = us_quat_from_rpy(0.3, -0.5, 1.1);  // gravity is then along no axis of the joint's frame
     const double twist[6] = {3, -2, 4, 5, 1, 6};
     memcpy(root.v0, twist, sizeof twist);
@@ -108,7 +123,8 @@ static void thrown_body_follows_its_parabola(void **state) {
     us_momentum start = us_sim_get_momentum(b.sim);
     build_step(&b, 2000, NULL);
     us_momentum end = us_sim_get_momentum(b.sim);
-    us_vec3 v = us_vec3_scale(1 / start.mass, start.linear), path = us_vec3_add(start.com, us_vec3_scale(2, v));
+    us_vec3 v = us_vec3_scale(1 / start.mass, start.linear),
+            path = us_vec3_add(start.com, us_vec3_scale(2, v));
     path.z -= 0.5 * 9.81 * 4;
     printf("    off the parabola by %.1e m after 2 s\n", us_vec3_norm(us_vec3_sub(end.com, path)));
     assert_true(us_vec3_norm(us_vec3_sub(end.com, path)) < 1e-10);  // 2000 roundings of 20 m

@@ -1,7 +1,7 @@
 // Two fingers that hold a row of cubes by friction alone.
 //
-// Every joint of the row carries the finger's force and part of the weight. Without a memory of where contacts stuck the row sinks, slowly or fast;
-// here it must not move at all once it has settled.
+// Every joint of the row carries the finger's force and part of the weight. Without a memory of where
+// contacts stuck the row sinks, slowly or fast; here it must not move at all once it has settled.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,9 @@
 #include "contact_scene.h"
 
 typedef struct held {
-    double drift;    // m, greatest move of a cube from 1 s to the end, relative to the middle of the fingers in x
-    double sag;      // m, of the lowest cube
+    double
+        drift;   // m, greatest move of a cube from 1 s to the end, relative to the middle of the fingers in x
+    double sag;  // m, of the lowest cube
     double dropped;  // s; 0: held
 } held;
 
@@ -31,7 +32,8 @@ static us_vec3 place(const built *b, int32_t i) {
     return p;
 }
 
-static held grasp(int32_t n, double force, double friction, double stiffness, bool as_meshes, double seconds) {
+static held grasp(int32_t n, double force, double friction, double stiffness, bool as_meshes,
+                  double seconds) {
     built b = build_sim(scene_grasp(n, friction, stiffness, as_meshes));
     us_vec3 start[16] = {{0, 0, 0}};
     held out = {0, 0, 0};
@@ -49,19 +51,22 @@ static held grasp(int32_t n, double force, double friction, double stiffness, bo
     return out;
 }
 
-static void check_holds(int32_t n, double force, double friction, double stiffness, bool as_meshes, double seconds) {
+static void check_holds(int32_t n, double force, double friction, double stiffness, bool as_meshes,
+                        double seconds) {
     held x = grasp(n, force, friction, stiffness, as_meshes, seconds);
-    printf("    N = %d, %.0f N, mu %g: drift %.2e m from 1 s to %.0f s, sag %.2e m%s\n", n, force, friction, x.drift, seconds, x.sag,
-           x.dropped > 0 ? ", DROPPED" : "");
+    printf("    N = %d, %.0f N, mu %g: drift %.2e m from 1 s to %.0f s, sag %.2e m%s\n", n, force, friction,
+           x.drift, seconds, x.sag, x.dropped > 0 ? ", DROPPED" : "");
     assert_true(x.dropped == 0);
     assert_true(x.drift < 1e-9);
 }
 
-// The row is a flat arch with 100 N of thrust. At the joint nearest to the middle the weight's moment, 98.1 N/m (L^2/4 - x^2) / 2, may not exceed the
-// thrust times the height of the cubes, 10 N m: 9.81 for nine cubes, 12.3 for ten.
+// The row is a flat arch with 100 N of thrust. At the joint nearest to the middle the weight's moment, 98.1
+// N/m (L^2/4 - x^2) / 2, may not exceed the thrust times the height of the cubes, 10 N m: 9.81 for nine
+// cubes, 12.3 for ten.
 static void a_hundred_newton_hold_up_to_nine_cubes(void **state) {
     (void)state;
-    for (int32_t n = 1; n <= 9; n++) check_holds(n, 100, 1, 0, false, n == 1 || n == 5 || n == 9 ? 100 : 10);
+    for (int32_t n = 1; n <= 9; n++)
+        check_holds(n, 100, 1, 0, false, n == 1 || n == 5 || n == 9 ? 100 : 10);
     check_holds(9, 100, 100, 0, false, 10);
 }
 
@@ -90,7 +95,8 @@ static void a_hundred_newton_per_cube_hold_every_row(void **state) {
     (void)state;
     static const double friction[] = {0.1, 1, 1e8};
     for (int32_t n = 1; n <= 11; n++) {
-        for (int k = 0; k < 3; k++) check_holds(n, 100 * n, friction[k], 0, false, n == 11 && k == 0 ? 100 : 3);
+        for (int k = 0; k < 3; k++)
+            check_holds(n, 100 * n, friction[k], 0, false, n == 11 && k == 0 ? 100 : 3);
     }
 }
 
@@ -98,7 +104,8 @@ static void a_hundred_newton_per_cube_hold_every_row(void **state) {
 static void a_row_of_eleven_slips_below_the_least_friction(void **state) {
     (void)state;
     held slips = grasp(11, 1100, 0.048, 0, false, 10), holds = grasp(11, 1100, 0.0505, 0, false, 10);
-    printf("    mu 0.048: dropped at %.1f s; mu 0.0505: sag %.2e m, drift %.2e m\n", slips.dropped, holds.sag, holds.drift);
+    printf("    mu 0.048: dropped at %.1f s; mu 0.0505: sag %.2e m, drift %.2e m\n", slips.dropped, holds.sag,
+           holds.drift);
     assert_true(slips.dropped > 0);
     assert_true(holds.dropped == 0 && holds.drift < 1e-9);
 }
@@ -119,23 +126,32 @@ static void a_shaken_row_comes_to_rest(void **state) {
     built b = build_sim(scene_grasp(11, 0.5, 1e7, false));
     us_vec3 calm[11], after[11];
     press(&b, 1100, 1000);
-    for (int32_t i = 0; i < 11; i++) calm[i] = place(&b, i);
+    for (int32_t i = 0; i < 11; i++)
+        calm[i] = place(&b, i);
     double peak = 0, permanent = 0, drift = 0;
     for (int tick = 0; tick < 1000; tick++) {
-        double a = 30 * sin(2 * 3.14159265358979 * 5e-3 * tick), side = 15 * sin(2 * 3.14159265358979 * 3e-3 * tick);
+        double a = 30 * sin(2 * 3.14159265358979 * 5e-3 * tick),
+               side = 15 * sin(2 * 3.14159265358979 * 3e-3 * tick);
         double torque[2 + 6 * 11] = {1100, -1100};
         us_wrench wrench[13] = {{{0, 0, 0}, {0, 0, 0}}};
-        for (int32_t i = 2; i < 13; i++) wrench[i].f = us_vec3_make(0, side, a);
+        for (int32_t i = 2; i < 13; i++)
+            wrench[i].f = us_vec3_make(0, side, a);
         us_command command = {.torque = torque, .wrench = wrench};
         build_step(&b, 1, &command);
-        for (int32_t i = 0; i < 11; i++) peak = fmax(peak, us_vec3_norm(us_vec3_sub(place(&b, i), calm[i])));
+        for (int32_t i = 0; i < 11; i++)
+            peak = fmax(peak, us_vec3_norm(us_vec3_sub(place(&b, i), calm[i])));
     }
     press(&b, 1100, 2000);
-    for (int32_t i = 0; i < 11; i++) after[i] = place(&b, i), permanent = fmax(permanent, us_vec3_norm(us_vec3_sub(after[i], calm[i])));
+    for (int32_t i = 0; i < 11; i++) {
+        after[i] = place(&b, i);
+        permanent = fmax(permanent, us_vec3_norm(us_vec3_sub(after[i], calm[i])));
+    }
     press(&b, 1100, 5000);
-    for (int32_t i = 0; i < 11; i++) drift = fmax(drift, us_vec3_norm(us_vec3_sub(place(&b, i), after[i])));
+    for (int32_t i = 0; i < 11; i++)
+        drift = fmax(drift, us_vec3_norm(us_vec3_sub(place(&b, i), after[i])));
     printf("    peak %.2e m, permanent %.2e m, then %.2e m in 5 s\n", peak, permanent, drift);
-    // Springs of 1e7 N/m at 44 points give by a few tenths of a millimetre; points at the rim of their faces slip a little under it.
+    // Springs of 1e7 N/m at 44 points give by a few tenths of a millimetre; points at the rim of their faces
+    // slip a little under it.
     assert_true(peak < 1e-3);
     assert_true(permanent < 5e-5);
     assert_true(drift < 1e-9);

@@ -13,7 +13,8 @@ static const double R = 0.1;
 
 // ---- Nonlinear spring-damper ----
 //
-// f = k d^n (1 - a v) with D = a v: e follows from ln((1 + D) / (1 - e D)) = D (1 + e), for every k, n and mass.
+// f = k d^n (1 - a v) with D = a v: e follows from ln((1 + D) / (1 - e D)) = D (1 + e), for every k, n and
+// mass.
 
 typedef struct impact {
     double e, depth, duration;
@@ -53,7 +54,8 @@ static us_pair_def spring_damper(double e, const us_property *exponent) {
     pair.values.restitution = e;
     pair.values.reference_speed = 1;
     pair.values.normal_static = 0;  // the law alone
-    pair.parameters = exponent, pair.n_parameter = 1;
+    pair.parameters = exponent;
+    pair.n_parameter = 1;
     return pair;
 }
 
@@ -65,7 +67,8 @@ static impact throw_exactly(double speed, double step, const us_pair_def *pair) 
 
 static void the_spring_damper_has_the_restitution_of_the_table(void **state) {
     (void)state;
-    static const double D[] = {0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10}, e[] = {.937476, .882190, .832870, .748435, .593624, .410720, .196980, .099982};
+    static const double D[] = {0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10},
+                        e[] = {.937476, .882190, .832870, .748435, .593624, .410720, .196980, .099982};
     for (int k = 0; k < 2; k++) {
         us_property exponent = {.key = "exponent", .type = US_PROPERTY_NUMBER, .number = k ? 1.5 : 1};
         for (int i = 0; i < 8; i++) {
@@ -126,7 +129,8 @@ static void a_bouncing_ball_reaches_the_heights_of_its_restitution(void **state)
             highest = fmax(highest, z);
             if (before > 0 && v <= 0 && us_sim_get_time(b.sim) > 0.1) {
                 printf("    apex %d: %.5f m\n", n, highest);
-                // The moment of impact is known to a step: half a step of the speed, 1e-3 s * 4.4 m/s / 2, more or less, each time.
+                // The moment of impact is known to a step: half a step of the speed, 1e-3 s * 4.4 m/s / 2,
+                // more or less, each time.
                 build_near("apex", highest, right[k][n], 2.5e-3 * (n + 1));
                 n++;
             }
@@ -151,14 +155,16 @@ static void an_oblique_impact_gives_the_spin_of_coulomb_friction(void **state) {
         build_step(&b, 50, NULL);
         us_vec3 v = scene_velocity(&b, 0), w = scene_spin(&b, 0);
         printf("    v (%.6f %.6f) m/s, spin %.6f rad/s\n", v.x, v.z, w.y);
-        // Without gravity the normal impulse is 3 kg m/s, and what v.z the damped spring gives back comes on top of it.
+        // Without gravity the normal impulse is 3 kg m/s, and what v.z the damped spring gives back comes on
+        // top of it.
         double J = 3 + v.z;
         // The ball is pressed in by some 1e-5 m while this happens: the lever is shorter by 1e-4.
         if (k == 0) {
             build_near("along", v.x, 2 - 0.1 * J, 1e-6);
             build_near("spin", w.y, 0.1 * J * R / 0.004, 1e-3);
         } else {
-            // About a line in the ground no impulse has a moment; the anchor's spring gives back as little speed as the normal one does.
+            // About a line in the ground no impulse has a moment; the anchor's spring gives back as little
+            // speed as the normal one does.
             build_near("angular momentum", v.x + 0.4 * R * w.y, 2, 1e-3);
             build_near("slip", v.x - R * w.y, 0, v.z);
         }
@@ -182,7 +188,8 @@ static void a_box_that_tumbles_down_never_gains_energy(void **state) {
         scene_ground(spec);
         scene_start start = scene_at(0, 0, 1);
         start.q = build_random_rotation(7, &counter);
-        start.v = build_random_vec3(7, &counter, 2), start.w = build_random_vec3(7, &counter, 8);
+        start.v = build_random_vec3(7, &counter, 2);
+        start.w = build_random_vec3(7, &counter, 8);
         scene_box(spec, "box", 1, size, &start);
         built b = build_sim(spec);
         double first = scene_energy(&b, 0, size, 1e7), last = first, worst = 0;
@@ -192,11 +199,13 @@ static void a_box_that_tumbles_down_never_gains_energy(void **state) {
             worst = fmax(worst, (now - last) / first);
             last = now;
         }
-        printf("    mu %.1f: energy %.4f to %.4f J, greatest gain %.2e of it\n", friction[k % 3], first, last, worst);
+        printf("    mu %.1f: energy %.4f to %.4f J, greatest gain %.2e of it\n", friction[k % 3], first, last,
+               worst);
         most = fmax(most, worst);
         build_free(&b);
     }
-    // What the springs hold is counted, so little but rounding is left; a gyroscopic torque of the step's start would show as 3e-5.
+    // What the springs hold is counted, so little but rounding is left; a gyroscopic torque of the step's
+    // start would show as 3e-5.
     assert_true(most < 1e-6);
 }
 

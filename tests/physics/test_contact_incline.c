@@ -38,8 +38,8 @@ static void a_box_on_a_slope_moves_by_the_stretch_of_its_anchors_and_no_more(voi
     built box = box_on_slope(slope, 0, &pair, 1e-3);
     build_step(&box, 100000, NULL);
     us_vec3 p = scene_position(&box, 0);
-    // Four points of stiffness k along and across the ground. The weight's lever about the ground tilts the box by m g sin b / (4 k a^2), and its
-    // centre is b above the ground.
+    // Four points of stiffness k along and across the ground. The weight's lever about the ground tilts the
+    // box by m g sin b / (4 k a^2), and its centre is b above the ground.
     double load = 9.81 * sin(slope), stretch = load / (4 * k) * (1 + b * b / (a * a));
     printf("    moved %.6e m, statics %.6e m\n", p.x, stretch);
     // Statics of the small angles: the next terms are tilt (4e-6 rad) times the displacement.
@@ -67,7 +67,8 @@ static void a_box_does_not_creep(void **state) {
     }
 }
 
-// Speeding up by more than 0.01 m/s in the second second is slipping; this alone is 0.065 degrees past the angle where forces balance.
+// Speeding up by more than 0.01 m/s in the second second is slipping; this alone is 0.065 degrees past the
+// angle where forces balance.
 static bool slips(double slope, double direction) {
     built box = simple_box(slope, direction, 0.5);
     build_step(&box, 1000, NULL);
@@ -93,7 +94,8 @@ static void a_box_slips_at_the_angle_of_friction_in_every_direction(void **state
                 low = middle;
         }
         printf("    slips at %.4f degrees, friction angle %.4f\n", high / DEGREE, right / DEGREE);
-        // The criterion adds 0.01 / (9.81 (cos + 0.5 sin)) rad = 0.052 degrees; a friction pyramid would be off by ten degrees on the diagonal.
+        // The criterion adds 0.01 / (9.81 (cos + 0.5 sin)) rad = 0.052 degrees; a friction pyramid would be
+        // off by ten degrees on the diagonal.
         assert_true(fabs(high - right) < 0.06 * DEGREE);
     }
 }
@@ -112,7 +114,9 @@ static void a_box_slides_with_what_friction_leaves_of_gravity(void **state) {
         printf("    %.9f m/s^2\n", a);
         // g (sin 20 - 0.2 cos 20); the contact has settled by 1 s and the sum of normal forces is the weight.
         build_near("acceleration", a, 1.5115407, 1e-7);
-        build_near("sideways", scene_velocity(&box, 0).x * sin(direction) - scene_velocity(&box, 0).y * cos(direction), 0, 1e-9);
+        build_near("sideways",
+                   scene_velocity(&box, 0).x * sin(direction) - scene_velocity(&box, 0).y * cos(direction), 0,
+                   1e-9);
         // It slides on the ground: no deeper than its weight presses it, no higher.
         build_near("height", scene_position(&box, 0).z, SIZE.z / 2, 1e-6);
         build_free(&box);
@@ -134,11 +138,14 @@ static void a_thrown_box_keeps_to_the_ground(void **state) {
             build_step(&box, 1, NULL);
             highest = fmax(highest, scene_position(&box, 0).z - SIZE.z / 2);
         }
-        printf("    %.1f m/s: %.2e m above its start, stops after %.6f m\n", speeds[i], highest, scene_position(&box, 0).x);
-        // The relaxed cone makes a box fly by 17 cm at 5 m/s; exact friction leaves it where its weight puts it.
+        printf("    %.1f m/s: %.2e m above its start, stops after %.6f m\n", speeds[i], highest,
+               scene_position(&box, 0).x);
+        // The relaxed cone makes a box fly by 17 cm at 5 m/s; exact friction leaves it where its weight puts
+        // it.
         assert_true(highest < 1e-7);
         double d = speeds[i] * speeds[i] / (2 * 0.5 * 9.81);
-        build_near("distance", scene_position(&box, 0).x, d, 1e-3 * speeds[i]);  // first order: half a step of its speed, 5e-4 v
+        build_near("distance", scene_position(&box, 0).x, d,
+                   1e-3 * speeds[i]);  // first order: half a step of its speed, 5e-4 v
         build_free(&box);
     }
 }
@@ -161,10 +168,11 @@ static void the_way_of_a_sliding_box_converges_with_the_step(void **state) {
         printf("    step %.4f s: off by %.6e m\n", step, error[i]);
         build_free(&box);
     }
-    // Semi-implicit: half a step of the speed, 2 m/s * h / 2, and less by half with each halving (the last step of the slide is a whole one: some per
-    // cent).
+    // Semi-implicit: half a step of the speed, 2 m/s * h / 2, and less by half with each halving (the last
+    // step of the slide is a whole one: some per cent).
     build_near("first order", error[0], -4e-3, 4e-4);
-    for (int i = 0; i < 3; i++) build_near("ratio", error[i] / error[i + 1], 2, 0.1);
+    for (int i = 0; i < 3; i++)
+        build_near("ratio", error[i] / error[i + 1], 2, 0.1);
 }
 
 // ---- Two coefficients, and changing ones ----
@@ -187,19 +195,23 @@ static void static_friction_must_be_overcome_and_then_the_kinetic_one_acts(void 
         pull(&box, 1e-3 * i);
         if (scene_velocity(&box, 0).x > 1e-3) broke = 1e-3 * i;
     }
-    // It gives way at mu_s m g = 5.886 N. The static coefficient counts up to 1 mm/s, and until then only what the force grows by pulls:
-    // 1 N/s * t^2 / 2 = 1 mm/s after 45 ms, at 5.931 N.
+    // It gives way at mu_s m g = 5.886 N. The static coefficient counts up to 1 mm/s, and until then only
+    // what the force grows by pulls: 1 N/s * t^2 / 2 = 1 mm/s after 45 ms, at 5.931 N.
     printf("    broke loose at %.4f N\n", broke);
     build_near("breaking force", broke, 0.6 * 9.81 + sqrt(2e-3), 3e-3);
     double v = scene_velocity(&box, 0).x;
-    for (int i = 0; i < 500; i++) pull(&box, 5);
+    for (int i = 0; i < 500; i++)
+        pull(&box, 5);
     // 5 N would not have moved it; now it speeds up by what 0.3 m g leaves.
     build_near("acceleration", (scene_velocity(&box, 0).x - v) / 0.5, 5 - 0.3 * 9.81, 1e-3);
     // Let go, it stops, and then stands against 5 N again.
-    for (int i = 0; i < 2000; i++) pull(&box, 0);
+    for (int i = 0; i < 2000; i++)
+        pull(&box, 0);
     us_vec3 p = scene_position(&box, 0);
-    for (int i = 0; i < 1000; i++) pull(&box, 5);
-    build_near("stands again", scene_position(&box, 0).x, p.x, 1e-6);  // the anchors' stretch: 5 N / (4 * 1e7 N/m)
+    for (int i = 0; i < 1000; i++)
+        pull(&box, 5);
+    build_near("stands again", scene_position(&box, 0).x, p.x,
+               1e-6);  // the anchors' stretch: 5 N / (4 * 1e7 N/m)
     build_free(&box);
 }
 
@@ -219,7 +231,8 @@ static void other_coefficients_at_run_time_let_a_box_slide(void **state) {
     double early = scene_velocity(&box, 0).x;
     build_step(&box, 1000, NULL);
     // g (sin 30 - 0.45 cos 30), by the settled contact.
-    build_near("acceleration", scene_velocity(&box, 0).x - early, 9.81 * (sin(30 * DEGREE) - 0.45 * cos(30 * DEGREE)), 1e-6);
+    build_near("acceleration", scene_velocity(&box, 0).x - early,
+               9.81 * (sin(30 * DEGREE) - 0.45 * cos(30 * DEGREE)), 1e-6);
     // And back: it stops.
     values.static_friction = values.kinetic_friction = 0.8;
     assert_int_equal(us_sim_set_pair(box.sim, any, any, &values), US_OK);

@@ -1,4 +1,5 @@
-// Contact of robots: drives at their limit, joints at their stops, dry friction, loops and couplings are solved together with it.
+// Contact of robots: drives at their limit, joints at their stops, dry friction, loops and couplings are
+// solved together with it.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void an_arm_presses_on_the_floor_with_its_limit(void **state) {
     printf("    angle %.6f, motor %.6f N m, floor %.9f N\n", q, us_sim_view_torque(b.sim)[0], force);
     build_near("motor", us_sim_view_torque(b.sim)[0], 20, 1e-12);
     build_near("angle", q, asin(0.45), 1e-5);
-    build_near("floor", force, 20 / lever + G, 1e-3);  // points are looked for again after 20 um: 2e-5 of the lever
+    build_near("floor", force, 20 / lever + G,
+               1e-3);  // points are looked for again after 20 um: 2e-5 of the lever
     // At rest, and it stays there.
     double still = us_sim_view_q(b.sim)[0];
     build_step(&b, 20000, NULL);
@@ -63,7 +65,8 @@ static us_spec *finger(const us_joint_def *slide, double friction) {
     scene_ground(spec);
     int32_t link = build_link(spec, "finger", 1, ZERO, scene_box_moments(1, at(0.1, 0.1, 0.1)));
     us_joint_def joint = *slide;
-    joint.parent = US_WORLD, joint.child = link;
+    joint.parent = US_WORLD;
+    joint.child = link;
     build_joint_def(spec, "slide", &joint);
     scene_add_box(spec, link, at(0.1, 0.1, 0.1), ZERO);
     scene_start start = scene_at(0.1, 0, 0.05);
@@ -95,7 +98,8 @@ static void a_finger_at_its_stop_lends_the_stop_to_the_cube(void **state) {
     (void)state;
     us_joint_def slide = build_joint_at(US_JOINT_PRISMATIC, US_WORLD, 0, at(0, 0, 0.06), X);
     slide.has_limits = true;
-    slide.lower = -0.1, slide.upper = 0.03;
+    slide.lower = -0.1;
+    slide.upper = 0.03;
     built b = build_sim(finger(&slide, 0));
     squeeze(&b, 100, 20, 3000);
     double q = us_sim_view_q(b.sim)[0];
@@ -137,8 +141,8 @@ static void dry_friction_of_a_joint_holds_what_leans_on_it(void **state) {
 
 // ---- Loops ----
 
-// A parallelogram that hangs from two hinges 0.5 m over the ground: cranks of 0.5 m and 1 kg, a coupler of 2 kg with a ball of 0.1 m that comes down
-// on the ground at cos q = 0.8.
+// A parallelogram that hangs from two hinges 0.5 m over the ground: cranks of 0.5 m and 1 kg, a coupler of 2
+// kg with a ball of 0.1 m that comes down on the ground at cos q = 0.8.
 static void add_parallelogram(us_spec *spec, double y, us_loop_type type) {
     int32_t left = build_link(spec, "left", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.001)), right, coupler;
     right = build_link(spec, "right", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.001));
@@ -147,11 +151,14 @@ static void add_parallelogram(us_spec *spec, double y, us_loop_type type) {
     build_joint(spec, "right_hinge", US_JOINT_REVOLUTE, US_WORLD, right, at(1, y, 0.5), Y, 1, 0);
     build_joint(spec, "knee", US_JOINT_REVOLUTE, left, coupler, at(0, 0, -0.5), Y, -1, 0);
     us_loop_def loop = us_loop_def_default(type);
-    loop.name = "loop", loop.link_a = coupler, loop.link_b = right;
+    loop.name = "loop";
+    loop.link_a = coupler;
+    loop.link_b = right;
     loop.X_AC = loop.X_BD = us_pose_identity();
     // The hinge's axis is z of the loop's frames.
     loop.X_AC.q = loop.X_BD.q = us_quat_from_rpy(-1.5707963267948966, 0, 0);
-    loop.X_AC.p = X, loop.X_BD.p = at(0, 0, -0.5);
+    loop.X_AC.p = X;
+    loop.X_BD.p = at(0, 0, -0.5);
     assert_int_equal(us_spec_add_loop(spec, &loop, NULL), US_OK);
     scene_add_ball(spec, coupler, 0.1, at(0.5, 0, 0));
 }
@@ -173,7 +180,8 @@ static void a_four_bar_on_the_ground_stays_closed(void **state) {
         printf("    closed to %.1e m, angle %.7f, force %.6f N\n", closure, q, force);
         assert_true(closure < 1e-9);
         build_near("angle", q, acos(0.8), 1e-4);
-        // By virtual work: the coupler and half of each crank. With friction the cranks may jam against the ground.
+        // By virtual work: the coupler and half of each crank. With friction the cranks may jam against the
+        // ground.
         if (k < 2)
             build_near("force", force, 3 * G, 1e-3);
         else
@@ -225,13 +233,16 @@ static void loops_and_boxes_beside_each_other_do_not_disturb_each_other(void **s
 
 // ---- Couplings ----
 
-// A chassis that floats on two rockers with q_left + q_right = 0; each rocker stands on two balls. One ball stands on a block of 0.1 m.
+// A chassis that floats on two rockers with q_left + q_right = 0; each rocker stands on two balls. One ball
+// stands on a block of 0.1 m.
 static us_spec *rover_on_block(us_vec3 gravity, int32_t *out_chassis, int32_t rocker[2]) {
     us_spec *spec = scene_spec(gravity, 0.8);
     scene_ground(spec);
     us_shape_def block = us_shape_def_default(US_SHAPE_BOX);
     block.link = US_WORLD;
-    block.size[0] = 0.3, block.size[1] = 0.3, block.size[2] = 0.2;
+    block.size[0] = 0.3;
+    block.size[1] = 0.3;
+    block.size[2] = 0.2;
     block.X_BG.p = at(0.5, 0.4, 0);
     assert_int_equal(us_spec_add_shape(spec, &block, NULL), US_OK);
     scene_start start = scene_at(0, 0, 0.55);
@@ -241,7 +252,8 @@ static us_spec *rover_on_block(us_vec3 gravity, int32_t *out_chassis, int32_t ro
         double y = i ? -0.4 : 0.4;
         rocker[i] = build_link(spec, names[i][0], 5, at(0, 0, -0.1), at(0.1, 0.4, 0.4));
         build_joint(spec, names[i][1], US_JOINT_CONTINUOUS, chassis, rocker[i], at(0, y, 0), Y, 0, 0);
-        for (int k = 0; k < 2; k++) scene_add_ball(spec, rocker[i], 0.1, at(k ? -0.5 : 0.5, 0, -0.3));
+        for (int k = 0; k < 2; k++)
+            scene_add_ball(spec, rocker[i], 0.1, at(k ? -0.5 : 0.5, 0, -0.3));
     }
     build_coupling(spec, "differential", 1, 1, 2, 1, 0);
     *out_chassis = chassis;
@@ -269,11 +281,12 @@ static void a_rocker_differential_halves_the_step_under_one_wheel(void **state) 
         load = us_vec3_add(load, c.body_a.i >= 0 ? c.force : us_vec3_scale(-1, c.force));
         if (fabs(c.point.z - 0.1) < 1e-3) on_block++;
     }
-    printf("    closed to %.1e rad, pitch %.6f, left %.6f, right %.2e rad, load %.6f N\n", closure, pitch, left, right, load.z);
+    printf("    closed to %.1e rad, pitch %.6f, left %.6f, right %.2e rad, load %.6f N\n", closure, pitch,
+           left, right, load.z);
     assert_true(closure < 1e-9);
     assert_int_equal(on_block, 1);
-    // Balls 1 m apart, one of them 0.1 m higher; the other rocker stands level; the chassis takes the mean. It rolls by 0.06 rad and yaws a little,
-    // so that angles about y do not quite add up.
+    // Balls 1 m apart, one of them 0.1 m higher; the other rocker stands level; the chassis takes the mean.
+    // It rolls by 0.06 rad and yaws a little, so that angles about y do not quite add up.
     build_near("left", left, -asin(0.1), 1e-3);
     build_near("right", right, 0, 1e-3);
     build_near("chassis", pitch, 0.5 * (left + right), 1e-5);
@@ -284,26 +297,30 @@ static void a_rocker_differential_halves_the_step_under_one_wheel(void **state) 
     build_free(&b);
 }
 
-// Up to four couplings are put in beside the factors of the tree's matrix; with more in the world the matrix is full. The rover falls, slides down
-// a slope and bumps against the block the same either way.
+// Up to four couplings are put in beside the factors of the tree's matrix; with more in the world the matrix
+// is full. The rover falls, slides down a slope and bumps against the block the same either way.
 static void a_differential_moves_the_same_whichever_matrix_it_is_in(void **state) {
     (void)state;
     double q[2][9];
     for (int k = 0; k < 2; k++) {
         int32_t chassis, rocker[2];
-        us_spec *spec = rover_on_block(scene_gravity(45 * 3.14159265358979323846 / 180, 0.3), &chassis, rocker);
+        us_spec *spec =
+            rover_on_block(scene_gravity(45 * 3.14159265358979323846 / 180, 0.3), &chassis, rocker);
         // Far away, and hanging: a row of coupled pendulums.
         for (int i = 0, last = -1; k == 1 && i < 6; i++) {
             char name[2][16];
-            snprintf(name[0], sizeof name[0], "bob%d", i), snprintf(name[1], sizeof name[1], "pivot%d", i);
+            snprintf(name[0], sizeof name[0], "bob%d", i);
+            snprintf(name[1], sizeof name[1], "pivot%d", i);
             int32_t bob = build_link(spec, name[0], 1, at(0, 0, -0.1), at(0.01, 0.01, 0.01));
-            int32_t pivot = build_joint(spec, name[1], US_JOINT_CONTINUOUS, US_WORLD, bob, at(100, i, 5), Y, 0, 0);
+            int32_t pivot =
+                build_joint(spec, name[1], US_JOINT_CONTINUOUS, US_WORLD, bob, at(100, i, 5), Y, 0, 0);
             if (i > 0) build_coupling(spec, name[0], last, 1, pivot, -1, 0);
             last = pivot;
         }
         built b = build_sim(spec);
         build_step(&b, 400, NULL);
-        for (int i = 0; i < 9; i++) q[k][i] = us_sim_view_q(b.sim)[i];
+        for (int i = 0; i < 9; i++)
+            q[k][i] = us_sim_view_q(b.sim)[i];
         build_free(&b);
     }
     double difference = build_difference(q[0], q[1], 9);

@@ -26,7 +26,8 @@ static us_spec *stack(int n, double jitter) {
     for (int i = 0; i < n; i++) {
         char name[32];
         snprintf(name, sizeof name, "box%d", i);
-        scene_start start = scene_at(jitter * (hash01(2 * i) - 0.5), jitter * (hash01(2 * i + 1) - 0.5), 0.1 + 0.2 * i);
+        scene_start start =
+            scene_at(jitter * (hash01(2 * i) - 0.5), jitter * (hash01(2 * i + 1) - 0.5), 0.1 + 0.2 * i);
         start.q = us_quat_from_rpy(0, 0, 10 * jitter * (hash01(3 * i) - 0.5));
         scene_box(spec, name, 1, CUBE, &start);
     }
@@ -48,7 +49,8 @@ static void a_box_at_rest_presses_with_its_weight(void **state) {
     build_near("force", f.z, G, 1e-12 * G);
     build_near("sideways", hypot(f.x, f.y), 0, 1e-12 * G);
     // The box is symmetric and so is what each corner carries, to rounding.
-    for (int32_t i = 0; i < 4; i++) build_near("share", fabs(us_sim_get_contact(b.sim, i).force.z), f.z / 4, 1e-12 * G);
+    for (int32_t i = 0; i < 4; i++)
+        build_near("share", fabs(us_sim_get_contact(b.sim, i).force.z), f.z / 4, 1e-12 * G);
     build_free(&b);
 }
 
@@ -60,11 +62,13 @@ static void ten_boxes_stand_without_leaning(void **state) {
     double lean = 0;
     for (int i = 0; i < 99; i++) {
         build_step(&b, 1000, NULL);
-        for (int32_t k = 0; k < 10; k++) lean = fmax(lean, scene_tilt(&b, k));
+        for (int32_t k = 0; k < 10; k++)
+            lean = fmax(lean, scene_tilt(&b, k));
     }
     us_vec3 late = scene_position(&b, 9);
     double moved = us_vec3_norm(us_vec3_sub(late, early));
-    printf("    lean %.2e rad, sink %.2e m, moved %.2e m in 99 s, aside %.2e m\n", lean, 1.9 - late.z, moved, hypot(late.x, late.y));
+    printf("    lean %.2e rad, sink %.2e m, moved %.2e m in 99 s, aside %.2e m\n", lean, 1.9 - late.z, moved,
+           hypot(late.x, late.y));
     assert_true(lean < 1e-6);
     assert_true(hypot(late.x, late.y) < 1e-6);
     assert_true(moved < 1e-9);
@@ -85,7 +89,8 @@ static void a_crooked_stack_settles_and_then_stands_still(void **state) {
         build_step(&b, 20000, NULL);
         us_vec3 late = scene_position(&b, 9);
         double moved = us_vec3_norm(us_vec3_sub(late, early));
-        printf("    jitter %.0f mm: lean %.2e rad, then moved %.2e m in 20 s\n", 1e3 * jitter[k], lean, moved);
+        printf("    jitter %.0f mm: lean %.2e rad, then moved %.2e m in 20 s\n", 1e3 * jitter[k], lean,
+               moved);
         assert_true(late.z > 1.89);
         // It has stopped: not a bit changes, and nothing is left to be solved.
         assert_true(moved == 0 && scene_tilt(&b, 9) == lean);
@@ -109,8 +114,10 @@ static void heavy_boxes_stand_on_a_light_one(void **state) {
         build_step(&b, 15000, NULL);
         us_vec3 late = scene_position(&b, 1);
         double sink = 0.3 - late.z, moved = us_vec3_norm(us_vec3_sub(late, early)), lean = scene_tilt(&b, 1);
-        printf("    %g : 1 sinks by %.2e m, lean %.2e rad, moves %.2e m in 15 s\n", ratios[i], sink, lean, moved);
-        // The stiffness follows the load: 0.1 mm at each of two joints; off by 1 cm it leans by a tenth of that over 0.1 m.
+        printf("    %g : 1 sinks by %.2e m, lean %.2e rad, moves %.2e m in 15 s\n", ratios[i], sink, lean,
+               moved);
+        // The stiffness follows the load: 0.1 mm at each of two joints; off by 1 cm it leans by a tenth of
+        // that over 0.1 m.
         assert_true(sink < 2.2e-4 && sink > 0);
         assert_true(lean < 3e-4);
         assert_true(moved < 1e-9);
@@ -127,8 +134,9 @@ static void check_columns(int nx, int ny) {
         int ix = k % nx, iy = k / nx % ny, iz = k / n;
         char name[32];
         snprintf(name, sizeof name, "box%d", k);
-        scene_start start = scene_at(0.25 * (ix - 0.5 * (nx - 1)) + 0.04 * (hash01(7 * k) - 0.5),
-                                     0.25 * (iy - 0.5 * (ny - 1)) + 0.04 * (hash01(7 * k + 1) - 0.5), 0.15 + 0.25 * iz);
+        scene_start start =
+            scene_at(0.25 * (ix - 0.5 * (nx - 1)) + 0.04 * (hash01(7 * k) - 0.5),
+                     0.25 * (iy - 0.5 * (ny - 1)) + 0.04 * (hash01(7 * k + 1) - 0.5), 0.15 + 0.25 * iz);
         start.q = us_quat_from_rpy(0, 0, 0.3 * (hash01(7 * k + 2) - 0.5));
         scene_box(spec, name, 1, CUBE, &start);
     }
@@ -141,8 +149,10 @@ static void check_columns(int nx, int ny) {
         lean = fmax(lean, scene_tilt(&b, k));
     }
     double speed = build_greatest(us_sim_view_v(b.sim), b.n.n_v);
-    printf("    %d boxes: lowest %.2e m below its place, lean %.2e rad, fastest %.2e m/s\n", 10 * n, -lowest, lean, speed);
-    // 100 N on 1e6 N/m or more per point and ten joints; columns that lean on each other may still be settling. A fallen box is 0.2 m too low.
+    printf("    %d boxes: lowest %.2e m below its place, lean %.2e rad, fastest %.2e m/s\n", 10 * n, -lowest,
+           lean, speed);
+    // 100 N on 1e6 N/m or more per point and ten joints; columns that lean on each other may still be
+    // settling. A fallen box is 0.2 m too low.
     assert_true(lowest > -1e-3);
     assert_true(lean < 1e-2);
     assert_true(speed < 0.02);
@@ -175,9 +185,12 @@ static void two_runs_give_the_same_bits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_box_at_rest_presses_with_its_weight),         cmocka_unit_test(ten_boxes_stand_without_leaning),
-        cmocka_unit_test(a_crooked_stack_settles_and_then_stands_still), cmocka_unit_test(heavy_boxes_stand_on_a_light_one),
-        cmocka_unit_test(boxes_that_fall_into_columns_all_stand),        cmocka_unit_test(two_runs_give_the_same_bits),
+        cmocka_unit_test(a_box_at_rest_presses_with_its_weight),
+        cmocka_unit_test(ten_boxes_stand_without_leaning),
+        cmocka_unit_test(a_crooked_stack_settles_and_then_stands_still),
+        cmocka_unit_test(heavy_boxes_stand_on_a_light_one),
+        cmocka_unit_test(boxes_that_fall_into_columns_all_stand),
+        cmocka_unit_test(two_runs_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,8 @@ static const us_vec3 Y = {0, 1, 0}, ZERO = {0, 0, 0};
 static us_vec3 at(double x, double y, double z) { return us_vec3_make(x, y, z); }
 
 // A box of 1 kg with a rotor of 1 kg at its middle, on a hinge about `axis`: two links that slide like one.
-static us_spec *box_with_rotor(us_vec3 gravity, const us_pair_def *pair, us_vec3 size, us_vec3 axis, double spin, const scene_start *start) {
+static us_spec *box_with_rotor(us_vec3 gravity, const us_pair_def *pair, us_vec3 size, us_vec3 axis,
+                               double spin, const scene_start *start) {
     us_spec *spec = scene_spec_pair(gravity, 1e-3, pair);
     scene_ground(spec);
     int32_t box = scene_box(spec, "box", 1, size, start);
@@ -91,7 +92,8 @@ static void two_arms_that_lean_on_each_other_carry_each_other(void **state) {
     // Hinges 1 m apart, arms of 1 m and 2 kg, balls of 0.1 m at their ends.
     for (int i = 0; i < 2; i++) {
         int32_t link = build_link(spec, names[i][0], 2, at(0, 0, 0.5), at(0.17, 0.17, 0.001));
-        build_joint(spec, names[i][1], US_JOINT_REVOLUTE, US_WORLD, link, at(i ? 0.5 : -0.5, 0, 0), Y, (i ? -1 : 1) * asin(0.4), 0);
+        build_joint(spec, names[i][1], US_JOINT_REVOLUTE, US_WORLD, link, at(i ? 0.5 : -0.5, 0, 0), Y,
+                    (i ? -1 : 1) * asin(0.4), 0);
         scene_add_ball(spec, link, 0.1, at(0, 0, 1));
     }
     built b = build_sim(spec);
@@ -139,7 +141,8 @@ static us_spec *cart(double friction, us_vec3 gravity) {
     static const char *const names[4][2] = {{"w0", "a0"}, {"w1", "a1"}, {"w2", "a2"}, {"w3", "a3"}};
     for (int i = 0; i < 4; i++) {
         int32_t wheel = build_link(spec, names[i][0], 2, ZERO, at(0.008, 0.04, 0.008));
-        build_joint(spec, names[i][1], US_JOINT_CONTINUOUS, body, wheel, at(i & 1 ? -0.5 : 0.5, i & 2 ? -0.4 : 0.4, 0), Y, 0, 0);
+        build_joint(spec, names[i][1], US_JOINT_CONTINUOUS, body, wheel,
+                    at(i & 1 ? -0.5 : 0.5, i & 2 ? -0.4 : 0.4, 0), Y, 0, 0);
         scene_add_ball(spec, wheel, 0.2, ZERO);
     }
     return spec;
@@ -207,11 +210,13 @@ static double tumble(double step, double friction, uint64_t *counter) {
     pair.values.stiffness = 1e7;
     scene_start start = scene_at(0, 0, 1);
     start.q = build_random_rotation(11, counter);
-    start.v = build_random_vec3(11, counter, 2), start.w = build_random_vec3(11, counter, 8);
+    start.v = build_random_vec3(11, counter, 2);
+    start.w = build_random_vec3(11, counter, 8);
     us_spec *spec = box_with_rotor(at(0, 0, -G), &pair, size, Y, 10, &start);
     // In the air the midpoint rule keeps the energy: what is seen is contact.
     us_world_def world = *us_spec_view_world(spec);
-    world.integrator = US_INTEGRATOR_MIDPOINT, world.step = step;
+    world.integrator = US_INTEGRATOR_MIDPOINT;
+    world.step = step;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
     built b = build_sim(spec);
     double first = scene_energy(&b, 0, size, 1e7), least = first, worst = 0;
@@ -227,14 +232,15 @@ static double tumble(double step, double friction, uint64_t *counter) {
 
 static void what_a_tumbling_tree_gains_vanishes_with_the_step(void **state) {
     (void)state;
-    // Two links that turn against each other at 10 rad/s. In contact the torques of their motion are those of the step's start, which is right to
-    // first order: some (h w)^2 of the energy per step, up or down.
+    // Two links that turn against each other at 10 rad/s. In contact the torques of their motion are those of
+    // the step's start, which is right to first order: some (h w)^2 of the energy per step, up or down.
     double most[2] = {0, 0}, sum[2] = {0, 0};
     for (int k = 0; k < 2; k++) {
         uint64_t counter = 0;
         for (int i = 0; i < 6; i++) {
             double gain = tumble(k ? 2.5e-4 : 1e-3, 0.5 * (i % 3), &counter);
-            most[k] = fmax(most[k], gain), sum[k] += gain;
+            most[k] = fmax(most[k], gain);
+            sum[k] += gain;
         }
     }
     printf("    greatest gain %.2e, at a quarter of the step %.2e\n", most[0], most[1]);

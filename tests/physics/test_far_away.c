@@ -1,6 +1,7 @@
 // Ten kilometres from the origin: the same accelerations, the same motion.
 //
-// A position of 1e4 m is rounded to 2e-12 m. Nothing of the dynamics may see that: sums are taken about a point on the robot.
+// A position of 1e4 m is rounded to 2e-12 m. Nothing of the dynamics may see that: sums are taken about a
+// point on the robot.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,8 @@ static us_spec *moved(us_spec *spec) {
 
 static void compare_accelerations(built *a, built *b) {
     double x[128], y[128];
-    us_status (*const algorithms[2])(us_dyn *, const double *, const double *, const double *, const us_wrench *, double *) = {us_dyn_forward,
-                                                                                                                               us_dyn_forward_crba};
+    us_status (*const algorithms[2])(us_dyn *, const double *, const double *, const double *,
+                                     const us_wrench *, double *) = {us_dyn_forward, us_dyn_forward_crba};
     for (int k = 0; k < 2; k++) {
         assert_int_equal(algorithms[k](a->dyn, a->q, a->v, NULL, NULL, x), US_OK);
         assert_int_equal(algorithms[k](b->dyn, b->q, b->v, NULL, NULL, y), US_OK);
@@ -39,7 +40,8 @@ static void compare_accelerations(built *a, built *b) {
 
 static void robots_have_the_same_accelerations(void **state) {
     (void)state;
-    us_spec *near[3] = {build_branched_tree(), build_chain(30, 1e-3, US_INTEGRATOR_MIDPOINT), build_floating_arm(9.81, 1e-3, US_INTEGRATOR_MIDPOINT)};
+    us_spec *near[3] = {build_branched_tree(), build_chain(30, 1e-3, US_INTEGRATOR_MIDPOINT),
+                        build_floating_arm(9.81, 1e-3, US_INTEGRATOR_MIDPOINT)};
     us_spec *far[3] = {moved(build_branched_tree()), moved(build_chain(30, 1e-3, US_INTEGRATOR_MIDPOINT)),
                        moved(build_floating_arm(9.81, 1e-3, US_INTEGRATOR_MIDPOINT))};
     for (int k = 0; k < 3; k++) {
@@ -54,7 +56,9 @@ static void a_floating_robot_that_went_there_has_the_same_accelerations(void **s
     (void)state;
     built a = build_model(build_floating_arm(9.81, 1e-3, US_INTEGRATOR_MIDPOINT)),
           b = build_model(build_floating_arm(9.81, 1e-3, US_INTEGRATOR_MIDPOINT));
-    b.q[4] += FAR.x, b.q[5] += FAR.y, b.q[6] += FAR.z;
+    b.q[4] += FAR.x;
+    b.q[5] += FAR.y;
+    b.q[6] += FAR.z;
     compare_accelerations(&a, &b);
     us_momentum p, r;
     assert_int_equal(us_dyn_momentum(a.dyn, a.q, a.v, &p), US_OK);
@@ -96,8 +100,10 @@ static void a_four_bar_closes_and_swings_the_same(void **state) {
         build_step(&b, 1, NULL);
         assert_true(us_sim_get_closure(b.sim) < 1e-9);
     }
-    // The gap of the loop is a difference of two positions of 1e4 m, 2e-12 m of rounding each; 1e4 steps bring 1e-8 at most.
-    printf("    after 10 s: %.1e rad apart\n", build_difference(us_sim_view_q(a.sim), us_sim_view_q(b.sim), 3));
+    // The gap of the loop is a difference of two positions of 1e4 m, 2e-12 m of rounding each; 1e4 steps
+    // bring 1e-8 at most.
+    printf("    after 10 s: %.1e rad apart\n",
+           build_difference(us_sim_view_q(a.sim), us_sim_view_q(b.sim), 3));
     assert_true(build_difference(us_sim_view_q(a.sim), us_sim_view_q(b.sim), 3) < 1e-7);
     build_free(&a);
     build_free(&b);

@@ -23,32 +23,40 @@ static void check_closed_motion(built *b, double h) {
     assert_int_equal(us_dyn_forward_constrained(b->dyn, q0, v0, NULL, NULL, a, NULL, NULL), US_OK);
     for (int side = 0; side < 2; side++) {
         double t = side ? h : -h;
-        for (int32_t i = 0; i < n; i++) dq[i] = t * v0[i] + 0.5 * t * t * a[i];
+        for (int32_t i = 0; i < n; i++)
+            dq[i] = t * v0[i] + 0.5 * t * t * a[i];
         assert_int_equal(us_dyn_add(b->model, q0, dq, q), US_OK);
         assert_int_equal(us_dyn_constraints(b->dyn, q, phi, K[side]), US_OK);
     }
     for (int32_t r = 0; r < rows; r++) {
         double rate = 0;
-        for (int32_t i = 0; i < n; i++) rate += (K[1][r * n + i] * (v0[i] + h * a[i]) - K[0][r * n + i] * (v0[i] - h * a[i])) / (2 * h);
+        for (int32_t i = 0; i < n; i++)
+            rate += (K[1][r * n + i] * (v0[i] + h * a[i]) - K[0][r * n + i] * (v0[i] - h * a[i])) / (2 * h);
         worst = fmax(worst, fabs(rate));
     }
-    for (int32_t i = 0; i < n; i++) size = fmax(size, fabs(a[i]));
-    // Difference quotient at 1e-5: 1e-9 relative; a missing term of dK/dt would be of the size of v^2, some units.
+    for (int32_t i = 0; i < n; i++)
+        size = fmax(size, fabs(a[i]));
+    // Difference quotient at 1e-5: 1e-9 relative; a missing term of dK/dt would be of the size of v^2, some
+    // units.
     assert_true(worst < 1e-6 * size);
 }
 
 static void accelerations_keep_every_kind_of_row_closed(void **state) {
     (void)state;
-    us_spec *specs[4] = {build_four_bar(0.3, 1, 0.8, 1, 0.7, 3, 1e-3, US_INTEGRATOR_MIDPOINT), build_rocker_bar(1e-3, US_INTEGRATOR_MIDPOINT),
+    us_spec *specs[4] = {build_four_bar(0.3, 1, 0.8, 1, 0.7, 3, 1e-3, US_INTEGRATOR_MIDPOINT),
+                         build_rocker_bar(1e-3, US_INTEGRATOR_MIDPOINT),
                          build_four_bars(3, 1e-3, US_INTEGRATOR_MIDPOINT), NULL};
     // A hinge and a weld in space: two arms on balls that hold a bar between them.
     us_spec *spec = specs[3] = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
     int32_t left = build_link(spec, "left", 1, at(0, 0, -0.5), at(0.1, 0.1, 0.02)),
             right = build_link(spec, "right", 2, at(0, 0, -0.5), at(0.1, 0.1, 0.02));
     us_joint_def ball = build_joint_at(US_JOINT_SPHERICAL, US_WORLD, left, at(0, 0, 0), Y);
-    ball.v0[0] = 1, ball.v0[1] = 0.5, ball.v0[2] = 0.7;
+    ball.v0[0] = 1;
+    ball.v0[1] = 0.5;
+    ball.v0[2] = 0.7;
     build_joint_def(spec, "left_ball", &ball);
-    ball.child = right, ball.X_PF.p = at(0.5, 0, 0);
+    ball.child = right;
+    ball.X_PF.p = at(0.5, 0, 0);
     build_joint_def(spec, "right_ball", &ball);
     int32_t bar = build_link(spec, "bar", 1, at(0.25, 0, 0), at(0.01, 0.05, 0.05));
     us_joint_def free_bar = build_joint_at(US_JOINT_FLOATING, US_WORLD, bar, at(0, 0, -1), Y);
@@ -83,7 +91,8 @@ static void constraint_jacobian_is_the_rate_of_the_residuals(void **state) {
             assert_int_equal(us_dyn_constraints(b.dyn, q, phi[side], NULL), US_OK);
         }
         dq[i] = 0;
-        for (int32_t r = 0; r < rows; r++) build_near("K", (phi[1][r] - phi[0][r]) / (2 * h), K[r * n + i], 1e-9);  // rounding 1e-16 / 2e-6
+        for (int32_t r = 0; r < rows; r++)
+            build_near("K", (phi[1][r] - phi[0][r]) / (2 * h), K[r * n + i], 1e-9);  // rounding 1e-16 / 2e-6
     }
     build_free(&b);
 }
@@ -91,7 +100,8 @@ static void constraint_jacobian_is_the_rate_of_the_residuals(void **state) {
 static void a_gear_carries_inertia_with_its_ratio_squared(void **state) {
     (void)state;
     us_spec *spec = build_spec(0, 1e-3, US_INTEGRATOR_MIDPOINT);
-    int32_t motor = build_link(spec, "motor", 1, at(0, 0, 0), at(0.1, 0.2, 0.1)), wheel = build_link(spec, "wheel", 1, at(0, 0, 0), at(1, 4.5, 1));
+    int32_t motor = build_link(spec, "motor", 1, at(0, 0, 0), at(0.1, 0.2, 0.1)),
+            wheel = build_link(spec, "wheel", 1, at(0, 0, 0), at(1, 4.5, 1));
     build_joint(spec, "fast", US_JOINT_CONTINUOUS, US_WORLD, motor, at(0, 0, 0), Y, 0, 0);
     build_joint(spec, "slow", US_JOINT_CONTINUOUS, US_WORLD, wheel, at(1, 0, 0), Y, 0, 0);
     build_coupling(spec, "gear", 0, 1, 1, -3, 0);
@@ -111,9 +121,12 @@ static void a_gear_carries_inertia_with_its_ratio_squared(void **state) {
 static int32_t rank_of(built *b, double *out_a) {
     double a[64];
     int32_t rank = -1;
-    assert_int_equal(us_dyn_forward_constrained(b->dyn, us_sim_view_q(b->sim), us_sim_view_v(b->sim), NULL, NULL, a, NULL, &rank), US_OK);
+    assert_int_equal(us_dyn_forward_constrained(b->dyn, us_sim_view_q(b->sim), us_sim_view_v(b->sim), NULL,
+                                                NULL, a, NULL, &rank),
+                     US_OK);
     if (out_a) memcpy(out_a, a, (size_t)b->n.n_v * sizeof(double));
-    for (int32_t i = 0; i < b->n.n_v; i++) assert_true(isfinite(a[i]));
+    for (int32_t i = 0; i < b->n.n_v; i++)
+        assert_true(isfinite(a[i]));
     return rank;
 }
 
@@ -123,7 +136,9 @@ static void planar_point_loop_has_two_independent_rows_of_three(void **state) {
     double lambda[3], a[3];
     int32_t rank = 0;
     assert_int_equal(b.n.n_row, 3);
-    assert_int_equal(us_dyn_forward_constrained(b.dyn, us_sim_view_q(b.sim), us_sim_view_v(b.sim), NULL, NULL, a, lambda, &rank), US_OK);
+    assert_int_equal(us_dyn_forward_constrained(b.dyn, us_sim_view_q(b.sim), us_sim_view_v(b.sim), NULL, NULL,
+                                                a, lambda, &rank),
+                     US_OK);
     assert_int_equal(rank, 2);
     assert_true(lambda[1] == 0);  // across the plane
     build_free(&b);
@@ -145,13 +160,15 @@ static void a_coupling_written_twice_counts_once_and_changes_nothing(void **stat
     assert_true(build_difference(a[0], a[1], 3) < 1e-13);
 }
 
-// A parallelogram whose coupler is welded to a bar on a third crank: six rows, of which a planar mechanism needs few.
+// A parallelogram whose coupler is welded to a bar on a third crank: six rows, of which a planar mechanism
+// needs few.
 static void weld_that_closes_a_parallelogram_leaves_it_one_motion(void **state) {
     (void)state;
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
     const us_vec3 com = {0, 0, -0.25};
     int32_t crank[2], bar[2];
-    static const char *const names[2][4] = {{"crank0", "bar0", "pivot0", "knee0"}, {"crank1", "bar1", "pivot1", "knee1"}};
+    static const char *const names[2][4] = {{"crank0", "bar0", "pivot0", "knee0"},
+                                            {"crank1", "bar1", "pivot1", "knee1"}};
     for (int i = 0; i < 2; i++) {
         crank[i] = build_link(spec, names[i][0], 1, com, at(0.02, 0.02, 0.001));
         bar[i] = build_link(spec, names[i][1], 0.5, at(i ? -0.25 : 0.25, 0, 0), at(0.001, 0.01, 0.01));
@@ -161,7 +178,8 @@ static void weld_that_closes_a_parallelogram_leaves_it_one_motion(void **state) 
     build_loop(spec, "weld", US_LOOP_WELD, bar[0], at(0.5, 0, 0), bar[1], at(-0.5, 0, 0));
     built b = build_sim(spec);
     assert_int_equal(b.n.n_row, 6);
-    assert_int_equal(rank_of(&b, NULL), 3);  // two directions and one angle in the plane; four joints: one motion is left
+    assert_int_equal(rank_of(&b, NULL),
+                     3);  // two directions and one angle in the plane; four joints: one motion is left
     double start = build_total_energy(&b), worst = 0, closure = 0;
     for (int i = 0; i < 10000; i++) {
         build_step(&b, 1, NULL);
@@ -172,7 +190,8 @@ static void weld_that_closes_a_parallelogram_leaves_it_one_motion(void **state) 
         build_near("knee", q[1], -q[0], 1e-9);
         build_near("second crank", q[2], q[0], 1e-9);
     }
-    // As one rod: I = 2 (0.02 + 0.0625) + 0.25 = 0.415, m g l = 2 * 9.81 * 0.25 + 9.81 * 0.5: swings at 4.9 rad/s. (h w)^2 of 1.2 J.
+    // As one rod: I = 2 (0.02 + 0.0625) + 0.25 = 0.415, m g l = 2 * 9.81 * 0.25 + 9.81 * 0.5: swings at 4.9
+    // rad/s. (h w)^2 of 1.2 J.
     printf("    energy off by %.1e J, closure %.1e m\n", worst, closure);
     assert_true(worst < 1e-4);
     assert_true(closure < 1e-9);
@@ -207,7 +226,8 @@ static void a_loop_that_cannot_close_is_refused(void **state) {
     (void)state;
     // Two rods of half a metre on pivots two metres apart.
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
-    int32_t a = build_link(spec, "a", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.02)), b = build_link(spec, "b", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.02));
+    int32_t a = build_link(spec, "a", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.02)),
+            b = build_link(spec, "b", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.02));
     build_joint(spec, "ja", US_JOINT_REVOLUTE, US_WORLD, a, at(0, 0, 0), Y, 0, 0);
     build_joint(spec, "jb", US_JOINT_REVOLUTE, US_WORLD, b, at(2, 0, 0), Y, 0, 0);
     build_loop(spec, "gap", US_LOOP_POINT, a, at(0, 0, -0.5), b, at(0, 0, -0.5));
@@ -223,13 +243,15 @@ static void couplings_that_contradict_each_other_are_refused(void **state) {
 
 static void hinge_loop_out_of_the_plane_is_refused(void **state) {
     (void)state;
-    // Points meet but the axes of a planar pair are turned against each other by 0.2 rad about x: no planar motion cures that.
+    // Points meet but the axes of a planar pair are turned against each other by 0.2 rad about x: no planar
+    // motion cures that.
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_MIDPOINT);
     int32_t a = build_link(spec, "a", 1, at(0, 0, -0.25), at(0.02, 0.02, 0.02));
     build_joint(spec, "ja", US_JOINT_REVOLUTE, US_WORLD, a, at(0, 0, 0), Y, 0.3, 0);
     us_loop_def loop = us_loop_def_default(US_LOOP_HINGE);
     loop.name = "skew";
-    loop.link_a = a, loop.link_b = US_WORLD;
+    loop.link_a = a;
+    loop.link_b = US_WORLD;
     loop.X_AC = loop.X_BD = us_pose_identity();
     loop.X_AC.q = us_quat_from_rpy(1.5707963267948966, 0, 0);
     loop.X_BD.q = us_quat_from_rpy(1.5707963267948966 + 0.2, 0, 0);
@@ -249,7 +271,8 @@ static void a_start_that_is_off_is_moved_onto_the_loop(void **state) {
     assert_int_equal(us_dyn_constraints(b.dyn, us_sim_view_q(b.sim), phi, K), US_OK);
     for (int r = 0; r < 3; r++) {
         double rate = 0;
-        for (int i = 0; i < 3; i++) rate += K[3 * r + i] * us_sim_view_v(b.sim)[i];
+        for (int i = 0; i < 3; i++)
+            rate += K[3 * r + i] * us_sim_view_v(b.sim)[i];
         build_near("K v", rate, 0, 1e-14);
     }
     assert_true(fabs(us_sim_view_v(b.sim)[0]) > 0.1);

@@ -1,4 +1,5 @@
-// Whole motions against references: the exact pendulum, rows of four-bars, Andrews' mechanism; and the order of each scheme.
+// Whole motions against references: the exact pendulum, rows of four-bars, Andrews' mechanism; and the order
+// of each scheme.
 //
 // The references lie in the shared data: an elliptic function, and integrations with tolerances of 1e-13.
 #include <setjmp.h>
@@ -42,15 +43,17 @@ static void pendulum_ends_where_the_elliptic_function_says(void **state) {
     assert_int_equal(read_row(path, 10, row, 4), 4);
     for (int k = 0; k < US_INTEGRATOR_COUNT; k++) {
         if (k == US_INTEGRATOR_EULER) continue;  // first order: 1e-2 at this step
-        // Released level on the side of -x: turned by +90 degrees about y, the bob at (0, 0, -1) comes to (-1, 0, 0).
+        // Released level on the side of -x: turned by +90 degrees about y, the bob at (0, 0, -1) comes to
+        // (-1, 0, 0).
         built b = build_sim(build_pendulum(0, 1.57079632679489661923, 1e-3, (us_integrator)k));
         build_step(&b, 10000, NULL);
         us_vec3 bob = us_pose_point(us_sim_get_pose(b.sim, (us_body){0}), us_vec3_make(0, 0, -1));
         double off = hypot(bob.x - row[1], bob.z - row[2]);
-        printf("    %-8s at 1 ms: position off by %.2e m, speed by %.2e\n", us_integrator_name((us_integrator)k), off,
-               fabs(fabs(us_sim_view_v(b.sim)[0]) - fabs(row[3])));
-        // 1e-5 is asked, and the schemes of higher order are far below. Midpoint is of second order: its pendulum is slow by about
-        // (h w)^2 / 24 with w up to 4.4 rad/s, which in 10 s (44 rad) makes 2e-5 m at the most; half the step brings a quarter.
+        printf("    %-8s at 1 ms: position off by %.2e m, speed by %.2e\n",
+               us_integrator_name((us_integrator)k), off, fabs(fabs(us_sim_view_v(b.sim)[0]) - fabs(row[3])));
+        // 1e-5 is asked, and the schemes of higher order are far below. Midpoint is of second order: its
+        // pendulum is slow by about (h w)^2 / 24 with w up to 4.4 rad/s, which in 10 s (44 rad) makes 2e-5 m
+        // at the most; half the step brings a quarter.
         assert_true(off <= (k == US_INTEGRATOR_MIDPOINT ? 2e-5 : 1e-9));
         build_free(&b);
     }
@@ -58,7 +61,8 @@ static void pendulum_ends_where_the_elliptic_function_says(void **state) {
 
 // ---- Order ----
 
-static double end_error(us_spec *(*make)(double, us_integrator), us_integrator integrator, double h, const double *reference) {
+static double end_error(us_spec *(*make)(double, us_integrator), us_integrator integrator, double h,
+                        const double *reference) {
     built b = build_sim(make(h, integrator));
     build_step(&b, (int64_t)(2 / h + 0.5), NULL);
     double off = build_difference(us_sim_view_q(b.sim), reference, b.n.n_q);
@@ -66,8 +70,12 @@ static double end_error(us_spec *(*make)(double, us_integrator), us_integrator i
     return off;
 }
 
-static us_spec *make_top(double h, us_integrator integrator) { return build_heavy_top(0.5, 20, 1, h, integrator); }
-static us_spec *make_arm(double h, us_integrator integrator) { return build_floating_arm(9.81, h, integrator); }
+static us_spec *make_top(double h, us_integrator integrator) {
+    return build_heavy_top(0.5, 20, 1, h, integrator);
+}
+static us_spec *make_arm(double h, us_integrator integrator) {
+    return build_floating_arm(9.81, h, integrator);
+}
 
 static void halving_the_step_shows_the_order_of_each_scheme(void **state) {
     (void)state;
@@ -76,8 +84,10 @@ static void halving_the_step_shows_the_order_of_each_scheme(void **state) {
     static const struct {
         us_integrator integrator;
         double order, h;
-    } schemes[3] = {{US_INTEGRATOR_EULER, 1, 5e-4}, {US_INTEGRATOR_MIDPOINT, 2, 1e-3}, {US_INTEGRATOR_RK4, 4, 4e-3}};
-    printf("    %-16s %-9s %8s %10s %10s %6s\n", "motion, 2 s", "scheme", "step", "error", "at half", "order");
+    } schemes[3] = {
+        {US_INTEGRATOR_EULER, 1, 5e-4}, {US_INTEGRATOR_MIDPOINT, 2, 1e-3}, {US_INTEGRATOR_RK4, 4, 4e-3}};
+    printf("    %-16s %-9s %8s %10s %10s %6s\n", "motion, 2 s", "scheme", "step", "error", "at half",
+           "order");
     for (int m = 0; m < 3; m++) {
         built b = build_sim(makers[m](1.25e-4, US_INTEGRATOR_RK4));
         double reference[16];
@@ -88,10 +98,12 @@ static void halving_the_step_shows_the_order_of_each_scheme(void **state) {
             double h = schemes[k].h, e = end_error(makers[m], schemes[k].integrator, h, reference),
                    half = end_error(makers[m], schemes[k].integrator, h / 2, reference);
             double order = log2(e / half);
-            printf("    %-16s %-9s %8.1e %10.2e %10.2e %6.2f\n", names[m], us_integrator_name(schemes[k].integrator), h, e, half, order);
-            // The steps are small enough that the next order adds little and large enough to stand clear of the reference's own
-            // error, (1/32)^4 = 1e-6 of the coarsest. The fourth-order scheme loses energy by fifth order only, and where that
-            // part is the larger one the order seen lies between four and five.
+            printf("    %-16s %-9s %8.1e %10.2e %10.2e %6.2f\n", names[m],
+                   us_integrator_name(schemes[k].integrator), h, e, half, order);
+            // The steps are small enough that the next order adds little and large enough to stand clear of
+            // the reference's own error, (1/32)^4 = 1e-6 of the coarsest. The fourth-order scheme loses
+            // energy by fifth order only, and where that part is the larger one the order seen lies between
+            // four and five.
             assert_true(order > schemes[k].order - 0.2);
             assert_true(order < schemes[k].order + (schemes[k].order > 3 ? 1.1 : 0.2));
         }
@@ -114,7 +126,8 @@ static void the_adaptive_scheme_follows_its_tolerance(void **state) {
         build_step(&b, 20, NULL);
         double off = build_difference(us_sim_view_q(b.sim), reference, 2);
         printf("    tolerance %.0e: off by %.1e after 2 s\n", tolerance, off);
-        // The bound is on a sub-step's error; some tens of sub-steps, each grown by the motion, give up to 100 times that.
+        // The bound is on a sub-step's error; some tens of sub-steps, each grown by the motion, give up to
+        // 100 times that.
         assert_true(off <= 100 * tolerance);
         assert_true(off < before);
         before = off;
@@ -138,10 +151,12 @@ static void check_four_bars(int32_t n, const char *file, us_integrator integrato
         worst = fmax(worst, fabs(build_total_energy(&b) - start) / (9.81 * (n + 1)));
     }
     us_pose X = us_sim_get_pose(b.sim, (us_body){0});
-    us_vec3 top = us_pose_point(X, us_vec3_make(0, 1, 0)), v = us_vec3_cross(us_sim_get_twist(b.sim, (us_body){0}).w, us_vec3_sub(top, X.p));
+    us_vec3 top = us_pose_point(X, us_vec3_make(0, 1, 0)),
+            v = us_vec3_cross(us_sim_get_twist(b.sim, (us_body){0}).w, us_vec3_sub(top, X.p));
     double off = hypot(top.x - row[1], top.y - row[2]), speed = hypot(v.x - row[3], v.y - row[4]);
-    printf("    N = %d, %s, %.2e s: position off by %.2e m, velocity by %.2e m/s, closure %.1e m, energy %.1e\n", n, us_integrator_name(integrator),
-           h, off, speed, closure, worst);
+    printf(
+        "    N = %d, %s, %.2e s: position off by %.2e m, velocity by %.2e m/s, closure %.1e m, energy %.1e\n",
+        n, us_integrator_name(integrator), h, off, speed, closure, worst);
     assert_true(off <= 1e-5);
     assert_true(speed <= 1e-4);
     assert_true(closure <= 1e-9);
@@ -154,7 +169,8 @@ static void two_four_bars_end_at_the_reference(void **state) {
     check_four_bars(2, "data/multibody/A02_fourbar_N2.csv", US_INTEGRATOR_RK4, 1e-3);
 }
 
-// Twice per turn all bars lie in one line, where the loops could fold another way and the rows depend on each other.
+// Twice per turn all bars lie in one line, where the loops could fold another way and the rows depend on each
+// other.
 static void forty_four_bars_end_at_the_reference(void **state) {
     (void)state;
     check_four_bars(40, "data/multibody/A02_fourbar_N40.csv", US_INTEGRATOR_MIDPOINT, 1e-3);
@@ -173,14 +189,18 @@ static void check_andrews(us_integrator integrator, double h, double tolerance) 
     us_command motor = {.torque = torque};
     assert_true(b.n.n_v == 9 && b.n.n_row == 12);
     int32_t first[7];
-    for (int32_t i = 0; i < 7; i++) first[i] = us_model_get_joint(b.model, (us_joint){i}).first_v;
-    // Published start: 14222.4439199511, -10666.8329399655, then 0. The telescope's 1e-11 kg and the printed digits of the
-    // start angles leave 1e-7 of that.
-    assert_int_equal(us_dyn_forward_constrained(b.dyn, us_sim_view_q(b.sim), us_sim_view_v(b.sim), torque, NULL, a, lambda, &rank), US_OK);
+    for (int32_t i = 0; i < 7; i++)
+        first[i] = us_model_get_joint(b.model, (us_joint){i}).first_v;
+    // Published start: 14222.4439199511, -10666.8329399655, then 0. The telescope's 1e-11 kg and the printed
+    // digits of the start angles leave 1e-7 of that.
+    assert_int_equal(us_dyn_forward_constrained(b.dyn, us_sim_view_q(b.sim), us_sim_view_v(b.sim), torque,
+                                                NULL, a, lambda, &rank),
+                     US_OK);
     assert_int_equal(rank, 8);  // four planar points of two rows each; the third row of each says 0 = 0
     build_near("acceleration of beta", a[first[0]], 14222.4439199511, 1e-4);
     build_near("acceleration of Theta", a[first[1]], -10666.8329399655, 1e-4);
-    for (int i = 2; i < 7; i++) build_near("acceleration of the others", a[first[i]], 0, 1e-3);
+    for (int i = 2; i < 7; i++)
+        build_near("acceleration of the others", a[first[i]], 0, 1e-3);
     for (int k = 0; k < 2; k++) {
         double t = k ? 0.05 : 0.03;
         assert_int_equal(read_row(path, t, row, 11), 11);
@@ -189,10 +209,14 @@ static void check_andrews(us_integrator integrator, double h, double tolerance) 
             closure = fmax(closure, us_sim_get_closure(b.sim));
         }
         for (int i = 0; i < 7; i++)
-            worst[k] = fmax(worst[k], fabs(us_sim_view_q(b.sim)[us_model_get_joint(b.model, (us_joint){i}).first_q] - row[1 + i]));
+            worst[k] =
+                fmax(worst[k], fabs(us_sim_view_q(b.sim)[us_model_get_joint(b.model, (us_joint){i}).first_q] -
+                                    row[1 + i]));
     }
-    printf("    %s, %.2e s: angles off by %.2e rad at 0.03 s, %.2e at 0.05 s; beta off by %.1e rad/s; closure %.1e m\n",
-           us_integrator_name(integrator), h, worst[0], worst[1], fabs(us_sim_view_v(b.sim)[first[0]] - row[8]), closure);
+    printf("    %s, %.2e s: angles off by %.2e rad at 0.03 s, %.2e at 0.05 s; beta off by %.1e rad/s; "
+           "closure %.1e m\n",
+           us_integrator_name(integrator), h, worst[0], worst[1],
+           fabs(us_sim_view_v(b.sim)[first[0]] - row[8]), closure);
     assert_true(worst[0] <= 1e-5);
     assert_true(worst[1] <= 1e-5);
     assert_true(closure <= 1e-9);

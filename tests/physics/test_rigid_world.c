@@ -97,7 +97,10 @@ static void the_direct_solver_needs_no_other_on_redundant_points(void **state) {
         for (int i = 0; i < n_box; i++) {
             scene_start at = scene_at(0.01 * i, 0, 0.1 + 0.2 * i);
             // The last two come down and slide to rest, turning.
-            if (k >= 3) at.v = us_vec3_make(0.3, 0.2, -0.1), at.w = us_vec3_make(0, 0, 0.5);
+            if (k >= 3) {
+                at.v = us_vec3_make(0.3, 0.2, -0.1);
+                at.w = us_vec3_make(0, 0, 0.5);
+            }
             int32_t link = scene_box(spec, names[i], 1, cube, &at);
             if (n_point == 8) scene_add_box(spec, link, us_vec3_make(0.1, 0.3, 0.2), us_vec3_make(0, 0, 0));
         }
@@ -108,7 +111,8 @@ static void the_direct_solver_needs_no_other_on_redundant_points(void **state) {
         assert_int_equal(b.sim->contacts->n_fallback, 0);
         for (int i = 0; i < n_box; i++) {
             build_near("height", scene_position(&b, i).z, 0.1 + 0.2 * i, 1e-6);
-            // It is at rest: what the solver leaves is a ten-millionth of what gravity does in a step, 0.02 m/s.
+            // It is at rest: what the solver leaves is a ten-millionth of what gravity does in a step, 0.02
+            // m/s.
             build_near("speed", us_vec3_norm(scene_velocity(&b, i)), 0, 1e-8);
         }
         build_free(&b);
@@ -149,9 +153,11 @@ static void a_ball_bounces_by_its_restitution(void **state) {
         for (int i = 0; i < 20; i++) {
             build_step(&b, 1, NULL);
             double v = scene_velocity(&b, 0).z;
-            fastest_down = fmin(fastest_down, v), up = fmax(up, v);
+            fastest_down = fmin(fastest_down, v);
+            up = fmax(up, v);
         }
-        // It arrives at 2 m/s and a little; the speed before the impact is that of the step's start, so that one step of gravity is not seen.
+        // It arrives at 2 m/s and a little; the speed before the impact is that of the step's start, so that
+        // one step of gravity is not seen.
         build_near("speed after", up, -0.5 * fastest_down, 2 * G * 1e-3);
         assert_true(fastest_down < -2);
         build_free(&b);
@@ -166,7 +172,8 @@ static void a_rover_stands_on_its_wheels_and_drives(void **state) {
         crowd_rover(spec, "moving", us_vec3_make(0, 2, 0.15), 2);
         built b = build_sim(spec);
         build_step(&b, 1000, NULL);
-        int32_t still = us_model_find_body(b.model, "still_chassis").i, moving = us_model_find_body(b.model, "moving_chassis").i;
+        int32_t still = us_model_find_body(b.model, "still_chassis").i,
+                moving = us_model_find_body(b.model, "moving_chassis").i;
         us_vec3 p = scene_position(&b, still);
         build_near("height", p.z, 0.15, 1e-5);
         build_near("place", hypot(p.x, p.y), 0, 1e-5);
@@ -192,10 +199,13 @@ static void couplings_within_a_tree_hold_in_contact(void **state) {
         const us_vec3 y = {0, 1, 0}, arm = {0.4, 0.05, 0.05};
         int32_t joint[2];
         for (int i = 0; i < 2; i++) {
-            // Two arms that fall from their hinges; the first has the ground below it, the second nothing but the coupling.
-            int32_t link = build_link(spec, i ? "right" : "left", 1, us_vec3_make(0.2, 0, 0), scene_box_moments(1, arm));
+            // Two arms that fall from their hinges; the first has the ground below it, the second nothing but
+            // the coupling.
+            int32_t link =
+                build_link(spec, i ? "right" : "left", 1, us_vec3_make(0.2, 0, 0), scene_box_moments(1, arm));
             int32_t parent = i ? 0 : US_WORLD;
-            joint[i] = build_joint(spec, i ? "right" : "left", US_JOINT_REVOLUTE, parent, link, us_vec3_make(0, i ? 0.3 : 0, i ? 0 : 0.2), y, 0, 0);
+            joint[i] = build_joint(spec, i ? "right" : "left", US_JOINT_REVOLUTE, parent, link,
+                                   us_vec3_make(0, i ? 0.3 : 0, i ? 0 : 0.2), y, 0, 0);
             if (i == 0) scene_add_ball(spec, link, 0.05, us_vec3_make(0.4, 0, 0));
         }
         build_coupling(spec, "same", joint[0], 1, joint[1], -1, 0);
@@ -225,7 +235,8 @@ static void what_is_too_much_for_the_direct_solver_goes_to_the_iterative_one(voi
     built b = build_sim(spec);
     build_step(&b, 200, NULL);
     assert_true(us_sim_n_contact(b.sim) >= 84);
-    for (int i = 1; i <= 20; i++) build_near("height", scene_position(&b, i).z, 0.2, 1e-5);
+    for (int i = 1; i <= 20; i++)
+        build_near("height", scene_position(&b, i).z, 0.2, 1e-5);
     build_free(&b);
 }
 
@@ -242,9 +253,11 @@ static void nothing_sinks_in_however_fast_it_comes(void **state) {
         double deepest = 0;
         for (int i = 0; i < 300; i++) {
             build_step(&b, 1, NULL);
-            for (int32_t k = 0; k < us_sim_n_contact(b.sim); k++) deepest = fmin(deepest, us_sim_get_contact(b.sim, k).gap);
+            for (int32_t k = 0; k < us_sim_n_contact(b.sim); k++)
+                deepest = fmin(deepest, us_sim_get_contact(b.sim, k).gap);
         }
-        // Rows are linear in the step: a corner that turns at 50 rad/s about a body of 0.17 m is off by (w h)^2 r / 2 = 0.2 mm.
+        // Rows are linear in the step: a corner that turns at 50 rad/s about a body of 0.17 m is off by (w
+        // h)^2 r / 2 = 0.2 mm.
         assert_true(deepest > -5e-4);
         build_free(&b);
     }

@@ -42,7 +42,8 @@ static double value_of(const proxy_world *w, const char *rover, const char *what
 // How many wheels of a rover something pushes.
 static int count_wheels(const proxy_world *w, const char *rover) {
     int n = 0;
-    static const char *const places[] = {"front_left", "front_right", "middle_left", "middle_right", "rear_left", "rear_right"};
+    static const char *const places[] = {"front_left",   "front_right", "middle_left",
+                                         "middle_right", "rear_left",   "rear_right"};
     for (int i = 0; i < 6; i++) {
         char name[100];
         snprintf(name, sizeof name, "%s/%s_wheel", rover, places[i]);
@@ -65,12 +66,14 @@ static void they_stand_and_drive_on_six_wheels_and_climb_a_ledge(void **state) {
     us_pose from[N_ROVER];
     for (int i = 0; i < N_ROVER; i++) {
         from[i] = pose_of(&w, rovers[i], "base");
-        if (count_wheels(&w, rovers[i]) != 6) fail_msg("%s stands on %d wheels", rovers[i], count_wheels(&w, rovers[i]));
+        if (count_wheels(&w, rovers[i]) != 6)
+            fail_msg("%s stands on %d wheels", rovers[i], count_wheels(&w, rovers[i]));
     }
     proxy_world_step(&w, 4000);
     for (int i = 0; i < N_ROVER; i++) {
         double far = pose_of(&w, rovers[i], "base").p.x - from[i].p.x;
-        // 0.08 m/s; a twentieth for bumps, which make the way longer, and for drives that lag behind by their torque over kd.
+        // 0.08 m/s; a twentieth for bumps, which make the way longer, and for drives that lag behind by their
+        // torque over kd.
         if (fabs(far / (0.08 * 4) - 1) > 0.05) fail_msg("%s went %.4f m", rovers[i], far);
     }
     double highest[N_ROVER] = {0};
@@ -88,7 +91,8 @@ static void they_stand_and_drive_on_six_wheels_and_climb_a_ledge(void **state) {
     for (int i = 0; i < N_ROVER; i++) {
         // Rock stands as high above the soil as the wheels' radius, for Rocky 8 lower. Bumps are 3 cm.
         double radius = i == 0 ? 0.065 : 0.10, rock = i == 0 ? 0.07 : i == 3 ? 0.06 : 0.10;
-        if (highest[i] < radius + rock - 0.005) fail_msg("%s: its front wheel came up to %.3f m", rovers[i], highest[i]);
+        if (highest[i] < radius + rock - 0.005)
+            fail_msg("%s: its front wheel came up to %.3f m", rovers[i], highest[i]);
         assert_true(isfinite(value_of(&w, rovers[i], "left_bogie.q")));
     }
     proxy_world_fini(&w);
@@ -100,7 +104,8 @@ static void they_go_where_they_are_told(void **state) {
     open_world(&w);
     proxy_world_step(&w, 500);
     us_pose from[N_ROVER];
-    for (int i = 0; i < N_ROVER; i++) from[i] = pose_of(&w, rovers[i], "base");
+    for (int i = 0; i < N_ROVER; i++)
+        from[i] = pose_of(&w, rovers[i], "base");
     for (int k = 0; k < 60; k++) {
         for (int i = 0; i < N_ROVER; i++) {
             char topic[40];
@@ -112,8 +117,10 @@ static void they_go_where_they_are_told(void **state) {
     }
     for (int i = 0; i < N_ROVER; i++) {
         us_pose to = pose_of(&w, rovers[i], "base");
-        double back = to.p.x - from[i].p.x, turned = 2 * atan2(to.q.z, to.q.w) - 2 * atan2(from[i].q.z, from[i].q.w);
-        // Six seconds of backward driving and turning, less the time it takes to stop, steer and get going: steered wheels wait for their angle.
+        double back = to.p.x - from[i].p.x,
+               turned = 2 * atan2(to.q.z, to.q.w) - 2 * atan2(from[i].q.z, from[i].q.w);
+        // Six seconds of backward driving and turning, less the time it takes to stop, steer and get going:
+        // steered wheels wait for their angle.
         if (!(back < -0.2 && back > -0.4)) fail_msg("%s went %.3f m", rovers[i], back);
         if (!(turned > 0.18 && turned < 0.45)) fail_msg("%s turned %.3f rad", rovers[i], turned);
     }

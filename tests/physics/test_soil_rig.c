@@ -1,5 +1,5 @@
-// A wheel in soil, simulated in a rig: what the forces alone say, the step gives. The tables are those of notes/01 of the wheel's forces, which
-// tests/unit/test_soil_wheel.c holds against the formulas themselves.
+// A wheel in soil, simulated in a rig: what the forces alone say, the step gives. The tables are those of
+// notes/01 of the wheel's forces, which tests/unit/test_soil_wheel.c holds against the formulas themselves.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 #include "build.h"
 #include "soil_rig.h"
 
-// What balances in a step balances to 1e-6 of its impulses: forces at rest wander by a few times that, sinkage by as much over the stiffness.
+// What balances in a step balances to 1e-6 of its impulses: forces at rest wander by a few times that,
+// sinkage by as much over the stiffness.
 static const double WANDER = 5e-6;
 static const double WEIGHT = 64.68, DEGREE = 3.14159265358979323846 / 180;
 
@@ -23,7 +24,8 @@ static soil_world rig(double slip, double angle_deg, const char *more) {
     return soil_file("scenes/single-wheel.xml", parameters);
 }
 
-// Steps until the forces stand still: the sinking is damped at half of critical with 5 Hz, so that two seconds are 30 of its time constants.
+// Steps until the forces stand still: the sinking is damped at half of critical with 5 Hz, so that two
+// seconds are 30 of its time constants.
 static void settle(soil_world *w) { soil_settle(w, 1e-9, 20000); }
 
 typedef struct row {
@@ -36,10 +38,11 @@ static void expect_rows(double angle_deg, const row *rows, int n) {
         soil_world w = rig(t->slip, angle_deg, NULL);
         settle(&w);
         us_sunk_info k = soil_sunk(&w, "rig/wheel");
-        printf("    %5.2f at %2.0f deg: sinkage %.4f mm, pull %.4f N, side %.4f N, moment %.5f N m\n", t->slip, angle_deg, 1e3 * k.sinkage, k.force.x,
-               k.force.y, k.moment);
-        // The rig is at rest in its own frame: its forces are those of the formulas at the same load, so that half of the last digit of the table
-        // is the tolerance. The slip is off by what the drives give way (1e-9 of their speed).
+        printf("    %5.2f at %2.0f deg: sinkage %.4f mm, pull %.4f N, side %.4f N, moment %.5f N m\n",
+               t->slip, angle_deg, 1e3 * k.sinkage, k.force.x, k.force.y, k.moment);
+        // The rig is at rest in its own frame: its forces are those of the formulas at the same load, so that
+        // half of the last digit of the table is the tolerance. The slip is off by what the drives give way
+        // (1e-9 of their speed).
         build_near("slip", k.slip, t->slip, 1e-6);
         build_near("slip angle", fabs(k.slip_angle), angle_deg * DEGREE, 1e-6);
         build_near("load", k.force.z, WEIGHT, WANDER * WEIGHT);
@@ -47,9 +50,11 @@ static void expect_rows(double angle_deg, const row *rows, int n) {
         build_near("pull", k.force.x, t->pull, 6e-4);
         build_near("side force", k.force.y, t->shear + t->bulldoze, 1.1e-3);
         build_near("moment", k.moment, t->moment, 6e-5);
-        // What the rig's own drives say is the same: the carriage is held back by the pull and the side force, the axle turned by the moment.
+        // What the rig's own drives say is the same: the carriage is held back by the pull and the side
+        // force, the axle turned by the moment.
         double angle = angle_deg * DEGREE;
-        build_near("the carriage's drive", -soil_torque(&w, "rig/travel"), cos(angle) * k.force.x - sin(angle) * k.force.y, WANDER * WEIGHT);
+        build_near("the carriage's drive", -soil_torque(&w, "rig/travel"),
+                   cos(angle) * k.force.x - sin(angle) * k.force.y, WANDER * WEIGHT);
         build_near("the wheel's drive", soil_torque(&w, "rig/spin"), k.moment, WANDER * WEIGHT * 0.09);
         build_near("the lift", -1e3 * soil_q(&w, "rig/sink"), 1e3 * k.sinkage, 1e-6);
         soil_free(&w);
@@ -58,8 +63,9 @@ static void expect_rows(double angle_deg, const row *rows, int n) {
 
 static void a_wheel_that_goes_straight_gives_the_pull_torque_and_sinkage_of_the_table(void **state) {
     (void)state;
-    const row rows[] = {{0, 14.817, -0.172, 0, 0, 0.4028},   {0.05, 14.953, 2.932, 0, 0, 0.7046}, {0.1, 15.085, 5.819, 0, 0, 0.9862},
-                        {0.2, 15.341, 10.988, 0, 0, 1.4926}, {0.4, 15.831, 19.214, 0, 0, 2.3081}, {0.6, 16.318, 25.187, 0, 0, 2.9142},
+    const row rows[] = {{0, 14.817, -0.172, 0, 0, 0.4028},   {0.05, 14.953, 2.932, 0, 0, 0.7046},
+                        {0.1, 15.085, 5.819, 0, 0, 0.9862},  {0.2, 15.341, 10.988, 0, 0, 1.4926},
+                        {0.4, 15.831, 19.214, 0, 0, 2.3081}, {0.6, 16.318, 25.187, 0, 0, 2.9142},
                         {0.8, 16.827, 29.487, 0, 0, 3.3659}};
     expect_rows(0, rows, sizeof rows / sizeof rows[0]);
 }
@@ -76,15 +82,17 @@ static void a_wheel_at_an_angle_gives_the_side_force_of_the_table(void **state) 
     expect_rows(30, steep, 1);
 }
 
-// Braked slips and other soils have no table of loads: the formulas are asked for the sinkage that carries the load.
-static void expect_formulas(soil_world *w, const us_soil_wheel *wheel, double load, double slip, double angle) {
+// Braked slips and other soils have no table of loads: the formulas are asked for the sinkage that carries
+// the load.
+static void expect_formulas(soil_world *w, const us_soil_wheel *wheel, double load, double slip,
+                            double angle) {
     us_soil soil;
     assert_int_equal(us_sim_get_soil(w->sim, soil_material(w, "sand"), &soil), US_OK);
     double h = us_soil_carry(&soil, wheel, (us_soil_load){0, 9.81}, load, slip, angle);
     us_wheel_force f = us_soil_press(&soil, wheel, (us_soil_load){0, 9.81}, h, slip, angle);
     us_sunk_info k = soil_sunk(w, "rig/wheel");
-    printf("    %5.2f at %2.0f deg: sinkage %.4f mm (%.4f), pull %.4f N (%.4f), moment %.5f N m (%.5f)\n", slip, angle / DEGREE, 1e3 * k.sinkage,
-           1e3 * h, k.force.x, f.fx, k.moment, f.moment);
+    printf("    %5.2f at %2.0f deg: sinkage %.4f mm (%.4f), pull %.4f N (%.4f), moment %.5f N m (%.5f)\n",
+           slip, angle / DEGREE, 1e3 * k.sinkage, 1e3 * h, k.force.x, f.fx, k.moment, f.moment);
     // The same formulas: the load wanders.
     build_near("sinkage", k.sinkage, h, WANDER * h);
     build_near("pull", k.force.x, f.fx, WANDER * load);
@@ -122,14 +130,17 @@ static void a_locked_wheel_is_dragged_and_resists(void **state) {
 static void a_wheel_that_reverses_gives_the_mirrored_forces(void **state) {
     (void)state;
     soil_world ahead = rig(0.3, 0, NULL), back = rig(0.3, 0, "speed=-0.03");
-    settle(&ahead), settle(&back);
+    settle(&ahead);
+    settle(&back);
     us_sunk_info a = soil_sunk(&ahead, "rig/wheel"), b = soil_sunk(&back, "rig/wheel");
     // A plane has no direction.
     build_near("pull", b.force.x, -a.force.x, WANDER * WEIGHT);
     build_near("moment", b.moment, -a.moment, WANDER * WEIGHT * 0.09);
     build_near("sinkage", b.sinkage, a.sinkage, WANDER * a.sinkage);
-    build_near("the wheel's drive", soil_torque(&back, "rig/spin"), -soil_torque(&ahead, "rig/spin"), WANDER * WEIGHT * 0.09);
-    soil_free(&ahead), soil_free(&back);
+    build_near("the wheel's drive", soil_torque(&back, "rig/spin"), -soil_torque(&ahead, "rig/spin"),
+               WANDER * WEIGHT * 0.09);
+    soil_free(&ahead);
+    soil_free(&back);
 }
 
 static void isotropic_shear_holds_in_the_step_as_in_the_formulas(void **state) {
@@ -162,22 +173,30 @@ static void smaller_steps_give_the_same_forces(void **state) {
 
 // ---- Slopes ----
 
-// The wheel is free to go; gravity leans. All the weight is the wheel's: the other links have a millionth of it.
+// The wheel is free to go; gravity leans. All the weight is the wheel's: the other links have a millionth of
+// it.
 static const char *const slope_scene =
     "<scene name=\"slope\" version=\"1\">"
-    "<parameter name=\"slope\" value=\"10 deg\"/><parameter name=\"soil\" value=\"fjs1\"/><parameter name=\"rim\" value=\"0.03\"/>"
-    "<parameter name=\"radius\" value=\"0.09 m\"/><parameter name=\"width\" value=\"0.11 m\"/><parameter name=\"weight\" value=\"64.68\"/>"
-    "<parameter name=\"speed\" value=\"0.02\"/><parameter name=\"kp\" value=\"0\"/><parameter name=\"kd\" value=\"1e7\"/>"
-    "<world step=\"1 ms\" gravity=\"${-9.81*sin(slope)} 0 ${-9.81*cos(slope)}\"><shape name=\"bed\" type=\"plane\" surface=\"sand\"/></world>"
+    "<parameter name=\"slope\" value=\"10 deg\"/><parameter name=\"soil\" value=\"fjs1\"/><parameter "
+    "name=\"rim\" value=\"0.03\"/>"
+    "<parameter name=\"radius\" value=\"0.09 m\"/><parameter name=\"width\" value=\"0.11 m\"/><parameter "
+    "name=\"weight\" value=\"64.68\"/>"
+    "<parameter name=\"speed\" value=\"0.02\"/><parameter name=\"kp\" value=\"0\"/><parameter name=\"kd\" "
+    "value=\"1e7\"/>"
+    "<world step=\"1 ms\" gravity=\"${-9.81*sin(slope)} 0 ${-9.81*cos(slope)}\"><shape name=\"bed\" "
+    "type=\"plane\" surface=\"sand\"/></world>"
     "<material name=\"aluminium\"/><material name=\"sand\"><soil like=\"${soil}\"/></material>"
     "<object name=\"rig\">"
     "<link name=\"carriage\"><inertial mass=\"${weight*1e-7}\" inertia=\"1e-6 1e-6 1e-6\"/></link>"
     "<link name=\"lift\"><inertial mass=\"${weight*1e-7}\" inertia=\"1e-6 1e-6 1e-6\"/></link>"
     "<link name=\"wheel\"><inertial mass=\"${weight/9.81}\" inertia=\"0.03 0.03 0.03\"/>"
     "<shape type=\"cylinder\" size=\"${radius} ${width}\" rpy=\"-90 0 0 deg\" surface=\"aluminium\"/></link>"
-    "<joint name=\"travel\" type=\"prismatic\" parent=\"world\" child=\"carriage\" axis=\"1 0 0\" v=\"${speed}\"/>"
-    "<joint name=\"sink\" type=\"prismatic\" parent=\"carriage\" child=\"lift\" axis=\"0 0 1\" xyz=\"0 0 ${radius}\"/>"
-    "<joint name=\"spin\" type=\"continuous\" parent=\"lift\" child=\"wheel\" axis=\"0 1 0\" v=\"${rim/radius}\"/>"
+    "<joint name=\"travel\" type=\"prismatic\" parent=\"world\" child=\"carriage\" axis=\"1 0 0\" "
+    "v=\"${speed}\"/>"
+    "<joint name=\"sink\" type=\"prismatic\" parent=\"carriage\" child=\"lift\" axis=\"0 0 1\" xyz=\"0 0 "
+    "${radius}\"/>"
+    "<joint name=\"spin\" type=\"continuous\" parent=\"lift\" child=\"wheel\" axis=\"0 1 0\" "
+    "v=\"${rim/radius}\"/>"
     "<drive joint=\"spin\" kp=\"${kp}\" kd=\"${kd}\" velocity=\"${rim/radius}\"/>"
     "</object></scene>";
 
@@ -193,8 +212,10 @@ static void expect_climb(const climb *t, const char *const *wheel) {
     soil_steps(&w, 5000);
     settle(&w);
     us_sunk_info k = soil_sunk(&w, "rig/wheel");
-    printf("    %2.0f deg: slip %.5f, sinkage %.4f mm, moment %.5f N m\n", t->slope_deg, k.slip, 1e3 * k.sinkage, k.moment);
-    // Half of the last digit of the table; and the forces, which are integrated to 1e-6, at a slope of the moment over the slip of 20 N m.
+    printf("    %2.0f deg: slip %.5f, sinkage %.4f mm, moment %.5f N m\n", t->slope_deg, k.slip,
+           1e3 * k.sinkage, k.moment);
+    // Half of the last digit of the table; and the forces, which are integrated to 1e-6, at a slope of the
+    // moment over the slip of 20 N m.
     build_near("slip", k.slip, t->slip, 6e-6 + 5e-6);
     build_near("sinkage", 1e3 * k.sinkage, t->sinkage_mm, 6e-4);
     build_near("moment", k.moment, t->moment, 6e-6 + 4e-6 * t->moment);
@@ -209,16 +230,20 @@ static void a_wheel_climbs_a_slope_with_the_slip_of_the_table(void **state) {
                            {15, 0.35072, 15.345, 2.04067},
                            {20, 0.54186, 15.506, 2.56569}};
     const char *const fjs1[4] = {"soil=fjs1"};
-    for (int i = 0; i < 5; i++) expect_climb(&small[i], fjs1);
-    const climb large[] = {{0, 0.14043, 23.380, 8.16433}, {5, 0.29248, 23.759, 11.87997}, {10, 0.58483, 24.832, 15.86815}};
+    for (int i = 0; i < 5; i++)
+        expect_climb(&small[i], fjs1);
+    const climb large[] = {
+        {0, 0.14043, 23.380, 8.16433}, {5, 0.29248, 23.759, 11.87997}, {10, 0.58483, 24.832, 15.86815}};
     const char *const sand[4] = {"soil=dry_sand", "radius=0.2", "width=0.15", "weight=200"};
-    for (int i = 0; i < 3; i++) expect_climb(&large[i], sand);
+    for (int i = 0; i < 3; i++)
+        expect_climb(&large[i], sand);
 }
 
 static void a_wheel_on_a_slope_that_is_too_steep_stalls_and_digs(void **state) {
     (void)state;
     const double weight = 200, slope = 15 * DEGREE;
-    const char *const parameters[] = {"soil=dry_sand", "radius=0.2", "width=0.15", "weight=200", "slope=15 deg", NULL};
+    const char *const parameters[] = {"soil=dry_sand", "radius=0.2",   "width=0.15",
+                                      "weight=200",    "slope=15 deg", NULL};
     soil_world w = soil_text(slope_scene, parameters);
     soil_steps(&w, 10000);
     us_sunk_info k = soil_sunk(&w, "rig/wheel");
@@ -226,9 +251,11 @@ static void a_wheel_on_a_slope_that_is_too_steep_stalls_and_digs(void **state) {
     soil_steps(&w, 5000);
     double gone = soil_q(&w, "rig/travel") - from;
     us_sunk_info later = soil_sunk(&w, "rig/wheel");
-    printf("    slip %.4f, then %.4f; gone %.4f m in 5 s, sunk %.2f mm\n", k.slip, later.slip, gone, 1e3 * later.sinkage);
-    // No slip gives 52 N of pull: the wheel spins in full slip, sunk deeper than at a slip of 0.8, and slides back far slower than its rim turns
-    // (0.15 m in that time), where the soil behind it carries what is missing. It stands in that: no hunting between two states.
+    printf("    slip %.4f, then %.4f; gone %.4f m in 5 s, sunk %.2f mm\n", k.slip, later.slip, gone,
+           1e3 * later.sinkage);
+    // No slip gives 52 N of pull: the wheel spins in full slip, sunk deeper than at a slip of 0.8, and slides
+    // back far slower than its rim turns (0.15 m in that time), where the soil behind it carries what is
+    // missing. It stands in that: no hunting between two states.
     build_near("slip", later.slip, 1, 1e-9);
     assert_true(gone < 0 && gone > -0.03);
     assert_true(later.sinkage > 0.0264);
@@ -248,7 +275,8 @@ static void a_wheel_parked_on_a_slope_does_not_creep(void **state) {
         double early = soil_q(&w, "rig/travel"), sunk = soil_q(&w, "rig/sink");
         soil_steps(&w, 20000);
         double creep = (soil_q(&w, "rig/travel") - early) / 20, deeper = (soil_q(&w, "rig/sink") - sunk) / 20;
-        printf("    %s: moved %.3e m while it sank, creeps %.2e m/s along and %.2e m/s down\n", slopes[i], early, creep, deeper);
+        printf("    %s: moved %.3e m while it sank, creeps %.2e m/s along and %.2e m/s down\n", slopes[i],
+               early, creep, deeper);
         assert_true(fabs(creep) < 1e-9 && fabs(deeper) < 1e-9);
         soil_free(&w);
     }
@@ -266,9 +294,11 @@ static void a_wheel_that_stops_and_goes_on_is_where_it_was(void **state) {
     soil_steps(&w, 4000);
     double held = soil_q(&w, "rig/travel");
     soil_steps(&w, 4000);
-    // Parked, the wheel rolls with its drive, which gives way by torque over kd, and not otherwise; then it climbs on as before.
+    // Parked, the wheel rolls with its drive, which gives way by torque over kd, and not otherwise; then it
+    // climbs on as before.
     double rolled = -0.09 * soil_torque(&w, "rig/spin") / 1e7 * 4;
-    printf("    moved %.3e m in 4 s, the drive gives way by %.3e m\n", soil_q(&w, "rig/travel") - held, rolled);
+    printf("    moved %.3e m in 4 s, the drive gives way by %.3e m\n", soil_q(&w, "rig/travel") - held,
+           rolled);
     build_near("held", soil_q(&w, "rig/travel") - held, rolled, 1e-9);
     assert_int_equal(us_sim_step(w.sim, &go), US_OK);
     soil_steps(&w, 4000);

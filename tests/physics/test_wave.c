@@ -1,4 +1,5 @@
-// A walker that has lost a leg and is told so goes on with the other five: a wave gait carries it level, where tripods do not.
+// A walker that has lost a leg and is told so goes on with the other five: a wave gait carries it level,
+// where tripods do not.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,8 @@ typedef struct way {
 
 static way walk(us_host *host, double vx, double wz, double seconds) {
     us_pose from = host_pose(host, "hexapod/base");
-    us_vec3 ahead = us_quat_rotate(from.q, us_vec3_make(1, 0, 0)), left = us_quat_rotate(from.q, us_vec3_make(0, 1, 0));
+    us_vec3 ahead = us_quat_rotate(from.q, us_vec3_make(1, 0, 0)),
+            left = us_quat_rotate(from.q, us_vec3_make(0, 1, 0));
     way w = {0};
     for (int i = 0; i < (int)lround(20 * seconds); i++) {
         us_msg_twist m = {{vx, 0, 0}, {0, 0, wz}};
@@ -49,7 +51,8 @@ static way walk(us_host *host, double vx, double wz, double seconds) {
         w.tilt = fmax(w.tilt, acos(fmin(up.z, 1)));
     }
     us_vec3 moved = us_vec3_sub(host_pose(host, "hexapod/base").p, from.p);
-    w.far = us_vec3_dot(moved, ahead), w.aside = us_vec3_dot(moved, left);
+    w.far = us_vec3_dot(moved, ahead);
+    w.aside = us_vec3_dot(moved, left);
     return w;
 }
 
@@ -67,7 +70,8 @@ static us_host *open_flat(void) {
 }
 
 static void print_way(const char *what, way w) {
-    print_message("%-32s %.3f m ahead, %.3f m aside, tilted by up to %.1f deg\n", what, w.far, w.aside, w.tilt * 180 / PI);
+    print_message("%-32s %.3f m ahead, %.3f m aside, tilted by up to %.1f deg\n", what, w.far, w.aside,
+                  w.tilt * 180 / PI);
 }
 
 static void on_five_legs_it_gets_on_and_stays_level(void **state) {
@@ -117,17 +121,20 @@ static void by_tripods_it_tips_from_step_to_step(void **state) {
 static void a_gait_that_is_none_is_refused_with_the_reason(void **state) {
     (void)state;
     us_host *host = open_flat();
-    static const char *const bad[] = {"gallop", "", "tripod front_left_femur", "wave neck", "wave front_left_femur front_right_tibia rear_left_coxa"};
+    static const char *const bad[] = {"gallop", "", "tripod front_left_femur", "wave neck",
+                                      "wave front_left_femur front_right_tibia rear_left_coxa"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tell_gait(host, bad[i]);
         host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_refused, (int64_t)i + 1);
+        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_refused,
+                         (int64_t)i + 1);
     }
     static const char *const good[] = {"wave", " wave  front_left_coxa front_left_tibia", "tripod"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         tell_gait(host, good[i]);
         host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command, (int64_t)i + 1);
+        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command,
+                         (int64_t)i + 1);
     }
     us_host_destroy(host);
 }

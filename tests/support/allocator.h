@@ -1,5 +1,6 @@
-// An allocator that watches the library: it counts, fills memory with garbage, fails when told to, and finds leaks, releases
-// with another size or alignment than were asked for, writes beyond the end, and memory that was never given out.
+// An allocator that watches the library: it counts, fills memory with garbage, fails when told to, and finds
+// leaks, releases with another size or alignment than were asked for, writes beyond the end, and memory that
+// was never given out.
 #ifndef TEST_ALLOCATOR_H
 #define TEST_ALLOCATOR_H
 

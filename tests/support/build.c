@@ -40,14 +40,17 @@ int32_t build_link(us_spec *spec, const char *name, double mass, us_vec3 com, us
     def.inertia.mass = mass;
     def.inertia.com = com;
     memset(def.inertia.about_com, 0, sizeof def.inertia.about_com);
-    def.inertia.about_com[0] = moments.x, def.inertia.about_com[1] = moments.y, def.inertia.about_com[2] = moments.z;
+    def.inertia.about_com[0] = moments.x;
+    def.inertia.about_com[1] = moments.y;
+    def.inertia.about_com[2] = moments.z;
     check(us_spec_add_link(spec, &def, &index), NULL);
     return index;
 }
 
 us_joint_def build_joint_at(us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis) {
     us_joint_def def = us_joint_def_default(type);
-    def.parent = parent, def.child = child;
+    def.parent = parent;
+    def.child = child;
     def.X_PF = us_pose_identity();
     def.X_PF.p = p;
     def.axis = axis;
@@ -62,42 +65,55 @@ int32_t build_joint_def(us_spec *spec, const char *name, const us_joint_def *def
     return index;
 }
 
-int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0,
-                    double v0) {
+int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child,
+                    us_vec3 p, us_vec3 axis, double q0, double v0) {
     us_joint_def def = build_joint_at(type, parent, child, p, axis);
-    if (us_joint_type_n_v(type) == 1) def.q0[0] = q0, def.v0[0] = v0;
+    if (us_joint_type_n_v(type) == 1) {
+        def.q0[0] = q0;
+        def.v0[0] = v0;
+    }
     return build_joint_def(spec, name, &def);
 }
 
-int32_t build_loop(us_spec *spec, const char *name, us_loop_type type, int32_t a, us_vec3 p_AC, int32_t b, us_vec3 p_BD) {
+int32_t build_loop(us_spec *spec, const char *name, us_loop_type type, int32_t a, us_vec3 p_AC, int32_t b,
+                   us_vec3 p_BD) {
     us_loop_def def = us_loop_def_default(type);
     int32_t index = -1;
     def.name = name;
-    def.link_a = a, def.link_b = b;
+    def.link_a = a;
+    def.link_b = b;
     def.X_AC = def.X_BD = us_pose_identity();
-    def.X_AC.p = p_AC, def.X_BD.p = p_BD;
+    def.X_AC.p = p_AC;
+    def.X_BD.p = p_BD;
     check(us_spec_add_loop(spec, &def, &index), NULL);
     return index;
 }
 
-int32_t build_coupling(us_spec *spec, const char *name, int32_t joint_a, double factor_a, int32_t joint_b, double factor_b, double offset) {
+int32_t build_coupling(us_spec *spec, const char *name, int32_t joint_a, double factor_a, int32_t joint_b,
+                       double factor_b, double offset) {
     us_coupling_def def = us_coupling_def_default();
     int32_t index = -1;
     def.name = name;
     def.n_term = 2;
-    def.joint[0] = joint_a, def.joint[1] = joint_b;
-    def.factor[0] = factor_a, def.factor[1] = factor_b;
+    def.joint[0] = joint_a;
+    def.joint[1] = joint_b;
+    def.factor[0] = factor_a;
+    def.factor[1] = factor_b;
     def.offset = offset;
     check(us_spec_add_coupling(spec, &def, &index), NULL);
     return index;
 }
 
-int32_t build_drive(us_spec *spec, const char *name, int32_t joint, double kp, double kd, double position, double limit) {
+int32_t build_drive(us_spec *spec, const char *name, int32_t joint, double kp, double kd, double position,
+                    double limit) {
     us_drive_def def = us_drive_def_default();
     int32_t index = -1;
     def.name = name;
     def.joint = joint;
-    def.kp = kp, def.kd = kd, def.position = position, def.limit = limit;
+    def.kp = kp;
+    def.kd = kd;
+    def.position = position;
+    def.limit = limit;
     check(us_spec_add_drive(spec, &def, &index), NULL);
     return index;
 }
@@ -119,7 +135,8 @@ built build_model(us_spec *spec) {
     check(status, &err);
     check(us_dyn_create(b.model, NULL, &b.dyn), NULL);
     b.n = us_model_get_counts(b.model);
-    b.q = room(b.n.n_q), b.v = room(b.n.n_v);
+    b.q = room(b.n.n_q);
+    b.v = room(b.n.n_v);
     us_spec_counts counts = us_spec_get_counts(spec);
     for (int32_t i = 0; i < counts.n_joint; i++) {
         const us_joint_def *def = us_spec_view_joint(spec, i);
@@ -168,7 +185,8 @@ double build_uniform(uint64_t seed, uint64_t *counter, double low, double high) 
 
 us_quat build_random_rotation(uint64_t seed, uint64_t *counter) {
     double x[4];
-    for (int i = 0; i < 4; i++) x[i] = us_random_normal(seed, 1, (*counter)++);
+    for (int i = 0; i < 4; i++)
+        x[i] = us_random_normal(seed, 1, (*counter)++);
     return us_quat_normalize((us_quat){x[0], x[1], x[2], x[3]});
 }
 
@@ -203,21 +221,27 @@ void build_random_state(const us_model *model, uint64_t seed, double speed, doub
         int32_t k = 0;
         if (info.type == US_JOINT_SPHERICAL || info.type == US_JOINT_FLOATING) {
             us_quat r = build_random_rotation(seed, &counter);
-            q[0] = r.w, q[1] = r.x, q[2] = r.y, q[3] = r.z;
+            q[0] = r.w;
+            q[1] = r.x;
+            q[2] = r.y;
+            q[3] = r.z;
             k = 4;
         }
         for (; k < info.n_q; k++) {
-            bool is_length = info.type == US_JOINT_PRISMATIC || info.type == US_JOINT_FLOATING || (info.type == US_JOINT_CYLINDRICAL && k == 1) ||
+            bool is_length = info.type == US_JOINT_PRISMATIC || info.type == US_JOINT_FLOATING ||
+                             (info.type == US_JOINT_CYLINDRICAL && k == 1) ||
                              (info.type == US_JOINT_PLANAR && k < 2);
             q[k] = build_uniform(seed, &counter, -1, 1) * (is_length ? 1 : 3.14159265358979);
         }
     }
-    for (int32_t i = 0; i < n.n_v; i++) out_v[i] = build_uniform(seed, &counter, -speed, speed);
+    for (int32_t i = 0; i < n.n_v; i++)
+        out_v[i] = build_uniform(seed, &counter, -speed, speed);
 }
 
 void build_near(const char *what, double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%s is %.15g, expected %.15g within %.3g (off by %.3g)", what, value, expected, tolerance, value - expected);
+        fail_msg("%s is %.15g, expected %.15g within %.3g (off by %.3g)", what, value, expected, tolerance,
+                 value - expected);
 }
 
 // ---- Data ----
@@ -243,5 +267,6 @@ us_sim *build_sim_of(const us_model *model, int32_t n_thread, const us_allocator
 
 uint64_t build_motion_hash(const us_sim *sim) {
     us_model_counts n = us_model_get_counts(us_sim_view_model(sim));
-    return us_hash_bytes(us_hash_bytes(0, us_sim_view_q(sim), (size_t)n.n_q * sizeof(double)), us_sim_view_v(sim), (size_t)n.n_v * sizeof(double));
+    return us_hash_bytes(us_hash_bytes(0, us_sim_view_q(sim), (size_t)n.n_q * sizeof(double)),
+                         us_sim_view_v(sim), (size_t)n.n_v * sizeof(double));
 }

@@ -23,12 +23,15 @@ int32_t build_link(us_spec *spec, const char *name, double mass, us_vec3 com, us
 us_joint_def build_joint_at(us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis);
 int32_t build_joint_def(us_spec *spec, const char *name, const us_joint_def *def);
 // Both in one, with a start position and velocity for joints with one coordinate.
-int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child, us_vec3 p, us_vec3 axis, double q0,
-                    double v0);
+int32_t build_joint(us_spec *spec, const char *name, us_joint_type type, int32_t parent, int32_t child,
+                    us_vec3 p, us_vec3 axis, double q0, double v0);
 // A loop between points (frames not turned).
-int32_t build_loop(us_spec *spec, const char *name, us_loop_type type, int32_t a, us_vec3 p_AC, int32_t b, us_vec3 p_BD);
-int32_t build_coupling(us_spec *spec, const char *name, int32_t joint_a, double factor_a, int32_t joint_b, double factor_b, double offset);
-int32_t build_drive(us_spec *spec, const char *name, int32_t joint, double kp, double kd, double position, double limit);
+int32_t build_loop(us_spec *spec, const char *name, us_loop_type type, int32_t a, us_vec3 p_AC, int32_t b,
+                   us_vec3 p_BD);
+int32_t build_coupling(us_spec *spec, const char *name, int32_t joint_a, double factor_a, int32_t joint_b,
+                       double factor_b, double offset);
+int32_t build_drive(us_spec *spec, const char *name, int32_t joint, double kp, double kd, double position,
+                    double limit);
 
 // ---- A compiled world ----
 
@@ -54,7 +57,8 @@ us_quat build_random_rotation(uint64_t seed, uint64_t *counter);
 us_vec3 build_random_vec3(uint64_t seed, uint64_t *counter, double size);  // each component in [-size, size)
 double build_greatest(const double *x, int32_t n);                         // greatest |x|
 double build_difference(const double *x, const double *y, int32_t n);      // greatest |x - y|
-// A random state of the model: unit quaternions, angles within +-pi, lengths within +-1, velocities within +-speed.
+// A random state of the model: unit quaternions, angles within +-pi, lengths within +-1, velocities within
+// +-speed.
 void build_random_state(const us_model *model, uint64_t seed, double speed, double *out_q, double *out_v);
 
 // Fails unless |value - expected| <= tolerance (and both are numbers); says which value it was.
@@ -62,7 +66,8 @@ void build_near(const char *what, double value, double expected, double toleranc
 
 // ---- Data ----
 
-// The path of a shared data file ("data/multibody/x.csv"), or NULL (and a line "skipped") when it is not there.
+// The path of a shared data file ("data/multibody/x.csv"), or NULL (and a line "skipped") when it is not
+// there.
 const char *build_shared(const char *name);
 
 // ---- Mechanisms ----
@@ -75,24 +80,27 @@ us_spec *build_double_pendulum(double step, us_integrator integrator);
 us_spec *build_branched_tree(void);
 // chain-N of the shared scenes: hinges about y and z in turn.
 us_spec *build_chain(int32_t n, double step, us_integrator integrator);
-// Chassis on a pitch hinge about y with two rockers about the same axis, joined by q_left + q_right = 0 (T3: moments 5, 2, 2).
-// lever: distance of each centre of mass from the axis (0: T3 itself).
+// Chassis on a pitch hinge about y with two rockers about the same axis, joined by q_left + q_right = 0 (T3:
+// moments 5, 2, 2). lever: distance of each centre of mass from the axis (0: T3 itself).
 us_spec *build_rocker_differential(double lever, double step, us_integrator integrator);
 // The same by a real differential bar: it turns about the chassis' z axis and pulls the rockers by two rods.
 us_spec *build_rocker_bar(double step, us_integrator integrator);
-// A four-bar in the x-z plane : uniform rods of 1 kg on hinges about -y, the ground between them, closed by a point loop.
-us_spec *build_four_bar(double crank, double coupler, double rocker, double ground, double q0, double v0, double step, us_integrator integrator);
-// N four-bars in a row: N + 1 upright rods on the ground and N level ones, all 1 kg and 1 m; tops start at 1 m/s along x.
-// Gravity along -y, hinges about z. Joint 0 is the first upright rod.
+// A four-bar in the x-z plane : uniform rods of 1 kg on hinges about -y, the ground between them, closed by a
+// point loop.
+us_spec *build_four_bar(double crank, double coupler, double rocker, double ground, double q0, double v0,
+                        double step, us_integrator integrator);
+// N four-bars in a row: N + 1 upright rods on the ground and N level ones, all 1 kg and 1 m; tops start at 1
+// m/s along x. Gravity along -y, hinges about z. Joint 0 is the first upright rod.
 us_spec *build_four_bars(int32_t n, double step, us_integrator integrator);
 // Andrews' squeezing mechanism; joints 0..6 in the order beta, Theta, gamma, Phi, delta, Omega, epsilon.
 us_spec *build_andrews(double step, us_integrator integrator, double tolerance);
 // A base that floats and an arm of three hinges on it, all turning.
 us_spec *build_floating_arm(double gravity, double step, us_integrator integrator);
-// Heavy top on a ball joint (T5): tilted by theta from upright, spin w3 about its own axis, precession rate about the vertical.
+// Heavy top on a ball joint (T5): tilted by theta from upright, spin w3 about its own axis, precession rate
+// about the vertical.
 us_spec *build_heavy_top(double theta, double spin, double precession, double step, us_integrator integrator);
-// A random forest: every kind of joint, any branching, random frames and inertias; some joints have armature, springs and
-// dampers. Everything follows from the seed.
+// A random forest: every kind of joint, any branching, random frames and inertias; some joints have armature,
+// springs and dampers. Everything follows from the seed.
 us_spec *build_random_tree(uint64_t seed, int32_t n_link, us_integrator integrator);
 
 // A sim of a model; `allocator` may be NULL.

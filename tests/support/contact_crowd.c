@@ -19,17 +19,23 @@ int32_t crowd_rover(us_spec *spec, const char *name, us_vec3 p, double wheel_spe
     for (int i = 0; i < 4; i++) {
         double moment = mass * (3 * radius * radius + width * width) / 12;
         snprintf(text, sizeof text, "%s_wheel%d", name, i);
-        int32_t wheel = build_link(spec, text, mass, zero, us_vec3_make(moment, 0.5 * mass * radius * radius, moment));
-        us_joint_def joint = build_joint_at(US_JOINT_CONTINUOUS, chassis, wheel, us_vec3_make(i & 1 ? 0.25 : -0.25, i & 2 ? 0.2 : -0.2, -0.05), y);
+        int32_t wheel =
+            build_link(spec, text, mass, zero, us_vec3_make(moment, 0.5 * mass * radius * radius, moment));
+        us_joint_def joint = build_joint_at(US_JOINT_CONTINUOUS, chassis, wheel,
+                                            us_vec3_make(i & 1 ? 0.25 : -0.25, i & 2 ? 0.2 : -0.2, -0.05), y);
         int32_t index = build_joint_def(spec, text, &joint);
         us_shape_def shape = us_shape_def_default(US_SHAPE_CYLINDER);
         shape.link = wheel;
-        shape.size[0] = radius, shape.size[1] = width;
+        shape.size[0] = radius;
+        shape.size[1] = width;
         shape.X_BG.q = us_quat_from_rpy(acos(0), 0, 0);
         assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
         us_drive_def drive = us_drive_def_default();
-        drive.name = text, drive.joint = index;
-        drive.kd = 5, drive.velocity = wheel_speed, drive.limit = 4;
+        drive.name = text;
+        drive.joint = index;
+        drive.kd = 5;
+        drive.velocity = wheel_speed;
+        drive.limit = 4;
         assert_int_equal(us_spec_add_drive(spec, &drive, NULL), US_OK);
     }
     return chassis;
@@ -56,7 +62,8 @@ static void add_pile(us_spec *spec, int32_t n) {
     for (int i = 0; n > 0 && i < 4; i++) {
         double side = i & 1 ? 0.4 : -0.4;
         us_vec3 size = i < 2 ? us_vec3_make(0.1, 0.9, 2) : us_vec3_make(0.9, 0.1, 2);
-        scene_add_box(spec, US_WORLD, size, us_vec3_make(-3.76 + (i < 2 ? side : 0), 0.24 + (i < 2 ? 0 : side), 0));
+        scene_add_box(spec, US_WORLD, size,
+                      us_vec3_make(-3.76 + (i < 2 ? side : 0), 0.24 + (i < 2 ? 0 : side), 0));
     }
     for (int32_t i = 0; i < n; i++) {
         snprintf(name, sizeof name, "pile%d", i);
@@ -70,7 +77,8 @@ static void add_pile(us_spec *spec, int32_t n) {
         int32_t link = scene_float(spec, name, 0.5, scene_ball_moments(0.5, 0.07), &at);
         us_shape_def shape = us_shape_def_default(US_SHAPE_CAPSULE);
         shape.link = link;
-        shape.size[0] = 0.04, shape.size[1] = 0.08;
+        shape.size[0] = 0.04;
+        shape.size[1] = 0.08;
         assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
     }
 }

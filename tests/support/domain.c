@@ -13,13 +13,16 @@
 
 enum { FIRST = 201, LAST = 232 };
 
-// A name in the abstract name space has one owner on the machine, and is free again when the last process that holds it ends.
+// A name in the abstract name space has one owner on the machine, and is free again when the last process
+// that holds it ends.
 static bool take(int32_t domain) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int n = snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "understudy test domain %d", (int)domain);
     int s = socket(AF_UNIX, SOCK_DGRAM, 0);
     if (s < 0) return false;
-    if (bind(s, (const struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0) return true;
+    if (bind(s, (const struct sockaddr *)&at,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+        return true;
     close(s);
     return false;
 }

@@ -10,7 +10,9 @@
 #include "glb_reader.h"
 #include "understudy/math.h"
 
-static uint32_t u32_at(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static uint32_t u32_at(const unsigned char *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 test_glb test_glb_open(void *bytes, size_t length) {
     test_glb g = {.bytes = bytes, .length = length};
@@ -49,14 +51,16 @@ int test_glb_integer(const cJSON *object, const char *key) {
 const unsigned char *test_glb_view_of(const test_glb *g, int view, size_t *out_length) {
     const cJSON *v = cJSON_GetArrayItem(test_glb_get(g->json, "bufferViews"), view);
     assert_non_null(v);
-    size_t offset = (size_t)test_glb_integer(v, "byteOffset"), length = (size_t)test_glb_integer(v, "byteLength");
+    size_t offset = (size_t)test_glb_integer(v, "byteOffset"),
+           length = (size_t)test_glb_integer(v, "byteLength");
     assert_int_equal(offset % 4, 0);
     assert_true(offset <= g->data_length && length <= g->data_length - offset);
     *out_length = length;
     return g->data + offset;
 }
 
-static const unsigned char *accessor_of(const test_glb *g, int index, const char *type, int component, size_t each, int *out_count) {
+static const unsigned char *accessor_of(const test_glb *g, int index, const char *type, int component,
+                                        size_t each, int *out_count) {
     const cJSON *a = cJSON_GetArrayItem(test_glb_get(g->json, "accessors"), index);
     assert_non_null(a);
     assert_string_equal(test_glb_get(a, "type")->valuestring, type);
@@ -68,7 +72,8 @@ static const unsigned char *accessor_of(const test_glb *g, int index, const char
     return bytes;
 }
 
-static const float *floats_of(const test_glb *g, const cJSON *attributes, const char *name, const char *type, size_t n, int n_vertex) {
+static const float *floats_of(const test_glb *g, const cJSON *attributes, const char *name, const char *type,
+                              size_t n, int n_vertex) {
     if (!cJSON_HasObjectItem(attributes, name)) return NULL;
     int count = 0;
     const void *bytes = accessor_of(g, test_glb_integer(attributes, name), type, 5126, 4 * n, &count);
@@ -77,33 +82,43 @@ static const float *floats_of(const test_glb *g, const cJSON *attributes, const 
 }
 
 int test_glb_n_part(const test_glb *g) {
-    return cJSON_GetArraySize(test_glb_get(cJSON_GetArrayItem(test_glb_get(g->json, "meshes"), 0), "primitives"));
+    return cJSON_GetArraySize(
+        test_glb_get(cJSON_GetArrayItem(test_glb_get(g->json, "meshes"), 0), "primitives"));
 }
 
 test_glb_part test_glb_part_of(const test_glb *g, int i) {
-    const cJSON *p = cJSON_GetArrayItem(test_glb_get(cJSON_GetArrayItem(test_glb_get(g->json, "meshes"), 0), "primitives"), i);
+    const cJSON *p = cJSON_GetArrayItem(
+        test_glb_get(cJSON_GetArrayItem(test_glb_get(g->json, "meshes"), 0), "primitives"), i);
     const cJSON *attributes = test_glb_get(p, "attributes");
     test_glb_part out = {0};
-    const void *bytes = accessor_of(g, test_glb_integer(attributes, "POSITION"), "VEC3", 5126, 12, &out.n_vertex);
+    const void *bytes =
+        accessor_of(g, test_glb_integer(attributes, "POSITION"), "VEC3", 5126, 12, &out.n_vertex);
     out.position = bytes;
     out.normal = floats_of(g, attributes, "NORMAL", "VEC3", 3, out.n_vertex);
     out.uv = floats_of(g, attributes, "TEXCOORD_0", "VEC2", 2, out.n_vertex);
     if (cJSON_HasObjectItem(attributes, "COLOR_0")) {
-        const cJSON *a = cJSON_GetArrayItem(test_glb_get(g->json, "accessors"), test_glb_integer(attributes, "COLOR_0"));
+        const cJSON *a =
+            cJSON_GetArrayItem(test_glb_get(g->json, "accessors"), test_glb_integer(attributes, "COLOR_0"));
         out.n_colour = strcmp(test_glb_get(a, "type")->valuestring, "VEC4") == 0 ? 4 : 3;
-        out.colour = floats_of(g, attributes, "COLOR_0", out.n_colour == 4 ? "VEC4" : "VEC3", (size_t)out.n_colour, out.n_vertex);
+        out.colour = floats_of(g, attributes, "COLOR_0", out.n_colour == 4 ? "VEC4" : "VEC3",
+                               (size_t)out.n_colour, out.n_vertex);
     }
     bytes = accessor_of(g, test_glb_integer(p, "indices"), "SCALAR", 5125, 4, &out.n_index);
     out.index = bytes;
     assert_int_equal(out.n_index % 3, 0);
-    for (int k = 0; k < out.n_index; k++) assert_true(out.index[k] < (uint32_t)out.n_vertex);
+    for (int k = 0; k < out.n_index; k++)
+        assert_true(out.index[k] < (uint32_t)out.n_vertex);
     out.material = cJSON_GetArrayItem(test_glb_get(g->json, "materials"), test_glb_integer(p, "material"));
     assert_non_null(out.material);
     // What the accessor says of its range is so.
-    const cJSON *a = cJSON_GetArrayItem(test_glb_get(g->json, "accessors"), test_glb_integer(attributes, "POSITION"));
+    const cJSON *a =
+        cJSON_GetArrayItem(test_glb_get(g->json, "accessors"), test_glb_integer(attributes, "POSITION"));
     for (int k = 0; k < 3; k++) {
         float low = INFINITY, high = -INFINITY;
-        for (int v = 0; v < out.n_vertex; v++) low = fminf(low, out.position[3 * v + k]), high = fmaxf(high, out.position[3 * v + k]);
+        for (int v = 0; v < out.n_vertex; v++) {
+            low = fminf(low, out.position[3 * v + k]);
+            high = fmaxf(high, out.position[3 * v + k]);
+        }
         assert_true((float)cJSON_GetArrayItem(test_glb_get(a, "min"), k)->valuedouble == low);
         assert_true((float)cJSON_GetArrayItem(test_glb_get(a, "max"), k)->valuedouble == high);
     }
@@ -111,7 +126,9 @@ test_glb_part test_glb_part_of(const test_glb *g, int i) {
 }
 
 test_glb_summary test_glb_summary_of(const test_glb *g) {
-    test_glb_summary s = {.low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}, .least_alignment = 1};
+    test_glb_summary s = {.low = {INFINITY, INFINITY, INFINITY},
+                          .high = {-INFINITY, -INFINITY, -INFINITY},
+                          .least_alignment = 1};
     for (int i = 0; i < test_glb_n_part(g); i++) {
         test_glb_part p = test_glb_part_of(g, i);
         s.n_triangle += p.n_index / 3;
@@ -121,11 +138,15 @@ test_glb_summary test_glb_summary_of(const test_glb *g) {
                 const float *v = p.position + 3 * p.index[t + k];
                 const double x[3] = {(double)v[0], (double)v[1], (double)v[2]};
                 c[k] = us_vec3_make(x[0], x[1], x[2]);
-                for (int d = 0; d < 3; d++) s.low[d] = fmin(s.low[d], x[d]), s.high[d] = fmax(s.high[d], x[d]);
+                for (int d = 0; d < 3; d++) {
+                    s.low[d] = fmin(s.low[d], x[d]);
+                    s.high[d] = fmax(s.high[d], x[d]);
+                }
             }
             us_vec3 n = us_vec3_cross(us_vec3_sub(c[1], c[0]), us_vec3_sub(c[2], c[0]));
             s.volume += us_vec3_dot(c[0], us_vec3_cross(c[1], c[2])) / 6;
-            s.n_flat += memcmp(&c[0], &c[1], sizeof *c) == 0 || memcmp(&c[1], &c[2], sizeof *c) == 0 || memcmp(&c[2], &c[0], sizeof *c) == 0;
+            s.n_flat += memcmp(&c[0], &c[1], sizeof *c) == 0 || memcmp(&c[1], &c[2], sizeof *c) == 0 ||
+                        memcmp(&c[2], &c[0], sizeof *c) == 0;
             double length = sqrt(us_vec3_dot(n, n));
             for (int k = 0; k < 3 && p.normal; k++) {
                 const float *m = p.normal + 3 * p.index[t + k];

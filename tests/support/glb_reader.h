@@ -1,4 +1,5 @@
-// Reads binary glTF as the library writes it, with cmocka assertions on everything that a reader would rely on.
+// Reads binary glTF as the library writes it, with cmocka assertions on everything that a reader would rely
+// on.
 #ifndef TEST_GLB_READER_H
 #define TEST_GLB_READER_H
 

@@ -10,35 +10,45 @@
 
 #include "wire/messages.h"
 
-// A ground, a slab that is part of it, a stone that lies loose, a gate on a post that stands, and a door that hangs on the world.
-#define OBJECTS                                                                                                                            \
-    "<material name='soil'/><material name='rock'/><material name='rubber'/>"                                                              \
-    "<pair a='rock' b='soil' static-friction='0.7' kinetic-friction='0.6'/>"                                                               \
-    "<object name='stone' xyz='3 0 0.1'><link name='core' density='2600'><shape type='sphere' size='0.1' surface='rock'/></link></object>" \
-    "<object name='post' base='fixed' xyz='-3 0 0.5'><link name='pole' density='500'><shape type='box' size='0.2 0.2 1'/></link>"          \
-    "<link name='gate' density='500'><shape type='box' size='0.8 0.05 0.5' xyz='0.6 0 0'/></link>"                                         \
-    "<joint name='hinge' type='revolute' parent='pole' child='gate' axis='0 0 1' lower='-1' upper='1'/></object>"                          \
-    "<object name='frame'><link name='a' density='500'><shape type='box' size='0.1 0.1 1' xyz='0 0 -0.5'/></link>"                         \
-    "<link name='b' density='500'><shape type='box' size='0.1 0.1 1' xyz='0 0 -0.5'/></link>"                                              \
-    "<joint name='ja' type='revolute' parent='world' child='a' xyz='0 5 3' axis='0 1 0'/>"                                                 \
+// A ground, a slab that is part of it, a stone that lies loose, a gate on a post that stands, and a door that
+// hangs on the world.
+#define OBJECTS                                                                                            \
+    "<material name='soil'/><material name='rock'/><material name='rubber'/>"                              \
+    "<pair a='rock' b='soil' static-friction='0.7' kinetic-friction='0.6'/>"                               \
+    "<object name='stone' xyz='3 0 0.1'><link name='core' density='2600'><shape type='sphere' size='0.1' " \
+    "surface='rock'/></link></object>"                                                                     \
+    "<object name='post' base='fixed' xyz='-3 0 0.5'><link name='pole' density='500'><shape type='box' "   \
+    "size='0.2 0.2 1'/></link>"                                                                            \
+    "<link name='gate' density='500'><shape type='box' size='0.8 0.05 0.5' xyz='0.6 0 0'/></link>"         \
+    "<joint name='hinge' type='revolute' parent='pole' child='gate' axis='0 0 1' lower='-1' "              \
+    "upper='1'/></object>"                                                                                 \
+    "<object name='frame'><link name='a' density='500'><shape type='box' size='0.1 0.1 1' xyz='0 0 "       \
+    "-0.5'/></link>"                                                                                       \
+    "<link name='b' density='500'><shape type='box' size='0.1 0.1 1' xyz='0 0 -0.5'/></link>"              \
+    "<joint name='ja' type='revolute' parent='world' child='a' xyz='0 5 3' axis='0 1 0'/>"                 \
     "<joint name='jb' type='revolute' parent='world' child='b' xyz='1 5 3' axis='0 1 0'/></object>"
-#define WORLD                                                                                                                                \
-    "<world step='1 ms'><shape name='ground' type='half-space' surface='soil'/>"                                                             \
-    "<shape name='slab' type='box' size='1 1 0.1' xyz='0 -4 0.05' surface='rock'/><shape name='twin' type='sphere' size='0.1' xyz='9 9 0'/>" \
+#define WORLD                                                                                          \
+    "<world step='1 ms'><shape name='ground' type='half-space' surface='soil'/>"                       \
+    "<shape name='slab' type='box' size='1 1 0.1' xyz='0 -4 0.05' surface='rock'/><shape name='twin' " \
+    "type='sphere' size='0.1' xyz='9 9 0'/>"                                                           \
     "<shape name='twin' type='sphere' size='0.1' xyz='9 8 0'/></world>"
 const char host_plain_scene[] = "<scene name='plain' version='1'>" WORLD OBJECTS "</scene>";
 const char host_robot_scene[] =
     "<scene name='robot' version='1'>" WORLD OBJECTS
-    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>"
-    "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'><surface link='*_wheel' surface='rubber'/>"
+    "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
+    "kd='60'/></default>"
+    "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'><surface link='*_wheel' "
+    "surface='rubber'/>"
     "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
     "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
     "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"
     "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>"
     "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"
-    "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel drive='front_right_drive' steer='front_right_steer' "
+    "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel "
+    "drive='front_right_drive' steer='front_right_steer' "
     "radius='0.18 m'/>"
-    "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel drive='rear_right_drive' steer='rear_right_steer' radius='0.18 "
+    "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel drive='rear_right_drive' "
+    "steer='rear_right_steer' radius='0.18 "
     "m'/>"
     "</locomotion></robot></scene>";
 
@@ -51,7 +61,8 @@ void host_ok(us_status status, const us_error *err) {
 us_spec *host_load(const char *scene) {
     us_error err = {0};
     us_spec *spec = NULL;
-    host_ok(us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err), &err);
+    host_ok(us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err),
+            &err);
     return spec;
 }
 
@@ -122,20 +133,26 @@ us_pose host_pose(us_host *host, const char *link) {
     return us_sim_get_pose(us_host_get_sim(host), body);
 }
 
-bool host_has_link(us_host *host, const char *link) { return us_model_find_body(us_host_view_model(host), link).i >= 0; }
+bool host_has_link(us_host *host, const char *link) {
+    return us_model_find_body(us_host_view_model(host), link).i >= 0;
+}
 
 void host_near(double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
 }
 
 static void tell(us_host *host, const char *topic, us_msg_twist twist) {
     uint8_t bytes[128];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), topic, usi_type_twist, "test", bytes, length), US_OK);
+    assert_int_equal(us_proxy_post(us_host_get_proxy(host), topic, usi_type_twist, "test", bytes, length),
+                     US_OK);
 }
 
-void host_drive(us_host *host, double v) { tell(host, "/k10/cmd_vel", (us_msg_twist){{v, 0, 0}, {0, 0, 0.3}}); }
+void host_drive(us_host *host, double v) {
+    tell(host, "/k10/cmd_vel", (us_msg_twist){{v, 0, 0}, {0, 0, 0.3}});
+}
 
 void host_walk(us_host *host, double vx, int n) {
     for (int i = 0; i < n; i += 100) {
@@ -155,7 +172,8 @@ const char *host_walker_scene(bool is_flat) {
         char *at = strstr(text, "expression=\"");
         assert_non_null(at);
         at += strlen("expression=\"");
-        while (*at && *at != '"') *at++ = ' ';
+        while (*at && *at != '"')
+            *at++ = ' ';
         at[-1] = '0';
     }
     return text;

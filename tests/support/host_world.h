@@ -1,4 +1,5 @@
-// Worlds on stage for tests: hosts of small scenes without network and page, and commands with what came of them.
+// Worlds on stage for tests: hosts of small scenes without network and page, and commands with what came of
+// them.
 //
 // A failed call fails the running cmocka test, with the library's own words.
 #ifndef TEST_HOST_WORLD_H
@@ -6,8 +7,9 @@
 
 #include "understudy/host.h"
 
-// A ground, the shape "slab" that is part of it, the object "stone" that lies loose, a "post" that stands with a gate on a hinge, and a "frame" that
-// hangs on the world by two joints; the other scene has the rover "k10" too.
+// A ground, the shape "slab" that is part of it, the object "stone" that lies loose, a "post" that stands
+// with a gate on a hinge, and a "frame" that hangs on the world by two joints; the other scene has the rover
+// "k10" too.
 extern const char host_plain_scene[], host_robot_scene[];
 
 void host_ok(us_status status, const us_error *err);

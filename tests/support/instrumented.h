@@ -1,4 +1,5 @@
-// Whether the compiler puts checks of addresses into the code (gcc and clang say so differently): then everything is ten to twenty times as slow.
+// Whether the compiler puts checks of addresses into the code (gcc and clang say so differently): then
+// everything is ten to twenty times as slow.
 #ifndef TEST_INSTRUMENTED_H
 #define TEST_INSTRUMENTED_H
 

@@ -23,7 +23,8 @@ double rig_now(void) {
 
 motor_rig rig;
 
-static void on_command(void *context, int32_t client, const usi_motor_command *command, const char *text, size_t length) {
+static void on_command(void *context, int32_t client, const usi_motor_command *command, const char *text,
+                       size_t length) {
     motor_rig *g = context;
     pthread_mutex_lock(&g->mutex);
     rig_command *t = &g->taken[g->n_taken % RIG_MAX_COMMAND];
@@ -84,11 +85,13 @@ void rig_stop(void) {
 int rig_connect(int kind, int receive_buffer) {
     int fd = socket(AF_INET, kind | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
-    if (receive_buffer) assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer), 0);
+    if (receive_buffer)
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer), 0);
     struct timeval patience = {.tv_sec = RIG_DEADLINE};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)usi_motor_server_port(rig.server)), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)usi_motor_server_port(rig.server)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
     return fd;
 }
@@ -106,7 +109,9 @@ void rig_close(rig_peer *p) {
     free(p);
 }
 
-void rig_say(rig_peer *p, const char *text) { assert_int_equal(send(p->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text)); }
+void rig_say(rig_peer *p, const char *text) {
+    assert_int_equal(send(p->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
 
 bool rig_hear(rig_peer *p, char *out, size_t cap) {
     for (;;) {

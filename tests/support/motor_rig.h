@@ -11,7 +11,10 @@
 
 #include "bus/motor_server.h"
 
-enum { RIG_DEADLINE = 20, RIG_MAX_COMMAND = 4096 };  // s: far beyond what anything takes, so that only a failure meets it
+enum {
+    RIG_DEADLINE = 20,
+    RIG_MAX_COMMAND = 4096
+};  // s: far beyond what anything takes, so that only a failure meets it
 
 double rig_now(void);  // s
 

@@ -54,21 +54,23 @@ char *net_read_text(const char *path) {
 }
 
 void net_write_k10(const char *path, const char *inside) {
-    net_write_text(path,
-                   "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
-                   "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>"
-                   "<robot name='k10' file='" US_SOURCE_DIR "/models/k10.urdf' base='floating'>"
-                   "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
-                   "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
-                   "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"
-                   "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>"
-                   "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"
-                   "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/>"
-                   "<wheel drive='front_right_drive' steer='front_right_steer' radius='0.18 m'/>"
-                   "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/>"
-                   "<wheel drive='rear_right_drive' steer='rear_right_steer' radius='0.18 m'/>"
-                   "</locomotion><battery capacity='1 Wh' idle='40 W' voltage='48 V'/>%s</robot></scene>\n",
-                   inside);
+    net_write_text(
+        path,
+        "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
+        "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
+        "kd='60'/></default>"
+        "<robot name='k10' file='" US_SOURCE_DIR "/models/k10.urdf' base='floating'>"
+        "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
+        "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
+        "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"
+        "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>"
+        "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"
+        "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/>"
+        "<wheel drive='front_right_drive' steer='front_right_steer' radius='0.18 m'/>"
+        "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/>"
+        "<wheel drive='rear_right_drive' steer='rear_right_steer' radius='0.18 m'/>"
+        "</locomotion><battery capacity='1 Wh' idle='40 W' voltage='48 V'/>%s</robot></scene>\n",
+        inside);
 }
 
 // ---------------------------------------------------------------- the program
@@ -103,7 +105,8 @@ void net_run(const char *format, ...) {
     int n = 0;
     arguments[n++] = name;
     arguments[n++] = command;
-    for (char *rest = line, *part; n < MAX_ARGUMENT && (part = strsep(&rest, " ")) != NULL;) arguments[n++] = part;
+    for (char *rest = line, *part; n < MAX_ARGUMENT && (part = strsep(&rest, " ")) != NULL;)
+        arguments[n++] = part;
     arguments[n] = NULL;
     snprintf(number, sizeof number, "%d", (int)net_domain());
     const char *path = getenv("US_PROGRAM");
@@ -207,7 +210,10 @@ static void hear(void *context, const us_sample *sample) {
     if (e->n == e->cap) {
         int64_t cap = e->cap ? 2 * e->cap : 256;
         net_heard *more = realloc(e->heard, (size_t)cap * sizeof *more);
-        if (more) e->heard = more, e->cap = cap;
+        if (more) {
+            e->heard = more;
+            e->cap = cap;
+        }
     }
     uint8_t *bytes = malloc(sample->length + 1);
     if (bytes && e->n < e->cap) {
@@ -242,7 +248,8 @@ void net_close(net_peer *p) {
     // No callback runs afterwards.
     us_bus_close(p->bus);
     for (int32_t i = 0; i < p->n_ear; i++) {
-        for (int64_t k = 0; k < p->ears[i].n; k++) free(p->ears[i].heard[k].bytes);
+        for (int64_t k = 0; k < p->ears[i].n; k++)
+            free(p->ears[i].heard[k].bytes);
         free(p->ears[i].heard);
     }
     pthread_mutex_destroy(&p->lock);
@@ -270,7 +277,8 @@ int32_t net_listen(net_peer *p, const char *topic, const us_message_type *type) 
     us_qos qos = us_qos_for_topic(topic, type);
     // All is kept: a late look misses nothing.
     qos.depth = 0;
-    expect_ok(us_bus_add_reader(p->bus, &(us_topic_def){topic, type, qos, -1}, hear, e, &e->reader, &err), &err);
+    expect_ok(us_bus_add_reader(p->bus, &(us_topic_def){topic, type, qos, -1}, hear, e, &e->reader, &err),
+              &err);
     return p->n_ear - 1;
 }
 
@@ -300,7 +308,9 @@ double net_number(net_peer *p, int32_t ear, int64_t i, const char *path) {
 double net_stamp(net_peer *p, int32_t ear, int64_t i) {
     net_heard heard = net_get(p, ear, i);
     const us_message_type *type = p->ears[ear].type;
-    const char *path = type == usi_type_clock ? "clock" : type == usi_type_tf_message ? "transforms[0].header.stamp" : "header.stamp";
+    const char *path = type == usi_type_clock        ? "clock"
+                       : type == usi_type_tf_message ? "transforms[0].header.stamp"
+                                                     : "header.stamp";
     return seconds(type, heard.bytes, heard.length, path);
 }
 
@@ -309,7 +319,9 @@ const void *net_decode(net_peer *p, int32_t ear, int64_t i) {
     net_heard heard = net_get(p, ear, i);
     const void *message = NULL;
     us_error err = {0};
-    expect_ok(us_message_decode(p->ears[ear].type, heard.bytes, heard.length, memory, sizeof memory, &message, &err), &err);
+    expect_ok(us_message_decode(p->ears[ear].type, heard.bytes, heard.length, memory, sizeof memory, &message,
+                                &err),
+              &err);
     return message;
 }
 
@@ -330,7 +342,9 @@ int64_t net_wait_after(net_peer *p, int32_t ear, double time) {
 us_writer *net_speak(net_peer *p, const char *topic, const us_message_type *type) {
     us_error err = {0};
     us_writer *writer = NULL;
-    expect_ok(us_bus_add_writer(p->bus, &(us_topic_def){topic, type, us_qos_for_topic(topic, type), -1}, &writer, &err), &err);
+    expect_ok(us_bus_add_writer(p->bus, &(us_topic_def){topic, type, us_qos_for_topic(topic, type), -1},
+                                &writer, &err),
+              &err);
     NET_WAIT(us_writer_n_match(writer) > 0);
     return writer;
 }

@@ -1,7 +1,9 @@
-// The other side of the network, for tests: a real `understudy run` in a process of its own, and a program that listens to it and commands it.
+// The other side of the network, for tests: a real `understudy run` in a process of its own, and a program
+// that listens to it and commands it.
 //
-// Each test program has a DDS domain of its own, on the loopback only. Everything that is heard is kept, so that a test looks at it when it
-// likes. Nothing here asserts how fast the machine is: conditions are waited for, and time is that of /clock.
+// Each test program has a DDS domain of its own, on the loopback only. Everything that is heard is kept, so
+// that a test looks at it when it likes. Nothing here asserts how fast the machine is: conditions are waited
+// for, and time is that of /clock.
 #ifndef TEST_NET_PEER_H
 #define TEST_NET_PEER_H
 
@@ -40,8 +42,9 @@ int32_t net_domain(void);
 
 // ---- the program ----
 
-// Writes a scene with the K10 on flat ground; `inside` is put into its <robot>, for example a <network>. It has joints that steer (kp, kd) and
-// drive (kd), all-wheel locomotion up to 0.9 m/s, 1.5 rad/s and 1 m/s^2, and a battery of 1 Wh.
+// Writes a scene with the K10 on flat ground; `inside` is put into its <robot>, for example a <network>. It
+// has joints that steer (kp, kd) and drive (kd), all-wheel locomotion up to 0.9 m/s, 1.5 rad/s and 1 m/s^2,
+// and a battery of 1 Wh.
 void net_write_k10(const char *path, const char *inside);
 void net_write_text(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The whole file, to be freed.
@@ -49,7 +52,8 @@ char *net_read_text(const char *path);
 
 // The RMW_IMPLEMENTATION of programs that are started from now on; NULL: none.
 void net_set_rmw(const char *name);
-// Starts `understudy run ARGUMENTS` (separated by single blanks). One at a time: one that is left over from a failed test is ended first.
+// Starts `understudy run ARGUMENTS` (separated by single blanks). One at a time: one that is left over from a
+// failed test is ended first.
 void net_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Sends a signal (0: none) and waits for the end. The exit code, or 128 + the signal.
 int net_end(int signal_number);

@@ -11,14 +11,15 @@
 // ---- the world ----
 
 // A ball falls from high up, and a block lies on the ground.
-const char page_scene[] =
-    "<scene name='small' version='1'>"
-    "<world step='1 ms'><shape name='ground' type='half-space' surface='soil'/></world>"
-    "<material name='soil'/><material name='rubber'/>"
-    "<pair a='rubber' b='soil' static-friction='0.8' kinetic-friction='0.7'/>"
-    "<object name='high' xyz='0 0 1000'><link name='link' density='1000'><shape type='sphere' size='0.1'/></link></object>"
-    "<object name='low' xyz='3 0 0.0999'><link name='link' density='1000'><shape type='box' size='0.2 0.2 0.2' surface='rubber'/></link></object>"
-    "</scene>";
+const char page_scene[] = "<scene name='small' version='1'>"
+                          "<world step='1 ms'><shape name='ground' type='half-space' surface='soil'/></world>"
+                          "<material name='soil'/><material name='rubber'/>"
+                          "<pair a='rubber' b='soil' static-friction='0.8' kinetic-friction='0.7'/>"
+                          "<object name='high' xyz='0 0 1000'><link name='link' density='1000'><shape "
+                          "type='sphere' size='0.1'/></link></object>"
+                          "<object name='low' xyz='3 0 0.0999'><link name='link' density='1000'><shape "
+                          "type='box' size='0.2 0.2 0.2' surface='rubber'/></link></object>"
+                          "</scene>";
 
 page_rig page;
 
@@ -38,7 +39,9 @@ void page_start(const char *text, const char *file, const us_page_def *given, co
     def.proxy.enable_motor_servers = false;
     def.scene = file;
     if (text) {
-        page_check(us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/scenes/small.xml", &load, &spec, &err), &err);
+        page_check(
+            us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/scenes/small.xml", &load, &spec, &err),
+            &err);
     } else {
         page_check(us_spec_load(file, &load, &spec, &err), &err);
     }
@@ -61,7 +64,8 @@ void page_turn(void) {
     us_host_turn(page.host);
     us_host_wish wish = us_host_get_wish(page.host);
     int n = wish.is_paused ? (int)wish.n_step : page.n_step;
-    for (int i = 0; i < n; i++) page_check(us_host_step(page.host, &err), &err);
+    for (int i = 0; i < n; i++)
+        page_check(us_host_step(page.host, &err), &err);
     const us_host_pace pace = {1.25, 12.5, 3, 0.002};
     us_host_show(page.host, &pace);
 }
@@ -120,9 +124,11 @@ page_frame page_frame_of(ws_client *c, int kind) {
     page_frame f = {0};
     while (page_next(c, until)) {
         if (c->opcode != WS_BINARY || c->message[0] != kind) continue;
-        static const size_t size[] = {0, USI_VIEW_POSE_SIZE, USI_VIEW_VALUE_SIZE, USI_VIEW_CONTACT_SIZE, USI_VIEW_TORQUE_SIZE};
+        static const size_t size[] = {0, USI_VIEW_POSE_SIZE, USI_VIEW_VALUE_SIZE, USI_VIEW_CONTACT_SIZE,
+                                      USI_VIEW_TORQUE_SIZE};
         assert_true(c->n_message >= USI_VIEW_HEAD_SIZE);
-        f.kind = c->message[0], f.flags = c->message[1];
+        f.kind = c->message[0];
+        f.flags = c->message[1];
         memcpy(&f.epoch, c->message + 4, 4);
         memcpy(&f.time, c->message + 8, 8);
         memcpy(&f.tick, c->message + 16, 8);

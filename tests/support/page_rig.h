@@ -1,7 +1,7 @@
 // A host in this process with its page, and clients of it, for tests.
 //
-// One thread turns, steps and shows the world, and reads the clients between: whatever is waited for, the world goes on meanwhile. What does not come
-// in time fails the test.
+// One thread turns, steps and shows the world, and reads the clients between: whatever is waited for, the
+// world goes on meanwhile. What does not come in time fails the test.
 #ifndef TEST_PAGE_RIG_H
 #define TEST_PAGE_RIG_H
 
@@ -31,13 +31,16 @@ uint32_t page_body(const char *name);
 ws_client *page_open(const char *path);
 void page_leave(ws_client *c);
 void page_say(ws_client *c, const char *format, ...) US_PRINTF(2, 3);
-bool page_next(ws_client *c, double until);  // any message; `until` by usi_page_clock. False: none came, or the connection is closed
+bool page_next(
+    ws_client *c,
+    double until);  // any message; `until` by usi_page_clock. False: none came, or the connection is closed
 // The next text with this op; others are passed over. To be deleted.
 cJSON *page_text(ws_client *c, const char *op);
 double page_number(const cJSON *json, const char *key);
 const char *page_text_of(const cJSON *json, const char *key);
 bool page_is_true(const cJSON *json, const char *key);
-// Sends a command and waits for its answer, whose text goes to `out` (which may be NULL). True when it says ok.
+// Sends a command and waits for its answer, whose text goes to `out` (which may be NULL). True when it says
+// ok.
 bool page_command(ws_client *c, const char *text, char *out, size_t cap);
 
 typedef struct page_frame {

@@ -27,7 +27,8 @@ void proxy_world_of(proxy_world *w, us_spec *spec) {
 void proxy_world_init(proxy_world *w, const char *scene) {
     us_error err = {0};
     us_spec *spec = NULL;
-    us_status status = us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err);
+    us_status status =
+        us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err);
     if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);
     assert_int_equal(status, US_OK);
     proxy_world_of(w, spec);
@@ -47,24 +48,29 @@ void proxy_world_k10_behind(proxy_world *w, const char *objects, const char *ins
     snprintf(
         scene, sizeof scene,
         "<scene name='flat' version='1'><world step='1 ms'><shape name='ground' type='half-space'/></world>"
-        "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' kd='60'/></default>%s"
+        "<default name='wheel'><drive kd='40'/></default><default name='steer'><drive kp='800' "
+        "kd='60'/></default>%s"
         "<robot name='k10' file='../models/k10.urdf' base='floating' xyz='0 0 0.0'>"
         "<drive joint='front_left_steer' default='steer'/><drive joint='rear_left_steer' default='steer'/>"
         "<drive joint='front_right_steer' default='steer'/><drive joint='rear_right_steer' default='steer'/>"
         "<drive joint='front_left_drive' default='wheel'/><drive joint='rear_left_drive' default='wheel'/>"
         "<drive joint='front_right_drive' default='wheel'/><drive joint='rear_right_drive' default='wheel'/>"
         "<locomotion type='all-wheel' max-speed='0.9 m/s' max-turn='1.5 rad/s' max-acceleration='1 m/s^2'>"
-        "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel drive='front_right_drive' steer='front_right_steer' "
+        "<wheel drive='front_left_drive' steer='front_left_steer' radius='0.18 m'/><wheel "
+        "drive='front_right_drive' steer='front_right_steer' "
         "radius='0.18 m'/>"
-        "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel drive='rear_right_drive' steer='rear_right_steer' "
+        "<wheel drive='rear_left_drive' steer='rear_left_steer' radius='0.18 m'/><wheel "
+        "drive='rear_right_drive' steer='rear_right_steer' "
         "radius='0.18 m'/>"
         "</locomotion><battery capacity='1 Wh' idle='40 W' voltage='48 V'/>"
-        "<motors port='5010'><motor name='FLDR' joint='front_left_drive'/><motor name='FLST' joint='front_left_steer'/></motors>%s</robot></scene>",
+        "<motors port='5010'><motor name='FLDR' joint='front_left_drive'/><motor name='FLST' "
+        "joint='front_left_steer'/></motors>%s</robot></scene>",
         objects, inside);
     proxy_world_init(w, scene);
 }
 
-us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_type *type, const void *message) {
+us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_type *type,
+                           const void *message) {
     size_t length = 0;
     assert_int_equal(us_message_encode(type, message, w->bytes, sizeof w->bytes, &length), US_OK);
     return us_proxy_post(w->proxy, topic, type, "test", w->bytes, length);

@@ -27,7 +27,8 @@ void proxy_world_k10_behind(proxy_world *w, const char *objects, const char *ins
 // Sim and proxy of a spec, which is taken over.
 void proxy_world_of(proxy_world *w, us_spec *spec);
 // Encodes and posts. The status of us_proxy_post.
-us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_type *type, const void *message);
+us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_type *type,
+                           const void *message);
 us_status proxy_world_drive(proxy_world *w, double vx, double vy, double wz);
 void proxy_world_step(proxy_world *w, int n);
 

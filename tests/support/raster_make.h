@@ -36,7 +36,8 @@ static inline void make_raster(const raster_make *m) {
     assert_non_null(ds);
     if (!m->has_no_place) {
         double gt[6];
-        for (int i = 0; i < 6; i++) gt[i] = m->gt[i];
+        for (int i = 0; i < 6; i++)
+            gt[i] = m->gt[i];
         assert_int_equal(GDALSetGeoTransform(ds, gt), CE_None);
     }
     if (m->srs) {
@@ -56,9 +57,11 @@ static inline void make_raster(const raster_make *m) {
         for (int row = 0; row < m->n_y; row++) {
             for (int column = 0; column < m->n_x; column++) {
                 double a = column + 0.5, c = row + 0.5;
-                line[column] = m->value(b, column, row, m->gt[0] + a * m->gt[1] + c * m->gt[2], m->gt[3] + a * m->gt[4] + c * m->gt[5]);
+                line[column] = m->value(b, column, row, m->gt[0] + a * m->gt[1] + c * m->gt[2],
+                                        m->gt[3] + a * m->gt[4] + c * m->gt[5]);
             }
-            assert_int_equal(GDALRasterIO(band, GF_Write, 0, row, m->n_x, 1, line, m->n_x, 1, GDT_Float64, 0, 0), CE_None);
+            assert_int_equal(
+                GDALRasterIO(band, GF_Write, 0, row, m->n_x, 1, line, m->n_x, 1, GDT_Float64, 0, 0), CE_None);
         }
     }
     free(line);

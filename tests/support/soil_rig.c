@@ -16,7 +16,8 @@ static void check(us_status status, const us_error *err) {
 
 static us_load_def load_def(const char *const *parameters) {
     us_load_def def = us_load_def_default();
-    while (parameters && parameters[def.n_parameter]) def.n_parameter++;
+    while (parameters && parameters[def.n_parameter])
+        def.n_parameter++;
     def.parameters = parameters;
     return def;
 }
@@ -50,13 +51,18 @@ static us_spec *read_text(const char *text, const char *const *parameters) {
     return spec;
 }
 
-soil_world soil_text(const char *text, const char *const *parameters) { return begin(read_text(text, parameters), 1); }
+soil_world soil_text(const char *text, const char *const *parameters) {
+    return begin(read_text(text, parameters), 1);
+}
 
-soil_world soil_text_threads(const char *text, int32_t n_thread) { return begin(read_text(text, NULL), n_thread); }
+soil_world soil_text_threads(const char *text, int32_t n_thread) {
+    return begin(read_text(text, NULL), n_thread);
+}
 
 soil_world soil_text_maps(const char *text, const us_soil_map_def *maps, int32_t n_map) {
     us_spec *spec = read_text(text, NULL);
-    for (int32_t i = 0; i < n_map; i++) assert_int_equal(us_spec_add_soil_map(spec, &maps[i], NULL), US_OK);
+    for (int32_t i = 0; i < n_map; i++)
+        assert_int_equal(us_spec_add_soil_map(spec, &maps[i], NULL), US_OK);
     return begin(spec, 1);
 }
 
@@ -67,7 +73,8 @@ void soil_free(soil_world *w) {
 }
 
 void soil_steps(soil_world *w, int64_t n) {
-    for (int64_t i = 0; i < n; i++) check(us_sim_step(w->sim, NULL), us_sim_view_error(w->sim));
+    for (int64_t i = 0; i < n; i++)
+        check(us_sim_step(w->sim, NULL), us_sim_view_error(w->sim));
 }
 
 void soil_settle(soil_world *w, double share, int64_t most) {
@@ -79,7 +86,8 @@ void soil_settle(soil_world *w, double share, int64_t most) {
         soil_steps(w, 100);
         for (int32_t i = 0; i < n; i++) {
             double now = us_sim_view_torque(w->sim)[i];
-            greatest = fmax(greatest, fabs(now)), change = fmax(change, fabs(now - before[i]));
+            greatest = fmax(greatest, fabs(now));
+            change = fmax(change, fabs(now - before[i]));
             before[i] = now;
         }
         if (done > 0 && change <= share * greatest) return;

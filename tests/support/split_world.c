@@ -11,10 +11,12 @@
 
 #include "spec/spec.h"
 
-const char split_head[] = "<scene name='split' version='1'><world step='1 ms'><shape name='ground' type='half-space' surface='ground'/></world>"
-                          "<material name='rubber'/><material name='ground'/>"
-                          "<pair a='rubber' b='ground' static-friction='0.8' kinetic-friction='0.7' rolling-length='1 mm'/>"
-                          "<default name='wheel'><drive kd='4'/></default>";
+const char split_head[] =
+    "<scene name='split' version='1'><world step='1 ms'><shape name='ground' type='half-space' "
+    "surface='ground'/></world>"
+    "<material name='rubber'/><material name='ground'/>"
+    "<pair a='rubber' b='ground' static-friction='0.8' kinetic-friction='0.7' rolling-length='1 mm'/>"
+    "<default name='wheel'><drive kd='4'/></default>";
 const char split_tail[] = "</scene>";
 
 const char *split_cart(const char *name, double x, double y, double speed) {
@@ -23,7 +25,8 @@ const char *split_cart(const char *name, double x, double y, double speed) {
     char *out = text[turn++ % 8];
     snprintf(
         out, sizeof text[0],
-        "<robot name='%s' file='../models/cart.urdf' base='floating' default='wheel' xyz='%.17g %.17g 0'><surface link='*_wheel' surface='rubber'/>"
+        "<robot name='%s' file='../models/cart.urdf' base='floating' default='wheel' xyz='%.17g %.17g "
+        "0'><surface link='*_wheel' surface='rubber'/>"
         "<drive joint='front_left' velocity='%.17g'/><drive joint='front_right' velocity='%.17g'/>"
         "<drive joint='rear_left' velocity='%.17g'/><drive joint='rear_right' velocity='%.17g'/></robot>",
         name, x, y, speed, speed, speed, speed);
@@ -33,7 +36,8 @@ const char *split_cart(const char *name, double x, double y, double speed) {
 us_spec *split_load(const char *scene) {
     us_error err = {0};
     us_spec *spec = NULL;
-    if (us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err)) fail_msg("%s; %s", err.message, err.remedy);
+    if (us_spec_load_text(scene, strlen(scene), US_SOURCE_DIR "/scenes/test.xml", NULL, &spec, &err))
+        fail_msg("%s; %s", err.message, err.remedy);
     return spec;
 }
 
@@ -71,8 +75,16 @@ split_process *split_add(split_net *net, const char *scene, const char *own, dou
     if (!own) return p;
     static char label[SPLIT_MAX][16];
     snprintf(label[net->n - 1], sizeof label[0], "process%d", (int)net->n);
-    usi_split_def def = {.allocator = us_allocator_default(), .own = own, .label = label[net->n - 1], .id = (uint64_t)net->n, .exchange = exchange};
-    def.n_stretch = net->n_stretch, def.timeout = net->timeout, def.send = on_send, def.log = on_log, def.context = p;
+    usi_split_def def = {.allocator = us_allocator_default(),
+                         .own = own,
+                         .label = label[net->n - 1],
+                         .id = (uint64_t)net->n,
+                         .exchange = exchange};
+    def.n_stretch = net->n_stretch;
+    def.timeout = net->timeout;
+    def.send = on_send;
+    def.log = on_log;
+    def.context = p;
     p->status = usi_split_create(p->spec, p->sim, &def, &p->split, &p->err);
     if (p->status) {
         us_sim_destroy(p->sim);
@@ -94,7 +106,8 @@ static void deliver(split_net *net) {
         net->first = b->next;
         if (!net->first) net->last = &net->first;
         for (int32_t i = 0; i < net->n; i++) {
-            if (net->process[i].split) usi_split_receive(net->process[i].split, b + 1, b->length, net->now_ns);
+            if (net->process[i].split)
+                usi_split_receive(net->process[i].split, b + 1, b->length, net->now_ns);
         }
         free(b);
     }
@@ -110,7 +123,8 @@ static void step(split_process *p) {
         p->net->drive(p->model, us_sim_get_tick(p->sim), wanted);
         // Of ghosts the owner's command holds.
         for (int32_t i = 0; i < p->model->n_drive; i++) {
-            bool is_own = !p->sim->ghost || p->sim->ghost[p->model->node[p->model->drive[i].v].tree] == USI_OWN;
+            bool is_own =
+                !p->sim->ghost || p->sim->ghost[p->model->node[p->model->drive[i].v].tree] == USI_OWN;
             if (is_own) p->velocity[i] = wanted[i];
         }
         free(wanted);
@@ -134,7 +148,10 @@ bool split_run(split_net *net, int64_t tick, double seconds) {
             is_done = false;
             bool is_ready = true;
             if (p->split) p->status = usi_split_poll(p->split, net->now_ns, &is_ready, &p->err);
-            if (!p->status && is_ready) step(p), has_moved = true;
+            if (!p->status && is_ready) {
+                step(p);
+                has_moved = true;
+            }
         }
         if (is_done) return true;
         int64_t span = has_moved ? 1000 : 10000000;
@@ -155,7 +172,9 @@ void split_close(split_net *net) {
     }
 }
 
-us_vec3 split_position(const split_process *p, const char *link) { return us_sim_get_pose(p->sim, us_model_find_body(p->model, link)).p; }
+us_vec3 split_position(const split_process *p, const char *link) {
+    return us_sim_get_pose(p->sim, us_model_find_body(p->model, link)).p;
+}
 
 bool split_same(const split_process *a, const split_process *b, const char *group) {
     int32_t n = 0;
@@ -164,8 +183,12 @@ bool split_same(const split_process *a, const split_process *b, const char *grou
         int32_t of = a->spec->joint[i].group;
         if (of < 0 || strcmp(us_spec_view_group(a->spec, of)->name, group) != 0) continue;
         n += j->n_v;
-        if (memcmp(us_sim_view_q(a->sim) + j->first_q, us_sim_view_q(b->sim) + j->first_q, (size_t)j->n_q * sizeof(double)) != 0) return false;
-        if (memcmp(us_sim_view_v(a->sim) + j->first_v, us_sim_view_v(b->sim) + j->first_v, (size_t)j->n_v * sizeof(double)) != 0) return false;
+        if (memcmp(us_sim_view_q(a->sim) + j->first_q, us_sim_view_q(b->sim) + j->first_q,
+                   (size_t)j->n_q * sizeof(double)) != 0)
+            return false;
+        if (memcmp(us_sim_view_v(a->sim) + j->first_v, us_sim_view_v(b->sim) + j->first_v,
+                   (size_t)j->n_v * sizeof(double)) != 0)
+            return false;
     }
     return n > 0;
 }

@@ -1,4 +1,5 @@
-// One world in several processes, all of them in the test's own: what one says reaches the others through a queue, and the wall's clock is a number.
+// One world in several processes, all of them in the test's own: what one says reaches the others through a
+// queue, and the wall's clock is a number.
 #ifndef TEST_SPLIT_WORLD_H
 #define TEST_SPLIT_WORLD_H
 
@@ -40,14 +41,16 @@ struct split_net {
 us_spec *split_load(const char *scene);
 // "<robot name='NAME' ...>" of a cart at x, y whose wheels turn at `speed` rad/s.
 const char *split_cart(const char *name, double x, double y, double speed);
-extern const char split_head[], split_tail[];  // what stands around them: flat ground, materials, a step of 1 ms
+extern const char split_head[],
+    split_tail[];  // what stands around them: flat ground, materials, a step of 1 ms
 
 void split_open(split_net *net);
 // Another process; `own` NULL: with the whole world, alone. Its status says what came of it.
 split_process *split_add(split_net *net, const char *scene, const char *own, double exchange);
 // It is gone without a word.
 void split_kill(split_process *p);
-// All that are alive go on until each has come to the tick or failed. False when nobody came further for `seconds` of the wall's clock.
+// All that are alive go on until each has come to the tick or failed. False when nobody came further for
+// `seconds` of the wall's clock.
 bool split_run(split_net *net, int64_t tick, double seconds);
 void split_close(split_net *net);
 

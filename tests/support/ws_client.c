@@ -22,7 +22,8 @@ static int64_t now_ms(void) {
 
 static int connect_to(int port, int receive_buffer) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     if (fd < 0) return -1;
     if (receive_buffer) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -57,7 +58,8 @@ static ssize_t receive(int fd, uint8_t **buf, size_t *n, size_t *cap, int64_t un
     return got < 0 ? 0 : got;
 }
 
-// Up to the end of the headers. The bytes stay; *out_end is where the body begins, 0 when there is none in time.
+// Up to the end of the headers. The bytes stay; *out_end is where the body begins, 0 when there is none in
+// time.
 static void read_headers(int fd, uint8_t **buf, size_t *n, size_t *cap, size_t *out_end) {
     int64_t until = now_ms() + PATIENCE_MS;
     *out_end = 0;
@@ -68,7 +70,9 @@ static void read_headers(int fd, uint8_t **buf, size_t *n, size_t *cap, size_t *
     }
 }
 
-static int status_of(const uint8_t *answer, size_t n) { return n > 12 && memcmp(answer, "HTTP/1.", 7) == 0 ? atoi((const char *)answer + 9) : 0; }
+static int status_of(const uint8_t *answer, size_t n) {
+    return n > 12 && memcmp(answer, "HTTP/1.", 7) == 0 ? atoi((const char *)answer + 9) : 0;
+}
 
 bool ws_open(ws_client *c, const ws_def *def, int *out_status) {
     memset(c, 0, sizeof *c);
@@ -79,11 +83,13 @@ bool ws_open(ws_client *c, const ws_def *def, int *out_status) {
         return false;
     }
     char request[2048];
-    int n = snprintf(request, sizeof request,
-                     "GET %s HTTP/1.1\r\nHost: localhost:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: %s\r\n%s%s%s\r\n",
-                     def->path ? def->path : "/", def->port, def->protocol ? def->protocol : "understudy.v1", def->origin ? "Origin: " : "",
-                     def->origin ? def->origin : "", def->origin ? "\r\n" : "");
+    int n =
+        snprintf(request, sizeof request,
+                 "GET %s HTTP/1.1\r\nHost: localhost:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: "
+                 "13\r\nSec-WebSocket-Protocol: %s\r\n%s%s%s\r\n",
+                 def->path ? def->path : "/", def->port, def->protocol ? def->protocol : "understudy.v1",
+                 def->origin ? "Origin: " : "", def->origin ? def->origin : "", def->origin ? "\r\n" : "");
     size_t end = 0;
     if (send_all(c->fd, request, (size_t)n)) read_headers(c->fd, &c->in, &c->n_in, &c->cap_in, &end);
     int status = end ? status_of(c->in, end) : 0;
@@ -117,10 +123,12 @@ bool ws_send(ws_client *c, int opcode, const void *bytes, size_t length) {
     frame[at++] = (uint8_t)(0x80 | opcode);
     int n_size = length < 126 ? 0 : length < 65536 ? 2 : 8;
     frame[at++] = (uint8_t)(0x80 | (n_size == 0 ? length : n_size == 2 ? 126 : 127));
-    for (int i = n_size - 1; i >= 0; i--) frame[at++] = (uint8_t)((uint64_t)length >> (8 * i));
+    for (int i = n_size - 1; i >= 0; i--)
+        frame[at++] = (uint8_t)((uint64_t)length >> (8 * i));
     memcpy(frame + at, mask, 4);
     at += 4;
-    for (size_t i = 0; i < length; i++) frame[at + i] = ((const uint8_t *)bytes)[i] ^ mask[i % 4];
+    for (size_t i = 0; i < length; i++)
+        frame[at + i] = ((const uint8_t *)bytes)[i] ^ mask[i % 4];
     bool is_sent = send_all(c->fd, frame, at + length);
     free(frame);
     return is_sent;
@@ -135,7 +143,8 @@ static size_t frame_at(const ws_client *c, size_t *out_head, size_t *out_length)
     int n_size = length == 126 ? 2 : length == 127 ? 8 : 0;
     if (c->n_in < head + (size_t)n_size) return 0;
     if (n_size) length = 0;
-    for (int i = 0; i < n_size; i++) length = length << 8 | c->in[head++];
+    for (int i = 0; i < n_size; i++)
+        length = length << 8 | c->in[head++];
     *out_head = head;
     *out_length = length;
     return c->n_in - head >= length ? head + length : 0;
@@ -193,8 +202,10 @@ int ws_get(int port, const char *path, char **out_body, size_t *out_length) {
     *out_body = NULL;
     *out_length = 0;
     if (fd < 0) return 0;
-    int length =
-        snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost:%d\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n", path, port);
+    int length = snprintf(
+        request, sizeof request,
+        "GET %s HTTP/1.1\r\nHost: localhost:%d\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n", path,
+        port);
     if (send_all(fd, request, (size_t)length)) read_headers(fd, &buf, &n, &cap, &end);
     if (end) {
         status = status_of(buf, end);

@@ -1,4 +1,5 @@
-// A small WebSocket and HTTP client for tests, on loopback: it says what it is told to, also what no browser would.
+// A small WebSocket and HTTP client for tests, on loopback: it says what it is told to, also what no browser
+// would.
 #ifndef TEST_WS_CLIENT_H
 #define TEST_WS_CLIENT_H
 
@@ -27,16 +28,19 @@ typedef struct ws_def {
     int receive_buffer;    // bytes; 0: as the system likes
 } ws_def;
 
-// False when the server does not make a WebSocket of it; *out_status is what it answered (0: nothing). out_status may be NULL.
+// False when the server does not make a WebSocket of it; *out_status is what it answered (0: nothing).
+// out_status may be NULL.
 bool ws_open(ws_client *c, const ws_def *def, int *out_status);
 void ws_end(ws_client *c);  // without a word
 bool ws_send(ws_client *c, int opcode, const void *bytes, size_t length);
 bool ws_say(ws_client *c, const char *text);
 bool ws_send_raw(ws_client *c, const void *bytes, size_t length);  // bytes as they are, without a frame
-// The next whole text or binary message within the time; c->opcode, message and n_message say what. Pings are answered.
+// The next whole text or binary message within the time; c->opcode, message and n_message say what. Pings are
+// answered.
 bool ws_next(ws_client *c, int timeout_ms);
 
-// A whole answer to a GET: the status (0: none), and its body in *out_body (to be freed; ends with a 0 that is not counted).
+// A whole answer to a GET: the status (0: none), and its body in *out_body (to be freed; ends with a 0 that
+// is not counted).
 int ws_get(int port, const char *path, char **out_body, size_t *out_length);
 
 #endif

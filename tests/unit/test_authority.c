@@ -17,7 +17,9 @@ static usi_authority start(us_switch_mode mode, us_switch_loss on_loss) {
     return a;
 }
 
-static void hear(usi_authority *a, int64_t hardware, int64_t proxy) { usi_authority_hear(a, (const int64_t[2]){hardware, proxy}); }
+static void hear(usi_authority *a, int64_t hardware, int64_t proxy) {
+    usi_authority_hear(a, (const int64_t[2]){hardware, proxy});
+}
 
 static void nobody_is_lost_before_anybody_was_heard(void **state) {
     (void)state;
@@ -113,7 +115,8 @@ static void when_both_are_lost_nobody_has_control_and_the_first_to_be_heard_play
     assert_true(v.is_change);
     usi_authority_apply(&a, &v, 0);
     assert_false(usi_authority_watch(&a, 20 * second).is_change);
-    // A lost proxy means stop by the usual rule, and so it does for both by the rule stop: nobody plays on unasked.
+    // A lost proxy means stop by the usual rule, and so it does for both by the rule stop: nobody plays on
+    // unasked.
     a = lose_both(US_MODE_PROXY, US_LOSS_PROXY);
     hear(&a, 20 * second, 20 * second);
     assert_false(usi_authority_watch(&a, 20 * second).is_change);
@@ -126,7 +129,8 @@ static void a_source_that_dies_is_out_of_control_in_time_whenever_it_was_asked_f
     (void)state;
     usi_authority a = start(US_MODE_HARDWARE, US_LOSS_OTHER);
     hear(&a, 10 * second, 10 * second);
-    // The proxy falls silent, is asked for while nobody can know, and does not get the time of the watchdog anew.
+    // The proxy falls silent, is asked for while nobody can know, and does not get the time of the watchdog
+    // anew.
     hear(&a, 10 * second + second / 2, 0);
     usi_verdict v = usi_authority_ask(&a, US_MODE_PROXY, 10 * second + second / 2);
     assert_true(v.is_change);
@@ -172,21 +176,25 @@ static void a_long_random_life_keeps_one_in_control_and_growing_epochs(void **st
         }
         usi_authority_hear(&a, heard);
         uint64_t before = a.epoch;
-        usi_verdict v = dice < 5 ? usi_authority_ask(&a, (us_switch_mode)(dice % 4), now) : usi_authority_watch(&a, now);
+        usi_verdict v =
+            dice < 5 ? usi_authority_ask(&a, (us_switch_mode)(dice % 4), now) : usi_authority_watch(&a, now);
         if (v.is_change) {
             usi_authority_apply(&a, &v, 0);
             n_change++;
         }
         assert_int_equal(a.epoch, before + (v.is_change ? 1 : 0));
-        assert_true(a.control == US_SWITCH_NOBODY ? a.mode == US_MODE_STOP && a.is_waiting : a.control == a.voice);
+        assert_true(a.control == US_SWITCH_NOBODY ? a.mode == US_MODE_STOP && a.is_waiting
+                                                  : a.control == a.voice);
         assert_true(a.mode != US_MODE_HARDWARE || a.control == US_SWITCH_HARDWARE);
         assert_true(a.mode != US_MODE_PROXY || a.control == US_SWITCH_PROXY);
         assert_true(a.mode != US_MODE_SHADOW || a.control == US_SWITCH_HARDWARE);
-        // The watchdog looks at intervals of up to 0.2 s, but for requests in its place: nobody who is silent has control after a look, and nobody
-        // who is heard has to wait for it.
+        // The watchdog looks at intervals of up to 0.2 s, but for requests in its place: nobody who is silent
+        // has control after a look, and nobody who is heard has to wait for it.
         if (dice < 5) continue;
-        bool is_held = a.control != US_SWITCH_NOBODY && usi_authority_is_alive(&a, a.control, now), is_anybody = false;
-        for (int k = 0; k < 2; k++) is_anybody = is_anybody || usi_authority_is_alive(&a, (us_switch_source)k, now);
+        bool is_held = a.control != US_SWITCH_NOBODY && usi_authority_is_alive(&a, a.control, now),
+             is_anybody = false;
+        for (int k = 0; k < 2; k++)
+            is_anybody = is_anybody || usi_authority_is_alive(&a, (us_switch_source)k, now);
         assert_int_equal(is_held, a.control != US_SWITCH_NOBODY || is_anybody);
     }
     assert_true(n_change > 1000);

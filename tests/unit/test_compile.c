@@ -1,4 +1,5 @@
-// From the spec to the model: every mistake has its status, its element and a remedy; doubtful content has a warning.
+// From the spec to the model: every mistake has its status, its element and a remedy; doubtful content has a
+// warning.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,9 @@ typedef struct parts {
 } parts;
 
 static parts good_parts(void) {
-    static const char *const links[] = {"upper", "lower", "slider", "spare"}, *const joints[] = {"shoulder", "elbow", "rail", "extra"};
+    static const char *const links[] = {"upper", "lower", "slider", "spare"}, *const joints[] = {
+                                                                                  "shoulder", "elbow", "rail",
+                                                                                  "extra"};
     parts p;
     memset(&p, 0, sizeof p);
     p.world = us_world_def_default();
@@ -32,28 +35,43 @@ static parts good_parts(void) {
         p.link[i] = us_link_def_default();
         p.link[i].name = links[i];
         p.link[i].inertia = (us_inertia){1, {0, 0, -0.5}, {0.1, 0.1, 0.1, 0, 0, 0}};
-        p.link[i].file = "robot.xml", p.link[i].line = 10 + i;
+        p.link[i].file = "robot.xml";
+        p.link[i].line = 10 + i;
         p.joint[i] = us_joint_def_default(i == 2 ? US_JOINT_PRISMATIC : US_JOINT_REVOLUTE);
         p.joint[i].name = joints[i];
         p.joint[i].parent = i == 1 ? 0 : US_WORLD;
         p.joint[i].child = i;
-        p.joint[i].file = "robot.xml", p.joint[i].line = 20 + i;
+        p.joint[i].file = "robot.xml";
+        p.joint[i].line = 20 + i;
     }
     for (int i = 0; i < 2; i++) {
         p.drive[i] = us_drive_def_default();
         p.drive[i].name = i ? "motor b" : "motor a";
         p.drive[i].joint = i;
-        p.drive[i].file = "robot.xml", p.drive[i].line = 30 + i;
+        p.drive[i].file = "robot.xml";
+        p.drive[i].line = 30 + i;
     }
     p.coupling = us_coupling_def_default();
-    p.coupling.name = "gear", p.coupling.n_term = 2, p.coupling.joint[1] = 1, p.coupling.factor[0] = 1, p.coupling.factor[1] = 1;
-    p.coupling.file = "robot.xml", p.coupling.line = 40;
+    p.coupling.name = "gear";
+    p.coupling.n_term = 2;
+    p.coupling.joint[1] = 1;
+    p.coupling.factor[0] = 1;
+    p.coupling.factor[1] = 1;
+    p.coupling.file = "robot.xml";
+    p.coupling.line = 40;
     p.loop = us_loop_def_default(US_LOOP_POINT);
-    p.loop.name = "chain", p.loop.link_a = 1, p.loop.link_b = 2;
-    p.loop.file = "robot.xml", p.loop.line = 50;
+    p.loop.name = "chain";
+    p.loop.link_a = 1;
+    p.loop.link_b = 2;
+    p.loop.file = "robot.xml";
+    p.loop.line = 50;
     p.record = us_record_def_default();
-    p.record.file_name = "out.csv", p.record.file = "robot.xml", p.record.line = 60;
-    p.n_link = p.n_joint = 3, p.n_drive = 2, p.n_coupling = p.n_loop = p.n_record = 1;
+    p.record.file_name = "out.csv";
+    p.record.file = "robot.xml";
+    p.record.line = 60;
+    p.n_link = p.n_joint = 3;
+    p.n_drive = 2;
+    p.n_coupling = p.n_loop = p.n_record = 1;
     return p;
 }
 
@@ -61,16 +79,23 @@ static us_spec *spec_of(const parts *p) {
     us_spec *spec = NULL;
     assert_int_equal(us_spec_create(NULL, &spec), US_OK);
     assert_int_equal(us_spec_set_world(spec, &p->world), US_OK);
-    for (int i = 0; i < p->n_link; i++) assert_int_equal(us_spec_add_link(spec, &p->link[i], NULL), US_OK);
-    for (int i = 0; i < p->n_joint; i++) assert_int_equal(us_spec_add_joint(spec, &p->joint[i], NULL), US_OK);
-    for (int i = 0; i < p->n_drive; i++) assert_int_equal(us_spec_add_drive(spec, &p->drive[i], NULL), US_OK);
-    for (int i = 0; i < p->n_coupling; i++) assert_int_equal(us_spec_add_coupling(spec, &p->coupling, NULL), US_OK);
-    for (int i = 0; i < p->n_loop; i++) assert_int_equal(us_spec_add_loop(spec, &p->loop, NULL), US_OK);
-    for (int i = 0; i < p->n_record; i++) assert_int_equal(us_spec_add_record(spec, &p->record, NULL), US_OK);
+    for (int i = 0; i < p->n_link; i++)
+        assert_int_equal(us_spec_add_link(spec, &p->link[i], NULL), US_OK);
+    for (int i = 0; i < p->n_joint; i++)
+        assert_int_equal(us_spec_add_joint(spec, &p->joint[i], NULL), US_OK);
+    for (int i = 0; i < p->n_drive; i++)
+        assert_int_equal(us_spec_add_drive(spec, &p->drive[i], NULL), US_OK);
+    for (int i = 0; i < p->n_coupling; i++)
+        assert_int_equal(us_spec_add_coupling(spec, &p->coupling, NULL), US_OK);
+    for (int i = 0; i < p->n_loop; i++)
+        assert_int_equal(us_spec_add_loop(spec, &p->loop, NULL), US_OK);
+    for (int i = 0; i < p->n_record; i++)
+        assert_int_equal(us_spec_add_record(spec, &p->record, NULL), US_OK);
     return spec;
 }
 
-// Compiles what must not compile. `element` is the whole element, or "" for the world; `line` where it was written.
+// Compiles what must not compile. `element` is the whole element, or "" for the world; `line` where it was
+// written.
 static void refused(const parts *p, us_status want, const char *element, int32_t line, const char *message) {
     test_allocator t;
     test_allocator_init(&t);
@@ -81,10 +106,12 @@ static void refused(const parts *p, us_status want, const char *element, int32_t
     memset(&err, 0xff, sizeof err);
     us_status status = us_model_compile(spec, &t.allocator, &model, &err);
     if (status != want)
-        fail_msg("%s \"%s\": status %d rather than %d (%s)", element, message, (int)status, (int)want, status ? err.message : "compiled");
+        fail_msg("%s \"%s\": status %d rather than %d (%s)", element, message, (int)status, (int)want,
+                 status ? err.message : "compiled");
     assert_int_equal(err.code, want);
     assert_string_equal(err.element, element);
-    if (!strstr(err.message, message)) fail_msg("%s: \"%s\" does not speak of \"%s\"", element, err.message, message);
+    if (!strstr(err.message, message))
+        fail_msg("%s: \"%s\" does not speak of \"%s\"", element, err.message, message);
     assert_true(err.remedy[0] != 0);
     assert_int_equal(err.line, line);
     assert_string_equal(err.file, line ? "robot.xml" : "");
@@ -162,7 +189,8 @@ static void names_must_be_there_and_differ(void **state) {
     refused(&p, US_ERR_NAME, "loop \"chain\"", 50, "twice");
     // Couplings and loops may go without.
     p = good_parts();
-    p.n_coupling = 2, p.coupling.name = "";
+    p.n_coupling = 2;
+    p.coupling.name = "";
     us_model_destroy(contract_compile(spec_of(&p)));
     // A link, a joint and a drive may share one.
     p = good_parts();
@@ -232,7 +260,8 @@ static void products_of_inertia_must_fit_the_moments(void **state) {
     }
     // Each pair fits, the three together do not: the moment about (1, 1, 1) would be negative.
     parts p = good_parts();
-    for (int i = 3; i < 6; i++) p.link[0].inertia.about_com[i] = -0.06;
+    for (int i = 3; i < 6; i++)
+        p.link[0].inertia.about_com[i] = -0.06;
     refused(&p, US_ERR_MASS, "link \"upper\"", 10, "products");
     // Thin rods and points are allowed.
     p = good_parts();
@@ -264,7 +293,8 @@ static void joints_must_name_links_that_exist_and_differ(void **state) {
 static void links_and_joints_must_form_a_tree(void **state) {
     (void)state;
     parts p = good_parts();
-    p.n_joint = 4, p.joint[3].child = 1;
+    p.n_joint = 4;
+    p.joint[3].child = 1;
     refused(&p, US_ERR_TREE, "joint \"extra\"", 23, "already hangs on joint \"elbow\"");
     p = good_parts();
     p.n_link = 4;
@@ -274,7 +304,9 @@ static void links_and_joints_must_form_a_tree(void **state) {
     p.joint[0].parent = 1;
     refused(&p, US_ERR_TREE, "joint \"shoulder\"", 20, "cycle");
     // A cycle of three, and nothing on the world at all.
-    p.joint[0].parent = 1, p.joint[1].parent = 2, p.joint[2].parent = 0;
+    p.joint[0].parent = 1;
+    p.joint[1].parent = 2;
+    p.joint[2].parent = 0;
     refused(&p, US_ERR_TREE, "joint \"shoulder\"", 20, "cycle");
 }
 
@@ -302,7 +334,10 @@ static void axes_and_quaternions_must_not_be_zero(void **state) {
         parts p = good_parts();
         p.n_drive = p.n_coupling = p.n_loop = 0;
         p.joint[2] = us_joint_def_default((us_joint_type)type);
-        p.joint[2].name = "rail", p.joint[2].child = 2, p.joint[2].file = "robot.xml", p.joint[2].line = 22;
+        p.joint[2].name = "rail";
+        p.joint[2].child = 2;
+        p.joint[2].file = "robot.xml";
+        p.joint[2].line = 22;
         p.joint[2].axis = us_vec3_make(0, 0, 0);
         bool has_axis = type != US_JOINT_FIXED && type != US_JOINT_SPHERICAL && type != US_JOINT_FLOATING;
         if (has_axis) {
@@ -319,7 +354,8 @@ static void axes_and_quaternions_must_not_be_zero(void **state) {
         refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "quaternion of its frame");
         p.joint[2].X_PF.q = (us_quat){2, 0, 0, 0};
         p.joint[2].q0[0] = 0;
-        if (type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING) refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "start state is 0");
+        if (type == US_JOINT_SPHERICAL || type == US_JOINT_FLOATING)
+            refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "start state is 0");
     }
 }
 
@@ -359,7 +395,11 @@ static void joint_terms_must_not_be_negative(void **state) {
         parts p = good_parts();
         p.n_drive = p.n_coupling = p.n_loop = 0;
         p.joint[2] = us_joint_def_default(k ? US_JOINT_SPHERICAL : US_JOINT_FLOATING);
-        p.joint[2].name = "rail", p.joint[2].child = 2, p.joint[2].stiffness = 1, p.joint[2].file = "robot.xml", p.joint[2].line = 22;
+        p.joint[2].name = "rail";
+        p.joint[2].child = 2;
+        p.joint[2].stiffness = 1;
+        p.joint[2].file = "robot.xml";
+        p.joint[2].line = 22;
         refused(&p, US_ERR_VALUE, "joint \"rail\"", 22, "no spring");
     }
 }
@@ -367,13 +407,17 @@ static void joint_terms_must_not_be_negative(void **state) {
 static void limits_must_be_in_order(void **state) {
     (void)state;
     parts p = good_parts();
-    p.joint[0].has_limits = true, p.joint[0].lower = 1, p.joint[0].upper = -1;
+    p.joint[0].has_limits = true;
+    p.joint[0].lower = 1;
+    p.joint[0].upper = -1;
     refused(&p, US_ERR_VALUE, "joint \"shoulder\"", 20, "lower limit");
     p.joint[0].upper = NAN;
     refused(&p, US_ERR_VALUE, "joint \"shoulder\"", 20, "lower limit");
     p.joint[0].has_limits = false;
     us_model_destroy(contract_compile(spec_of(&p)));
-    p.joint[0].has_limits = true, p.joint[0].lower = -INFINITY, p.joint[0].upper = INFINITY;
+    p.joint[0].has_limits = true;
+    p.joint[0].lower = -INFINITY;
+    p.joint[0].upper = INFINITY;
     us_model_destroy(contract_compile(spec_of(&p)));
 }
 
@@ -422,7 +466,8 @@ static void couplings_must_fit_their_joints(void **state) {
     refused(&p, US_ERR_VALUE, "coupling \"gear\"", 40, "no such coordinate");
     p = good_parts();
     p.n_drive = p.n_loop = 0;
-    p.joint[1].type = US_JOINT_SPHERICAL, p.joint[1].q0[0] = 1;
+    p.joint[1].type = US_JOINT_SPHERICAL;
+    p.joint[1].q0[0] = 1;
     refused(&p, US_ERR_VALUE, "coupling \"gear\"", 40, "no such coordinate");
     p = good_parts();
     p.coupling.factor[1] = NAN;
@@ -462,7 +507,9 @@ static void loops_must_join_links_that_move_against_each_other(void **state) {
     // Two links that a fixed joint has made one.
     p = good_parts();
     p.n_drive = p.n_coupling = 0;
-    p.joint[1].type = US_JOINT_FIXED, p.loop.link_a = 0, p.loop.link_b = 1;
+    p.joint[1].type = US_JOINT_FIXED;
+    p.loop.link_a = 0;
+    p.loop.link_b = 1;
     refused(&p, US_ERR_CONSTRAINT, "loop \"chain\"", 50, "cannot move against");
 }
 
@@ -472,7 +519,8 @@ static void long_names_do_not_break_the_error(void **state) {
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
     parts p = good_parts();
-    p.joint[0].name = name, p.joint[0].damping = -1;
+    p.joint[0].name = name;
+    p.joint[0].damping = -1;
     us_spec *spec = spec_of(&p);
     us_model *model = NULL;
     us_error err;
@@ -485,7 +533,8 @@ static void long_names_do_not_break_the_error(void **state) {
 
 static void a_joint_that_nothing_hangs_on_gets_an_armature_and_one_warning(void **state) {
     (void)state;
-    const us_joint_type types[] = {US_JOINT_REVOLUTE, US_JOINT_PRISMATIC, US_JOINT_PLANAR, US_JOINT_SPHERICAL, US_JOINT_FLOATING};
+    const us_joint_type types[] = {US_JOINT_REVOLUTE, US_JOINT_PRISMATIC, US_JOINT_PLANAR, US_JOINT_SPHERICAL,
+                                   US_JOINT_FLOATING};
     for (int i = 0; i < 5; i++) {
         us_spec *spec = contract_pendulum_spec();
         int32_t leaf = contract_link(spec, "leaf", 0, us_vec3_make(0, 0, 0), 0, 0, 0);
@@ -507,9 +556,11 @@ static void a_joint_that_nothing_hangs_on_gets_an_armature_and_one_warning(void 
         us_joint_info j = us_model_get_joint(m, us_model_find_joint(m, "leaf_joint"));
         if (types[i] == US_JOINT_SPHERICAL || types[i] == US_JOINT_FLOATING) q[j.first_q] = 1;
         assert_int_equal(us_dyn_mass_matrix(d, q, h), US_OK);
-        for (int32_t k = 0; k < j.n_v; k++) assert_true(h[(j.first_v + k) * n.n_v + j.first_v + k] == 1e-4);
+        for (int32_t k = 0; k < j.n_v; k++)
+            assert_true(h[(j.first_v + k) * n.n_v + j.first_v + k] == 1e-4);
         us_sim *sim = contract_sim(m);
-        for (int k = 0; k < 20; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 20; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         us_sim_destroy(sim);
         us_dyn_destroy(d);
         us_model_destroy(m);
@@ -538,7 +589,12 @@ static void a_start_outside_the_limits_is_a_warning_and_the_limit_pushes_back(vo
         us_spec *spec = contract_pendulum_spec();
         us_joint_def j = *us_spec_view_joint(spec, 0);
         j.name = "hinge";  // the view is borrowed, and the spec goes before j does
-        j.has_limits = true, j.lower = -0.5, j.upper = 0.5, j.q0[0] = side ? 0.6 : -0.6, j.file = "arm.urdf", j.line = 7;
+        j.has_limits = true;
+        j.lower = -0.5;
+        j.upper = 0.5;
+        j.q0[0] = side ? 0.6 : -0.6;
+        j.file = "arm.urdf";
+        j.line = 7;
         assert_int_equal(us_spec_set_joint(spec, 0, &j), US_OK);
         us_model *m = NULL;
         assert_int_equal(us_model_compile(spec, NULL, &m, NULL), US_OK);
@@ -549,7 +605,8 @@ static void a_start_outside_the_limits_is_a_warning_and_the_limit_pushes_back(vo
         assert_int_equal(w->line, 7);
         assert_true(strstr(w->message, "outside its limits") && w->remedy[0] != 0);
         us_sim *sim = contract_sim(m);
-        for (int k = 0; k < 500; k++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int k = 0; k < 500; k++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         assert_true(fabs(us_sim_view_q(sim)[0]) < 0.501);
         us_sim_destroy(sim);
         us_model_destroy(m);

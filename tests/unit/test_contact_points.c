@@ -18,8 +18,12 @@ static const double TINY = 1e-13;
 
 static us_geom box(double x, double y, double z) { return (us_geom){.kind = US_GEOM_BOX, .size = {x, y, z}}; }
 static us_geom sphere(double r) { return (us_geom){.kind = US_GEOM_SPHERE, .radius = r}; }
-static us_geom capsule(double half, double r) { return (us_geom){.kind = US_GEOM_CAPSULE, .size = {half}, .radius = r}; }
-static us_geom cylinder(double r, double half) { return (us_geom){.kind = US_GEOM_CYLINDER, .size = {r, half}}; }
+static us_geom capsule(double half, double r) {
+    return (us_geom){.kind = US_GEOM_CAPSULE, .size = {half}, .radius = r};
+}
+static us_geom cylinder(double r, double half) {
+    return (us_geom){.kind = US_GEOM_CYLINDER, .size = {r, half}};
+}
 static us_geom half_space(void) { return (us_geom){.kind = US_GEOM_HALF_SPACE}; }
 static us_pose at(double x, double y, double z) { return (us_pose){{1, 0, 0, 0}, {x, y, z}}; }
 static us_pose turned(double roll, double pitch, double yaw, double x, double y, double z) {
@@ -39,7 +43,8 @@ static us_manifold contact(const us_geom *A, us_pose X_WA, const us_geom *B, us_
 }
 static double deepest(const us_manifold *m) {
     double g = INFINITY;
-    for (int32_t i = 0; i < m->n; i++) g = fmin(g, m->gap[i]);
+    for (int32_t i = 0; i < m->n; i++)
+        g = fmin(g, m->gap[i]);
     return g;
 }
 // Is there a point of A at (x, y, z)?
@@ -50,7 +55,8 @@ static bool has_point(const us_manifold *m, double x, double y, double z, double
     return false;
 }
 static void all_normals(const us_manifold *m, us_vec3 n, double tolerance) {
-    for (int32_t i = 0; i < m->n; i++) assert_true(us_vec3_norm(us_vec3_sub(m->normal[i], n)) <= tolerance);
+    for (int32_t i = 0; i < m->n; i++)
+        assert_true(us_vec3_norm(us_vec3_sub(m->normal[i], n)) <= tolerance);
 }
 static const us_vec3 UP = {0, 0, 1};
 
@@ -60,7 +66,8 @@ static void a_box_on_a_plane_touches_with_four_corners(void **state) {
     us_manifold m = contact(&b, at(1, 2, .3 - .001), &h, at(0, 0, 0), .01);
     assert_int_equal(m.n, 4);
     all_normals(&m, UP, TINY);
-    for (int k = 0; k < 4; k++) assert_true(has_point(&m, 1 + (k & 1 ? .1 : -.1), 2 + (k & 2 ? .2 : -.2), -.001, TINY));
+    for (int k = 0; k < 4; k++)
+        assert_true(has_point(&m, 1 + (k & 1 ? .1 : -.1), 2 + (k & 2 ? .2 : -.2), -.001, TINY));
     double sum = m.gap[0] + m.gap[1] + m.gap[2] + m.gap[3];
     assert_true(fabs(sum + .004) < TINY);
     // Exchanged: the same, turned round.
@@ -81,7 +88,8 @@ static void a_tilted_plane_gives_points_along_its_normal(void **state) {
     us_manifold m = contact(&b, us_pose_mul(X, at(.4, .5, .1 + .002)), &h, X, .01);
     assert_int_equal(m.n, 4);
     all_normals(&m, us_quat_rotate(X.q, UP), TINY);
-    for (int k = 0; k < 4; k++) assert_true(fabs(m.gap[k] - .002) < TINY);
+    for (int k = 0; k < 4; k++)
+        assert_true(fabs(m.gap[k] - .002) < TINY);
 }
 
 static void stacked_boxes_touch_at_the_corners_of_the_common_face(void **state) {
@@ -91,21 +99,25 @@ static void stacked_boxes_touch_at_the_corners_of_the_common_face(void **state) 
     assert_int_equal(m.n, 4);
     all_normals(&m, UP, TINY);
     for (int k = 0; k < 4; k++)
-        assert_true(has_point(&m, .05 + (k & 1 ? .1 : -.1), k & 2 ? .1 : -.1, .1 - 1e-4, TINY) && fabs(m.gap[k] + 1e-4) < TINY);
-    // The same box turned by 45 degrees on one of its size: the corners of the octagon, of which four are kept.
+        assert_true(has_point(&m, .05 + (k & 1 ? .1 : -.1), k & 2 ? .1 : -.1, .1 - 1e-4, TINY) &&
+                    fabs(m.gap[k] + 1e-4) < TINY);
+    // The same box turned by 45 degrees on one of its size: the corners of the octagon, of which four are
+    // kept.
     us_manifold t = contact(&a, turned(0, 0, PI / 4, 0, 0, .2), &a, at(0, 0, 0), .002);
     assert_int_equal(t.n, 4);
     double q = .1 * sqrt(2) - .1;
     for (int i = 0; i < 4; i++) {
         double x = fabs(t.p_A[i].x), y = fabs(t.p_A[i].y);
         // The corner is exact; which of the eight is not said.
-        assert_true((fabs(x - .1) < TINY && fabs(y - q) < TINY) || (fabs(y - .1) < TINY && fabs(x - q) < TINY));
+        assert_true((fabs(x - .1) < TINY && fabs(y - q) < TINY) ||
+                    (fabs(y - .1) < TINY && fabs(x - q) < TINY));
         assert_true(fabs(t.gap[i]) < TINY);
     }
     // They surround the middle: a stack stands on them.
     for (int d = 0; d < 16; d++) {
         double far = -1;
-        for (int i = 0; i < 4; i++) far = fmax(far, cos(d * PI / 8) * t.p_A[i].x + sin(d * PI / 8) * t.p_A[i].y);
+        for (int i = 0; i < 4; i++)
+            far = fmax(far, cos(d * PI / 8) * t.p_A[i].x + sin(d * PI / 8) * t.p_A[i].y);
         assert_true(far > .03);
     }
 }
@@ -115,7 +127,8 @@ static void crossing_edges_touch_at_one_point(void **state) {
     us_geom a = box(.1, .1, .1);
     double r = .1 * sqrt(2);
     // The lower edge of A runs along x, the upper edge of B along y.
-    us_manifold m = contact(&a, turned(PI / 4, 0, 0, .01, .02, 2 * r - .003), &a, turned(0, PI / 4, 0, 0, 0, 0), .002);
+    us_manifold m =
+        contact(&a, turned(PI / 4, 0, 0, .01, .02, 2 * r - .003), &a, turned(0, PI / 4, 0, 0, 0, 0), .002);
     assert_int_equal(m.n, 1);
     all_normals(&m, UP, 1e-12);
     assert_true(fabs(m.gap[0] + .003) < 1e-12);
@@ -128,7 +141,8 @@ static void boxes_side_by_side_touch_on_the_common_part_only(void **state) {
     us_manifold m = contact(&a, at(.2 + .0005, .15, 0), &a, at(0, 0, 0), .001);
     assert_int_equal(m.n, 4);
     all_normals(&m, us_vec3_make(1, 0, 0), TINY);
-    for (int i = 0; i < 4; i++) assert_true(m.p_A[i].y > .05 - TINY && m.p_A[i].y < .1 + TINY);
+    for (int i = 0; i < 4; i++)
+        assert_true(m.p_A[i].y > .05 - TINY && m.p_A[i].y < .1 + TINY);
     // Corner to corner, apart: the true distance, not that of the best of fifteen axes.
     us_manifold d = contact(&a, at(.2 + 3e-3, .2 + 4e-3, 0), &a, at(0, 0, 0), .01);
     assert_true(d.n >= 1);
@@ -161,8 +175,8 @@ static void a_cylinder_stands_on_its_rim_and_lies_on_a_line(void **state) {
     us_geom c = cylinder(.1, .2), h = half_space(), floor = box(1, 1, .1);
     us_manifold m = contact(&c, at(0, 0, .199), &h, at(0, 0, 0), .01);
     assert_int_equal(m.n, 4);
-    assert_true(has_point(&m, .1, 0, -.001, TINY) && has_point(&m, 0, .1, -.001, TINY) && has_point(&m, -.1, 0, -.001, TINY) &&
-                has_point(&m, 0, -.1, -.001, TINY));
+    assert_true(has_point(&m, .1, 0, -.001, TINY) && has_point(&m, 0, .1, -.001, TINY) &&
+                has_point(&m, -.1, 0, -.001, TINY) && has_point(&m, 0, -.1, -.001, TINY));
     m = contact(&c, turned(PI / 2, 0, 0, 0, 0, .099), &h, at(0, 0, 0), .01);
     assert_int_equal(m.n, 2);
     assert_true(has_point(&m, 0, .2, -.001, TINY) && has_point(&m, 0, -.2, -.001, TINY));
@@ -190,7 +204,8 @@ static void a_cylinder_stands_on_its_rim_and_lies_on_a_line(void **state) {
 static us_height_field *make_field(double (*height)(double, double), int32_t n, double step) {
     static double z[201 * 201];
     for (int32_t j = 0; j < n; j++) {
-        for (int32_t i = 0; i < n; i++) z[j * n + i] = height((i - .5 * (n - 1)) * step, (j - .5 * (n - 1)) * step);
+        for (int32_t i = 0; i < n; i++)
+            z[j * n + i] = height((i - .5 * (n - 1)) * step, (j - .5 * (n - 1)) * step);
     }
     us_height_field *f = NULL;
     us_allocator a = us_allocator_default();
@@ -199,7 +214,9 @@ static us_height_field *make_field(double (*height)(double, double), int32_t n, 
 }
 static double flat_ground(double x, double y) { return 0 * (x + y); }
 static double slope(double x, double y) { return .3 * x - .1 * y; }
-static double bumps(double x, double y) { return .06 * sin(2.1 * x) * cos(1.7 * y) + .02 * sin(7 * x + 1) * sin(6 * y); }
+static double bumps(double x, double y) {
+    return .06 * sin(2.1 * x) * cos(1.7 * y) + .02 * sin(7 * x + 1) * sin(6 * y);
+}
 static double valley(double x, double y) { return fabs(x) + 0 * y; }
 static double ridge(double x, double y) { return -.5 * fabs(x) + 0 * y; }
 
@@ -211,10 +228,13 @@ static void flat_ground_of_triangles_is_a_plane(void **state) {
     for (int s = 0; s < 4; s++) {
         bool is_lying = s >= 2;
         for (int k = 0; k < MANY; k++) {
-            double x = us_random_uniform(1, (uint64_t)s, (uint64_t)k) - .5, y = us_random_uniform(2, (uint64_t)s, (uint64_t)k) - .5;
+            double x = us_random_uniform(1, (uint64_t)s, (uint64_t)k) - .5,
+                   y = us_random_uniform(2, (uint64_t)s, (uint64_t)k) - .5;
             us_pose X = turned(is_lying ? PI / 2 : 0, 0, k * .37, x, y, .1 - .001);
-            us_manifold m = contact(&shape[s], X, &ground, at(0, 0, 0), .002), p = contact(&shape[s], X, &h, at(0, 0, 0), .002);
-            // No seam gives a sideways normal, no corner of the shape is missed, none is deeper than on the plane.
+            us_manifold m = contact(&shape[s], X, &ground, at(0, 0, 0), .002),
+                        p = contact(&shape[s], X, &h, at(0, 0, 0), .002);
+            // No seam gives a sideways normal, no corner of the shape is missed, none is deeper than on the
+            // plane.
             assert_true(m.n >= p.n);
             all_normals(&m, UP, 1e-9);
             assert_true(fabs(deepest(&m) - deepest(&p)) < 1e-12);
@@ -238,14 +258,16 @@ static void a_sphere_on_a_slope_in_a_valley_and_on_a_ridge(void **state) {
     assert_true(fabs(m.gap[0] + .002) < 1e-12);
     us_height_field_destroy(f);
     // In a valley with walls of 45 degrees two points, one on each.
-    f = make_field(valley, 21, .2), g.field = f;
+    f = make_field(valley, 21, .2);
+    g.field = f;
     m = contact(&s, at(0, .05, .15 * sqrt(2) - .001), &g, at(0, 0, 0), .01);
     assert_int_equal(m.n, 2);
     assert_true(fabs(m.gap[0] + .001 / sqrt(2)) < 1e-12 && fabs(m.gap[1] + .001 / sqrt(2)) < 1e-12);
     assert_true(m.normal[0].x * m.normal[1].x < -.4);
     us_height_field_destroy(f);
     // On a ridge one, straight up, in spite of two faces beside it.
-    f = make_field(ridge, 21, .2), g.field = f;
+    f = make_field(ridge, 21, .2);
+    g.field = f;
     m = contact(&s, at(0, .05, .148), &g, at(0, 0, 0), .01);
     assert_int_equal(m.n, 1);
     all_normals(&m, UP, 1e-9);
@@ -266,9 +288,11 @@ static void a_sunken_shape_is_pushed_up(void **state) {
     for (int s = 0; s < 3; s++) {
         for (int k = 0; k < 50; k++) {
             double depth = .01 * k;
-            us_manifold m = contact(&shape[s], turned(.1, .2, .3, .21, .13, bumps(.21, .13) - depth), &g, at(0, 0, 0), .01);
+            us_manifold m = contact(&shape[s], turned(.1, .2, .3, .21, .13, bumps(.21, .13) - depth), &g,
+                                    at(0, 0, 0), .01);
             assert_true(m.n > 0);
-            for (int32_t i = 0; i < m.n; i++) assert_true(m.normal[i].z > .8);
+            for (int32_t i = 0; i < m.n; i++)
+                assert_true(m.normal[i].z > .8);
             // At least the depth of the middle, times the cosine of the steepest slope.
             assert_true(deepest(&m) < -.8 * depth);
         }
@@ -291,8 +315,10 @@ static void a_rolling_wheel_feels_no_jumps(void **state) {
         missed += m.n == 0;
         if (m.n == 0) continue;
         double gap = deepest(&m);
-        for (int32_t i = 0; i < m.n; i++) assert_true(m.normal[i].z > steep - .05);
-        // The gap cannot change faster than the wheel moves: horizontally by the step, vertically by the slope times it.
+        for (int32_t i = 0; i < m.n; i++)
+            assert_true(m.normal[i].z > steep - .05);
+        // The gap cannot change faster than the wheel moves: horizontally by the step, vertically by the
+        // slope times it.
         if (k > 0) assert_true(fabs(gap - last) < 1.5 * step + 1e-6 * .2);
         last = gap;
     }
@@ -315,9 +341,10 @@ static void the_deepest_point_on_terrain_is_as_far_as_the_distance(void **state)
     for (uint64_t s = 0; s < sizeof shape / sizeof shape[0]; s++) {
         int32_t n_off = 0;
         for (uint64_t i = 0; i < MANY / 10; i++) {
-            us_quat q = {us_random_normal(3, s, 4 * i), us_random_normal(3, s, 4 * i + 1), us_random_normal(3, s, 4 * i + 2),
-                         us_random_normal(3, s, 4 * i + 3)};
-            us_pose X = {us_quat_normalize(q), {4 * us_random_uniform(4, s, i) - 2, 4 * us_random_uniform(5, s, i) - 2, .5}};
+            us_quat q = {us_random_normal(3, s, 4 * i), us_random_normal(3, s, 4 * i + 1),
+                         us_random_normal(3, s, 4 * i + 2), us_random_normal(3, s, 4 * i + 3)};
+            us_pose X = {us_quat_normalize(q),
+                         {4 * us_random_uniform(4, s, i) - 2, 4 * us_random_uniform(5, s, i) - 2, .5}};
             if (i % 2) X.q = us_quat_from_rpy(PI / 2, 0, 6 * us_random_uniform(7, s, i));
             us_gap gap;
             // Lowered to between 4 mm above and 2 mm below first touch: slopes are gentle, so four steps do.
@@ -328,7 +355,8 @@ static void the_deepest_point_on_terrain_is_as_far_as_the_distance(void **state)
             us_manifold m = contact(&shape[s], X, &g, at(0, 0, 0), .01);
             assert_true(m.n > 0);
             double off = fabs(deepest(&m) - gap.distance);
-            // A rim or a corner that hangs over a ridge touches with the normal of the shape or of the faces: up to 1 % of the size off.
+            // A rim or a corner that hangs over a ridge touches with the normal of the shape or of the faces:
+            // up to 1 % of the size off.
             assert_true(off < 2e-3);
             n_off += off > 1e-6;
             // Smooth shapes are exact but for the search for the ridge's normal.
@@ -341,7 +369,8 @@ static void the_deepest_point_on_terrain_is_as_far_as_the_distance(void **state)
 
 static void a_mesh_box_is_like_a_box(void **state) {
     (void)state;
-    const us_vec3 v[8] = {{-1, -1, -1}, {1, -1, -1}, {-1, 1, -1}, {1, 1, -1}, {-1, -1, 1}, {1, -1, 1}, {-1, 1, 1}, {1, 1, 1}};
+    const us_vec3 v[8] = {{-1, -1, -1}, {1, -1, -1}, {-1, 1, -1}, {1, 1, -1},
+                          {-1, -1, 1},  {1, -1, 1},  {-1, 1, 1},  {1, 1, 1}};
     const int32_t t[12][3] = {{0, 2, 3}, {0, 3, 1}, {4, 5, 7}, {4, 7, 6}, {0, 1, 5}, {0, 5, 4},
                               {2, 6, 7}, {2, 7, 3}, {0, 4, 6}, {0, 6, 2}, {1, 3, 7}, {1, 7, 5}};
     us_mesh *mesh = NULL;
@@ -350,7 +379,8 @@ static void a_mesh_box_is_like_a_box(void **state) {
     us_geom g = {.kind = US_GEOM_MESH, .mesh = mesh}, b = box(.2, .2, .2), s = sphere(.2);
     us_manifold m = contact(&b, at(.3, .5, 1.199), &g, at(0, 0, 0), .01);
     all_normals(&m, UP, 1e-12);
-    for (int k = 0; k < 4; k++) assert_true(has_point(&m, .3 + (k & 1 ? .2 : -.2), .5 + (k & 2 ? .2 : -.2), .999, 1e-12));
+    for (int k = 0; k < 4; k++)
+        assert_true(has_point(&m, .3 + (k & 1 ? .2 : -.2), .5 + (k & 2 ? .2 : -.2), .999, 1e-12));
     assert_true(fabs(deepest(&m) + .001) < 1e-12);
     // Over the rim: pushed up by a millimetre, not sideways by the width.
     m = contact(&b, at(1.1, .5, 1.199), &g, at(0, 0, 0), .01);
@@ -376,7 +406,8 @@ static void a_union_touches_with_its_parts(void **state) {
     us_manifold m = contact(&u, at(0, 0, .099), &h, at(0, 0, 0), .01);
     assert_int_equal(m.n, 5);
     for (int32_t i = 0; i < m.n; i++) {
-        for (int32_t j = 0; j < i; j++) assert_true(m.feature[i] != m.feature[j]);
+        for (int32_t j = 0; j < i; j++)
+            assert_true(m.feature[i] != m.feature[j]);
     }
     m = contact(&h, at(0, 0, 0), &u, at(0, 0, .099), .01);
     assert_int_equal(m.n, 5);
@@ -388,7 +419,8 @@ static void a_union_touches_with_its_parts(void **state) {
 static us_hull *some_hull(void) {
     us_vec3 p[14];
     for (uint64_t i = 0; i < 14; i++) {
-        us_vec3 d = us_vec3_make(us_random_normal(5, 0, 3 * i), us_random_normal(5, 0, 3 * i + 1), us_random_normal(5, 0, 3 * i + 2));
+        us_vec3 d = us_vec3_make(us_random_normal(5, 0, 3 * i), us_random_normal(5, 0, 3 * i + 1),
+                                 us_random_normal(5, 0, 3 * i + 2));
         p[i] = us_vec3_scale(.2 / us_vec3_norm(d), d);
     }
     us_hull *hull = NULL;
@@ -399,14 +431,17 @@ static us_hull *some_hull(void) {
 
 static us_geom some_shape(us_geom_kind kind, const us_hull *hull, uint64_t seed, uint64_t i) {
     us_geom g = {.kind = kind, .hull = hull};
-    for (int k = 0; k < 3; k++) g.size[k] = .05 + .2 * us_random_uniform(seed, 1, 3 * i + (uint64_t)k);
+    for (int k = 0; k < 3; k++)
+        g.size[k] = .05 + .2 * us_random_uniform(seed, 1, 3 * i + (uint64_t)k);
     for (int k = 0; k < 4; k++) {
         const double corner[4][3] = {{-.2, -.1, -.1}, {.2, -.15, -.1}, {0, .2, -.1}, {0, 0, .2}};
         double w[3];
-        for (int j = 0; j < 3; j++) w[j] = corner[k][j] + .05 * us_random_uniform(seed, 2, 12 * i + (uint64_t)(3 * k + j));
+        for (int j = 0; j < 3; j++)
+            w[j] = corner[k][j] + .05 * us_random_uniform(seed, 2, 12 * i + (uint64_t)(3 * k + j));
         g.point[k] = us_vec3_make(w[0], w[1], w[2]);
     }
-    bool is_thin = kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_LOZENGE || kind == US_GEOM_DISC || kind == US_GEOM_TRIANGLE;
+    bool is_thin = kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_LOZENGE ||
+                   kind == US_GEOM_DISC || kind == US_GEOM_TRIANGLE;
     g.radius = is_thin ? .02 + .1 * us_random_uniform(seed, 3, i) : (i % 3 == 0 ? .03 : 0);
     return g;
 }
@@ -414,11 +449,13 @@ static us_quat some_quat(uint64_t seed, uint64_t i) {
     // Every other pair lies square, but for a slight tilt: flat features meet there.
     if (i / 2 % 2) {
         us_vec3 tilt =
-            us_vec3_make(1e-3 * us_random_normal(seed, 7, 3 * i), 1e-3 * us_random_normal(seed, 7, 3 * i + 1), us_random_uniform(seed, 7, 3 * i + 2));
-        return us_quat_mul(us_quat_exp(tilt), us_quat_from_rpy(PI / 2 * (double)(us_random_bits(seed, 6, i) % 4), 0, 0));
+            us_vec3_make(1e-3 * us_random_normal(seed, 7, 3 * i), 1e-3 * us_random_normal(seed, 7, 3 * i + 1),
+                         us_random_uniform(seed, 7, 3 * i + 2));
+        return us_quat_mul(us_quat_exp(tilt),
+                           us_quat_from_rpy(PI / 2 * (double)(us_random_bits(seed, 6, i) % 4), 0, 0));
     }
-    us_quat q = {us_random_normal(seed, 7, 4 * i), us_random_normal(seed, 7, 4 * i + 1), us_random_normal(seed, 7, 4 * i + 2),
-                 us_random_normal(seed, 7, 4 * i + 3)};
+    us_quat q = {us_random_normal(seed, 7, 4 * i), us_random_normal(seed, 7, 4 * i + 1),
+                 us_random_normal(seed, 7, 4 * i + 2), us_random_normal(seed, 7, 4 * i + 3)};
     return us_quat_normalize(q);
 }
 
@@ -439,9 +476,11 @@ static void points_of_all_convex_pairs_are_on_the_surfaces_and_as_deep_as_the_di
             for (uint64_t i = 0; i < MANY / 10; i++) {
                 uint64_t seed = 100 + 16 * (uint64_t)ka + (uint64_t)kb;
                 us_geom A = some_shape(ka, hull, seed, 2 * i), B = some_shape(kb, hull, seed, 2 * i + 1);
-                us_pose XA = {some_quat(seed, 2 * i), {0, 0, 0}}, XB = {some_quat(seed, 2 * i + 1), {0, 0, 0}};
+                us_pose XA = {some_quat(seed, 2 * i), {0, 0, 0}},
+                        XB = {some_quat(seed, 2 * i + 1), {0, 0, 0}};
                 // Near enough to touch: moved along the normal to a gap between -3 cm and +2 cm.
-                XA.p = us_vec3_make(us_random_normal(seed, 8, 3 * i), us_random_normal(seed, 8, 3 * i + 1), us_random_normal(seed, 8, 3 * i + 2));
+                XA.p = us_vec3_make(us_random_normal(seed, 8, 3 * i), us_random_normal(seed, 8, 3 * i + 1),
+                                    us_random_normal(seed, 8, 3 * i + 2));
                 XA.p = i % 2 ? us_vec3_make(.1 * XA.p.x, .1 * XA.p.y, 1) : us_vec3_scale(2, XA.p);
                 us_gap g;
                 assert_int_equal(us_geom_distance(&A, XA, &B, XB, &g), US_OK);
@@ -451,7 +490,8 @@ static void points_of_all_convex_pairs_are_on_the_surfaces_and_as_deep_as_the_di
                 us_manifold m = contact(&A, XA, &B, XB, margin), e = contact(&B, XB, &A, XA, margin);
                 assert_true(g.distance > margin || m.n > 0);
                 if (m.n == 0) continue;
-                with_points++, with_more += m.n > 1;
+                with_points++;
+                with_more += m.n > 1;
                 // 1e-6 of the size, and the bias in favour of faces (5e-4 of the smaller shape).
                 double off = fabs(deepest(&m) - g.distance);
                 assert_true(off < 1e-6 * size + 5e-4 * .25);
@@ -491,9 +531,11 @@ static void ids_stay_when_resting_shapes_move_by_a_micrometre(void **state) {
         assert_true(m.n >= 2);
         for (uint64_t i = 0; i < 100; i++) {
             us_pose X = pair[k].X_WA;
-            X.p = us_vec3_add(X.p, us_vec3_make(2e-6 * (us_random_uniform(k, 1, i) - .5), 2e-6 * (us_random_uniform(k, 2, i) - .5),
+            X.p = us_vec3_add(X.p, us_vec3_make(2e-6 * (us_random_uniform(k, 1, i) - .5),
+                                                2e-6 * (us_random_uniform(k, 2, i) - .5),
                                                 2e-6 * (us_random_uniform(k, 3, i) - .5)));
-            us_vec3 turn = us_vec3_make(2e-6 * (us_random_uniform(k, 4, i) - .5), 2e-6 * (us_random_uniform(k, 5, i) - .5),
+            us_vec3 turn = us_vec3_make(2e-6 * (us_random_uniform(k, 4, i) - .5),
+                                        2e-6 * (us_random_uniform(k, 5, i) - .5),
                                         2e-6 * (us_random_uniform(k, 6, i) - .5));
             X.q = us_quat_mul(us_quat_exp(turn), X.q);
             us_manifold n = contact(pair[k].A, X, pair[k].B, at(0, 0, 0), .002);
@@ -501,14 +543,17 @@ static void ids_stay_when_resting_shapes_move_by_a_micrometre(void **state) {
             for (int32_t p = 0; p < m.n; p++) {
                 bool is_found = false;
                 for (int32_t q = 0; q < n.n; q++) {
-                    // 5e-5: the clip tolerance moves a corner by less than 2e-6, the turn moves it by less than 1e-6.
-                    if (n.feature[q] == m.feature[p] && us_vec3_norm(us_vec3_sub(n.p_A[q], m.p_A[p])) < 5e-5) is_found = true;
+                    // 5e-5: the clip tolerance moves a corner by less than 2e-6, the turn moves it by less
+                    // than 1e-6.
+                    if (n.feature[q] == m.feature[p] && us_vec3_norm(us_vec3_sub(n.p_A[q], m.p_A[p])) < 5e-5)
+                        is_found = true;
                 }
                 assert_true(is_found);
             }
         }
         for (int32_t p = 0; p < m.n; p++) {
-            for (int32_t q = 0; q < p; q++) assert_true(m.feature[p] != m.feature[q]);
+            for (int32_t q = 0; q < p; q++)
+                assert_true(m.feature[p] != m.feature[q]);
         }
     }
 }
@@ -517,13 +562,15 @@ static bool same_ids(const us_manifold *a, const us_manifold *b) {
     if (a->n != b->n) return false;
     for (int32_t i = 0; i < a->n; i++) {
         bool is_found = false;
-        for (int32_t k = 0; k < b->n; k++) is_found |= a->feature[i] == b->feature[k];
+        for (int32_t k = 0; k < b->n; k++)
+            is_found |= a->feature[i] == b->feature[k];
         if (!is_found) return false;
     }
     return true;
 }
 
-// What contact does to a stack: the upper box is shaken by hundredths of a millimetre and rocks by a tenth of a milliradian.
+// What contact does to a stack: the upper box is shaken by hundredths of a millimetre and rocks by a tenth of
+// a milliradian.
 static void a_box_that_rocks_on_another_keeps_its_ids(void **state) {
     (void)state;
     us_geom small = box(.1, .1, .1), floor = box(1, 1, .1), plank = box(.3, .05, .1), h = half_space();
@@ -546,7 +593,8 @@ static void a_box_that_rocks_on_another_keeps_its_ids(void **state) {
         assert_int_equal(m.n, pair[k].n);
         for (uint64_t i = 0; i < 200; i++) {
             double r[6];
-            for (uint64_t c = 0; c < 6; c++) r[c] = 2 * us_random_uniform(70 + k, c, i) - 1;
+            for (uint64_t c = 0; c < 6; c++)
+                r[c] = 2 * us_random_uniform(70 + k, c, i) - 1;
             us_pose X = pair[k].X_WA;
             X.p = us_vec3_add(X.p, us_vec3_make(1e-5 * r[0], 1e-5 * r[1], 1e-5 * r[2]));
             X.q = us_quat_mul(us_quat_exp(us_vec3_make(1e-4 * r[3], 1e-4 * r[4], 1e-4 * r[5])), X.q);
@@ -583,7 +631,8 @@ static void ids_on_terrain_belong_to_the_triangle_and_the_end_not_to_the_wheels_
                 int64_t triangle = triangle_under(m.p_B[i], 41, .25);
                 if (triangle < 0) continue;  // on an edge: the edge's
                 int end = us_vec3_dot(axis, us_vec3_sub(m.p_A[i], X.p)) > 0;
-                n_seen++, n_triangle += id[triangle][end] == 0;
+                n_seen++;
+                n_triangle += id[triangle][end] == 0;
                 if (id[triangle][end] == 0) id[triangle][end] = m.feature[i] + 1;
                 assert_true(id[triangle][end] == m.feature[i] + 1);
             }
@@ -591,7 +640,8 @@ static void ids_on_terrain_belong_to_the_triangle_and_the_end_not_to_the_wheels_
         // It has stood on faces most of the time, and on several.
         assert_true(n_seen > 2500 && n_triangle > 4);
         for (int64_t a = 0; a < 41 * 41 * 4; a++) {
-            for (int64_t b = 0; b < a && id[a / 2][a % 2]; b++) assert_true(id[a / 2][a % 2] != id[b / 2][b % 2]);
+            for (int64_t b = 0; b < a && id[a / 2][a % 2]; b++)
+                assert_true(id[a / 2][a % 2] != id[b / 2][b % 2]);
         }
     }
     us_height_field_destroy(f);
@@ -612,11 +662,15 @@ static void gaps_on_terrain_change_no_faster_than_the_shape_moves(void **state) 
     const double step = 2e-4;
     for (uint64_t s = 0; s < sizeof shape / sizeof shape[0]; s++) {
         for (uint64_t way = 0; way < 8; way++) {
-            double yaw = 6.3 * us_random_uniform(20, s, way), tilt = .5 * us_random_uniform(21, s, way), head = 6.3 * us_random_uniform(22, s, way);
-            us_pose X = turned(PI / 2 - tilt, 0, yaw, .4 * us_random_uniform(23, s, way), .4 * us_random_uniform(24, s, way), 0);
+            double yaw = 6.3 * us_random_uniform(20, s, way), tilt = .5 * us_random_uniform(21, s, way),
+                   head = 6.3 * us_random_uniform(22, s, way);
+            us_pose X = turned(PI / 2 - tilt, 0, yaw, .4 * us_random_uniform(23, s, way),
+                               .4 * us_random_uniform(24, s, way), 0);
             double last = 0;
             for (int k = 0; k < MANY; k++) {
-                X.p.x += step * cos(head), X.p.y += step * sin(head), X.p.z = 1;
+                X.p.x += step * cos(head);
+                X.p.y += step * sin(head);
+                X.p.z = 1;
                 us_gap gap;
                 if (k == 0 || k % 500 == 0) {
                     // Put down anew from time to time: 2 mm deep, and as high as the ground then takes it.
@@ -628,11 +682,13 @@ static void gaps_on_terrain_change_no_faster_than_the_shape_moves(void **state) 
                 }
                 X.p.z = last;
                 us_manifold m = contact(&shape[s], X, &g, at(0, 0, 0), .05);
-                X.p.x += step * cos(head), X.p.y += step * sin(head);
+                X.p.x += step * cos(head);
+                X.p.y += step * sin(head);
                 us_manifold n = contact(&shape[s], X, &g, at(0, 0, 0), .05);
                 if (m.n == 0 || n.n == 0 || deepest(&m) < -.01) continue;
-                // The distance of solids changes no faster than they move. Sharp rims and edges on ridges are up to 1 % of the size off it,
-                // which comes and goes over the width of the ridge: hence as much again.
+                // The distance of solids changes no faster than they move. Sharp rims and edges on ridges are
+                // up to 1 % of the size off it, which comes and goes over the width of the ridge: hence as
+                // much again.
                 assert_true(fabs(deepest(&m) - deepest(&n)) < 2 * step + 1e-9);
             }
         }
@@ -665,7 +721,8 @@ static void degenerate_shapes_give_numbers(void **state) {
         for (size_t b = 0; b < n + 2; b++) {
             const us_geom *B = b < n ? &shape[b] : (b == n ? &h : &field);
             for (int k = 0; k < 4; k++) {
-                us_pose X = k == 0 ? at(0, 0, 0) : turned(k == 1 ? 0 : .5, 0, k == 3 ? .3 : 0, k == 1 ? .1 : .01, 0, .05);
+                us_pose X = k == 0 ? at(0, 0, 0)
+                                   : turned(k == 1 ? 0 : .5, 0, k == 3 ? .3 : 0, k == 1 ? .1 : .01, 0, .05);
                 us_manifold m;
                 assert_int_equal(us_geom_contact(&shape[a], X, B, at(0, 0, 0), .2, &m), US_OK);
                 for (int32_t i = 0; i < m.n; i++) {

@@ -1,4 +1,5 @@
-// Convex parts of meshes: their number for shapes that are made of few boxes, what they cover, and whether the stated error is true.
+// Convex parts of meshes: their number for shapes that are made of few boxes, what they cover, and whether
+// the stated error is true.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,9 @@ static drawing paper;
 
 static void draw_triangle(int32_t a, int32_t b, int32_t c) {
     int32_t *t = paper.triangle[paper.n_triangle++];
-    t[0] = a, t[1] = b, t[2] = c;
+    t[0] = a;
+    t[1] = b;
+    t[2] = c;
 }
 
 static bool is_left(const double (*p)[2], int a, int b, int c) {
@@ -34,14 +37,16 @@ static bool is_left(const double (*p)[2], int a, int b, int c) {
 // A prism over a simple polygon (counter-clockwise): ears are cut off one by one.
 static us_mesh *prism(const double (*p)[2], int n, double height) {
     memset(&paper, 0, sizeof paper);
-    for (int i = 0; i < 2 * n; i++) paper.vertex[paper.n_vertex++] = us_vec3_make(p[i % n][0], p[i % n][1], i < n ? 0 : height);
+    for (int i = 0; i < 2 * n; i++)
+        paper.vertex[paper.n_vertex++] = us_vec3_make(p[i % n][0], p[i % n][1], i < n ? 0 : height);
     for (int i = 0; i < n; i++) {
         int j = (i + 1) % n;
         draw_triangle(i, j, n + j);
         draw_triangle(i, n + j, n + i);
     }
     int left[64], m = n;
-    for (int i = 0; i < n; i++) left[i] = i;
+    for (int i = 0; i < n; i++)
+        left[i] = i;
     while (m > 2) {
         int ear = -1;
         for (int i = 0; i < m && ear < 0; i++) {
@@ -58,11 +63,14 @@ static us_mesh *prism(const double (*p)[2], int n, double height) {
         int a = left[(ear + m - 1) % m], b = left[ear], c = left[(ear + 1) % m];
         draw_triangle(a, c, b);
         draw_triangle(n + a, n + b, n + c);
-        for (int k = ear; k + 1 < m; k++) left[k] = left[k + 1];
+        for (int k = ear; k + 1 < m; k++)
+            left[k] = left[k + 1];
         m--;
     }
     us_mesh *mesh = NULL;
-    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle, paper.n_triangle, NULL, &mesh, NULL), US_OK);
+    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle,
+                                    paper.n_triangle, NULL, &mesh, NULL),
+                     US_OK);
     assert_true(mesh->is_closed);
     return mesh;
 }
@@ -80,7 +88,9 @@ static us_mesh *torus(double R, double r, int n_around, int n_tube) {
         }
     }
     us_mesh *mesh = NULL;
-    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle, paper.n_triangle, NULL, &mesh, NULL), US_OK);
+    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle,
+                                    paper.n_triangle, NULL, &mesh, NULL),
+                     US_OK);
     assert_true(mesh->is_closed);
     return mesh;
 }
@@ -92,7 +102,8 @@ typedef struct parts {
 } parts;
 
 static void parts_free(parts *p) {
-    for (int32_t i = 0; i < p->n; i++) us_hull_destroy(p->hull[i]);
+    for (int32_t i = 0; i < p->n; i++)
+        us_hull_destroy(p->hull[i]);
 }
 
 static double random_in(uint64_t stream, uint64_t counter, double low, double high) {
@@ -105,8 +116,8 @@ static bool hull_holds(const us_hull *h, us_vec3 p, double by) {
     return true;
 }
 
-// Dense random points on all hulls are never farther from the solid than stated, and the stated error is not much too large. Random points in
-// the solid are all in some part.
+// Dense random points on all hulls are never farther from the solid than stated, and the stated error is not
+// much too large. Random points in the solid are all in some part.
 static void check_parts(const us_mesh *mesh, const parts *p, double max_error) {
     double found = 0;
     uint64_t counter = 0;
@@ -117,11 +128,15 @@ static void check_parts(const us_mesh *mesh, const parts *p, double max_error) {
         for (int32_t f = 0; f < h->n_face; f++) {
             const int32_t *c = h->face_vertex + h->face_start[f];
             for (int32_t k = 1; k + 1 < h->face_start[f + 1] - h->face_start[f]; k++) {
-                us_vec3 a = h->vertex[c[0]], e = us_vec3_sub(h->vertex[c[k]], a), g = us_vec3_sub(h->vertex[c[k + 1]], a);
+                us_vec3 a = h->vertex[c[0]], e = us_vec3_sub(h->vertex[c[k]], a),
+                        g = us_vec3_sub(h->vertex[c[k + 1]], a);
                 int n = 20 + (int)(20000 * us_vec3_norm(us_vec3_cross(e, g)) / (size * size));
                 for (int s = 0; s < n; s++) {
                     double u = random_in(1, counter, 0, 1), v = random_in(2, counter++, 0, 1);
-                    if (u + v > 1) u = 1 - u, v = 1 - v;
+                    if (u + v > 1) {
+                        u = 1 - u;
+                        v = 1 - v;
+                    }
                     us_vec3 x = us_vec3_add(a, us_vec3_add(us_vec3_scale(u, e), us_vec3_scale(v, g)));
                     double d = usi_mesh_nearest(mesh, x).distance;
                     if (d > found && !usi_mesh_holds(mesh, x)) found = d;
@@ -131,15 +146,18 @@ static void check_parts(const us_mesh *mesh, const parts *p, double max_error) {
     }
     // 1e-12: rounding of points and distances of about 1 m.
     assert_true(found <= p->error + 1e-12);
-    // The bound resolves nothing finer than a fifth of max_error and stops within 5 %; random points come within a tenth of the true maximum.
+    // The bound resolves nothing finer than a fifth of max_error and stops within 5 %; random points come
+    // within a tenth of the true maximum.
     assert_true(p->error <= 1.16 * found + 0.21 * max_error);
     int inside = 0;
     for (uint64_t s = 0; s < 4000; s++) {
-        us_vec3 x = us_vec3_make(random_in(3, s, low.x, high.x), random_in(4, s, low.y, high.y), random_in(5, s, low.z, high.z));
+        us_vec3 x = us_vec3_make(random_in(3, s, low.x, high.x), random_in(4, s, low.y, high.y),
+                                 random_in(5, s, low.z, high.z));
         if (!usi_mesh_holds(mesh, x)) continue;
         inside++;
         bool is_held = false;
-        for (int32_t i = 0; i < p->n && !is_held; i++) is_held = hull_holds(p->hull[i], x, 4e-6 * size);  // hulls may lose 1.5e-6 of their size
+        for (int32_t i = 0; i < p->n && !is_held; i++)
+            is_held = hull_holds(p->hull[i], x, 4e-6 * size);  // hulls may lose 1.5e-6 of their size
         assert_true(is_held);
     }
     assert_true(inside > 100);
@@ -163,7 +181,9 @@ static void a_convex_mesh_is_one_part(void **state) {
     us_mesh *mesh = prism(hexagon, 6, 0.7);
     parts p = decomposed(mesh, 0.01, 8);
     assert_int_equal(p.n, 1);
-    assert_true(p.error <= 0.002);  // the hull's faces are the mesh's; the bound resolves nothing finer than a fifth of the 0.01
+    assert_true(
+        p.error <=
+        0.002);  // the hull's faces are the mesh's; the bound resolves nothing finer than a fifth of the 0.01
     check_parts(mesh, &p, 0.01);
     parts_free(&p);
     us_mesh_destroy(mesh);
@@ -199,7 +219,8 @@ static void a_star_of_five_points_falls_into_at_most_six_parts(void **state) {
     double p10[10][2];
     for (int i = 0; i < 10; i++) {
         double r = i % 2 ? 0.38196601125 : 1;  // a pentagram: its sides run on from point to point
-        p10[i][0] = r * cos(turn * i / 10), p10[i][1] = r * sin(turn * i / 10);
+        p10[i][0] = r * cos(turn * i / 10);
+        p10[i][1] = r * sin(turn * i / 10);
     }
     us_mesh *mesh = prism((const double(*)[2])p10, 10, 0.3);
     parts p = decomposed(mesh, 0.005, 16);
@@ -240,7 +261,8 @@ static void too_few_parts_say_how_far_they_stand_off(void **state) {
 
 static void a_bottle_with_a_narrow_mouth_is_not_taken_for_solid(void **state) {
     (void)state;
-    // A wide hollow that opens through a slot of 0.04: seen from the surface alone it would be a dent of 0.02.
+    // A wide hollow that opens through a slot of 0.04: seen from the surface alone it would be a dent of
+    // 0.02.
     const double bottle[12][2] = {{0, 0},     {2, 0},     {2, 2},     {1.02, 2},   {1.02, 1.8}, {1.8, 1.8},
                                   {1.8, 0.2}, {0.2, 0.2}, {0.2, 1.8}, {0.98, 1.8}, {0.98, 2},   {0, 2}};
     us_mesh *mesh = prism(bottle, 12, 2);
@@ -262,7 +284,8 @@ static void the_same_mesh_gives_the_same_parts(void **state) {
     assert_true(a.error == b.error);
     for (int32_t i = 0; i < a.n; i++) {
         assert_int_equal(a.hull[i]->n_vertex, b.hull[i]->n_vertex);
-        assert_memory_equal(a.hull[i]->vertex, b.hull[i]->vertex, (size_t)a.hull[i]->n_vertex * sizeof(us_vec3));
+        assert_memory_equal(a.hull[i]->vertex, b.hull[i]->vertex,
+                            (size_t)a.hull[i]->n_vertex * sizeof(us_vec3));
     }
     parts_free(&a);
     parts_free(&b);
@@ -284,7 +307,8 @@ static void what_cannot_be_cut_is_refused_with_a_remedy(void **state) {
     assert_int_equal(us_mesh_decompose(mesh, 0.1, 0, NULL, hull, &n, &error, &err), US_ERR_VALUE);
     us_mesh_destroy(mesh);
     us_mesh *open = NULL;
-    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle, paper.n_triangle - 1, NULL, &open, NULL),
+    assert_int_equal(us_mesh_create(paper.vertex, paper.n_vertex, (const int32_t(*)[3])paper.triangle,
+                                    paper.n_triangle - 1, NULL, &open, NULL),
                      US_OK);
     assert_int_equal(us_mesh_decompose(open, 0.1, 8, NULL, hull, &n, &error, &err), US_ERR_MESH);
     assert_true(err.remedy[0]);

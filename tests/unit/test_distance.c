@@ -1,4 +1,5 @@
-// Distances that are known, for every kind of pair: round bodies, boxes, half spaces, unions, meshes, height fields.
+// Distances that are known, for every kind of pair: round bodies, boxes, half spaces, unions, meshes, height
+// fields.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,13 +26,16 @@ static us_mesh *hills_mesh;     // the same surface as triangles
 static const us_pose HERE = {{1, 0, 0, 0}, {0, 0, 0}};
 
 static us_pose at(double x, double y, double z) { return (us_pose){{1, 0, 0, 0}, {x, y, z}}; }
-static us_pose turned(us_vec3 r, double x, double y, double z) { return (us_pose){us_quat_exp(r), {x, y, z}}; }
+static us_pose turned(us_vec3 r, double x, double y, double z) {
+    return (us_pose){us_quat_exp(r), {x, y, z}};
+}
 static const double QUARTER = 1.57079632679489661923;
 
 static bool is_same(us_vec3 a, us_vec3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 static double apart(us_vec3 a, us_vec3 b) { return us_vec3_norm(us_vec3_sub(a, b)); }
 
-// The gap, after checking what holds for every gap: both orders agree, the points are as far apart as it says.
+// The gap, after checking what holds for every gap: both orders agree, the points are as far apart as it
+// says.
 static us_gap gap(const us_geom *A, us_pose X, const us_geom *B, us_pose Y) {
     us_gap g, h;
     assert_int_equal(us_geom_distance(A, X, B, Y, &g), US_OK);
@@ -39,13 +43,14 @@ static us_gap gap(const us_geom *A, us_pose X, const us_geom *B, us_pose Y) {
     assert_true(isfinite(g.distance) && isfinite(us_vec3_norm(g.p_A)) && isfinite(us_vec3_norm(g.p_B)));
     assert_true(fabs(us_vec3_norm(g.normal) - 1) < TINY);
     assert_true(apart(us_vec3_sub(g.p_A, g.p_B), us_vec3_scale(g.distance, g.normal)) < ROUND);
-    assert_true(g.distance == h.distance && is_same(g.p_A, h.p_B) && is_same(g.p_B, h.p_A) && is_same(g.normal, us_vec3_scale(-1, h.normal)));
+    assert_true(g.distance == h.distance && is_same(g.p_A, h.p_B) && is_same(g.p_B, h.p_A) &&
+                is_same(g.normal, us_vec3_scale(-1, h.normal)));
     return g;
 }
 static void expect(us_gap g, double distance, us_vec3 normal, double tolerance) {
     if (fabs(g.distance - distance) > tolerance || apart(g.normal, normal) > 1e4 * tolerance)
-        fail_msg("distance %.17g normal %g %g %g, expected %.17g, %g %g %g", g.distance, g.normal.x, g.normal.y, g.normal.z, distance, normal.x,
-                 normal.y, normal.z);
+        fail_msg("distance %.17g normal %g %g %g, expected %.17g, %g %g %g", g.distance, g.normal.x,
+                 g.normal.y, g.normal.z, distance, normal.x, normal.y, normal.z);
 }
 static const us_vec3 UP = {0, 0, 1}, DOWN = {0, 0, -1}, WEST = {-1, 0, 0};
 
@@ -56,7 +61,8 @@ static void spheres_are_centre_distance_less_radii_apart(void **state) {
     expect(g, 4.25, us_vec3_make(-0.6, 0, -0.8), TINY);
     assert_true(apart(g.p_A, us_vec3_make(0.3, 0, 0.4)) < TINY);
     expect(gap(&a, HERE, &b, at(0.5, 0, 0)), -0.25, WEST, TINY);
-    // In one place there is no direction: along z of the world, out by both radii. The smaller is first in the fixed order.
+    // In one place there is no direction: along z of the world, out by both radii. The smaller is first in
+    // the fixed order.
     g = gap(&a, HERE, &b, HERE);
     assert_true(fabs(g.distance + 0.75) < TINY && fabs(fabs(g.normal.z) - 1) < TINY);
 }
@@ -97,7 +103,8 @@ static void boxes_meet_on_faces_edges_and_corners(void **state) {
     expect(gap(&b, at(0.2, 0.3, 1.4), &a, HERE), -0.1, UP, TINY);
     expect(gap(&b, at(0.2, 0.3, 1.5), &a, HERE), 0, UP, TINY);
     // Edge over edge, crossed.
-    us_pose roof = turned(us_vec3_make(0.5 * QUARTER, 0, 0), 0, 0, 0), ridge = turned(us_vec3_make(0, 0.5 * QUARTER, 0), 0, 0, 2.5);
+    us_pose roof = turned(us_vec3_make(0.5 * QUARTER, 0, 0), 0, 0, 0),
+            ridge = turned(us_vec3_make(0, 0.5 * QUARTER, 0), 0, 0, 2.5);
     expect(gap(&b, ridge, &a, roof), 2.5 - 1.5 * sqrt(2), UP, TINY);
     ridge.p.z = 2;
     expect(gap(&b, ridge, &a, roof), 2 - 1.5 * sqrt(2), UP, 1e-11);
@@ -109,8 +116,10 @@ static void boxes_meet_on_faces_edges_and_corners(void **state) {
 
 static void round_bodies_touch_where_geometry_says(void **state) {
     (void)state;
-    us_geom cylinder = {.kind = US_GEOM_CYLINDER, .size = {0.5, 1}}, cone = {.kind = US_GEOM_CONE, .size = {0.5, 1}};
-    us_geom ellipsoid = {.kind = US_GEOM_ELLIPSOID, .size = {1, 2, 3}}, disc = {.kind = US_GEOM_DISC, .size = {1}};
+    us_geom cylinder = {.kind = US_GEOM_CYLINDER, .size = {0.5, 1}},
+            cone = {.kind = US_GEOM_CONE, .size = {0.5, 1}};
+    us_geom ellipsoid = {.kind = US_GEOM_ELLIPSOID, .size = {1, 2, 3}},
+            disc = {.kind = US_GEOM_DISC, .size = {1}};
     us_geom box = {.kind = US_GEOM_BOX, .size = {5, 5, 1}}, ball = {.kind = US_GEOM_SPHERE, .radius = 0.1};
     // A cylinder stands on a slab, lies on it, sinks in.
     expect(gap(&cylinder, at(0.3, 0, 2.5), &box, HERE), 0.5, UP, TINY);
@@ -119,7 +128,8 @@ static void round_bodies_touch_where_geometry_says(void **state) {
     // The tip of a cone, from above and from the side.
     expect(gap(&ball, at(0, 0, 1.5), &cone, HERE), 0.4, UP, ROUND);
     double slope = atan2(0.5, 2);
-    expect(gap(&ball, at(0.25 + cos(slope), 0, sin(slope)), &cone, HERE), 0.9, us_vec3_make(cos(slope), 0, sin(slope)), ROUND);
+    expect(gap(&ball, at(0.25 + cos(slope), 0, sin(slope)), &cone, HERE), 0.9,
+           us_vec3_make(cos(slope), 0, sin(slope)), ROUND);
     // Ellipsoid along an axis, outside and in.
     expect(gap(&ball, at(0, 0, 4), &ellipsoid, HERE), 0.9, UP, ROUND);
     us_gap g = gap(&ball, at(0.01, 0, 0), &ellipsoid, HERE);
@@ -135,7 +145,8 @@ static void round_bodies_touch_where_geometry_says(void **state) {
 static void a_half_space_is_met_by_the_lowest_point(void **state) {
     (void)state;
     us_geom ground = {.kind = US_GEOM_HALF_SPACE}, raised = {.kind = US_GEOM_HALF_SPACE, .radius = 0.25};
-    us_geom box = {.kind = US_GEOM_BOX, .size = {1, 1, 1}, .radius = 0.1}, ball = {.kind = US_GEOM_SPHERE, .radius = 1};
+    us_geom box = {.kind = US_GEOM_BOX, .size = {1, 1, 1}, .radius = 0.1},
+            ball = {.kind = US_GEOM_SPHERE, .radius = 1};
     us_gap g = gap(&box, turned(us_vec3_make(0.5 * QUARTER, 0, 0), 0, 0, 1), &ground, HERE);
     expect(g, 1 - sqrt(2) - 0.1, UP, TINY);
     assert_true(fabs(g.p_B.z) < TINY);
@@ -146,7 +157,9 @@ static void a_half_space_is_met_by_the_lowest_point(void **state) {
     expect(gap(&ceiling, turned(us_vec3_make(2 * QUARTER, 0, 0), 1, 2, 3), &ground, HERE), 2.5, UP, 1e-12);
     us_gap unchanged = {.distance = 42};
     assert_int_equal(us_geom_distance(&ground, HERE, &ceiling, HERE, &unchanged), US_ERR_ARG);
-    assert_int_equal(us_geom_distance(&ground, HERE, &ceiling, turned(us_vec3_make(1, 0, 0), 0, 0, 3), &unchanged), US_ERR_ARG);
+    assert_int_equal(
+        us_geom_distance(&ground, HERE, &ceiling, turned(us_vec3_make(1, 0, 0), 0, 0, 3), &unchanged),
+        US_ERR_ARG);
     assert_true(unchanged.distance == 42);
     // Surfaces, by their lowest corner.
     us_geom cube = {.kind = US_GEOM_MESH, .mesh = cube_mesh, .radius = 0.1};
@@ -159,7 +172,8 @@ static void a_union_is_as_near_as_its_nearest_part(void **state) {
     (void)state;
     us_geom_part part[2] = {{.geom = {.kind = US_GEOM_SPHERE, .radius = 0.5}, .X_GP = at(-2, 0, 0)},
                             {.geom = {.kind = US_GEOM_BOX, .size = {0.5, 0.5, 0.5}}, .X_GP = at(2, 0, 0)}};
-    us_geom two = {.kind = US_GEOM_UNION, .parts = part, .n_part = 2, .radius = 0.05}, ball = {.kind = US_GEOM_SPHERE, .radius = 0.25};
+    us_geom two = {.kind = US_GEOM_UNION, .parts = part, .n_part = 2, .radius = 0.05},
+            ball = {.kind = US_GEOM_SPHERE, .radius = 0.25};
     expect(gap(&ball, at(-2, 0, 2), &two, HERE), 1.2, UP, TINY);
     expect(gap(&ball, at(2, 0, 2), &two, HERE), 1.2, UP, TINY);
     expect(gap(&ball, at(2, 0, 0.6), &two, HERE), -0.2, UP, TINY);
@@ -171,9 +185,10 @@ static void a_union_is_as_near_as_its_nearest_part(void **state) {
 
 static void bad_shapes_are_refused_and_leave_the_answer_alone(void **state) {
     (void)state;
-    us_geom ball = {.kind = US_GEOM_SPHERE, .radius = 1}, none = {.kind = US_GEOM_COUNT}, hull = {.kind = US_GEOM_CONVEX},
-            mesh = {.kind = US_GEOM_MESH};
-    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD}, empty = {.kind = US_GEOM_UNION}, both = {.kind = US_GEOM_INTERSECTION};
+    us_geom ball = {.kind = US_GEOM_SPHERE, .radius = 1}, none = {.kind = US_GEOM_COUNT},
+            hull = {.kind = US_GEOM_CONVEX}, mesh = {.kind = US_GEOM_MESH};
+    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD}, empty = {.kind = US_GEOM_UNION},
+            both = {.kind = US_GEOM_INTERSECTION};
     us_geom_part part = {.geom = hull, .X_GP = HERE};
     us_geom rotten = {.kind = US_GEOM_UNION, .parts = &part, .n_part = 1};
     const us_geom *bad[] = {NULL, &none, &hull, &mesh, &field, &empty, &both, &rotten};
@@ -187,18 +202,25 @@ static void bad_shapes_are_refused_and_leave_the_answer_alone(void **state) {
 }
 
 static us_geom some_convex(int k, uint64_t *i) {
-    const us_geom_kind kind[5] = {US_GEOM_SPHERE, US_GEOM_CAPSULE, US_GEOM_BOX, US_GEOM_CYLINDER, US_GEOM_TRIANGLE};
+    const us_geom_kind kind[5] = {US_GEOM_SPHERE, US_GEOM_CAPSULE, US_GEOM_BOX, US_GEOM_CYLINDER,
+                                  US_GEOM_TRIANGLE};
     us_geom g = {.kind = kind[k % 5], .radius = 0.2 * us_random_uniform(1, 0, (*i)++)};
-    for (int j = 0; j < 3; j++) g.size[j] = 0.1 + 0.4 * us_random_uniform(1, 0, (*i)++);
     for (int j = 0; j < 3; j++)
-        g.point[j] = us_vec3_make(us_random_normal(2, 0, *i) * 0.3, us_random_normal(2, 1, *i) * 0.3, us_random_normal(2, 2, *i) * 0.3), (*i)++;
+        g.size[j] = 0.1 + 0.4 * us_random_uniform(1, 0, (*i)++);
+    for (int j = 0; j < 3; j++) {
+        g.point[j] = us_vec3_make(us_random_normal(2, 0, *i) * 0.3, us_random_normal(2, 1, *i) * 0.3,
+                                  us_random_normal(2, 2, *i) * 0.3);
+        (*i)++;
+    }
     return g;
 }
 static us_pose some_pose(uint64_t *i, double reach) {
-    us_quat q = {us_random_normal(3, 0, *i), us_random_normal(3, 1, *i), us_random_normal(3, 2, *i), us_random_normal(3, 3, *i)};
+    us_quat q = {us_random_normal(3, 0, *i), us_random_normal(3, 1, *i), us_random_normal(3, 2, *i),
+                 us_random_normal(3, 3, *i)};
     us_vec3 p = {us_random_uniform(4, 0, *i), us_random_uniform(4, 1, *i), us_random_uniform(4, 2, *i)};
     (*i)++;
-    return (us_pose){us_quat_normalize(q), us_vec3_scale(2 * reach, us_vec3_sub(p, us_vec3_make(0.5, 0.5, 0.5)))};
+    return (us_pose){us_quat_normalize(q),
+                     us_vec3_scale(2 * reach, us_vec3_sub(p, us_vec3_make(0.5, 0.5, 0.5)))};
 }
 
 static void a_closed_mesh_of_a_cube_is_as_far_as_the_box(void **state) {
@@ -228,7 +250,8 @@ static double brute(const us_geom *g, us_pose X, const us_mesh *m) {
     double best = INFINITY;
     for (int32_t i = 0; i < m->n_triangle; i++) {
         us_geom t = {.kind = US_GEOM_TRIANGLE};
-        for (int k = 0; k < 3; k++) t.point[k] = m->vertex[m->triangle[i][k]];
+        for (int k = 0; k < 3; k++)
+            t.point[k] = m->vertex[m->triangle[i][k]];
         best = fmin(best, usi_convex_gap(g, X, &t, HERE).distance);
     }
     return best;
@@ -236,7 +259,8 @@ static double brute(const us_geom *g, us_pose X, const us_mesh *m) {
 
 static void the_tree_and_the_blocks_find_the_nearest_of_all_triangles(void **state) {
     (void)state;
-    us_geom mesh = {.kind = US_GEOM_MESH, .mesh = hills_mesh}, field = {.kind = US_GEOM_HEIGHT_FIELD, .field = hills};
+    us_geom mesh = {.kind = US_GEOM_MESH, .mesh = hills_mesh},
+            field = {.kind = US_GEOM_HEIGHT_FIELD, .field = hills};
     uint64_t seed = 1000;
     for (int k = 0; k < POSES / 10; k++) {
         us_geom g = some_convex(k, &seed);
@@ -254,7 +278,8 @@ static void the_tree_and_the_blocks_find_the_nearest_of_all_triangles(void **sta
 
 static void a_shape_under_a_height_field_is_lifted_out(void **state) {
     (void)state;
-    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD, .field = plain}, ball = {.kind = US_GEOM_SPHERE, .radius = 0.4},
+    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD, .field = plain},
+            ball = {.kind = US_GEOM_SPHERE, .radius = 0.4},
             box = {.kind = US_GEOM_BOX, .size = {0.3, 0.2, 0.1}};
     // Over it, on it, half in, under it, far under it; on cells' borders and between.
     const double x[3] = {0, 0.03, 0.5};
@@ -270,8 +295,10 @@ static void a_shape_under_a_height_field_is_lifted_out(void **state) {
 
 static void surfaces_against_surfaces_find_the_nearest_pair_of_triangles(void **state) {
     (void)state;
-    us_geom cube = {.kind = US_GEOM_MESH, .mesh = cube_mesh}, land = {.kind = US_GEOM_MESH, .mesh = hills_mesh};
-    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD, .field = hills}, flat = {.kind = US_GEOM_HEIGHT_FIELD, .field = plain};
+    us_geom cube = {.kind = US_GEOM_MESH, .mesh = cube_mesh},
+            land = {.kind = US_GEOM_MESH, .mesh = hills_mesh};
+    us_geom field = {.kind = US_GEOM_HEIGHT_FIELD, .field = hills},
+            flat = {.kind = US_GEOM_HEIGHT_FIELD, .field = plain};
     uint64_t seed = 5000;
     for (int k = 0; k < POSES / 50; k++) {
         us_pose X = some_pose(&seed, 2);
@@ -279,7 +306,8 @@ static void surfaces_against_surfaces_find_the_nearest_pair_of_triangles(void **
         double all = INFINITY;
         for (int32_t i = 0; i < cube_mesh->n_triangle; i++) {
             us_geom t = {.kind = US_GEOM_TRIANGLE};
-            for (int c = 0; c < 3; c++) t.point[c] = cube_mesh->vertex[cube_mesh->triangle[i][c]];
+            for (int c = 0; c < 3; c++)
+                t.point[c] = cube_mesh->vertex[cube_mesh->triangle[i][c]];
             all = fmin(all, brute(&t, X, hills_mesh));
         }
         assert_true(fabs(gap(&cube, X, &land, HERE).distance - all) < 1e-12);
@@ -294,7 +322,8 @@ static int set_up(void **state) {
     (void)state;
     us_allocator heap = us_allocator_default();
     us_vec3 corner[8];
-    for (int i = 0; i < 8; i++) corner[i] = us_vec3_make(i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1);
+    for (int i = 0; i < 8; i++)
+        corner[i] = us_vec3_make(i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1);
     const int32_t face[12][3] = {{0, 2, 3}, {0, 3, 1}, {4, 5, 7}, {4, 7, 6}, {0, 1, 5}, {0, 5, 4},
                                  {2, 6, 7}, {2, 7, 3}, {0, 4, 6}, {0, 6, 2}, {1, 3, 7}, {1, 7, 5}};
     if (us_mesh_create(corner, 8, face, 12, &heap, &cube_mesh, NULL)) return -1;
@@ -304,7 +333,10 @@ static int set_up(void **state) {
     static int32_t triangle[2 * (M - 1) * (N - 1)][3];
     int32_t n = 0;
     for (int32_t j = 0; j < M; j++)
-        for (int32_t i = 0; i < N; i++) wave[j][i] = 0.3 * sin(0.5 * i) * cos(0.4 * j), level[j][i] = 0.5;
+        for (int32_t i = 0; i < N; i++) {
+            wave[j][i] = 0.3 * sin(0.5 * i) * cos(0.4 * j);
+            level[j][i] = 0.5;
+        }
     if (us_height_field_create(&wave[0][0], N, M, 0.3, 0.4, &heap, &hills, NULL)) return -1;
     if (us_height_field_create(&level[0][0], N, M, 0.3, 0.4, &heap, &plain, NULL)) return -1;
     for (int32_t j = 0; j < M; j++)

@@ -17,7 +17,8 @@ static us_height_field *hills(void) {
     static double z[M][N];
     uint64_t counter = 0;
     for (int j = 0; j < M; j++) {
-        for (int i = 0; i < N; i++) z[j][i] = build_uniform(7, &counter, -1, 1);
+        for (int i = 0; i < N; i++)
+            z[j][i] = build_uniform(7, &counter, -1, 1);
     }
     us_height_field *f;
     assert_int_equal(us_height_field_create(&z[0][0], N, M, DX, DY, NULL, &f, NULL), US_OK);
@@ -31,7 +32,8 @@ static double slow_top(const us_height_field *f, double x0, double y0, double x1
         for (int32_t i = 0; i < N - 1; i++) {
             us_vec3 a = usi_field_point(f, i, j), b = usi_field_point(f, i + 1, j + 1);
             if (x1 < a.x || x0 > b.x || y1 < a.y || y0 > b.y) continue;
-            top = fmax(top, fmax(fmax(a.z, b.z), fmax(usi_field_point(f, i + 1, j).z, usi_field_point(f, i, j + 1).z)));
+            top = fmax(top, fmax(fmax(a.z, b.z),
+                                 fmax(usi_field_point(f, i + 1, j).z, usi_field_point(f, i, j + 1).z)));
         }
     }
     return top;
@@ -53,7 +55,8 @@ static void the_top_of_a_rectangle_is_its_highest_corner(void **state) {
     us_height_field_destroy(f);
 }
 
-// One peak on flat ground, under an ellipsoid that is turned and rounded off: the contact is as far as a point in the peak's place.
+// One peak on flat ground, under an ellipsoid that is turned and rounded off: the contact is as far as a
+// point in the peak's place.
 static void a_peak_is_as_far_from_an_ellipsoid_as_a_point(void **state) {
     (void)state;
     double z[7][7] = {{0}};
@@ -68,7 +71,8 @@ static void a_peak_is_as_far_from_an_ellipsoid_as_a_point(void **state) {
     int n_near = 0;
     for (int k = 0; k < 200; k++) {
         us_pose X = {build_random_rotation(9, &counter),
-                     us_vec3_make(build_uniform(9, &counter, -0.04, 0.04), build_uniform(9, &counter, -0.04, 0.04),
+                     us_vec3_make(build_uniform(9, &counter, -0.04, 0.04),
+                                  build_uniform(9, &counter, -0.04, 0.04),
                                   0.5 + build_uniform(9, &counter, 0.08, 0.32))};
         us_manifold m;
         us_gap gap;

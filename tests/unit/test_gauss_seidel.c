@@ -1,4 +1,5 @@
-// Gauss-Seidel over contact blocks: the laws hold at the solution, momentum is kept, and the answers are those of mechanics.
+// Gauss-Seidel over contact blocks: the laws hold at the solution, momentum is kept, and the answers are
+// those of mechanics.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,16 +28,21 @@ typedef struct heap {
 // cmocka's own comparison works in single precision.
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
-static double uniform(uint64_t stream, uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(11, stream, i); }
+static double uniform(uint64_t stream, uint64_t i, double low, double high) {
+    return low + (high - low) * us_random_uniform(11, stream, i);
+}
 static us_vec3 some_vector(uint64_t stream, uint64_t i, double size) {
-    return us_vec3_make(uniform(stream, 3 * i, -size, size), uniform(stream, 3 * i + 1, -size, size), uniform(stream, 3 * i + 2, -size, size));
+    return us_vec3_make(uniform(stream, 3 * i, -size, size), uniform(stream, 3 * i + 1, -size, size),
+                        uniform(stream, 3 * i + 2, -size, size));
 }
 
 static heap *new_heap(double k, double mu) {
     heap *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
     assert_non_null(s);
     memset(s, 0, sizeof *s);
-    s->k = k, s->c = 2 * sqrt(k), s->mu = mu;
+    s->k = k;
+    s->c = 2 * sqrt(k);
+    s->mu = mu;
     s->O = us_vec3_make(0.3, -0.2, 0.15);  // not the centre of anything
     return s;
 }
@@ -49,7 +55,8 @@ static int32_t add_body(heap *s, double mass, us_vec3 I, us_quat q, us_vec3 at, 
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             b->inv_I[j][i] = 0;
-            for (int p = 0; p < 3; p++) b->inv_I[j][i] += R.m[3 * i + p] * R.m[3 * j + p] * inverse[p];
+            for (int p = 0; p < 3; p++)
+                b->inv_I[j][i] += R.m[3 * i + p] * R.m[3 * j + p] * inverse[p];
         }
     }
     us_vec3 c = us_vec3_sub(at, s->O);
@@ -71,21 +78,26 @@ static int32_t add_sphere(heap *s, double mass, double r, us_vec3 at, us_vec3 v,
 
 static void set_row(heap *s, usi_block *k, int i, us_vec3 d, us_vec3 m) {
     (void)s;
-    k->d[i] = usi_v4_from(d), k->m[i] = usi_v4_from(m);
+    k->d[i] = usi_v4_from(d);
+    k->m[i] = usi_v4_from(m);
 }
 static void set_compliance(heap *s, usi_block *k) {
-    for (int i = 0; i < 3; i++) k->R[i] = 1 / (STEP * STEP * s->k + STEP * s->c);
+    for (int i = 0; i < 3; i++)
+        k->R[i] = 1 / (STEP * STEP * s->k + STEP * s->c);
     k->K[0] = k->K[1] = 1 / k->R[0];
 }
 static double erp(const heap *s) { return STEP * s->k / (STEP * s->k + s->c); }
 
-// A contact point with normal n (from B to A) and gap phi; xi is the tangential stretch along its two tangents.
+// A contact point with normal n (from B to A) and gap phi; xi is the tangential stretch along its two
+// tangents.
 static usi_block *add_point(heap *s, int32_t a, int32_t b, us_vec3 p, us_vec3 n, double phi) {
     usi_block *k = &s->block[s->n_block++];
     us_quat q = us_quat_from_z(n);
-    us_vec3 r = us_vec3_sub(p, s->O), d[3] = {n, us_quat_rotate(q, us_vec3_make(1, 0, 0)), us_quat_rotate(q, us_vec3_make(0, 1, 0))};
+    us_vec3 r = us_vec3_sub(p, s->O),
+            d[3] = {n, us_quat_rotate(q, us_vec3_make(1, 0, 0)), us_quat_rotate(q, us_vec3_make(0, 1, 0))};
     *k = (usi_block){.law = USI_POINT, .n = 3, .a = a, .b_ = b, .mu = s->mu, .point = -1};
-    for (int i = 0; i < 3; i++) set_row(s, k, i, d[i], us_vec3_cross(r, d[i]));
+    for (int i = 0; i < 3; i++)
+        set_row(s, k, i, d[i], us_vec3_cross(r, d[i]));
     set_compliance(s, k);
     k->b[0] = phi > 0 ? phi / STEP : erp(s) * phi / STEP;
     return k;
@@ -106,16 +118,24 @@ static int32_t solve(heap *s, int32_t min_sweep, int32_t max_sweep, double tol) 
     assert_non_null(work);
     memset(work, 0xa5, bytes + 8);
     int32_t n = usi_gauss_seidel(s->body, s->n_body, s->block, s->n_block, min_sweep, max_sweep, tol, work);
-    for (int i = 0; i < 8; i++) assert_int_equal((unsigned char)work[bytes + (size_t)i], 0xa5);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal((unsigned char)work[bytes + (size_t)i], 0xa5);
     free(work);
     return n;
 }
 
 static void velocity_of(const heap *s, const usi_block *k, double u[3]) {
     usi_v4 w = usi_v4_zero(), v = usi_v4_zero();
-    if (k->a >= 0) w += s->body[k->a].w, v += s->body[k->a].v;
-    if (k->b_ >= 0) w -= s->body[k->b_].w, v -= s->body[k->b_].v;
-    for (int i = 0; i < 3; i++) u[i] = usi_v4_dot(k->m[i], w) + usi_v4_dot(k->d[i], v);
+    if (k->a >= 0) {
+        w += s->body[k->a].w;
+        v += s->body[k->a].v;
+    }
+    if (k->b_ >= 0) {
+        w -= s->body[k->b_].w;
+        v -= s->body[k->b_].v;
+    }
+    for (int i = 0; i < 3; i++)
+        u[i] = usi_v4_dot(k->m[i], w) + usi_v4_dot(k->d[i], v);
 }
 static us_vec3 at_centre(const heap *s, int32_t i) {
     const usi_free *b = &s->body[i];
@@ -130,7 +150,8 @@ static double law_error(const heap *s) {
         double u[3], g[3];
         velocity_of(s, &k, u);
         usi_law_impulse(&k, u, true, g);
-        for (int j = 0; j < 3 && j < k.n; j++) most = fmax(most, k.R[j > 0] * fabs(g[j] - k.g[j]));
+        for (int j = 0; j < 3 && j < k.n; j++)
+            most = fmax(most, k.R[j > 0] * fabs(g[j] - k.g[j]));
     }
     return most;
 }
@@ -144,12 +165,17 @@ static double momentum_error(const heap *s) {
         for (int32_t j = 0; j < s->n_block; j++) {
             const usi_block *k = &s->block[j];
             double sign = (k->a == i) - (k->b_ == i);
-            for (int r = 0; r < 3; r++) F += sign * k->g[r] * k->d[r], N += sign * k->g[r] * k->m[r];
+            for (int r = 0; r < 3; r++) {
+                F += sign * k->g[r] * k->d[r];
+                N += sign * k->g[r] * k->m[r];
+            }
         }
         usi_v4 about_c = N - usi_v4_cross(usi_v4_from(usi_v4_vec3(b->c)), F), dw = b->w - b->fw;
         usi_v4 dv = b->v - b->fv + usi_v4_cross(dw, usi_v4_from(usi_v4_vec3(b->c))), expected = usi_v4_zero();
-        for (int r = 0; r < 3; r++) expected += b->inv_I[r] * about_c[r];
-        for (int r = 0; r < 3; r++) most = fmax(most, fmax(fabs(dv[r] - F[r] * b->c[3]), fabs(dw[r] - expected[r])));
+        for (int r = 0; r < 3; r++)
+            expected += b->inv_I[r] * about_c[r];
+        for (int r = 0; r < 3; r++)
+            most = fmax(most, fmax(fabs(dv[r] - F[r] * b->c[3]), fabs(dw[r] - expected[r])));
     }
     return most;
 }
@@ -209,7 +235,8 @@ static void a_sliding_sphere_is_braked_along_its_path_in_every_direction(void **
 
 static void an_oblique_impact_rolls_below_the_two_sevenths_limit_and_slips_above(void **state) {
     (void)state;
-    // A hard sphere: the tangential impulse that makes it roll is 2/7 m vt, the normal one m vn; so it slips when vt > 3.5 mu vn.
+    // A hard sphere: the tangential impulse that makes it roll is 2/7 m vt, the normal one m vn; so it slips
+    // when vt > 3.5 mu vn.
     for (int i = 0; i < 2; i++) {
         heap *s = new_heap(1e14, 0.4);
         double vt = i ? 1.5 : 1.3, m = 0.5, r = 0.1;
@@ -229,7 +256,8 @@ static void a_box_on_an_incline_slips_above_the_friction_angle_only(void **state
     for (int i = 0; i < 20; i++) {
         double mu = 0.5, ratio = i % 2 ? 1.001 : 0.999, theta = atan(mu * ratio), turn = 0.3 * i;
         heap *s = new_heap(1e6, mu);
-        us_vec3 v = us_vec3_scale(GRAVITY * STEP, us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
+        us_vec3 v = us_vec3_scale(GRAVITY * STEP,
+                                  us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
         add_box(s, 1, us_vec3_make(0.1, 0.1, 0.0001), us_vec3_make(0, 0, 0), v);  // flat: no tilting
         add_face(s, 0, -1, us_vec3_make(0, 0, 0), 0.1, -GRAVITY * cos(theta) / (4 * s->k));
         // The anchors are stretched to what holding asks for.
@@ -248,10 +276,12 @@ static void a_box_on_an_incline_slips_above_the_friction_angle_only(void **state
 static void a_damper_slows_a_sliding_point_mass_beside_friction(void **state) {
     (void)state;
     heap *s = new_heap(1e6, 0.3);
-    add_body(s, 2, us_vec3_make(0, 0, 0), us_quat_identity(), us_vec3_make(0, 0, 0.1), us_vec3_make(1.5, -2, -GRAVITY * STEP), us_vec3_make(0, 0, 0));
+    add_body(s, 2, us_vec3_make(0, 0, 0), us_quat_identity(), us_vec3_make(0, 0, 0.1),
+             us_vec3_make(1.5, -2, -GRAVITY * STEP), us_vec3_make(0, 0, 0));
     usi_block *k = add_point(s, 0, -1, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1), -2 * GRAVITY / s->k);
     k->viscous = 0.7;
-    k->b[1] = 0.02, k->b[2] = -0.03;
+    k->b[1] = 0.02;
+    k->b[2] = -0.03;
     solve(s, 1, 200, 1e-16);
     us_vec3 now = at_centre(s, 0);
     // Friction points against ut + b, the damper against ut.
@@ -281,8 +311,15 @@ static void tied_bodies_share_their_momentum(void **state) {
 
 static usi_block *add_turn(heap *s, double torsion, double rolling) {
     usi_block *point = &s->block[s->n_block - 1], *k = &s->block[s->n_block++];
-    *k = (usi_block){.law = USI_TURN, .n = 3, .a = point->a, .b_ = point->b_, .mu = torsion, .limit = rolling, .point = -1};
-    for (int i = 0; i < 3; i++) k->m[i] = point->d[i];
+    *k = (usi_block){.law = USI_TURN,
+                     .n = 3,
+                     .a = point->a,
+                     .b_ = point->b_,
+                     .mu = torsion,
+                     .limit = rolling,
+                     .point = -1};
+    for (int i = 0; i < 3; i++)
+        k->m[i] = point->d[i];
     set_compliance(s, k);
     return k;
 }
@@ -293,7 +330,8 @@ static void torsion_brakes_spin_by_its_limit_and_then_holds_it(void **state) {
     for (int i = 0; i < 2; i++) {
         heap *s = new_heap(1e6, 0.5);
         double spin = i ? 0.5 * change : 4 * change;
-        add_sphere(s, m, r, us_vec3_make(0, 0, r), us_vec3_make(0, 0, -GRAVITY * STEP), us_vec3_make(0, 0, spin));
+        add_sphere(s, m, r, us_vec3_make(0, 0, r), us_vec3_make(0, 0, -GRAVITY * STEP),
+                   us_vec3_make(0, 0, spin));
         add_point(s, 0, -1, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1), -m * GRAVITY / s->k);
         usi_block *k = add_turn(s, torsion, 0.003);
         solve(s, 1, 50, 1e-16);
@@ -324,34 +362,57 @@ static void swapping_the_bodies_of_a_block_swaps_the_signs_only(void **state) {
 
 // ---------------------------------------------------------------- many bodies
 
-// Bodies in a loose lattice, three by three in each layer, of unlike masses and inertias; points between neighbours and, all around, to the world.
+// Bodies in a loose lattice, three by three in each layer, of unlike masses and inertias; points between
+// neighbours and, all around, to the world.
 static heap *random_heap(uint64_t seed, int32_t n_body, bool has_extras) {
     heap *s = new_heap(1e6, 0);
     for (int32_t i = 0; i < n_body; i++) {
         uint64_t at = (uint64_t)i;
         double m = uniform(seed, 1000 + at, 0.5, 2), size = 0.006 * m;
-        us_vec3 I = us_vec3_scale(size, us_vec3_make(uniform(seed, 2000 + at, 0.6, 1), uniform(seed, 3000 + at, 0.6, 1), 1));
+        us_vec3 I = us_vec3_scale(
+            size, us_vec3_make(uniform(seed, 2000 + at, 0.6, 1), uniform(seed, 3000 + at, 0.6, 1), 1));
         int32_t column = i % 3, line = i / 3 % 3, layer = i / 9;
-        us_vec3 p = us_vec3_add(us_vec3_scale(0.2, us_vec3_make(column, line, layer)), some_vector(seed + 2, at, 0.02));
-        add_body(s, m, I, us_quat_exp(some_vector(seed + 1, at, 2)), p, some_vector(seed + 3, at, 0.2), some_vector(seed + 4, at, 1));
+        us_vec3 p = us_vec3_add(us_vec3_scale(0.2, us_vec3_make(column, line, layer)),
+                                some_vector(seed + 2, at, 0.02));
+        add_body(s, m, I, us_quat_exp(some_vector(seed + 1, at, 2)), p, some_vector(seed + 3, at, 0.2),
+                 some_vector(seed + 4, at, 1));
     }
     for (int32_t i = 0; i < 6 * n_body; i++) {
         // Every second point is where the last one was, a little aside.
         uint64_t at = (uint64_t)i;
-        int32_t a = i / 6, way = i % 6 / 2, stride = way == 0 ? 1 : way == 1 ? 3 : 9, place = way == 0 ? a % 3 : way == 1 ? a / 3 % 3 : a / 9;
+        int32_t a = i / 6, way = i % 6 / 2,
+                stride = way == 0   ? 1
+                         : way == 1 ? 3
+                                    : 9,
+                place = way == 0   ? a % 3
+                        : way == 1 ? a / 3 % 3
+                                   : a / 9;
         int32_t b = place > 0 ? a - stride : -1;
-        us_vec3 n = some_vector(seed + 5, at, 0.2), p = us_vec3_add(us_vec3_add(usi_v4_vec3(s->body[a].c), s->O), some_vector(seed + 6, at, 0.04));
+        us_vec3 n = some_vector(seed + 5, at, 0.2),
+                p = us_vec3_add(us_vec3_add(usi_v4_vec3(s->body[a].c), s->O),
+                                some_vector(seed + 6, at, 0.04));
         double *axis[3] = {&n.x, &n.y, &n.z}, *side[3] = {&p.x, &p.y, &p.z};
-        *axis[way] += 1, *side[way] -= 0.1;
+        *axis[way] += 1;
+        *side[way] -= 0.1;
         s->mu = i % 7 == 0 ? 0 : i % 29 == 0 ? 0.9 : uniform(seed, 4000 + at, 0.05, 0.6);
-        usi_block *k = add_point(s, a, b, p, us_vec3_scale(1 / us_vec3_norm(n), n), uniform(seed, 5000 + at, -1e-4, 1e-4));
-        k->b[1] = uniform(seed, 6000 + at, -0.02, 0.02), k->b[2] = uniform(seed, 7000 + at, -0.02, 0.02);
-        for (int j = 0; j < 3; j++) k->g[j] = uniform(seed, 8000 + 3 * at + (uint64_t)j, -0.01, 0.05);
+        usi_block *k = add_point(s, a, b, p, us_vec3_scale(1 / us_vec3_norm(n), n),
+                                 uniform(seed, 5000 + at, -1e-4, 1e-4));
+        k->b[1] = uniform(seed, 6000 + at, -0.02, 0.02);
+        k->b[2] = uniform(seed, 7000 + at, -0.02, 0.02);
+        for (int j = 0; j < 3; j++)
+            k->g[j] = uniform(seed, 8000 + 3 * at + (uint64_t)j, -0.01, 0.05);
         if (!has_extras) continue;
-        // Damped points are pressed firmly: the damper's law jumps where the normal impulse vanishes, and a point just there may have no answer.
-        if (i % 5 == 0) k->viscous = uniform(seed, 9000 + at, 0, 0.02), k->b[0] = -0.3;
+        // Damped points are pressed firmly: the damper's law jumps where the normal impulse vanishes, and a
+        // point just there may have no answer.
+        if (i % 5 == 0) {
+            k->viscous = uniform(seed, 9000 + at, 0, 0.02);
+            k->b[0] = -0.3;
+        }
         if (i % 6 == 1) add_turn(s, 0.01, 0.004);
-        if (i % 13 == 2 && i % 6 != 1) k->law = USI_EQUAL, k->n = 1 + i % 3;
+        if (i % 13 == 2 && i % 6 != 1) {
+            k->law = USI_EQUAL;
+            k->n = 1 + i % 3;
+        }
     }
     return s;
 }
@@ -363,7 +424,8 @@ static void every_law_holds_at_the_solution_of_random_heaps(void **state) {
         heap *s = random_heap(100 * seed, 3 + (int32_t)(seed % 27), true);
         int32_t n = solve(s, 1, 20000, 1e-14);
         assert_true(n < 20000);
-        // tol is the change of one sweep; what is left is larger by 1/(1 - rate of convergence), at most some hundred.
+        // tol is the change of one sweep; what is left is larger by 1/(1 - rate of convergence), at most some
+        // hundred.
         assert_true(law_error(s) < 1e-11);
         assert_true(momentum_error(s) < 1e-12);
         for (int32_t i = 0; i < s->n_block; i++) {
@@ -381,7 +443,8 @@ static void every_law_holds_at_the_solution_of_random_heaps(void **state) {
     assert_true(slipping > 200 && sticking > 200 && open > 200);
 }
 
-// Another way to the same answer: all rows at once, each a small step towards its law, on the dense matrix of all rows.
+// Another way to the same answer: all rows at once, each a small step towards its law, on the dense matrix of
+// all rows.
 static void slow_reference(const heap *s, double *g, int n_step) {
     size_t n = 3 * (size_t)s->n_block;
     double *A = calloc(n * n + 2 * n, sizeof *A), *u0 = A + n * n, *u = u0 + n, widest = 0;
@@ -407,7 +470,8 @@ static void slow_reference(const heap *s, double *g, int n_step) {
         for (int side = 0; side < 2; side++) {
             int32_t body = side ? k->b_ : k->a;
             if (body < 0) continue;
-            u0[i] += (side ? -1 : 1) * (usi_v4_dot(k->m[i % 3], s->body[body].fw) + usi_v4_dot(k->d[i % 3], s->body[body].fv));
+            u0[i] += (side ? -1 : 1) *
+                     (usi_v4_dot(k->m[i % 3], s->body[body].fw) + usi_v4_dot(k->d[i % 3], s->body[body].fv));
         }
     }
     double pace = 1 / widest;
@@ -415,15 +479,20 @@ static void slow_reference(const heap *s, double *g, int n_step) {
     for (int step = 0; step < n_step; step++) {
         for (size_t i = 0; i < n; i++) {
             u[i] = u0[i];
-            for (size_t j = 0; j < n; j++) u[i] += A[i * n + j] * g[j];
+            for (size_t j = 0; j < n; j++)
+                u[i] += A[i * n + j] * g[j];
         }
         for (size_t p = 0; p < n / 3; p++) {
             const usi_block *k = &s->block[p];
             double *x = g + 3 * p;
-            for (size_t r = 0; r < 3; r++) x[r] -= pace * (u[3 * p + r] + k->b[r] + k->R[r] * x[r]);
+            for (size_t r = 0; r < 3; r++)
+                x[r] -= pace * (u[3 * p + r] + k->b[r] + k->R[r] * x[r]);
             if (x[0] < 0) x[0] = 0;
             double t = hypot(x[1], x[2]), limit = k->mu * x[0];
-            if (t > limit) x[1] *= limit / t, x[2] *= limit / t;
+            if (t > limit) {
+                x[1] *= limit / t;
+                x[2] *= limit / t;
+            }
         }
     }
     free(A);
@@ -436,7 +505,8 @@ static void small_heaps_agree_with_a_slow_dense_reference(void **state) {
         double g[54];
         solve(s, 1, 20000, 1e-15);
         slow_reference(s, g, 20000);
-        for (int i = 0; i < 54; i++) assert_near(g[i], s->block[i / 3].g[i % 3], 1e-9);  // where the slow one has come to in its steps
+        for (int i = 0; i < 54; i++)
+            assert_near(g[i], s->block[i / 3].g[i % 3], 1e-9);  // where the slow one has come to in its steps
         free(s);
     }
 }
@@ -446,7 +516,9 @@ static void a_row_of_boxes_pressed_together_moves_as_its_mirror_image(void **sta
     enum { N = 9 };
     heap *s = new_heap(1e6, 0.8);
     double half = 0.05, press = 100;
-    for (int i = 0; i < N; i++) add_box(s, 1, us_vec3_make(half, half, half), us_vec3_make(2 * half * i, 0, 0), us_vec3_make(0, 0, -GRAVITY * STEP));
+    for (int i = 0; i < N; i++)
+        add_box(s, 1, us_vec3_make(half, half, half), us_vec3_make(2 * half * i, 0, 0),
+                us_vec3_make(0, 0, -GRAVITY * STEP));
     for (int i = 0; i <= N; i++) {
         for (int c = 0; c < 4; c++) {
             us_vec3 p = us_vec3_make(half * (2 * i - 1), c & 1 ? half : -half, c & 2 ? half : -half);
@@ -464,7 +536,8 @@ static void a_row_of_boxes_pressed_together_moves_as_its_mirror_image(void **sta
     }
     for (int c = 0; c < 4; c++) {
         for (int r = 0; r < 3; r++) {
-            carried += s->block[c].g[r] * s->block[c].d[r][2] - s->block[4 * N + c].g[r] * s->block[4 * N + c].d[r][2];
+            carried += s->block[c].g[r] * s->block[c].d[r][2] -
+                       s->block[4 * N + c].g[r] * s->block[4 * N + c].d[r][2];
         }
     }
     assert_near(carried, N * GRAVITY * STEP + fall, 1e-12);  // the walls take all momentum that is gone
@@ -480,7 +553,8 @@ static void four_sweeps_hold_a_stack_of_ten(void **state) {
     heap *s = new_heap(1e6, 0.5);
     double half = 0.05, phi[4 * N] = {0}, xi[4 * N][2] = {{0}}, early = 0, late = 0;
     for (int i = 0; i < N; i++) {
-        add_box(s, 1, us_vec3_make(half, half, half), us_vec3_make(0.01 * (i % 2), 0, half * (2 * i + 1)), us_vec3_make(0, 0, 0));
+        add_box(s, 1, us_vec3_make(half, half, half), us_vec3_make(0.01 * (i % 2), 0, half * (2 * i + 1)),
+                us_vec3_make(0, 0, 0));
         add_face(s, i, i - 1, us_vec3_make(0, 0, 2 * half * i), 0.9 * half, 0);
     }
     for (int step = 0; step < STEPS; step++) {
@@ -490,14 +564,16 @@ static void four_sweeps_hold_a_stack_of_ten(void **state) {
         }
         for (int i = 0; i < 4 * N; i++) {
             s->block[i].b[0] = erp(s) * phi[i] / STEP;
-            for (int j = 0; j < 2; j++) s->block[i].b[1 + j] = erp(s) * xi[i][j] / STEP;
+            for (int j = 0; j < 2; j++)
+                s->block[i].b[1 + j] = erp(s) * xi[i][j] / STEP;
         }
         assert_int_equal(solve(s, 4, 4, 1e-9), 4);
         for (int i = 0; i < 4 * N; i++) {
             double u[3];
             velocity_of(s, &s->block[i], u);
             phi[i] += STEP * u[0];
-            for (int j = 0; j < 2; j++) xi[i][j] = (s->c * xi[i][j] - s->block[i].g[1 + j]) / (STEP * s->k + s->c);
+            for (int j = 0; j < 2; j++)
+                xi[i][j] = (s->c * xi[i][j] - s->block[i].g[1 + j]) / (STEP * s->k + s->c);
         }
         double speed = us_vec3_norm(at_centre(s, N - 1));
         if (step >= 500 && step < 1000) early = fmax(early, speed);
@@ -506,7 +582,8 @@ static void four_sweeps_hold_a_stack_of_ten(void **state) {
     // Each face carries what is above it, but for what is left of the stack's slow swaying, which dies out.
     for (int i = 0; i < N; i++) {
         double carried = 0;
-        for (int c = 0; c < 4; c++) carried += s->block[4 * i + c].g[0];
+        for (int c = 0; c < 4; c++)
+            carried += s->block[4 * i + c].g[0];
         assert_near(carried / ((N - i) * GRAVITY * STEP), 1, 1e-3);
     }
     assert_true(late < 0.5 * early && late < 5e-3);
@@ -522,7 +599,8 @@ static void a_warm_start_at_the_solution_is_done_after_one_sweep(void **state) {
     usi_v4 v = s->body[3].v;
     assert_true(first > 10);
     assert_int_equal(solve(s, 1, 20000, 1e-11), 1);
-    for (int i = 0; i < 3; i++) assert_near(s->body[3].v[i], v[i], 1e-11);
+    for (int i = 0; i < 3; i++)
+        assert_near(s->body[3].v[i], v[i], 1e-11);
     free(s);
 }
 
@@ -544,7 +622,8 @@ static void a_heap_without_blocks_keeps_its_free_motion(void **state) {
     solve(s, 1, 10, 1e-9);
     for (int i = 0; i < 5; i++) {
         assert_memory_equal(&s->body[i].w, &s->body[i].fw, 3 * sizeof(double));
-        for (int j = 0; j < 3; j++) assert_near(s->body[i].v[j], s->body[i].fv[j], 0);
+        for (int j = 0; j < 3; j++)
+            assert_near(s->body[i].v[j], s->body[i].fv[j], 0);
     }
     free(s);
 }
@@ -555,7 +634,8 @@ static void the_same_heap_gives_the_same_bits(void **state) {
     solve(s, 4, 4, 0);
     solve(t, 4, 4, 0);
     assert_memory_equal(s->body, t->body, (size_t)s->n_body * sizeof *s->body);
-    for (int32_t i = 0; i < s->n_block; i++) assert_memory_equal(s->block[i].g, t->block[i].g, sizeof s->block[i].g);
+    for (int32_t i = 0; i < s->n_block; i++)
+        assert_memory_equal(s->block[i].g, t->block[i].g, sizeof s->block[i].g);
     free(s);
     free(t);
 }

@@ -29,14 +29,16 @@ static void the_way_leads_to_any_pose(void **state) {
     double slowest = 0;
     for (uint64_t i = 0; i < 200; i++) {
         double from[3] = {0, 0, 0}, goal[3], v[2] = {0, 0}, left = INFINITY, time = 0;
-        for (uint64_t k = 0; k < 3; k++) goal[k] = 3 * (2 * us_random_uniform(5, k, i) - 1);
+        for (uint64_t k = 0; k < 3; k++)
+            goal[k] = 3 * (2 * us_random_uniform(5, k, i) - 1);
         bool is_turning = false;
         for (;; time += 0.05) {
             double want[2];
             usi_match_steer(&def, from, goal, &is_turning, want, &left);
             assert_true(fabs(want[0]) <= def.match_speed && fabs(want[1]) <= def.match_turn);
             if (is_turning && want[0] == 0 && want[1] == 0) break;
-            if (time > def.match_time) fail_msg("pose %.3f %.3f %.3f is not reached", goal[0], goal[1], goal[2]);
+            if (time > def.match_time)
+                fail_msg("pose %.3f %.3f %.3f is not reached", goal[0], goal[1], goal[2]);
             for (int k = 0; k < 2; k++) {
                 double most = 0.05 * (k ? def.turn_acceleration : def.acceleration);
                 v[k] += fmax(-most, fmin(most, want[k] - v[k]));
@@ -50,19 +52,23 @@ static void the_way_leads_to_any_pose(void **state) {
     print_message("200 poses within 4 m: %.1f s at most\n", slowest);
 }
 
-static const char description[] = "<?xml version='1.0'?><robot name='x'>"
-                                  "<joint name=\"wheel\" type=\"continuous\"><limit effort=\"30\" velocity=\"6\"/></joint>"
-                                  "<joint type='revolute' name='steer'><parent link='a'/><limit lower='-1' upper='1' effort='60'/></joint>"
-                                  "<joint name='rocker' type='revolute'><limit lower='-1' upper='1' effort='0'/></joint>"
-                                  "<joint name='free' type='revolute'><axis xyz='0 0 1'/></joint>"
-                                  "<transmission name='t'><joint name='late'/></transmission>"
-                                  "<joint name='late' type='prismatic'><limit effort='5'/></joint></robot>";
+static const char description[] =
+    "<?xml version='1.0'?><robot name='x'>"
+    "<joint name=\"wheel\" type=\"continuous\"><limit effort=\"30\" velocity=\"6\"/></joint>"
+    "<joint type='revolute' name='steer'><parent link='a'/><limit lower='-1' upper='1' effort='60'/></joint>"
+    "<joint name='rocker' type='revolute'><limit lower='-1' upper='1' effort='0'/></joint>"
+    "<joint name='free' type='revolute'><axis xyz='0 0 1'/></joint>"
+    "<transmission name='t'><joint name='late'/></transmission>"
+    "<joint name='late' type='prismatic'><limit effort='5'/></joint></robot>";
 
 static void joints_with_a_motor_and_an_end_are_compared(void **state) {
     (void)state;
-    static const char *const yes[] = {"steer", "late"}, *const no[] = {"wheel", "rocker", "free", "nobody", ""};
-    for (size_t i = 0; i < 2; i++) assert_true(usi_handover_is_steered(description, yes[i]));
-    for (size_t i = 0; i < 5; i++) assert_false(usi_handover_is_steered(description, no[i]));
+    static const char *const yes[] = {"steer", "late"}, *const no[] = {"wheel", "rocker", "free", "nobody",
+                                                                       ""};
+    for (size_t i = 0; i < 2; i++)
+        assert_true(usi_handover_is_steered(description, yes[i]));
+    for (size_t i = 0; i < 5; i++)
+        assert_false(usi_handover_is_steered(description, no[i]));
     assert_false(usi_handover_is_steered(NULL, "steer"));
     assert_false(usi_handover_is_steered("<joint name='steer' type='revolute'", "steer"));
 }
@@ -71,7 +77,12 @@ static void disagreement_says_what_differs_and_by_how_much(void **state) {
     (void)state;
     us_handover_def def = us_switch_def_default().handover;
     char why[160];
-    usi_difference d = {.position = 0.09, .yaw = 4 * degree, .speed = 0.04, .turn = 0.09, .joint = 4 * degree, .name = "front_left_steer"};
+    usi_difference d = {.position = 0.09,
+                        .yaw = 4 * degree,
+                        .speed = 0.04,
+                        .turn = 0.09,
+                        .joint = 4 * degree,
+                        .name = "front_left_steer"};
     assert_true(usi_handover_agree(&def, &d, why, sizeof why));
     assert_string_equal(why, "");
     d.position = 0.25;
@@ -100,7 +111,8 @@ static us_switch *ramping_switch(void) {
     return sw;
 }
 
-static double pass(us_switch *sw, const usi_route *route, const void *message, int64_t pause, const char *path, bool *out_is_given) {
+static double pass(us_switch *sw, const usi_route *route, const void *message, int64_t pause,
+                   const char *path, bool *out_is_given) {
     uint8_t bytes[512], buf[512];
     us_sample given = {.bytes = bytes}, limited;
     assert_int_equal(us_message_encode(route->type, message, bytes, sizeof bytes, &given.length), US_OK);
@@ -121,8 +133,8 @@ static void first_velocities_rise_at_the_given_rate_and_then_cross_as_they_are(v
     for (; !is_given; n++) {
         assert_true(n < 100);
         double x = pass(sw, &route, &asked, 50000000, "linear.x", &is_given);
-        // 0.5 m/s at 0.5 m/s^2 takes a second: 20 commands, of which each has its share of 0.3; fewer where the machine made a pause, which counts
-        // as 0.1 s at most.
+        // 0.5 m/s at 0.5 m/s^2 takes a second: 20 commands, of which each has its share of 0.3; fewer where
+        // the machine made a pause, which counts as 0.1 s at most.
         assert_true(is_given || (x - before >= 0.015 - 1e-12 && x - before <= 0.03 + 1e-12));
         before = x;
         length = hypot(sw->handover.ramp[0], sw->handover.ramp[1]);
@@ -138,7 +150,8 @@ static void first_velocities_rise_at_the_given_rate_and_then_cross_as_they_are(v
     // A long pause is no excuse for a step; what is no velocity of the body is as it was asked.
     sw->handover.is_ramping = true;
     memset(sw->handover.ramp, 0, sizeof sw->handover.ramp);
-    us_msg_twist_stamped stamped = {.header.frame_id = usi_text("base"), .twist = {.linear = {0.8, 0, 0}, .angular = {0.1, 0, 0.9}}};
+    us_msg_twist_stamped stamped = {.header.frame_id = usi_text("base"),
+                                    .twist = {.linear = {0.8, 0, 0}, .angular = {0.1, 0, 0.9}}};
     route.type = usi_type_twist_stamped;
     near(pass(sw, &route, &stamped, INT64_C(5000000000), "twist.linear.x", &is_given), 0.05, 1e-12);
     assert_false(is_given);

@@ -71,7 +71,8 @@ static void commands_about_the_world_are_read(void **state) {
     assert_true(c.value[1].value == 5e-3);
     parse("pair a b friction=0.5");
     assert_int_equal(c.n_value, 2);
-    parse("add capsule pill size=0.1,0 at=1,-2,3 rpy=0,0,1.5 mass=2 surface=rock rgba=1,0,0,0.5 velocity=0,0,-1");
+    parse("add capsule pill size=0.1,0 at=1,-2,3 rpy=0,0,1.5 mass=2 surface=rock rgba=1,0,0,0.5 "
+          "velocity=0,0,-1");
     assert_int_equal(c.object.kind, US_SHAPE_CAPSULE);
     assert_true(c.object.size[0] == 0.1 && c.object.size[1] == 0);
     assert_true(c.object.X_WB.p.y == -2 && c.object.mass == 2 && c.object.velocity.z == -1);
@@ -101,7 +102,8 @@ static void commands_about_the_world_are_read(void **state) {
     parse("fault k10 motor:front_left_steer=blocked:5");
     assert_true(c.fault == USI_FAULT_BLOCKED && c.number[0] == 5);
     parse("fault k10 encoder:front_left_drive=jump:-0.5");
-    assert_true(c.part == USI_PART_ENCODER && c.fault == USI_FAULT_JUMP && c.n_number == 1 && c.number[0] == -0.5);
+    assert_true(c.part == USI_PART_ENCODER && c.fault == USI_FAULT_JUMP && c.n_number == 1 &&
+                c.number[0] == -0.5);
     assert_string_equal(c.other, "front_left_drive");
     parse("fault k10 imu=bias:1,2,3,4,5,6");
     assert_true(c.part == USI_PART_IMU && c.fault == USI_FAULT_BIAS && c.n_number == 6 && c.number[5] == 6);
@@ -134,7 +136,8 @@ static void every_pair_value_has_a_name_and_a_place(void **state) {
         assert_int_equal(c.value[0].field, i);
     }
     // Twelve doubles, each reached once.
-    for (int32_t i = 0; i < USI_PAIR_FIELDS; i++) assert_true(*usi_pair_field(&v, i) == i);
+    for (int32_t i = 0; i < USI_PAIR_FIELDS; i++)
+        assert_true(*usi_pair_field(&v, i) == i);
     assert_int_equal(sizeof v, USI_PAIR_FIELDS * sizeof(double));
     assert_null(usi_pair_field_name(USI_PAIR_FIELDS));
 }
@@ -194,7 +197,8 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"snapshot", US_ERR_SYNTAX, "snapshot NAME"},
         {"snapshot ../x", US_ERR_NAME, "letters"},
         {"snapshot .hidden", US_ERR_NAME, "letters"},
-        {"snapshot aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", US_ERR_NAME, "up to 64"},
+        {"snapshot aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", US_ERR_NAME,
+         "up to 64"},
         {"record x", US_ERR_NAME, ".mcap"},
         {"record .mcap", US_ERR_NAME, "letters"},
         {"record ../x.mcap", US_ERR_NAME, "letters"},
@@ -251,7 +255,8 @@ static void mistakes_are_refused_with_what_to_write_instead(void **state) {
         {"joint elbow 1e400", US_ERR_VALUE, "position"},
         {"joint elbow 1 2 3", US_ERR_SYNTAX, "joint NAME Q [V]"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) refused(rows[i].text, rows[i].status, rows[i].part);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        refused(rows[i].text, rows[i].status, rows[i].part);
 }
 
 static void lines_and_words_have_their_bounds(void **state) {
@@ -266,7 +271,8 @@ static void lines_and_words_have_their_bounds(void **state) {
     refused(text, US_ERR_LIMIT, "longer than 4096");
     char many[400];
     int n = snprintf(many, sizeof many, "pair");
-    for (int i = 0; i < 64; i++) n += snprintf(many + n, sizeof many - (size_t)n, " a");
+    for (int i = 0; i < 64; i++)
+        n += snprintf(many + n, sizeof many - (size_t)n, " a");
     refused(many, US_ERR_LIMIT, "words");
 }
 

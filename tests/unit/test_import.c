@@ -17,7 +17,9 @@
 enum { N_X = 300, N_Y = 270 };
 
 static int remove_one(const char *path, const struct stat *about, int flag, struct FTW *where) {
-    (void)about, (void)flag, (void)where;
+    (void)about;
+    (void)flag;
+    (void)where;
     return remove(path);
 }
 
@@ -47,7 +49,9 @@ static float height_at(const us_site *site, int32_t i, int32_t j) {
     assert_true(us_site_tile_size(site, 0, 0, u, v, &n_x, &n_y));
     if (hash != us_site_get_info(site).hash || u != last_u || v != last_v) {
         if (us_site_read(site, 0, 0, u, v, tile, &err)) fail_msg("%s: %s", err.file, err.message);
-        hash = us_site_get_info(site).hash, last_u = u, last_v = v;
+        hash = us_site_get_info(site).hash;
+        last_u = u;
+        last_v = v;
     }
     return tile[(j - v * US_SITE_TILE) * n_x + i - u * US_SITE_TILE];
 }
@@ -63,18 +67,26 @@ static void byte_at(const us_site *site, const char *layer, int32_t i, int32_t j
 }
 
 static double hills(int band, int column, int row, double x, double y) {
-    (void)band, (void)x, (void)y;
+    (void)band;
+    (void)x;
+    (void)y;
     return -4455.3 + 20 * sin(0.05 * column) * cos(0.03 * row);
 }
 
 static raster_make hilly(const char *path) {
-    return (raster_make){
-        .path = path, .n_x = N_X, .n_y = N_Y, .type = GDT_Float32, .gt = {8142406, 0.5, 0, -276455, 0, -0.75}, .srs = "EPSG:32610", .value = hills};
+    return (raster_make){.path = path,
+                         .n_x = N_X,
+                         .n_y = N_Y,
+                         .type = GDT_Float32,
+                         .gt = {8142406, 0.5, 0, -276455, 0, -0.75},
+                         .srs = "EPSG:32610",
+                         .value = hills};
 }
 
 static us_site_import_def of(const char *const *file) {
     us_site_import_def def = us_site_import_def_default();
-    def.height.file = file, def.height.n_file = 1;
+    def.height.file = file;
+    def.height.n_file = 1;
     return def;
 }
 
@@ -100,7 +112,8 @@ static void a_site_holds_every_height_against_its_origin(void **state) {
     const char *file = "hills.tif";
     us_site_import_def def = of(&file);
     heard h = {0};
-    def.progress = hear, def.context = &h;
+    def.progress = hear;
+    def.context = &h;
     us_raster_info raster;
     us_site *site = import_site(&def, fresh("hills"), &raster);
     assert_true(!h.is_backward && h.last == 1 && h.n > 4);
@@ -117,7 +130,8 @@ static void a_site_holds_every_height_against_its_origin(void **state) {
     assert_true(info.layer[0].low == (double)(float)(raster.low - info.origin.z));
     for (int32_t j = 0; j < N_Y; j += 7) {
         for (int32_t i = 0; i < N_X; i += 3)
-            assert_true(height_at(site, i, j) == (float)((double)(float)hills(1, i, N_Y - 1 - j, 0, 0) - info.origin.z));
+            assert_true(height_at(site, i, j) ==
+                        (float)((double)(float)hills(1, i, N_Y - 1 - j, 0, 0) - info.origin.z));
     }
     us_site_close(site);
     // Again: the same to the bit.
@@ -130,18 +144,23 @@ static double plane(int column, int row) { return 0.5 * column - 0.25 * row; }
 
 // A lone gap, gaps of two sizes across the border between two tiles, and a corner.
 static bool is_gap(int column, int row) {
-    return (column == 40 && row == 50) || (column >= 252 && column < 264 && row >= 100 && row < 120) || (column > 290 && row < 6);
+    return (column == 40 && row == 50) || (column >= 252 && column < 264 && row >= 100 && row < 120) ||
+           (column > 290 && row < 6);
 }
 
 static double holed(int band, int column, int row, double x, double y) {
-    (void)band, (void)x, (void)y;
+    (void)band;
+    (void)x;
+    (void)y;
     return is_gap(column, row) ? -9999 : plane(column, row);
 }
 
 static void gaps_are_an_error_until_filling_is_asked_for(void **state) {
     (void)state;
     raster_make m = hilly("holes.tif");
-    m.has_nodata = true, m.nodata = -9999, m.value = holed;
+    m.has_nodata = true;
+    m.nodata = -9999;
+    m.value = holed;
     make_raster(&m);
     const char *file = "holes.tif", *path = fresh("holes");
     us_site_import_def def = of(&file);
@@ -169,15 +188,19 @@ static void gaps_are_an_error_until_filling_is_asked_for(void **state) {
             *step = fmax(*step, fabs(east - z));
         }
     }
-    // Means of a rim that is 12 x 20 samples wide and rises by 6 + 5: nowhere further off than a quarter of that; and between the two tiles, which do
-    // not meet in the gap's middle, where it is steepest, it is less steep than inside one.
+    // Means of a rim that is 12 x 20 samples wide and rises by 6 + 5: nowhere further off than a quarter of
+    // that; and between the two tiles, which do not meet in the gap's middle, where it is steepest, it is
+    // less steep than inside one.
     assert_true(worst < 2.75);
     assert_true(jump > 0 && jump < inside);
     us_site_close(site);
 }
 
 static double far_off(int band, int column, int row, double x, double y) {
-    (void)band, (void)row, (void)x, (void)y;
+    (void)band;
+    (void)row;
+    (void)x;
+    (void)y;
     return column == 0 ? 1 : -9999;
 }
 
@@ -203,7 +226,8 @@ static void a_gap_too_far_from_any_value_is_not_made_up(void **state) {
 // ---------------------------------------------------------------- photographs and masks
 
 static double quarters(int band, int column, int row, double x, double y) {
-    (void)column, (void)row;
+    (void)column;
+    (void)row;
     bool is_east = x > 500050, is_north = y > 4000050;
     if (band == 0) return (is_east ? 2 : 1) + (is_north ? 10 : 0);
     return band == 1 ? (is_east ? 200 : 40) : band == 2 ? (is_north ? 180 : 60) : 90;
@@ -215,13 +239,20 @@ static double numbered(int band, int column, int row, double x, double y) {
 }
 
 static double flat(int band, int column, int row, double x, double y) {
-    (void)band, (void)x, (void)y;
+    (void)band;
+    (void)x;
+    (void)y;
     return 0.01 * (column + row);
 }
 
 static void photographs_and_masks_lie_where_the_ground_does(void **state) {
     (void)state;
-    make_raster(&(raster_make){.path = "ground.tif", .n_x = 50, .n_y = 50, .gt = {500000, 2, 0, 4000100, 0, -2}, .srs = "EPSG:32610", .value = flat});
+    make_raster(&(raster_make){.path = "ground.tif",
+                               .n_x = 50,
+                               .n_y = 50,
+                               .gt = {500000, 2, 0, 4000100, 0, -2},
+                               .srs = "EPSG:32610",
+                               .value = flat});
     // Finer, larger than the ground, and on a grid of its own.
     make_raster(&(raster_make){.path = "photo.tif",
                                .n_x = 300,
@@ -232,24 +263,35 @@ static void photographs_and_masks_lie_where_the_ground_does(void **state) {
                                .srs = "EPSG:32610",
                                .value = quarters});
     // The western half alone.
-    make_raster(&(raster_make){
-        .path = "mask.tif", .n_x = 60, .n_y = 100, .type = GDT_Byte, .gt = {500000, 1, 0, 4000100, 0, -1}, .srs = "EPSG:32610", .value = numbered});
+    make_raster(&(raster_make){.path = "mask.tif",
+                               .n_x = 60,
+                               .n_y = 100,
+                               .type = GDT_Byte,
+                               .gt = {500000, 1, 0, 4000100, 0, -1},
+                               .srs = "EPSG:32610",
+                               .value = numbered});
     const char *file = "ground.tif", *photo = "photo.tif", *mask = "mask.tif";
     us_site_import_def def = of(&file);
-    def.ortho = &photo, def.n_ortho = 1;
-    def.region = &mask, def.n_region = 1;
+    def.ortho = &photo;
+    def.n_ortho = 1;
+    def.region = &mask;
+    def.n_region = 1;
     us_site *site = import_site(&def, fresh("ground"), NULL);
     us_site_info info = us_site_get_info(site);
     assert_int_equal(info.n_layer, 3);
     for (int32_t l = 1; l < 3; l++) {
         const us_layer_info *layer = &info.layer[l];
-        // From the first sample of the ground to the last, and as fine as the file but for rounding to whole samples.
-        assert_true(fabs((layer->n_x - 1) * layer->dx - 98) < 1e-9 && fabs((layer->n_y - 1) * layer->dy - 98) < 1e-9);
+        // From the first sample of the ground to the last, and as fine as the file but for rounding to whole
+        // samples.
+        assert_true(fabs((layer->n_x - 1) * layer->dx - 98) < 1e-9 &&
+                    fabs((layer->n_y - 1) * layer->dy - 98) < 1e-9);
         assert_true(fabs(layer->dx / (l == 1 ? 0.5 : 1) - 1) < 0.02);
         for (int32_t j = 0; j < layer->n_y; j += 5) {
             for (int32_t i = 0; i < layer->n_x; i += 5) {
-                double x = info.origin.x + (i - 0.5 * (layer->n_x - 1)) * layer->dx, y = info.origin.y + (j - 0.5 * (layer->n_y - 1)) * layer->dy;
-                if (fabs(x - 500050) < 2 || fabs(y - 4000050) < 2) continue;  // between two quarters it is interpolated
+                double x = info.origin.x + (i - 0.5 * (layer->n_x - 1)) * layer->dx,
+                       y = info.origin.y + (j - 0.5 * (layer->n_y - 1)) * layer->dy;
+                if (fabs(x - 500050) < 2 || fabs(y - 4000050) < 2)
+                    continue;  // between two quarters it is interpolated
                 uint8_t c[4];
                 byte_at(site, layer->name, i, j, l == 1 ? 4 : 1, c);
                 if (l == 1) {
@@ -279,19 +321,28 @@ static void photographs_and_masks_lie_where_the_ground_does(void **state) {
     assert_int_equal(us_site_import(&def, fresh("away"), NULL, &err), US_ERR_VALUE);
     assert_string_equal(err.file, "away.tif");
     assert_non_null(strstr(err.message, "outside"));
-    def.n_ortho = 0, def.region = &file;
+    def.n_ortho = 0;
+    def.region = &file;
     assert_int_equal(us_site_import(&def, fresh("away"), NULL, &err), US_ERR_VALUE);
     assert_non_null(strstr(err.message, "0 to 255"));
 }
 
 static double roof(int band, int column, int row, double x, double y) {
-    (void)band, (void)row, (void)x, (void)y;
+    (void)band;
+    (void)row;
+    (void)x;
+    (void)y;
     return column < 40 ? 0.4 * column : column < 60 ? 16 : 0.4 * (99 - column);
 }
 
 static void a_picture_is_lit_from_the_north_west(void **state) {
     (void)state;
-    make_raster(&(raster_make){.path = "roof.tif", .n_x = 100, .n_y = 60, .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:32610", .value = roof});
+    make_raster(&(raster_make){.path = "roof.tif",
+                               .n_x = 100,
+                               .n_y = 60,
+                               .gt = {0, 1, 0, 0, 0, -1},
+                               .srs = "EPSG:32610",
+                               .value = roof});
     const char *file = "roof.tif";
     us_site_import_def def = of(&file);
     us_site *site = import_site(&def, fresh("roof"), NULL);
@@ -305,7 +356,9 @@ static void a_picture_is_lit_from_the_north_west(void **state) {
     assert_int_equal(GDALGetRasterXSize(png), 100);
     assert_int_equal(GDALGetRasterYSize(png), 60);
     uint8_t line[100];
-    assert_int_equal(GDALRasterIO(GDALGetRasterBand(png, 1), GF_Read, 0, 30, 100, 1, line, 100, 1, GDT_Byte, 0, 0), CE_None);
+    assert_int_equal(
+        GDALRasterIO(GDALGetRasterBand(png, 1), GF_Read, 0, 30, 100, 1, line, 100, 1, GDT_Byte, 0, 0),
+        CE_None);
     GDALClose(png);
     // 255 times the cosine between the sun and the normals (-0.4, 0, 1), (0, 0, 1), (0.4, 0, 1).
     assert_int_equal(line[20], (int)lround(255 * (sqrt(0.5) + 0.2) / sqrt(1.16)));
@@ -316,14 +369,20 @@ static void a_picture_is_lit_from_the_north_west(void **state) {
 // ---------------------------------------------------------------- scenes
 
 static double level(int band, int column, int row, double x, double y) {
-    (void)band, (void)row, (void)x, (void)y;
+    (void)band;
+    (void)row;
+    (void)x;
+    (void)y;
     return 1000 + column % 3;
 }
 
 static us_status load_scene(const char *file, us_spec **out_spec, us_error *err) {
     FILE *scene = fopen("scene.xml", "w");
     assert_non_null(scene);
-    fprintf(scene, "<scene name=\"s\" version=\"1\"><world>\n<shape name=\"ground\" type=\"height-field\" file=\"%s\"/></world></scene>\n", file);
+    fprintf(scene,
+            "<scene name=\"s\" version=\"1\"><world>\n<shape name=\"ground\" type=\"height-field\" "
+            "file=\"%s\"/></world></scene>\n",
+            file);
     fclose(scene);
     return us_spec_load("scene.xml", NULL, out_spec, err);
 }
@@ -343,12 +402,15 @@ static void a_scene_has_the_heights_that_a_site_has(void **state) {
     assert_int_equal(s.n_y, N_Y);
     assert_true(s.size[0] == 0.5 && s.size[1] == 0.75);
     for (int32_t j = 0; j < N_Y; j += 9) {
-        for (int32_t i = 0; i < N_X; i += 5) assert_true(s.heights[j * N_X + i] == (double)height_at(site, i, j));
+        for (int32_t i = 0; i < N_X; i += 5)
+            assert_true(s.heights[j * N_X + i] == (double)height_at(site, i, j));
     }
     assert_int_equal(us_spec_get_counts(spec).n_warning, 0);
     us_spec_destroy(spec);
     us_site_close(site);
-    m.has_nodata = true, m.nodata = -9999, m.value = holed;
+    m.has_nodata = true;
+    m.nodata = -9999;
+    m.value = holed;
     make_raster(&m);
     assert_int_equal(load_scene(file, &spec, &err), US_ERR_VALUE);
     assert_int_equal(err.line, 2);
@@ -358,39 +420,56 @@ static void a_scene_has_the_heights_that_a_site_has(void **state) {
 
 static void a_large_raster_in_a_scene_is_worth_a_warning_and_a_larger_one_refused(void **state) {
     (void)state;
-    make_raster(&(raster_make){
-        .path = "large.tif", .n_x = 2001, .n_y = 2001, .type = GDT_Int16, .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:32610", .value = level});
+    make_raster(&(raster_make){.path = "large.tif",
+                               .n_x = 2001,
+                               .n_y = 2001,
+                               .type = GDT_Int16,
+                               .gt = {0, 1, 0, 0, 0, -1},
+                               .srs = "EPSG:32610",
+                               .value = level});
     us_spec *spec = NULL;
     us_error err = {0};
     if (load_scene("large.tif", &spec, &err)) fail_msg("%s", err.message);
     assert_int_equal(us_spec_get_counts(spec).n_warning, 1);
     assert_non_null(strstr(us_spec_view_warning(spec, 0)->remedy, "terrain import"));
     us_spec_destroy(spec);
-    make_raster(&(raster_make){
-        .path = "huge.tif", .n_x = 5000, .n_y = 3300, .type = GDT_Byte, .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:32610", .value = level});
+    make_raster(&(raster_make){.path = "huge.tif",
+                               .n_x = 5000,
+                               .n_y = 3300,
+                               .type = GDT_Byte,
+                               .gt = {0, 1, 0, 0, 0, -1},
+                               .srs = "EPSG:32610",
+                               .value = level});
     assert_int_equal(load_scene("huge.tif", &spec, &err), US_ERR_LIMIT);
     assert_non_null(strstr(err.remedy, "terrain import"));
 }
 
 // ---------------------------------------------------------------- refusals
 
-static void assert_refused(const us_raster_def *def, us_status status, const char *message, const char *remedy) {
+static void assert_refused(const us_raster_def *def, us_status status, const char *message,
+                           const char *remedy) {
     us_raster_info info;
     us_error err = {0};
     us_status got = us_raster_find_info(def, NULL, NULL, &info, &err);
     if (got != status || !strstr(err.message, message) || !strstr(err.remedy, remedy))
-        fail_msg("%s: %d \"%s\" \"%s\" instead of %d \"%s\" \"%s\"", def->file[0], got, err.message, err.remedy, status, message, remedy);
+        fail_msg("%s: %d \"%s\" \"%s\" instead of %d \"%s\" \"%s\"", def->file[0], got, err.message,
+                 err.remedy, status, message, remedy);
     assert_string_equal(err.file, def->file[0]);
 }
 
 static us_raster_def one(const char *const *file) {
     us_raster_def def = us_raster_def_default();
-    def.file = file, def.n_file = 1;
+    def.file = file;
+    def.n_file = 1;
     return def;
 }
 
 static double nothing(int band, int column, int row, double x, double y) {
-    (void)band, (void)column, (void)row, (void)x, (void)y;
+    (void)band;
+    (void)column;
+    (void)row;
+    (void)x;
+    (void)y;
     return -1;
 }
 
@@ -419,22 +498,31 @@ static void bad_files_are_refused_with_the_file_and_a_remedy(void **state) {
     m.n_x = m.n_y = 1;
     make_raster(&m);
     assert_refused(&def, US_ERR_VALUE, "1 x 1", "2 x 2");
-    m = hilly("bad.tif"), m.unit = "fathom";
+    m = hilly("bad.tif");
+    m.unit = "fathom";
     make_raster(&m);
     assert_refused(&def, US_ERR_VALUE, "fathom", "--unit");
     def.unit = "parsec";
     assert_refused(&def, US_ERR_VALUE, "parsec", "us-ft");
     def.unit = NULL;
-    m.unit = NULL, m.type = GDT_CFloat32;
+    m.unit = NULL;
+    m.type = GDT_CFloat32;
     make_raster(&m);
     assert_refused(&def, US_ERR_VALUE, "complex", "plain numbers");
-    m = hilly("bad.tif"), m.n_band = 3;
+    m = hilly("bad.tif");
+    m.n_band = 3;
     make_raster(&m);
     assert_refused(&def, US_ERR_VALUE, "3 bands", "--band");
-    m = hilly("bad.tif"), m.has_no_place = true;
+    m = hilly("bad.tif");
+    m.has_no_place = true;
     make_raster(&m);
     assert_refused(&def, US_ERR_VALUE, "where its samples lie", "world file");
-    make_raster(&(raster_make){.path = "bad.tif", .n_x = 360, .n_y = 180, .gt = {-180, 1, 0, 90, 0, -1}, .srs = "EPSG:4326", .value = hills});
+    make_raster(&(raster_make){.path = "bad.tif",
+                               .n_x = 360,
+                               .n_y = 180,
+                               .gt = {-180, 1, 0, 90, 0, -1},
+                               .srs = "EPSG:4326",
+                               .value = hills});
     assert_refused(&def, US_ERR_LIMIT, "too much for a local frame", "-projwin");
     def.n_file = 0;
     us_error err = {0};
@@ -442,7 +530,10 @@ static void bad_files_are_refused_with_the_file_and_a_remedy(void **state) {
     assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_ERR_ARG);
     assert_int_equal(us_raster_find_info(NULL, NULL, NULL, &info, &err), US_ERR_ARG);
     // Whoever wants to know what it is may; a site of nothing there is not.
-    m = hilly("bad.tif"), m.has_nodata = true, m.nodata = -1, m.value = nothing;
+    m = hilly("bad.tif");
+    m.has_nodata = true;
+    m.nodata = -1;
+    m.value = nothing;
     make_raster(&m);
     def.n_file = 1;
     assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_OK);
@@ -466,7 +557,8 @@ static void a_file_without_a_reference_system_needs_a_word_about_it(void **state
     def.is_metric = true;
     assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_OK);
     assert_true(info.dx == 0.5 && info.reference[0] == 0 && isnan(info.latitude) && info.stretch_x == 1);
-    def.is_metric = false, def.reference = "EPSG:26910";
+    def.is_metric = false;
+    def.reference = "EPSG:26910";
     assert_int_equal(us_raster_find_info(&def, NULL, NULL, &info, &err), US_OK);
     assert_string_equal(info.reference, "NAD83 / UTM zone 10N");
     def.reference = "the moon, somewhere";
@@ -509,7 +601,8 @@ static void a_directory_that_cannot_be_used_is_named(void **state) {
 static void without_memory_an_import_ends_and_leaves_nothing_behind(void **state) {
     (void)state;
     raster_make m = hilly("hills.tif");
-    m.n_x = 20, m.n_y = 10;
+    m.n_x = 20;
+    m.n_y = 10;
     make_raster(&m);
     const char *file = "hills.tif";
     us_status status = US_ERR_MEMORY;
@@ -550,7 +643,8 @@ static void threads_read_files_of_their_own_at_the_same_time(void **state) {
         raster_make m = hilly(names[k]);
         make_raster(&m);
     }
-    for (int k = 0; k < 4; k++) assert_int_equal(pthread_create(&thread[k], NULL, look, names[k]), 0);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(pthread_create(&thread[k], NULL, look, names[k]), 0);
     for (int k = 0; k < 4; k++) {
         void *bad = NULL;
         assert_int_equal(pthread_join(thread[k], &bad), 0);

@@ -16,7 +16,8 @@
 // Prints both numbers where they differ by more than `tol`; NaN differs from everything.
 #define assert_near(have, want, tol) check_near((have), (want), (tol), __LINE__)
 static void check_near(double have, double want, double tol, int line) {
-    if (!(fabs(have - want) <= tol)) fail_msg("line %d: %.17g, expected %.17g within %g", line, have, want, tol);
+    if (!(fabs(have - want) <= tol))
+        fail_msg("line %d: %.17g, expected %.17g within %g", line, have, want, tol);
 }
 
 // ---- Restitution ----
@@ -29,24 +30,29 @@ static const struct {
 // The other way round, and half a unit of the last digit that is given.
 static const struct {
     double e, D, half_digit;
-} inverse_table[] = {{0.9, 0.166482, 5e-7}, {0.8, 0.373146, 5e-7}, {0.7, 0.634828, 5e-7}, {0.5, 1.432751, 5e-7},
-                     {0.3, 3.087082, 5e-7}, {0.1, 9.998159, 5e-7}, {0.05, 20.0, 0.05}};
+} inverse_table[] = {{0.9, 0.166482, 5e-7}, {0.8, 0.373146, 5e-7}, {0.7, 0.634828, 5e-7},
+                     {0.5, 1.432751, 5e-7}, {0.3, 3.087082, 5e-7}, {0.1, 9.998159, 5e-7},
+                     {0.05, 20.0, 0.05}};
 
 static void restitution_of_every_damping_is_that_of_the_table(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        assert_near(us_damping_restitution(table[i].D, 1), table[i].e, 5e-7);  // half a unit of the last digit
+        assert_near(us_damping_restitution(table[i].D, 1), table[i].e,
+                    5e-7);  // half a unit of the last digit
         // And back: the table's e is off by up to 5e-7, which dD/de (at most 100, at D = 10) makes 5e-5.
-        assert_near(us_restitution_damping(table[i].e, 1), table[i].D, 5e-7 * (1.6 + table[i].D * table[i].D));
+        assert_near(us_restitution_damping(table[i].e, 1), table[i].D,
+                    5e-7 * (1.6 + table[i].D * table[i].D));
     }
 }
 
 static void damping_of_every_restitution_is_that_of_the_table(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof inverse_table / sizeof *inverse_table; i++) {
-        assert_near(us_restitution_damping(inverse_table[i].e, 1), inverse_table[i].D, inverse_table[i].half_digit);
+        assert_near(us_restitution_damping(inverse_table[i].e, 1), inverse_table[i].D,
+                    inverse_table[i].half_digit);
         // de/dD is below 1 everywhere.
-        assert_near(us_damping_restitution(inverse_table[i].D, 1), inverse_table[i].e, inverse_table[i].half_digit);
+        assert_near(us_damping_restitution(inverse_table[i].D, 1), inverse_table[i].e,
+                    inverse_table[i].half_digit);
     }
 }
 
@@ -54,8 +60,10 @@ static void damping_and_restitution_solve_their_equation_and_invert_each_other(v
     (void)state;
     for (int i = 1; i < 1000; i++) {
         double e = i / 1000.0, D = us_restitution_damping(e, 1);
-        assert_true(D > 0 && e * D <= 1 + 1e-14);  // D has a relative error of 16 roundings at e = 0.03, where the slope of L is 1/400
-        // An error of 1e-14 in e D is one of 1e-8 in the logarithm where e D is within 1e-6 of 1; nearer to it the logarithm says nothing.
+        assert_true(D > 0 && e * D <= 1 + 1e-14);  // D has a relative error of 16 roundings at e = 0.03,
+                                                   // where the slope of L is 1/400
+        // An error of 1e-14 in e D is one of 1e-8 in the logarithm where e D is within 1e-6 of 1; nearer to
+        // it the logarithm says nothing.
         if (1 - e * D > 1e-6) assert_near(log1p(D) - log1p(-e * D), D * (1 + e), 1e-9 * (1 + D));
         // A few roundings, relative.
         assert_near(us_damping_restitution(D, 1), e, 1e-14);
@@ -71,7 +79,8 @@ static void damping_scales_with_the_speed_at_which_restitution_is_measured(void 
     (void)state;
     assert_near(us_restitution_damping(0.5, 4), us_restitution_damping(0.5, 1) / 4, 1e-15);
     assert_near(us_damping_restitution(0.25, 2), us_damping_restitution(0.5, 1), 0);
-    assert_true(us_damping_restitution(0.5, 0.1) > us_damping_restitution(0.5, 1));  // slower impacts rebound better
+    assert_true(us_damping_restitution(0.5, 0.1) >
+                us_damping_restitution(0.5, 1));  // slower impacts rebound better
 }
 
 static void restitution_has_its_limits_and_refuses_what_is_none(void **state) {
@@ -96,8 +105,14 @@ static void restitution_has_its_limits_and_refuses_what_is_none(void **state) {
 // ---- Laws ----
 
 static us_touch touch_of(const us_pair_values *values, double gap, double v) {
-    us_touch t = {
-        .step = 1e-3, .gap = gap, .normal = {0, 0, 1}, .velocity = {0, 0, v}, .normal_velocity = v, .mass = 1, .load = 9.81, .values = values};
+    us_touch t = {.step = 1e-3,
+                  .gap = gap,
+                  .normal = {0, 0, 1},
+                  .velocity = {0, 0, v},
+                  .normal_velocity = v,
+                  .mass = 1,
+                  .load = 9.81,
+                  .values = values};
     t.material_a = t.material_b = "default";
     return t;
 }
@@ -109,8 +124,8 @@ static us_touch_law spring_damper(const us_touch *t) {
     return law;
 }
 
-// A mass falls onto the law at speed v: integrated by the fourth-order Runge-Kutta rule with 1 us, which the depth's kink at the ends leaves good to
-// 1e-8.
+// A mass falls onto the law at speed v: integrated by the fourth-order Runge-Kutta rule with 1 us, which the
+// depth's kink at the ends leaves good to 1e-8.
 typedef struct impact {
     double e, depth, duration;
 } impact;
@@ -128,7 +143,8 @@ static impact fall(const us_pair_values *values, double exponent, double speed) 
     double x = 0, v = -speed, h = 1e-6;
     // The first step starts at a depth of 0.
     for (int i = 0; i < 200000; i++) {
-        double k1 = acceleration(values, &n, x, v), k2 = acceleration(values, &n, x + h / 2 * v, v + h / 2 * k1);
+        double k1 = acceleration(values, &n, x, v),
+               k2 = acceleration(values, &n, x + h / 2 * v, v + h / 2 * k1);
         double k3 = acceleration(values, &n, x + h / 2 * v + h * h / 4 * k1, v + h / 2 * k2);
         double k4 = acceleration(values, &n, x + h * v + h * h / 2 * k2, v + h * k3);
         double next = x + h * v + h * h / 6 * (k1 + k2 + k3);
@@ -158,8 +174,8 @@ static void a_mass_that_falls_on_the_spring_damper_rebounds_as_the_formula_says(
     (void)state;
     us_pair_values values = impact_values();
     impact hertz = fall(&values, 1.5, 1), linear = fall(&values, 1, 1);
-    // Half a unit of the last digit that is given. The times are those at which the depth is 0 again; the integral of dv / (k d^n (1 - a v)) by
-    // quadrature gives 33.3825 and 10.0130 ms.
+    // Half a unit of the last digit that is given. The times are those at which the depth is 0 again; the
+    // integral of dv / (k d^n (1 - a v)) by quadrature gives 33.3825 and 10.0130 ms.
     assert_near(hertz.e, 0.748435, 5e-7);
     assert_near(hertz.depth, 9.7777e-3, 5e-8);
     assert_near(hertz.duration, 33.3825e-3, 5e-8);
@@ -198,11 +214,16 @@ static void slopes_of_the_spring_damper_are_its_derivatives(void **state) {
         for (int k = 0; k < 3; k++) {
             double depth = 1e-4 * pow(4, i), v = -0.7 + 0.6 * k, step = 1e-4 * depth;
             us_touch at = touch_of(&values, -depth, v), near = at, far = at, slow = at, fast = at;
-            near.gap += step, far.gap -= step, slow.normal_velocity -= 1e-3, fast.normal_velocity += 1e-3;
+            near.gap += step;
+            far.gap -= step;
+            slow.normal_velocity -= 1e-3;
+            fast.normal_velocity += 1e-3;
             us_touch_law law = spring_damper(&at);
             // Central differences of a smooth function: off by the square of the step, 1e-8.
-            assert_near((spring_damper(&far).force - spring_damper(&near).force) / (2 * step), law.stiffness, 1e-7 * law.stiffness);
-            assert_near((spring_damper(&slow).force - spring_damper(&fast).force) / 2e-3, law.damping, 1e-9 * law.damping);
+            assert_near((spring_damper(&far).force - spring_damper(&near).force) / (2 * step), law.stiffness,
+                        1e-7 * law.stiffness);
+            assert_near((spring_damper(&slow).force - spring_damper(&fast).force) / 2e-3, law.damping,
+                        1e-9 * law.damping);
             assert_near(law.force, 1e5 * depth * sqrt(depth) * (1 - 0.5 * v), 1e-12 * law.force);
         }
     }
@@ -313,7 +334,8 @@ static void without_a_stiffness_the_load_gives_one(void **state) {
 
 // ---- Models of one's own ----
 
-static bool double_everything(const us_touch *touch, double memory[US_TOUCH_MEMORY], us_touch_law *law, void *user) {
+static bool double_everything(const us_touch *touch, double memory[US_TOUCH_MEMORY], us_touch_law *law,
+                              void *user) {
     (void)touch;
     memory[1] += 1;
     law->force *= *(const double *)user;
@@ -373,7 +395,8 @@ static void an_answer_that_cannot_be_used_is_refused(void **state) {
             assert_true(usi_touch_ask(USI_MODEL_FIRST_REGISTERED, &model, &t, memory, &law));
             memcpy((char *)&bad + members[i], &values_bad[k], sizeof(double));
             bool is_negative_force = members[i] == offsetof(us_touch_law, force) && values_bad[k] == -1;
-            assert_int_equal(usi_touch_ask(USI_MODEL_FIRST_REGISTERED, &model, &t, memory, &law), is_negative_force);
+            assert_int_equal(usi_touch_ask(USI_MODEL_FIRST_REGISTERED, &model, &t, memory, &law),
+                             is_negative_force);
         }
     }
     bad = good;
@@ -413,9 +436,15 @@ static void a_spec_keeps_models_and_says_what_is_wrong_with_others(void **state)
         us_interaction model;
         us_status status;
         const char *message;
-    } bad[] = {{{US_INTERACTION_VERSION, "mine", NULL, double_everything}, US_ERR_NAME, "another interaction model \"mine\""},
-               {{US_INTERACTION_VERSION, "compliant", NULL, answer}, US_ERR_NAME, "is a model of the library itself"},
-               {{US_INTERACTION_VERSION, "spring-damper", NULL, answer}, US_ERR_NAME, "is a model of the library itself"},
+    } bad[] = {{{US_INTERACTION_VERSION, "mine", NULL, double_everything},
+                US_ERR_NAME,
+                "another interaction model \"mine\""},
+               {{US_INTERACTION_VERSION, "compliant", NULL, answer},
+                US_ERR_NAME,
+                "is a model of the library itself"},
+               {{US_INTERACTION_VERSION, "spring-damper", NULL, answer},
+                US_ERR_NAME,
+                "is a model of the library itself"},
                {{US_INTERACTION_VERSION, "", NULL, answer}, US_ERR_NAME, "has no name"},
                {{US_INTERACTION_VERSION, NULL, NULL, answer}, US_ERR_NAME, "has no name"},
                {{US_INTERACTION_VERSION, "x", NULL, NULL}, US_ERR_VALUE, "has no function"},
@@ -484,8 +513,9 @@ static void a_plug_in_that_is_none_is_an_error_with_a_remedy(void **state) {
 
 static void properties_are_found_by_key_as_numbers(void **state) {
     (void)state;
-    const us_property p[] = {
-        {"a", US_PROPERTY_STRING, "text", 1, 2}, {"a", US_PROPERTY_NUMBER, NULL, 0.5, 0}, {"b", US_PROPERTY_INTEGER, NULL, 0.5, -7}};
+    const us_property p[] = {{"a", US_PROPERTY_STRING, "text", 1, 2},
+                             {"a", US_PROPERTY_NUMBER, NULL, 0.5, 0},
+                             {"b", US_PROPERTY_INTEGER, NULL, 0.5, -7}};
     assert_near(us_property_number(p, 3, "a", 9), 0.5, 0);
     assert_near(us_property_number(p, 3, "b", 9), -7, 0);
     assert_near(us_property_number(p, 3, "c", 9), 9, 0);

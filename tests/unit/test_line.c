@@ -1,4 +1,5 @@
-// Lines of text that grow by pieces: what fits stands there, and others' texts cannot break out of their quotes.
+// Lines of text that grow by pieces: what fits stands there, and others' texts cannot break out of their
+// quotes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -13,11 +13,15 @@ static const double PI = 3.14159265358979323846;
 // A few roundings of numbers of size 1.
 static const double TINY = 1e-14;
 
-static double uniform(uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(11, 0, i); }
-static us_vec3 some_vec3(uint64_t i) { return us_vec3_make(uniform(3 * i, -2, 2), uniform(3 * i + 1, -2, 2), uniform(3 * i + 2, -2, 2)); }
+static double uniform(uint64_t i, double low, double high) {
+    return low + (high - low) * us_random_uniform(11, 0, i);
+}
+static us_vec3 some_vec3(uint64_t i) {
+    return us_vec3_make(uniform(3 * i, -2, 2), uniform(3 * i + 1, -2, 2), uniform(3 * i + 2, -2, 2));
+}
 static us_quat some_quat(uint64_t i) {
-    us_quat q = {us_random_normal(1, 1, 4 * i), us_random_normal(1, 1, 4 * i + 1), us_random_normal(1, 1, 4 * i + 2),
-                 us_random_normal(1, 1, 4 * i + 3)};
+    us_quat q = {us_random_normal(1, 1, 4 * i), us_random_normal(1, 1, 4 * i + 1),
+                 us_random_normal(1, 1, 4 * i + 2), us_random_normal(1, 1, 4 * i + 3)};
     return us_quat_normalize(q);
 }
 static us_pose some_pose(uint64_t i) { return (us_pose){some_quat(i), some_vec3(i)}; }
@@ -50,7 +54,8 @@ static void cross_products_are_perpendicular_and_right_handed(void **state) {
 static void hamiltons_rules_hold(void **state) {
     (void)state;
     const us_quat i = {0, 1, 0, 0}, j = {0, 0, 1, 0}, k = {0, 0, 0, 1};
-    const us_quat ij = us_quat_mul(i, j), jk = us_quat_mul(j, k), ki = us_quat_mul(k, i), ii = us_quat_mul(i, i);
+    const us_quat ij = us_quat_mul(i, j), jk = us_quat_mul(j, k), ki = us_quat_mul(k, i),
+                  ii = us_quat_mul(i, i);
     assert_memory_equal(&ij, &k, sizeof k);
     assert_memory_equal(&jk, &i, sizeof i);
     assert_memory_equal(&ki, &j, sizeof j);
@@ -87,12 +92,14 @@ static void a_quarter_turn_about_z_takes_x_to_y(void **state) {
     near_vec3(us_quat_rotate(q, us_vec3_make(1, 0, 0)), us_vec3_make(0, 1, 0), TINY);
     us_mat3 R = us_quat_matrix(q);
     const double want[9] = {0, -1, 0, 1, 0, 0, 0, 0, 1};
-    for (int i = 0; i < 9; i++) assert_true(fabs(R.m[i] - want[i]) < TINY);
+    for (int i = 0; i < 9; i++)
+        assert_true(fabs(R.m[i] - want[i]) < TINY);
 }
 
 static void log_undoes_exp_up_to_a_half_turn(void **state) {
     (void)state;
-    const double angles[] = {0, 1e-300, 1e-20, 1e-12, 9.9e-10, 1.1e-9, 1e-6, 0.99e-4, 1.01e-4, 1e-3, 0.1, 1, 2, 3, 3.14159, 3.1415926535};
+    const double angles[] = {0,       1e-300, 1e-20, 1e-12, 9.9e-10, 1.1e-9, 1e-6,    0.99e-4,
+                             1.01e-4, 1e-3,   0.1,   1,     2,       3,      3.14159, 3.1415926535};
     for (uint64_t i = 0; i < 100; i++) {
         us_vec3 d = some_vec3(i), u = us_vec3_scale(1 / us_vec3_norm(d), d);
         for (size_t k = 0; k < sizeof angles / sizeof *angles; k++) {
@@ -125,7 +132,8 @@ static void exp_undoes_log_for_every_rotation(void **state) {
 static void exp_has_no_step_where_the_series_takes_over(void **state) {
     (void)state;
     const double n = 1e-4;
-    us_quat below = us_quat_exp(us_vec3_make(nextafter(n, 0), 0, 0)), above = us_quat_exp(us_vec3_make(n, 0, 0));
+    us_quat below = us_quat_exp(us_vec3_make(nextafter(n, 0), 0, 0)),
+            above = us_quat_exp(us_vec3_make(n, 0, 0));
     assert_true(fabs(below.w - above.w) < 2.3e-16 && fabs(below.x - above.x) < 1e-19);
     assert_true(fabs(below.x - sin(0.5 * n)) < 1e-19);
 }
@@ -136,12 +144,21 @@ static void rpy_turns_about_the_fixed_axes_x_then_y_then_z(void **state) {
         double roll = uniform(i, -3, 3), pitch = uniform(i + 1, -3, 3), yaw = uniform(i + 2, -3, 3);
         double cr = cos(roll), sr = sin(roll), cp = cos(pitch), sp = sin(pitch), cy = cos(yaw), sy = sin(yaw);
         // Rz Ry Rx, multiplied out.
-        const double want[9] = {
-            cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr, sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr, -sp, cp * sr, cp * cr};
+        const double want[9] = {cy * cp,
+                                cy * sp * sr - sy * cr,
+                                cy * sp * cr + sy * sr,
+                                sy * cp,
+                                sy * sp * sr + cy * cr,
+                                sy * sp * cr - cy * sr,
+                                -sp,
+                                cp * sr,
+                                cp * cr};
         us_mat3 R = us_quat_matrix(us_quat_from_rpy(roll, pitch, yaw));
-        for (int k = 0; k < 9; k++) assert_true(fabs(R.m[k] - want[k]) < TINY);
+        for (int k = 0; k < 9; k++)
+            assert_true(fabs(R.m[k] - want[k]) < TINY);
     }
-    near_vec3(us_quat_rotate(us_quat_from_rpy(PI / 2, 0, PI / 2), us_vec3_make(0, 1, 0)), us_vec3_make(0, 0, 1), TINY);
+    near_vec3(us_quat_rotate(us_quat_from_rpy(PI / 2, 0, PI / 2), us_vec3_make(0, 1, 0)),
+              us_vec3_make(0, 0, 1), TINY);
 }
 
 static void a_quaternion_comes_back_from_its_matrix_in_all_four_branches(void **state) {
@@ -151,14 +168,17 @@ static void a_quaternion_comes_back_from_its_matrix_in_all_four_branches(void **
         us_quat q = some_quat(i);
         const double size[4] = {fabs(q.w), fabs(q.x), fabs(q.y), fabs(q.z)};
         int largest = 0;
-        for (int k = 1; k < 4; k++) largest = size[k] > size[largest] ? k : largest;
+        for (int k = 1; k < 4; k++)
+            largest = size[k] > size[largest] ? k : largest;
         seen[largest]++;
         near_quat(us_quat_from_matrix(us_quat_matrix(q)), q, 2 * TINY);
     }
-    for (int k = 0; k < 4; k++) assert_true(seen[k] > 100);
+    for (int k = 0; k < 4; k++)
+        assert_true(seen[k] > 100);
     const us_quat corners[] = {{1, 0, 0, 0},         {0, 1, 0, 0},     {0, 0, 1, 0},     {0, 0, 0, 1},
                                {0.5, 0.5, 0.5, 0.5}, {0, 0.6, 0.8, 0}, {0, 0, 0.6, 0.8}, {0, 0.8, 0, 0.6}};
-    for (int k = 0; k < 8; k++) near_quat(us_quat_from_matrix(us_quat_matrix(corners[k])), corners[k], TINY);
+    for (int k = 0; k < 8; k++)
+        near_quat(us_quat_from_matrix(us_quat_matrix(corners[k])), corners[k], TINY);
 }
 
 static void from_z_carries_z_onto_any_direction(void **state) {

@@ -46,7 +46,8 @@ static void a_growing_array_keeps_its_contents(void **state) {
         assert_true(cap > n);
         array[n] = 3 * n;
     }
-    for (int32_t i = 0; i < 1000; i++) assert_int_equal(array[i], 3 * i);
+    for (int32_t i = 0; i < 1000; i++)
+        assert_int_equal(array[i], 3 * i);
     // Doubling: few allocations for many elements.
     assert_true(t.n_alloc < 12);
     assert_int_equal(t.n_live, 1);
@@ -61,12 +62,14 @@ static void an_array_that_cannot_grow_is_unchanged(void **state) {
     int32_t *array = NULL, cap = 0;
     assert_int_equal(usi_grow(&t.allocator, (void **)&array, 0, &cap, sizeof *array), US_OK);
     int32_t *before = array, room = cap;
-    for (int32_t i = 0; i < cap; i++) array[i] = i;
+    for (int32_t i = 0; i < cap; i++)
+        array[i] = i;
     t.fail_at = t.n_alloc + 1;
     assert_int_equal(usi_grow(&t.allocator, (void **)&array, room, &cap, sizeof *array), US_ERR_MEMORY);
     assert_ptr_equal(array, before);
     assert_int_equal(cap, room);
-    for (int32_t i = 0; i < cap; i++) assert_int_equal(array[i], i);
+    for (int32_t i = 0; i < cap; i++)
+        assert_int_equal(array[i], i);
     usi_release(&t.allocator, array, (size_t)cap * sizeof *array, _Alignof(max_align_t));
     int32_t huge = INT32_MAX;
     array = NULL;
@@ -95,7 +98,8 @@ static void things_in_an_arena_are_aligned_and_do_not_overlap(void **state) {
         memset(thing[i], i & 0xff, sizes[i]);
     }
     for (int i = 0; i < N; i++) {
-        for (size_t k = 0; k < sizes[i]; k++) assert_int_equal(thing[i][k], i & 0xff);
+        for (size_t k = 0; k < sizes[i]; k++)
+            assert_int_equal(thing[i][k], i & 0xff);
     }
     assert_true(t.n_alloc < 40);
     usi_arena_fini(&arena);

@@ -27,7 +27,8 @@ static void write_file(const char *name, const void *bytes, size_t length) {
 static void write_text(const char *name, const char *text) { write_file(name, text, strlen(text)); }
 
 // A box from the origin to (1, 2, 3) as twelve triangles, seen from outside.
-static const float corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {0, 2, 0}, {0, 0, 3}, {1, 0, 3}, {1, 2, 3}, {0, 2, 3}};
+static const float corner[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {0, 2, 0},
+                                   {0, 0, 3}, {1, 0, 3}, {1, 2, 3}, {0, 2, 3}};
 static const int face[12][3] = {{0, 2, 1}, {0, 3, 2}, {4, 5, 6}, {4, 6, 7}, {0, 1, 5}, {0, 5, 4},
                                 {1, 2, 6}, {1, 6, 5}, {2, 3, 7}, {2, 7, 6}, {3, 0, 4}, {3, 4, 7}};
 
@@ -38,7 +39,8 @@ static void write_stl_text(const char *name, int n_face, bool is_inside_out) {
         n += (size_t)snprintf(text + n, sizeof text - n, "facet normal 0 0 0\nouter loop\n");
         for (int k = 0; k < 3; k++) {
             const float *v = corner[face[f][is_inside_out ? 2 - k : k]];
-            n += (size_t)snprintf(text + n, sizeof text - n, "vertex %g %g %g\n", (double)v[0], (double)v[1], (double)v[2]);
+            n += (size_t)snprintf(text + n, sizeof text - n, "vertex %g %g %g\n", (double)v[0], (double)v[1],
+                                  (double)v[2]);
         }
         n += (size_t)snprintf(text + n, sizeof text - n, "endloop\nendfacet\n");
     }
@@ -51,7 +53,8 @@ static void write_stl_binary(const char *name, const char *header) {
     memcpy(bytes, header, strlen(header));
     bytes[80] = 12;
     for (int f = 0; f < 12; f++) {
-        for (int k = 0; k < 3; k++) memcpy(bytes + 84 + 50 * f + 12 + 12 * k, corner[face[f][k]], 12);
+        for (int k = 0; k < 3; k++)
+            memcpy(bytes + 84 + 50 * f + 12 + 12 * k, corner[face[f][k]], 12);
     }
     write_file(name, bytes, sizeof bytes);
 }
@@ -60,15 +63,21 @@ static void write_stl_binary(const char *name, const char *header) {
 static void write_dae(const char *name, const char *asset) {
     char text[4096];
     snprintf(text, sizeof text,
-             "<?xml version=\"1.0\"?><COLLADA xmlns=\"http://www.collada.org/2005/11/COLLADASchema\" version=\"1.4.1\">%s"
-             "<library_geometries><geometry id=\"g\"><mesh><source id=\"p\"><float_array id=\"pa\" count=\"12\">0 0 0 1 0 0 0 2 0 0 0 "
+             "<?xml version=\"1.0\"?><COLLADA xmlns=\"http://www.collada.org/2005/11/COLLADASchema\" "
+             "version=\"1.4.1\">%s"
+             "<library_geometries><geometry id=\"g\"><mesh><source id=\"p\"><float_array id=\"pa\" "
+             "count=\"12\">0 0 0 1 0 0 0 2 0 0 0 "
              "3</float_array><technique_common>"
-             "<accessor source=\"#pa\" count=\"4\" stride=\"3\"><param name=\"X\" type=\"float\"/><param name=\"Y\" type=\"float\"/><param "
+             "<accessor source=\"#pa\" count=\"4\" stride=\"3\"><param name=\"X\" type=\"float\"/><param "
+             "name=\"Y\" type=\"float\"/><param "
              "name=\"Z\" type=\"float\"/></accessor>"
-             "</technique_common></source><vertices id=\"v\"><input semantic=\"POSITION\" source=\"#p\"/></vertices>"
-             "<triangles count=\"4\"><input semantic=\"VERTEX\" source=\"#v\" offset=\"0\"/><p>0 2 1 0 1 3 1 2 3 0 3 "
+             "</technique_common></source><vertices id=\"v\"><input semantic=\"POSITION\" "
+             "source=\"#p\"/></vertices>"
+             "<triangles count=\"4\"><input semantic=\"VERTEX\" source=\"#v\" offset=\"0\"/><p>0 2 1 0 1 3 1 "
+             "2 3 0 3 "
              "2</p></triangles></mesh></geometry></library_geometries>"
-             "<library_visual_scenes><visual_scene id=\"s\"><node id=\"n\"><translate>10 0 0</translate><instance_geometry "
+             "<library_visual_scenes><visual_scene id=\"s\"><node id=\"n\"><translate>10 0 "
+             "0</translate><instance_geometry "
              "url=\"#g\"/></node></visual_scene></library_visual_scenes>"
              "<scene><instance_visual_scene url=\"#s\"/></scene></COLLADA>",
              asset);
@@ -76,11 +85,13 @@ static void write_dae(const char *name, const char *asset) {
 }
 
 // The same tetrahedron as glTF: 4 positions and 12 indices of one byte each, in 60 bytes.
-static const char gltf_body[] = "\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0,\"translation\":[10,0,0]}],\"meshes\":[{"
-                                "\"primitives\":[{\"attributes\":{\"POSITION\":0},\"indices\":1}]}],"
-                                "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":4,\"type\":\"VEC3\",\"min\":[0,0,0],\"max\":[1,2,"
-                                "3]},{\"bufferView\":1,\"componentType\":5121,\"count\":12,\"type\":\"SCALAR\"}],"
-                                "\"bufferViews\":[{\"buffer\":0,\"byteLength\":48},{\"buffer\":0,\"byteOffset\":48,\"byteLength\":12}]";
+static const char gltf_body[] =
+    "\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0,\"translation\":[10,0,0]}],\"meshes\":[{"
+    "\"primitives\":[{\"attributes\":{\"POSITION\":0},\"indices\":1}]}],"
+    "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":4,\"type\":\"VEC3\",\"min\":[0,0,0],"
+    "\"max\":[1,2,"
+    "3]},{\"bufferView\":1,\"componentType\":5121,\"count\":12,\"type\":\"SCALAR\"}],"
+    "\"bufferViews\":[{\"buffer\":0,\"byteLength\":48},{\"buffer\":0,\"byteOffset\":48,\"byteLength\":12}]";
 
 static void gltf_bytes(unsigned char out[60]) {
     static const float v[12] = {0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3};
@@ -94,18 +105,22 @@ static void write_gltf(const char *name) {
     gltf_bytes(bytes);
     write_file("tetra.bin", bytes, sizeof bytes);
     char text[2048];
-    snprintf(text, sizeof text, "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":60,\"uri\":\"tetra.bin\"}]}", gltf_body);
+    snprintf(text, sizeof text,
+             "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":60,\"uri\":\"tetra.bin\"}]}",
+             gltf_body);
     write_text(name, text);
 }
 
 static void put_u32(unsigned char *at, size_t value) {
-    for (int k = 0; k < 4; k++) at[k] = (unsigned char)(value >> 8 * k);
+    for (int k = 0; k < 4; k++)
+        at[k] = (unsigned char)(value >> 8 * k);
 }
 
 static void write_glb(const char *name) {
     unsigned char bytes[2048] = "glTF";
     char text[1500];
-    int n = snprintf(text, sizeof text, "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":60}]}", gltf_body);
+    int n = snprintf(text, sizeof text,
+                     "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":60}]}", gltf_body);
     size_t json = ((size_t)n + 3) / 4 * 4, total = 12 + 8 + json + 8 + 60;
     memset(text + n, ' ', json - (size_t)n);
     put_u32(bytes + 4, 2);
@@ -123,23 +138,30 @@ static void write_glb(const char *name) {
 
 static us_spec *load_from(const char *mesh, const char *path, us_load_def *def, int n_warning) {
     char text[1024];
-    snprintf(text, sizeof text, "<robot name='r'><link name='a'><visual><geometry><mesh %s/></geometry></visual></link></robot>", mesh);
+    snprintf(text, sizeof text,
+             "<robot name='r'><link name='a'><visual><geometry><mesh %s/></geometry></visual></link></robot>",
+             mesh);
     us_load_def plain = us_load_def_default();
     us_spec *spec = NULL;
     us_error err = {0};
-    if (us_spec_load_text(text, strlen(text), path, def ? def : &plain, &spec, &err)) fail_msg("%s", err.message);
+    if (us_spec_load_text(text, strlen(text), path, def ? def : &plain, &spec, &err))
+        fail_msg("%s", err.message);
     int n = us_spec_get_counts(spec).n_warning;
-    for (int i = 0; i < n && n != n_warning; i++) print_message("warning: %s\n", us_spec_view_warning(spec, i)->message);
+    for (int i = 0; i < n && n != n_warning; i++)
+        print_message("warning: %s\n", us_spec_view_warning(spec, i)->message);
     assert_int_equal(n, n_warning);
     return spec;
 }
-static us_spec *load(const char *mesh, int n_warning) { return load_from(mesh, "robot.urdf", NULL, n_warning); }
+static us_spec *load(const char *mesh, int n_warning) {
+    return load_from(mesh, "robot.urdf", NULL, n_warning);
+}
 
 static void assert_near(double a, double b, double tolerance) {
     if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g within %g", a, b, tolerance);
 }
 
-static void assert_box(const us_shape_def *s, double x0, double y0, double z0, double x1, double y1, double z1) {
+static void assert_box(const us_shape_def *s, double x0, double y0, double z0, double x1, double y1,
+                       double z1) {
     // Vertices and transforms are floats in the files.
     double e = 1e-6 * (fabs(x0) + fabs(y0) + fabs(z0) + fabs(x1) + fabs(y1) + fabs(z1));
     assert_near(s->box_min.x, x0, e);
@@ -162,7 +184,8 @@ static void assert_is_box_123(const us_shape_def *s) {
     assert_near(I->com.y, 1, 1e-15);
     assert_near(I->com.z, 1.5, 1e-15);
     static const double moments[6] = {6.5, 5, 2.5, 0, 0, 0};  // m/12 (b^2 + c^2)
-    for (int k = 0; k < 6; k++) assert_near(I->about_com[k], moments[k], 1e-13);
+    for (int k = 0; k < 6; k++)
+        assert_near(I->about_com[k], moments[k], 1e-13);
 }
 
 static void assert_is_tetrahedron(const us_shape_def *s) {
@@ -294,7 +317,9 @@ static void gltf_and_glb_are_turned_from_y_up_to_z_up(void **state) {
 
 static void a_package_is_found_in_a_search_directory(void **state) {
     (void)state;
-    mkdir("ws", 0755), mkdir("ws/my_robot", 0755), mkdir("ws/my_robot/meshes", 0755);
+    mkdir("ws", 0755);
+    mkdir("ws/my_robot", 0755);
+    mkdir("ws/my_robot/meshes", 0755);
     write_stl_text("ws/my_robot/meshes/box.stl", 12, false);
     static const char *const outside[] = {"ws/"}, *const inside[] = {"ws/my_robot"};
     us_load_def def = us_load_def_default();
@@ -309,7 +334,9 @@ static void a_package_is_found_in_a_search_directory(void **state) {
 
 static void a_package_is_found_around_the_file(void **state) {
     (void)state;
-    mkdir("ws", 0755), mkdir("ws/near", 0755), mkdir("ws/near/urdf", 0755);
+    mkdir("ws", 0755);
+    mkdir("ws/near", 0755);
+    mkdir("ws/near/urdf", 0755);
     write_stl_text("ws/near/box.stl", 12, false);
     us_spec *spec = load_from("filename='package://near/box.stl'", "ws/near/urdf/robot.urdf", NULL, 0);
     assert_int_equal(us_spec_view_shape(spec, 0)->n_triangle, 12);
@@ -318,12 +345,17 @@ static void a_package_is_found_around_the_file(void **state) {
 
 static void a_package_is_found_through_the_environment(void **state) {
     (void)state;
-    mkdir("opt", 0755), mkdir("opt/share", 0755), mkdir("opt/share/far", 0755), mkdir("ros", 0755), mkdir("ros/old", 0755);
+    mkdir("opt", 0755);
+    mkdir("opt/share", 0755);
+    mkdir("opt/share/far", 0755);
+    mkdir("ros", 0755);
+    mkdir("ros/old", 0755);
     write_stl_text("opt/share/far/box.stl", 12, false);
     write_stl_text("ros/old/box.stl", 12, false);
     setenv("AMENT_PREFIX_PATH", "nowhere:opt", 1);
     setenv("ROS_PACKAGE_PATH", "ros", 1);
-    static const char *const meshes[] = {"filename='package://far/box.stl'", "filename='package://old/box.stl'"};
+    static const char *const meshes[] = {"filename='package://far/box.stl'",
+                                         "filename='package://old/box.stl'"};
     for (int i = 0; i < 2; i++) {
         us_spec *spec = load(meshes[i], 0);
         assert_int_equal(us_spec_view_shape(spec, 0)->n_triangle, 12);
@@ -349,7 +381,9 @@ static void a_file_uri_and_a_path_beside_the_file_are_found(void **state) {
 
 static void a_mesh_that_is_not_there_is_told_once_with_the_places(void **state) {
     (void)state;
-    us_spec *spec = load("filename='package://nobody/no.stl'/></geometry></visual><visual><geometry><mesh filename='package://nobody/no.stl'", 1);
+    us_spec *spec = load("filename='package://nobody/no.stl'/></geometry></visual><visual><geometry><mesh "
+                         "filename='package://nobody/no.stl'",
+                         1);
     const us_error *w = us_spec_view_warning(spec, 0);
     assert_non_null(strstr(w->message, "/nobody/no.stl"));
     assert_true(w->remedy[0] != 0);
@@ -390,11 +424,13 @@ static void a_mesh_in_millimetres_taken_for_metres_is_told(void **state) {
 static void a_moving_link_gets_its_mass_from_a_closed_mesh(void **state) {
     (void)state;
     write_stl_text("box.stl", 12, false);
-    us_spec *spec = load("filename='box.stl' scale='0.1 0.1 0.1'/></geometry></visual></link><joint name='j' type='continuous'><parent "
+    us_spec *spec = load("filename='box.stl' scale='0.1 0.1 0.1'/></geometry></visual></link><joint name='j' "
+                         "type='continuous'><parent "
                          "link='a'/><child link='b'/></joint>"
                          "<link name='b'><visual><geometry><mesh filename='box.stl' scale='0.1 0.1 0.1'",
                          1);
-    assert_non_null(strstr(us_spec_view_warning(spec, 0)->message, "6 kg and moments computed from its visual shapes"));
+    assert_non_null(
+        strstr(us_spec_view_warning(spec, 0)->message, "6 kg and moments computed from its visual shapes"));
     const us_inertia *I = &us_spec_view_link(spec, us_spec_find_link(spec, "b"))->inertia;
     assert_near(I->mass, 6, 1e-12);
     assert_near(I->com.z, 0.15, 1e-15);
@@ -404,7 +440,8 @@ static void a_moving_link_gets_its_mass_from_a_closed_mesh(void **state) {
 
 static us_inertia unit_inertia_of(const char *shape) {
     char text[512];
-    snprintf(text, sizeof text, "<robot name='r'><link name='a'><visual><geometry>%s</geometry></visual></link></robot>", shape);
+    snprintf(text, sizeof text,
+             "<robot name='r'><link name='a'><visual><geometry>%s</geometry></visual></link></robot>", shape);
     us_spec *spec = NULL;
     us_error err = {0};
     if (us_spec_load_text(text, strlen(text), "robot.urdf", NULL, &spec, &err)) fail_msg("%s", err.message);
@@ -489,12 +526,14 @@ static void scarce_release(void *context, void *memory, size_t size, size_t alig
 static void running_out_of_memory_anywhere_is_a_clean_error(void **state) {
     (void)state;
     write_stl_text("box.stl", 12, false);
-    static const char text[] =
-        "<robot name='r'><material name='m'><color rgba='1 0 0 1'/></material><link name='a'><visual><geometry><mesh "
-        "filename='box.stl'/></geometry><material name='m'/></visual></link>"
-        "<link name='b'><collision><geometry><mesh filename='box.stl' scale='2 2 2'/></geometry></collision></link><link name='c'><unknown/></link>"
-        "<joint name='j' type='continuous'><parent link='a'/><child link='b'/></joint>"
-        "<joint name='k' type='revolute'><parent link='a'/><child link='c'/><mimic joint='j'/></joint><gazebo reference='a'><x/></gazebo></robot>";
+    static const char text[] = "<robot name='r'><material name='m'><color rgba='1 0 0 1'/></material><link "
+                               "name='a'><visual><geometry><mesh "
+                               "filename='box.stl'/></geometry><material name='m'/></visual></link>"
+                               "<link name='b'><collision><geometry><mesh filename='box.stl' scale='2 2 "
+                               "2'/></geometry></collision></link><link name='c'><unknown/></link>"
+                               "<joint name='j' type='continuous'><parent link='a'/><child link='b'/></joint>"
+                               "<joint name='k' type='revolute'><parent link='a'/><child link='c'/><mimic "
+                               "joint='j'/></joint><gazebo reference='a'><x/></gazebo></robot>";
     us_status status = US_ERR_MEMORY;
     int n = 0;
     for (; status; n++) {

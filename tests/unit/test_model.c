@@ -1,4 +1,5 @@
-// The compiled model: fixed joints merged with names kept, coordinates in order and named, and a hash that sees every number.
+// The compiled model: fixed joints merged with names kept, coordinates in order and named, and a hash that
+// sees every number.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,10 +34,12 @@ static void near_point(us_vec3 got, us_vec3 want) {
 
 // A lies at the base; B stands 1 m above it, a quarter turn about z. Worked out by hand:
 //   mass 2 + 3, mass times centre of mass (0.2, 0, 0) + (-0.6, 0, 3)
-//   about A's origin: A (0.1, 0.2, 0.3) + 2 (0, 0.01, 0.01); B turned (0.02, 0.01, 0.03) + 3 (1, 1.04, 0.04), xz 3 * 0.2
+//   about A's origin: A (0.1, 0.2, 0.3) + 2 (0, 0.01, 0.01); B turned (0.02, 0.01, 0.03) + 3 (1, 1.04, 0.04),
+//   xz 3 * 0.2
 static us_model *merged_pair(void) {
     us_spec *spec = empty_spec();
-    int32_t a = contract_link(spec, "A", 2, at(0.1, 0, 0), 0.1, 0.2, 0.3), b = contract_link(spec, "B", 3, at(0, 0.2, 0), 0.01, 0.02, 0.03);
+    int32_t a = contract_link(spec, "A", 2, at(0.1, 0, 0), 0.1, 0.2, 0.3),
+            b = contract_link(spec, "B", 3, at(0, 0.2, 0), 0.01, 0.02, 0.03);
     contract_joint(spec, US_JOINT_FLOATING, "base", US_WORLD, a, at(0, 0, 0));
     us_joint_def j = contract_joint_def(US_JOINT_FIXED, "weld", a, b, at(0, 0, 1));
     j.X_PF.q = us_quat_exp(at(0, 0, 1.5707963267948966));
@@ -60,7 +63,8 @@ static void a_merged_pair_has_the_composite_inertia_worked_out_by_hand(void **st
                              0,    3,    0,    5, 0,    0,    //
                              -3,   0,    -0.4, 0, 5,    0,    //
                              0,    0.4,  0,    0, 0,    5};
-    for (int i = 0; i < 36; i++) near(h[i], want[i]);
+    for (int i = 0; i < 36; i++)
+        near(h[i], want[i]);
     us_dyn_destroy(d);
     us_model_destroy(m);
 }
@@ -101,10 +105,12 @@ static void merged_links_keep_their_names_inertias_and_poses(void **state) {
 static void a_chain_of_fixed_joints_moves_as_the_single_link_that_it_is(void **state) {
     (void)state;
     us_spec *chain = empty_spec(), *single = empty_spec();
-    // Three equal bars of 1 kg in a row along x, each with its centre of mass in its middle, and one bar of the same mass and inertia.
+    // Three equal bars of 1 kg in a row along x, each with its centre of mass in its middle, and one bar of
+    // the same mass and inertia.
     int32_t link[3];
     static const char *const names[] = {"one", "two", "three"};
-    for (int i = 0; i < 3; i++) link[i] = contract_link(chain, names[i], 1, at(0.5, 0, 0), 0, 1.0 / 12, 1.0 / 12);
+    for (int i = 0; i < 3; i++)
+        link[i] = contract_link(chain, names[i], 1, at(0.5, 0, 0), 0, 1.0 / 12, 1.0 / 12);
     us_joint_def hinge = contract_joint_def(US_JOINT_REVOLUTE, "hinge", US_WORLD, link[0], at(0, 0, 2));
     hinge.axis = at(0, 1, 0);
     contract_add_joint(chain, &hinge);
@@ -133,7 +139,8 @@ static void a_chain_of_fixed_joints_moves_as_the_single_link_that_it_is(void **s
 static void links_merged_onto_the_world_stand_still_and_carry_others(void **state) {
     (void)state;
     us_spec *spec = empty_spec();
-    int32_t floor = contract_link(spec, "floor", 100, at(0, 0, 0), 1, 1, 1), post = contract_link(spec, "post", 10, at(0, 0, 0), 1, 1, 1);
+    int32_t floor = contract_link(spec, "floor", 100, at(0, 0, 0), 1, 1, 1),
+            post = contract_link(spec, "post", 10, at(0, 0, 0), 1, 1, 1);
     int32_t arm = contract_link(spec, "arm", 1, at(0, 0, -0.5), 0.1, 0.1, 0.1);
     us_joint_def j = contract_joint_def(US_JOINT_FIXED, "floor_joint", US_WORLD, floor, at(1, 0, 0));
     j.X_PF.q = us_quat_exp(at(0, 0, 1.5707963267948966));
@@ -144,7 +151,8 @@ static void links_merged_onto_the_world_stand_still_and_carry_others(void **stat
     assert_int_equal(us_model_get_counts(m).n_v, 1);
     assert_int_equal(us_model_get_counts(m).n_body, 3);
     us_sim *sim = contract_sim(m);
-    for (int i = 0; i < 100; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(us_sim_step(sim, NULL), US_OK);
     near_point(us_sim_get_pose(sim, (us_body){floor}).p, at(1, 0, 0));
     near_point(us_sim_get_pose(sim, (us_body){post}).p, at(1, 1, 2));
     near_point(us_sim_get_pose(sim, (us_body){arm}).p, at(0, 1, 2));
@@ -160,7 +168,8 @@ static void a_world_in_which_nothing_moves_still_steps(void **state) {
     us_spec *spec = empty_spec();
     us_model *nothing = contract_compile(spec);
     us_sim *sim = contract_sim(nothing);
-    for (int i = 0; i < 10; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(us_sim_step(sim, NULL), US_OK);
     assert_int_equal(us_sim_get_tick(sim), 10);
     us_energy e = us_sim_get_energy(sim);
     assert_true(e.kinetic == 0 && e.potential == 0 && us_sim_get_closure(sim) == 0);
@@ -183,7 +192,8 @@ static void coordinates_are_depth_first_in_the_order_of_writing(void **state) {
     (void)state;
     us_spec *spec = empty_spec();
     static const char *const names[] = {"a", "b", "c", "d", "e"};
-    for (int i = 0; i < 5; i++) contract_link(spec, names[i], 1, at(0, 0, 0), 1, 1, 1);
+    for (int i = 0; i < 5; i++)
+        contract_link(spec, names[i], 1, at(0, 0, 0), 1, 1, 1);
     // Written:  c-d  world-a  a-b  world-c  a-e.  Depth first:  world-a  a-b  a-e  world-c  c-d.
     contract_joint(spec, US_JOINT_REVOLUTE, "to d", 2, 3, at(0, 0, 0));
     contract_joint(spec, US_JOINT_SPHERICAL, "to a", US_WORLD, 0, at(0, 0, 0));
@@ -194,7 +204,11 @@ static void coordinates_are_depth_first_in_the_order_of_writing(void **state) {
     static const struct {
         const char *name;
         int32_t first_q, n_q, first_v, n_v;
-    } want[] = {{"to a", 0, 4, 0, 3}, {"to b", 4, 2, 3, 2}, {"to e", 6, 3, 5, 3}, {"to c", 9, 7, 8, 6}, {"to d", 16, 1, 14, 1}};
+    } want[] = {{"to a", 0, 4, 0, 3},
+                {"to b", 4, 2, 3, 2},
+                {"to e", 6, 3, 5, 3},
+                {"to c", 9, 7, 8, 6},
+                {"to d", 16, 1, 14, 1}};
     for (int i = 0; i < 5; i++) {
         us_joint_info j = us_model_get_joint(m, us_model_find_joint(m, want[i].name));
         assert_int_equal(j.first_q, want[i].first_q);
@@ -203,7 +217,8 @@ static void coordinates_are_depth_first_in_the_order_of_writing(void **state) {
         assert_int_equal(j.n_v, want[i].n_v);
     }
     us_model_counts n = us_model_get_counts(m);
-    assert_true(n.n_q == 17 && n.n_v == 15 && n.n_node == 15 && n.n_tree == 2 && n.n_joint == 5 && n.n_body == 5);
+    assert_true(n.n_q == 17 && n.n_v == 15 && n.n_node == 15 && n.n_tree == 2 && n.n_joint == 5 &&
+                n.n_body == 5);
     // Indices of links and joints are those of the spec.
     assert_int_equal(us_model_find_joint(m, "to d").i, 0);
     assert_int_equal(us_model_find_body(m, "e").i, 4);
@@ -212,26 +227,28 @@ static void coordinates_are_depth_first_in_the_order_of_writing(void **state) {
 
 static void every_coordinate_has_a_name(void **state) {
     (void)state;
-    static const char *const positions[US_JOINT_COUNT][7] = {{NULL},
-                                                             {"j"},
-                                                             {"j"},
-                                                             {"j"},
-                                                             {"j"},
-                                                             {"j.angle", "j.distance"},
-                                                             {"j.1", "j.2"},
-                                                             {"j.qw", "j.qx", "j.qy", "j.qz"},
-                                                             {"j.x", "j.y", "j.angle"},
-                                                             {"j.qw", "j.qx", "j.qy", "j.qz", "j.x", "j.y", "j.z"}};
-    static const char *const velocities[US_JOINT_COUNT][6] = {{NULL},
-                                                              {"j"},
-                                                              {"j"},
-                                                              {"j"},
-                                                              {"j"},
-                                                              {"j.angle", "j.distance"},
-                                                              {"j.1", "j.2"},
-                                                              {"j.wx", "j.wy", "j.wz"},
-                                                              {"j.x", "j.y", "j.angle"},
-                                                              {"j.wx", "j.wy", "j.wz", "j.vx", "j.vy", "j.vz"}};
+    static const char *const positions[US_JOINT_COUNT][7] = {
+        {NULL},
+        {"j"},
+        {"j"},
+        {"j"},
+        {"j"},
+        {"j.angle", "j.distance"},
+        {"j.1", "j.2"},
+        {"j.qw", "j.qx", "j.qy", "j.qz"},
+        {"j.x", "j.y", "j.angle"},
+        {"j.qw", "j.qx", "j.qy", "j.qz", "j.x", "j.y", "j.z"}};
+    static const char *const velocities[US_JOINT_COUNT][6] = {
+        {NULL},
+        {"j"},
+        {"j"},
+        {"j"},
+        {"j"},
+        {"j.angle", "j.distance"},
+        {"j.1", "j.2"},
+        {"j.wx", "j.wy", "j.wz"},
+        {"j.x", "j.y", "j.angle"},
+        {"j.wx", "j.wy", "j.wz", "j.vx", "j.vy", "j.vz"}};
     for (int type = 0; type < US_JOINT_COUNT; type++) {
         us_spec *spec = empty_spec();
         int32_t body = contract_link(spec, "body", 1, at(0, 0, 0), 1, 1, 1);
@@ -291,7 +308,8 @@ static us_spec *rich_spec(contract_world world) {
 static void the_same_spec_gives_the_same_hash(void **state) {
     (void)state;
     for (int w = 0; w < CONTRACT_WORLD_COUNT; w++) {
-        us_model *a = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT), *b = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT);
+        us_model *a = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT),
+                 *b = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT);
         assert_int_equal(us_model_hash(a), us_model_hash(b));
         us_model_destroy(a);
         us_model_destroy(b);
@@ -315,7 +333,8 @@ static void settings_of_the_world_change_the_hash(void **state) {
         assert_int_equal(us_spec_set_world(spec, &w), US_OK);
         us_model *m = contract_compile(spec);
         seen[n] = us_model_hash(m);
-        for (int i = 0; i < n; i++) assert_int_not_equal(seen[i], seen[n]);
+        for (int i = 0; i < n; i++)
+            assert_int_not_equal(seen[i], seen[n]);
         n++;
         us_model_destroy(m);
     }
@@ -327,8 +346,9 @@ static uint64_t changed_hash(const char *kind, int which) {
     if (strcmp(kind, "joint") == 0) {
         int32_t i = us_spec_find_joint(spec, "shoulder");
         us_joint_def j = *us_spec_view_joint(spec, i);
-        double *const number[] = {&j.X_PF.q.x, &j.X_PF.p.x, &j.X_PF.p.y, &j.X_PF.p.z, &j.axis.x, &j.axis.y, &j.damping, &j.stiffness,
-                                  &j.rest,     &j.armature, &j.friction, &j.lower,    &j.upper,  &j.q0[0],  &j.v0[0]};
+        double *const number[] = {&j.X_PF.q.x, &j.X_PF.p.x, &j.X_PF.p.y,  &j.X_PF.p.z, &j.axis.x,
+                                  &j.axis.y,   &j.damping,  &j.stiffness, &j.rest,     &j.armature,
+                                  &j.friction, &j.lower,    &j.upper,     &j.q0[0],    &j.v0[0]};
         *number[which] += 1e-9;
         assert_int_equal(us_spec_set_joint(spec, i, &j), US_OK);
     } else if (strcmp(kind, "screw") == 0) {
@@ -354,7 +374,8 @@ static void every_number_of_joints_and_drives_changes_the_hash(void **state) {
     for (int i = 0; i < 15; i++) {
         if (changed_hash("joint", i) == us_model_hash(m)) fail_msg("number %d of a joint", i);
     }
-    for (int i = 0; i < 2; i++) assert_int_not_equal(changed_hash("screw", i), us_model_hash(m));
+    for (int i = 0; i < 2; i++)
+        assert_int_not_equal(changed_hash("screw", i), us_model_hash(m));
     for (int i = 0; i < 6; i++) {
         if (changed_hash("drive", i) == us_model_hash(m)) fail_msg("number %d of a drive", i);
     }
@@ -364,8 +385,8 @@ static void every_number_of_joints_and_drives_changes_the_hash(void **state) {
 // A small world with one of each, in which the number `which` is changed.
 static uint64_t small_hash(int which) {
     us_spec *spec = empty_spec();
-    double inertia[10] = {2, 0.1, 0.2, 0.3, 1, 1.1, 1.2, 0.01, 0.02, 0.03}, loop[14] = {1, 0, 0, 0, 1, 2, 3, 1, 0, 0, 0, 4, 5, 6},
-           coupling[3] = {1, 2, 0.1};
+    double inertia[10] = {2, 0.1, 0.2, 0.3, 1, 1.1, 1.2, 0.01, 0.02, 0.03},
+           loop[14] = {1, 0, 0, 0, 1, 2, 3, 1, 0, 0, 0, 4, 5, 6}, coupling[3] = {1, 2, 0.1};
     if (which >= 1 && which <= 10) inertia[which - 1] += 1e-9;
     if (which >= 11 && which <= 24) loop[which - 11] += which == 11 || which == 18 ? 1 : 1e-9;
     if (which >= 25 && which <= 27) coupling[which - 25] += 1e-9;
@@ -377,13 +398,20 @@ static uint64_t small_hash(int which) {
     contract_joint(spec, US_JOINT_FLOATING, "free", US_WORLD, 0, at(0, 0, 0));
     contract_joint(spec, US_JOINT_CYLINDRICAL, "held", US_WORLD, 1, at(0, 0, 0));
     us_loop_def l = us_loop_def_default(which == 29 ? US_LOOP_HINGE : US_LOOP_POINT);
-    l.name = "loop", l.link_a = 0, l.link_b = 1;
+    l.name = "loop";
+    l.link_a = 0;
+    l.link_b = 1;
     memcpy(&l.X_AC, loop, 7 * sizeof(double));
     memcpy(&l.X_BD, loop + 7, 7 * sizeof(double));
     assert_int_equal(us_spec_add_loop(spec, &l, NULL), US_OK);
     us_coupling_def c = us_coupling_def_default();
-    c.name = "gear", c.n_term = 2, c.joint[0] = c.joint[1] = 1, c.coordinate[1] = 1;
-    c.factor[0] = coupling[0], c.factor[1] = coupling[1], c.offset = coupling[2];
+    c.name = "gear";
+    c.n_term = 2;
+    c.joint[0] = c.joint[1] = 1;
+    c.coordinate[1] = 1;
+    c.factor[0] = coupling[0];
+    c.factor[1] = coupling[1];
+    c.offset = coupling[2];
     assert_int_equal(us_spec_add_coupling(spec, &c, NULL), US_OK);
     us_model *m = contract_compile(spec);
     uint64_t hash = us_model_hash(m);

@@ -16,7 +16,8 @@ static int32_t count_resident(char *from, int32_t n) {
     int32_t count = 0;
     assert_true(n <= 64);
     assert_int_equal(mincore(from, (size_t)n * usi_page_size(), here), 0);
-    for (int32_t i = 0; i < n; i++) count += here[i] & 1;
+    for (int32_t i = 0; i < n; i++)
+        count += here[i] & 1;
     return count;
 }
 
@@ -27,7 +28,8 @@ static void pages_take_memory_when_they_are_written_and_give_it_back(void **stat
     assert_non_null(p);
     char *far = p + size / page / 2 * page;
     assert_int_equal(count_resident(far, 64), 0);
-    for (int32_t i = 0; i < 8; i++) memset(far + 2 * (size_t)i * page, 7, page);
+    for (int32_t i = 0; i < 8; i++)
+        memset(far + 2 * (size_t)i * page, 7, page);
     assert_int_equal(count_resident(far, 64), 8);
     // Pages 4 to 7: two of them were written.
     usi_pages_drop(far + 4 * page, 4 * page);
@@ -38,6 +40,7 @@ static void pages_take_memory_when_they_are_written_and_give_it_back(void **stat
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pages_take_memory_when_they_are_written_and_give_it_back)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_take_memory_when_they_are_written_and_give_it_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

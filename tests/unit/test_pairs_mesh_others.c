@@ -10,9 +10,11 @@
 
 enum { POSES = PAIRS_POSES(10000) };
 
-static void a_convex_shape_is_as_far_from_a_mesh_as_from_its_nearest_triangle_or_as_deep_as_defined(void **state) {
+static void
+a_convex_shape_is_as_far_from_a_mesh_as_from_its_nearest_triangle_or_as_deep_as_defined(void **state) {
     (void)state;
-    for (int a = US_GEOM_CYLINDER; a <= US_GEOM_CONVEX; a++) pairs_for_poses((us_geom_kind)a, US_GEOM_MESH, POSES, pairs_check_surface);
+    for (int a = US_GEOM_CYLINDER; a <= US_GEOM_CONVEX; a++)
+        pairs_for_poses((us_geom_kind)a, US_GEOM_MESH, POSES, pairs_check_surface);
 }
 
 static void two_meshes_are_as_far_apart_as_their_nearest_triangles_or_as_deep_as_defined(void **state) {
@@ -22,7 +24,8 @@ static void two_meshes_are_as_far_apart_as_their_nearest_triangles_or_as_deep_as
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_convex_shape_is_as_far_from_a_mesh_as_from_its_nearest_triangle_or_as_deep_as_defined),
+        cmocka_unit_test(
+            a_convex_shape_is_as_far_from_a_mesh_as_from_its_nearest_triangle_or_as_deep_as_defined),
         cmocka_unit_test(two_meshes_are_as_far_apart_as_their_nearest_triangles_or_as_deep_as_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,8 @@ enum { POSES = PAIRS_POSES(10000) };
 
 static void a_union_is_as_far_as_its_nearest_part(void **state) {
     (void)state;
-    for (int a = US_GEOM_MESH; a <= US_GEOM_INTERSECTION; a++) pairs_for_poses((us_geom_kind)a, US_GEOM_UNION, POSES, pairs_check_union);
+    for (int a = US_GEOM_MESH; a <= US_GEOM_INTERSECTION; a++)
+        pairs_for_poses((us_geom_kind)a, US_GEOM_UNION, POSES, pairs_check_union);
 }
 
 int main(void) {

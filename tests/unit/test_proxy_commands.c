@@ -13,7 +13,8 @@
 // The base's pose in the plane: x, y, angle.
 static void where(proxy_world *w, double out[3]) {
     us_pose X = us_sim_get_pose(w->sim, us_model_find_body(w->model, "k10/base"));
-    out[0] = X.p.x, out[1] = X.p.y;
+    out[0] = X.p.x;
+    out[1] = X.p.y;
     out[2] = atan2(2 * (X.q.w * X.q.z + X.q.x * X.q.y), 1 - 2 * (X.q.y * X.q.y + X.q.z * X.q.z));
 }
 
@@ -41,7 +42,8 @@ static void settle(proxy_world *w) { proxy_world_step(w, 500); }
 static void expect_refusal(proxy_world *w, int64_t n, const char *why) {
     char text[200];
     us_proxy_last_refusal(w->proxy, w->sim, 0, text, sizeof text);
-    if (us_proxy_get_counts(w->proxy, w->sim).n_refused != n || !strstr(text, why)) print_message("refusal: %s, not: %s\n", text, why);
+    if (us_proxy_get_counts(w->proxy, w->sim).n_refused != n || !strstr(text, why))
+        print_message("refusal: %s, not: %s\n", text, why);
     assert_int_equal(us_proxy_get_counts(w->proxy, w->sim).n_refused, n);
     assert_non_null(strstr(text, why));
 }
@@ -140,13 +142,18 @@ static void twist_stamped_is_taken_too(void **state) {
 
 static const char *const arm =
     "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
-    "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400'/><drive joint='joint3' kp='4000' kd='400'/>"
-    "<drive joint='joint4' kp='400' kd='40'/><drive joint='joint5' kp='400' kd='40'/><drive joint='joint6' kp='400' kd='40'/></robot></scene>";
+    "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400'/><drive "
+    "joint='joint3' kp='4000' kd='400'/>"
+    "<drive joint='joint4' kp='400' kd='40'/><drive joint='joint5' kp='400' kd='40'/><drive joint='joint6' "
+    "kp='400' kd='40'/></robot></scene>";
 
-static us_msg_joint_trajectory trajectory(char **names, uint32_t n, us_msg_joint_trajectory_point *points, uint32_t n_point) {
+static us_msg_joint_trajectory trajectory(char **names, uint32_t n, us_msg_joint_trajectory_point *points,
+                                          uint32_t n_point) {
     us_msg_joint_trajectory m = {.header.frame_id = TEXT("")};
-    m.joint_names._buffer = names, m.joint_names._length = n;
-    m.points._buffer = points, m.points._length = n_point;
+    m.joint_names._buffer = names;
+    m.joint_names._length = n;
+    m.points._buffer = points;
+    m.points._length = n_point;
     return m;
 }
 
@@ -158,8 +165,10 @@ static void a_trajectory_is_followed_to_its_end(void **state) {
     double q[2][2] = {{0.3, -0.2}, {0.5, 0.4}}, v[2][2] = {{0.2, 0}, {0, 0}};
     us_msg_joint_trajectory_point p[2] = {{.time_from_start = {1, 0}}, {.time_from_start = {2, 500000000}}};
     for (int i = 0; i < 2; i++) {
-        p[i].positions._buffer = q[i], p[i].positions._length = 2;
-        p[i].velocities._buffer = v[i], p[i].velocities._length = 2;
+        p[i].positions._buffer = q[i];
+        p[i].positions._length = 2;
+        p[i].velocities._buffer = v[i];
+        p[i].velocities._length = 2;
     }
     us_msg_joint_trajectory m = trajectory(names, 2, p, 2);
     assert_int_equal(proxy_world_post(&w, "/arm/joint_trajectory", usi_type_joint_trajectory, &m), US_OK);
@@ -180,7 +189,10 @@ static void bad_joint_commands_say_what_is_wrong(void **state) {
     char *names[] = {TEXT("joint1"), TEXT("elbow")}, *twice[] = {TEXT("joint1"), TEXT("joint1")};
     double q[2] = {0.1, 0.1}, far[2] = {99, 0}, none[2] = {NAN, 0};
     us_msg_joint_trajectory_point p[2] = {{.time_from_start = {1, 0}}, {.time_from_start = {1, 0}}};
-    for (int i = 0; i < 2; i++) p[i].positions._buffer = q, p[i].positions._length = 2;
+    for (int i = 0; i < 2; i++) {
+        p[i].positions._buffer = q;
+        p[i].positions._length = 2;
+    }
     us_msg_joint_trajectory m = trajectory(names, 2, p, 1);
     int64_t n = 0;
 #define REFUSED(type_, topic, message, why)                                          \
@@ -201,11 +213,13 @@ static void bad_joint_commands_say_what_is_wrong(void **state) {
     p[0].positions._buffer = none;
     REFUSED(joint_trajectory, "/arm/joint_trajectory", &m, "not a finite number");
     us_msg_float64_multi_array a = {0};
-    a.data._buffer = q, a.data._length = 2;
+    a.data._buffer = q;
+    a.data._length = 2;
     REFUSED(float64_multi_array, "/arm/joint_commands", &a, "2 numbers for 6 drives");
     us_msg_motor_profile motor = {.name = TEXT("joint1"), .mode = 9};
     us_msg_motor_group_command g = {.sequence = 7, .header.frame_id = TEXT("")};
-    g.motors._buffer = &motor, g.motors._length = 1;
+    g.motors._buffer = &motor;
+    g.motors._length = 1;
     REFUSED(motor_group_command, "/arm/motor_group/command", &g, "motor mode 9");
 #undef REFUSED
     assert_int_equal(us_proxy_get_counts(w.proxy, w.sim).n_command, 0);
@@ -218,7 +232,8 @@ static void an_array_of_numbers_sets_every_drive(void **state) {
     proxy_world_init(&w, arm);
     double q[6] = {0.2, -0.1, 0.15, 0.1, -0.3, 0.25};
     us_msg_float64_multi_array a = {0};
-    a.data._buffer = q, a.data._length = 6;
+    a.data._buffer = q;
+    a.data._length = 6;
     assert_int_equal(proxy_world_post(&w, "/arm/joint_commands", usi_type_float64_multi_array, &a), US_OK);
     proxy_world_step(&w, 4000);
     // What gravity bends the drives by.
@@ -264,17 +279,20 @@ static void the_locomotor_drives_a_distance_and_turns_by_an_angle(void **state) 
     proxy_world_k10(&w, "");
     settle(&w);
     where(&w, a);
-    us_msg_locomotor_command m = {.header.frame_id = TEXT(""), .sequence = 1, .mode = 2, .speed = 0.5, .distance = 2};
+    us_msg_locomotor_command m = {
+        .header.frame_id = TEXT(""), .sequence = 1, .mode = 2, .speed = 0.5, .distance = 2};
     assert_int_equal(proxy_world_post(&w, "/k10/locomotor/command", usi_type_locomotor_command, &m), US_OK);
     proxy_world_step(&w, 7000);
     where(&w, b);
     assert_true(fabs(b[0] - a[0] - 2) < 0.06);
     assert_true(fabs(joint_v(&w, "k10/front_left_drive")) < 0.02);
-    m = (us_msg_locomotor_command){.header.frame_id = TEXT(""), .sequence = 2, .mode = 3, .turn_rate = 0.5, .angle = -1};
+    m = (us_msg_locomotor_command){
+        .header.frame_id = TEXT(""), .sequence = 2, .mode = 3, .turn_rate = 0.5, .angle = -1};
     assert_int_equal(proxy_world_post(&w, "/k10/locomotor/command", usi_type_locomotor_command, &m), US_OK);
     proxy_world_step(&w, 7000);
     where(&w, a);
-    // Wheels of 0.12 m width on flat ground carry more on one edge than on the other: on the outer ones the circle of 0.54 m is 11 percent wider.
+    // Wheels of 0.12 m width on flat ground carry more on one edge than on the other: on the outer ones the
+    // circle of 0.54 m is 11 percent wider.
     assert_true(fabs(a[2] - b[2] + 1) < 0.12);
     proxy_world_fini(&w);
 }
@@ -286,8 +304,10 @@ static void the_navigator_goes_along_its_points(void **state) {
     proxy_world_k10(&w, "");
     settle(&w);
     us_msg_point route[] = {{2, 0, 0}, {3, 2, 0}};
-    us_msg_navigator_command m = {.header.frame_id = TEXT("map"), .sequence = 1, .mode = 2, .tolerance = 0.2, .speed = 0.5};
-    m.points._buffer = route, m.points._length = 2;
+    us_msg_navigator_command m = {
+        .header.frame_id = TEXT("map"), .sequence = 1, .mode = 2, .tolerance = 0.2, .speed = 0.5};
+    m.points._buffer = route;
+    m.points._length = 2;
     assert_int_equal(proxy_world_post(&w, "/k10/navigator/command", usi_type_navigator_command, &m), US_OK);
     proxy_world_step(&w, 16000);
     where(&w, at);
@@ -301,11 +321,12 @@ static void an_empty_battery_leaves_the_drives_without_torque(void **state) {
     (void)state;
     proxy_world w;
     // One second of its idle load, against which the work of the motors is little.
-    proxy_world_init(&w,
-                     "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
-                     "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400' position='0.5'/><battery capacity='4 kJ' "
-                     "idle='4 kW' voltage='24 V'/>"
-                     "</robot></scene>");
+    proxy_world_init(
+        &w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
+            "<drive joint='joint1' kp='4000' kd='400'/><drive joint='joint2' kp='4000' kd='400' "
+            "position='0.5'/><battery capacity='4 kJ' "
+            "idle='4 kW' voltage='24 V'/>"
+            "</robot></scene>");
     proxy_world_step(&w, 500);
     assert_true(us_sim_view_torque(w.sim)[1] != 0);
     proxy_world_step(&w, 600);
@@ -316,8 +337,9 @@ static void an_empty_battery_leaves_the_drives_without_torque(void **state) {
 static void before_the_first_command_the_scene_rules(void **state) {
     (void)state;
     proxy_world w;
-    proxy_world_init(&w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
-                         "<drive joint='joint1' kp='4000' kd='400' position='0.4'/></robot></scene>");
+    proxy_world_init(
+        &w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
+            "<drive joint='joint1' kp='4000' kd='400' position='0.4'/></robot></scene>");
     proxy_world_step(&w, 3000);
     assert_true(fabs(joint_q(&w, "arm/joint1") - 0.4) < 0.05);
     proxy_world_fini(&w);

@@ -11,8 +11,9 @@
 #include "proxy/tap.h"
 #include "proxy_world.h"
 
-static const char *const radio = "<network><uplink delay='30 ms' jitter='10 ms' loss='0.1'/>"
-                                 "<downlink delay='200 ms' jitter='30 ms' loss='0.1' bandwidth='200000'/></network>";
+static const char *const radio =
+    "<network><uplink delay='30 ms' jitter='10 ms' loss='0.1'/>"
+    "<downlink delay='200 ms' jitter='30 ms' loss='0.1' bandwidth='200000'/></network>";
 
 // All that was heard, as a number, and when.
 typedef struct ear {
@@ -77,7 +78,8 @@ static void after_a_reset_a_robot_says_what_it_said_at_first(void **state) {
         assert_int_equal(us_sim_reset(w.sim), US_OK);
         listen(&w, &again);
         run(&w, 0, 700);
-        // Told once, told again: the description, as far as the radio let them pass. The clock goes back to where it began.
+        // Told once, told again: the description, as far as the radio let them pass. The clock goes back to
+        // where it began.
         assert_int_equal(again.n_once, first.n_once);
         assert_int_equal(again.first, first.first);
         assert_int_equal(again.last, first.last);
@@ -117,16 +119,19 @@ static void after_a_restore_samples_come_at_their_times(void **state) {
             assert_int_equal(e.n_back, 0);
             // 50 Hz; what was on its way at the jump is lost, and nothing waits for a time that was.
             int64_t expected = (400 - cases[k].delay) / 20;
-            if (e.n_odom < expected - 1 || e.n_odom > expected + 1) fail_msg("%d odom samples, %d expected", (int)e.n_odom, (int)expected);
+            if (e.n_odom < expected - 1 || e.n_odom > expected + 1)
+                fail_msg("%d odom samples, %d expected", (int)e.n_odom, (int)expected);
             assert_int_equal(e.last_odom, (int64_t)(from + 400 - cases[k].delay) * 1000000);
             assert_true(e.n_once > 0);
         }
-        free(snapshot[0]), free(snapshot[1]);
+        free(snapshot[0]);
+        free(snapshot[1]);
         proxy_world_fini(&w);
     }
 }
 
-// The world after a jump is the one that was saved: robots speak as they did then, but for what is told at once.
+// The world after a jump is the one that was saved: robots speak as they did then, but for what is told at
+// once.
 static void after_a_restore_odometry_goes_on_from_where_it_was(void **state) {
     (void)state;
     proxy_world w;

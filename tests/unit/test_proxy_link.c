@@ -28,7 +28,8 @@ static void run(const us_link_model *m, uint64_t seed, int n, size_t length, int
     static link_ l;
     static char payload[4096];
     link_init(&l);
-    for (int i = 0; i < n; i++) arrival[i] = -1;
+    for (int i = 0; i < n; i++)
+        arrival[i] = -1;
     for (int64_t t = 0; t < 100 * (int64_t)n; t++) {
         if (t < n) {
             int32_t number = (int32_t)t;
@@ -53,7 +54,8 @@ static void a_delay_is_kept_to_the_tick(void **state) {
     int64_t at[200];
     us_link_model m = {.delay = 0.040};
     run(&m, 1, 200, 16, at);
-    for (int i = 0; i < 200; i++) assert_int_equal(at[i], i + 40);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(at[i], i + 40);
 }
 
 static void jitter_lies_within_its_bound_and_keeps_the_order(void **state) {
@@ -78,7 +80,10 @@ static void loss_is_as_likely_as_it_is_said(void **state) {
     run(&m, 1, N, 16, at);
     run(&m, 1, N, 16, again);
     run(&m, 2, N, 16, other);
-    for (int i = 0; i < N; i++) n_lost += at[i] < 0, n_different += at[i] != other[i];
+    for (int i = 0; i < N; i++) {
+        n_lost += at[i] < 0;
+        n_different += at[i] != other[i];
+    }
     // 600 expected, deviation 20.5: five of them.
     assert_in_range(n_lost, 500, 700);
     assert_memory_equal(at, again, sizeof at);
@@ -91,7 +96,8 @@ static void bandwidth_makes_messages_wait_for_each_other(void **state) {
     // 1000 bytes take 10 ms; ten times as many come.
     us_link_model m = {.bandwidth = 100000};
     run(&m, 1, 20, 1000, at);
-    for (int i = 0; i < 20; i++) assert_int_equal(at[i], 10 * (i + 1));
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(at[i], 10 * (i + 1));
 }
 
 static void an_outage_swallows_what_is_under_way(void **state) {
@@ -112,7 +118,8 @@ static void a_full_queue_is_counted(void **state) {
     static char payload[1000];
     link_init(&l);
     us_link_model m = {.delay = 10};
-    for (int i = 0; i < 100; i++) usi_link_send(&m, 1, 0, &l.queue, i * MS, 0, payload, sizeof payload);
+    for (int i = 0; i < 100; i++)
+        usi_link_send(&m, 1, 0, &l.queue, i * MS, 0, payload, sizeof payload);
     assert_true(l.head.n_full > 0);
     assert_int_equal(l.head.n_full + (int64_t)(l.head.used / (sizeof(usi_link_item) + 1000)), 100);
 }

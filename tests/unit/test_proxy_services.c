@@ -37,18 +37,23 @@ static void close_bench(bench *b) {
 static usi_reply ask(bench *b, usi_command_topic topic, const void *request) {
     usi_reply reply;
     size_t length = 0;
-    assert_int_equal(us_message_encode(usi_command_type((int32_t)topic), request, b->w.bytes, sizeof b->w.bytes, &length), US_OK);
-    usi_motor_reason reason = usi_robot_command(b->r, b->w.sim, b->s, (int32_t)topic, b->w.bytes, length, &reply);
+    assert_int_equal(
+        us_message_encode(usi_command_type((int32_t)topic), request, b->w.bytes, sizeof b->w.bytes, &length),
+        US_OK);
+    usi_motor_reason reason =
+        usi_robot_command(b->r, b->w.sim, b->s, (int32_t)topic, b->w.bytes, length, &reply);
     assert_true((reason == USI_MOTOR_GOOD) == reply.is_accepted);
     return reply;
 }
 
 // `refusal` "": accepted.
-static void expect(const usi_reply *reply, usi_command_topic topic, uint64_t guid, int64_t seq, const char *refusal) {
+static void expect(const usi_reply *reply, usi_command_topic topic, uint64_t guid, int64_t seq,
+                   const char *refusal) {
     assert_int_equal(reply->service + USI_COMMAND_ASK, (int)topic);
     assert_true(reply->guid == guid && reply->seq == seq);
     assert_int_equal(reply->is_accepted, refusal[0] == 0);
-    if (refusal[0] ? !strstr(reply->message, refusal) : reply->message[0] != 0) fail_msg("\"%s\" rather than \"%s\"", reply->message, refusal);
+    if (refusal[0] ? !strstr(reply->message, refusal) : reply->message[0] != 0)
+        fail_msg("\"%s\" rather than \"%s\"", reply->message, refusal);
 }
 
 static void every_service_takes_a_request_and_repeats_its_numbers(void **state) {
@@ -56,26 +61,38 @@ static void every_service_takes_a_request_and_repeats_its_numbers(void **state) 
     bench b;
     open_bench(&b);
     us_msg_motor_profile profile = {.name = usi_text("front_left_steer"), .mode = 2, .value = 0.2};
-    us_msg_motor_group_request motors = {.guid = UINT64_MAX, .seq = INT64_MIN, .command = {.header.frame_id = usi_text(""), .sequence = 11}};
-    motors.command.motors._buffer = &profile, motors.command.motors._length = 1;
+    us_msg_motor_group_request motors = {
+        .guid = UINT64_MAX, .seq = INT64_MIN, .command = {.header.frame_id = usi_text(""), .sequence = 11}};
+    motors.command.motors._buffer = &profile;
+    motors.command.motors._length = 1;
     usi_reply reply = ask(&b, USI_COMMAND_ASK_MOTORS, &motors);
     expect(&reply, USI_COMMAND_ASK_MOTORS, UINT64_MAX, INT64_MIN, "");
     assert_int_equal(b.s->motors.sequence, 11);
     us_msg_locomotor_request arc = {
-        .guid = 5, .seq = 1, .command = {.header.frame_id = usi_text(""), .sequence = 12, .mode = 2, .speed = 0.4, .distance = 1}};
+        .guid = 5,
+        .seq = 1,
+        .command = {.header.frame_id = usi_text(""), .sequence = 12, .mode = 2, .speed = 0.4, .distance = 1}};
     reply = ask(&b, USI_COMMAND_ASK_LOCOMOTOR, &arc);
     expect(&reply, USI_COMMAND_ASK_LOCOMOTOR, 5, 1, "");
     assert_int_equal(b.s->locomotor.sequence, 12);
     assert_int_equal(b.s->motion, USI_MOTION_ARC);
-    us_msg_pose_estimator_request pose = {
-        .guid = 5, .seq = 2, .command = {.header.frame_id = usi_text("map"), .sequence = 13, .mode = 1, .pose = {{3, 4, 0}, {0, 0, 0, 1}}}};
+    us_msg_pose_estimator_request pose = {.guid = 5,
+                                          .seq = 2,
+                                          .command = {.header.frame_id = usi_text("map"),
+                                                      .sequence = 13,
+                                                      .mode = 1,
+                                                      .pose = {{3, 4, 0}, {0, 0, 0, 1}}}};
     reply = ask(&b, USI_COMMAND_ASK_POSE, &pose);
     expect(&reply, USI_COMMAND_ASK_POSE, 5, 2, "");
     assert_int_equal(b.s->pose.sequence, 13);
     us_msg_point point = {5, 4, 0};
     us_msg_navigator_request go = {
-        .guid = 6, .seq = 3, .command = {.header.frame_id = usi_text("map"), .sequence = 14, .mode = 1, .tolerance = 0.1, .speed = 0.3}};
-    go.command.points._buffer = &point, go.command.points._length = 1;
+        .guid = 6,
+        .seq = 3,
+        .command = {
+            .header.frame_id = usi_text("map"), .sequence = 14, .mode = 1, .tolerance = 0.1, .speed = 0.3}};
+    go.command.points._buffer = &point;
+    go.command.points._length = 1;
     reply = ask(&b, USI_COMMAND_ASK_NAVIGATOR, &go);
     expect(&reply, USI_COMMAND_ASK_NAVIGATOR, 6, 3, "");
     assert_int_equal(b.s->navigator.sequence, 14);
@@ -89,9 +106,13 @@ static void a_refused_request_says_why_and_the_command_before_stays(void **state
     bench b;
     open_bench(&b);
     us_msg_locomotor_request m = {
-        .guid = 7, .seq = 1, .command = {.header.frame_id = usi_text(""), .sequence = 1, .mode = 2, .speed = 0.4, .distance = 1}};
+        .guid = 7,
+        .seq = 1,
+        .command = {.header.frame_id = usi_text(""), .sequence = 1, .mode = 2, .speed = 0.4, .distance = 1}};
     usi_reply reply = ask(&b, USI_COMMAND_ASK_LOCOMOTOR, &m);
-    m.seq = 2, m.command.sequence = 2, m.command.speed = 8;
+    m.seq = 2;
+    m.command.sequence = 2;
+    m.command.speed = 8;
     reply = ask(&b, USI_COMMAND_ASK_LOCOMOTOR, &m);
     expect(&reply, USI_COMMAND_ASK_LOCOMOTOR, 7, 2, "speed 8 m/s is beyond the limit of 0.9 m/s");
     assert_int_equal(b.s->locomotor.sequence, 2);
@@ -100,7 +121,8 @@ static void a_refused_request_says_why_and_the_command_before_stays(void **state
     assert_int_equal(b.s->motion, USI_MOTION_ARC);
     assert_true(b.s->speed == 0.4);
     assert_non_null(strstr(b.s->refusal, "locomotor: speed 8 m/s"));
-    us_msg_navigator_request nowhere = {.guid = 7, .seq = 3, .command = {.header.frame_id = usi_text("map"), .sequence = 3, .mode = 1}};
+    us_msg_navigator_request nowhere = {
+        .guid = 7, .seq = 3, .command = {.header.frame_id = usi_text("map"), .sequence = 3, .mode = 1}};
     reply = ask(&b, USI_COMMAND_ASK_NAVIGATOR, &nowhere);
     expect(&reply, USI_COMMAND_ASK_NAVIGATOR, 7, 3, "0 points");
     assert_int_equal(b.s->n_refused, 2);
@@ -112,23 +134,29 @@ static void what_is_no_request_and_what_is_none_have_no_reply(void **state) {
     bench b;
     open_bench(&b);
     usi_reply reply;
-    assert_int_not_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply), USI_MOTOR_GOOD);
+    assert_int_not_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply),
+                         USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     us_msg_twist m = {{0.1, 0, 0}, {0, 0, 0}};
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &m, b.w.bytes, sizeof b.w.bytes, &length), US_OK);
-    assert_int_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_TWIST, b.w.bytes, length, &reply), USI_MOTOR_GOOD);
+    assert_int_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_TWIST, b.w.bytes, length, &reply),
+                     USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     close_bench(&b);
 }
 
-// Off the network nobody can be answered, and the robot obeys all the same: this is how a recording runs again.
+// Off the network nobody can be answered, and the robot obeys all the same: this is how a recording runs
+// again.
 static void a_request_moves_the_robot_without_a_network_and_is_answered_by_nothing(void **state) {
     (void)state;
     proxy_world w;
     proxy_world_k10(&w, with_services);
     proxy_world_step(&w, 500);
-    us_msg_locomotor_request m = {.guid = 1, .seq = 1, .command = {.header.frame_id = usi_text(""), .mode = 2, .speed = 0.5, .distance = 1}};
+    us_msg_locomotor_request m = {
+        .guid = 1,
+        .seq = 1,
+        .command = {.header.frame_id = usi_text(""), .mode = 2, .speed = 0.5, .distance = 1}};
     assert_int_equal(proxy_world_post(&w, "/k10/locomotor", usi_type_locomotor_request, &m), US_OK);
     int64_t before = us_proxy_get_counts(w.proxy, w.sim).n_sample;
     assert_int_equal(us_sim_step(w.sim, NULL), US_OK);
@@ -160,8 +188,9 @@ static void requests_are_taken_only_where_the_scene_says_so(void **state) {
     assert_true(has_topic(&w, usi_type_locomotor_request) && has_topic(&w, usi_type_motor_group_request));
     proxy_world_fini(&w);
     // An arm has motors and no wheels.
-    proxy_world_init(&w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
-                         "<drive joint='joint1' kp='4000' kd='400'/><network services='true'/></robot></scene>");
+    proxy_world_init(
+        &w, "<scene name='a' version='1'><world step='1 ms'/><robot name='arm' file='../models/arm6.urdf'>"
+            "<drive joint='joint1' kp='4000' kd='400'/><network services='true'/></robot></scene>");
     assert_true(has_topic(&w, usi_type_motor_group_request));
     assert_false(has_topic(&w, usi_type_locomotor_request));
     proxy_world_fini(&w);

@@ -42,8 +42,10 @@ static int32_t find(const us_proxy *proxy, const char *topic, const us_message_t
 }
 
 // Two arms with fixed frames, which stand on the world.
-static const char *const arms = "<scene name='two' version='1'><world step='1 ms'/><robot name='a' file='../models/arm6-gripper.urdf' base='fixed'/>"
-                                "<robot name='b' file='../models/arm6-gripper.urdf' base='fixed' xyz='3 0 0'/></scene>";
+static const char *const arms =
+    "<scene name='two' version='1'><world step='1 ms'/><robot name='a' file='../models/arm6-gripper.urdf' "
+    "base='fixed'/>"
+    "<robot name='b' file='../models/arm6-gripper.urdf' base='fixed' xyz='3 0 0'/></scene>";
 
 static ear *listen(us_proxy *proxy) {
     ear *e = calloc(1, sizeof *e);
@@ -68,7 +70,8 @@ static void every_topic_is_a_channel_once(void **state) {
         }
     }
     usi_channel_info odom = usi_proxy_get_channel(w.proxy, find(w.proxy, "/k10/odom", NULL));
-    assert_true(odom.is_out && !odom.is_latched && !odom.is_request && odom.robot == 0 && odom.type == usi_type_odometry);
+    assert_true(odom.is_out && !odom.is_latched && !odom.is_request && odom.robot == 0 &&
+                odom.type == usi_type_odometry);
     usi_channel_info urdf = usi_proxy_get_channel(w.proxy, find(w.proxy, "/k10/robot_description", NULL));
     assert_true(urdf.is_out && urdf.is_latched);
     usi_channel_info clock = usi_proxy_get_channel(w.proxy, find(w.proxy, "/clock", NULL));
@@ -113,7 +116,8 @@ static void a_tap_hears_every_sample_without_bus_and_recorder(void **state) {
     proxy_world w;
     us_error err = {0};
     proxy_world_k10(&w, "");
-    int32_t odom = find(w.proxy, "/k10/odom", NULL), clock = find(w.proxy, "/clock", NULL), twist = find(w.proxy, "/k10/cmd_vel", usi_type_twist);
+    int32_t odom = find(w.proxy, "/k10/odom", NULL), clock = find(w.proxy, "/clock", NULL),
+            twist = find(w.proxy, "/k10/cmd_vel", usi_type_twist);
     // Nobody listens: what is told once leaves, and nothing else is even made.
     proxy_world_step(&w, 100);
     assert_int_equal(usi_proxy_get_channel(w.proxy, odom).n_message, 0);
@@ -128,7 +132,9 @@ static void a_tap_hears_every_sample_without_bus_and_recorder(void **state) {
     assert_int_equal(usi_proxy_get_channel(w.proxy, twist).n_message, 1);
     uint64_t memory[256];
     const void *m = NULL;
-    assert_int_equal(us_message_decode(usi_type_odometry, e->last[odom], e->length[odom], memory, sizeof memory, &m, &err), US_OK);
+    assert_int_equal(
+        us_message_decode(usi_type_odometry, e->last[odom], e->length[odom], memory, sizeof memory, &m, &err),
+        US_OK);
     const us_msg_odometry *o = m;
     assert_true(o->twist.twist.linear.x > 0.1);
     assert_string_equal(o->child_frame_id, "k10/base");
@@ -154,7 +160,8 @@ static void the_tap_changes_nothing_in_the_world(void **state) {
     proxy_world w;
     uint64_t hash[2];
     for (int k = 0; k < 2; k++) {
-        proxy_world_k10(&w, "<network><uplink delay='20 ms' loss='0.2'/><downlink delay='50 ms' loss='0.2'/></network>");
+        proxy_world_k10(
+            &w, "<network><uplink delay='20 ms' loss='0.2'/><downlink delay='50 ms' loss='0.2'/></network>");
         ear *e = k ? listen(w.proxy) : NULL;
         for (int i = 0; i < 20; i++) {
             proxy_world_drive(&w, 0.3, 0, 0.1);
@@ -263,8 +270,9 @@ static void a_note_stands_in_the_recording_at_its_tick(void **state) {
     proxy_world w;
     us_error err = {0};
     // No robot at all: the world has commands nevertheless.
-    proxy_world_init(&w, "<scene name='empty' version='1'><world step='1 ms'/><object name='ball' xyz='0 0 1'>"
-                         "<link name='ball' density='1000'><shape type='sphere' size='0.1'/></link></object></scene>");
+    proxy_world_init(
+        &w, "<scene name='empty' version='1'><world step='1 ms'/><object name='ball' xyz='0 0 1'>"
+            "<link name='ball' density='1000'><shape type='sphere' size='0.1'/></link></object></scene>");
     assert_int_equal(us_proxy_note(w.proxy, w.sim, "page:1", "before"), US_OK);
     us_recorder *recorder = record(&w, "note.mcap");
     proxy_world_step(&w, 5);
@@ -286,7 +294,9 @@ static void a_note_stands_in_the_recording_at_its_tick(void **state) {
         if (strcmp(topic, "/understudy/commands") != 0) continue;
         uint64_t memory[256], inner[256];
         const void *record_ = NULL, *text = NULL;
-        assert_int_equal(us_message_decode(usi_type_command_record, m.bytes, m.length, memory, sizeof memory, &record_, &err), US_OK);
+        assert_int_equal(us_message_decode(usi_type_command_record, m.bytes, m.length, memory, sizeof memory,
+                                           &record_, &err),
+                         US_OK);
         const us_msg_command_record *c = record_;
         assert_int_equal(c->tick, 5);
         assert_int_equal(m.log_time, 5000000);
@@ -294,8 +304,11 @@ static void a_note_stands_in_the_recording_at_its_tick(void **state) {
         assert_int_equal(n_tick, 5);
         assert_string_equal(c->topic, "/understudy/command std_msgs/msg/String");
         assert_string_equal(c->source, n == 0 ? "page:1" : "cli");
-        assert_int_equal(us_message_decode(usi_type_string, c->data._buffer, c->data._length, inner, sizeof inner, &text, &err), US_OK);
-        assert_string_equal(((const us_msg_string *)text)->data, n == 0 ? "pair rubber rock static-friction=0.3" : "");
+        assert_int_equal(us_message_decode(usi_type_string, c->data._buffer, c->data._length, inner,
+                                           sizeof inner, &text, &err),
+                         US_OK);
+        assert_string_equal(((const us_msg_string *)text)->data,
+                            n == 0 ? "pair rubber rock static-friction=0.3" : "");
         n++;
     }
     assert_int_equal(n, 2);

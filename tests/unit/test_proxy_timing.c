@@ -75,10 +75,11 @@ static void samples_leave_after_delay_and_jitter_and_the_same_seed_gives_the_sam
     init(&other, r.network.timing);
     other.proxy.now = r.proxy.now;
     other.proxy.own_ahead = r.proxy.own_ahead;
-    assert_int_equal(usi_timing_due(&other.proxy, &other.robot, -3 * MS, US_TOPIC_ODOM), usi_timing_due(&r.proxy, &r.robot, -3 * MS, US_TOPIC_ODOM));
+    assert_int_equal(usi_timing_due(&other.proxy, &other.robot, -3 * MS, US_TOPIC_ODOM),
+                     usi_timing_due(&r.proxy, &r.robot, -3 * MS, US_TOPIC_ODOM));
 }
 
-static void a_world_faster_than_time_does_not_pile_up_samples_and_one_that_stood_still_goes_on_with_the_clock(void **state) {
+static void a_fast_world_does_not_pile_up_samples_and_a_paused_one_goes_on_with_the_clock(void **state) {
     (void)state;
     rig r;
     init(&r, (us_timing){.is_wall = true, .delay = 0.005});
@@ -98,7 +99,7 @@ int main(void) {
         cmocka_unit_test(without_timing_stamps_are_simulated_time_and_samples_leave_at_once),
         cmocka_unit_test(stamps_go_on_from_the_time_of_day_by_the_steps_of_simulated_time),
         cmocka_unit_test(samples_leave_after_delay_and_jitter_and_the_same_seed_gives_the_same),
-        cmocka_unit_test(a_world_faster_than_time_does_not_pile_up_samples_and_one_that_stood_still_goes_on_with_the_clock),
+        cmocka_unit_test(a_fast_world_does_not_pile_up_samples_and_a_paused_one_goes_on_with_the_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

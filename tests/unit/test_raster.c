@@ -10,7 +10,8 @@ static const double DEGREE = 0.0174532925199432958;
 
 static us_raster_def of(const char *const *files, int32_t n) {
     us_raster_def def = us_raster_def_default();
-    def.file = files, def.n_file = n;
+    def.file = files;
+    def.n_file = n;
     return def;
 }
 
@@ -32,12 +33,15 @@ static double frame_x(const usi_frame *f, int32_t i) { return f->x + (i - 0.5 * 
 static double frame_y(const usi_frame *f, int32_t j) { return f->y + (j - 0.5 * (f->n_y - 1)) * f->dy; }
 
 static double counted(int band, int column, int row, double x, double y) {
-    (void)x, (void)y;
+    (void)x;
+    (void)y;
     return 100 * band + column + 0.01 * row;
 }
 
 static double sloped(int band, int column, int row, double x, double y) {
-    (void)band, (void)column, (void)row;
+    (void)band;
+    (void)column;
+    (void)row;
     return 0.25 * (x - 500000) - 0.5 * (y - 4000000);
 }
 
@@ -46,8 +50,12 @@ static double sloped(int band, int column, int row, double x, double y) {
 static void a_map_in_metres_keeps_every_sample_as_it_is(void **state) {
     (void)state;
     // Coordinates of eight digits and pixels of a decimetre, not square.
-    make_raster(&(raster_make){
-        .path = "map.tif", .n_x = 21, .n_y = 11, .gt = {12345678.25, 0.125, 0, -9876543.5, 0, -0.25}, .srs = "EPSG:32610", .value = counted});
+    make_raster(&(raster_make){.path = "map.tif",
+                               .n_x = 21,
+                               .n_y = 11,
+                               .gt = {12345678.25, 0.125, 0, -9876543.5, 0, -0.25},
+                               .srs = "EPSG:32610",
+                               .value = counted});
     const char *file = "map.tif";
     us_raster_def def = of(&file, 1);
     usi_raster *r = open_raster(&def);
@@ -58,7 +66,8 @@ static void a_map_in_metres_keeps_every_sample_as_it_is(void **state) {
     assert_true(f->dx == 0.125 && f->dy == 0.25);
     assert_true(f->x == 12345678.25 + 0.5 * 21 * 0.125 && f->y == -9876543.5 - 0.5 * 11 * 0.25);
     for (int32_t j = 0; j < 11; j++) {
-        for (int32_t i = 0; i < 21; i++) assert_true(sample(r, i, j) == counted(1, i, 10 - j, 0, 0));
+        for (int32_t i = 0; i < 21; i++)
+            assert_true(sample(r, i, j) == counted(1, i, 10 - j, 0, 0));
     }
     assert_false(usi_raster_info(r)->is_resampled);
     assert_string_equal(usi_raster_info(r)->reference, "WGS 84 / UTM zone 10N");
@@ -66,12 +75,15 @@ static void a_map_in_metres_keeps_every_sample_as_it_is(void **state) {
 }
 
 static double of_degrees(int band, int column, int row, double x, double y) {
-    (void)band, (void)column, (void)row;
+    (void)band;
+    (void)column;
+    (void)row;
     return 1000 * (x - 7.25) + 3000 * (y - 47.5);
 }
 
 // A height that grows evenly with the longitude and latitude grows with x and y as a degree is long there.
-static void check_degrees(const char *file, double latitude, double longitude, double a, double e2, double per_longitude, double per_latitude) {
+static void check_degrees(const char *file, double latitude, double longitude, double a, double e2,
+                          double per_longitude, double per_latitude) {
     us_raster_def def = of(&file, 1);
     usi_raster *r = open_raster(&def);
     const usi_frame *f = usi_raster_frame(r);
@@ -84,12 +96,19 @@ static void check_degrees(const char *file, double latitude, double longitude, d
     assert_true(fabs(info->longitude - longitude) < 1e-3);
     assert_true(fabs(info->stretch_x - 1) < 1e-6 && fabs(info->stretch_y - 1) < 1e-6);
     // The radii of curvature of an ellipsoid, along the meridian and across it.
-    double s = sin(info->latitude * DEGREE), w = sqrt(1 - e2 * s * s), meridian = a * (1 - e2) / (w * w * w), across = a / w;
-    // About the very middle: half a sample beside it a degree of longitude is longer or shorter by more than is allowed here.
+    double s = sin(info->latitude * DEGREE), w = sqrt(1 - e2 * s * s), meridian = a * (1 - e2) / (w * w * w),
+           across = a / w;
+    // About the very middle: half a sample beside it a degree of longitude is longer or shorter by more than
+    // is allowed here.
     int32_t i0 = (f->n_x - 1) / 2, i1 = f->n_x / 2, j0 = (f->n_y - 1) / 2, j1 = f->n_y / 2;
-    double east = (sample(r, i1 + 2, j0) + sample(r, i1 + 2, j1) - sample(r, i0 - 2, j0) - sample(r, i0 - 2, j1)) / (2 * (i1 - i0 + 4) * f->dx);
-    double north = (sample(r, i0, j1 + 2) + sample(r, i1, j1 + 2) - sample(r, i0, j0 - 2) - sample(r, i1, j0 - 2)) / (2 * (j1 - j0 + 4) * f->dy);
-    // Central differences over a hundred metres: their own error is below 1e-8; a millionth is what is promised.
+    double east =
+        (sample(r, i1 + 2, j0) + sample(r, i1 + 2, j1) - sample(r, i0 - 2, j0) - sample(r, i0 - 2, j1)) /
+        (2 * (i1 - i0 + 4) * f->dx);
+    double north =
+        (sample(r, i0, j1 + 2) + sample(r, i1, j1 + 2) - sample(r, i0, j0 - 2) - sample(r, i1, j0 - 2)) /
+        (2 * (j1 - j0 + 4) * f->dy);
+    // Central differences over a hundred metres: their own error is below 1e-8; a millionth is what is
+    // promised.
     assert_true(fabs(east * across * cos(info->latitude * DEGREE) * DEGREE / per_longitude - 1) < 1e-6);
     assert_true(fabs(north * meridian * DEGREE / per_latitude - 1) < 1e-6);
     usi_raster_close(r);
@@ -107,7 +126,9 @@ static void degrees_become_metres_in_a_local_frame(void **state) {
 }
 
 static double of_moon(int band, int column, int row, double x, double y) {
-    (void)band, (void)column, (void)row;
+    (void)band;
+    (void)column;
+    (void)row;
     return 1000 * (x - 200) + 3000 * (y + 20);
 }
 
@@ -126,7 +147,8 @@ static void other_bodies_have_their_own_size_and_longitudes_beyond_180(void **st
                                .gt = {200 - 50.5e-3, 1e-3, 0, -20 + 50.5e-3, 0, -1e-3},
                                .srs = "+proj=longlat +a=3396190 +b=3376200 +no_defs",
                                .value = of_moon});
-    check_degrees("mars.tif", -20, -160, 3396190, 1 - (3376200.0 / 3396190) * (3376200.0 / 3396190), 1000, 3000);
+    check_degrees("mars.tif", -20, -160, 3396190, 1 - (3376200.0 / 3396190) * (3376200.0 / 3396190), 1000,
+                  3000);
 }
 
 // Samples of a plane: whatever the way they were laid, each has the height of its place.
@@ -139,7 +161,8 @@ static void check_plane(const us_raster_def *def, double tolerance) {
     for (int32_t j = 0; j < f->n_y; j += 3) {
         for (int32_t i = 0; i < f->n_x; i += 3) {
             double z = sample(r, i, j), wanted = sloped(1, 0, 0, frame_x(f, i), frame_y(f, j));
-            if (!(fabs(z - wanted) < tolerance)) fail_msg("(%d, %d): %.9g is not %.9g", (int)i, (int)j, z, wanted);
+            if (!(fabs(z - wanted) < tolerance))
+                fail_msg("(%d, %d): %.9g is not %.9g", (int)i, (int)j, z, wanted);
         }
     }
     usi_raster_close(r);
@@ -148,8 +171,12 @@ static void check_plane(const us_raster_def *def, double tolerance) {
 static void a_turned_raster_is_laid_upright_inside_its_outline(void **state) {
     (void)state;
     double c = cos(0.4), s = sin(0.4);
-    make_raster(&(raster_make){
-        .path = "turned.tif", .n_x = 80, .n_y = 60, .gt = {500000, 2 * c, 2 * s, 4000000, 2 * s, -2 * c}, .srs = "EPSG:32610", .value = sloped});
+    make_raster(&(raster_make){.path = "turned.tif",
+                               .n_x = 80,
+                               .n_y = 60,
+                               .gt = {500000, 2 * c, 2 * s, 4000000, 2 * s, -2 * c},
+                               .srs = "EPSG:32610",
+                               .value = sloped});
     const char *file = "turned.tif";
     us_raster_def def = of(&file, 1);
     check_plane(&def, 1e-6);  // bilinear is exact on a plane; coordinates of 4e6 m are rounded to 1e-9
@@ -163,8 +190,12 @@ static void a_turned_raster_is_laid_upright_inside_its_outline(void **state) {
 
 static void a_raster_from_south_to_north_is_turned_round(void **state) {
     (void)state;
-    make_raster(
-        &(raster_make){.path = "upside.tif", .n_x = 30, .n_y = 20, .gt = {500000, 2, 0, 4000000, 0, 3}, .srs = "EPSG:32610", .value = sloped});
+    make_raster(&(raster_make){.path = "upside.tif",
+                               .n_x = 30,
+                               .n_y = 20,
+                               .gt = {500000, 2, 0, 4000000, 0, 3},
+                               .srs = "EPSG:32610",
+                               .value = sloped});
     const char *file = "upside.tif";
     us_raster_def def = of(&file, 1);
     check_plane(&def, 1e-6);
@@ -179,8 +210,12 @@ static void a_raster_from_south_to_north_is_turned_round(void **state) {
 static void a_map_in_feet_becomes_the_same_map_in_metres(void **state) {
     (void)state;
     const double foot = 1200.0 / 3937;
-    make_raster(
-        &(raster_make){.path = "feet.tif", .n_x = 40, .n_y = 30, .gt = {6000000, 10, 0, 2100000, 0, -10}, .srs = "EPSG:2227", .value = counted});
+    make_raster(&(raster_make){.path = "feet.tif",
+                               .n_x = 40,
+                               .n_y = 30,
+                               .gt = {6000000, 10, 0, 2100000, 0, -10},
+                               .srs = "EPSG:2227",
+                               .value = counted});
     const char *file = "feet.tif";
     us_raster_def def = of(&file, 1);
     usi_raster *r = open_raster(&def);
@@ -208,8 +243,12 @@ static void a_map_in_feet_becomes_the_same_map_in_metres(void **state) {
 static void a_projection_that_stretches_is_told_and_undone_by_a_local_frame(void **state) {
     (void)state;
     // Web Mercator at 60 degrees north: one true metre is two.
-    make_raster(
-        &(raster_make){.path = "web.tif", .n_x = 50, .n_y = 50, .gt = {1000000, 10, 0, 8399738, 0, -10}, .srs = "EPSG:3857", .value = counted});
+    make_raster(&(raster_make){.path = "web.tif",
+                               .n_x = 50,
+                               .n_y = 50,
+                               .gt = {1000000, 10, 0, 8399738, 0, -10},
+                               .srs = "EPSG:3857",
+                               .value = counted});
     const char *file = "web.tif";
     us_raster_def def = of(&file, 1);
     usi_raster *r = open_raster(&def);
@@ -237,7 +276,12 @@ static double worth(const raster_make *m, const char *unit) {
 
 static void heights_are_in_metres_whatever_the_unit(void **state) {
     (void)state;
-    raster_make m = {.path = "unit.tif", .n_x = 5, .n_y = 4, .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:32610", .value = counted};
+    raster_make m = {.path = "unit.tif",
+                     .n_x = 5,
+                     .n_y = 4,
+                     .gt = {0, 1, 0, 0, 0, -1},
+                     .srs = "EPSG:32610",
+                     .value = counted};
     double value = counted(1, 3, 3, 0, 0);
     assert_true(worth(&m, NULL) == value);
     m.unit = "ft";
@@ -249,28 +293,43 @@ static void heights_are_in_metres_whatever_the_unit(void **state) {
     assert_true(worth(&m, NULL) == value * 1000);
     m.unit = NULL;
     assert_true(worth(&m, "0.1") == value * 0.1);
-    m.scale = 0.5, m.offset = 10, m.unit = "ft";
+    m.scale = 0.5;
+    m.offset = 10;
+    m.unit = "ft";
     assert_true(fabs(worth(&m, NULL) - (0.5 * value + 10) * 0.3048) < 1e-12);
     // The vertical part of a compound reference system: NAVD88 in US feet.
-    m = (raster_make){.path = "compound.tif", .n_x = 5, .n_y = 4, .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:26910+6360", .value = counted};
+    m = (raster_make){.path = "compound.tif",
+                      .n_x = 5,
+                      .n_y = 4,
+                      .gt = {0, 1, 0, 0, 0, -1},
+                      .srs = "EPSG:26910+6360",
+                      .value = counted};
     assert_true(fabs(worth(&m, NULL) - value * (1200.0 / 3937)) < 1e-9);
 }
 
 static double small(int band, int column, int row, double x, double y) {
-    (void)x, (void)y;
+    (void)x;
+    (void)y;
     return band + column % 7 + row % 5;
 }
 
 static void every_type_of_number_is_read(void **state) {
     (void)state;
-    static const GDALDataType types[] = {GDT_Byte, GDT_UInt16, GDT_Int16, GDT_UInt32, GDT_Int32, GDT_Float32, GDT_Float64};
+    static const GDALDataType types[] = {GDT_Byte,  GDT_UInt16,  GDT_Int16,  GDT_UInt32,
+                                         GDT_Int32, GDT_Float32, GDT_Float64};
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
-        make_raster(
-            &(raster_make){.path = "type.tif", .n_x = 9, .n_y = 7, .type = types[k], .gt = {0, 1, 0, 0, 0, -1}, .srs = "EPSG:32610", .value = small});
+        make_raster(&(raster_make){.path = "type.tif",
+                                   .n_x = 9,
+                                   .n_y = 7,
+                                   .type = types[k],
+                                   .gt = {0, 1, 0, 0, 0, -1},
+                                   .srs = "EPSG:32610",
+                                   .value = small});
         const char *file = "type.tif";
         us_raster_def def = of(&file, 1);
         usi_raster *r = open_raster(&def);
-        for (int32_t i = 0; i < 9; i++) assert_true(sample(r, i, 2) == small(1, i, 4, 0, 0));
+        for (int32_t i = 0; i < 9; i++)
+            assert_true(sample(r, i, 2) == small(1, i, 4, 0, 0));
         assert_string_equal(usi_raster_info(r)->type, GDALGetDataTypeName(types[k]));
         usi_raster_close(r);
     }
@@ -304,23 +363,36 @@ static void gaps_are_nodata_and_what_is_not_a_number(void **state) {
     assert_int_equal(first[0], 6);
     assert_int_equal(first[1], 0);
     assert_true(isnan(sample(r, 3, 5)) && isnan(sample(r, 9, 2)) && isfinite(sample(r, 5, 0)));
-    // The extremes are those of what is there: the plane's north-west and south-east corners, but for the gap.
+    // The extremes are those of what is there: the plane's north-west and south-east corners, but for the
+    // gap.
     assert_true(usi_raster_info(r)->low > -10 && usi_raster_info(r)->high < 10);
     usi_raster_close(r);
 }
 
 static double margin(int band, int column, int row, double x, double y) {
-    (void)band, (void)x, (void)y;
+    (void)band;
+    (void)x;
+    (void)y;
     return column == 0 || row == 0 ? 0 : 50 + column;
 }
 
 static void a_number_that_means_a_gap_can_be_said(void **state) {
     (void)state;
     static const char *const files[] = {"margin.tif", "margin_degrees.tif"};
-    make_raster(&(raster_make){
-        .path = files[0], .n_x = 12, .n_y = 9, .gt = {500000, 1, 0, 4000000, 0, -1}, .srs = "EPSG:32610", .unit = "ft", .value = margin});
-    make_raster(
-        &(raster_make){.path = files[1], .n_x = 12, .n_y = 9, .gt = {7, 1e-4, 0, 47, 0, -1e-4}, .srs = "EPSG:4326", .unit = "ft", .value = margin});
+    make_raster(&(raster_make){.path = files[0],
+                               .n_x = 12,
+                               .n_y = 9,
+                               .gt = {500000, 1, 0, 4000000, 0, -1},
+                               .srs = "EPSG:32610",
+                               .unit = "ft",
+                               .value = margin});
+    make_raster(&(raster_make){.path = files[1],
+                               .n_x = 12,
+                               .n_y = 9,
+                               .gt = {7, 1e-4, 0, 47, 0, -1e-4},
+                               .srs = "EPSG:4326",
+                               .unit = "ft",
+                               .value = margin});
     const double zero = 0;
     for (int k = 0; k < 2; k++) {
         us_raster_def def = of(&files[k], 1);
@@ -337,15 +409,25 @@ static void a_number_that_means_a_gap_can_be_said(void **state) {
 
 // ---------------------------------------------------------------- many files
 
-static double thousand(int band, int column, int row, double x, double y) { return 1000 + counted(band, column, row, x, y); }
+static double thousand(int band, int column, int row, double x, double y) {
+    return 1000 + counted(band, column, row, x, y);
+}
 
 static void of_several_files_the_first_wins(void **state) {
     (void)state;
-    make_raster(
-        &(raster_make){.path = "left.tif", .n_x = 10, .n_y = 10, .gt = {500000, 2, 0, 4000000, 0, -2}, .srs = "EPSG:32610", .value = counted});
+    make_raster(&(raster_make){.path = "left.tif",
+                               .n_x = 10,
+                               .n_y = 10,
+                               .gt = {500000, 2, 0, 4000000, 0, -2},
+                               .srs = "EPSG:32610",
+                               .value = counted});
     // Six columns further east and four rows further north.
-    make_raster(
-        &(raster_make){.path = "right.tif", .n_x = 10, .n_y = 10, .gt = {500012, 2, 0, 4000008, 0, -2}, .srs = "EPSG:32610", .value = thousand});
+    make_raster(&(raster_make){.path = "right.tif",
+                               .n_x = 10,
+                               .n_y = 10,
+                               .gt = {500012, 2, 0, 4000008, 0, -2},
+                               .srs = "EPSG:32610",
+                               .value = thousand});
     const char *files[] = {"left.tif", "right.tif"}, *other[] = {"right.tif", "left.tif"};
     us_raster_def def = of(files, 2);
     usi_raster *r = open_raster(&def);
@@ -368,19 +450,30 @@ static void of_several_files_the_first_wins(void **state) {
 
 static void files_between_samples_and_in_other_projections_are_resampled(void **state) {
     (void)state;
-    make_raster(&(raster_make){.path = "a.tif", .n_x = 20, .n_y = 20, .gt = {500000, 2, 0, 4000000, 0, -2}, .srs = "EPSG:32610", .value = sloped});
+    make_raster(&(raster_make){.path = "a.tif",
+                               .n_x = 20,
+                               .n_y = 20,
+                               .gt = {500000, 2, 0, 4000000, 0, -2},
+                               .srs = "EPSG:32610",
+                               .value = sloped});
     // Half as fine, not on the same grid, and over the whole of what both need.
-    make_raster(
-        &(raster_make){.path = "b.tif", .n_x = 40, .n_y = 12, .gt = {500030.7, 1, 0, 4000000, 0, -3.5}, .srs = "EPSG:32610", .value = sloped});
+    make_raster(&(raster_make){.path = "b.tif",
+                               .n_x = 40,
+                               .n_y = 12,
+                               .gt = {500030.7, 1, 0, 4000000, 0, -3.5},
+                               .srs = "EPSG:32610",
+                               .value = sloped});
     const char *files[] = {"a.tif", "b.tif"};
     us_raster_def def = of(files, 2);
     usi_raster *r = open_raster(&def);
     const usi_frame *f = usi_raster_frame(r);
     assert_true(f->dx == 2 && f->n_x == 36);
     int32_t j = f->n_y / 2;
-    for (int32_t i = 0; i < f->n_x - 1; i++) assert_true(fabs(sample(r, i, j) - sloped(1, 0, 0, frame_x(f, i), frame_y(f, j))) < 1e-6);
+    for (int32_t i = 0; i < f->n_x - 1; i++)
+        assert_true(fabs(sample(r, i, j) - sloped(1, 0, 0, frame_x(f, i), frame_y(f, j))) < 1e-6);
     usi_raster_close(r);
-    // The same ground in the neighbouring zone of UTM: its file has the heights of the first one's coordinates.
+    // The same ground in the neighbouring zone of UTM: its file has the heights of the first one's
+    // coordinates.
     OGRSpatialReferenceH near = OSRNewSpatialReference(NULL), far = OSRNewSpatialReference(NULL);
     assert_int_equal(OSRSetFromUserInput(near, "EPSG:32610"), OGRERR_NONE);
     assert_int_equal(OSRSetFromUserInput(far, "EPSG:32611"), OGRERR_NONE);
@@ -390,16 +483,23 @@ static void files_between_samples_and_in_other_projections_are_resampled(void **
     OCTDestroyCoordinateTransformation(t);
     OSRDestroySpatialReference(near);
     OSRDestroySpatialReference(far);
-    make_raster(&(raster_make){.path = "c.tif", .n_x = 60, .n_y = 60, .gt = {x - 60, 2, 0, y + 60, 0, -2}, .srs = "EPSG:32611", .value = thousand});
+    make_raster(&(raster_make){.path = "c.tif",
+                               .n_x = 60,
+                               .n_y = 60,
+                               .gt = {x - 60, 2, 0, y + 60, 0, -2},
+                               .srs = "EPSG:32611",
+                               .value = thousand});
     const char *zones[] = {"a.tif", "c.tif"};
     def.file = zones;
     r = open_raster(&def);
     f = usi_raster_frame(r);
     int32_t i = (int32_t)round((500080 - frame_x(f, 0)) / f->dx);
     j = (int32_t)round((3999980 - frame_y(f, 0)) / f->dy);
-    // The middle of the second file: between its columns 29 and 30 and rows 29 and 30, within a sample's half.
+    // The middle of the second file: between its columns 29 and 30 and rows 29 and 30, within a sample's
+    // half.
     assert_true(fabs(sample(r, i, j) - (1100 + 29.5 + 0.01 * 29.5)) < 1.1);
-    assert_true(sample(r, 5, (int32_t)round((4000000 - 1 - frame_y(f, 0)) / f->dy)) < 900);  // the first file's
+    assert_true(sample(r, 5, (int32_t)round((4000000 - 1 - frame_y(f, 0)) / f->dy)) <
+                900);  // the first file's
     usi_raster_close(r);
 }
 
@@ -424,12 +524,13 @@ static void tiles_of_degrees_are_joined_before_they_are_resampled(void **state) 
     assert_int_equal(usi_raster_scan(r, NULL, NULL, NULL, &err), US_OK);
     assert_int_equal(usi_raster_info(r)->n_gap, 0);
     assert_true(f->n_x > 115 && f->n_y > 55);
-    // The ground rises evenly from west to east, over both seams, 0.1 m in each sample; a parallel bends away from y = const by 2e-4 of that. Without
-    // joining a seam has a step of half as much.
+    // The ground rises evenly from west to east, over both seams, 0.1 m in each sample; a parallel bends away
+    // from y = const by 2e-4 of that. Without joining a seam has a step of half as much.
     int32_t j = f->n_y / 2;
     double step = (sample(r, f->n_x - 2, j) - sample(r, 1, j)) / (f->n_x - 3);
     assert_true(fabs(step - 0.1) < 1e-3);
-    for (int32_t i = 1; i < f->n_x - 2; i++) assert_true(fabs(sample(r, i + 1, j) - sample(r, i, j) - step) < 1e-3 * step);
+    for (int32_t i = 1; i < f->n_x - 2; i++)
+        assert_true(fabs(sample(r, i + 1, j) - sample(r, i, j) - step) < 1e-3 * step);
     usi_raster_close(r);
 }
 

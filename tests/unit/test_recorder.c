@@ -33,7 +33,8 @@ static size_t make_message(uint32_t stream, uint32_t i, uint8_t *out) {
     size_t length = 8 + us_random_bits(stream, 0, i) % (MAX_LENGTH - 8);
     memcpy(out, &stream, 4);
     memcpy(out + 4, &i, 4);
-    for (size_t k = 8; k < length; k++) out[k] = (uint8_t)(i + k * stream);
+    for (size_t k = 8; k < length; k++)
+        out[k] = (uint8_t)(i + k * stream);
     return length;
 }
 
@@ -73,7 +74,8 @@ static void all_that_is_written_is_in_the_file(void **state) {
         def.compression = (us_compression)compression;
         def.chunk_size = 64 * 1024;
         us_recorder *r = open_recorder(&def);
-        const us_message_type *twist = type_of("geometry_msgs/msg/Twist"), *odom = type_of("nav_msgs/msg/Odometry");
+        const us_message_type *twist = type_of("geometry_msgs/msg/Twist"),
+                              *odom = type_of("nav_msgs/msg/Odometry");
         assert_int_equal(us_recorder_add_channel(r, "/a/cmd_vel", twist, NULL), 0);
         assert_int_equal(us_recorder_add_channel(r, "/a/odom", odom, NULL), 1);
         assert_int_equal(us_recorder_attach(r, "scene.xml", "text/xml", "<scene/>", 8), US_OK);
@@ -82,7 +84,9 @@ static void all_that_is_written_is_in_the_file(void **state) {
             // A channel that comes later.
             if (i == N / 2) assert_int_equal(us_recorder_add_channel(r, "/b/cmd_vel", twist, NULL), 2);
             int32_t channel = (int32_t)(i % (i < N / 2 ? 2 : N_CHANNEL));
-            assert_int_equal(us_recorder_write(r, channel, (int64_t)i * 1000, (int64_t)i * 1000 + 1, bytes, make_message(7, i, bytes)), US_OK);
+            assert_int_equal(us_recorder_write(r, channel, (int64_t)i * 1000, (int64_t)i * 1000 + 1, bytes,
+                                               make_message(7, i, bytes)),
+                             US_OK);
         }
         const char *keys[] = {"seed"}, *values[] = {"42"};
         assert_int_equal(us_recorder_set_metadata(r, "run", 1, keys, values), US_OK);
@@ -111,7 +115,8 @@ static void all_that_is_written_is_in_the_file(void **state) {
         }
         assert_int_equal(us_recording_next(recording, &m, &has, NULL), US_OK);
         assert_false(has);
-        us_channel_info a = us_recording_get_channel(recording, 0), b = us_recording_get_channel(recording, 2),
+        us_channel_info a = us_recording_get_channel(recording, 0),
+                        b = us_recording_get_channel(recording, 2),
                         silent = us_recording_get_channel(recording, 3);
         assert_string_equal(a.type, "geometry_msgs/msg/Twist");
         assert_string_equal(a.schema, us_message_schema(twist));
@@ -165,10 +170,12 @@ static void two_threads_lose_nothing_and_each_keeps_its_order(void **state) {
     const us_message_type *type = type_of("nav_msgs/msg/Odometry");
     int32_t common = us_recorder_add_channel(r, "/common", type, NULL);
     for (int i = 0; i < 2; i++) {
-        talkers[i] = (talker){r, (uint32_t)i + 1, us_recorder_add_channel(r, i ? "/two" : "/one", type, NULL), common, US_OK};
+        talkers[i] = (talker){r, (uint32_t)i + 1, us_recorder_add_channel(r, i ? "/two" : "/one", type, NULL),
+                              common, US_OK};
         assert_int_equal(pthread_create(&threads[i], NULL, talk, &talkers[i]), 0);
     }
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
     us_recorder_info info = us_recorder_get_info(r);
     assert_int_equal(talkers[0].status, US_OK);
     assert_int_equal(talkers[1].status, US_OK);
@@ -206,7 +213,8 @@ static void a_message_larger_than_the_queue_goes_through(void **state) {
     int32_t channel = us_recorder_add_channel(r, "/points", type_of("std_msgs/msg/String"), NULL);
     uint8_t *large = malloc(LARGE);
     assert_non_null(large);
-    for (size_t i = 0; i < LARGE; i++) large[i] = (uint8_t)us_random_bits(5, 0, i / 3);
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = (uint8_t)us_random_bits(5, 0, i / 3);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(us_recorder_write(r, channel, i, i, large, LARGE), US_OK);
         assert_int_equal(us_recorder_write(r, channel, i, i, "small", 5), US_OK);
@@ -258,9 +266,11 @@ static void what_was_written_can_be_read_while_the_recorder_goes_on(void **state
     us_recorder *r = open_recorder(&def);
     assert_int_equal(count_messages(path), 0);
     int32_t channel = us_recorder_add_channel(r, "/a", type_of("std_msgs/msg/String"), NULL);
-    for (int i = 0; i < 10; i++) assert_int_equal(us_recorder_write(r, channel, i, i, "hello", 5), US_OK);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(us_recorder_write(r, channel, i, i, "hello", 5), US_OK);
     double deadline = seconds() + 30;
-    while (count_messages(path) < 10 && seconds() < deadline) usleep(1000);
+    while (count_messages(path) < 10 && seconds() < deadline)
+        usleep(1000);
     assert_int_equal(count_messages(path), 10);
     us_recording *recording = open_recording(path);
     assert_false(us_recording_get_info(recording).is_complete);
@@ -289,10 +299,12 @@ static void a_killed_recorder_leaves_a_file_that_reads(void **state) {
             if (us_recorder_write(r, channel, i, i, bytes, make_message(3, i, bytes))) _exit(2);
             if (i % 100 == 0) usleep(100);
         }
-        for (;;) pause();
+        for (;;)
+            pause();
     }
     double deadline = seconds() + 30;
-    while (count_messages(path) < 1000 && seconds() < deadline) usleep(1000);
+    while (count_messages(path) < 1000 && seconds() < deadline)
+        usleep(1000);
     assert_int_equal(kill(child, SIGKILL), 0);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -306,7 +318,8 @@ static void a_killed_recorder_leaves_a_file_that_reads(void **state) {
     us_recorded m;
     bool has = true;
     uint32_t n = 0;
-    while (!us_recording_next(recording, &m, &has, NULL) && has) check_message(&m, 3, n++);
+    while (!us_recording_next(recording, &m, &has, NULL) && has)
+        check_message(&m, 3, n++);
     assert_false(has);
     assert_int_equal(n, info.n_message);
     us_recording_close(recording);
@@ -374,7 +387,8 @@ static void a_disk_that_becomes_full_is_told_to_every_caller(void **state) {
     us_recorded m;
     bool has = true;
     uint32_t n_read = 0;
-    while (!us_recording_next(recording, &m, &has, NULL) && has) check_message(&m, 4, n_read++);
+    while (!us_recording_next(recording, &m, &has, NULL) && has)
+        check_message(&m, 4, n_read++);
     assert_false(has);
     // Chunks of 50 000 bytes below 300 000: the header and the indices leave room for five.
     assert_true(n_read * 520u > LIMIT - 2 * 60000);
@@ -393,18 +407,24 @@ static void wrong_definitions_and_arguments_are_refused(void **state) {
     assert_int_equal(us_recorder_open(&def, NULL, &err), US_ERR_ARG);
     def.compression = US_COMPRESSION_COUNT;
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
-    def = good, def.chunk_size = 100;
+    def = good;
+    def.chunk_size = 100;
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
-    def = good, def.flush_every = 0;
+    def = good;
+    def.flush_every = 0;
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
-    def = good, def.flush_every = -1.0 / 0.0 * 0.0;  // not a number
+    def = good;
+    def.flush_every = -1.0 / 0.0 * 0.0;  // not a number
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
-    def = good, def.queue_size = 0;
+    def = good;
+    def.queue_size = 0;
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
-    def = good, def.allocator = (us_allocator){0};
+    def = good;
+    def.allocator = (us_allocator){0};
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_ARG);
     assert_int_equal(access("wrong.mcap", F_OK), -1);
-    def = good, def.path = "no/such/directory/x.mcap";
+    def = good;
+    def.path = "no/such/directory/x.mcap";
     assert_int_equal(us_recorder_open(&def, &r, &err), US_ERR_IO);
     assert_null(r);
     assert_int_equal(us_recorder_close(NULL, &err), US_OK);
@@ -478,7 +498,8 @@ static void running_out_of_memory_anywhere_is_told_and_nothing_leaks(void **stat
         if (r) {
             bool has_channel = us_recorder_add_channel(r, "/a", type, &err) == 0;
             uint8_t bytes[MAX_LENGTH];
-            for (uint32_t i = 0; i < 100 && has_channel; i++) us_recorder_write(r, 0, i, i, bytes, make_message(1, i, bytes));
+            for (uint32_t i = 0; i < 100 && has_channel; i++)
+                us_recorder_write(r, 0, i, i, bytes, make_message(1, i, bytes));
             us_recorder_attach(r, "a", "b", bytes, sizeof bytes);
             status = us_recorder_close(r, &err);
             if (!has_channel) status = US_ERR_MEMORY;
@@ -506,7 +527,8 @@ static void messages_cost_no_allocation(void **state) {
     us_recorder *r = open_recorder(&def);
     int32_t channel = us_recorder_add_channel(r, "/a", type_of("nav_msgs/msg/Odometry"), NULL);
     uint8_t bytes[MAX_LENGTH];
-    for (uint32_t i = 0; i < 20000; i++) assert_int_equal(us_recorder_write(r, channel, i, i, bytes, make_message(1, i, bytes)), US_OK);
+    for (uint32_t i = 0; i < 20000; i++)
+        assert_int_equal(us_recorder_write(r, channel, i, i, bytes, make_message(1, i, bytes)), US_OK);
     assert_true(us_recorder_get_info(r).n_chunk > 20);
     close_recorder(r);
     // Buffers that double up to the size of a chunk, of its index and of the summary.

@@ -1,4 +1,5 @@
-// Rigid contact: complementarity holds, friction opposes sliding, redundant contacts have an answer, both solvers agree where they must.
+// Rigid contact: complementarity holds, friction opposes sliding, redundant contacts have an answer, both
+// solvers agree where they must.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +18,12 @@ enum { MAX_POINT = 64, MAX_BODY = 32 };
 
 static const double PI = 3.14159265358979323846;
 
-static double uniform(uint64_t stream, uint64_t i, double low, double high) { return low + (high - low) * us_random_uniform(23, stream, i); }
+static double uniform(uint64_t stream, uint64_t i, double low, double high) {
+    return low + (high - low) * us_random_uniform(23, stream, i);
+}
 static us_vec3 some_vector(uint64_t stream, uint64_t i, double size) {
-    return us_vec3_make(uniform(stream, 3 * i, -size, size), uniform(stream, 3 * i + 1, -size, size), uniform(stream, 3 * i + 2, -size, size));
+    return us_vec3_make(uniform(stream, 3 * i, -size, size), uniform(stream, 3 * i + 1, -size, size),
+                        uniform(stream, 3 * i + 2, -size, size));
 }
 
 typedef struct solid {
@@ -50,12 +54,18 @@ static void add_box(scene *s, double mass, us_vec3 half, us_vec3 at, us_vec3 v) 
 static void add_point(scene *s, int32_t a, int32_t b, us_vec3 p, us_vec3 n, double mu) {
     int32_t i = s->n_point++;
     us_quat q = us_quat_from_z(n);
-    s->a[i] = a, s->b[i] = b, s->p[i] = p, s->mu[i] = mu;
-    s->d[i][0] = n, s->d[i][1] = us_quat_rotate(q, us_vec3_make(1, 0, 0)), s->d[i][2] = us_quat_rotate(q, us_vec3_make(0, 1, 0));
+    s->a[i] = a;
+    s->b[i] = b;
+    s->p[i] = p;
+    s->mu[i] = mu;
+    s->d[i][0] = n;
+    s->d[i][1] = us_quat_rotate(q, us_vec3_make(1, 0, 0));
+    s->d[i][2] = us_quat_rotate(q, us_vec3_make(0, 1, 0));
 }
 static void add_face(scene *s, int32_t a, int32_t b, us_vec3 at, double half, double mu) {
     for (int i = 0; i < 4; i++)
-        add_point(s, a, b, us_vec3_add(at, us_vec3_make(i & 1 ? half : -half, i & 2 ? half : -half, 0)), us_vec3_make(0, 0, 1), mu);
+        add_point(s, a, b, us_vec3_add(at, us_vec3_make(i & 1 ? half : -half, i & 2 ? half : -half, 0)),
+                  us_vec3_make(0, 0, 1), mu);
 }
 
 static us_vec3 divide(us_vec3 m, us_vec3 I) { return us_vec3_make(m.x / I.x, m.y / I.y, m.z / I.z); }
@@ -70,7 +80,8 @@ static void assemble(scene *s) {
         for (int32_t k = 0; k < s->n_body; k++) {
             double sign = (s->a[p] == k) - (s->b[p] == k);
             const solid *o = &s->body[k];
-            s->free[i] += sign * us_vec3_dot(di, us_vec3_add(o->v, us_vec3_cross(o->w, us_vec3_sub(s->p[p], o->at))));
+            s->free[i] +=
+                sign * us_vec3_dot(di, us_vec3_add(o->v, us_vec3_cross(o->w, us_vec3_sub(s->p[p], o->at))));
         }
         for (size_t j = 0; j < n; j++) {
             size_t q = j / 3;
@@ -80,7 +91,8 @@ static void assemble(scene *s) {
                 double sign = ((s->a[p] == k) - (s->b[p] == k)) * ((s->a[q] == k) - (s->b[q] == k));
                 if (sign == 0) continue;
                 const solid *o = &s->body[k];
-                us_vec3 mi = us_vec3_cross(us_vec3_sub(s->p[p], o->at), di), mj = us_vec3_cross(us_vec3_sub(s->p[q], o->at), dj);
+                us_vec3 mi = us_vec3_cross(us_vec3_sub(s->p[p], o->at), di),
+                        mj = us_vec3_cross(us_vec3_sub(s->p[q], o->at), dj);
                 s->A[i * n + j] += sign * (us_vec3_dot(di, dj) / o->mass + us_vec3_dot(mi, divide(mj, o->I)));
             }
         }
@@ -92,14 +104,16 @@ static void velocity(const scene *s, int32_t p, double u[3]) {
     for (size_t r = 0; r < 3; r++) {
         size_t i = 3 * (size_t)p + r;
         u[r] = s->free[i];
-        for (size_t k = 0; k < n; k++) u[r] += s->A[i * n + k] * s->g[k];
+        for (size_t k = 0; k < n; k++)
+            u[r] += s->A[i * n + k] * s->g[k];
     }
 }
 static us_vec3 body_velocity(const scene *s, int32_t k) {
     us_vec3 v = s->body[k].v;
     for (int32_t p = 0; p < s->n_point; p++) {
         double sign = (s->a[p] == k) - (s->b[p] == k);
-        for (int r = 0; r < 3; r++) v = us_vec3_add(v, us_vec3_scale(sign * s->g[3 * p + r] / s->body[k].mass, s->d[p][r]));
+        for (int r = 0; r < 3; r++)
+            v = us_vec3_add(v, us_vec3_scale(sign * s->g[3 * p + r] / s->body[k].mass, s->d[p][r]));
     }
     return v;
 }
@@ -117,8 +131,8 @@ static bool direct(scene *s) {
     return is_done;
 }
 
-// The largest violation of the conditions of contact and friction, in units of velocity and of velocity times impulse: the friction is that point
-// of the circle that takes most out of the sliding.
+// The largest violation of the conditions of contact and friction, in units of velocity and of velocity times
+// impulse: the friction is that point of the circle that takes most out of the sliding.
 static double violation(const scene *s) {
     double most = 0;
     for (int32_t p = 0; p < s->n_point; p++) {
@@ -133,18 +147,21 @@ static double violation(const scene *s) {
 
 // ---------------------------------------------------------------- scenes
 
-// A loose tower: each body on two or three points of the one below or of the ground, some of them at the side.
+// A loose tower: each body on two or three points of the one below or of the ground, some of them at the
+// side.
 static scene *random_scene(uint64_t seed, int32_t n_body, int32_t n_each) {
     scene *s = new_scene();
     for (int32_t i = 0; i < n_body; i++) {
         uint64_t at = (uint64_t)i;
         add_box(s, uniform(seed, at, 0.5, 2), us_vec3_make(0.12, 0.1, 0.08),
-                us_vec3_add(us_vec3_make(0, 0, 0.2 * i), some_vector(seed + 1, at, 0.02)), some_vector(seed + 2, at, 1));
+                us_vec3_add(us_vec3_make(0, 0, 0.2 * i), some_vector(seed + 1, at, 0.02)),
+                some_vector(seed + 2, at, 1));
         s->body[i].w = some_vector(seed + 3, at, 2);
         for (int32_t k = 0; k < n_each; k++) {
             uint64_t o = (uint64_t)(i * n_each + k);
             us_vec3 n = us_vec3_add(us_vec3_make(0, 0, 1), some_vector(seed + 4, o, 0.3));
-            us_vec3 p = us_vec3_add(s->body[i].at, us_vec3_add(us_vec3_make(0, 0, -0.1), some_vector(seed + 5, o, 0.08)));
+            us_vec3 p = us_vec3_add(s->body[i].at,
+                                    us_vec3_add(us_vec3_make(0, 0, -0.1), some_vector(seed + 5, o, 0.08)));
             double mu = o % 5 == 4 ? 0 : uniform(seed + 6, o, 0.05, 0.8);
             s->offset[s->n_point] = uniform(seed + 7, o, -0.1, 0.3);
             add_point(s, i, i - 1, p, us_vec3_scale(1 / us_vec3_norm(n), n), mu);
@@ -164,8 +181,10 @@ static void the_direct_solution_fulfils_complementarity_on_random_problems(void 
         for (int32_t p = 0; p < s->n_point; p++) {
             double u[3];
             velocity(s, p, u);
-            open += s->g[3 * p] == 0, closed += s->g[3 * p] > 0;
-            sliding += s->g[3 * p] > 0 && hypot(u[1], u[2]) > 1e-6, sticking += s->g[3 * p] > 0 && hypot(u[1], u[2]) < 1e-9;
+            open += s->g[3 * p] == 0;
+            closed += s->g[3 * p] > 0;
+            sliding += s->g[3 * p] > 0 && hypot(u[1], u[2]) > 1e-6;
+            sticking += s->g[3 * p] > 0 && hypot(u[1], u[2]) < 1e-9;
         }
         free(s);
     }
@@ -207,7 +226,8 @@ static void a_box_on_an_incline_slips_above_the_friction_angle_only(void **state
     for (int i = 0; i < 32; i++) {
         double mu = 0.5, theta = atan(mu * (i % 2 ? 1.001 : 0.999)), turn = (i - i % 2) * PI / 16;
         scene *s = new_scene();
-        us_vec3 v = us_vec3_scale(0.00981, us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
+        us_vec3 v =
+            us_vec3_scale(0.00981, us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
         add_box(s, 1, us_vec3_make(0.1, 0.1, 0.01), us_vec3_make(0, 0, 0.01), v);
         add_face(s, 0, -1, us_vec3_make(0, 0, 0), 0.1, mu);
         assemble(s);
@@ -229,7 +249,8 @@ static void friction_has_no_preferred_direction(void **state) {
     for (int i = 0; i < 128; i++) {
         double mu = 0.5, theta = atan(mu * (i % 2 ? 1.001 : 0.999)), turn = (i - i % 2) * PI / 64;
         scene *s = new_scene();
-        us_vec3 v = us_vec3_scale(0.00981, us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
+        us_vec3 v =
+            us_vec3_scale(0.00981, us_vec3_make(sin(theta) * cos(turn), sin(theta) * sin(turn), -cos(theta)));
         add_box(s, 1, us_vec3_make(0.1, 0.1, 0.01), us_vec3_make(0, 0, 0.01), v);
         add_face(s, 0, -1, us_vec3_make(0, 0, 0), 0.1, mu);
         assemble(s);
@@ -250,17 +271,20 @@ static void both_solvers_agree_on_a_tower_that_slides_and_tips(void **state) {
     for (int n = 1; n <= 5; n++) {
         scene *s = new_scene();
         for (int i = 0; i < n; i++) {
-            add_box(s, 1 + 0.1 * i, us_vec3_make(0.1, 0.1, 0.05), us_vec3_make(0.01 * i, 0, 0.05 + 0.1 * i), us_vec3_make(0.3 + 0.2 * i, 0, -0.5));
+            add_box(s, 1 + 0.1 * i, us_vec3_make(0.1, 0.1, 0.05), us_vec3_make(0.01 * i, 0, 0.05 + 0.1 * i),
+                    us_vec3_make(0.3 + 0.2 * i, 0, -0.5));
             add_point(s, i, i - 1, us_vec3_make(0.08, 0, 0.1 * i), us_vec3_make(0, 0, 1), 0.3);
             add_point(s, i, i - 1, us_vec3_make(-0.08, 0, 0.1 * i), us_vec3_make(0, 0, 1), 0.3);
         }
         assemble(s);
         assert_true(direct(s));
         us_vec3 by_direct[MAX_BODY];
-        for (int i = 0; i < n; i++) by_direct[i] = body_velocity(s, i);
+        for (int i = 0; i < n; i++)
+            by_direct[i] = body_velocity(s, i);
         memset(s->g, 0, sizeof s->g);
         assert_true(usi_rigid_iterative(s->n_point, s->A, s->free, s->mu, s->g, 200000, 1e-14) < 200000);
-        for (int i = 0; i < n; i++) assert_true(us_vec3_norm(us_vec3_sub(by_direct[i], body_velocity(s, i))) < 1e-9);
+        for (int i = 0; i < n; i++)
+            assert_true(us_vec3_norm(us_vec3_sub(by_direct[i], body_velocity(s, i))) < 1e-9);
         assert_true(by_direct[0].x > 0.01);
         free(s);
     }
@@ -270,29 +294,34 @@ static void a_stack_of_ten_on_redundant_points_stands(void **state) {
     (void)state;
     scene *s = new_scene();
     for (int i = 0; i < 10; i++) {
-        add_box(s, 1, us_vec3_make(0.05, 0.05, 0.05), us_vec3_make(0, 0, 0.05 + 0.1 * i), us_vec3_make(0, 0, -0.00981));
+        add_box(s, 1, us_vec3_make(0.05, 0.05, 0.05), us_vec3_make(0, 0, 0.05 + 0.1 * i),
+                us_vec3_make(0, 0, -0.00981));
         add_face(s, i, i - 1, us_vec3_make(0, 0, 0.1 * i), 0.05, 0.6);
     }
     assemble(s);
     assert_true(direct(s));
     for (int i = 0; i < 10; i++) {
         double carried = 0;
-        for (int k = 0; k < 4; k++) carried += s->g[3 * (4 * i + k)];
+        for (int k = 0; k < 4; k++)
+            carried += s->g[3 * (4 * i + k)];
         assert_near(carried, (10 - i) * 0.00981, 1e-10);
         assert_true(us_vec3_norm(body_velocity(s, i)) < 1e-11);
     }
     free(s);
 }
 
-// Boxes on each other, thrown about, with `n_ring` rings of four points between each two: more points than a box has freedoms.
+// Boxes on each other, thrown about, with `n_ring` rings of four points between each two: more points than a
+// box has freedoms.
 static scene *redundant_tower(uint64_t seed, int32_t n_body, int n_ring) {
     scene *s = new_scene();
     for (int32_t i = 0; i < n_body; i++) {
         uint64_t at = (uint64_t)i;
-        add_box(s, uniform(seed, at, 0.5, 2), us_vec3_make(0.1, 0.1, 0.1), us_vec3_make(0, 0, 0.1 + 0.2 * i), some_vector(seed + 1, at, 1));
+        add_box(s, uniform(seed, at, 0.5, 2), us_vec3_make(0.1, 0.1, 0.1), us_vec3_make(0, 0, 0.1 + 0.2 * i),
+                some_vector(seed + 1, at, 1));
         s->body[i].w = some_vector(seed + 2, at, 2);
         double mu = uniform(seed + 3, at, 0.05, 1.2);
-        for (int k = 0; k < n_ring; k++) add_face(s, i, i - 1, us_vec3_make(0, 0, 0.2 * i), 0.1 - 0.04 * k, mu);
+        for (int k = 0; k < n_ring; k++)
+            add_face(s, i, i - 1, us_vec3_make(0, 0, 0.2 * i), 0.1 - 0.04 * k, mu);
     }
     assemble(s);
     return s;
@@ -304,7 +333,8 @@ static void redundant_points_are_solved_as_exactly_as_others(void **state) {
     for (uint64_t seed = 0; seed < 300; seed++) {
         scene *s = redundant_tower(20000 + 10 * seed, 1 + (int32_t)(seed % 3), 1 + (int)(seed / 3 % 2));
         bool is_solved = direct(s);
-        n++, n_solved += is_solved;
+        n++;
+        n_solved += is_solved;
         if (is_solved) assert_true(violation(s) < 1e-9);  // velocities and impulses are of the order of 1
         free(s);
     }
@@ -324,7 +354,8 @@ static void a_box_on_eight_points_is_carried_evenly_by_all_of_them(void **state)
     double sum = 0;
     for (int i = 0; i < 8; i++) {
         sum += s->g[3 * i];
-        assert_true(s->g[3 * i] > 0.1 * 2 * 0.00981 / 8);  // the push along tips it a little onto some of them
+        assert_true(s->g[3 * i] >
+                    0.1 * 2 * 0.00981 / 8);  // the push along tips it a little onto some of them
     }
     assert_near(sum, 2 * 0.00981, 1e-15);
     assert_true(us_vec3_norm(body_velocity(s, 0)) < 1e-15);
@@ -345,7 +376,8 @@ static void a_point_that_parts_gets_no_impulse_and_one_without_friction_only_a_n
         } else {
             usi_rigid_iterative(2, s->A, s->free, s->mu, s->g, 100, 1e-16);
         }
-        for (int i = 0; i < 3; i++) assert_near(s->g[i], 0, 0);
+        for (int i = 0; i < 3; i++)
+            assert_near(s->g[i], 0, 0);
         assert_near(s->g[3], 0.2, 1e-15);
         assert_near(s->g[4], 0, 0);
         assert_near(s->g[5], 0, 0);
@@ -358,9 +390,15 @@ static void what_cannot_be_solved_is_refused_and_leaves_the_impulses_alone(void 
     // Two things that cannot move, one through the other; and a matrix that says a push pulls.
     for (int i = 0; i < 2; i++) {
         scene *s = new_scene();
-        s->n_point = 1, s->mu[0] = 0;
-        s->free[0] = -1, s->g[0] = 7;
-        if (i) s->A[0] = -1, s->A[4] = 2, s->A[8] = 2;
+        s->n_point = 1;
+        s->mu[0] = 0;
+        s->free[0] = -1;
+        s->g[0] = 7;
+        if (i) {
+            s->A[0] = -1;
+            s->A[4] = 2;
+            s->A[8] = 2;
+        }
         assert_false(direct(s));
         assert_near(s->g[0], 7, 0);
         free(s);

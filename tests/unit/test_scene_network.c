@@ -1,4 +1,5 @@
-// What a scene says about the network: what is read, what is filled in, what is warned of, and what edits of the spec make of it.
+// What a scene says about the network: what is read, what is filled in, what is warned of, and what edits of
+// the spec make of it.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,8 @@ static us_spec *load(const char *text) {
     us_spec *spec = NULL;
     us_error err;
     // parts/cart.urdf: left, right and front roll, steer steers front, lift slides.
-    us_status status = us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/tests/bad/scene/inline.xml", NULL, &spec, &err);
+    us_status status =
+        us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/tests/bad/scene/inline.xml", NULL, &spec, &err);
     if (status) {
         char message[1500];
         us_error_format(&err, message, sizeof message);
@@ -30,15 +32,18 @@ static us_spec *load(const char *text) {
     return spec;
 }
 
-#define DRIVES                                                                                                                                       \
-    "<drive joint='left' kd='1'/><drive joint='right' kd='1'/><drive joint='steer' kp='1' kd='1'/><drive joint='front' kd='1'/><drive joint='lift' " \
+#define DRIVES                                                                                             \
+    "<drive joint='left' kd='1'/><drive joint='right' kd='1'/><drive joint='steer' kp='1' kd='1'/><drive " \
+    "joint='front' kd='1'/><drive joint='lift' "                                                           \
     "kp='1' kd='1'/>"
 
 // A scene with one robot that has all drives and `inside`.
 static us_spec *load_cart(const char *inside) {
     char text[4000];
-    int n = snprintf(text, sizeof text, "<scene version='1'><robot name='cart' file='parts/cart.urdf' base='floating'>%s%s</robot></scene>", DRIVES,
-                     inside);
+    int n = snprintf(
+        text, sizeof text,
+        "<scene version='1'><robot name='cart' file='parts/cart.urdf' base='floating'>%s%s</robot></scene>",
+        DRIVES, inside);
     assert_true(n > 0 && n < (int)sizeof text);
     return load(text);
 }
@@ -77,7 +82,9 @@ static void a_robot_that_says_nothing_speaks_under_its_own_name_with_every_defau
     assert_int_equal(d->n_wheel + d->n_motor + d->motor_port, 0);
     near(d->battery_capacity, 0);
     near(d->uplink.delay + d->uplink.loss + d->downlink.delay + d->downlink.bandwidth, 0);
-    near(d->rate[US_TOPIC_IMU], 100), near(d->rate[US_TOPIC_ODOM], 50), near(d->rate[US_TOPIC_NAVIGATOR_STATUS], 5);
+    near(d->rate[US_TOPIC_IMU], 100);
+    near(d->rate[US_TOPIC_ODOM], 50);
+    near(d->rate[US_TOPIC_NAVIGATOR_STATUS], 5);
     near(us_spec_get_clock_rate(spec), 200);
     assert_non_null(strstr(d->file, "inline.xml"));
     assert_int_equal(n_warning(spec), 0);
@@ -96,29 +103,35 @@ static void the_rover_of_the_first_scene_is_read_as_it_is_written(void **state) 
     assert_int_equal(d->n_wheel, 4);
     assert_int_equal(d->wheels[1].drive, drive(spec, "k10/front_right_drive"));
     assert_int_equal(d->wheels[2].steer, drive(spec, "k10/rear_left_steer"));
-    near(d->wheels[3].radius, 0.18), near(d->max_speed, 0.9);
-    near(d->battery_capacity, 500 * 3600), near(d->battery_idle, 40), near(d->battery_voltage, 48);
+    near(d->wheels[3].radius, 0.18);
+    near(d->max_speed, 0.9);
+    near(d->battery_capacity, 500 * 3600);
+    near(d->battery_idle, 40);
+    near(d->battery_voltage, 48);
     assert_int_equal(d->motor_port, 5010);
     assert_int_equal(d->n_motor, 8);
     assert_string_equal(d->motors[0].name, "FLDR");
     assert_int_equal(d->motors[7].drive, drive(spec, "k10/rear_right_steer"));
     // Only robots are on the network.
-    for (int32_t i = 1; i < us_spec_get_counts(spec).n_group; i++) assert_null(us_spec_view_network(spec, i));
+    for (int32_t i = 1; i < us_spec_get_counts(spec).n_group; i++)
+        assert_null(us_spec_view_network(spec, i));
     us_spec_destroy(spec);
 }
 
 static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     (void)state;
-    us_spec *spec = load_cart("<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms' services='true'>"
-                              "<topic name='odom' rate='20 Hz'/><topic name='imu/data' rate='0.4 kHz'/><topic name='tf' rate='0'/>"
-                              "<uplink delay='1.3 s' jitter='100 ms' loss='0.02' bandwidth='1.5 kB/s' outages='10 20 50 60 s'/>"
-                              "<downlink delay='2 s' outages='1 min 90 s'/>"
-                              "<timing clock='wall' offset='-3 ms' drift='2e-5' delay='1.5 ms' jitter='250 us'/></network>"
-                              "<locomotion type='ackermann' max-speed='3.6 km/h' max-turn='90 deg/s' max-acceleration='0.5 m/s^2'>"
-                              "<wheel drive='left' radius='20 cm'/><wheel drive='right' radius='20 cm'/>"
-                              "<wheel drive='front' steer='steer' radius='100 mm'/></locomotion>"
-                              "<battery capacity='2 kWh' idle='0.1 kW' voltage='36000 mV'/>"
-                              "<motors port='6000' rate='10 Hz'><motor name='a-1.' joint='lift'/></motors>");
+    us_spec *spec = load_cart(
+        "<network namespace='mars/cart' frame-prefix='c_' node='brain' base='fork' timeout='1500 ms' "
+        "services='true'>"
+        "<topic name='odom' rate='20 Hz'/><topic name='imu/data' rate='0.4 kHz'/><topic name='tf' rate='0'/>"
+        "<uplink delay='1.3 s' jitter='100 ms' loss='0.02' bandwidth='1.5 kB/s' outages='10 20 50 60 s'/>"
+        "<downlink delay='2 s' outages='1 min 90 s'/>"
+        "<timing clock='wall' offset='-3 ms' drift='2e-5' delay='1.5 ms' jitter='250 us'/></network>"
+        "<locomotion type='ackermann' max-speed='3.6 km/h' max-turn='90 deg/s' max-acceleration='0.5 m/s^2'>"
+        "<wheel drive='left' radius='20 cm'/><wheel drive='right' radius='20 cm'/>"
+        "<wheel drive='front' steer='steer' radius='100 mm'/></locomotion>"
+        "<battery capacity='2 kWh' idle='0.1 kW' voltage='36000 mV'/>"
+        "<motors port='6000' rate='10 Hz'><motor name='a-1.' joint='lift'/></motors>");
     const us_network_def *d = us_spec_view_network(spec, 0);
     assert_string_equal(d->namespace_, "mars/cart");
     assert_string_equal(d->frame_prefix, "c_");
@@ -126,23 +139,40 @@ static void everything_that_can_be_written_is_read_in_si_units(void **state) {
     assert_string_equal(d->base_frame, "cart/fork");
     near(d->timeout, 1.5);
     assert_true(d->has_services);
-    near(d->rate[US_TOPIC_ODOM], 20), near(d->rate[US_TOPIC_IMU], 400), near(d->rate[US_TOPIC_TF], 0), near(d->rate[US_TOPIC_TRUTH], 50);
-    near(d->uplink.delay, 1.3), near(d->uplink.jitter, 0.1), near(d->uplink.loss, 0.02), near(d->uplink.bandwidth, 1500);
+    near(d->rate[US_TOPIC_ODOM], 20);
+    near(d->rate[US_TOPIC_IMU], 400);
+    near(d->rate[US_TOPIC_TF], 0);
+    near(d->rate[US_TOPIC_TRUTH], 50);
+    near(d->uplink.delay, 1.3);
+    near(d->uplink.jitter, 0.1);
+    near(d->uplink.loss, 0.02);
+    near(d->uplink.bandwidth, 1500);
     assert_int_equal(d->uplink.n_outage, 2);
     const double up[] = {10, 20, 50, 60};
-    for (int i = 0; i < 4; i++) near(d->uplink.outages[i], up[i]);
-    near(d->downlink.delay, 2), near(d->downlink.bandwidth, 0);
+    for (int i = 0; i < 4; i++)
+        near(d->uplink.outages[i], up[i]);
+    near(d->downlink.delay, 2);
+    near(d->downlink.bandwidth, 0);
     assert_true(d->timing.is_wall);
-    near(d->timing.offset, -0.003), near(d->timing.drift, 2e-5), near(d->timing.delay, 0.0015), near(d->timing.jitter, 250e-6);
+    near(d->timing.offset, -0.003);
+    near(d->timing.drift, 2e-5);
+    near(d->timing.delay, 0.0015);
+    near(d->timing.jitter, 250e-6);
     assert_int_equal(d->downlink.n_outage, 1);
-    near(d->downlink.outages[0], 60), near(d->downlink.outages[1], 90);
+    near(d->downlink.outages[0], 60);
+    near(d->downlink.outages[1], 90);
     assert_int_equal(d->locomotion, US_LOCOMOTION_ACKERMANN);
-    near(d->max_speed, 1), near(d->max_turn, 1.57079632679489662), near(d->max_acceleration, 0.5);
+    near(d->max_speed, 1);
+    near(d->max_turn, 1.57079632679489662);
+    near(d->max_acceleration, 0.5);
     assert_int_equal(d->wheels[0].steer, -1);
     assert_int_equal(d->wheels[2].drive, drive(spec, "cart/front"));
     assert_int_equal(d->wheels[2].steer, drive(spec, "cart/steer"));
-    near(d->wheels[0].radius, 0.2), near(d->wheels[2].radius, 0.1);
-    near(d->battery_capacity, 7.2e6), near(d->battery_idle, 100), near(d->battery_voltage, 36);
+    near(d->wheels[0].radius, 0.2);
+    near(d->wheels[2].radius, 0.1);
+    near(d->battery_capacity, 7.2e6);
+    near(d->battery_idle, 100);
+    near(d->battery_voltage, 36);
     assert_string_equal(d->motors[0].name, "a-1.");
     near(d->motor_rate, 10);
     assert_int_equal(n_warning(spec), 0);
@@ -153,17 +183,21 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
     (void)state;
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
         char inside[200];
-        snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>", us_topic_kind_name((us_topic_kind)i));
+        snprintf(inside, sizeof inside, "<network><topic name='%s' rate='7 Hz'/></network>",
+                 us_topic_kind_name((us_topic_kind)i));
         us_spec *spec = load_cart(inside);
-        for (int k = 0; k < US_TOPIC_COUNT; k++) near(us_spec_view_network(spec, 0)->rate[k], k == i ? 7 : us_network_def_default().rate[k]);
+        for (int k = 0; k < US_TOPIC_COUNT; k++)
+            near(us_spec_view_network(spec, 0)->rate[k], k == i ? 7 : us_network_def_default().rate[k]);
         us_spec_destroy(spec);
     }
-    const char *const wheels[US_LOCOMOTION_COUNT] = {NULL, "<wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>",
-                                                     "<wheel drive='left' radius='1'/><wheel drive='front' steer='steer' radius='1'/>",
-                                                     "<wheel drive='left' steer='right' radius='1'/><wheel drive='front' steer='steer' radius='1'/>"};
+    const char *const wheels[US_LOCOMOTION_COUNT] = {
+        NULL, "<wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>",
+        "<wheel drive='left' radius='1'/><wheel drive='front' steer='steer' radius='1'/>",
+        "<wheel drive='left' steer='right' radius='1'/><wheel drive='front' steer='steer' radius='1'/>"};
     for (int i = 1; i < US_LOCOMOTION_TRIPOD; i++) {
         char inside[400];
-        snprintf(inside, sizeof inside, "<locomotion type='%s'>%s</locomotion>", us_locomotion_name((us_locomotion)i), wheels[i]);
+        snprintf(inside, sizeof inside, "<locomotion type='%s'>%s</locomotion>",
+                 us_locomotion_name((us_locomotion)i), wheels[i]);
         us_spec *spec = load_cart(inside);
         // In the last of them "right" steers, and its drive has no kp.
         assert_int_equal(n_warning(spec), i == US_LOCOMOTION_ALL_WHEEL);
@@ -176,16 +210,21 @@ static void the_schema_knows_every_topic_and_every_kind_of_locomotion(void **sta
 
 // The walker of models/ with a drive for each joint, and `how` among the attributes of its <locomotion>.
 static us_spec *load_walker(const char *how) {
-    static const char *const legs[] = {"front_left", "middle_left", "rear_left", "front_right", "middle_right", "rear_right"};
+    static const char *const legs[] = {"front_left",  "middle_left",  "rear_left",
+                                       "front_right", "middle_right", "rear_right"};
     char text[8000];
-    int n = snprintf(text, sizeof text, "<scene version='1'><robot name='six' file='../../../models/hexapod.urdf' base='floating'>");
+    int n =
+        snprintf(text, sizeof text,
+                 "<scene version='1'><robot name='six' file='../../../models/hexapod.urdf' base='floating'>");
     for (int i = 0; i < 18; i++) {
         static const char *const parts[] = {"coxa", "femur", "tibia"};
-        n += snprintf(text + n, sizeof text - (size_t)n, "<drive joint='%s_%s' kp='%d' kd='1'/>", legs[i / 3], parts[i % 3], i != 17);
+        n += snprintf(text + n, sizeof text - (size_t)n, "<drive joint='%s_%s' kp='%d' kd='1'/>", legs[i / 3],
+                      parts[i % 3], i != 17);
     }
     n += snprintf(text + n, sizeof text - (size_t)n, "<locomotion type='tripod' %s>", how);
     for (int i = 0; i < 6; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "<leg coxa='%s_coxa' femur='%s_femur' tibia='%s_tibia'/>", legs[i], legs[i], legs[i]);
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "<leg coxa='%s_coxa' femur='%s_femur' tibia='%s_tibia'/>", legs[i], legs[i], legs[i]);
     n += snprintf(text + n, sizeof text - (size_t)n, "</locomotion></robot></scene>");
     assert_true(n > 0 && n < (int)sizeof text);
     return load(text);
@@ -193,12 +232,17 @@ static us_spec *load_walker(const char *how) {
 
 static void six_legs_make_a_tripod(void **state) {
     (void)state;
-    us_spec *spec = load_walker("body-height='20 cm' stance='0.25 m' step-height='70 mm' step-time='1.5 s' duty='0.7'");
+    us_spec *spec =
+        load_walker("body-height='20 cm' stance='0.25 m' step-height='70 mm' step-time='1.5 s' duty='0.7'");
     const us_network_def *d = us_spec_view_network(spec, 0);
     assert_int_equal(d->locomotion, US_LOCOMOTION_TRIPOD);
     assert_int_equal(d->n_leg, 6);
     assert_int_equal(d->n_wheel, 0);
-    near(d->body_height, 0.2), near(d->stance, 0.25), near(d->step_height, 0.07), near(d->step_time, 1.5), near(d->duty, 0.7);
+    near(d->body_height, 0.2);
+    near(d->stance, 0.25);
+    near(d->step_height, 0.07);
+    near(d->step_time, 1.5);
+    near(d->duty, 0.7);
     assert_int_equal(d->legs[1].tibia, drive(spec, "six/middle_left_tibia"));
     assert_int_equal(d->legs[5].coxa, drive(spec, "six/rear_right_coxa"));
     one_warning(spec, "tibia: the drive of \"rear_right_tibia\" has no kp");
@@ -220,25 +264,30 @@ static void six_legs_make_a_tripod(void **state) {
     memcpy(legs, us_spec_view_network(spec, 0)->legs, sizeof legs);
     bad.n_leg = 5;
     assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
-    bad.n_leg = 6, bad.duty = 0.5;
+    bad.n_leg = 6;
+    bad.duty = 0.5;
     assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
-    bad.duty = 0.6, bad.body_height = 0;
+    bad.duty = 0.6;
+    bad.body_height = 0;
     assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
-    bad.body_height = 0.2, bad.locomotion = US_LOCOMOTION_NONE;
+    bad.body_height = 0.2;
+    bad.locomotion = US_LOCOMOTION_NONE;
     assert_int_equal(us_spec_set_network(spec, &bad), US_ERR_VALUE);
     us_spec_destroy(spec);
     spec = load_walker("body-height='20 cm'");
     d = us_spec_view_network(spec, 0);
-    near(d->step_height, 0.05), near(d->step_time, 1), near(d->duty, 0.6);
+    near(d->step_height, 0.05);
+    near(d->step_time, 1);
+    near(d->duty, 0.6);
     assert_true(d->stance == 0);
     us_spec_destroy(spec);
 }
 
 static void drives_may_stand_outside_the_robot(void **state) {
     (void)state;
-    us_spec *spec =
-        load("<scene version='1'><robot name='cart' file='parts/cart.urdf'><motors port='1'><motor name='LEFT' joint='left'/></motors></robot>"
-             "<drive joint='cart/left' kd='1'/></scene>");
+    us_spec *spec = load("<scene version='1'><robot name='cart' file='parts/cart.urdf'><motors "
+                         "port='1'><motor name='LEFT' joint='left'/></motors></robot>"
+                         "<drive joint='cart/left' kd='1'/></scene>");
     assert_int_equal(us_spec_view_network(spec, 0)->motors[0].drive, drive(spec, "cart/left"));
     us_spec_destroy(spec);
 }
@@ -248,7 +297,8 @@ static void the_outermost_file_says_the_rate_of_the_clock(void **state) {
     us_spec *spec = load("<scene version='1'><world clock-rate='20 Hz'/></scene>");
     near(us_spec_get_clock_rate(spec), 20);
     us_spec_destroy(spec);
-    spec = load("<scene version='1'><world clock-rate='0'/><include file='../../../scenes/pendulum.xml'/></scene>");
+    spec = load(
+        "<scene version='1'><world clock-rate='0'/><include file='../../../scenes/pendulum.xml'/></scene>");
     near(us_spec_get_clock_rate(spec), 0);
     us_spec_destroy(spec);
     assert_true(isnan(us_spec_get_clock_rate(NULL)));
@@ -257,7 +307,8 @@ static void the_outermost_file_says_the_rate_of_the_clock(void **state) {
 static void a_lone_robot_file_speaks_without_a_namespace(void **state) {
     (void)state;
     us_spec *spec = NULL;
-    assert_int_equal(us_spec_load(US_SOURCE_DIR "/tests/bad/scene/parts/cart.urdf", NULL, &spec, NULL), US_OK);
+    assert_int_equal(us_spec_load(US_SOURCE_DIR "/tests/bad/scene/parts/cart.urdf", NULL, &spec, NULL),
+                     US_OK);
     assert_non_null(us_spec_view_network(spec, 0));
     assert_string_equal(us_spec_view_network(spec, 0)->namespace_, "");
     assert_string_equal(us_spec_view_network(spec, 0)->frame_prefix, "");
@@ -297,11 +348,13 @@ static void the_fleet_has_fifty_carts_each_under_its_own_name_with_six_topics(vo
 
 static void what_is_repeated_knows_its_count_and_the_line_in_which_it_was_written(void **state) {
     (void)state;
-    us_spec *spec = load("<scene version='1'>\n<parameter name='n' value='2'/><parameter name='gap' value='50 cm'/>\n"
-                         "<repeat name='i' count='${n+1}' start='-1'>\n"
-                         "<object name='b${i+1}' xyz='${gap*i} 0 0'><link name='l'><inertial mass='1'/></link></object>\n"
-                         "<exclude a='b${i+1}/l' b='world'/></repeat>\n"
-                         "<repeat name='i' count='1'><object name='last'><link name='l'><inertial mass='1'/></link></object></repeat></scene>");
+    us_spec *spec =
+        load("<scene version='1'>\n<parameter name='n' value='2'/><parameter name='gap' value='50 cm'/>\n"
+             "<repeat name='i' count='${n+1}' start='-1'>\n"
+             "<object name='b${i+1}' xyz='${gap*i} 0 0'><link name='l'><inertial mass='1'/></link></object>\n"
+             "<exclude a='b${i+1}/l' b='world'/></repeat>\n"
+             "<repeat name='i' count='1'><object name='last'><link name='l'><inertial "
+             "mass='1'/></link></object></repeat></scene>");
     us_spec_counts n = us_spec_get_counts(spec);
     assert_int_equal(n.n_group, 4);
     assert_int_equal(n.n_exclude, 3);
@@ -321,7 +374,8 @@ static void what_is_repeated_knows_its_count_and_the_line_in_which_it_was_writte
 
 static void a_repeat_in_an_included_file_keeps_that_file(void **state) {
     (void)state;
-    us_spec *spec = load("<scene version='1'>\n<parameter name='n' value='2'/><include file='../../../scenes/fleet.xml'/></scene>");
+    us_spec *spec = load("<scene version='1'>\n<parameter name='n' value='2'/><include "
+                         "file='../../../scenes/fleet.xml'/></scene>");
     // The outermost file has the last word on parameters: two carts.
     assert_int_equal(us_spec_get_counts(spec).n_group, 2);
     assert_non_null(strstr(us_spec_view_network(spec, 1)->file, "fleet.xml"));
@@ -344,11 +398,14 @@ static void what_is_doubtful_becomes_a_warning(void **state) {
     one_warning(spec, "clock-rate: 200 Hz");
     us_spec_destroy(spec);
     // The defaults are nobody's mistake.
-    spec = load("<scene version='1'><world step='50 ms'/><robot name='cart' file='parts/cart.urdf'/></scene>");
+    spec =
+        load("<scene version='1'><world step='50 ms'/><robot name='cart' file='parts/cart.urdf'/></scene>");
     assert_int_equal(n_warning(spec), 0);
     us_spec_destroy(spec);
-    spec = load("<scene version='1'><robot name='cart' file='parts/cart.urdf'><drive joint='left' kp='1'/><drive joint='right' kd='1'/>"
-                "<locomotion type='skid'><wheel drive='left' radius='1'/><wheel drive='right' radius='1'/></locomotion></robot></scene>");
+    spec = load("<scene version='1'><robot name='cart' file='parts/cart.urdf'><drive joint='left' "
+                "kp='1'/><drive joint='right' kd='1'/>"
+                "<locomotion type='skid'><wheel drive='left' radius='1'/><wheel drive='right' "
+                "radius='1'/></locomotion></robot></scene>");
     one_warning(spec, "drive: the drive of \"left\" has no kd");
     us_spec_destroy(spec);
     spec = load("<scene version='1'><robot name='2-carts' file='parts/cart.urdf'/></scene>");
@@ -364,8 +421,10 @@ static void what_is_doubtful_becomes_a_warning(void **state) {
 
 static void a_robot_that_is_off_shares_its_names_with_anybody(void **state) {
     (void)state;
-    us_spec *spec = load("<scene version='1'><robot name='a' file='parts/cart.urdf'><network enabled='false'/><motors port='5010'/></robot>"
-                         "<robot name='b' file='parts/cart.urdf'><network namespace='a'/><motors port='5010'/></robot></scene>");
+    us_spec *spec = load("<scene version='1'><robot name='a' file='parts/cart.urdf'><network "
+                         "enabled='false'/><motors port='5010'/></robot>"
+                         "<robot name='b' file='parts/cart.urdf'><network namespace='a'/><motors "
+                         "port='5010'/></robot></scene>");
     assert_true(us_spec_view_network(spec, 0)->is_off);
     assert_false(us_spec_view_network(spec, 1)->is_off);
     us_spec_destroy(spec);
@@ -380,13 +439,21 @@ static void a_definition_is_copied_and_replaced_by_the_next_one(void **state) {
     double outages[] = {1, 2};
     us_wheel_def wheels[] = {{drive(spec, "cart/left"), -1, 0.1}, {drive(spec, "cart/right"), -1, 0.1}};
     us_network_def d = us_network_def_default();
-    d.group = 0, d.namespace_ = name, d.locomotion = US_LOCOMOTION_SKID, d.n_wheel = 2, d.wheels = wheels;
-    d.uplink.n_outage = 1, d.uplink.outages = outages;
+    d.group = 0;
+    d.namespace_ = name;
+    d.locomotion = US_LOCOMOTION_SKID;
+    d.n_wheel = 2;
+    d.wheels = wheels;
+    d.uplink.n_outage = 1;
+    d.uplink.outages = outages;
     assert_int_equal(us_spec_set_network(spec, &d), US_OK);
-    name[0] = 'x', wheels[0].radius = 7, outages[0] = -1;
+    name[0] = 'x';
+    wheels[0].radius = 7;
+    outages[0] = -1;
     const us_network_def *v = us_spec_view_network(spec, 0);
     assert_string_equal(v->namespace_, "somebody");
-    near(v->wheels[0].radius, 0.1), near(v->uplink.outages[0], 1);
+    near(v->wheels[0].radius, 0.1);
+    near(v->uplink.outages[0], 1);
     d = us_network_def_default();
     d.group = 0;
     assert_int_equal(us_spec_set_network(spec, &d), US_OK);
@@ -403,8 +470,15 @@ static void what_cannot_be_is_refused_and_nothing_changes(void **state) {
     us_motor_def motors[] = {{"ABCD", 0}, {"EFGH", 1}};
     double outages[] = {1, 2};
     us_network_def good = us_network_def_default();
-    good.group = 0, good.locomotion = US_LOCOMOTION_SKID, good.n_wheel = 2, good.wheels = wheels, good.n_motor = 2, good.motors = motors;
-    good.motor_port = 5011, good.uplink.n_outage = 1, good.uplink.outages = outages;
+    good.group = 0;
+    good.locomotion = US_LOCOMOTION_SKID;
+    good.n_wheel = 2;
+    good.wheels = wheels;
+    good.n_motor = 2;
+    good.motors = motors;
+    good.motor_port = 5011;
+    good.uplink.n_outage = 1;
+    good.uplink.outages = outages;
     assert_int_equal(us_spec_set_network(spec, &good), US_OK);
 #define REFUSED(change, status)                                             \
     {                                                                       \
@@ -464,11 +538,14 @@ static void what_cannot_be_is_refused_and_nothing_changes(void **state) {
 // ---------------------------------------------------------------- edits
 
 static us_spec *two_carts(void) {
-    return load("<scene version='1'><world clock-rate='77 Hz'/><robot name='a' file='parts/cart.urdf'>" DRIVES "</robot>"
+    return load("<scene version='1'><world clock-rate='77 Hz'/><robot name='a' file='parts/cart.urdf'>" DRIVES
+                "</robot>"
                 "<robot name='b' file='parts/cart.urdf'>" DRIVES
-                "<network base='fork'/><locomotion type='ackermann'><wheel drive='left' radius='1'/><wheel drive='right' radius='1'/>"
+                "<network base='fork'/><locomotion type='ackermann'><wheel drive='left' radius='1'/><wheel "
+                "drive='right' radius='1'/>"
                 "<wheel drive='front' steer='steer' radius='2'/></locomotion>"
-                "<motors port='5010'><motor name='LEFT' joint='left'/><motor name='FRNT' joint='front'/><motor name='LIFT' joint='lift'/></motors>"
+                "<motors port='5010'><motor name='LEFT' joint='left'/><motor name='FRNT' "
+                "joint='front'/><motor name='LIFT' joint='lift'/></motors>"
                 "</robot></scene>");
 }
 
@@ -503,7 +580,8 @@ static void the_network_of_a_robot_goes_with_it_and_that_of_others_follows_their
 static void a_robot_that_loses_links_keeps_the_rest_of_its_wheels_and_motors(void **state) {
     (void)state;
     us_spec *spec = two_carts();
-    assert_int_equal(us_spec_remove_link(spec, us_spec_find_link(spec, "b/fork")), US_OK);  // and the wheel below it
+    assert_int_equal(us_spec_remove_link(spec, us_spec_find_link(spec, "b/fork")),
+                     US_OK);  // and the wheel below it
     const us_network_def *d = us_spec_view_network(spec, 1);
     assert_string_equal(d->base_frame, "b/base");
     assert_int_equal(d->n_wheel, 2);

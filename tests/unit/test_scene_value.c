@@ -29,7 +29,10 @@ static us_spec *load(const char *body, int32_t n_parameter, const char *const *p
 static double position(const char *type, const char *q) {
     char body[1024];
     us_error err;
-    snprintf(body, sizeof body, "<object name='o'><link name='l'/><joint name='j' type='%s' parent='world' child='l' q='%s'/></object>", type, q);
+    snprintf(body, sizeof body,
+             "<object name='o'><link name='l'/><joint name='j' type='%s' parent='world' child='l' "
+             "q='%s'/></object>",
+             type, q);
     us_spec *spec = load(body, 0, NULL, &err);
     if (!spec) fail_msg("q=\"%s\": %s", q, err.message);
     double value = us_spec_view_joint(spec, 0)->q0[0];
@@ -72,12 +75,15 @@ static void every_unit_is_converted_to_si(void **state) {
 static void masses_velocities_and_rates_have_units(void **state) {
     (void)state;
     us_error err;
-    us_spec *spec = load("<object name='o'>"
-                         "<link name='l'><inertial mass='250 g'/></link><link name='m'><inertial mass='2 t'/></link>"
-                         "<joint name='j' type='revolute' parent='world' child='l' v='60 rpm' effort='2 kNm' velocity='90 deg/s'/>"
-                         "<joint name='k' type='prismatic' parent='world' child='m' v='36 km/h' effort='2 kN' velocity='5 mm/s'/></object>"
-                         "<record file='x.csv' rate='2 kHz'/>",
-                         0, NULL, &err);
+    us_spec *spec =
+        load("<object name='o'>"
+             "<link name='l'><inertial mass='250 g'/></link><link name='m'><inertial mass='2 t'/></link>"
+             "<joint name='j' type='revolute' parent='world' child='l' v='60 rpm' effort='2 kNm' "
+             "velocity='90 deg/s'/>"
+             "<joint name='k' type='prismatic' parent='world' child='m' v='36 km/h' effort='2 kN' "
+             "velocity='5 mm/s'/></object>"
+             "<record file='x.csv' rate='2 kHz'/>",
+             0, NULL, &err);
     if (!spec) fail_msg("%s", err.message);
     near(us_spec_view_link(spec, 0)->inertia.mass, 0.25);
     near(us_spec_view_link(spec, 1)->inertia.mass, 2000);
@@ -95,9 +101,10 @@ static void masses_velocities_and_rates_have_units(void **state) {
 static void one_unit_behind_a_list_holds_for_all_of_it(void **state) {
     (void)state;
     us_error err;
-    us_spec *spec = load("<object name='o' base='fixed' xyz='1 2 3 mm' rpy='0 0 90 deg'><link name='l'/></object>"
-                         "<object name='p' base='fixed' xyz='1 m 2 cm 3 mm'><link name='l'/></object>",
-                         0, NULL, &err);
+    us_spec *spec =
+        load("<object name='o' base='fixed' xyz='1 2 3 mm' rpy='0 0 90 deg'><link name='l'/></object>"
+             "<object name='p' base='fixed' xyz='1 m 2 cm 3 mm'><link name='l'/></object>",
+             0, NULL, &err);
     if (!spec) fail_msg("%s", err.message);
     us_pose a = us_spec_view_joint(spec, 0)->X_PF, b = us_spec_view_joint(spec, 1)->X_PF;
     near(a.p.x, 1e-3);
@@ -113,12 +120,13 @@ static void one_unit_behind_a_list_holds_for_all_of_it(void **state) {
 static void parameters_are_replaced_and_computed(void **state) {
     (void)state;
     us_error err;
-    us_spec *spec = load("<world gravity='${gx} ${2*g+1} ${-(g - 1) / 4 * (1+1)}' step='${fast}' seed='${n}'/>"
-                         "<parameter name='gx' value='${g}.5'/>"
-                         "<parameter name='g' value='3'/>"
-                         "<parameter name='fast' value='5 ms'/>"
-                         "<parameter name='n' value='${6*7}'/>",
-                         0, NULL, &err);
+    us_spec *spec =
+        load("<world gravity='${gx} ${2*g+1} ${-(g - 1) / 4 * (1+1)}' step='${fast}' seed='${n}'/>"
+             "<parameter name='gx' value='${g}.5'/>"
+             "<parameter name='g' value='3'/>"
+             "<parameter name='fast' value='5 ms'/>"
+             "<parameter name='n' value='${6*7}'/>",
+             0, NULL, &err);
     if (!spec) fail_msg("%s", err.message);
     const us_world_def *w = us_spec_view_world(spec);
     near(w->gravity.x, 3.5);
@@ -132,7 +140,8 @@ static void parameters_are_replaced_and_computed(void **state) {
 static void pi_deg_and_units_enter_arithmetic_in_si(void **state) {
     (void)state;
     us_error err;
-    us_spec *spec = load("<parameter name='a' value='30 deg'/><world gravity='${2*a} ${pi/2} ${90*deg}'/>", 0, NULL, &err);
+    us_spec *spec = load("<parameter name='a' value='30 deg'/><world gravity='${2*a} ${pi/2} ${90*deg}'/>", 0,
+                         NULL, &err);
     if (!spec) fail_msg("%s", err.message);
     near(us_spec_view_world(spec)->gravity.x, PI / 3);
     near(us_spec_view_world(spec)->gravity.y, PI / 2);
@@ -143,8 +152,10 @@ static void pi_deg_and_units_enter_arithmetic_in_si(void **state) {
 static void the_caller_overrides_parameters_that_exist(void **state) {
     (void)state;
     us_error err;
-    const char *const good[] = {"g=5"}, *const twice[] = {"g=5", "g=6"}, *const unknown[] = {"gg=5"}, *const broken[] = {"g"};
-    static const char body[] = "<parameter name='g' value='1'/><parameter name='h' value='${2*g}'/><world gravity='0 ${h} ${g}'/>";
+    const char *const good[] = {"g=5"}, *const twice[] = {"g=5", "g=6"}, *const unknown[] = {"gg=5"},
+                      *const broken[] = {"g"};
+    static const char body[] =
+        "<parameter name='g' value='1'/><parameter name='h' value='${2*g}'/><world gravity='0 ${h} ${g}'/>";
     us_spec *spec = load(body, 1, good, &err);
     if (!spec) fail_msg("%s", err.message);
     near(us_spec_view_world(spec)->gravity.y, 10);
@@ -173,15 +184,17 @@ static void substitution_keeps_the_lines_of_errors(void **state) {
 
 static void broken_arithmetic_is_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"${}",      "${1+}",      "${*2}", "${(1}",  "${1)}",  "${1 2}", "${1/0}", "${1/(2-2)}",
-                                      "${1e300}", "${1e15*10}", "${x}",  "${2*x}", "${a b}", "${1",    "${$}"};
+    static const char *const bad[] = {"${}",    "${1+}",  "${*2}",      "${(1}",    "${1)}",
+                                      "${1 2}", "${1/0}", "${1/(2-2)}", "${1e300}", "${1e15*10}",
+                                      "${x}",   "${2*x}", "${a b}",     "${1",      "${$}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char body[256];
         us_error err;
         snprintf(body, sizeof body, "<world step='%s'/>", bad[i]);
         us_spec *spec = load(body, 0, NULL, &err);
         if (spec) fail_msg("\"%s\" was accepted", bad[i]);
-        if (!err.remedy[0] || err.line != 2) fail_msg("\"%s\": line %d, remedy \"%s\"", bad[i], (int)err.line, err.remedy);
+        if (!err.remedy[0] || err.line != 2)
+            fail_msg("\"%s\": line %d, remedy \"%s\"", bad[i], (int)err.line, err.remedy);
     }
 }
 

@@ -1,6 +1,8 @@
-// Hardware and proxy side by side, both made up: two rovers on the same commands, one of them far away behind a bad link, with a clock of its own.
+// Hardware and proxy side by side, both made up: two rovers on the same commands, one of them far away behind
+// a bad link, with a clock of its own.
 //
-// What is tested is what an operator cares for: no alarm in ten minutes of honest driving, and with a fault the name of what is wrong.
+// What is tested is what an operator cares for: no alarm in ten minutes of honest driving, and with a fault
+// the name of what is wrong.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +18,20 @@
 enum { N_WHEEL = 4, N_JOINT = 8, MAX_LETTER = 512, MAX_COMMAND = 64 };
 
 static const double dt = 0.01;
-static const double wheel_x[N_WHEEL] = {0.4, 0.4, -0.4, -0.4}, wheel_y[N_WHEEL] = {0.36, -0.36, 0.36, -0.36}, radius = 0.18;
-static const char *const names[N_JOINT] = {"front_left_drive", "front_right_drive", "rear_left_drive", "rear_right_drive",
-                                           "front_left_steer", "front_right_steer", "rear_left_steer", "rear_right_steer"};
+static const double wheel_x[N_WHEEL] = {0.4, 0.4, -0.4, -0.4}, wheel_y[N_WHEEL] = {0.36, -0.36, 0.36, -0.36},
+                    radius = 0.18;
+static const char *const names[N_JOINT] = {"front_left_drive", "front_right_drive", "rear_left_drive",
+                                           "rear_right_drive", "front_left_steer",  "front_right_steer",
+                                           "rear_left_steer",  "rear_right_steer"};
 
-typedef enum fault { NO_FAULT, SMALL_WHEELS, SMALL_WHEELS_UNSEEN, DEAD_MOTOR, STUCK_ENCODER, GYRO_BIAS } fault;
+typedef enum fault {
+    NO_FAULT,
+    SMALL_WHEELS,
+    SMALL_WHEELS_UNSEEN,
+    DEAD_MOTOR,
+    STUCK_ENCODER,
+    GYRO_BIAS
+} fault;
 
 // A message on its way.
 typedef struct letter {
@@ -91,13 +102,18 @@ static void obey(robot *r, double time) {
 static void drive(robot *r, double time) {
     bool has_fault = r->fault != NO_FAULT && time >= r->fault_time;
     double before = r->now[0], scale = 1;
-    for (int k = 0; k < 2; k++) r->now[k] += fmax(-dt, fmin(dt, r->want[k] - r->now[k]));  // 1 m/s^2, 1 rad/s^2
+    for (int k = 0; k < 2; k++)
+        r->now[k] += fmax(-dt, fmin(dt, r->want[k] - r->now[k]));  // 1 m/s^2, 1 rad/s^2
     if (has_fault && (r->fault == SMALL_WHEELS || r->fault == SMALL_WHEELS_UNSEEN)) scale = 0.97;
     for (int i = 0; i < N_WHEEL; i++) {
         double vx = r->now[0] - r->now[1] * wheel_y[i], vy = r->now[1] * wheel_x[i], speed = hypot(vx, vy);
         double goal = speed > 1e-3 ? atan2(vy, vx) : r->q[4 + i], back = goal > 0 ? goal - M_PI : goal + M_PI;
-        if (fabs(goal) > M_PI / 2) goal = back, speed = -speed;
-        bool is_stuck = has_fault && r->fault == STUCK_ENCODER && i == 2, is_dead = has_fault && r->fault == DEAD_MOTOR && i == 0;
+        if (fabs(goal) > M_PI / 2) {
+            goal = back;
+            speed = -speed;
+        }
+        bool is_stuck = has_fault && r->fault == STUCK_ENCODER && i == 2,
+             is_dead = has_fault && r->fault == DEAD_MOTOR && i == 0;
         r->v[4 + i] = is_stuck ? 0 : (goal - r->q[4 + i]) / r->steering;
         r->q[4 + i] += dt * r->v[4 + i];
         r->v[i] = is_dead ? 0 : speed / radius;
@@ -105,7 +121,8 @@ static void drive(robot *r, double time) {
     }
     double moved[2] = {scale * r->now[0], scale * r->now[1]};
     bool is_seen = r->fault == SMALL_WHEELS;  // the odometry looks at the ground, not at the wheels
-    for (int k = 0; k < 2; k++) r->odom_v[k] = (is_seen ? moved[k] : r->now[k]) * (1 + 0.02 * r->noise * normal(r));
+    for (int k = 0; k < 2; k++)
+        r->odom_v[k] = (is_seen ? moved[k] : r->now[k]) * (1 + 0.02 * r->noise * normal(r));
     double a = r->odom[2] + 0.5 * dt * r->odom_v[1];
     r->odom[0] += dt * cos(a) * r->odom_v[0];
     r->odom[1] += dt * sin(a) * r->odom_v[0];
@@ -123,7 +140,8 @@ static void post(robot *r, double time, usi_estimate_group group) {
     m->group = group;
     m->stamp = r->clock_offset + (int64_t)(1e9 * time * (1 + r->clock_drift));
     if (group == USI_ESTIMATE_ODOM) {
-        memcpy(m->values, (const double[]){r->odom[0], r->odom[1], r->odom[2], r->odom_v[0], r->odom_v[1]}, 5 * sizeof(double));
+        memcpy(m->values, (const double[]){r->odom[0], r->odom[1], r->odom[2], r->odom_v[0], r->odom_v[1]},
+               5 * sizeof(double));
     } else if (group == USI_ESTIMATE_IMU) {
         memcpy(m->values, (const double[]){r->gyro, r->accelerometer, r->pose[2]}, 3 * sizeof(double));
     } else {
@@ -140,20 +158,27 @@ static void deliver(world *w, int source) {
     robot *r = &w->robots[source];
     usi_estimate *e = &r->e;
     int64_t now = w->clock0 + (int64_t)(1e9 * w->time);
-    for (; r->n_letter > 0 && r->letters[r->first_letter].due <= w->time; r->first_letter = (r->first_letter + 1) % MAX_LETTER, r->n_letter--) {
+    for (; r->n_letter > 0 && r->letters[r->first_letter].due <= w->time;
+         r->first_letter = (r->first_letter + 1) % MAX_LETTER, r->n_letter--) {
         const letter *m = &r->letters[r->first_letter];
         const double *x = m->values;
         if (m->group == USI_ESTIMATE_ODOM) {
-            e->odom_time = m->stamp, e->odom_heard = now;
+            e->odom_time = m->stamp;
+            e->odom_heard = now;
             e->X_OB = (us_pose){.p = {x[0], x[1], 0}, .q = turn(x[2])};
-            e->v_B.x = x[3], e->w_B.z = x[4];
+            e->v_B.x = x[3];
+            e->w_B.z = x[4];
         } else if (m->group == USI_ESTIMATE_IMU) {
-            e->imu_time = m->stamp, e->imu_heard = now;
-            e->w_I.z = x[0], e->a_I.x = x[1], e->a_I.z = 9.81;
+            e->imu_time = m->stamp;
+            e->imu_heard = now;
+            e->w_I.z = x[0];
+            e->a_I.x = x[1];
+            e->a_I.z = 9.81;
             e->has_orientation = true;
             e->R_WI = turn(x[2]);
         } else {
-            e->joints_time = m->stamp, e->joints_heard = now;
+            e->joints_time = m->stamp;
+            e->joints_heard = now;
             e->n_joint = N_JOINT;
             for (int i = 0; i < N_JOINT; i++) {
                 snprintf(e->joint[i].name, sizeof e->joint[i].name, "%s", names[i]);
@@ -175,10 +200,11 @@ static void choose(double time, double *v, double *w) {
 }
 
 static world *new_world(void) {
-    static const char urdf[] =
-        "<robot name='x'><joint type=\"continuous\" name=\"front_left_drive\"/><joint name='front_right_drive' type='continuous'>"
-        "</joint><joint name=\"rear_left_drive\"\n type=\"continuous\"/><joint name=\"front_left_steer\" type=\"revolute\"/>"
-        "<joint name=\"rear_right_drive\" type=\"continuous\"/></robot>";
+    static const char urdf[] = "<robot name='x'><joint type=\"continuous\" name=\"front_left_drive\"/><joint "
+                               "name='front_right_drive' type='continuous'>"
+                               "</joint><joint name=\"rear_left_drive\"\n type=\"continuous\"/><joint "
+                               "name=\"front_left_steer\" type=\"revolute\"/>"
+                               "<joint name=\"rear_right_drive\" type=\"continuous\"/></robot>";
     world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->clock0 = INT64_C(123456789012345);
@@ -265,8 +291,8 @@ static void ten_minutes_behind_a_bad_link_give_no_alarm(void **state) {
         assert_true(w->shadow.event_time < 0);
         // Not even near: a ratio of 0.85 at most, of 1 that would be doubtful and 2 that would be parted.
         assert_true(w->least > 0.7);
-        // Commands go and samples come over the delay, each up to 0.05 s later, half of that on the average; the steering is slower by 0.02 s. The
-        // grid of the search is 0.05 s.
+        // Commands go and samples come over the delay, each up to 0.05 s later, half of that on the average;
+        // the steering is slower by 0.02 s. The grid of the search is 0.05 s.
         assert_true(w->shadow.lag.is_known);
         assert_true(fabs(w->shadow.lag.lag - (2 * w->robots[0].delay + 0.05 + 0.02)) < 0.05);
         free(w);
@@ -310,13 +336,15 @@ static void expect_fault(fault f, command_function *function, double until, cons
     assert_true(w->shadow.n_part >= 1 && w->shadow.parts[0].time > 60);
     usi_shadow_residual_name(&w->shadow, w->shadow.parts[0].residual, first);
     assert_memory_equal(first, expected, strlen(expected));
-    for (int32_t i = 1; i < w->shadow.n_part; i++) assert_true(w->shadow.parts[i].time >= w->shadow.parts[i - 1].time);
+    for (int32_t i = 1; i < w->shadow.n_part; i++)
+        assert_true(w->shadow.parts[i].time >= w->shadow.parts[i - 1].time);
     free(w);
 }
 
 static void small_wheels_part_the_pose(void **state) {
     (void)state;
-    // 3 % of the way since then against 0.25 m and 1 % of all the way, and twice that to part: 3 % x = 2 (0.25 m + 1 % (25 m + x)), x = 100 m.
+    // 3 % of the way since then against 0.25 m and 1 % of all the way, and twice that to part: 3 % x = 2
+    // (0.25 m + 1 % (25 m + x)), x = 100 m.
     expect_fault(SMALL_WHEELS, drive_straight, 300, "pose.x");
 }
 
@@ -348,7 +376,8 @@ static void parted_stays_until_a_new_comparison(void **state) {
     w->robots[0].fault_time = 20;
     run(w, 30, choose);
     assert_int_equal(w->shadow.state, US_SHADOW_PARTED);
-    size_t n = usi_shadow_print_event(&w->shadow, "k10", w->clock0 + (int64_t)(1e9 * w->time), INT64_C(1794819600000000000), line, sizeof line);
+    size_t n = usi_shadow_print_event(&w->shadow, "k10", w->clock0 + (int64_t)(1e9 * w->time),
+                                      INT64_C(1794819600000000000), line, sizeof line);
     assert_int_equal(n, strlen(line));
     // Wall time now less ten seconds, and the time that it took to be noticed.
     const char *start = "{\"robot\":\"k10\",\"event\":\"parted\",\"time\":17948195";

@@ -31,7 +31,8 @@ static void fails(us_spec *spec, us_status status, const char *message, const ch
     memset(&err, 0, sizeof err);
     assert_int_equal(us_model_compile(spec, NULL, &m, &err), status);
     assert_null(m);
-    if (!strstr(err.message, message) || !strstr(err.remedy, remedy)) fail_msg("%s\n%s", err.message, err.remedy);
+    if (!strstr(err.message, message) || !strstr(err.remedy, remedy))
+        fail_msg("%s\n%s", err.message, err.remedy);
     us_spec_destroy(spec);
 }
 
@@ -40,7 +41,8 @@ static int32_t add_link(us_spec *spec, const char *name, us_joint_type type, int
     us_joint_def j = us_joint_def_default(type);
     char joint[64];
     snprintf(joint, sizeof joint, "%s_joint", name);
-    l.name = name, j.name = joint;
+    l.name = name;
+    j.name = joint;
     l.inertia = (us_inertia){1, {0, 0, 0}, {1, 1, 1, 0, 0, 0}};
     j.parent = parent;
     assert_int_equal(us_spec_add_link(spec, &l, &j.child), US_OK);
@@ -51,7 +53,9 @@ static int32_t add_link(us_spec *spec, const char *name, us_joint_type type, int
 static us_shape_def shape_of(us_shape_kind kind, int32_t link, double x, double y, double z) {
     us_shape_def s = us_shape_def_default(kind);
     s.link = link;
-    s.size[0] = x, s.size[1] = y, s.size[2] = z;
+    s.size[0] = x;
+    s.size[1] = y;
+    s.size[2] = z;
     return s;
 }
 
@@ -71,13 +75,18 @@ static void add_material(us_spec *spec, const char *name) {
     assert_int_equal(us_spec_add_material(spec, &d, NULL), US_OK);
 }
 
-static const us_vec3 corners[8] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}};
+static const us_vec3 corners[8] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0},
+                                   {0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}};
 // The unit cube, seen from outside counter-clockwise.
-static const int32_t cube[36] = {0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4, 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5};
+static const int32_t cube[36] = {0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4,
+                                 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5};
 
 static us_shape_def cube_mesh(int32_t link) {
     us_shape_def s = shape_of(US_SHAPE_MESH, link, 1, 1, 1);
-    s.points = corners, s.n_point = 8, s.triangles = cube, s.n_triangle = 12;
+    s.points = corners;
+    s.n_point = 8;
+    s.triangles = cube;
+    s.n_triangle = 12;
     return s;
 }
 
@@ -115,8 +124,10 @@ static void full_lengths_become_half_lengths_and_radii(void **state) {
         assert_int_equal(g->geom.kind, rows[i].geom);
         assert_int_equal(g->is_round, rows[i].is_round);
         assert_true(g->geom.radius == rows[i].radius);
-        for (int k = 0; k < 3; k++) assert_true(g->geom.size[k] == rows[i].half[k]);
-        assert_true(g->node == -1 && g->body == -1 && g->tree == -1 && g->shape == i && g->group == 1 && g->mask == UINT32_MAX && g->material == 0);
+        for (int k = 0; k < 3; k++)
+            assert_true(g->geom.size[k] == rows[i].half[k]);
+        assert_true(g->node == -1 && g->body == -1 && g->tree == -1 && g->shape == i && g->group == 1 &&
+                    g->mask == UINT32_MAX && g->material == 0);
     }
     // Half the diagonal of the box around 1 x 2 x 3; exact to rounding of the root.
     assert_true(fabs(m->geom[0].reach - 0.5 * sqrt(14)) < 1e-15);
@@ -130,16 +141,23 @@ static void the_definition_may_die_after_adding(void **state) {
         us_vec3 points[4] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
         double heights[6] = {0, 1, 2, 3, 4, 5};
         us_shape_def field = shape_of(US_SHAPE_HEIGHT_FIELD, US_WORLD, 0.5, 0.25, 0);
-        field.heights = heights, field.n_x = 3, field.n_y = 2;
-        us_shape_def inner = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0), tetra = shape_of(US_SHAPE_TETRAHEDRON, US_WORLD, 0, 0, 0);
-        tetra.points = points, tetra.n_point = 4;
+        field.heights = heights;
+        field.n_x = 3;
+        field.n_y = 2;
+        us_shape_def inner = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0),
+                     tetra = shape_of(US_SHAPE_TETRAHEDRON, US_WORLD, 0, 0, 0);
+        tetra.points = points;
+        tetra.n_point = 4;
         us_shape_def parts[2] = {tetra, shape_of(US_SHAPE_SPHERE, US_WORLD, 2, 0, 0)};
         parts[1].X_BG.p = us_vec3_make(7, 0, 0);
-        inner.parts = parts, inner.n_part = 2;
+        inner.parts = parts;
+        inner.n_part = 2;
         us_shape_def outer = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
-        outer.parts = &inner, outer.n_part = 1;
+        outer.parts = &inner;
+        outer.n_part = 1;
         us_shape_def hull = shape_of(US_SHAPE_CONVEX, US_WORLD, 0, 0, 0);
-        hull.points = points, hull.n_point = 4;
+        hull.points = points;
+        hull.n_point = 4;
         add_shape(spec, &field);
         add_shape(spec, &outer);
         add_shape(spec, &hull);
@@ -184,7 +202,8 @@ static void shapes_stand_on_their_nodes_those_of_the_world_first(void **state) {
     (void)state;
     us_spec *spec = new_spec();
     int32_t arm = add_link(spec, "arm", US_JOINT_REVOLUTE, US_WORLD);
-    int32_t tool = add_link(spec, "tool", US_JOINT_FIXED, arm), base = add_link(spec, "base", US_JOINT_FIXED, US_WORLD);
+    int32_t tool = add_link(spec, "tool", US_JOINT_FIXED, arm),
+            base = add_link(spec, "base", US_JOINT_FIXED, US_WORLD);
     us_joint_def j = *us_spec_view_joint(spec, 1);
     j.X_PF.p = us_vec3_make(0, 0, 2);
     assert_int_equal(us_spec_set_joint(spec, 1, &j), US_OK);
@@ -221,7 +240,9 @@ static void only_shapes_of_the_links_level_that_collide_are_there(void **state) 
     us_spec *spec = new_spec();
     us_link_def l = us_link_def_default();
     us_joint_def j = us_joint_def_default(US_JOINT_FIXED);
-    l.name = "l", l.level = 2, j.name = "j";
+    l.name = "l";
+    l.level = 2;
+    j.name = "j";
     assert_int_equal(us_spec_add_link(spec, &l, &j.child), US_OK);
     assert_int_equal(us_spec_add_joint(spec, &j, NULL), US_OK);
     for (int32_t level = 0; level < 4; level++) {
@@ -265,17 +286,24 @@ static us_shape_def l_mesh(int32_t link, us_vec3 points[12], int32_t triangles[6
     static const double outline[6][2] = {{0, 0}, {2, 0}, {2, 1}, {1, 1}, {1, 2}, {0, 2}};
     static const int32_t front[4][3] = {{0, 1, 2}, {0, 2, 3}, {0, 3, 5}, {3, 4, 5}};
     int n = 0;
-    for (int i = 0; i < 12; i++) points[i] = us_vec3_make(outline[i % 6][0], i < 6 ? 0 : 1, outline[i % 6][1]);
+    for (int i = 0; i < 12; i++)
+        points[i] = us_vec3_make(outline[i % 6][0], i < 6 ? 0 : 1, outline[i % 6][1]);
     for (int i = 0; i < 4; i++) {
-        for (int k = 0; k < 3; k++) triangles[n++] = front[i][k];
-        for (int k = 2; k >= 0; k--) triangles[n++] = front[i][k] + 6;
+        for (int k = 0; k < 3; k++)
+            triangles[n++] = front[i][k];
+        for (int k = 2; k >= 0; k--)
+            triangles[n++] = front[i][k] + 6;
     }
     for (int i = 0; i < 6; i++) {
         int next = (i + 1) % 6, quad[6] = {i, i + 6, next, next, i + 6, next + 6};
-        for (int k = 0; k < 6; k++) triangles[n++] = quad[k];
+        for (int k = 0; k < 6; k++)
+            triangles[n++] = quad[k];
     }
     us_shape_def s = shape_of(US_SHAPE_MESH, link, 1, 1, 1);
-    s.points = points, s.n_point = 12, s.triangles = triangles, s.n_triangle = 20;
+    s.points = points;
+    s.n_point = 12;
+    s.triangles = triangles;
+    s.n_triangle = 20;
     s.unit_inertia.mass = 3;
     return s;
 }
@@ -330,7 +358,8 @@ static void a_flat_moving_mesh_does_not_collide_and_says_so(void **state) {
     us_spec *spec = new_spec();
     int32_t link = add_link(spec, "link", US_JOINT_FLOATING, US_WORLD);
     us_shape_def s = cube_mesh(link);
-    s.n_point = 4, s.n_triangle = 2;
+    s.n_point = 4;
+    s.n_triangle = 2;
     add_shape(spec, &s);
     us_model *m = compile(spec);
     assert_int_equal(m->n_geom, 0);
@@ -343,9 +372,11 @@ static void a_flat_moving_mesh_does_not_collide_and_says_so(void **state) {
 static void a_mesh_known_by_name_alone_does_not_collide(void **state) {
     (void)state;
     us_spec *spec = new_spec();
-    us_shape_def s = shape_of(US_SHAPE_MESH, US_WORLD, 1, 1, 1), whole = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
+    us_shape_def s = shape_of(US_SHAPE_MESH, US_WORLD, 1, 1, 1),
+                 whole = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
     s.mesh_uri = "package://nowhere/a.stl";
-    whole.parts = &s, whole.n_part = 1;
+    whole.parts = &s;
+    whole.n_part = 1;
     add_shape(spec, &s);
     add_shape(spec, &whole);
     us_model *m = compile(spec);
@@ -374,14 +405,17 @@ static void a_shape_that_cannot_be_is_an_error_with_a_remedy(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         us_spec *spec = new_spec();
-        us_shape_def s = shape_of(rows[i].kind, add_link(spec, "link", US_JOINT_FLOATING, US_WORLD), rows[i].x, 1, 1);
+        us_shape_def s =
+            shape_of(rows[i].kind, add_link(spec, "link", US_JOINT_FLOATING, US_WORLD), rows[i].x, 1, 1);
         add_shape(spec, &s);
         fails(spec, US_ERR_VALUE, rows[i].message, rows[i].remedy);
     }
     us_spec *spec = new_spec();
-    us_shape_def part = shape_of(US_SHAPE_HALF_SPACE, US_WORLD, 0, 0, 0), whole = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
+    us_shape_def part = shape_of(US_SHAPE_HALF_SPACE, US_WORLD, 0, 0, 0),
+                 whole = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
     whole.link = add_link(spec, "link", US_JOINT_FLOATING, US_WORLD);
-    whole.parts = &part, whole.n_part = 1;
+    whole.parts = &part;
+    whole.n_part = 1;
     add_shape(spec, &whole);
     fails(spec, US_ERR_VALUE, "a half-space cannot move", "put it on the world");
     spec = new_spec();
@@ -389,11 +423,13 @@ static void a_shape_that_cannot_be_is_an_error_with_a_remedy(void **state) {
     add_shape(spec, &s);
     fails(spec, US_ERR_NAME, "its link does not exist", "link that exists");
     spec = new_spec();
-    s.link = US_WORLD, s.margin = -1;
+    s.link = US_WORLD;
+    s.margin = -1;
     add_shape(spec, &s);
     fails(spec, US_ERR_VALUE, "its margin is negative", "0 or more");
     spec = new_spec();
-    s.margin = 0, s.X_BG.q = (us_quat){0, 0, 0, 0};
+    s.margin = 0;
+    s.X_BG.q = (us_quat){0, 0, 0, 0};
     add_shape(spec, &s);
     fails(spec, US_ERR_VALUE, "its quaternion is 0", "length 1");
 }
@@ -414,16 +450,24 @@ static bool collide(const us_model *m, int32_t body_a, int32_t body_b) {
 static void links_joined_by_a_joint_or_a_loop_never_collide_nor_what_is_fixed_to_them(void **state) {
     (void)state;
     us_spec *spec = new_spec();
-    int32_t base = add_link(spec, "base", US_JOINT_FIXED, US_WORLD), foot = add_link(spec, "foot", US_JOINT_FIXED, base);
-    int32_t arm = add_link(spec, "arm", US_JOINT_REVOLUTE, base), hand = add_link(spec, "hand", US_JOINT_SPHERICAL, arm);
-    int32_t glove = add_link(spec, "glove", US_JOINT_FIXED, hand), table = add_link(spec, "table", US_JOINT_FIXED, US_WORLD);
-    int32_t ball = add_link(spec, "ball", US_JOINT_FLOATING, US_WORLD), door = add_link(spec, "door", US_JOINT_REVOLUTE, US_WORLD);
-    for (int32_t i = 0; i <= door; i++) add_ball(spec, i);
+    int32_t base = add_link(spec, "base", US_JOINT_FIXED, US_WORLD),
+            foot = add_link(spec, "foot", US_JOINT_FIXED, base);
+    int32_t arm = add_link(spec, "arm", US_JOINT_REVOLUTE, base),
+            hand = add_link(spec, "hand", US_JOINT_SPHERICAL, arm);
+    int32_t glove = add_link(spec, "glove", US_JOINT_FIXED, hand),
+            table = add_link(spec, "table", US_JOINT_FIXED, US_WORLD);
+    int32_t ball = add_link(spec, "ball", US_JOINT_FLOATING, US_WORLD),
+            door = add_link(spec, "door", US_JOINT_REVOLUTE, US_WORLD);
+    for (int32_t i = 0; i <= door; i++)
+        add_ball(spec, i);
     add_ball(spec, US_WORLD);
     us_loop_def loop = us_loop_def_default(US_LOOP_POINT);
-    loop.name = "loop", loop.link_a = ball, loop.link_b = door;
+    loop.name = "loop";
+    loop.link_a = ball;
+    loop.link_b = door;
     assert_int_equal(us_spec_add_loop(spec, &loop, NULL), US_OK);
-    us_exclude_def exclude = {.link_a = hand, .link_b = table}, of_world = {.link_a = door, .link_b = US_WORLD};
+    us_exclude_def exclude = {.link_a = hand, .link_b = table},
+                   of_world = {.link_a = door, .link_b = US_WORLD};
     assert_int_equal(us_spec_add_exclude(spec, &exclude, NULL), US_OK);
     assert_int_equal(us_spec_add_exclude(spec, &exclude, NULL), US_OK);
     assert_int_equal(us_spec_add_exclude(spec, &of_world, NULL), US_OK);
@@ -458,8 +502,10 @@ static void groups_and_masks_hold_in_both_directions(void **state) {
     for (int i = 0; i < 3; i++) {
         char name[16];
         snprintf(name, sizeof name, "l%d", i);
-        us_shape_def s = shape_of(US_SHAPE_SPHERE, add_link(spec, name, US_JOINT_FLOATING, US_WORLD), 1, 0, 0);
-        s.group = group[i], s.mask = mask[i];
+        us_shape_def s =
+            shape_of(US_SHAPE_SPHERE, add_link(spec, name, US_JOINT_FLOATING, US_WORLD), 1, 0, 0);
+        s.group = group[i];
+        s.mask = mask[i];
         add_shape(spec, &s);
     }
     us_model *m = compile(spec);
@@ -544,7 +590,9 @@ static const usi_pair *pair_of(const us_model *m, const char *a, const char *b) 
 
 static void add_pair(us_spec *spec, const char *a, const char *b, const char *fidelity, double friction) {
     us_pair_def p = us_pair_def_default();
-    p.material_a = a, p.material_b = b, p.fidelity = fidelity;
+    p.material_a = a;
+    p.material_b = b;
+    p.fidelity = fidelity;
     p.values.static_friction = p.values.kinetic_friction = friction;
     assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
 }
@@ -556,8 +604,10 @@ static void without_a_row_the_defaults_hold(void **state) {
     us_spec_destroy(spec);
     const usi_pair *p = pair_of(m, "default", "default");
     const us_pair_values *v = &p->values;
-    assert_true(v->static_friction == 0.9 && v->kinetic_friction == 0.8 && v->viscous == 0.5 && v->normal_static == 0.35 && v->rotational == 1);
-    assert_true(v->assumed_mass == 40 && v->restitution == 0 && v->reference_speed == 1 && v->stiffness == 0 && v->damping_ratio == 1);
+    assert_true(v->static_friction == 0.9 && v->kinetic_friction == 0.8 && v->viscous == 0.5 &&
+                v->normal_static == 0.35 && v->rotational == 1);
+    assert_true(v->assumed_mass == 40 && v->restitution == 0 && v->reference_speed == 1 &&
+                v->stiffness == 0 && v->damping_ratio == 1);
     assert_true(v->torsion_radius == 0 && v->rolling_length == 0);
     assert_int_equal(p->model, USI_MODEL_COMPLIANT);
     assert_int_equal(p->parameter, -1);
@@ -574,7 +624,9 @@ static void the_most_particular_row_wins(void **state) {
         us_world_def w = us_world_def_default();
         w.fidelity = fidelities[f];
         assert_int_equal(us_spec_set_world(spec, &w), US_OK);
-        add_material(spec, "rock"), add_material(spec, "rubber"), add_material(spec, "ice");
+        add_material(spec, "rock");
+        add_material(spec, "rubber");
+        add_material(spec, "ice");
         add_pair(spec, "rubber", "rock", NULL, 0.1);   // both, in the other order
         add_pair(spec, "rubber", NULL, "", 0.2);       // one; beaten by the later one
         add_pair(spec, NULL, "rubber", NULL, 0.3);     // one
@@ -594,7 +646,10 @@ static void the_most_particular_row_wins(void **state) {
 }
 
 static bool touch(const us_touch *t, double memory[US_TOUCH_MEMORY], us_touch_law *law, void *user) {
-    (void)t, (void)memory, (void)law, (void)user;
+    (void)t;
+    (void)memory;
+    (void)law;
+    (void)user;
     return true;
 }
 
@@ -607,7 +662,10 @@ static void a_row_names_its_model_and_brings_its_parameters(void **state) {
     add_material(spec, "clay");
     us_property depth = {.key = "depth", .type = US_PROPERTY_NUMBER, .number = 0.2};
     us_pair_def p = us_pair_def_default();
-    p.material_a = "clay", p.model = "mud", p.parameters = &depth, p.n_parameter = 1;
+    p.material_a = "clay";
+    p.model = "mud";
+    p.parameters = &depth;
+    p.n_parameter = 1;
     assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
     p = us_pair_def_default();
     p.model = "spring-damper";
@@ -628,13 +686,15 @@ static void a_row_names_its_model_and_brings_its_parameters(void **state) {
 static void a_row_that_cannot_be_is_an_error(void **state) {
     (void)state;
     us_pair_def rows[6];
-    static const char *const messages[6] = {"there is no interaction model \"magic\"; known: compliant, spring-damper",
-                                            "its restitution is 1.5",
-                                            "its kinetic friction 0.8 is above its static friction 0.5",
-                                            "its viscous friction is -1",
-                                            "its stiffness is nan",
-                                            "its assumed mass or its reference speed is 0"};
-    for (int i = 0; i < 6; i++) rows[i] = us_pair_def_default();
+    static const char *const messages[6] = {
+        "there is no interaction model \"magic\"; known: compliant, spring-damper",
+        "its restitution is 1.5",
+        "its kinetic friction 0.8 is above its static friction 0.5",
+        "its viscous friction is -1",
+        "its stiffness is nan",
+        "its assumed mass or its reference speed is 0"};
+    for (int i = 0; i < 6; i++)
+        rows[i] = us_pair_def_default();
     rows[0].model = "magic";
     rows[1].values.restitution = 1.5;
     rows[2].values.static_friction = 0.5;
@@ -655,17 +715,37 @@ static void the_exponent_of_a_spring_damper_is_checked_before_anything_touches(v
         us_status code;
         const char *message, *remedy;
     } bad[] = {
-        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 0.99}, US_ERR_VALUE, "its exponent is 0.99", "from 1"},
-        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 4.01}, US_ERR_VALUE, "its exponent is 4.01", "to 4"},
-        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = NAN}, US_ERR_VALUE, "its exponent is nan", "from 1"},
-        {{.key = "exponent", .type = US_PROPERTY_INTEGER, .integer = 0}, US_ERR_VALUE, "its exponent is 0", "from 1"},
-        {{.key = "exponent", .type = US_PROPERTY_STRING, .text = "1.5"}, US_ERR_VALUE, "its exponent is the text \"1.5\"", "<number"},
-        {{.key = "power", .type = US_PROPERTY_NUMBER, .number = 2}, US_ERR_NAME, "spring-damper has no parameter \"power\"", "exponent"},
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 0.99},
+         US_ERR_VALUE,
+         "its exponent is 0.99",
+         "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = 4.01},
+         US_ERR_VALUE,
+         "its exponent is 4.01",
+         "to 4"},
+        {{.key = "exponent", .type = US_PROPERTY_NUMBER, .number = NAN},
+         US_ERR_VALUE,
+         "its exponent is nan",
+         "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_INTEGER, .integer = 0},
+         US_ERR_VALUE,
+         "its exponent is 0",
+         "from 1"},
+        {{.key = "exponent", .type = US_PROPERTY_STRING, .text = "1.5"},
+         US_ERR_VALUE,
+         "its exponent is the text \"1.5\"",
+         "<number"},
+        {{.key = "power", .type = US_PROPERTY_NUMBER, .number = 2},
+         US_ERR_NAME,
+         "spring-damper has no parameter \"power\"",
+         "exponent"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         us_spec *spec = new_spec();
         us_pair_def p = us_pair_def_default();
-        p.model = "spring-damper", p.parameters = &bad[i].parameter, p.n_parameter = 1;
+        p.model = "spring-damper";
+        p.parameters = &bad[i].parameter;
+        p.n_parameter = 1;
         assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
         fails(spec, bad[i].code, bad[i].message, bad[i].remedy);
     }
@@ -673,7 +753,9 @@ static void the_exponent_of_a_spring_damper_is_checked_before_anything_touches(v
         us_spec *spec = new_spec();
         us_property exponent = {.key = "exponent", .type = US_PROPERTY_INTEGER, .integer = n};
         us_pair_def p = us_pair_def_default();
-        p.model = "spring-damper", p.parameters = &exponent, p.n_parameter = 1;
+        p.model = "spring-damper";
+        p.parameters = &exponent;
+        p.n_parameter = 1;
         assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
         us_model_destroy(compile(spec));
         us_spec_destroy(spec);
@@ -682,13 +764,15 @@ static void the_exponent_of_a_spring_damper_is_checked_before_anything_touches(v
 
 static void the_solver_is_chosen_by_name(void **state) {
     (void)state;
-    static const char *const names[] = {NULL, "newton", "gauss-seidel", "rigid-direct", "rigid-iterative", "simplex"};
-    static const int32_t wanted[] = {USI_SOLVER_NEWTON, USI_SOLVER_NEWTON, USI_SOLVER_GAUSS_SEIDEL, USI_SOLVER_RIGID_DIRECT,
-                                     USI_SOLVER_RIGID_ITERATIVE};
+    static const char *const names[] = {NULL,           "newton",          "gauss-seidel",
+                                        "rigid-direct", "rigid-iterative", "simplex"};
+    static const int32_t wanted[] = {USI_SOLVER_NEWTON, USI_SOLVER_NEWTON, USI_SOLVER_GAUSS_SEIDEL,
+                                     USI_SOLVER_RIGID_DIRECT, USI_SOLVER_RIGID_ITERATIVE};
     for (int i = 0; i < 6; i++) {
         us_spec *spec = new_spec();
         us_world_def w = us_world_def_default();
-        w.solver = names[i], w.max_contact = 77;
+        w.solver = names[i];
+        w.max_contact = 77;
         assert_int_equal(us_spec_set_world(spec, &w), US_OK);
         if (i == 5) {
             fails(spec, US_ERR_NAME, "there is no contact solver \"simplex\"", "newton, gauss-seidel");
@@ -706,18 +790,23 @@ static void the_solver_is_chosen_by_name(void **state) {
 
 static uint64_t hash_with(double x, const char *surface, double friction, double height, double parameter) {
     us_spec *spec = new_spec();
-    add_material(spec, "rubber"), add_material(spec, "ice");
-    us_shape_def s = shape_of(US_SHAPE_BOX, US_WORLD, 1, 1, 1), mesh = cube_mesh(US_WORLD), f = shape_of(US_SHAPE_HEIGHT_FIELD, US_WORLD, 1, 1, 1);
+    add_material(spec, "rubber");
+    add_material(spec, "ice");
+    us_shape_def s = shape_of(US_SHAPE_BOX, US_WORLD, 1, 1, 1), mesh = cube_mesh(US_WORLD),
+                 f = shape_of(US_SHAPE_HEIGHT_FIELD, US_WORLD, 1, 1, 1);
     double heights[4] = {0, 0, 0, height};
-    f.heights = heights, f.n_x = f.n_y = 2;
-    s.X_BG.p.x = x, s.surface = surface;
+    f.heights = heights;
+    f.n_x = f.n_y = 2;
+    s.X_BG.p.x = x;
+    s.surface = surface;
     add_shape(spec, &s);
     add_shape(spec, &mesh);
     add_shape(spec, &f);
     us_property one = {.key = "p", .type = US_PROPERTY_NUMBER, .number = parameter};
     us_pair_def p = us_pair_def_default();
     p.values.static_friction = p.values.kinetic_friction = friction;
-    p.parameters = &one, p.n_parameter = 1;
+    p.parameters = &one;
+    p.n_parameter = 1;
     assert_int_equal(us_spec_add_pair(spec, &p, NULL), US_OK);
     us_model *m = compile(spec);
     uint64_t hash = us_model_hash(m);
@@ -766,13 +855,21 @@ static void memory_that_ends_anywhere_leaves_nothing_behind(void **state) {
     int32_t triangles[60];
     us_spec *spec = new_spec();
     int32_t link = add_link(spec, "link", US_JOINT_FLOATING, US_WORLD);
-    us_shape_def split = l_mesh(link, points, triangles), whole = cube_mesh(US_WORLD), moving = cube_mesh(link);
+    us_shape_def split = l_mesh(link, points, triangles), whole = cube_mesh(US_WORLD),
+                 moving = cube_mesh(link);
     split.part_error = 0.01;
     double heights[4] = {0, 0, 0, 1};
-    us_shape_def f = shape_of(US_SHAPE_HEIGHT_FIELD, US_WORLD, 1, 1, 1), together = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
-    f.heights = heights, f.n_x = f.n_y = 2;
-    together.parts = &whole, together.n_part = 1;
-    add_shape(spec, &split), add_shape(spec, &whole), add_shape(spec, &moving), add_shape(spec, &f), add_shape(spec, &together);
+    us_shape_def f = shape_of(US_SHAPE_HEIGHT_FIELD, US_WORLD, 1, 1, 1),
+                 together = shape_of(US_SHAPE_UNION, US_WORLD, 0, 0, 0);
+    f.heights = heights;
+    f.n_x = f.n_y = 2;
+    together.parts = &whole;
+    together.n_part = 1;
+    add_shape(spec, &split);
+    add_shape(spec, &whole);
+    add_shape(spec, &moving);
+    add_shape(spec, &f);
+    add_shape(spec, &together);
     add_material(spec, "rubber");
     add_pair(spec, "rubber", NULL, NULL, 0.5);
     us_status status = US_ERR_MEMORY;

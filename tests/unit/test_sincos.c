@@ -12,8 +12,8 @@
 
 static const double PI = 3.14159265358979323846;
 
-// Distance in units of the last place of the true value; near the zeros, where the reduced angle carries the error of a multiple of
-// pi/2 in three parts, units of 2^-53 of the result's own size still hold.
+// Distance in units of the last place of the true value; near the zeros, where the reduced angle carries the
+// error of a multiple of pi/2 in three parts, units of 2^-53 of the result's own size still hold.
 static double ulps(double got, long double want) {
     double near = (double)want;
     double unit = fmax(fabs(nextafter(near, INFINITY) - near), 0x1p-1074);
@@ -25,7 +25,8 @@ static double worst_of(const double *angle, int n) {
     double worst = 0;
     for (int at = 0; at < n; at += 64) {
         int count = n - at < 64 ? n - at : 64;
-        for (int i = 0; i < 64; i++) x[i] = i < count ? angle[at + i] : 0;
+        for (int i = 0; i < 64; i++)
+            x[i] = i < count ? angle[at + i] : 0;
         usi_sincos(64, x, s, c);
         for (int i = 0; i < count; i++) {
             double e = fmax(ulps(s[i], sinl((long double)x[i])), ulps(c[i], cosl((long double)x[i])));
@@ -42,7 +43,8 @@ static void random_angles_are_right_to_two_units_in_the_last_place(void **state)
     (void)state;
     const double ranges[] = {1, 4, 100, 1e4, 99999};
     for (int r = 0; r < 5; r++) {
-        for (int i = 0; i < N; i++) angles[i] = ranges[r] * (2 * us_random_uniform(3, (uint64_t)r, (uint64_t)i) - 1);
+        for (int i = 0; i < N; i++)
+            angles[i] = ranges[r] * (2 * us_random_uniform(3, (uint64_t)r, (uint64_t)i) - 1);
         double worst = worst_of(angles, N);
         if (!(worst <= 2)) fail_msg("up to %g: %g units", ranges[r], worst);
     }
@@ -50,7 +52,8 @@ static void random_angles_are_right_to_two_units_in_the_last_place(void **state)
 
 static void small_angles_of_every_size_are_right(void **state) {
     (void)state;
-    for (int i = 0; i < N; i++) angles[i] = ldexp(us_random_uniform(4, 0, (uint64_t)i) + 1, -(i % 1000)) * (i & 1 ? -1 : 1);
+    for (int i = 0; i < N; i++)
+        angles[i] = ldexp(us_random_uniform(4, 0, (uint64_t)i) + 1, -(i % 1000)) * (i & 1 ? -1 : 1);
     assert_true(worst_of(angles, N) <= 2);
 }
 
@@ -63,14 +66,16 @@ static void angles_next_to_multiples_of_a_quarter_turn_are_right(void **state) {
         angles[n++] = nextafter(x, INFINITY);
         angles[n++] = nextafter(x, -INFINITY);
     }
-    // Here the sine or cosine is itself of the size of one rounding of the angle: its last places come from pi's 100th bit.
+    // Here the sine or cosine is itself of the size of one rounding of the angle: its last places come from
+    // pi's 100th bit.
     double worst = worst_of(angles, n);
     if (!(worst <= 2)) fail_msg("%g units", worst);
 }
 
 static void the_four_quadrants_have_the_right_signs(void **state) {
     (void)state;
-    _Alignas(32) const double x[8] = {0.3, 0.3 + PI / 2, 0.3 + PI, 0.3 + 3 * PI / 2, -0.3, -0.3 - PI / 2, -0.3 - PI, -0.3 - 3 * PI / 2};
+    _Alignas(32) const double x[8] = {0.3,  0.3 + PI / 2,  0.3 + PI,  0.3 + 3 * PI / 2,
+                                      -0.3, -0.3 - PI / 2, -0.3 - PI, -0.3 - 3 * PI / 2};
     _Alignas(32) double s[8], c[8];
     usi_sincos(8, x, s, c);
     for (int i = 0; i < 8; i++) {
@@ -124,7 +129,8 @@ static void a_lane_does_not_depend_on_its_neighbours(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 1000; i++) {
         _Alignas(32) double x[4], s[4], c[4], s1[4], c1[4];
-        for (uint64_t k = 0; k < 4; k++) x[k] = 10 * us_random_normal(8, k, i);
+        for (uint64_t k = 0; k < 4; k++)
+            x[k] = 10 * us_random_normal(8, k, i);
         usi_sincos(4, x, s, c);
         for (int k = 0; k < 4; k++) {
             _Alignas(32) double one[4] = {x[k], 0, 0, 0};

@@ -15,15 +15,23 @@
 
 enum { N_X = 601, N_Y = 300, REGION_X = 520, REGION_Y = 40 };
 
-static float sample_height(int32_t i, int32_t j) { return (float)(10 * sin(0.013 * i) * cos(0.021 * j) + 0.001 * i); }
+static float sample_height(int32_t i, int32_t j) {
+    return (float)(10 * sin(0.013 * i) * cos(0.021 * j) + 0.001 * i);
+}
 static uint8_t sample_region(int32_t i, int32_t j) { return (uint8_t)((i / 7 + j / 3) % 5); }
 
 static us_site_info description(void) {
-    us_site_info info = {
-        .n_layer = 3, .origin = {500000.25, 4000000.5, 12.125}, .reference = "WGS 84 / UTM zone 10N", .wkt = "PROJCS[\"a \\ b\"]", .n_gap = 7};
-    info.layer[0] = (us_layer_info){.name = "height", .type = US_LAYER_NUMBER, .n_x = N_X, .n_y = N_Y, .dx = 0.1, .dy = 1.0 / 3};
-    info.layer[1] = (us_layer_info){.name = "region", .type = US_LAYER_REGION, .n_x = REGION_X, .n_y = REGION_Y, .dx = 0.1, .dy = 2};
-    info.layer[2] = (us_layer_info){.name = "colour", .type = US_LAYER_COLOUR, .n_x = 300, .n_y = 3, .dx = 0.2, .dy = 30};
+    us_site_info info = {.n_layer = 3,
+                         .origin = {500000.25, 4000000.5, 12.125},
+                         .reference = "WGS 84 / UTM zone 10N",
+                         .wkt = "PROJCS[\"a \\ b\"]",
+                         .n_gap = 7};
+    info.layer[0] = (us_layer_info){
+        .name = "height", .type = US_LAYER_NUMBER, .n_x = N_X, .n_y = N_Y, .dx = 0.1, .dy = 1.0 / 3};
+    info.layer[1] = (us_layer_info){
+        .name = "region", .type = US_LAYER_REGION, .n_x = REGION_X, .n_y = REGION_Y, .dx = 0.1, .dy = 2};
+    info.layer[2] =
+        (us_layer_info){.name = "colour", .type = US_LAYER_COLOUR, .n_x = 300, .n_y = 3, .dx = 0.2, .dy = 30};
     return info;
 }
 
@@ -36,20 +44,23 @@ static void fill(const us_site *site, int32_t layer, int32_t u, int32_t v, void 
             if (layer == 0) ((float *)out)[k] = sample_height(x, y);
             if (layer == 1) ((uint8_t *)out)[k] = sample_region(x, y);
             if (layer == 2)
-                memcpy((uint8_t *)out + 4 * (ptrdiff_t)k, (uint8_t[]){(uint8_t)x, (uint8_t)(10 * y), (uint8_t)(x * y), x == 4 ? 0 : 200}, 4);
+                memcpy((uint8_t *)out + 4 * (ptrdiff_t)k,
+                       (uint8_t[]){(uint8_t)x, (uint8_t)(10 * y), (uint8_t)(x * y), x == 4 ? 0 : 200}, 4);
         }
     }
 }
 
 static void write_layer(us_site *site, int32_t layer, bool is_backwards) {
     us_site_info info = us_site_get_info(site);
-    int32_t n_u = (info.layer[layer].n_x + US_SITE_TILE - 1) / US_SITE_TILE, n_v = (info.layer[layer].n_y + US_SITE_TILE - 1) / US_SITE_TILE;
+    int32_t n_u = (info.layer[layer].n_x + US_SITE_TILE - 1) / US_SITE_TILE,
+            n_v = (info.layer[layer].n_y + US_SITE_TILE - 1) / US_SITE_TILE;
     static float samples[US_SITE_TILE * US_SITE_TILE];
     us_error err = {0};
     for (int32_t t = 0; t < n_u * n_v; t++) {
         int32_t k = is_backwards ? n_u * n_v - 1 - t : t;
         fill(site, layer, k % n_u, k / n_u, samples);
-        if (us_site_write(site, layer, k % n_u, k / n_u, samples, &err)) fail_msg("%s: %s", err.file, err.message);
+        if (us_site_write(site, layer, k % n_u, k / n_u, samples, &err))
+            fail_msg("%s: %s", err.file, err.message);
     }
 }
 
@@ -59,7 +70,8 @@ static void make(const char *path, bool is_backwards, const us_allocator *alloca
     us_site *site = NULL;
     us_error err = {0};
     if (us_site_create(path, &info, allocator, &site, &err)) fail_msg("%s: %s", err.file, err.message);
-    for (int32_t layer = 0; layer < info.n_layer; layer++) write_layer(site, is_backwards ? info.n_layer - 1 - layer : layer, is_backwards);
+    for (int32_t layer = 0; layer < info.n_layer; layer++)
+        write_layer(site, is_backwards ? info.n_layer - 1 - layer : layer, is_backwards);
     us_site_add_gaps(site, 2);
     if (us_site_finish(site, NULL, NULL, &err)) fail_msg("%s: %s", err.file, err.message);
     us_site_close(site);
@@ -88,10 +100,14 @@ static void what_a_site_says_of_itself_is_read_again_to_the_last_bit(void **stat
         assert_true(a.layer[i].n_x == b.layer[i].n_x && a.layer[i].n_y == b.layer[i].n_y);
         assert_true(a.layer[i].dx == b.layer[i].dx && a.layer[i].dy == b.layer[i].dy);
     }
-    // 601 by 300 and 301 by 150 do not fit into a tile, 151 by 75 does; 520 by 40, 260 by 20, 130 by 10; 300 by 3, 150 by 2.
+    // 601 by 300 and 301 by 150 do not fit into a tile, 151 by 75 does; 520 by 40, 260 by 20, 130 by 10; 300
+    // by 3, 150 by 2.
     assert_true(b.layer[0].n_level == 3 && b.layer[1].n_level == 3 && b.layer[2].n_level == 2);
     float low = INFINITY, high = -INFINITY;
-    for (int32_t k = 0; k < N_X * N_Y; k++) low = fminf(low, sample_height(k % N_X, k / N_X)), high = fmaxf(high, sample_height(k % N_X, k / N_X));
+    for (int32_t k = 0; k < N_X * N_Y; k++) {
+        low = fminf(low, sample_height(k % N_X, k / N_X));
+        high = fmaxf(high, sample_height(k % N_X, k / N_X));
+    }
     assert_true(b.layer[0].low == (double)low && b.layer[0].high == (double)high);
     assert_true(us_site_find_layer(site, "region") == 1 && us_site_find_layer(site, "soil") == -1);
     us_site_close(site);
@@ -110,11 +126,14 @@ static void every_number_and_region_of_every_level_is_the_one_that_was_written(v
             us_error err = {0};
             for (int32_t v = 0; us_site_tile_size(site, layer, level, 0, v, &n_x, &n_y); v++) {
                 for (int32_t u = 0; us_site_tile_size(site, layer, level, u, v, &n_x, &n_y); u++) {
-                    if (us_site_read(site, layer, level, u, v, samples, &err)) fail_msg("%s: %s", err.file, err.message);
+                    if (us_site_read(site, layer, level, u, v, samples, &err))
+                        fail_msg("%s: %s", err.file, err.message);
                     n += (int64_t)n_x * n_y;
                     for (int32_t k = 0; k < n_x * n_y; k++) {
-                        int32_t i = (u * US_SITE_TILE + k % n_x) << level, j = (v * US_SITE_TILE + k / n_x) << level;
-                        assert_true(layer == 0 ? samples[k] == sample_height(i, j) : ((uint8_t *)samples)[k] == sample_region(i, j));
+                        int32_t i = (u * US_SITE_TILE + k % n_x) << level, j = (v * US_SITE_TILE + k / n_x)
+                                                                               << level;
+                        assert_true(layer == 0 ? samples[k] == sample_height(i, j)
+                                               : ((uint8_t *)samples)[k] == sample_region(i, j));
                     }
                 }
             }
@@ -131,7 +150,8 @@ static void a_coarser_colour_is_the_mean_of_four_without_the_holes(void **state)
     static uint8_t c[US_SITE_TILE * US_SITE_TILE][4];
     us_error err = {0};
     assert_int_equal(us_site_read(site, 2, 1, 0, 0, c, &err), US_OK);
-    // Red is x: of 6 and 7 twice, 6.5 is rounded up; green is 10 y: of 0 and 10, 5. Where x = 4 is a hole, so that of 4 and 5 only 5 counts.
+    // Red is x: of 6 and 7 twice, 6.5 is rounded up; green is 10 y: of 0 and 10, 5. Where x = 4 is a hole, so
+    // that of 4 and 5 only 5 counts.
     assert_true(c[3][0] == 7 && c[3][1] == 5 && c[3][3] == 200);
     assert_true(c[2][0] == 5 && c[2][1] == 5 && c[2][3] == 100);
     // The last row has no neighbour: 150 + 3 is in it, of y = 2 alone.
@@ -151,7 +171,8 @@ static void the_hash_is_of_the_samples_and_not_of_the_order_they_came_in(void **
     info.layer[0].dx = 0.11;
     us_error err = {0};
     assert_int_equal(us_site_create("backwards", &info, NULL, &b, &err), US_OK);
-    for (int32_t layer = 0; layer < 3; layer++) write_layer(b, layer, false);
+    for (int32_t layer = 0; layer < 3; layer++)
+        write_layer(b, layer, false);
     assert_int_equal(us_site_finish(b, NULL, NULL, &err), US_OK);
     assert_true(us_site_get_info(a).hash != us_site_get_info(b).hash);
     us_site_close(a);
@@ -205,7 +226,8 @@ static void descriptions_that_cannot_be_used_are_refused(void **state) {
     us_site *site = NULL;
     us_error err = {0};
     us_site_info good = description(), bad[10];
-    for (size_t i = 0; i < 10; i++) bad[i] = good;
+    for (size_t i = 0; i < 10; i++)
+        bad[i] = good;
     bad[0].n_layer = 0;
     bad[1].n_layer = US_SITE_LAYERS + 1;
     bad[2].layer[0].type = US_LAYER_REGION;
@@ -259,7 +281,8 @@ static void a_tile_that_is_missing_cut_changed_or_another_s_is_named(void **stat
     make("damaged", false, NULL);
     const char *path = "damaged/height/0/1_0.tile";
     static char bytes[300000], other[300000];
-    size_t n = read_file(path, bytes, sizeof bytes - 1), m = read_file("damaged/height/0/0_0.tile", other, sizeof other);
+    size_t n = read_file(path, bytes, sizeof bytes - 1),
+           m = read_file("damaged/height/0/0_0.tile", other, sizeof other);
     write_file(path, bytes, n - 1);
     expect_bad_tile("cut off");
     write_file(path, bytes, n + 1);
@@ -288,7 +311,8 @@ static void a_tile_that_is_missing_cut_changed_or_another_s_is_named(void **stat
     us_site_close(site);
 }
 
-// Replaces the first occurrence of a word in site.json and expects the site to be refused; "" as the word: cuts the file there.
+// Replaces the first occurrence of a word in site.json and expects the site to be refused; "" as the word:
+// cuts the file there.
 static void expect_bad_json(const char *word, const char *instead) {
     static char text[65536], changed[65536];
     size_t n = read_file("json/site.json", text, sizeof text - 1);
@@ -299,7 +323,8 @@ static void expect_bad_json(const char *word, const char *instead) {
     write_file("json/site.json", changed, strlen(changed));
     us_site *site = NULL;
     us_error err = {0};
-    if (us_site_open("json", NULL, &site, &err) != US_ERR_SYNTAX) fail_msg("\"%s\" for \"%s\" is taken", instead, word);
+    if (us_site_open("json", NULL, &site, &err) != US_ERR_SYNTAX)
+        fail_msg("\"%s\" for \"%s\" is taken", instead, word);
     assert_int_equal(err.code, US_ERR_SYNTAX);
     assert_non_null(strstr(err.file, "json/site.json"));
     assert_true(err.message[0] && err.remedy[0]);
@@ -330,14 +355,16 @@ static void a_damaged_site_json_is_named_with_what_is_wrong_in_it(void **state) 
         {"\"low\"", "\"lower\""},
         {"\"high\":\t", "\"high\":\t-1e9, \"x\":\t"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) expect_bad_json(wrong[i][0], wrong[i][1]);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect_bad_json(wrong[i][0], wrong[i][1]);
     us_site_close(open_site("json"));
 }
 
 static void out_of_memory_at_any_allocation_leaves_nothing_behind(void **state) {
     (void)state;
     us_site_info info = {.n_layer = 1};
-    info.layer[0] = (us_layer_info){.name = "height", .type = US_LAYER_NUMBER, .n_x = 300, .n_y = 3, .dx = 1, .dy = 1};
+    info.layer[0] =
+        (us_layer_info){.name = "height", .type = US_LAYER_NUMBER, .n_x = 300, .n_y = 3, .dx = 1, .dy = 1};
     static float samples[US_SITE_TILE * 3];
     bool is_whole = false;
     for (int64_t at = 1; !is_whole; at++) {
@@ -349,7 +376,8 @@ static void out_of_memory_at_any_allocation_leaves_nothing_behind(void **state) 
         us_site *site = NULL, *again = NULL;
         us_error err = {0};
         us_status status = us_site_create("memory", &info, &t.allocator, &site, &err);
-        for (int32_t u = 0; u < 2 && !status; u++) status = us_site_write(site, 0, u, 0, samples, &err);
+        for (int32_t u = 0; u < 2 && !status; u++)
+            status = us_site_write(site, 0, u, 0, samples, &err);
         if (!status) status = us_site_finish(site, NULL, NULL, &err);
         us_site_close(site);
         if (!status) status = us_site_open("memory", &t.allocator, &again, &err);
@@ -375,7 +403,8 @@ static void progress_grows_to_one(void **state) {
     us_error err = {0};
     double share = 0;
     assert_int_equal(us_site_create("progress", &info, NULL, &site, &err), US_OK);
-    for (int32_t layer = 0; layer < 3; layer++) write_layer(site, layer, false);
+    for (int32_t layer = 0; layer < 3; layer++)
+        write_layer(site, layer, false);
     assert_int_equal(us_site_finish(site, count_progress, &share, &err), US_OK);
     assert_true(share == 1);
     // It can be read at once, and written no more.

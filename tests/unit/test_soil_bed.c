@@ -17,7 +17,9 @@
 enum { N = 81, CAP = 1 << 14, TILES = 4 };
 
 static int32_t flat(const void *context, int32_t x, int32_t y) {
-    (void)context, (void)x, (void)y;
+    (void)context;
+    (void)x;
+    (void)y;
     return 0;
 }
 
@@ -48,11 +50,14 @@ static usi_bed *fresh(box *b, uint32_t cap) {
     return &b->bed;
 }
 
-static int32_t change_at(const usi_bed *bed, int32_t x, int32_t y) { return usi_bed_change(bed, usi_bed_at(bed, x, y)); }
+static int32_t change_at(const usi_bed *bed, int32_t x, int32_t y) {
+    return usi_bed_change(bed, usi_bed_at(bed, x, y));
+}
 
 static int64_t volume(const usi_bed *bed) {
     int64_t sum = 0;
-    for (int i = 0; i < N * N; i++) sum += change_at(bed, i % N, i / N);
+    for (int i = 0; i < N * N; i++)
+        sum += change_at(bed, i % N, i / N);
     return sum;
 }
 
@@ -74,7 +79,8 @@ static void no_pair_is_steeper_than(const usi_bed *bed, double angle) {
             for (int d = 0; d < 3; d++) {
                 int i = x + (d != 1), j = y + (d != 0);
                 if (i >= N || j >= N) continue;
-                double way = 0.05 * (d == 2 ? M_SQRT2 : 1), h = fabs(usi_bed_height(bed, x, y) - usi_bed_height(bed, i, j));
+                double way = 0.05 * (d == 2 ? M_SQRT2 : 1),
+                       h = fabs(usi_bed_height(bed, x, y) - usi_bed_height(bed, i, j));
                 // Exchange ends where a quarter of the excess is less than a micrometre.
                 if (h > way * tan(angle) + 5e-6) fail_msg("%g over %g at %d %d", h, way, x, y);
             }
@@ -97,15 +103,22 @@ static void a_column_becomes_a_cone_at_the_angle_of_repose(void **state) {
     double peak = usi_bed_height(bed, N / 2, N / 2), t = tan(35 * DEG);
     double ideal = cbrt(3 * USI_BED_UNIT * (double)before * 0.05 * 0.05 * t * t / M_PI);
     if (fabs(peak - ideal) > 0.012) fail_msg("peak %g, of a cone %g", peak, ideal);
-    // The flank, by least squares over the middle of its height, along eight directions. One cell step over such a length is half a degree.
+    // The flank, by least squares over the middle of its height, along eight directions. One cell step over
+    // such a length is half a degree.
     double worst = 0;
     for (int d = 0; d < 8; d++) {
-        double sx = 0, sy = 0, sxx = 0, sxy = 0, m = 0, c = cos(d * 45 * DEG), s = sin(d * 45 * DEG), way = d % 2 ? 0.05 * M_SQRT2 : 0.05;
+        double sx = 0, sy = 0, sxx = 0, sxy = 0, m = 0, c = cos(d * 45 * DEG), s = sin(d * 45 * DEG),
+               way = d % 2 ? 0.05 * M_SQRT2 : 0.05;
         for (int k = 0; k < N / 2; k++) {
-            int x = N / 2 + (int)lround(c * k * (d % 2 ? M_SQRT2 : 1)), y = N / 2 + (int)lround(s * k * (d % 2 ? M_SQRT2 : 1));
+            int x = N / 2 + (int)lround(c * k * (d % 2 ? M_SQRT2 : 1)),
+                y = N / 2 + (int)lround(s * k * (d % 2 ? M_SQRT2 : 1));
             double r = k * way, h = usi_bed_height(bed, x, y);
             if (h < 0.1 || h > 0.6) continue;
-            sx += r, sy += h, sxx += r * r, sxy += r * h, m += 1;
+            sx += r;
+            sy += h;
+            sxx += r * r;
+            sxy += r * h;
+            m += 1;
         }
         double angle = -atan((m * sxy - sx * sy) / (m * sxx - sx * sx)) / DEG;
         worst = fmax(worst, fabs(angle - 35));
@@ -113,7 +126,8 @@ static void a_column_becomes_a_cone_at_the_angle_of_repose(void **state) {
     if (worst > 0.5) fail_msg("the flank is %g degrees off", worst);
     // Round: the same height in opposite places, up to one cell step.
     for (int k = 0; k < N / 2; k++) {
-        double a = usi_bed_height(bed, N / 2 + k, N / 2), b = usi_bed_height(bed, N / 2 - k, N / 2), c = usi_bed_height(bed, N / 2, N / 2 + k);
+        double a = usi_bed_height(bed, N / 2 + k, N / 2), b = usi_bed_height(bed, N / 2 - k, N / 2),
+               c = usi_bed_height(bed, N / 2, N / 2 + k);
         assert_true(fabs(a - b) < 0.05 * tan(35 * DEG) && fabs(a - c) < 0.05 * tan(35 * DEG));
     }
 }
@@ -142,7 +156,8 @@ static void what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_
         // A ridge of 34 or of 40 degrees.
         double slope = tan((k == 0 ? 34 : 40) * DEG);
         for (int y = 0; y < N; y++) {
-            for (int x = 0; x < N; x++) usi_bed_add(bed, x, y, (int32_t)(1e6 * fmax(0, 0.5 - slope * 0.05 * abs(x - N / 2))));
+            for (int x = 0; x < N; x++)
+                usi_bed_add(bed, x, y, (int32_t)(1e6 * fmax(0, 0.5 - slope * 0.05 * abs(x - N / 2))));
         }
         uint64_t before = bed->digest;
         usi_bed_settle(bed, &law, INT64_MAX);
@@ -152,8 +167,10 @@ static void what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_
             assert_true(bed->digest != before);
             // The last to stop may stop anywhere between the two.
             no_pair_is_steeper_than(bed, law.critical);
-            double height = usi_bed_height(bed, N / 2, N / 2), ideal = sqrt(0.5 * 0.5 / slope * tan(30 * DEG));
-            if (!(height > 0.95 * ideal && height < 1.15 * ideal)) fail_msg("the ridge stands %g m high, at repose %g", height, ideal);
+            double height = usi_bed_height(bed, N / 2, N / 2),
+                   ideal = sqrt(0.5 * 0.5 / slope * tan(30 * DEG));
+            if (!(height > 0.95 * ideal && height < 1.15 * ideal))
+                fail_msg("the ridge stands %g m high, at repose %g", height, ideal);
         }
     }
 }
@@ -173,7 +190,8 @@ static void the_digest_knows_the_heights_not_the_way(void **state) {
     assert_true(a->digest == 0);
 }
 
-// Two beds of the same heights that differ in what flows, or in what is lost, have another future, and another digest of their flags.
+// Two beds of the same heights that differ in what flows, or in what is lost, have another future, and
+// another digest of their flags.
 static void what_flows_and_what_is_lost_have_a_digest_of_their_own(void **state) {
     (void)state;
     usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
@@ -223,11 +241,13 @@ static void a_plate_leaves_its_print_and_a_rim(void **state) {
     (void)state;
     usi_bed *bed = fresh(&boxes[0], CAP);
     int32_t to[36];
-    for (int i = 0; i < 36; i++) to[i] = -10000;
+    for (int i = 0; i < 36; i++)
+        to[i] = -10000;
     usi_bed_pressing p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 36 * 10000 && p.n_risen == p.n_pressed - p.n_pressed / 4);
     assert_true(volume(bed) == -p.n_pressed / 4);
-    assert_true(usi_bed_pressed(bed, usi_bed_at(bed, 33, 33)) == 1000 && usi_bed_pressed(bed, usi_bed_at(bed, 29, 33)) == 0);
+    assert_true(usi_bed_pressed(bed, usi_bed_at(bed, 33, 33)) == 1000 &&
+                usi_bed_pressed(bed, usi_bed_at(bed, 29, 33)) == 0);
     usi_bed_settle(bed, &sand, INT64_MAX);
     // The print stays where it is flatter than repose; the rim round it is higher than before.
     assert_true(change_at(bed, 33, 33) == -10000 && usi_bed_height(bed, 29, 33) > 0);
@@ -235,7 +255,8 @@ static void a_plate_leaves_its_print_and_a_rim(void **state) {
     // Pressing again to the same depth moves nothing; and nobody digs through the bedrock.
     p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 0);
-    for (int i = 0; i < 36; i++) to[i] = i == 0 ? INT32_MAX : -900000;
+    for (int i = 0; i < 36; i++)
+        to[i] = i == 0 ? INT32_MAX : -900000;
     usi_bed_press(bed, 30, 30, 36, 36, to, 1);
     assert_true(change_at(bed, 31, 30) == -300000 && change_at(bed, 30, 30) > -300000);
 }
@@ -244,10 +265,12 @@ static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
     (void)state;
     usi_bed *bed = fresh(&boxes[0], CAP);
     int32_t to[100];
-    for (int i = 0; i < 100; i++) to[i] = -200000;
+    for (int i = 0; i < 100; i++)
+        to[i] = -200000;
     usi_bed_press(bed, 30, 30, 40, 40, to, 1);
     for (int y = 30; y < 40; y++) {
-        for (int x = 30; x < 40; x++) usi_bed_cover(bed, x, y);
+        for (int x = 30; x < 40; x++)
+            usi_bed_cover(bed, x, y);
     }
     usi_bed_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 30, 35) == -200000);
@@ -276,8 +299,10 @@ static void soil_under_a_body_waits_for_it_to_leave(void **state) {
     usi_bed_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 30, 35) == 100000 && change_at(bed, 29, 35) == 0);
     // It has come to rest: nothing is looked at again as long as the body stands there.
-    assert_true(bed->n == 0 && bed->n_lost == 0 && bed->n_wait > 0 && usi_bed_settle(bed, &sand, INT64_MAX) == 0);
-    for (int i = 0; i < N * N; i++) usi_bed_uncover(bed, i % N, i / N);
+    assert_true(bed->n == 0 && bed->n_lost == 0 && bed->n_wait > 0 &&
+                usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+    for (int i = 0; i < N * N; i++)
+        usi_bed_uncover(bed, i % N, i / N);
     // Nobody has to wake it.
     usi_bed_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 29, 35) > 0 && volume(bed) == 50 * 100000);
@@ -290,15 +315,19 @@ static void a_bed_has_no_more_tiles_than_it_has_memory_for(void **state) {
     usi_bed *bed = fresh(&boxes[0], CAP);
     bed->max_tile = 1;
     usi_bed_add(bed, 10, 10, 1000);
-    assert_true(bed->n_tile == 1 && bed->spot[1].place == 0 && change_at(bed, 10, 10) == 1000 && bed->has_stirred);
+    assert_true(bed->n_tile == 1 && bed->spot[1].place == 0 && change_at(bed, 10, 10) == 1000 &&
+                bed->has_stirred);
     // The other three have none: what would be written there is not, and all that is untouched stays level.
     usi_bed_add(bed, 70, 70, 1000);
     usi_bed_cover(bed, 70, 10);
-    assert_true(bed->n_tile == 1 && change_at(bed, 70, 70) == 0 && volume(bed) == 1000 && usi_bed_flag(bed, usi_bed_at(bed, 70, 10)) == 0);
+    assert_true(bed->n_tile == 1 && change_at(bed, 70, 70) == 0 && volume(bed) == 1000 &&
+                usi_bed_flag(bed, usi_bed_at(bed, 70, 10)) == 0);
     // At its border it is as at the border of the bed.
-    for (int y = 10; y < 50; y++) usi_bed_add(bed, 63, y, 100000);
+    for (int y = 10; y < 50; y++)
+        usi_bed_add(bed, 63, y, 100000);
     usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(volume(bed) == 1000 + 40 * 100000 && change_at(bed, 64, 30) == 0 && change_at(bed, 62, 30) > 0);
+    assert_true(volume(bed) == 1000 + 40 * 100000 && change_at(bed, 64, 30) == 0 &&
+                change_at(bed, 62, 30) > 0);
     assert_true(bed->spot[1].n_busy == 0);
 }
 
@@ -308,10 +337,12 @@ static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **stat
     usi_bed_law law = sand;
     law.curvature = 2 * tan(35 * DEG) / (3 * 0.05);
     for (int y = 0; y < N; y++) {
-        for (int x = 40; x < 50; x++) usi_bed_add(bed, x, y, 100000);
+        for (int x = 40; x < 50; x++)
+            usi_bed_add(bed, x, y, 100000);
     }
     usi_bed_settle(bed, &law, INT64_MAX);
-    for (int i = 0; i < N * N; i++) assert_true(change_at(bed, i % N, i / N) >= 0);
+    for (int i = 0; i < N * N; i++)
+        assert_true(change_at(bed, i % N, i / N) >= 0);
     assert_true(change_at(bed, 39, 40) > 0 && volume(bed) == (int64_t)N * 10 * 100000);
 }
 
@@ -332,7 +363,9 @@ static void spikes_of_one_column_are_rounded_off(void **state) {
 // ---- Laws that vary ----
 
 static usi_bed_law sand_at(const void *context, int32_t x, int32_t y) {
-    (void)context, (void)x, (void)y;
+    (void)context;
+    (void)x;
+    (void)y;
     return sand;
 }
 
@@ -340,7 +373,8 @@ static void a_law_that_is_the_same_at_every_place_gives_the_same_bits(void **sta
     (void)state;
     usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
     usi_bed_law law = {.at = sand_at};
-    heap(a), heap(b);
+    heap(a);
+    heap(b);
     assert_true(usi_bed_settle(a, &sand, INT64_MAX) == usi_bed_settle(b, &law, INT64_MAX));
     assert_true(a->digest == b->digest && a->flag_digest == b->flag_digest && a->turn == b->turn);
 }
@@ -348,7 +382,8 @@ static void a_law_that_is_the_same_at_every_place_gives_the_same_bits(void **sta
 static const double WEST = 35 * DEG, EAST = 20 * DEG;
 
 static usi_bed_law halves_at(const void *context, int32_t x, int32_t y) {
-    (void)context, (void)y;
+    (void)context;
+    (void)y;
     usi_bed_law law = sand;
     law.repose = law.critical = x < N / 2 ? WEST : EAST;
     return law;
@@ -378,12 +413,14 @@ static void each_half_of_a_heap_comes_to_rest_at_its_own_angle(void **state) {
 
 // A wall 0.6 m high in the west.
 static int32_t wall(const void *context, int32_t x, int32_t y) {
-    (void)context, (void)y;
+    (void)context;
+    (void)y;
     return x < N / 2 ? 600000 : 0;
 }
 
 static usi_bed_law rock_in_the_west(const void *context, int32_t x, int32_t y) {
-    (void)context, (void)y;
+    (void)context;
+    (void)y;
     usi_bed_law law = sand;
     law.is_firm = x < N / 2;
     return law;
@@ -396,18 +433,22 @@ static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state
     usi_bed_law law = {.at = rock_in_the_west};
     // A heap on the brink, and the whole edge woken.
     usi_bed_add(bed, N / 2 - 1, N / 2, 200000);
-    for (int y = 0; y < N; y++) usi_bed_wake(bed, N / 2 - 1, y);
+    for (int y = 0; y < N; y++)
+        usi_bed_wake(bed, N / 2 - 1, y);
     usi_bed_settle(bed, &law, INT64_MAX);
     int64_t below = 0;
     for (int y = 0; y < N; y++) {
-        for (int x = 0; x < N / 2; x++) assert_true(change_at(bed, x, y) >= 0);
-        for (int x = N / 2; x < N; x++) below += change_at(bed, x, y);
+        for (int x = 0; x < N / 2; x++)
+            assert_true(change_at(bed, x, y) >= 0);
+        for (int x = N / 2; x < N; x++)
+            below += change_at(bed, x, y);
     }
     assert_true(volume(bed) == 200000 && below > 100000);
     // Of sand the wall itself comes down.
     bed = fresh(&boxes[1], CAP);
     bed->ground = wall;
-    for (int y = 0; y < N; y++) usi_bed_wake(bed, N / 2 - 1, y);
+    for (int y = 0; y < N; y++)
+        usi_bed_wake(bed, N / 2 - 1, y);
     usi_bed_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, N / 2 - 1, N / 2) < -100000);
 }

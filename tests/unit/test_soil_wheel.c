@@ -25,12 +25,14 @@ static const us_soil_load earth = {.gravity = 9.81};
 
 // Within half a unit of the last digit that the table prints, and a millionth for the quadrature.
 static void expect(const char *what, double value, double table, double half_digit) {
-    if (!(fabs(value - table) <= half_digit + 1e-6 * fabs(table))) fail_msg("%s: %.9g, the table has %.9g", what, value, table);
+    if (!(fabs(value - table) <= half_digit + 1e-6 * fabs(table)))
+        fail_msg("%s: %.9g, the table has %.9g", what, value, table);
 }
 
 // To one part in a million.
 static void expect_exact(const char *what, double value, double exact) {
-    if (!(fabs(value - exact) <= 1e-6 * fabs(exact))) fail_msg("%s: %.10g instead of %.10g", what, value, exact);
+    if (!(fabs(value - exact) <= 1e-6 * fabs(exact)))
+        fail_msg("%s: %.10g instead of %.10g", what, value, exact);
 }
 
 static void one_state_has_the_forces_of_converged_quadrature(void **state) {
@@ -153,8 +155,9 @@ static us_soil dry_sand(void) {
 
 static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
     (void)state;
-    static const double sand[][4] = {{0, 23.116, -25.071, 2.9515},   {0.05, 23.194, -14.886, 5.0530}, {0.1, 23.290, -6.153, 6.8710},
-                                     {0.2, 23.533, 7.806, 9.8253},   {0.3, 23.840, 18.163, 12.0831},  {0.4, 24.211, 25.851, 13.8298},
+    static const double sand[][4] = {{0, 23.116, -25.071, 2.9515},   {0.05, 23.194, -14.886, 5.0530},
+                                     {0.1, 23.290, -6.153, 6.8710},  {0.2, 23.533, 7.806, 9.8253},
+                                     {0.3, 23.840, 18.163, 12.0831}, {0.4, 24.211, 25.851, 13.8298},
                                      {0.6, 25.148, 35.667, 16.2761}, {0.8, 26.376, 40.591, 17.8342}};
     us_soil soil = dry_sand();
     for (size_t i = 0; i < sizeof sand / sizeof sand[0]; i++) {
@@ -164,7 +167,8 @@ static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
         expect("Fx", f.fx, sand[i][2], 5e-4);
         expect("M", f.moment, sand[i][3], 5e-5);
     }
-    static const double across[][3] = {{0, 53.668, 6.650}, {0.2, 43.953, 6.855}, {0.4, 34.104, 7.195}, {0.8, 12.456, 8.329}};
+    static const double across[][3] = {
+        {0, 53.668, 6.650}, {0.2, 43.953, 6.855}, {0.4, 34.104, 7.195}, {0.8, 12.456, 8.329}};
     for (size_t i = 0; i < sizeof across / sizeof across[0]; i++) {
         double h = us_soil_carry(&soil, &large, earth, 200, across[i][0], 15 * DEG);
         us_wheel_force f = us_soil_press(&soil, &large, earth, h, across[i][0], 15 * DEG);
@@ -190,8 +194,10 @@ static void dry_sand_and_mars_have_the_forces_of_their_tables(void **state) {
     }
 }
 
-// A wheel of weight W that keeps its speed on a slope: Fz = W cos, Fx = W sin. The slip by halving; NaN when full slip does not pull enough.
-static double climb(const us_soil *soil, const us_soil_wheel *wheel, double weight, double slope, double *out_h, double *out_moment) {
+// A wheel of weight W that keeps its speed on a slope: Fz = W cos, Fx = W sin. The slip by halving; NaN when
+// full slip does not pull enough.
+static double climb(const us_soil *soil, const us_soil_wheel *wheel, double weight, double slope,
+                    double *out_h, double *out_moment) {
     double low = 0, high = 0.97;
     for (int i = 0; i < 60; i++) {
         double s = i == 0 ? high : 0.5 * (low + high);
@@ -211,9 +217,11 @@ static double climb(const us_soil *soil, const us_soil_wheel *wheel, double weig
 
 static void slopes_are_climbed_with_the_slip_of_the_table_or_not_at_all(void **state) {
     (void)state;
-    static const double a[][4] = {{0, 0.00267, 14.824, 0.41948},  {5, 0.09730, 15.039, 0.96618},  {10, 0.20969, 15.206, 1.50743},
-                                  {15, 0.35072, 15.345, 2.04067}, {20, 0.54186, 15.506, 2.56569}, {25, 0.83702, 15.837, 3.09005}};
-    static const double b[][4] = {{0, 0.14043, 23.380, 8.16433}, {5, 0.29248, 23.759, 11.87997}, {10, 0.58483, 24.832, 15.86815}};
+    static const double a[][4] = {{0, 0.00267, 14.824, 0.41948},  {5, 0.09730, 15.039, 0.96618},
+                                  {10, 0.20969, 15.206, 1.50743}, {15, 0.35072, 15.345, 2.04067},
+                                  {20, 0.54186, 15.506, 2.56569}, {25, 0.83702, 15.837, 3.09005}};
+    static const double b[][4] = {
+        {0, 0.14043, 23.380, 8.16433}, {5, 0.29248, 23.759, 11.87997}, {10, 0.58483, 24.832, 15.86815}};
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI), sand = dry_sand();
     double h = 0, m = 0;
     for (size_t i = 0; i < sizeof a / sizeof a[0]; i++) {
@@ -237,7 +245,8 @@ static void without_friction_the_closed_forms_come_out(void **state) {
     us_wheel_force f = us_soil_press(&soil, &small, earth, h, 0, 0);
     expect_exact("compaction resistance", f.fx, -small.width * k * h * h / 2);
     expect_exact("the same as printed", f.fx, -18.1820);
-    expect_exact("load", f.fz, k * small.width * small.radius * small.radius * (entry / 2 - sin(2 * entry) / 4));
+    expect_exact("load", f.fz,
+                 k * small.width * small.radius * small.radius * (entry / 2 - sin(2 * entry) / 4));
     expect_exact("the same as printed", f.fz, 70.253428);
     // Any exponent: the resistance is the work of pressing a strip.
     soil.n = 1.3;
@@ -249,12 +258,16 @@ static void the_force_grows_with_sinkage_as_published(void **state) {
     (void)state;
     us_soil soil = fjs1(US_LATERAL_ISHIGAMI);
     double h = us_soil_carry(&soil, &small, earth, 64.68, 0, 0), d = 1e-6;
-    double slope = (us_soil_press(&soil, &small, earth, h + d, 0, 0).fz - us_soil_press(&soil, &small, earth, h - d, 0, 0).fz) / (2 * d);
+    double slope = (us_soil_press(&soil, &small, earth, h + d, 0, 0).fz -
+                    us_soil_press(&soil, &small, earth, h - d, 0, 0).fz) /
+                   (2 * d);
     // Printed with one digit behind the point.
     if (fabs(slope - 6410.1) > 0.1) fail_msg("dFz/dh %.3f", slope);
 }
 
-static double uniform(uint64_t *counter, double from, double to) { return from + (to - from) * us_random_uniform(7, 1, (*counter)++); }
+static double uniform(uint64_t *counter, double from, double to) {
+    return from + (to - from) * us_random_uniform(7, 1, (*counter)++);
+}
 
 static void every_state_loses_energy_and_mirrors(void **state) {
     (void)state;
@@ -264,16 +277,21 @@ static void every_state_loses_energy_and_mirrors(void **state) {
         assert_true(us_soil_get(i % 10, NULL, &soil, NULL));
         soil.lateral = i & 1 ? US_LATERAL_ISHIGAMI : US_LATERAL_ISOTROPIC;
         us_soil_load load = {.gravity = 9.81, .pressed = i % 3 == 0 ? uniform(&counter, 0, 0.04) : 0};
-        double h = uniform(&counter, 1e-4, 0.4 * small.radius), v = uniform(&counter, -1, 1), vy = uniform(&counter, -1, 1),
-               w = uniform(&counter, -1, 1) / small.radius;
+        double h = uniform(&counter, 1e-4, 0.4 * small.radius), v = uniform(&counter, -1, 1),
+               vy = uniform(&counter, -1, 1), w = uniform(&counter, -1, 1) / small.radius;
         us_wheel_reaction a = us_soil_react(&soil, &small, load, h, v, vy, w);
         double power = a.moment.y * w - a.force.x * v - a.force.y * vy;
         // Lost power is not negative; rounding of sums of some 1e3 W.
-        if (!(power >= -1e-9 * (1 + fabs(a.force.z)))) fail_msg("gains %g W at v %g %g w %g h %g soil %d", -power, v, vy, w, h, i % 10);
-        us_wheel_reaction b = us_soil_react(&soil, &small, load, h, -v, vy, -w), c = us_soil_react(&soil, &small, load, h, v, -vy, w);
-        assert_true(b.force.x == -a.force.x && b.force.z == a.force.z && b.moment.y == -a.moment.y && b.force.y == a.force.y);
-        assert_true(c.force.x == a.force.x && c.force.z == a.force.z && c.moment.y == a.moment.y && c.force.y == -a.force.y);
-        assert_true(isfinite(a.force.x) && isfinite(a.force.y) && isfinite(a.force.z) && isfinite(a.moment.y));
+        if (!(power >= -1e-9 * (1 + fabs(a.force.z))))
+            fail_msg("gains %g W at v %g %g w %g h %g soil %d", -power, v, vy, w, h, i % 10);
+        us_wheel_reaction b = us_soil_react(&soil, &small, load, h, -v, vy, -w),
+                          c = us_soil_react(&soil, &small, load, h, v, -vy, w);
+        assert_true(b.force.x == -a.force.x && b.force.z == a.force.z && b.moment.y == -a.moment.y &&
+                    b.force.y == a.force.y);
+        assert_true(c.force.x == a.force.x && c.force.z == a.force.z && c.moment.y == a.moment.y &&
+                    c.force.y == -a.force.y);
+        assert_true(isfinite(a.force.x) && isfinite(a.force.y) && isfinite(a.force.z) &&
+                    isfinite(a.moment.y));
     }
 }
 
@@ -286,8 +304,10 @@ static void a_wheel_that_slides_back_while_it_turns_forward_has_no_jump_in_its_f
     for (int i = 1; i <= 400; i++) {
         double v = 0.01 - 0.001 * i;  // from slow climbing through the spot to faster than the rim
         us_wheel_reaction a = us_soil_react(&soil, &small, earth, 0.015, v, 0, spin);
-        // All in all the force changes by 60 N over 0.3 m/s: 0.2 N in a step, half of it more where the slopes are steepest.
-        if (!(fabs(a.force.x - before.force.x) < 0.5)) fail_msg("at %g m/s the pull jumps from %g to %g N", v, before.force.x, a.force.x);
+        // All in all the force changes by 60 N over 0.3 m/s: 0.2 N in a step, half of it more where the
+        // slopes are steepest.
+        if (!(fabs(a.force.x - before.force.x) < 0.5))
+            fail_msg("at %g m/s the pull jumps from %g to %g N", v, before.force.x, a.force.x);
         assert_true(fabs(a.force.z - before.force.z) < 0.5 && fabs(a.moment.y - before.moment.y) < 0.05);
         before = a;
     }
@@ -300,7 +320,8 @@ static void pull_and_moment_grow_with_slip_and_the_side_gives_way(void **state) 
     us_wheel_force before = us_soil_press(&soil, &small, earth, 0.015, 0, 0.2);
     for (int i = 1; i <= 98; i++) {
         us_wheel_force f = us_soil_press(&soil, &small, earth, 0.015, 0.01 * i, 0.2);
-        assert_true(f.fx > before.fx && f.moment > before.moment && f.fy_shear < before.fy_shear && f.fz < before.fz);
+        assert_true(f.fx > before.fx && f.moment > before.moment && f.fy_shear < before.fy_shear &&
+                    f.fz < before.fz);
         before = f;
     }
 }
@@ -308,7 +329,8 @@ static void pull_and_moment_grow_with_slip_and_the_side_gives_way(void **state) 
 static void no_sinkage_no_force_and_deep_sinkage_is_told(void **state) {
     (void)state;
     us_soil soil = us_soil_default();
-    us_wheel_force none = us_soil_press(&soil, &small, earth, 0, 0.5, 0.1), thin = us_soil_press(&soil, &small, earth, 1e-12, 0.5, 0.1);
+    us_wheel_force none = us_soil_press(&soil, &small, earth, 0, 0.5, 0.1),
+                   thin = us_soil_press(&soil, &small, earth, 1e-12, 0.5, 0.1);
     assert_true(none.fx == 0 && none.fz == 0 && none.moment == 0);
     // Continuous: of a wheel that touches by a picometre, cohesion alone on 0.4 mm^2.
     assert_true(fabs(thin.fx) < 1e-3 && fabs(thin.fz) < 1e-3);
@@ -325,14 +347,17 @@ static void a_second_wheel_in_the_rut_sinks_hardly_deeper(void **state) {
     double lies = us_soil_rut(&soil, large.width, first);
     assert_true(lies > 0 && lies < first);
     double second = lies + us_soil_carry(&soil, &large, rut, 200, 0.1, 0);
-    // The stress of the second pass rises along the steep line and carries on a shorter arc: a little deeper, not a second time as deep.
-    if (!(second > 0.9 * first && second < 1.3 * first)) fail_msg("first pass %g m, second %g m", first, second);
+    // The stress of the second pass rises along the steep line and carries on a shorter arc: a little deeper,
+    // not a second time as deep.
+    if (!(second > 0.9 * first && second < 1.3 * first))
+        fail_msg("first pass %g m, second %g m", first, second);
     // Reloading lies on the unloading line: at the depth pressed before it has the stress of then.
     us_soil plate = soil;
     plate.cohesion = plate.friction_angle = 0;
     us_wheel_force again = us_soil_press(&plate, &large, rut, first - lies, 0, 0);
     double k = soil.kc / large.width + soil.kphi;
-    expect_exact("stress at the depth pressed before", k * pow(first, soil.n), (soil.unload + soil.unload_depth * first) * (first - lies));
+    expect_exact("stress at the depth pressed before", k * pow(first, soil.n),
+                 (soil.unload + soil.unload_depth * first) * (first - lies));
     assert_true(again.peak_stress < k * pow(first, soil.n));
 }
 
@@ -376,7 +401,8 @@ static void the_library_is_sound_and_bad_soils_are_named(void **state) {
     assert_null(us_soil_number(&soil, "colour", NULL, NULL));
 }
 
-// What the solver is told of how the shear falls as the rim goes faster over the soil is how the shear does fall, also where slip fades out.
+// What the solver is told of how the shear falls as the rim goes faster over the soil is how the shear does
+// fall, also where slip fades out.
 static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_second(void **state) {
     (void)state;
     us_soil soil[1] = {fjs1(US_LATERAL_ISOTROPIC)};
@@ -389,16 +415,28 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
     for (int i = 0; i < 4; i++) {
         double memory[US_TOUCH_MEMORY] = {0}, v = speeds[i], r = small.radius;
         us_touch_law law;
-        usi_sunk k = {.wheel = small, .load = earth, .sinkage = 0.015, .vx = 0.7 * v, .spin = v / r, .way = 1, .is_wheel = 1};
+        usi_sunk k = {.wheel = small,
+                      .load = earth,
+                      .sinkage = 0.015,
+                      .vx = 0.7 * v,
+                      .spin = v / r,
+                      .way = 1,
+                      .is_wheel = 1};
         usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
         double d = 0.01 * v, shear[2];
         for (int side = 0; side < 2; side++)
-            shear[side] = us_soil_react_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d), 0, k.spin, k.blend).moment.y / r;
+            shear[side] = us_soil_react_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d), 0,
+                                              k.spin, k.blend)
+                              .moment.y /
+                          r;
         double slope = (shear[0] - shear[1]) / (2 * d);
-        printf("    %g mm/s: blend %.3f, slope %.1f N s/m, in the rows %.1f\n", 1e3 * v, k.blend, slope, k.drag[0]);
+        printf("    %g mm/s: blend %.3f, slope %.1f N s/m, in the rows %.1f\n", 1e3 * v, k.blend, slope,
+               k.drag[0]);
         assert_true(k.blend > 0.1);
-        // The rows take the difference over 2 % of the speed to one side, where the curve bends by a few percent.
-        if (fabs(k.drag[0] - slope) > 0.05 * slope) fail_msg("at %g m/s: %g N s/m instead of %g", v, k.drag[0], slope);
+        // The rows take the difference over 2 % of the speed to one side, where the curve bends by a few
+        // percent.
+        if (fabs(k.drag[0] - slope) > 0.05 * slope)
+            fail_msg("at %g m/s: %g N s/m instead of %g", v, k.drag[0], slope);
     }
 }
 

@@ -33,10 +33,11 @@ static void every_joint_type_has_its_name_and_numbers_of_coordinates(void **stat
         us_joint_type type;
         const char *name;
         int32_t n_q, n_v;
-    } want[] = {{US_JOINT_FIXED, "fixed", 0, 0},         {US_JOINT_REVOLUTE, "revolute", 1, 1},   {US_JOINT_CONTINUOUS, "continuous", 1, 1},
-                {US_JOINT_PRISMATIC, "prismatic", 1, 1}, {US_JOINT_HELICAL, "helical", 1, 1},     {US_JOINT_CYLINDRICAL, "cylindrical", 2, 2},
-                {US_JOINT_UNIVERSAL, "universal", 2, 2}, {US_JOINT_SPHERICAL, "spherical", 4, 3}, {US_JOINT_PLANAR, "planar", 3, 3},
-                {US_JOINT_FLOATING, "floating", 7, 6}};
+    } want[] = {{US_JOINT_FIXED, "fixed", 0, 0},           {US_JOINT_REVOLUTE, "revolute", 1, 1},
+                {US_JOINT_CONTINUOUS, "continuous", 1, 1}, {US_JOINT_PRISMATIC, "prismatic", 1, 1},
+                {US_JOINT_HELICAL, "helical", 1, 1},       {US_JOINT_CYLINDRICAL, "cylindrical", 2, 2},
+                {US_JOINT_UNIVERSAL, "universal", 2, 2},   {US_JOINT_SPHERICAL, "spherical", 4, 3},
+                {US_JOINT_PLANAR, "planar", 3, 3},         {US_JOINT_FLOATING, "floating", 7, 6}};
     assert_int_equal(sizeof want / sizeof *want, US_JOINT_COUNT);
     for (int i = 0; i < US_JOINT_COUNT; i++) {
         assert_string_equal(us_joint_type_name(want[i].type), want[i].name);
@@ -76,7 +77,8 @@ static void defaults_are_those_of_the_header(void **state) {
         assert_true(j.axis.x == 1 && j.axis.y == 0 && j.axis.z == 0);
         assert_true(j.axis2.x == 0 && j.axis2.y == 1 && j.axis2.z == 0);
         assert_true(j.X_PF.q.w == 1 && j.X_PF.p.x == 0);
-        assert_true(j.damping == 0 && j.stiffness == 0 && j.armature == 0 && j.friction == 0 && !j.has_limits);
+        assert_true(j.damping == 0 && j.stiffness == 0 && j.armature == 0 && j.friction == 0 &&
+                    !j.has_limits);
         bool has_quaternion = i == US_JOINT_SPHERICAL || i == US_JOINT_FLOATING;
         assert_true(j.q0[0] == (has_quaternion ? 1 : 0));
     }
@@ -94,7 +96,8 @@ static void defaults_are_those_of_the_header(void **state) {
     assert_true(s.group == 1 && s.mask == UINT32_MAX && s.margin == 0 && s.level == 0 && !s.surface);
     us_pair_def p = us_pair_def_default();
     assert_string_equal(p.model, "compliant");
-    assert_true(p.values.static_friction == 0.9 && p.values.kinetic_friction == 0.8 && p.values.viscous == 0.5);
+    assert_true(p.values.static_friction == 0.9 && p.values.kinetic_friction == 0.8 &&
+                p.values.viscous == 0.5);
     assert_string_equal(w.solver, "newton");
     assert_string_equal(w.fidelity, "");
     assert_int_equal(w.max_contact, 0);
@@ -104,7 +107,9 @@ static void every_kind_of_shape_has_a_name_of_its_own(void **state) {
     (void)state;
     for (int i = 0; i < US_SHAPE_COUNT; i++) {
         assert_true(strlen(us_shape_kind_name((us_shape_kind)i)) > 2);
-        for (int k = 0; k < i; k++) assert_string_not_equal(us_shape_kind_name((us_shape_kind)i), us_shape_kind_name((us_shape_kind)k));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(us_shape_kind_name((us_shape_kind)i),
+                                    us_shape_kind_name((us_shape_kind)k));
     }
     assert_string_equal(us_shape_kind_name(US_SHAPE_COUNT), "?");
     assert_string_equal(us_shape_kind_name(US_SHAPE_HALF_SPACE), "half-space");
@@ -121,12 +126,14 @@ static void a_new_spec_is_an_empty_world_with_defaults(void **state) {
 
 // Writes over a text, as a caller who reuses a buffer does.
 static void scribble(char *text) {
-    for (; *text; text++) *text = '#';
+    for (; *text; text++)
+        *text = '#';
 }
 
 static void texts_are_copied_in_every_kind_of_definition(void **state) {
     us_spec *spec = *state;
-    char a[] = "name", b[] = "file", c[] = "mesh", d[] = "uri", e[] = "paint", f[] = "value", g[] = "tag", h[] = "reference", x[] = "<xml/>";
+    char a[] = "name", b[] = "file", c[] = "mesh", d[] = "uri", e[] = "paint", f[] = "value", g[] = "tag",
+         h[] = "reference", x[] = "<xml/>";
     us_world_def world = us_world_def_default();
     world.name = a;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
@@ -142,9 +149,16 @@ static void texts_are_copied_in_every_kind_of_definition(void **state) {
     us_extension_def extension = {.tag = g, .group = -1, .reference = h, .xml = x, .file = b, .line = 9};
     link.name = joint.name = coupling.name = loop.name = drive.name = record.file_name = a;
     link.file = joint.file = shape.file = coupling.file = loop.file = drive.file = record.file = b;
-    shape.mesh = c, shape.mesh_uri = d, shape.material = e;
-    record.n_value = 2, record.values = values;
-    joint.pitch = 0.25, drive.kp = 17, coupling.offset = -3, loop.X_AC.p.y = 8, link.inertia.mass = 6;
+    shape.mesh = c;
+    shape.mesh_uri = d;
+    shape.material = e;
+    record.n_value = 2;
+    record.values = values;
+    joint.pitch = 0.25;
+    drive.kp = 17;
+    coupling.offset = -3;
+    loop.X_AC.p.y = 8;
+    link.inertia.mass = 6;
     int32_t index[8];
     assert_int_equal(us_spec_add_group(spec, &group, &index[0]), US_OK);
     assert_int_equal(us_spec_add_link(spec, &link, &index[1]), US_OK);
@@ -155,9 +169,11 @@ static void texts_are_copied_in_every_kind_of_definition(void **state) {
     assert_int_equal(us_spec_add_drive(spec, &drive, &index[6]), US_OK);
     assert_int_equal(us_spec_add_record(spec, &record, &index[7]), US_OK);
     assert_int_equal(us_spec_add_extension(spec, &extension, NULL), US_OK);
-    for (int i = 0; i < 8; i++) assert_int_equal(index[i], 0);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(index[i], 0);
     char *const texts[] = {a, b, c, d, e, f, g, h, x};
-    for (int i = 0; i < 9; i++) scribble(texts[i]);
+    for (int i = 0; i < 9; i++)
+        scribble(texts[i]);
     values[0] = values[1] = NULL;
 
     assert_string_equal(us_spec_view_world(spec)->name, "name");
@@ -196,7 +212,8 @@ static void texts_are_copied_in_every_kind_of_definition(void **state) {
 static void texts_may_be_missing(void **state) {
     us_spec *spec = *state;
     us_link_def link = us_link_def_default();
-    link.name = NULL, link.file = NULL;
+    link.name = NULL;
+    link.file = NULL;
     assert_int_equal(us_spec_add_link(spec, &link, NULL), US_OK);
     assert_null(us_spec_view_link(spec, 0)->name);
     assert_int_equal(us_spec_find_link(spec, "anything"), -1);
@@ -292,21 +309,29 @@ static void definitions_that_cannot_be_kept_are_refused(void **state) {
 static void a_joint_can_be_replaced_but_not_moved_to_other_links(void **state) {
     us_spec *spec = *state;
     us_joint_def joint = us_joint_def_default(US_JOINT_REVOLUTE);
-    joint.name = "elbow", joint.parent = 0, joint.child = 1;
+    joint.name = "elbow";
+    joint.parent = 0;
+    joint.child = 1;
     assert_int_equal(us_spec_add_joint(spec, &joint, NULL), US_OK);
     char name[] = "elbow";
-    joint.name = name, joint.damping = 3, joint.type = US_JOINT_CONTINUOUS, joint.q0[0] = 0.5;
+    joint.name = name;
+    joint.damping = 3;
+    joint.type = US_JOINT_CONTINUOUS;
+    joint.q0[0] = 0.5;
     assert_int_equal(us_spec_set_joint(spec, 0, &joint), US_OK);
     scribble(name);
     const us_joint_def *v = us_spec_view_joint(spec, 0);
     assert_string_equal(v->name, "elbow");
     assert_true(v->damping == 3 && v->type == US_JOINT_CONTINUOUS && v->q0[0] == 0.5);
     us_joint_def other = *v;
-    other.damping = 4, other.parent = 2;
+    other.damping = 4;
+    other.parent = 2;
     assert_int_equal(us_spec_set_joint(spec, 0, &other), US_ERR_ARG);
-    other.parent = 0, other.child = 0;
+    other.parent = 0;
+    other.child = 0;
     assert_int_equal(us_spec_set_joint(spec, 0, &other), US_ERR_ARG);
-    other.child = 1, other.type = US_JOINT_COUNT;
+    other.child = 1;
+    other.type = US_JOINT_COUNT;
     assert_int_equal(us_spec_set_joint(spec, 0, &other), US_ERR_ARG);
     assert_int_equal(us_spec_set_joint(spec, 1, v), US_ERR_ARG);
     assert_int_equal(us_spec_set_joint(spec, -1, v), US_ERR_ARG);
@@ -320,14 +345,18 @@ static void a_joint_can_be_replaced_but_not_moved_to_other_links(void **state) {
 static void a_drive_can_be_replaced_but_not_moved_to_another_joint(void **state) {
     us_spec *spec = *state;
     us_drive_def drive = us_drive_def_default();
-    drive.name = "motor", drive.joint = 2, drive.coordinate = 1;
+    drive.name = "motor";
+    drive.joint = 2;
+    drive.coordinate = 1;
     assert_int_equal(us_spec_add_drive(spec, &drive, NULL), US_OK);
     drive.kp = 100;
     assert_int_equal(us_spec_set_drive(spec, 0, &drive), US_OK);
     assert_true(us_spec_view_drive(spec, 0)->kp == 100);
-    drive.kp = 200, drive.joint = 1;
+    drive.kp = 200;
+    drive.joint = 1;
     assert_int_equal(us_spec_set_drive(spec, 0, &drive), US_ERR_ARG);
-    drive.joint = 2, drive.coordinate = 0;
+    drive.joint = 2;
+    drive.coordinate = 0;
     assert_int_equal(us_spec_set_drive(spec, 0, &drive), US_ERR_ARG);
     assert_int_equal(us_spec_set_drive(spec, 1, &drive), US_ERR_ARG);
     assert_int_equal(us_spec_set_drive(spec, 0, NULL), US_ERR_ARG);

@@ -18,7 +18,8 @@ static us_model *compile(us_spec *spec) {
 
 static us_spec *small_crowd(void) { return crowd_spec(2, 1, 3, "gauss-seidel"); }
 
-// Two robots of a base, an arm and a hand; a drive on each arm, a coupling and a loop across, a recording of both.
+// Two robots of a base, an arm and a hand; a drive on each arm, a coupling and a loop across, a recording of
+// both.
 static us_spec *two_robots(void) {
     us_spec *spec = build_spec(9.81, 1e-3, US_INTEGRATOR_EULER);
     const us_vec3 zero = {0, 0, 0}, one = {1, 1, 1}, x = {1, 0, 0};
@@ -30,10 +31,13 @@ static us_spec *two_robots(void) {
         assert_int_equal(us_spec_add_group(spec, &group, &g), US_OK);
         for (int i = 0; i < 3; i++) {
             us_link_def def = us_link_def_default();
-            def.name = names[r][i], def.group = g;
-            def.inertia.mass = 1, def.inertia.about_com[0] = def.inertia.about_com[1] = def.inertia.about_com[2] = 0.1;
+            def.name = names[r][i];
+            def.group = g;
+            def.inertia.mass = 1;
+            def.inertia.about_com[0] = def.inertia.about_com[1] = def.inertia.about_com[2] = 0.1;
             assert_int_equal(us_spec_add_link(spec, &def, &link[i]), US_OK);
-            us_joint_def j = build_joint_at(i == 0 ? US_JOINT_FIXED : US_JOINT_REVOLUTE, i == 0 ? US_WORLD : link[i - 1], link[i], one, x);
+            us_joint_def j = build_joint_at(i == 0 ? US_JOINT_FIXED : US_JOINT_REVOLUTE,
+                                            i == 0 ? US_WORLD : link[i - 1], link[i], one, x);
             j.group = g;
             joint[r] = build_joint_def(spec, names[r][i], &j);
             scene_add_box(spec, link[i], one, zero);
@@ -45,14 +49,21 @@ static us_spec *two_robots(void) {
     build_loop(spec, "hands", US_LOOP_POINT, hand[0], zero, hand[1], zero);
     us_exclude_def exclude = {.link_a = hand[0], .link_b = hand[1]};
     assert_int_equal(us_spec_add_exclude(spec, &exclude, NULL), US_OK);
-    const char *const values[] = {"a/arm.q", "b/hand.q", "b/drive.torque", "energy"}, *const only[] = {"a/hand.q"};
+    const char *const values[] = {"a/arm.q", "b/hand.q", "b/drive.torque", "energy"}, *const only[] = {
+                                                                                          "a/hand.q"};
     us_record_def record = us_record_def_default(), lone = record;
-    record.file_name = "both.csv", record.values = values, record.n_value = 4;
-    lone.file_name = "a.csv", lone.values = only, lone.n_value = 1;
+    record.file_name = "both.csv";
+    record.values = values;
+    record.n_value = 4;
+    lone.file_name = "a.csv";
+    lone.values = only;
+    lone.n_value = 1;
     assert_int_equal(us_spec_add_record(spec, &record, NULL), US_OK);
     assert_int_equal(us_spec_add_record(spec, &lone, NULL), US_OK);
-    us_extension_def note = {.tag = "gazebo", .group = 0, .reference = "a/arm", .xml = "<gazebo/>"}, other = note;
-    other.group = 1, other.reference = "b/arm";
+    us_extension_def note = {.tag = "gazebo", .group = 0, .reference = "a/arm", .xml = "<gazebo/>"},
+                     other = note;
+    other.group = 1;
+    other.reference = "b/arm";
     assert_int_equal(us_spec_add_extension(spec, &note, NULL), US_OK);
     assert_int_equal(us_spec_add_extension(spec, &other, NULL), US_OK);
     return spec;

@@ -16,8 +16,10 @@ static const double EXCHANGE = 0.01;  // s: ten steps
 static const char *three(void) {
     static char text[8192];
     snprintf(text, sizeof text,
-             "%s%s%s%s<object name='ball' xyz='20 0 0.5'><link name='core' density='500'><shape type='sphere' size='0.1'/></link></object>%s",
-             split_head, split_cart("r1", 0, 0, 3), split_cart("r2", 5, 0, 2), split_cart("r3", 10, 0, -3), split_tail);
+             "%s%s%s%s<object name='ball' xyz='20 0 0.5'><link name='core' density='500'><shape "
+             "type='sphere' size='0.1'/></link></object>%s",
+             split_head, split_cart("r1", 0, 0, 3), split_cart("r2", 5, 0, 2), split_cart("r3", 10, 0, -3),
+             split_tail);
     return text;
 }
 
@@ -27,7 +29,8 @@ static const char *three(void) {
     } while (0)
 
 // What one process alone says about its own arguments.
-static void refuses(const char *own, double exchange, us_status status, const char *message, const char *remedy) {
+static void refuses(const char *own, double exchange, us_status status, const char *message,
+                    const char *remedy) {
     split_net net;
     split_open(&net);
     const split_process *p = split_add(&net, three(), own, exchange);
@@ -52,7 +55,8 @@ static void a_robot_of_two_processes_stops_them(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    const split_process *a = split_add(&net, three(), "r1,r2", EXCHANGE), *b = split_add(&net, three(), "r2,r3", EXCHANGE);
+    const split_process *a = split_add(&net, three(), "r1,r2", EXCHANGE),
+                        *b = split_add(&net, three(), "r2,r3", EXCHANGE);
     split_run(&net, 100, 5);
     // Whoever hears of it first: one at least, and no one makes a step.
     const split_process *told = a->status ? a : b;
@@ -95,11 +99,14 @@ static void other_scenes_and_steps_are_named(void **state) {
         const char *scene;
         double exchange;
         const char *what;
-    } cases[] = {{other, EXCHANGE, "has another scene"}, {slower, EXCHANGE, "has a step of 0.00"}, {three(), 0.02, "exchanges every 0.0"}};
+    } cases[] = {{other, EXCHANGE, "has another scene"},
+                 {slower, EXCHANGE, "has a step of 0.00"},
+                 {three(), 0.02, "exchanges every 0.0"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         split_net net;
         split_open(&net);
-        const split_process *a = split_add(&net, three(), "r1,r2", EXCHANGE), *b = split_add(&net, cases[i].scene, "r3", cases[i].exchange);
+        const split_process *a = split_add(&net, three(), "r1,r2", EXCHANGE),
+                            *b = split_add(&net, cases[i].scene, "r3", cases[i].exchange);
         split_run(&net, 100, 5);
         const split_process *told = a->status ? a : b;
         assert_int_equal(told->status, US_ERR_VALUE);
@@ -113,11 +120,13 @@ static void what_a_loop_holds_together_has_one_owner(void **state) {
     (void)state;
     static char text[8192];
     snprintf(text, sizeof text,
-             "%s%s%s<loop name='rod' type='point'><a link='r1/base' xyz='0.35 0 0.14'/><b link='r2/base' xyz='-0.35 0 0.14'/></loop>%s", split_head,
-             split_cart("r1", 0, 0, 1), split_cart("r2", 0.7, 0, 1), split_tail);
+             "%s%s%s<loop name='rod' type='point'><a link='r1/base' xyz='0.35 0 0.14'/><b link='r2/base' "
+             "xyz='-0.35 0 0.14'/></loop>%s",
+             split_head, split_cart("r1", 0, 0, 1), split_cart("r2", 0.7, 0, 1), split_tail);
     split_net net;
     split_open(&net);
-    const split_process *a = split_add(&net, text, "r1", EXCHANGE), *b = split_add(&net, text, "r2", EXCHANGE);
+    const split_process *a = split_add(&net, text, "r1", EXCHANGE),
+                        *b = split_add(&net, text, "r2", EXCHANGE);
     split_run(&net, 100, 5);
     const split_process *told = a->status ? a : b;
     assert_int_equal(told->status, US_ERR_TREE);
@@ -130,13 +139,16 @@ static void robots_that_do_not_meet_move_as_in_one_process(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    const split_process *one = split_add(&net, three(), NULL, 0), *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+    const split_process *one = split_add(&net, three(), NULL, 0),
+                        *a = split_add(&net, three(), "r1,r3", EXCHANGE),
                         *b = split_add(&net, three(), "r2", EXCHANGE);
     for (int64_t tick = 7; tick <= 1400; tick += 199) {
         assert_true(split_run(&net, tick, 5));
-        assert_true(split_same(one, a, "r1") && split_same(one, a, "r3") && split_same(one, b, "r2") && split_same(one, a, "ball"));
+        assert_true(split_same(one, a, "r1") && split_same(one, a, "r3") && split_same(one, b, "r2") &&
+                    split_same(one, a, "ball"));
     }
-    // At an exchange point ghosts are where their owners have them; until then where they were at the last one.
+    // At an exchange point ghosts are where their owners have them; until then where they were at the last
+    // one.
     assert_true(split_run(&net, 1420, 5));
     assert_true(split_run(&net, 1421, 5));
     assert_true(split_run(&net, 1430, 5));
@@ -146,25 +158,30 @@ static void robots_that_do_not_meet_move_as_in_one_process(void **state) {
     split_close(&net);
 }
 
-// Where all is far apart several stretches go by without a word; near each other none does. The bits are those of one process all the same.
+// Where all is far apart several stretches go by without a word; near each other none does. The bits are
+// those of one process all the same.
 static void what_is_far_apart_exchanges_less_often(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
     net.n_stretch = 4;
-    const split_process *one = split_add(&net, three(), NULL, 0), *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+    const split_process *one = split_add(&net, three(), NULL, 0),
+                        *a = split_add(&net, three(), "r1,r3", EXCHANGE),
                         *b = split_add(&net, three(), "r2", EXCHANGE);
     for (int64_t tick = 7; tick <= 1400; tick += 199) {
         assert_true(split_run(&net, tick, 5));
-        assert_true(split_same(one, a, "r1") && split_same(one, a, "r3") && split_same(one, b, "r2") && split_same(one, a, "ball"));
+        assert_true(split_same(one, a, "r1") && split_same(one, a, "r3") && split_same(one, b, "r2") &&
+                    split_same(one, a, "ball"));
     }
     int64_t n_exchange = usi_split_get_counts(a->split).n_exchange;
     assert_in_range(n_exchange, 1400 / 40, 1400 / 40 + 1);
     assert_int_equal(usi_split_get_counts(b->split).n_exchange, n_exchange);
     split_close(&net);
-    // Two carts that stand 5 cm apart: nearer than four stretches reach, 15 m/s2 * (0.04 s)^2 + 0.01 m for each, and farther than one does.
+    // Two carts that stand 5 cm apart: nearer than four stretches reach, 15 m/s2 * (0.04 s)^2 + 0.01 m for
+    // each, and farther than one does.
     char text[4096];
-    snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("r1", 0, 0, 0), split_cart("r2", 0.57, 0, 0), split_tail);
+    snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("r1", 0, 0, 0),
+             split_cart("r2", 0.57, 0, 0), split_tail);
     split_open(&net);
     net.n_stretch = 4;
     a = split_add(&net, text, "r1", EXCHANGE);
@@ -179,17 +196,20 @@ static void nobody_goes_beyond_an_exchange_point_alone(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE), *b = split_add(&net, three(), "r2", EXCHANGE);
+    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+                  *b = split_add(&net, three(), "r2", EXCHANGE);
     assert_true(split_run(&net, 205, 5));
     split_kill(b);
     // It had said where it was at 200, and so the other comes to 210.
     assert_false(split_run(&net, 1000, 5));
     assert_int_equal(us_sim_get_tick(a->sim), 210);
     assert_int_equal(a->status, US_OK);
-    assert_has(a->said, "at 0.21 s: the process process2, which owns r2, has not come to this exchange point: waiting for it");
+    assert_has(a->said, "at 0.21 s: the process process2, which owns r2, has not come to this exchange "
+                        "point: waiting for it");
     split_run(&net, 1000, 60);
     assert_int_equal(a->status, US_ERR_LIMIT);
-    assert_has(a->err.message, "process2, which owns r2, has not come to this exchange point; waited for 60 s");
+    assert_has(a->err.message,
+               "process2, which owns r2, has not come to this exchange point; waited for 60 s");
     split_close(&net);
 }
 
@@ -212,19 +232,22 @@ static void one_that_comes_back_takes_up_where_it_was_seen_last(void **state) {
     assert_has(a->said, "process4 takes the place of one that has gone");
     assert_has(a->said, "all are there, going on");
     assert_has(c->said, "takes up at 0.5 s");
-    // It rolls on at 2 rad/s on wheels of 0.1 m: half a second later 0.1 m further, less what the wheels lose.
+    // It rolls on at 2 rad/s on wheels of 0.1 m: half a second later 0.1 m further, less what the wheels
+    // lose.
     double way = split_position(c, "r2/base").x - x;
     if (!(way > 0.09 && way < 0.11)) fail_msg("it went %g m", way);
     split_close(&net);
 }
 
-// The same where the points are several stretches apart: it was seen last at 0.48 s, and the others wait for it at 0.52 s.
+// The same where the points are several stretches apart: it was seen last at 0.48 s, and the others wait for
+// it at 0.52 s.
 static void one_that_comes_back_finds_the_points_that_are_far_apart(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
     net.n_stretch = 4;
-    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE), *b = split_add(&net, three(), "r2", EXCHANGE);
+    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+                  *b = split_add(&net, three(), "r2", EXCHANGE);
     assert_true(split_run(&net, 505, 5));
     split_kill(b);
     assert_false(split_run(&net, 1000, 5));
@@ -242,7 +265,8 @@ static void a_second_owner_that_comes_late_is_refused(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE), *b = split_add(&net, three(), "r2", EXCHANGE);
+    split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+                  *b = split_add(&net, three(), "r2", EXCHANGE);
     assert_true(split_run(&net, 300, 5));
     const split_process *c = split_add(&net, three(), "r2", EXCHANGE);
     split_run(&net, 1000, 5);
@@ -257,12 +281,14 @@ static void bytes_that_are_no_message_change_nothing(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    const split_process *one = split_add(&net, three(), NULL, 0), *a = split_add(&net, three(), "r1,r3", EXCHANGE),
+    const split_process *one = split_add(&net, three(), NULL, 0),
+                        *a = split_add(&net, three(), "r1,r3", EXCHANGE),
                         *b = split_add(&net, three(), "r2", EXCHANGE);
     uint8_t noise[600];
     for (int round = 0; round < 50; round++) {
         assert_true(split_run(&net, 10 * round + 3, 5));
-        for (size_t i = 0; i < sizeof noise; i++) noise[i] = (uint8_t)us_random_bits(7, (uint64_t)round, i);
+        for (size_t i = 0; i < sizeof noise; i++)
+            noise[i] = (uint8_t)us_random_bits(7, (uint64_t)round, i);
         // Half of them have the header of a message.
         if (round % 2) memcpy(noise, (const uint8_t[]){0, 1, 0, 0, 1, 0, 0, 0}, 8);
         usi_split_receive(a->split, noise, (size_t)round * 12, net.now_ns);
@@ -273,12 +299,18 @@ static void bytes_that_are_no_message_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_that_cannot_be_meant_are_refused), cmocka_unit_test(a_robot_of_two_processes_stops_them),
-        cmocka_unit_test(a_robot_of_nobody_is_waited_for_and_named),  cmocka_unit_test(other_scenes_and_steps_are_named),
-        cmocka_unit_test(what_a_loop_holds_together_has_one_owner),   cmocka_unit_test(robots_that_do_not_meet_move_as_in_one_process),
-        cmocka_unit_test(nobody_goes_beyond_an_exchange_point_alone), cmocka_unit_test(one_that_comes_back_takes_up_where_it_was_seen_last),
-        cmocka_unit_test(a_second_owner_that_comes_late_is_refused),  cmocka_unit_test(bytes_that_are_no_message_change_nothing),
-        cmocka_unit_test(what_is_far_apart_exchanges_less_often),     cmocka_unit_test(one_that_comes_back_finds_the_points_that_are_far_apart),
+        cmocka_unit_test(arguments_that_cannot_be_meant_are_refused),
+        cmocka_unit_test(a_robot_of_two_processes_stops_them),
+        cmocka_unit_test(a_robot_of_nobody_is_waited_for_and_named),
+        cmocka_unit_test(other_scenes_and_steps_are_named),
+        cmocka_unit_test(what_a_loop_holds_together_has_one_owner),
+        cmocka_unit_test(robots_that_do_not_meet_move_as_in_one_process),
+        cmocka_unit_test(nobody_goes_beyond_an_exchange_point_alone),
+        cmocka_unit_test(one_that_comes_back_takes_up_where_it_was_seen_last),
+        cmocka_unit_test(a_second_owner_that_comes_late_is_refused),
+        cmocka_unit_test(bytes_that_are_no_message_change_nothing),
+        cmocka_unit_test(what_is_far_apart_exchanges_less_often),
+        cmocka_unit_test(one_that_comes_back_finds_the_points_that_are_far_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@ static void every_status_has_a_text_of_its_own(void **state) {
     for (int i = 0; i < US_STATUS_COUNT; i++) {
         const char *text = us_status_text((us_status)i);
         assert_true(text[0] != 0);
-        for (int k = 0; k < i; k++) assert_string_not_equal(text, us_status_text((us_status)k));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(text, us_status_text((us_status)k));
     }
     assert_string_equal(us_status_text(US_OK), "ok");
     assert_string_equal(us_status_text(US_ERR_LIMIT), "a limit of this program is exceeded");
@@ -33,7 +34,9 @@ static void an_error_takes_place_message_and_remedy(void **state) {
     us_error err;
     memset(&err, 0xff, sizeof err);
     us_place place = {"robot.urdf", 12, 7, "joint \"elbow\""};
-    assert_int_equal(us_error_set(&err, US_ERR_VALUE, &place, "write %d less", "the limit is %d of %s", 3, "five"), US_ERR_VALUE);
+    assert_int_equal(
+        us_error_set(&err, US_ERR_VALUE, &place, "write %d less", "the limit is %d of %s", 3, "five"),
+        US_ERR_VALUE);
     assert_int_equal(err.code, US_ERR_VALUE);
     assert_int_equal(err.line, 12);
     assert_int_equal(err.column, 7);
@@ -80,7 +83,10 @@ static void texts_that_do_not_fit_are_cut_and_end_in_dots(void **state) {
     const struct {
         const char *text;
         size_t cap;
-    } cut[] = {{err.file, sizeof err.file}, {err.element, sizeof err.element}, {err.message, sizeof err.message}, {err.remedy, sizeof err.remedy}};
+    } cut[] = {{err.file, sizeof err.file},
+               {err.element, sizeof err.element},
+               {err.message, sizeof err.message},
+               {err.remedy, sizeof err.remedy}};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(strlen(cut[i].text), cut[i].cap - 1);
         assert_string_equal(cut[i].text + cut[i].cap - 4, "...");
@@ -91,7 +97,8 @@ static void texts_that_do_not_fit_are_cut_and_end_in_dots(void **state) {
 static void texts_that_just_fit_are_whole(void **state) {
     (void)state;
     us_error err;
-    us_error_set(&err, US_ERR_NAME, NULL, letters(sizeof err.remedy - 1), "%s", letters(sizeof err.message - 1));
+    us_error_set(&err, US_ERR_NAME, NULL, letters(sizeof err.remedy - 1), "%s",
+                 letters(sizeof err.message - 1));
     assert_string_equal(err.message, letters(sizeof err.message - 1));
     assert_string_equal(err.remedy, letters(sizeof err.remedy - 1));
     us_error_set(&err, US_ERR_NAME, NULL, letters(sizeof err.remedy), "%s", letters(sizeof err.message));
@@ -109,7 +116,8 @@ static void expect_format(const us_place *place, const char *remedy, const char 
 
 static void formatting_leaves_out_what_is_not_known(void **state) {
     (void)state;
-    expect_format(&(us_place){"a.xml", 3, 4, "link \"b\""}, "mend it", "a.xml:3:4: link \"b\": bad\n  remedy: mend it");
+    expect_format(&(us_place){"a.xml", 3, 4, "link \"b\""}, "mend it",
+                  "a.xml:3:4: link \"b\": bad\n  remedy: mend it");
     expect_format(&(us_place){"a.xml", 3, 0, "link \"b\""}, NULL, "a.xml:3: link \"b\": bad");
     expect_format(&(us_place){"a.xml", 0, 0, NULL}, NULL, "a.xml: bad");
     expect_format(&(us_place){NULL, 3, 4, "link"}, NULL, "link: bad");
@@ -142,7 +150,8 @@ static void the_longest_error_can_be_formatted_whole(void **state) {
     char text[2048];
     size_t n = us_error_format(&err, text, sizeof text);
     assert_int_equal(n, strlen(text));
-    assert_int_equal(n, 255 + strlen(":2147483647:2147483647: ") + 127 + 2 + 511 + strlen("\n  remedy: ") + 383);
+    assert_int_equal(n,
+                     255 + strlen(":2147483647:2147483647: ") + 127 + 2 + 511 + strlen("\n  remedy: ") + 383);
 }
 
 static void the_version_has_three_numbers(void **state) {

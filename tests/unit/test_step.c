@@ -62,7 +62,8 @@ static void the_start_state_is_moved_onto_the_loops(void **state) {
 
 static void stages_have_names(void **state) {
     (void)state;
-    for (int i = 0; i < US_STAGE_COUNT; i++) assert_true(us_stage_name((us_stage)i)[0] != '?');
+    for (int i = 0; i < US_STAGE_COUNT; i++)
+        assert_true(us_stage_name((us_stage)i)[0] != '?');
     assert_string_equal(us_stage_name(US_STAGE_COMMAND), "command");
     assert_string_equal(us_stage_name(US_STAGE_COMMIT), "commit");
     assert_string_equal(us_stage_name(US_STAGE_COUNT), "?");
@@ -81,7 +82,8 @@ static void the_profile_counts_steps_and_starts_again_when_taken(void **state) {
         assert_int_equal(us_sim_step(timed, NULL), US_OK);
         assert_int_equal(us_sim_step(plain, NULL), US_OK);
     }
-    us_profile p = us_sim_take_profile(timed), again = us_sim_take_profile(timed), none = us_sim_take_profile(plain);
+    us_profile p = us_sim_take_profile(timed), again = us_sim_take_profile(timed),
+               none = us_sim_take_profile(plain);
     assert_int_equal(p.n_step, 30);
     assert_true(p.seconds[US_STAGE_DYNAMICS] > 0);
     for (int i = 0; i < US_STAGE_COUNT; i++) {
@@ -108,7 +110,8 @@ static double end_angle(us_integrator integrator) {
     us_model *m = contract_compile(spec);
     assert_int_equal(us_model_get_integrator(m), integrator);
     us_sim *sim = contract_sim(m);
-    for (int i = 0; i < 1000; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(us_sim_step(sim, NULL), US_OK);
     double q = us_sim_view_q(sim)[0];
     us_sim_destroy(sim);
     us_model_destroy(m);
@@ -119,7 +122,8 @@ static void the_schemes_agree_to_their_orders(void **state) {
     (void)state;
     double truth = end_angle(US_INTEGRATOR_ADAPTIVE);
     // A swing of 1 rad in 1 s at 1 ms: errors of h, h^2 and h^4 with factors of a few.
-    double euler = fabs(end_angle(US_INTEGRATOR_EULER) - truth), midpoint = fabs(end_angle(US_INTEGRATOR_MIDPOINT) - truth),
+    double euler = fabs(end_angle(US_INTEGRATOR_EULER) - truth),
+           midpoint = fabs(end_angle(US_INTEGRATOR_MIDPOINT) - truth),
            rk4 = fabs(end_angle(US_INTEGRATOR_RK4) - truth);
     assert_true(euler < 1e-2 && euler > 1e-5);
     assert_true(midpoint < 1e-5 && midpoint > 1e-9);
@@ -132,25 +136,31 @@ static void the_pose_and_the_twist_of_a_link_belong_together(void **state) {
         us_model *m = contract_model((contract_world)w, US_INTEGRATOR_MIDPOINT);
         us_sim *sim = contract_sim(m);
         us_model_counts n = us_model_get_counts(m);
-        for (int i = 0; i < 20; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int i = 0; i < 20; i++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         double q[128], v[64], dq[64], back[128];
         memcpy(q, us_sim_view_q(sim), (size_t)n.n_q * sizeof *q);
         memcpy(v, us_sim_view_v(sim), (size_t)n.n_v * sizeof *v);
         const double h = 1e-6;
         us_pose before[32], after[32];
-        for (int32_t k = 0; k < n.n_v; k++) dq[k] = -h * v[k];
+        for (int32_t k = 0; k < n.n_v; k++)
+            dq[k] = -h * v[k];
         assert_int_equal(us_dyn_add(m, q, dq, back), US_OK);
         assert_int_equal(us_sim_set_state(sim, back, NULL), US_OK);
-        for (int32_t b = 0; b < n.n_body; b++) before[b] = us_sim_get_pose(sim, (us_body){b});
-        for (int32_t k = 0; k < n.n_v; k++) dq[k] = h * v[k];
+        for (int32_t b = 0; b < n.n_body; b++)
+            before[b] = us_sim_get_pose(sim, (us_body){b});
+        for (int32_t k = 0; k < n.n_v; k++)
+            dq[k] = h * v[k];
         assert_int_equal(us_dyn_add(m, q, dq, back), US_OK);
         assert_int_equal(us_sim_set_state(sim, back, NULL), US_OK);
-        for (int32_t b = 0; b < n.n_body; b++) after[b] = us_sim_get_pose(sim, (us_body){b});
+        for (int32_t b = 0; b < n.n_body; b++)
+            after[b] = us_sim_get_pose(sim, (us_body){b});
         assert_int_equal(us_sim_set_state(sim, q, v), US_OK);
         for (int32_t b = 0; b < n.n_body; b++) {
             us_twist V = us_sim_get_twist(sim, (us_body){b});
             us_vec3 p_dot = us_vec3_scale(0.5 / h, us_vec3_sub(after[b].p, before[b].p));
-            us_vec3 turn = us_vec3_scale(0.5 / h, us_quat_log(us_quat_mul(after[b].q, us_quat_conj(before[b].q))));
+            us_vec3 turn =
+                us_vec3_scale(0.5 / h, us_quat_log(us_quat_mul(after[b].q, us_quat_conj(before[b].q))));
             // Central differences: h^2 times the third derivative, and rounding of 1e-16 m over h.
             assert_true(us_vec3_norm(us_vec3_sub(p_dot, V.v)) < 2e-8);
             assert_true(us_vec3_norm(us_vec3_sub(turn, V.w)) < 2e-8);
@@ -167,7 +177,8 @@ static void the_pose_by_path_is_the_pose_by_kinematics(void **state) {
         us_sim *sim = contract_sim(m);
         us_dyn *d = NULL;
         assert_int_equal(us_dyn_create(m, NULL, &d), US_OK);
-        for (int i = 0; i < 50; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+        for (int i = 0; i < 50; i++)
+            assert_int_equal(us_sim_step(sim, NULL), US_OK);
         us_pose X[32];
         assert_int_equal(us_dyn_poses(d, us_sim_view_q(sim), X), US_OK);
         for (int32_t b = 0; b < us_model_get_counts(m).n_body; b++) {
@@ -186,7 +197,10 @@ static void a_limit_stops_the_joint(void **state) {
     us_spec *spec = contract_pendulum_spec();
     us_joint_def j = *us_spec_view_joint(spec, 0);
     // Falls from 1 rad towards 0, meets the limit at 0.4.
-    j.q0[0] = 1, j.has_limits = true, j.lower = 0.4, j.upper = 2;
+    j.q0[0] = 1;
+    j.has_limits = true;
+    j.lower = 0.4;
+    j.upper = 2;
     assert_int_equal(us_spec_set_joint(spec, 0, &j), US_OK);
     us_model *m = contract_compile(spec);
     us_sim *sim = contract_sim(m);
@@ -202,17 +216,22 @@ static void a_limit_stops_the_joint(void **state) {
 }
 
 // The pendulum with friction, from (q, v), under an integrator, for 1 s.
-static us_sim *rubbed(us_integrator integrator, double gravity, double friction, double q, double v, us_model **out_model) {
+static us_sim *rubbed(us_integrator integrator, double gravity, double friction, double q, double v,
+                      us_model **out_model) {
     us_spec *spec = contract_pendulum_spec();
     us_world_def w = *us_spec_view_world(spec);
-    w.integrator = integrator, w.gravity.z = gravity;
+    w.integrator = integrator;
+    w.gravity.z = gravity;
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);
     us_joint_def j = *us_spec_view_joint(spec, 0);
-    j.friction = friction, j.q0[0] = q, j.v0[0] = v;
+    j.friction = friction;
+    j.q0[0] = q;
+    j.v0[0] = v;
     assert_int_equal(us_spec_set_joint(spec, 0, &j), US_OK);
     *out_model = contract_compile(spec);
     us_sim *sim = contract_sim(*out_model);
-    for (int i = 0; i < 1000; i++) assert_int_equal(us_sim_step(sim, NULL), US_OK);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(us_sim_step(sim, NULL), US_OK);
     return sim;
 }
 
@@ -235,7 +254,8 @@ static void dry_friction_brings_a_joint_to_rest(void **state) {
     for (int i = 0; i < 2; i++) {
         us_model *m = NULL;
         us_sim *sim = rubbed(implicit[i], 0, 1.2, 0, 1, &m);
-        // 1.2 N m on 0.6 kg m^2 take 0.5 s and v^2 I / (2 f) = 0.25 rad; half a step of the way is the scheme's.
+        // 1.2 N m on 0.6 kg m^2 take 0.5 s and v^2 I / (2 f) = 0.25 rad; half a step of the way is the
+        // scheme's.
         assert_true(fabs(us_sim_view_v(sim)[0]) < 1e-10);
         assert_true(fabs(us_sim_view_q(sim)[0] - 0.25) < 1e-3);
         us_sim_destroy(sim);
@@ -252,7 +272,9 @@ static void two_worlds_in_one_do_not_disturb_each_other(void **state) {
     start.q0[0] = 0.7;
     assert_int_equal(us_spec_set_joint(both, 0, &start), US_OK);
     int32_t other = contract_link(both, "other", 2, at(0, 0, -0.5), 0.1, 0.1, 0.05);
-    start.name = "other hinge", start.child = other, start.X_PF.p = at(0, 100, 1);
+    start.name = "other hinge";
+    start.child = other;
+    start.X_PF.p = at(0, 100, 1);
     contract_add_joint(both, &start);
     us_model *m = contract_compile(both);
     us_sim *sim = contract_sim(m);

@@ -34,12 +34,16 @@ static void the_transform_is_the_sum_that_defines_it(void **state) {
     for (int32_t n = 2; n <= 128; n *= 2) {
         void *memory = malloc(usi_fft_size(n));
         usi_fft fft = usi_fft_make(n, memory);
-        usi_complex4 *x = aligned_alloc(64, sizeof *x * (size_t)n), *work = aligned_alloc(64, sizeof *x * (size_t)n);
+        usi_complex4 *x = aligned_alloc(64, sizeof *x * (size_t)n),
+                     *work = aligned_alloc(64, sizeof *x * (size_t)n);
         double in[128][2];
         for (int32_t i = 0; i < n; i++) {
             in[i][0] = us_random_normal(1, 2, (uint64_t)i);
             in[i][1] = us_random_normal(1, 3, (uint64_t)i);
-            for (int l = 0; l < 4; l++) x[i].re[l] = (l + 1) * in[i][0], x[i].im[l] = in[i][1] - l;
+            for (int l = 0; l < 4; l++) {
+                x[i].re[l] = (l + 1) * in[i][0];
+                x[i].im[l] = in[i][1] - l;
+            }
         }
         const usi_complex4 *y = usi_fft_run(&fft, x, work);
         for (int32_t k = 0; k < n; k++) {
@@ -65,7 +69,8 @@ static void covariances_have_their_closed_forms(void **state) {
     us_field_def def = field(US_COVARIANCE_MATERN, 8, 2, 0.5);
     for (int i = 0; i < 200; i++) {
         double r = 0.1 * i, x = r / 2;
-        // Smoothness a hair beside the closed forms goes through the integral, and must come out as they do, up to the hair.
+        // Smoothness a hair beside the closed forms goes through the integral, and must come out as they do,
+        // up to the hair.
         static const double halves[] = {0.5, 1.5, 2.5};
         double closed[] = {exp(-x), (1 + x) * exp(-x), (1 + x + x * x / 3) * exp(-x)};
         for (int k = 0; k < 3; k++) {
@@ -80,18 +85,22 @@ static void covariances_have_their_closed_forms(void **state) {
     assert_true(fabs(us_field_covariance(&def, 2) - 0.6019072301972346) < 1e-13);
     assert_true(fabs(us_field_covariance(&def, 4) - 2 * 0.1398658818165224) < 1e-13);
     def.covariance = US_COVARIANCE_SPHERICAL;
-    assert_true(us_field_covariance(&def, 0) == 1 && us_field_covariance(&def, 2) == 0 && us_field_covariance(&def, 1) == 0.3125);
+    assert_true(us_field_covariance(&def, 0) == 1 && us_field_covariance(&def, 2) == 0 &&
+                us_field_covariance(&def, 1) == 0.3125);
 }
 
-// Lags on both axes and the diagonal. The standard error is that of the mean over fields, which are independent of each other.
+// Lags on both axes and the diagonal. The standard error is that of the mean over fields, which are
+// independent of each other.
 static void a_thousand_fields_have_the_covariance_prescribed(void **state) {
     (void)state;
     enum { N = 40, N_LAG = 20 };
-    static const int lags[N_LAG][2] = {{0, 0}, {1, 0}, {0, 1},  {1, 1},  {2, 0}, {0, 3},   {3, 3},  {5, 0},  {0, 5},   {4, 3},
-                                       {5, 5}, {8, 0}, {0, 10}, {10, 0}, {6, 8}, {10, 10}, {15, 0}, {0, 20}, {12, 16}, {20, 20}};
+    static const int lags[N_LAG][2] = {{0, 0}, {1, 0},   {0, 1},  {1, 1},  {2, 0},   {0, 3},  {3, 3},
+                                       {5, 0}, {0, 5},   {4, 3},  {5, 5},  {8, 0},   {0, 10}, {10, 0},
+                                       {6, 8}, {10, 10}, {15, 0}, {0, 20}, {12, 16}, {20, 20}};
     // The last takes long to evaluate: fewer fields.
-    const us_field_def defs[] = {field(US_COVARIANCE_EXPONENTIAL, N, 8, 0), field(US_COVARIANCE_GAUSSIAN, N, 8, 0),
-                                 field(US_COVARIANCE_SPHERICAL, N, 30, 0), field(US_COVARIANCE_FRACTAL, N, 6, 0.8)};
+    const us_field_def defs[] = {
+        field(US_COVARIANCE_EXPONENTIAL, N, 8, 0), field(US_COVARIANCE_GAUSSIAN, N, 8, 0),
+        field(US_COVARIANCE_SPHERICAL, N, 30, 0), field(US_COVARIANCE_FRACTAL, N, 6, 0.8)};
     static double f[N * N];
     for (size_t k = 0; k < sizeof defs / sizeof defs[0]; k++) {
         us_field_def def = defs[k];
@@ -114,7 +123,8 @@ static void a_thousand_fields_have_the_covariance_prescribed(void **state) {
                 int nx = N - lags[q][0], ny = N - lags[q][1];
                 double c = 0;
                 for (int y = 0; y < ny; y++) {
-                    for (int x = 0; x < nx; x++) c += (f[y * N + x] - 3) * (f[(y + lags[q][1]) * N + x + lags[q][0]] - 3);
+                    for (int x = 0; x < nx; x++)
+                        c += (f[y * N + x] - 3) * (f[(y + lags[q][1]) * N + x + lags[q][0]] - 3);
                 }
                 c /= (double)nx * ny;
                 sum[q] += c;
@@ -124,9 +134,11 @@ static void a_thousand_fields_have_the_covariance_prescribed(void **state) {
         for (int q = 0; q < N_LAG; q++) {
             double c = sum[q] / n_field, error = sqrt((square[q] / n_field - c * c) / n_field);
             double want = us_field_covariance(&def, hypot(lags[q][0], lags[q][1]));
-            // Four standard errors: one test in 160 of such a hundred would fail by chance, and the seeds are fixed.
+            // Four standard errors: one test in 160 of such a hundred would fail by chance, and the seeds are
+            // fixed.
             if (fabs(c - want) > 4 * error)
-                fail_msg("covariance %d, lag %d %d: %.4f +- %.4f, not %.4f", (int)k, lags[q][0], lags[q][1], c, error, want);
+                fail_msg("covariance %d, lag %d %d: %.4f +- %.4f, not %.4f", (int)k, lags[q][0], lags[q][1],
+                         c, error, want);
         }
         // The mean of a field varies by its own variance, at most 4.
         assert_true(fabs(all / n_field) < 4 * sqrt(4.0 / n_field));
@@ -158,7 +170,8 @@ static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state
     enum { N = 64 };
     static double f[N * N];
     double tent[21];
-    for (int i = 0; i <= 20; i++) tent[i] = 1 - i / 20.0;
+    for (int i = 0; i <= 20; i++)
+        tent[i] = 1 - i / 20.0;
     us_field_def def = field(US_COVARIANCE_TABLE, N, 0, 0);
     def.spacing = def.table_spacing = 5;
     def.n_table = 21;
@@ -171,7 +184,8 @@ static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state
     for (int r = 0; r < 100; r++) {
         def.seed = (uint64_t)r;
         make(&def, f);
-        for (int i = 0; i < N * N; i++) sum += f[i] * f[i] / (N * N) / 100;
+        for (int i = 0; i < N * N; i++)
+            sum += f[i] * f[i] / (N * N) / 100;
     }
     assert_true(fabs(sum - 1) < 0.1);  // of some 1600 independent places in all: 3.5 %
 }
@@ -197,17 +211,23 @@ static void the_outer_method_is_right_along_no_direction_but_for_gaussians(void 
                     c[1] += a * f[(y + 10) * N + x + 10] / n;
                 }
             }
-            for (int q = 0; q < 2; q++) lag[q] += c[q] / N_FIELD, square[q] += c[q] * c[q] / N_FIELD;
+            for (int q = 0; q < 2; q++) {
+                lag[q] += c[q] / N_FIELD;
+                square[q] += c[q] * c[q] / N_FIELD;
+            }
         }
         assert_true(fabs(variance - 1) < 0.15);
         for (int q = 0; q < 2; q++) {
             // The mean of F(r |cos t|) F(r |sin t|) over all angles.
-            double r = q == 0 ? 10 : 10 * M_SQRT2, want = 0, error = sqrt((square[q] - lag[q] * lag[q]) / N_FIELD);
+            double r = q == 0 ? 10 : 10 * M_SQRT2, want = 0,
+                   error = sqrt((square[q] - lag[q] * lag[q]) / N_FIELD);
             for (int i = 0; i < 360; i++) {
                 double t = 2 * M_PI * i / 360;
-                want += us_field_covariance(&def, r * fabs(cos(t))) * us_field_covariance(&def, r * fabs(sin(t))) / 360;
+                want += us_field_covariance(&def, r * fabs(cos(t))) *
+                        us_field_covariance(&def, r * fabs(sin(t))) / 360;
             }
-            if (fabs(lag[q] - want) > 4 * error) fail_msg("lag %g: %.4f +- %.4f, not %.4f", r, lag[q], error, want);
+            if (fabs(lag[q] - want) > 4 * error)
+                fail_msg("lag %g: %.4f +- %.4f, not %.4f", r, lag[q], error, want);
             if (k == 0 && q == 0) assert_true(want < 0.8 * us_field_covariance(&def, r));
         }
     }
@@ -255,16 +275,22 @@ static void what_is_wrong_is_named(void **state) {
     double f[256];
     static const double bad_table[] = {1, 2};
     us_field_def good = field(US_COVARIANCE_MATERN, 16, 4, 1), bad[8];
-    for (int i = 0; i < 8; i++) bad[i] = good;
+    for (int i = 0; i < 8; i++)
+        bad[i] = good;
     bad[0].n_x = 0;
     bad[1].spacing = -1;
     bad[2].variance = NAN;
     bad[3].length = 0;
     bad[4].smoothness = 11;
-    bad[5].covariance = US_COVARIANCE_TABLE, bad[5].table = bad_table, bad[5].n_table = 2, bad[5].table_spacing = 1;
+    bad[5].covariance = US_COVARIANCE_TABLE;
+    bad[5].table = bad_table;
+    bad[5].n_table = 2;
+    bad[5].table_spacing = 1;
     bad[6].covariance = US_COVARIANCE_COUNT;
-    bad[7].method = US_FIELD_OUTER, bad[7].n_outer = 0;
-    static const char *const says[] = {"0 x 16", "-1", "nan", "length", "smoothness", "table", "number 6", "0 products"};
+    bad[7].method = US_FIELD_OUTER;
+    bad[7].n_outer = 0;
+    static const char *const says[] = {"0 x 16",     "-1",    "nan",      "length",
+                                       "smoothness", "table", "number 6", "0 products"};
     for (int i = 0; i < 8; i++) {
         us_error err = {0};
         assert_int_equal(us_field_make(&bad[i], f, NULL, &err), US_ERR_VALUE);

@@ -32,12 +32,14 @@ static void begin(usi_pyramid *p, const us_field_def *def) {
 static void levels_add_up_to_the_covariance_prescribed(void **state) {
     (void)state;
     static double table[101];
-    for (int i = 0; i <= 100; i++) table[i] = exp(-0.05 * i) - exp(-5);
+    for (int i = 0; i <= 100; i++)
+        table[i] = exp(-0.05 * i) - exp(-5);
     const struct {
         us_field_def def;
         double tolerance;
     } rows[] = {
-        // Spectra are known to 1e-5 or so where correlations are much shorter than the ground, and to 1e-4 where they are longer than it.
+        // Spectra are known to 1e-5 or so where correlations are much shorter than the ground, and to 1e-4
+        // where they are longer than it.
         {field(US_COVARIANCE_EXPONENTIAL, 3000, 0.5, 0), 2e-5},
         {field(US_COVARIANCE_EXPONENTIAL, 20000, 2000, 0), 5e-5},
         {field(US_COVARIANCE_EXPONENTIAL, 5000, 30000, 0), 2e-4},
@@ -55,26 +57,33 @@ static void levels_add_up_to_the_covariance_prescribed(void **state) {
         usi_pyramid p;
         begin(&p, &def);
         double n = def.n_x - 1, worst = 0;
-        const double lags[20][2] = {{0, 0},       {1, 0},      {1, 1},   {0, 2},   {3, 0},    {4, 4},   {0, 8},   {12, 5}, {20, 0},
-                                    {30, 30},     {50, 0},     {0, 100}, {70, 70}, {200, 50}, {0, 400}, {600, 0}, {n, 0},  {0.5 * n, 0.5 * n},
-                                    {0.3 * n, 0}, {0, 0.8 * n}};
+        const double lags[20][2] = {
+            {0, 0},       {1, 0},      {1, 1},   {0, 2},   {3, 0},  {4, 4},
+            {0, 8},       {12, 5},     {20, 0},  {30, 30}, {50, 0}, {0, 100},
+            {70, 70},     {200, 50},   {0, 400}, {600, 0}, {n, 0},  {0.5 * n, 0.5 * n},
+            {0.3 * n, 0}, {0, 0.8 * n}};
         for (int i = 0; i < 20; i++) {
-            double got = usi_pyramid_covariance(&p, lags[i][0], lags[i][1]), want = us_field_covariance(&def, hypot(lags[i][0], lags[i][1]));
+            double got = usi_pyramid_covariance(&p, lags[i][0], lags[i][1]),
+                   want = us_field_covariance(&def, hypot(lags[i][0], lags[i][1]));
             worst = fmax(worst, fabs(got - want) / def.variance);
         }
         usi_pyramid_fini(&p);
-        if (worst > rows[k].tolerance) fail_msg("covariance %d, row %d: off by %.2e of the variance", (int)def.covariance, (int)k, worst);
-        print_message("%-12s length %-6g of %d nodes: within %.1e of the variance\n", us_covariance_name(def.covariance), def.length, (int)def.n_x,
-                      worst);
+        if (worst > rows[k].tolerance)
+            fail_msg("covariance %d, row %d: off by %.2e of the variance", (int)def.covariance, (int)k,
+                     worst);
+        print_message("%-12s length %-6g of %d nodes: within %.1e of the variance\n",
+                      us_covariance_name(def.covariance), def.length, (int)def.n_x, worst);
     }
 }
 
-// Blocks far larger than the correlations are nearly independent of each other: their scatter tells the error of the mean. Some lie across seams.
+// Blocks far larger than the correlations are nearly independent of each other: their scatter tells the error
+// of the mean. Some lie across seams.
 static void samples_have_the_covariance_prescribed(void **state) {
     (void)state;
     enum { N = 1000, BLOCK = 125, SIDE = N / BLOCK, N_FIELD = 4, N_LAG = 20, COUNT = SIDE * SIDE * N_FIELD };
-    static const int lags[N_LAG][2] = {{0, 0}, {1, 0}, {0, 1},  {1, 1},  {2, 0}, {0, 3},   {3, 3},  {5, 0},  {0, 5},   {4, 3},
-                                       {5, 5}, {8, 0}, {0, 10}, {10, 0}, {6, 8}, {10, 10}, {15, 0}, {0, 20}, {12, 16}, {20, 20}};
+    static const int lags[N_LAG][2] = {{0, 0}, {1, 0},   {0, 1},  {1, 1},  {2, 0},   {0, 3},  {3, 3},
+                                       {5, 0}, {0, 5},   {4, 3},  {5, 5},  {8, 0},   {0, 10}, {10, 0},
+                                       {6, 8}, {10, 10}, {15, 0}, {0, 20}, {12, 16}, {20, 20}};
     double *f = malloc(sizeof(double) * N * N), sum[N_LAG] = {0}, square[N_LAG] = {0}, power[2] = {0};
     us_field_def def = field(US_COVARIANCE_EXPONENTIAL, N, 6, 0);
     def.variance = 4;
@@ -89,19 +98,25 @@ static void samples_have_the_covariance_prescribed(void **state) {
                 int nx = BLOCK - lags[q][0], ny = BLOCK - lags[q][1];
                 double c = 0;
                 for (int y = 0; y < ny; y++) {
-                    for (int x = 0; x < nx; x++) c += (block[y * N + x] - 100) * (block[(y + lags[q][1]) * N + x + lags[q][0]] - 100);
+                    for (int x = 0; x < nx; x++)
+                        c += (block[y * N + x] - 100) * (block[(y + lags[q][1]) * N + x + lags[q][0]] - 100);
                 }
                 c /= (double)nx * ny;
                 sum[q] += c;
                 square[q] += c * c;
             }
         }
-        for (int i = 0; i < N * N; i++) power[0] += pow(f[i] - 100, 2), power[1] += pow(f[i] - 100, 4);
+        for (int i = 0; i < N * N; i++) {
+            power[0] += pow(f[i] - 100, 2);
+            power[1] += pow(f[i] - 100, 4);
+        }
     }
     for (int q = 0; q < N_LAG; q++) {
-        double c = sum[q] / COUNT, error = sqrt((square[q] / COUNT - c * c) / COUNT), want = us_field_covariance(&def, hypot(lags[q][0], lags[q][1]));
+        double c = sum[q] / COUNT, error = sqrt((square[q] / COUNT - c * c) / COUNT),
+               want = us_field_covariance(&def, hypot(lags[q][0], lags[q][1]));
         // Four standard errors; the seeds are fixed.
-        if (fabs(c - want) > 4 * error) fail_msg("lag %d %d: %.4f +- %.4f, not %.4f", lags[q][0], lags[q][1], c, error, want);
+        if (fabs(c - want) > 4 * error)
+            fail_msg("lag %d %d: %.4f +- %.4f, not %.4f", lags[q][0], lags[q][1], c, error, want);
     }
     // 4e6 nodes of some 100 correlated ones each: the error of a kurtosis is sqrt(24 / 4e4), 0.025.
     double kurtosis = power[1] / power[0] / power[0] * N_FIELD * N * N;
@@ -118,17 +133,21 @@ static void patches_meet_without_a_seam(void **state) {
     begin(&p, &def);
     double *edge = malloc(sizeof(double) * EDGE * SPAN);
     // Level 1 below the coarser ones, then level 0: patches 1 and 2, which have different parents.
-    for (int32_t level = p.n_level - 1; level >= 2; level--) usi_patch_make(&p, level, 0, 0, level < p.n_level - 1 ? p.patch[level + 1][0] : NULL);
+    for (int32_t level = p.n_level - 1; level >= 2; level--)
+        usi_patch_make(&p, level, 0, 0, level < p.n_level - 1 ? p.patch[level + 1][0] : NULL);
     usi_patch_make(&p, 1, 0, 0, p.patch[2][0]);
     double worst = 0;
     for (int32_t j = 0; j < SPAN; j++) {
-        for (int32_t i = 0; i < EDGE; i++) worst = fmax(worst, fabs(p.patch[1][0][j * SPAN + OWN + i] - p.patch[1][1][j * SPAN + i]));
+        for (int32_t i = 0; i < EDGE; i++)
+            worst = fmax(worst, fabs(p.patch[1][0][j * SPAN + OWN + i] - p.patch[1][1][j * SPAN + i]));
     }
     usi_patch_make(&p, 0, 0, 1, p.patch[1][0]);
-    for (int32_t j = 0; j < SPAN; j++) memcpy(edge + (size_t)j * EDGE, p.patch[0][1] + (size_t)j * SPAN + OWN, sizeof(double) * EDGE);
+    for (int32_t j = 0; j < SPAN; j++)
+        memcpy(edge + (size_t)j * EDGE, p.patch[0][1] + (size_t)j * SPAN + OWN, sizeof(double) * EDGE);
     usi_patch_make(&p, 0, 2, 1, p.patch[1][1]);
     for (int32_t j = 0; j < SPAN; j++) {
-        for (int32_t i = 0; i < EDGE; i++) worst = fmax(worst, fabs(edge[j * EDGE + i] - p.patch[0][0][j * SPAN + i]));
+        for (int32_t i = 0; i < EDGE; i++)
+            worst = fmax(worst, fabs(edge[j * EDGE + i] - p.patch[0][0][j * SPAN + i]));
     }
     // Rounding of transforms of 2^20 numbers.
     if (worst > 1e-12) fail_msg("%g between neighbours", worst);
@@ -148,8 +167,10 @@ static us_status count(void *context, const us_field_part *part, us_error *err) 
     (void)err;
     tally *t = context;
     for (int32_t j = 0; j < part->n_y; j++) {
-        for (int32_t i = 0; i < part->n_x; i++) t->seen[(size_t)(part->y + j) * (size_t)t->n_x + (size_t)(part->x + i)]++;
-        t->hash = us_hash_bytes(t->hash, part->values + (size_t)j * (size_t)part->stride, sizeof(double) * (size_t)part->n_x);
+        for (int32_t i = 0; i < part->n_x; i++)
+            t->seen[(size_t)(part->y + j) * (size_t)t->n_x + (size_t)(part->x + i)]++;
+        t->hash = us_hash_bytes(t->hash, part->values + (size_t)j * (size_t)part->stride,
+                                sizeof(double) * (size_t)part->n_x);
     }
     t->n_part++;
     return US_OK;
@@ -172,7 +193,8 @@ static void every_node_comes_once_and_the_same_for_any_number_of_threads(void **
         def.n_thread = k;
         us_error err = {0};
         assert_int_equal(us_field_visit_parts(&def, count, &t, NULL, &err), US_OK);
-        for (int32_t i = 0; i < 1700 * 800; i++) assert_int_equal(t.seen[i], 1);
+        for (int32_t i = 0; i < 1700 * 800; i++)
+            assert_int_equal(t.seen[i], 1);
         assert_int_equal(t.n_part, 6);
         if (k == 1) first = t.hash;
         assert_true(t.hash == first);
@@ -197,7 +219,8 @@ static void other_methods_come_in_one_part(void **state) {
         assert_int_equal(us_field_visit_parts(&def, count, &t, NULL, NULL), US_OK);
         assert_int_equal(us_field_make(&def, whole, NULL, NULL), US_OK);
         uint64_t hash = 0;
-        for (int j = 0; j < 40; j++) hash = us_hash_bytes(hash, whole + (size_t)j * 40, sizeof(double) * 40);
+        for (int j = 0; j < 40; j++)
+            hash = us_hash_bytes(hash, whole + (size_t)j * 40, sizeof(double) * 40);
         assert_true(t.n_part == 1 && t.hash == hash);
         free(t.seen);
     }

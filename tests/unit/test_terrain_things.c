@@ -1,4 +1,5 @@
-// Craters, rocks and trees: as many and as large as asked for, and the same whether the ground is made at once or in parts.
+// Craters, rocks and trees: as many and as large as asked for, and the same whether the ground is made at
+// once or in parts.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +22,17 @@ static void a_fresh_crater_has_its_depth_rim_and_blanket(void **state) {
     assert_true(fabs(rim - 3.6) < 1e-12 && fabs(rim - floor - 20) < 1e-12);
     assert_true(us_crater_profile(&def, 100, 0, 10) == floor);  // a flat floor
     // The blanket falls with the third power, less what makes it end at four radii.
-    assert_true(fabs(us_crater_profile(&def, 100, 0, 100) - 3.6 * (1.0 / 8 - 1.0 / 64) / (1 - 1.0 / 64)) < 1e-12);
+    assert_true(fabs(us_crater_profile(&def, 100, 0, 100) - 3.6 * (1.0 / 8 - 1.0 / 64) / (1 - 1.0 / 64)) <
+                1e-12);
     assert_true(us_crater_profile(&def, 100, 0, 200) == 0 && us_crater_profile(&def, 100, 0, 300) == 0);
     // Age makes it shallower, and its edge lower.
     double last_floor = floor, last_rim = rim;
     for (int i = 1; i <= 10; i++) {
-        double now_floor = us_crater_profile(&def, 100, 0.1 * i, 0), now_rim = us_crater_profile(&def, 100, 0.1 * i, 50);
+        double now_floor = us_crater_profile(&def, 100, 0.1 * i, 0),
+               now_rim = us_crater_profile(&def, 100, 0.1 * i, 50);
         assert_true(now_floor > last_floor && now_rim < last_rim && now_floor < 0);
-        last_floor = now_floor, last_rim = now_rim;
+        last_floor = now_floor;
+        last_rim = now_rim;
     }
 }
 
@@ -38,12 +42,15 @@ static void numbers_of_craters_follow_the_power_law(void **state) {
     def.density = 1e-4;
     def.slope = 2;
     def.most = 1e6;
-    assert_true(fabs(us_crater_density(&def, 10) / 1e-4 - 1) < 1e-9 && fabs(us_crater_density(&def, 5) / 1e-4 - 1) < 1e-9);
-    assert_true(fabs(us_crater_density(&def, 20) / 0.25e-4 - 1) < 1e-6 && fabs(us_crater_density(&def, 100) / 1e-6 - 1) < 1e-6);
+    assert_true(fabs(us_crater_density(&def, 10) / 1e-4 - 1) < 1e-9 &&
+                fabs(us_crater_density(&def, 5) / 1e-4 - 1) < 1e-9);
+    assert_true(fabs(us_crater_density(&def, 20) / 0.25e-4 - 1) < 1e-6 &&
+                fabs(us_crater_density(&def, 100) / 1e-6 - 1) < 1e-6);
     assert_true(us_crater_density(&def, 1e6) == 0);
 }
 
-// The mean height of ground with craters of one size is their number times the volume of one. That of the number is the error of a Poisson count.
+// The mean height of ground with craters of one size is their number times the volume of one. That of the
+// number is the error of a Poisson count.
 static void craters_are_as_many_as_asked_for(void **state) {
     (void)state;
     enum { N = 1000 };
@@ -58,9 +65,13 @@ static void craters_are_as_many_as_asked_for(void **state) {
         memset(ground, 0, sizeof(double) * N * N);
         assert_int_equal(us_crater_add(&def, 2, 0, 0, N, N, N, ground, NULL), US_OK);
         double mean = 0, volume = 0, square = 0, number = 0;
-        for (int i = 0; i < N * N; i++) mean += ground[i] / ((double)N * N);
+        for (int i = 0; i < N * N; i++)
+            mean += ground[i] / ((double)N * N);
         for (int d = 0; d < (k == 0 ? 1 : 600); d++) {
-            double low = 20 + 0.1 * d, share = k == 0 ? 1 : (us_crater_density(&def, low) - us_crater_density(&def, low + 0.1)) / def.density,
+            double low = 20 + 0.1 * d,
+                   share = k == 0 ? 1
+                                  : (us_crater_density(&def, low) - us_crater_density(&def, low + 0.1)) /
+                                        def.density,
                    one = 0;
             for (int i = 0; i < 4000; i++) {
                 double r = (i + 0.5) * low * 2 / 4000;
@@ -72,7 +83,8 @@ static void craters_are_as_many_as_asked_for(void **state) {
         }
         assert_true(fabs(number - 1) < 1e-6);
         double area = 4.0 * N * N, error = sqrt(def.density * area * square) / area;
-        if (fabs(mean - def.density * volume) > 4 * error) fail_msg("mean height %g, not %g +- %g", mean, def.density * volume, error);
+        if (fabs(mean - def.density * volume) > 4 * error)
+            fail_msg("mean height %g, not %g +- %g", mean, def.density * volume, error);
     }
     free(ground);
 }
@@ -86,7 +98,9 @@ static void craters_made_in_parts_are_those_made_at_once(void **state) {
     def.seed = 9;
     assert_int_equal(us_crater_add(&def, 0.7, -50, 30, N, N, N, whole, NULL), US_OK);
     for (int j = 0; j < N; j += 64) {
-        for (int i = 0; i < N; i += 48) assert_int_equal(us_crater_add(&def, 0.7, i - 50, j + 30, 48, 64, N, parts + (size_t)j * N + i, NULL), US_OK);
+        for (int i = 0; i < N; i += 48)
+            assert_int_equal(
+                us_crater_add(&def, 0.7, i - 50, j + 30, 48, 64, N, parts + (size_t)j * N + i, NULL), US_OK);
     }
     assert_memory_equal(whole, parts, sizeof whole);
     // And on every machine.
@@ -100,7 +114,8 @@ static void craters_that_cannot_be_are_refused(void **state) {
     double ground[4] = {0};
     us_crater_def good = us_crater_def_default(), bad[6];
     good.density = 1e-3;
-    for (int i = 0; i < 6; i++) bad[i] = good;
+    for (int i = 0; i < 6; i++)
+        bad[i] = good;
     bad[0].least = 0;
     bad[1].most = 5;
     bad[2].slope = 20;
@@ -158,15 +173,18 @@ static void trees_are_as_many_as_asked_for_and_keep_their_distance(void **state)
     for (int32_t i = 0; i < h->n; i++) {
         const us_thing *t = &h->thing[i];
         height += t->height / h->n;
-        assert_true(t->height >= 5 && t->height < 15 && t->crown > 0 && t->diameter > 0 && t->x >= -150 && t->x < 150);
-        for (int32_t j = 0; j < i; j++) nearest = fmin(nearest, hypot(t->x - h->thing[j].x, t->y - h->thing[j].y));
+        assert_true(t->height >= 5 && t->height < 15 && t->crown > 0 && t->diameter > 0 && t->x >= -150 &&
+                    t->x < 150);
+        for (int32_t j = 0; j < i; j++)
+            nearest = fmin(nearest, hypot(t->x - h->thing[j].x, t->y - h->thing[j].y));
     }
     assert_true(nearest >= 2.5 && nearest < 2.6);
     assert_true(fabs(height - 10) < 4 * 10 / sqrt(12.0 * 3600));  // the mean of even numbers between 5 and 15
     free(h);
 }
 
-// Those of at least a diameter cover as much of the ground as the distribution says, less what lies under larger ones.
+// Those of at least a diameter cover as much of the ground as the distribution says, less what lies under
+// larger ones.
 static void rocks_cover_the_share_asked_for(void **state) {
     (void)state;
     us_scatter_def def = square(US_SCATTER_ROCKS, 0.1, 200);
@@ -182,15 +200,18 @@ static void rocks_cover_the_share_asked_for(void **state) {
             covered += area / 40000;
             square_sum += area * area;
         }
-        // Chance as the areas of independent rocks have it; of two that overlap one is gone, which takes at most four times the cover of both.
+        // Chance as the areas of independent rocks have it; of two that overlap one is gone, which takes at
+        // most four times the cover of both.
         double error = sqrt(square_sum) / 40000;
-        if (covered > want + 4 * error || covered < want * (1 - 4 * 0.1) - 4 * error) fail_msg("%g covered, not %g +- %g", covered, want, error);
+        if (covered > want + 4 * error || covered < want * (1 - 4 * 0.1) - 4 * error)
+            fail_msg("%g covered, not %g +- %g", covered, want, error);
     }
     // None overlap.
     for (int32_t i = 0; i < h->n; i += 17) {
         for (int32_t j = 0; j < h->n; j++) {
             const us_thing *a = &h->thing[i], *b = &h->thing[j];
-            if (i != j && hypot(a->x - b->x, a->y - b->y) < 0.5 * (a->diameter + b->diameter)) fail_msg("rocks %d and %d overlap", i, j);
+            if (i != j && hypot(a->x - b->x, a->y - b->y) < 0.5 * (a->diameter + b->diameter))
+                fail_msg("rocks %d and %d overlap", i, j);
         }
     }
     assert_true(us_scatter_density(&def) * 40000 > h->n);
@@ -209,9 +230,11 @@ static void things_of_parts_are_those_of_the_whole(void **state) {
         heap *whole = scatter(&def), *parts = calloc(1, sizeof *parts);
         for (int k = 0; k < 6; k++) {
             us_scatter_def part = def;
-            part.x0 = k % 2 ? -7 : -30, part.x1 = k % 2 ? 30 : -7;
+            part.x0 = k % 2 ? -7 : -30;
+            part.x1 = k % 2 ? 30 : -7;
             int row = k / 2;
-            part.y0 = -30 + 20.0 * row, part.y1 = part.y0 + 20;
+            part.y0 = -30 + 20.0 * row;
+            part.y1 = part.y0 + 20;
             assert_int_equal(us_scatter_visit(&part, keep, parts, NULL), US_OK);
         }
         assert_true(whole->n > 100 && whole->n == parts->n);
@@ -241,7 +264,8 @@ static void things_stand_only_where_they_are_allowed(void **state) {
     def.context = &border;
     heap *east = scatter(&def);
     int32_t n = 0;
-    for (int32_t i = 0; i < all->n; i++) n += all->thing[i].x > 12;
+    for (int32_t i = 0; i < all->n; i++)
+        n += all->thing[i].x > 12;
     assert_true(n > 50 && n < all->n && east->n == n);
     free(all);
     free(east);
@@ -258,10 +282,13 @@ static void rocks_lie_on_their_lowest_corners_within_their_size(void **state) {
         double low = INFINITY, high = 0, wide = 0;
         int on_ground = 0;
         for (int k = 0; k < US_ROCK_POINTS; k++) {
-            low = fmin(low, p[k].z), high = fmax(high, p[k].z), wide = fmax(wide, hypot(p[k].x, p[k].y));
+            low = fmin(low, p[k].z);
+            high = fmax(high, p[k].z);
+            wide = fmax(wide, hypot(p[k].x, p[k].y));
             on_ground += p[k].z == 0;
         }
-        assert_true(low == 0 && on_ground >= 3 && high <= h->thing[i].height && high > 0.8 * h->thing[i].height);
+        assert_true(low == 0 && on_ground >= 3 && high <= h->thing[i].height &&
+                    high > 0.8 * h->thing[i].height);
         assert_true(wide <= 0.5 * h->thing[i].diameter && wide > 0.25 * h->thing[i].diameter);
     }
     free(h);
@@ -277,14 +304,17 @@ static void densities_that_cannot_be_are_refused(void **state) {
     bad[3].distance = 10;
     bad[4].density = -1;
     bad[5].most = NAN;
-    static const char *const says[] = {"cover 0.7", "from 0 to", "area from (20", "10 m apart", "-1 trees", "nan"};
+    static const char *const says[] = {"cover 0.7",  "from 0 to", "area from (20",
+                                       "10 m apart", "-1 trees",  "nan"};
     for (int i = 0; i < 6; i++) {
         us_error err = {0};
         assert_int_equal(us_scatter_visit(&bad[i], keep, NULL, &err), US_ERR_VALUE);
         if (!strstr(err.message, says[i])) fail_msg("\"%s\" does not say \"%s\"", err.message, says[i]);
         assert_true(isnan(us_scatter_density(&bad[i])));
     }
-    rocks.least = 1e-3, rocks.most = 100, rocks.density = 0.5;
+    rocks.least = 1e-3;
+    rocks.most = 100;
+    rocks.density = 0.5;
     assert_int_equal(us_scatter_visit(&rocks, keep, NULL, NULL), US_ERR_LIMIT);
     rocks.density = 0;
     assert_int_equal(us_scatter_visit(&rocks, keep, NULL, NULL), US_OK);

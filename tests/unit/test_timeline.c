@@ -65,7 +65,9 @@ static void expect_wait(us_timeline *t, int64_t clock, int64_t wait) {
     assert_int_equal(step.wait, wait);
 }
 
-static void expect_end(us_timeline *t, int64_t clock) { assert_int_equal(next(t, clock).what, US_TIMELINE_END); }
+static void expect_end(us_timeline *t, int64_t clock) {
+    assert_int_equal(next(t, clock).what, US_TIMELINE_END);
+}
 
 static void at_rate_one_messages_come_as_far_apart_as_they_were_recorded(void **state) {
     (void)state;
@@ -122,7 +124,8 @@ static void at_an_infinite_rate_all_come_at_once(void **state) {
     played p = make();
     us_timeline t;
     assert_int_equal(us_timeline_init(&t, p.recording, INFINITY, -1), US_OK);
-    for (uint32_t i = 0; i < N; i++) expect_due(&t, 0, i);
+    for (uint32_t i = 0; i < N; i++)
+        expect_due(&t, 0, i);
     assert_int_equal(us_timeline_get_time(&t, 0), 1100 * MS);
     expect_end(&t, 0);
     done(&p);
@@ -133,7 +136,8 @@ static void a_pause_and_a_new_rate_do_not_make_the_time_jump(void **state) {
     played p = make();
     us_timeline t;
     assert_int_equal(us_timeline_init(&t, p.recording, 1, -1), US_OK);
-    for (uint32_t i = 0; i < 4; i++) expect_due(&t, i ? 10 * MS : 0, i);
+    for (uint32_t i = 0; i < 4; i++)
+        expect_due(&t, i ? 10 * MS : 0, i);
     assert_int_equal(us_timeline_set_rate(&t, 20 * MS, 0), US_OK);
     expect_wait(&t, 1000 * MS, INT64_MAX);
     assert_int_equal(us_timeline_get_time(&t, 1000 * MS), 1020 * MS);
@@ -171,7 +175,8 @@ static void wrong_rates_are_refused_and_damage_is_passed_on(void **state) {
     assert_int_equal(us_timeline_init(&t, p.recording, INFINITY, -1), US_OK);
     assert_int_equal(us_timeline_set_rate(&t, 0, NAN), US_ERR_ARG);
     assert_int_equal(us_timeline_next(&t, 0, NULL, NULL), US_ERR_ARG);
-    // The chunk's first message: its bytes are under the checksum, which is compared when the chunk is opened.
+    // The chunk's first message: its bytes are under the checksum, which is compared when the chunk is
+    // opened.
     uint8_t *x = memchr(p.bytes + 100, 'x', 400);
     assert_non_null(x);
     *x = 'y';

@@ -19,7 +19,8 @@ static int set_up(void **state) {
     static fixture f;
     f.model = contract_model(CONTRACT_EVERY_JOINT, US_INTEGRATOR_MIDPOINT);
     f.sim = contract_sim(f.model);
-    for (int i = 0; i < 25; i++) assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
+    for (int i = 0; i < 25; i++)
+        assert_int_equal(us_sim_step(f.sim, NULL), US_OK);
     *state = &f;
     return 0;
 }
@@ -163,9 +164,11 @@ static void unknown_names_are_minus_one(void **state) {
 static void a_bad_id_is_not_a_number(void **state) {
     fixture *f = *state;
     const int32_t bad[] = {-1, INT32_MIN, INT32_MAX};
-    for (int i = 0; i < 3; i++) assert_true(isnan(us_sim_get_value(f->sim, bad[i])));
+    for (int i = 0; i < 3; i++)
+        assert_true(isnan(us_sim_get_value(f->sim, bad[i])));
     // An index one beyond the last of its kind, for every kind that has an index.
-    static const char *const last[] = {"leaf_joint.q[6]", "leaf_joint.v[5]", "table_motor.torque", "leaf.x", "leaf.qz"};
+    static const char *const last[] = {"leaf_joint.q[6]", "leaf_joint.v[5]", "table_motor.torque", "leaf.x",
+                                       "leaf.qz"};
     for (int i = 0; i < 5; i++) {
         int32_t id = us_sim_find_value(f->sim, last[i]);
         assert_true(id >= 0);
@@ -179,7 +182,8 @@ static void names_with_dots_and_slashes_are_found(void **state) {
     us_spec *spec = NULL;
     assert_int_equal(us_spec_create(NULL, &spec), US_OK);
     int32_t body = contract_link(spec, "robot/arm.v2/link", 1, us_vec3_make(0, 0, 0), 1, 1, 1);
-    us_joint_def j = contract_joint_def(US_JOINT_PRISMATIC, "robot/joint.1", US_WORLD, body, us_vec3_make(0, 0, 0));
+    us_joint_def j =
+        contract_joint_def(US_JOINT_PRISMATIC, "robot/joint.1", US_WORLD, body, us_vec3_make(0, 0, 0));
     j.q0[0] = 0.25;
     contract_add_joint(spec, &j);
     us_model *m = contract_compile(spec);

@@ -58,7 +58,8 @@ static void numbers_are_read_to_the_last_bit(void **state) {
 
 static void what_is_not_a_decimal_number_is_refused(void **state) {
     (void)state;
-    static const char *const bad[] = {"", "nan", "NaN", "inf", "-inf", "infinity", "e5", ".", "+", "-", "1e400", "-1e16", "abc"};
+    static const char *const bad[] = {"",  "nan", "NaN", "inf",   "-inf",  "infinity", "e5",
+                                      ".", "+",   "-",   "1e400", "-1e16", "abc"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         const char *end = NULL;
         double value = 0;
@@ -86,7 +87,8 @@ static void attributes_are_checked_for_count_and_kind(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    xmlDoc *doc = parse(&f, "<a three='1 2 3' two='1 2' unit='1 m' yes='true' no='0' maybe='perhaps' whole='3' half='3.5' empty=''/>");
+    xmlDoc *doc = parse(&f, "<a three='1 2 3' two='1 2' unit='1 m' yes='true' no='0' maybe='perhaps' "
+                            "whole='3' half='3.5' empty=''/>");
     const xmlNode *node = xmlDocGetRootElement(doc);
     double v[3] = {7, 7, 7};
     assert_int_equal(usi_xml_doubles(&f.r, node, "three", true, 3, v), US_OK);
@@ -151,7 +153,9 @@ static void lines_beyond_65535_are_right(void **state) {
     enum { LINES = 70000 };
     char *text = usi_reader_alloc(&f.r, LINES + 100);
     memset(text, '\n', LINES + 3);
-    text[0] = '<', text[1] = 'a', text[2] = '>';
+    text[0] = '<';
+    text[1] = 'a';
+    text[2] = '>';
     // Text in the element, because libxml2 keeps large line numbers there.
     static const char end[] = "<b>x</b></a>";
     memcpy(text + 3 + LINES, end, sizeof end);
@@ -178,7 +182,8 @@ static void entities_are_never_expanded(void **state) {
         xmlDoc *doc = NULL;
         assert_int_equal(usi_xml_parse(&f.r, cases[i].text, strlen(cases[i].text), "x", &doc), US_ERR_SYNTAX);
         assert_null(doc);
-        if (!strstr(f.err.message, cases[i].message)) fail_msg("\"%s\" lacks \"%s\"", f.err.message, cases[i].message);
+        if (!strstr(f.err.message, cases[i].message))
+            fail_msg("\"%s\" lacks \"%s\"", f.err.message, cases[i].message);
         assert_true(f.err.remedy[0] != 0);
     }
     finish(&f);

@@ -27,7 +27,8 @@ static void frames_are_these_bytes(void **state) {
 
 static void good_messages_are_taken(void **state) {
     (void)state;
-    assert_int_equal(parse(" {\"op\":\"subscribe\",\"subscriptions\":[{\"id\":0,\"channelId\":3},{\"channelId\":5,\"id\":4294967295,\"x\":[]}]}"),
+    assert_int_equal(parse(" {\"op\":\"subscribe\",\"subscriptions\":[{\"id\":0,\"channelId\":3},{"
+                           "\"channelId\":5,\"id\":4294967295,\"x\":[]}]}"),
                      US_OK);
     assert_int_equal(m.op, USI_FOXGLOVE_SUBSCRIBE);
     assert_int_equal(m.n, 2);
@@ -39,10 +40,10 @@ static void good_messages_are_taken(void **state) {
     assert_int_equal(m.op, USI_FOXGLOVE_UNSUBSCRIBE);
     assert_int_equal(m.n, 2);
     assert_int_equal(m.list[1].id, 8);
-    assert_int_equal(
-        parse("{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/a\",\"encoding\":\"cdr\",\"schemaName\":\"b/msg/C\",\"schema\":\"x\\ny\"},"
-              "{\"id\":2,\"topic\":\"/d\",\"encoding\":\"json\",\"schemaName\":\"e\"}]}"),
-        US_OK);
+    assert_int_equal(parse("{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/"
+                           "a\",\"encoding\":\"cdr\",\"schemaName\":\"b/msg/C\",\"schema\":\"x\\ny\"},"
+                           "{\"id\":2,\"topic\":\"/d\",\"encoding\":\"json\",\"schemaName\":\"e\"}]}"),
+                     US_OK);
     assert_int_equal(m.op, USI_FOXGLOVE_ADVERTISE);
     assert_int_equal(m.n, 2);
     assert_string_equal(m.channels[0].topic, "/a");
@@ -63,10 +64,12 @@ static void good_messages_are_taken(void **state) {
 
 static void what_others_may_say_is_passed_over_by_name(void **state) {
     (void)state;
-    assert_int_equal(parse("{\"op\":\"setParameters\",\"parameters\":[{\"value\":{\"a\":[null,true,1.5]}}]}"), US_OK);
+    assert_int_equal(parse("{\"op\":\"setParameters\",\"parameters\":[{\"value\":{\"a\":[null,true,1.5]}}]}"),
+                     US_OK);
     assert_int_equal(m.op, USI_FOXGLOVE_OTHER);
     assert_string_equal(m.name, "setParameters");
-    assert_int_equal(parse("{\"op\":\"a name that is much longer than any name that anybody has thought of\"}"), US_OK);
+    assert_int_equal(
+        parse("{\"op\":\"a name that is much longer than any name that anybody has thought of\"}"), US_OK);
     assert_string_equal(m.name, "a");
     assert_int_equal(parse("{\"op\":\"anamethatismuchlongerthananynamethatanybodyhasthoughtof\"}"), US_OK);
     assert_int_equal(strlen(m.name), sizeof m.name - 1);
@@ -94,24 +97,30 @@ static void bad_messages_are_refused_with_a_reason(void **state) {
         {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":1}]}", US_ERR_VALUE, "\"channelId\""},
         {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":-1,\"channelId\":1}]}", US_ERR_VALUE, "\"id\""},
         {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":1.5,\"channelId\":1}]}", US_ERR_VALUE, "\"id\""},
-        {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":4294967296,\"channelId\":1}]}", US_ERR_VALUE, "\"id\""},
+        {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":4294967296,\"channelId\":1}]}", US_ERR_VALUE,
+         "\"id\""},
         {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":1e999,\"channelId\":1}]}", US_ERR_VALUE, "\"id\""},
         {"{\"op\":\"subscribe\",\"subscriptions\":[{\"id\":\"1\",\"channelId\":1}]}", US_ERR_VALUE, "\"id\""},
         {"{\"op\":\"unsubscribe\",\"subscriptionIds\":[null]}", US_ERR_VALUE, "\"subscriptionIds\""},
-        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}", US_ERR_VALUE, "\"topic\" is not a text"},
-        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"\",\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}", US_ERR_LIMIT,
-         "\"topic\" is empty"},
-        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/a\\n\",\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}", US_ERR_VALUE,
-         "no name has"},
-        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/\\u00e4\",\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}", US_ERR_VALUE,
-         "no name has"},
+        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}",
+         US_ERR_VALUE, "\"topic\" is not a text"},
+        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"\",\"encoding\":\"cdr\",\"schemaName\":"
+         "\"a\"}]}",
+         US_ERR_LIMIT, "\"topic\" is empty"},
+        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/"
+         "a\\n\",\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}",
+         US_ERR_VALUE, "no name has"},
+        {"{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"/"
+         "\\u00e4\",\"encoding\":\"cdr\",\"schemaName\":\"a\"}]}",
+         US_ERR_VALUE, "no name has"},
         {"{\"op\":\"subscribe\\u0000\"}", US_ERR_SYNTAX, "a zero"},
         {"{\"op\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}", US_ERR_LIMIT, "nested"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         memset(&err, 0, sizeof err);
         us_status status = parse(cases[k].text);
-        if (status != cases[k].status || !strstr(err.message, cases[k].why)) fail_msg("%s: %d, %s", cases[k].text, (int)status, err.message);
+        if (status != cases[k].status || !strstr(err.message, cases[k].why))
+            fail_msg("%s: %d, %s", cases[k].text, (int)status, err.message);
     }
     assert_int_equal(usi_foxglove_parse(false, "{\"op\":\0\"a\"}", 11, &m, &err), US_ERR_SYNTAX);
     assert_int_equal(usi_foxglove_parse(true, "", 0, &m, &err), US_ERR_SYNTAX);
@@ -123,7 +132,8 @@ static char *repeat(const char *begin, const char *entry, int n) {
     char *text = malloc(strlen(begin) + (size_t)n * (strlen(entry) + 1) + 3), *at = text;
     assert_non_null(text);
     at += sprintf(at, "%s", begin);
-    for (int k = 0; k < n; k++) at += sprintf(at, "%s%s", k ? "," : "", entry);
+    for (int k = 0; k < n; k++)
+        at += sprintf(at, "%s%s", k ? "," : "", entry);
     sprintf(at, "]}");
     return text;
 }
@@ -136,7 +146,8 @@ static void lists_and_texts_have_an_end(void **state) {
     } lists[] = {
         {"{\"op\":\"subscribe\",\"subscriptions\":[", "{\"id\":1,\"channelId\":2}", USI_FOXGLOVE_LIST},
         {"{\"op\":\"unadvertise\",\"channelIds\":[", "3", USI_FOXGLOVE_LIST},
-        {"{\"op\":\"advertise\",\"channels\":[", "{\"id\":1,\"topic\":\"/a\",\"encoding\":\"cdr\",\"schemaName\":\"b\"}", USI_FOXGLOVE_CHANNELS}};
+        {"{\"op\":\"advertise\",\"channels\":[",
+         "{\"id\":1,\"topic\":\"/a\",\"encoding\":\"cdr\",\"schemaName\":\"b\"}", USI_FOXGLOVE_CHANNELS}};
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         char *text = repeat(lists[k].begin, lists[k].entry, lists[k].most);
         assert_int_equal(parse(text), US_OK);
@@ -150,7 +161,9 @@ static void lists_and_texts_have_an_end(void **state) {
     memset(topic, 't', sizeof topic);
     for (int extra = 0; extra < 2; extra++) {
         topic[USI_FOXGLOVE_TOPIC + extra] = 0;
-        snprintf(text, sizeof text, "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"%s\",\"encoding\":\"cdr\",\"schemaName\":\"b\"}]}",
+        snprintf(text, sizeof text,
+                 "{\"op\":\"advertise\",\"channels\":[{\"id\":1,\"topic\":\"%s\",\"encoding\":\"cdr\","
+                 "\"schemaName\":\"b\"}]}",
                  topic);
         assert_int_equal(parse(text), extra ? US_ERR_LIMIT : US_OK);
         topic[USI_FOXGLOVE_TOPIC + extra] = 't';

@@ -1,4 +1,5 @@
-// MCAP: what is written is read back, a file that was cut off is read as far as it goes, and damage is noticed wherever it is.
+// MCAP: what is written is read back, a file that was cut off is read as far as it goes, and damage is
+// noticed wherever it is.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,20 +74,24 @@ static file make_file(usi_mcap_compression compression, int32_t n_message) {
     uint32_t sequences[N_CHANNEL] = {0};
     assert_int_equal(usi_mcap_writer_init(&w, &a, compression, "ros2", "test 1.0"), US_OK);
     append(&f, &w);
-    assert_int_equal(usi_mcap_write_schema(&w, "nav_msgs/msg/Odometry", "ros2msg", "float64 x\n", 10, &schema[0]), US_OK);
+    assert_int_equal(
+        usi_mcap_write_schema(&w, "nav_msgs/msg/Odometry", "ros2msg", "float64 x\n", 10, &schema[0]), US_OK);
     assert_int_equal(usi_mcap_write_schema(&w, "std_msgs/msg/Empty", "ros2msg", "", 0, &schema[1]), US_OK);
     for (int32_t i = 0; i < N_CHANNEL; i++) {
         const char *keys[] = {"offered_qos_profiles"}, *values[] = {""};
-        assert_int_equal(usi_mcap_write_channel(&w, schema[i % 2], topics[i], "cdr", 1, keys, values, &channel), US_OK);
+        assert_int_equal(
+            usi_mcap_write_channel(&w, schema[i % 2], topics[i], "cdr", 1, keys, values, &channel), US_OK);
         assert_int_equal(channel, i + 1);
     }
-    assert_int_equal(usi_mcap_write_attachment(&w, "scene.xml", "text/xml", 7, 3, scene, strlen(scene)), US_OK);
+    assert_int_equal(usi_mcap_write_attachment(&w, "scene.xml", "text/xml", 7, 3, scene, strlen(scene)),
+                     US_OK);
     append(&f, &w);
     for (int32_t i = 0; i < n_message; i++) {
         sample s = sample_of(i, sequences);
-        assert_int_equal(
-            usi_mcap_write_message(&w, (uint16_t)(s.channel + 1), s.sequence, (uint64_t)s.log_time, (uint64_t)s.publish_time, s.bytes, s.length),
-            US_OK);
+        assert_int_equal(usi_mcap_write_message(&w, (uint16_t)(s.channel + 1), s.sequence,
+                                                (uint64_t)s.log_time, (uint64_t)s.publish_time, s.bytes,
+                                                s.length),
+                         US_OK);
         if (i % N_PER_CHUNK == N_PER_CHUNK - 1 || i == n_message - 1) {
             assert_int_equal(usi_mcap_write_chunk(&w), US_OK);
             append(&f, &w);
@@ -161,7 +166,8 @@ static void what_is_written_is_read_back_with_every_compression(void **state) {
         uint32_t sequences[N_CHANNEL] = {0};
         for (int pass = 0; pass < 2; pass++) {
             memset(sequences, 0, sizeof sequences);
-            for (int32_t i = 0; i < N; i++) check_next(r, i, sequences);
+            for (int32_t i = 0; i < N; i++)
+                check_next(r, i, sequences);
             check_end(r);
             check_end(r);
             assert_int_equal(us_recording_rewind(r), US_OK);
@@ -239,17 +245,20 @@ static void seeking_skips_all_messages_before_the_time(void **state) {
 
 // ---- Files that were cut off ----
 
-// Messages of the chunks that are whole in the first `length` bytes. The message indices behind the last one need not be.
+// Messages of the chunks that are whole in the first `length` bytes. The message indices behind the last one
+// need not be.
 static int32_t count_whole(const file *f, size_t length) {
     int32_t n = 0;
     for (int32_t i = 0; i < f->n_part; i++) {
         size_t start = i ? f->chunk_end[i - 1] : 0;
         usi_mcap_record record;
-        // After the first chunk's start stands its record; the header and an attachment stand before the first.
+        // After the first chunk's start stands its record; the header and an attachment stand before the
+        // first.
         usi_mcap_bytes bytes = {f->bytes, f->length};
         if (i == 0) {
             start = USI_MCAP_MAGIC_SIZE;
-            while (usi_mcap_read_record(bytes, start, &record) && record.op != USI_MCAP_CHUNK) start += record.size;
+            while (usi_mcap_read_record(bytes, start, &record) && record.op != USI_MCAP_CHUNK)
+                start += record.size;
         }
         assert_true(usi_mcap_read_record(bytes, start, &record));
         assert_int_equal(record.op, USI_MCAP_CHUNK);
@@ -278,9 +287,11 @@ static void check_cut(const file *f, size_t length) {
     assert_false(info.is_complete);
     assert_int_equal(info.n_message, n);
     uint32_t sequences[N_CHANNEL] = {0};
-    for (int32_t i = 0; i < n; i++) check_next(r, i, sequences);
+    for (int32_t i = 0; i < n; i++)
+        check_next(r, i, sequences);
     check_end(r);
-    for (int32_t i = 0; i < info.n_channel; i++) assert_int_equal(us_recording_get_channel(r, i).n_message, sequences[i]);
+    for (int32_t i = 0; i < info.n_channel; i++)
+        assert_int_equal(us_recording_get_channel(r, i).n_message, sequences[i]);
     us_recording_close(r);
     free(bytes);
 }
@@ -290,13 +301,17 @@ static void a_file_cut_anywhere_reads_up_to_its_last_whole_chunk(void **state) {
     static const usi_mcap_compression compressions[] = {USI_MCAP_ZSTD, USI_MCAP_NONE};
     for (int k = 0; k < 2; k++) {
         file f = make_file(compressions[k], 2000);
-        for (size_t length = 0; length < 200; length++) check_cut(&f, length);
-        for (size_t length = 200; length < f.length; length += 997) check_cut(&f, length);
+        for (size_t length = 0; length < 200; length++)
+            check_cut(&f, length);
+        for (size_t length = 200; length < f.length; length += 997)
+            check_cut(&f, length);
         // Around the end of each chunk, and everywhere in the summary's last bytes.
         for (int32_t i = 0; i < f.n_part; i++) {
-            for (size_t d = 0; d < 3; d++) check_cut(&f, f.chunk_end[i] - 1 + d);
+            for (size_t d = 0; d < 3; d++)
+                check_cut(&f, f.chunk_end[i] - 1 + d);
         }
-        for (size_t d = 1; d < 100; d++) check_cut(&f, f.length - d);
+        for (size_t d = 1; d < 100; d++)
+            check_cut(&f, f.length - d);
         free(f.bytes);
     }
 }
@@ -309,7 +324,8 @@ static void zeros_where_bytes_never_came_are_an_end(void **state) {
     us_recording *r = open_file(f.bytes, f.length);
     assert_false(us_recording_get_info(r).is_complete);
     uint32_t sequences[N_CHANNEL] = {0};
-    for (int32_t i = 0; i < f.n_message_at[1]; i++) check_next(r, i, sequences);
+    for (int32_t i = 0; i < f.n_message_at[1]; i++)
+        check_next(r, i, sequences);
     check_end(r);
     us_recording_close(r);
     free(f.bytes);
@@ -324,7 +340,8 @@ static bool is_noticed(const uint8_t *bytes, size_t length) {
     us_status status = us_recording_open_bytes(bytes, length, NULL, &r, &err);
     bool has = true, is_complete = us_recording_get_info(r).is_complete;
     us_recorded m;
-    while (!status && has) status = us_recording_next(r, &m, &has, &err);
+    while (!status && has)
+        status = us_recording_next(r, &m, &has, &err);
     if (status) {
         assert_true(err.message[0] != 0);
         assert_int_equal(err.code, status);
@@ -343,7 +360,8 @@ static void one_wrong_bit_anywhere_is_noticed(void **state) {
         for (size_t i = 0; i < f.length; i += i < 1000 || i + 2500 > f.length ? 1 : 29) {
             uint8_t bit = (uint8_t)(1u << (i % 8));
             f.bytes[i] ^= bit;
-            if (!is_noticed(f.bytes, f.length)) fail_msg("compression %d: bit %zu of byte %zu", compression, i % 8, i);
+            if (!is_noticed(f.bytes, f.length))
+                fail_msg("compression %d: bit %zu of byte %zu", compression, i % 8, i);
             f.bytes[i] ^= bit;
         }
         free(f.bytes);
@@ -357,7 +375,8 @@ static void damage_is_told_with_its_place_and_all_before_it_is_read(void **state
     f.bytes[f.chunk_end[1] + 90] ^= 0x40;
     us_recording *r = open_file(f.bytes, f.length);
     uint32_t sequences[N_CHANNEL] = {0};
-    for (int32_t i = 0; i < f.n_message_at[1]; i++) check_next(r, i, sequences);
+    for (int32_t i = 0; i < f.n_message_at[1]; i++)
+        check_next(r, i, sequences);
     us_recorded m;
     bool has;
     us_error err = {0};
@@ -378,7 +397,8 @@ static us_status read_changed_chunk(void (*change)(uint8_t *contents), us_error 
     usi_mcap_bytes bytes = {f.bytes, f.length};
     usi_mcap_record record;
     size_t at = USI_MCAP_MAGIC_SIZE;
-    while (usi_mcap_read_record(bytes, at, &record) && record.op != USI_MCAP_CHUNK) at += record.size;
+    while (usi_mcap_read_record(bytes, at, &record) && record.op != USI_MCAP_CHUNK)
+        at += record.size;
     change(f.bytes + at + USI_MCAP_RECORD_HEAD);
     us_recording *r = open_file(f.bytes, f.length);
     us_recorded m;
@@ -433,7 +453,8 @@ static void raw(file *f, const void *bytes, size_t n) {
 
 static void raw_record(file *f, uint8_t op, const void *contents, size_t n) {
     uint8_t head[9] = {op};
-    for (int i = 0; i < 8; i++) head[1 + i] = (uint8_t)((uint64_t)n >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        head[1 + i] = (uint8_t)((uint64_t)n >> 8 * i);
     raw(f, head, sizeof head);
     raw(f, contents, n);
 }
@@ -486,15 +507,18 @@ static void the_checksum_is_the_published_one(void **state) {
     assert_int_equal(usi_crc32(0, "123456789", 9), 0xcbf43926);
     assert_int_equal(usi_crc32(0, "", 0), 0);
     uint8_t bytes[100];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)us_random_bits(3, 0, i);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)us_random_bits(3, 0, i);
     // Bit by bit, as the polynomial says.
     uint32_t slow = ~0u;
     for (size_t i = 0; i < sizeof bytes; i++) {
         slow ^= bytes[i];
-        for (int k = 0; k < 8; k++) slow = slow >> 1 ^ (slow & 1 ? 0xedb88320u : 0);
+        for (int k = 0; k < 8; k++)
+            slow = slow >> 1 ^ (slow & 1 ? 0xedb88320u : 0);
     }
     for (size_t cut = 0; cut <= sizeof bytes; cut++)
-        assert_int_equal(usi_crc32(usi_crc32(0, bytes, cut), bytes + cut, sizeof bytes - cut), (uint32_t)~slow);
+        assert_int_equal(usi_crc32(usi_crc32(0, bytes, cut), bytes + cut, sizeof bytes - cut),
+                         (uint32_t)~slow);
 }
 
 static void write_with(test_allocator *t) {
@@ -504,7 +528,8 @@ static void write_with(test_allocator *t) {
     if (!status) status = usi_mcap_write_schema(&w, "a/msg/B", "ros2msg", "int8 x", 6, &schema);
     if (!status) status = usi_mcap_write_channel(&w, schema, "/t", "cdr", 0, NULL, NULL, &channel);
     for (int32_t i = 0; i < 40 && !status; i++)
-        status = usi_mcap_write_message(&w, channel, (uint32_t)i, (uint64_t)i, (uint64_t)i, scene, sizeof scene);
+        status =
+            usi_mcap_write_message(&w, channel, (uint32_t)i, (uint64_t)i, (uint64_t)i, scene, sizeof scene);
     if (!status) status = usi_mcap_write_attachment(&w, "a", "b", 0, 0, scene, sizeof scene);
     if (!status) status = usi_mcap_write_metadata(&w, "m", 0, NULL, NULL);
     if (!status) status = usi_mcap_write_end(&w);
@@ -520,7 +545,8 @@ static void read_with(test_allocator *t, const file *f) {
     bool has = true;
     us_status status = us_recording_open_bytes(f->bytes, f->length, &t->allocator, &r, &err);
     assert_true(!status == !!r);
-    while (!status && has) status = us_recording_next(r, &m, &has, &err);
+    while (!status && has)
+        status = us_recording_next(r, &m, &has, &err);
     assert_int_equal(status, t->n_failed ? US_ERR_MEMORY : US_OK);
     us_recording_close(r);
 }
@@ -551,7 +577,8 @@ static void running_out_of_memory_anywhere_is_an_error_and_no_leak(void **state)
 // 32-bit FNV-1a, as mcap_read.mjs has it.
 static uint32_t fnv(uint32_t hash, const void *bytes, size_t n) {
     const uint8_t *p = bytes;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ p[i]) * 16777619u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 16777619u;
     return hash;
 }
 
@@ -573,7 +600,8 @@ static const cJSON *member(const cJSON *object, const char *name, int n) {
 
 static cJSON *run_node(const char *npm, const char *path) {
     char command[2048];
-    snprintf(command, sizeof command, "US_NPM='%s' node '%s/tests/wire/mcap_read.mjs' '%s'", npm, US_SOURCE_DIR, path);
+    snprintf(command, sizeof command, "US_NPM='%s' node '%s/tests/wire/mcap_read.mjs' '%s'", npm,
+             US_SOURCE_DIR, path);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     static char output[65536];
@@ -593,8 +621,8 @@ static void check_by_node(const cJSON *json, const file *f, int32_t n_message) {
         sample s = sample_of(i, sequences);
         if (s.log_time > last) last = s.log_time;
         char line[128];
-        int n = snprintf(line, sizeof line, "%s %u %lld %lld %zu ", topics[s.channel], s.sequence, (long long)s.log_time, (long long)s.publish_time,
-                         s.length);
+        int n = snprintf(line, sizeof line, "%s %u %lld %lld %zu ", topics[s.channel], s.sequence,
+                         (long long)s.log_time, (long long)s.publish_time, s.length);
         hash = fnv(fnv(hash, line, (size_t)n), s.bytes, s.length);
         count[s.channel]++;
     }

@@ -1,4 +1,5 @@
-// Messages to bytes and back: golden bytes, every type, both orders of bytes, Cyclone's own coder, and bytes that lie.
+// Messages to bytes and back: golden bytes, every type, both orders of bytes, Cyclone's own coder, and bytes
+// that lie.
 #include "test_message_support.h"
 
 // The inner headers of Cyclone say asm, which strict C spells otherwise.
@@ -11,7 +12,8 @@ static uint8_t buf[BUF], other[BUF];
 
 static void assert_bytes(const uint8_t *bytes, size_t length, const char *hex) {
     char text[2048] = "";
-    for (size_t i = 0; i < length && 2 * i + 3 < sizeof text; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    for (size_t i = 0; i < length && 2 * i + 3 < sizeof text; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     char plain[2048] = "";
     size_t n = 0;
     for (; *hex; hex++) {
@@ -20,7 +22,8 @@ static void assert_bytes(const uint8_t *bytes, size_t length, const char *hex) {
     assert_string_equal(text, plain);
 }
 
-// ---- golden bytes -----------------------------------------------------------------------------------------------------------
+// ---- golden bytes
+// ----------------------------------------------------------------
 
 static void a_string_carries_its_length_with_the_end(void **state) {
     (void)state;
@@ -36,12 +39,14 @@ static void a_string_carries_its_length_with_the_end(void **state) {
 static void numbers_are_aligned_from_the_end_of_the_header(void **state) {
     (void)state;
     us_msg_tick_hash message = {.tick = 0x0102030405060708, .hash = 0x1112131415161718};
-    assert_bytes(buf, encode(usi_type_tick_hash, &message, buf, BUF), "00010000 0807060504030201 1817161514131211");
+    assert_bytes(buf, encode(usi_type_tick_hash, &message, buf, BUF),
+                 "00010000 0807060504030201 1817161514131211");
     // status int8 at 0, service uint16 at 2.
     us_msg_nav_sat_status status = {.status = -2, .service = 0x0102};
     assert_bytes(buf, encode(usi_type_nav_sat_status, &status, buf, BUF), "00010000 fe00 0201");
     // Header: sec, nanosec, "ab"; then a double array at the next multiple of 8.
-    us_msg_twist_stamped twist = {.header.stamp = {1, 2}, .header.frame_id = usi_text("ab"), .twist.linear.x = 1.0};
+    us_msg_twist_stamped twist = {
+        .header.stamp = {1, 2}, .header.frame_id = usi_text("ab"), .twist.linear.x = 1.0};
     size_t length = encode(usi_type_twist_stamped, &twist, buf, BUF);
     assert_int_equal(length, 4 + 16 + 48);
     assert_bytes(buf, 28, "00010000 01000000 02000000 03000000 61620000 000000000000f03f");
@@ -66,24 +71,31 @@ static void a_message_without_members_is_one_byte(void **state) {
 // What rmw_cyclonedds puts before a request: the client's id and the number, then the members of the .srv.
 static void a_request_begins_with_the_16_bytes_of_its_client_and_number(void **state) {
     (void)state;
-    us_msg_pose_estimator_request message = {.guid = 0x0807060504030201u, .seq = 0x1122334455667788, .command.header.frame_id = usi_text("m")};
-    message.command.sequence = 5, message.command.mode = 1;
+    us_msg_pose_estimator_request message = {
+        .guid = 0x0807060504030201u, .seq = 0x1122334455667788, .command.header.frame_id = usi_text("m")};
+    message.command.sequence = 5;
+    message.command.mode = 1;
     message.command.pose.orientation.w = 1;
-    assert_bytes(buf, encode(usi_type_pose_estimator_request, &message, buf, BUF),
-                 "00010000 0102030405060708 8877665544332211 00000000 00000000 02000000 6d00 0000 05000000 01 000000 "
-                 "0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 000000000000f03f");
+    assert_bytes(
+        buf, encode(usi_type_pose_estimator_request, &message, buf, BUF),
+        "00010000 0102030405060708 8877665544332211 00000000 00000000 02000000 6d00 0000 05000000 01 000000 "
+        "0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
+        "0000000000000000 000000000000f03f");
     us_msg_navigator_response reply = {.guid = 1, .seq = 2, .accepted = true, .message = usi_text("")};
     reply.status.header.frame_id = reply.status.message = usi_text("");
     reply.status.distance = 1;
     assert_bytes(buf, encode(usi_type_navigator_response, &reply, buf, BUF),
-                 "00010000 0100000000000000 0200000000000000 01 000000 01000000 00 000000 00000000 00000000 01000000 00 000000 00000000 "
+                 "00010000 0100000000000000 0200000000000000 01 000000 01000000 00 000000 00000000 00000000 "
+                 "01000000 00 000000 00000000 "
                  "00 000000 01000000 00 000000 00000000 000000000000f03f");
 }
 
-// ---- every type -------------------------------------------------------------------------------------------------------------
+// ---- every type
+// ----------------------------------------------------------------
 
 // Runs `check` on n messages of each type.
-static void with_every_type(uint64_t n, void (*check)(const us_message_type *type, const void *message, size_t length)) {
+static void with_every_type(uint64_t n,
+                            void (*check)(const us_message_type *type, const void *message, size_t length)) {
     static maker m;
     for (int32_t i = 0; i < us_message_n_type(); i++) {
         const us_message_type *type = us_message_get_type(i);
@@ -145,9 +157,11 @@ static void check_room(const us_message_type *type, const void *message, size_t 
         memset(other, 0xcd, length + 8);
         assert_int_equal(us_message_encode(type, message, other, cap, &needed), US_ERR_LIMIT);
         assert_int_equal(needed, length);
-        for (size_t i = cap; i < length + 8; i++) assert_int_equal(other[i], 0xcd);
+        for (size_t i = cap; i < length + 8; i++)
+            assert_int_equal(other[i], 0xcd);
     }
-    // Too little memory to decode into: refused, and nothing behind it is touched. By halving, down to the smallest that is enough.
+    // Too little memory to decode into: refused, and nothing behind it is touched. By halving, down to the
+    // smallest that is enough.
     size_t refused = 0, enough = ROOM - 1;
     while (enough - refused > 1) {
         size_t cap = (refused + enough) / 2;
@@ -169,10 +183,12 @@ static void too_little_room_is_refused_and_nothing_beyond_it_is_touched(void **s
     with_every_type(12, check_room);
 }
 
-// ---- bytes that lie -----------------------------------------------------------------------------------------------------------
+// ---- bytes that lie
+// ----------------------------------------------------------------
 
 // The bytes stand at the very end of a heap block, where sanitizers see a read beyond them.
-static us_status decode_copy(const us_message_type *type, const uint8_t *bytes, size_t length, us_error *err) {
+static us_status decode_copy(const us_message_type *type, const uint8_t *bytes, size_t length,
+                             us_error *err) {
     uint8_t *copy = malloc(length ? length : 1);
     assert_non_null(copy);
     memcpy(copy, bytes, length);
@@ -227,7 +243,8 @@ static void damaged_bytes_are_read_or_refused_but_never_crash(void **state) {
     with_every_type(5, check_damage);
 }
 
-static void expect_refusal(const us_message_type *type, const uint8_t *bytes, size_t length, const char *part) {
+static void expect_refusal(const us_message_type *type, const uint8_t *bytes, size_t length,
+                           const char *part) {
     us_error err = {0};
     const void *message = NULL;
     assert_int_equal(us_message_decode(type, bytes, length, room, ROOM, &message, &err), US_ERR_SYNTAX);
@@ -238,8 +255,10 @@ static void expect_refusal(const us_message_type *type, const uint8_t *bytes, si
 static void a_refusal_names_the_member_and_the_reason(void **state) {
     (void)state;
     // 4 GB of octets in a packet of 20 bytes.
-    const uint8_t huge[] = {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
-    expect_refusal(usi_type_command_record, huge, sizeof huge, "data: the sequence claims more elements than bytes are left");
+    const uint8_t huge[] = {0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,    0,    1,    0,    0, 0, 0, 0,
+                            0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
+    expect_refusal(usi_type_command_record, huge, sizeof huge,
+                   "data: the sequence claims more elements than bytes are left");
     // As many as bytes are left would fit the count, but each transform takes more than a byte.
     const uint8_t many[] = {0, 1, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
     expect_refusal(usi_type_tf_message, many, sizeof many, "transforms: the sequence claims more");
@@ -256,7 +275,8 @@ static void a_refusal_names_the_member_and_the_reason(void **state) {
     expect_refusal(usi_type_bool, xcdr2, 3, "too few");
 
     // The second transform's child frame, deep inside.
-    us_msg_transform_stamped two[2] = {{.child_frame_id = usi_text("a")}, {.child_frame_id = usi_text("bcde")}};
+    us_msg_transform_stamped two[2] = {{.child_frame_id = usi_text("a")},
+                                       {.child_frame_id = usi_text("bcde")}};
     us_msg_tf_message tf = {.transforms = {2, 2, two, false}};
     size_t length = encode(usi_type_tf_message, &tf, buf, BUF);
     uint8_t *text = memmem(buf, length, "bcde", 5);
@@ -279,7 +299,8 @@ static void bounded_strings_keep_their_bound(void **state) {
     // ... and bytes that have it do not get into a struct.
     static uint8_t bytes[4 + 4 + 258 + 2 + 16] = {0, 1, 0, 0, 2, 1};  // 258 characters with the end
     memset(bytes + 8, 'y', 257);
-    expect_refusal(usi_type_node_entities_info, bytes, sizeof bytes, "node_namespace: the string is longer than its type allows");
+    expect_refusal(usi_type_node_entities_info, bytes, sizeof bytes,
+                   "node_namespace: the string is longer than its type allows");
 }
 
 static void wrong_arguments_are_said(void **state) {

@@ -1,8 +1,10 @@
-// Our bytes and schemas against those of another implementation: Foxglove's npm packages @foxglove/rosmsg and @foxglove/rosmsg2-serialization.
+// Our bytes and schemas against those of another implementation: Foxglove's npm packages @foxglove/rosmsg and
+// @foxglove/rosmsg2-serialization.
 //
-// Messages of every type go to node as bytes, as schema text and, past the codec, as JSON. message_npm.mjs reads the bytes with the schema and
-// compares with the JSON, then writes the JSON as bytes of its own, which must decode here to what was sent. The packages are looked for in the
-// node_modules directory that $US_NPM names, and in npm/ of the build; without them the test is skipped.
+// Messages of every type go to node as bytes, as schema text and, past the codec, as JSON. message_npm.mjs
+// reads the bytes with the schema and compares with the JSON, then writes the JSON as bytes of its own, which
+// must decode here to what was sent. The packages are looked for in the node_modules directory that $US_NPM
+// names, and in npm/ of the build; without them the test is skipped.
 #include "test_message_support.h"
 
 #include <spawn.h>
@@ -15,7 +17,8 @@ extern char **environ;
 enum { BUF = 1 << 16, N_SEED = 8 };
 static uint8_t buf[BUF];
 
-// ---- a message as JSON, from the struct ----------------------------------------------------------------------------------
+// ---- a message as JSON, from the struct
+// ----------------------------------------------------------------
 
 static void write_string(FILE *file, const char *text) {
     fputc('"', file);
@@ -56,19 +59,43 @@ static void write_value(FILE *file, const usi_message_field *f, const uint8_t *a
     }
     memcpy(&v, at, f->each);
     switch ((usi_kind)f->kind) {
-    case USI_KIND_BOOL: fputs(v.u8 ? "true" : "false", file); break;
+    case USI_KIND_BOOL:
+        fputs(v.u8 ? "true" : "false", file);
+        break;
     case USI_KIND_BYTE:
-    case USI_KIND_UINT8: fprintf(file, "%d", v.u8); break;
-    case USI_KIND_INT8: fprintf(file, "%d", v.i8); break;
-    case USI_KIND_INT16: fprintf(file, "%d", v.i16); break;
-    case USI_KIND_UINT16: fprintf(file, "%d", v.u16); break;
-    case USI_KIND_INT32: fprintf(file, "%ld", (long)v.i32); break;
-    case USI_KIND_UINT32: fprintf(file, "%lu", (unsigned long)v.u32); break;
-    case USI_KIND_INT64: fprintf(file, "\"%lld\"", (long long)v.i64); break;
-    case USI_KIND_UINT64: fprintf(file, "\"%llu\"", (unsigned long long)v.u64); break;
-    case USI_KIND_FLOAT32: fprintf(file, "%.17g", (double)v.f32); break;
-    case USI_KIND_FLOAT64: fprintf(file, "%.17g", v.f64); break;
-    default: write_string(file, v.text); break;
+    case USI_KIND_UINT8:
+        fprintf(file, "%d", v.u8);
+        break;
+    case USI_KIND_INT8:
+        fprintf(file, "%d", v.i8);
+        break;
+    case USI_KIND_INT16:
+        fprintf(file, "%d", v.i16);
+        break;
+    case USI_KIND_UINT16:
+        fprintf(file, "%d", v.u16);
+        break;
+    case USI_KIND_INT32:
+        fprintf(file, "%ld", (long)v.i32);
+        break;
+    case USI_KIND_UINT32:
+        fprintf(file, "%lu", (unsigned long)v.u32);
+        break;
+    case USI_KIND_INT64:
+        fprintf(file, "\"%lld\"", (long long)v.i64);
+        break;
+    case USI_KIND_UINT64:
+        fprintf(file, "\"%llu\"", (unsigned long long)v.u64);
+        break;
+    case USI_KIND_FLOAT32:
+        fprintf(file, "%.17g", (double)v.f32);
+        break;
+    case USI_KIND_FLOAT64:
+        fprintf(file, "%.17g", v.f64);
+        break;
+    default:
+        write_string(file, v.text);
+        break;
     }
 }
 
@@ -94,11 +121,13 @@ static void write_message(FILE *file, const us_message_type *type, const uint8_t
     fputc('}', file);
 }
 
-// ---- the other side ---------------------------------------------------------------------------------------------------------
+// ---- the other side
+// ----------------------------------------------------------------
 
 static bool find_packages(char *out, size_t cap) {
     const char *given = getenv("US_NPM");
-    const char *const roots[] = {given ? given : "", US_BINARY_DIR "/npm/node_modules", US_SOURCE_DIR "/build/npm/node_modules"};
+    const char *const roots[] = {given ? given : "", US_BINARY_DIR "/npm/node_modules",
+                                 US_SOURCE_DIR "/build/npm/node_modules"};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
         char path[1024];
         struct stat info;
@@ -112,7 +141,8 @@ static bool find_packages(char *out, size_t cap) {
 
 // Exit code of node; -1 when there is no node.
 static int run_node(const char *directory) {
-    char script[] = US_SOURCE_DIR "/tests/wire/message_npm.mjs", name[] = "node", cases[] = "cases.jsonl", results[] = "results.txt", where[1024];
+    char script[] = US_SOURCE_DIR "/tests/wire/message_npm.mjs", name[] = "node", cases[] = "cases.jsonl",
+         results[] = "results.txt", where[1024];
     snprintf(where, sizeof where, "%s", directory);
     char *args[] = {name, script, where, cases, results, NULL};
     pid_t pid = 0;
@@ -122,8 +152,8 @@ static int run_node(const char *directory) {
     return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
 }
 
-// A message of the i-th type, and its bytes in buf. Odd seeds have texts of ASCII alone: Foxglove reads others, but writes them cut, since it
-// counts characters for bytes.
+// A message of the i-th type, and its bytes in buf. Odd seeds have texts of ASCII alone: Foxglove reads
+// others, but writes them cut, since it counts characters for bytes.
 static const void *make_case(maker *m, int32_t i, uint64_t seed, size_t *out_length) {
     const us_message_type *type = us_message_get_type(i);
     *m = (maker){.seed = 5000 + seed * 1000 + (uint64_t)i, .is_tame = true, .is_ascii = seed % 2 == 1};
@@ -152,7 +182,8 @@ static void foxglove_reads_our_bytes_and_we_read_foxgloves(void **state) {
             fprintf(file, "{\"type\":\"%s\",\"schema\":", us_message_name(type));
             write_string(file, us_message_schema(type));
             fprintf(file, ",\"hex\":\"");
-            for (size_t k = 0; k < length; k++) fprintf(file, "%02x", buf[k]);
+            for (size_t k = 0; k < length; k++)
+                fprintf(file, "%02x", buf[k]);
             fprintf(file, "\",\"value\":");
             write_message(file, type, message);
             fprintf(file, "}\n");
@@ -177,7 +208,8 @@ static void foxglove_reads_our_bytes_and_we_read_foxgloves(void **state) {
             static char text_a[BUF], text_b[BUF];
             size_t n = 0, n_text = 0;
             assert_non_null(fgets(line, sizeof line, file));
-            for (unsigned byte = 0; n < BUF && sscanf(line + 2 * n, "%2x", &byte) == 1; n++) theirs[n] = (uint8_t)byte;
+            for (unsigned byte = 0; n < BUF && sscanf(line + 2 * n, "%2x", &byte) == 1; n++)
+                theirs[n] = (uint8_t)byte;
             if (seed % 2 == 0) continue;
             const void *message = make_case(&m, i, seed, &length);
             assert_same_message(type, message, decode(type, theirs, n));

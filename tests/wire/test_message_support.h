@@ -1,5 +1,6 @@
-// Messages of any type, filled with numbers and texts that differ everywhere, and compared member by member: what the codec tests share.
-// All of it goes by the table of members and never through bytes, so that it has no part in what it tests.
+// Messages of any type, filled with numbers and texts that differ everywhere, and compared member by member:
+// what the codec tests share. All of it goes by the table of members and never through bytes, so that it has
+// no part in what it tests.
 #ifndef UNDERSTUDY_TEST_MESSAGE_SUPPORT_H
 #define UNDERSTUDY_TEST_MESSAGE_SUPPORT_H
 
@@ -35,14 +36,16 @@ static inline void *make_block(maker *m, size_t size) {
 }
 
 static inline void maker_free(maker *m) {
-    for (int i = 0; i < m->n_block; i++) free(m->blocks[i]);
+    for (int i = 0; i < m->n_block; i++)
+        free(m->blocks[i]);
     m->n_block = 0;
 }
 
 static inline uint64_t make_bits(maker *m) { return us_random_bits(m->seed, 7, m->counter++); }
 
 static inline double make_double(maker *m) {
-    static const double special[] = {0.0, 1.0, -1.0, 0.1, 1e-300, 1e300, 123456789.125, -5e-324, 1e15, 1e16, 1e-5, 9007199254740993.0};
+    static const double special[] = {0.0,           1.0,     -1.0, 0.1,  1e-300, 1e300,
+                                     123456789.125, -5e-324, 1e15, 1e16, 1e-5,   9007199254740993.0};
     uint64_t pick = make_bits(m) % 40;
     if (pick < sizeof special / sizeof *special) return special[pick];
     if (!m->is_tame && pick == 20) return -0.0;
@@ -70,8 +73,9 @@ static inline void make_numbers(maker *m, usi_kind kind, size_t n, uint8_t *to) 
 }
 
 static inline const char *make_text(maker *m) {
-    static const char *const texts[] = {"",     "a",        "odom", "base_link",  "näher",         "two words",
-                                        "true", "'quoted'", "12.5", "key: value", "tab\tand\nline"};
+    static const char *const texts[] = {"",      "a",          "odom",          "base_link",
+                                        "näher", "two words",  "true",          "'quoted'",
+                                        "12.5",  "key: value", "tab\tand\nline"};
     const char *text = texts[make_bits(m) % (sizeof texts / sizeof *texts)];
     return m->is_ascii && strcmp(text, "näher") == 0 ? "nearer" : text;
 }
@@ -164,7 +168,8 @@ static inline size_t encode(const us_message_type *type, const void *message, ui
 static inline const void *decode(const us_message_type *type, const uint8_t *bytes, size_t length) {
     const void *message = NULL;
     us_error err = {0};
-    if (us_message_decode(type, bytes, length, room, ROOM, &message, &err)) fail_msg("%s: %s", type->name, err.message);
+    if (us_message_decode(type, bytes, length, room, ROOM, &message, &err))
+        fail_msg("%s: %s", type->name, err.message);
     return message;
 }
 

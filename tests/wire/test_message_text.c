@@ -11,7 +11,8 @@ static char text[BUF];
 static const char *print(const us_message_type *type, const void *message, int32_t max_item) {
     size_t length = encode(type, message, bytes, BUF), n = 0;
     us_error err = {0};
-    if (us_message_print(type, bytes, length, max_item, text, sizeof text, &n, &err)) fail_msg("%s", err.message);
+    if (us_message_print(type, bytes, length, max_item, text, sizeof text, &n, &err))
+        fail_msg("%s", err.message);
     assert_int_equal(n, strlen(text));
     return text;
 }
@@ -20,7 +21,9 @@ static void nested_messages_are_indented_and_arrays_are_lists(void **state) {
     (void)state;
     char *names[] = {usi_text("left"), usi_text("right")};
     double positions[] = {0.5, -1.0};
-    us_msg_joint_state joints = {.header = {{12, 500000000}, usi_text("base")}, .name = {2, 2, names, false}, .position = {2, 2, positions, false}};
+    us_msg_joint_state joints = {.header = {{12, 500000000}, usi_text("base")},
+                                 .name = {2, 2, names, false},
+                                 .position = {2, 2, positions, false}};
     assert_string_equal(print(usi_type_joint_state, &joints, 0), "header:\n"
                                                                  "  stamp:\n"
                                                                  "    sec: 12\n"
@@ -35,7 +38,8 @@ static void nested_messages_are_indented_and_arrays_are_lists(void **state) {
                                                                  "velocity: []\n"
                                                                  "effort: []\n");
     us_msg_key_value values[] = {{usi_text("volts"), usi_text("24.1")}, {NULL, usi_text("two words")}};
-    us_msg_diagnostic_status status[] = {{.level = 2, .name = usi_text("motor: left"), .values = {2, 2, values, false}}};
+    us_msg_diagnostic_status status[] = {
+        {.level = 2, .name = usi_text("motor: left"), .values = {2, 2, values, false}}};
     us_msg_diagnostic_array diagnostics = {.status = {1, 1, status, false}};
     assert_string_equal(print(usi_type_diagnostic_array, &diagnostics, 0), "header:\n"
                                                                            "  stamp:\n"
@@ -61,13 +65,15 @@ static void nested_messages_are_indented_and_arrays_are_lists(void **state) {
     us_msg_nav_sat_status fix = {-2, 65535};
     assert_string_equal(print(usi_type_nav_sat_status, &fix, 0), "status: -2\nservice: 65535\n");
     us_msg_tick_hash hash = {INT64_MIN, UINT64_MAX};
-    assert_string_equal(print(usi_type_tick_hash, &hash, 0), "tick: -9223372036854775808\nhash: 18446744073709551615\n");
+    assert_string_equal(print(usi_type_tick_hash, &hash, 0),
+                        "tick: -9223372036854775808\nhash: 18446744073709551615\n");
 }
 
 static void long_arrays_are_cut_where_asked(void **state) {
     (void)state;
     double data[5] = {1, 2, 3, 4, 5};
-    us_msg_multi_array_dimension dims[3] = {{.label = usi_text("a")}, {.label = usi_text("b")}, {.label = usi_text("c")}};
+    us_msg_multi_array_dimension dims[3] = {
+        {.label = usi_text("a")}, {.label = usi_text("b")}, {.label = usi_text("c")}};
     us_msg_float64_multi_array array = {.layout = {{3, 3, dims, false}, 7}, .data = {5, 5, data, false}};
     assert_string_equal(print(usi_type_float64_multi_array, &array, 2), "layout:\n"
                                                                         "  dim:\n"
@@ -140,7 +146,8 @@ static void a_foreign_decimal_point_does_not_show(void **state) {
     char here[1024];
     assert_non_null(getcwd(here, sizeof here));
     setenv("LOCPATH", here, 1);
-    // It warns of the categories that are not there, and ends with 1 then: what counts is whether it can be used.
+    // It warns of the categories that are not there, and ends with 1 then: what counts is whether it can be
+    // used.
     if (!setlocale(LC_NUMERIC, "comma")) {
         print_message("skipped: localedef (%d) cannot make a locale with a decimal comma\n", made);
         skip();
@@ -208,15 +215,19 @@ static void a_short_buffer_keeps_what_fits_and_says_what_all_would_need(void **s
         size_t kept = cap == 0 ? 0 : cap - 1 < strlen(all) ? cap - 1 : strlen(all);
         assert_memory_equal(text, all, kept);
         if (cap > 0) assert_int_equal(text[kept], 0);
-        for (size_t i = cap > kept + 1 ? cap : kept + (cap > 0); i < 32; i++) assert_int_equal(text[i], 0x55);
+        for (size_t i = cap > kept + 1 ? cap : kept + (cap > 0); i < 32; i++)
+            assert_int_equal(text[i], 0x55);
     }
     us_error err;
     assert_int_equal(us_message_print(usi_type_string, bytes, length, 0, NULL, 0, &n, NULL), US_OK);
-    assert_int_equal(us_message_print(usi_type_string, bytes, length - 1, 0, text, sizeof text, &n, &err), US_ERR_SYNTAX);
+    assert_int_equal(us_message_print(usi_type_string, bytes, length - 1, 0, text, sizeof text, &n, &err),
+                     US_ERR_SYNTAX);
     assert_string_equal(text, "");
-    assert_int_equal(us_message_print(usi_type_string, bytes, length, -1, text, sizeof text, &n, &err), US_ERR_ARG);
+    assert_int_equal(us_message_print(usi_type_string, bytes, length, -1, text, sizeof text, &n, &err),
+                     US_ERR_ARG);
     assert_int_equal(us_message_print(NULL, bytes, length, 0, text, sizeof text, &n, &err), US_ERR_ARG);
-    assert_int_equal(us_message_print(usi_type_string, NULL, length, 0, text, sizeof text, &n, &err), US_ERR_ARG);
+    assert_int_equal(us_message_print(usi_type_string, NULL, length, 0, text, sizeof text, &n, &err),
+                     US_ERR_ARG);
     assert_int_equal(us_message_print(usi_type_string, bytes, length, 0, NULL, 5, &n, &err), US_ERR_ARG);
 }
 
@@ -232,16 +243,19 @@ static void a_path_finds_its_number(void **state) {
     assert_true(us_message_get_number(usi_type_odometry, bytes, n, "pose.covariance[35]") == 36.0);
     assert_true(us_message_get_number(usi_type_odometry, bytes, n, "twist.twist.angular.z") == -0.25);
 
-    us_msg_transform_stamped frames[2] = {{.child_frame_id = usi_text("longer than the other")}, {.child_frame_id = usi_text("b")}};
+    us_msg_transform_stamped frames[2] = {{.child_frame_id = usi_text("longer than the other")},
+                                          {.child_frame_id = usi_text("b")}};
     frames[1].transform.rotation.w = 0.75;
     us_msg_tf_message tf = {.transforms = {2, 2, frames, false}};
     size_t n_tf = encode(usi_type_tf_message, &tf, room, ROOM);
-    assert_true(us_message_get_number(usi_type_tf_message, room, n_tf, "transforms[1].transform.rotation.w") == 0.75);
+    assert_true(
+        us_message_get_number(usi_type_tf_message, room, n_tf, "transforms[1].transform.rotation.w") == 0.75);
     us_msg_battery_state battery = {.present = true, .percentage = 0.5f, .power_supply_status = 200};
     size_t n_battery = encode(usi_type_battery_state, &battery, room + 4096, ROOM - 4096);
     assert_true(us_message_get_number(usi_type_battery_state, room + 4096, n_battery, "present") == 1.0);
     assert_true(us_message_get_number(usi_type_battery_state, room + 4096, n_battery, "percentage") == 0.5);
-    assert_true(us_message_get_number(usi_type_battery_state, room + 4096, n_battery, "power_supply_status") == 200.0);
+    assert_true(us_message_get_number(usi_type_battery_state, room + 4096, n_battery,
+                                      "power_supply_status") == 200.0);
 
     static const char *const none[] = {"",
                                        "pose",
@@ -260,9 +274,11 @@ static void a_path_finds_its_number(void **state) {
                                        "header.frame_id",
                                        "header.stamp.sec "};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        if (!isnan(us_message_get_number(usi_type_odometry, bytes, n, none[i]))) fail_msg("\"%s\" is a number", none[i]);
+        if (!isnan(us_message_get_number(usi_type_odometry, bytes, n, none[i])))
+            fail_msg("\"%s\" is a number", none[i]);
     }
-    assert_true(isnan(us_message_get_number(usi_type_tf_message, room, n_tf, "transforms[2].transform.rotation.w")));
+    assert_true(
+        isnan(us_message_get_number(usi_type_tf_message, room, n_tf, "transforms[2].transform.rotation.w")));
     assert_true(isnan(us_message_get_number(usi_type_odometry, bytes, n - 8, "twist.covariance[35]")));
     assert_true(isnan(us_message_get_number(NULL, bytes, n, "pose")));
     assert_true(isnan(us_message_get_number(usi_type_odometry, NULL, n, "pose")));

@@ -15,12 +15,16 @@ static void both_names_of_every_type_find_it(void **state) {
         assert_non_null(found);
         assert_true((found == type) == !is_humble);
         assert_int_equal(us_message_size(type), usi_message_descriptor(type)->m_size);
-        if (!is_humble) assert_string_equal(us_message_dds_name(type), usi_message_descriptor(type)->m_typename);
+        if (!is_humble)
+            assert_string_equal(us_message_dds_name(type), usi_message_descriptor(type)->m_typename);
     }
-    assert_string_equal(us_message_dds_name(usi_type_humble_participant_entities_info), us_message_dds_name(usi_type_participant_entities_info));
+    assert_string_equal(us_message_dds_name(usi_type_humble_participant_entities_info),
+                        us_message_dds_name(usi_type_participant_entities_info));
     assert_string_equal(us_message_dds_name(usi_type_twist), "geometry_msgs::msg::dds_::Twist_");
-    assert_string_equal(us_message_name(usi_type_motor_group_request), "understudy_msgs/srv/MotorGroup_Request");
-    assert_string_equal(us_message_dds_name(usi_type_motor_group_request), "understudy_msgs::srv::dds_::MotorGroup_Request_");
+    assert_string_equal(us_message_name(usi_type_motor_group_request),
+                        "understudy_msgs/srv/MotorGroup_Request");
+    assert_string_equal(us_message_dds_name(usi_type_motor_group_request),
+                        "understudy_msgs::srv::dds_::MotorGroup_Request_");
     assert_ptr_equal(us_message_get_type(USI_MESSAGE_TF_MESSAGE), us_message_find("tf2_msgs/msg/TFMessage"));
 }
 
@@ -36,7 +40,8 @@ static void other_names_find_nothing(void **state) {
                                         "geometry_msgs::msg::dds_::_",
                                         "::msg::dds_::Twist_",
                                         "geometry_msgs/msg/Twist\n"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) assert_null(us_message_find(names[i]));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_null(us_message_find(names[i]));
     assert_null(us_message_find(NULL));
     assert_null(us_message_get_type(-1));
     assert_null(us_message_get_type(us_message_n_type()));
@@ -54,25 +59,30 @@ static void hashes_are_those_that_ros_2_publishes(void **state) {
         {"rosgraph_msgs/msg/Clock", "692f7a66e93a3c83e71765d033b60349ba68023a8c689a79e48078bcb5c58564"},
         {"std_msgs/msg/String", "df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"},
         {"geometry_msgs/msg/Twist", "9c45bf16fe0983d80e3cfe750d6835843d265a9a6c46bd2e609fcddde6fb8d2a"},
-        {"geometry_msgs/msg/TwistStamped", "5f0fcd4f81d5d06ad9b4c4c63e3ea51b82d6ae4d0558f1d475229b1121db6f64"},
+        {"geometry_msgs/msg/TwistStamped",
+         "5f0fcd4f81d5d06ad9b4c4c63e3ea51b82d6ae4d0558f1d475229b1121db6f64"},
         {"nav_msgs/msg/Odometry", "3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0"},
         {"sensor_msgs/msg/Imu", "7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b"},
         {"sensor_msgs/msg/LaserScan", "64c191398013af96509d518dac71d5164f9382553fce5c1f8cca5be7924bd828"},
         {"sensor_msgs/msg/PointCloud2", "9198cabf7da3796ae6fe19c4cb3bdd3525492988c70522628af5daa124bae2b5"},
         {"sensor_msgs/msg/Image", "d31d41a9a4c4bc8eae9be757b0beed306564f7526c88ea6a4588fb9582527d47"},
-        {"sensor_msgs/msg/CompressedImage", "15640771531571185e2efc8a100baf923961a4d15d5569652e6cb6691e8e371a"},
+        {"sensor_msgs/msg/CompressedImage",
+         "15640771531571185e2efc8a100baf923961a4d15d5569652e6cb6691e8e371a"},
         {"sensor_msgs/msg/CameraInfo", "b3dfd68ff46c9d56c80fd3bd4ed22c7a4ddce8c8348f2f59c299e73118e7e275"},
         {"sensor_msgs/msg/JointState", "a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e"},
         {"tf2_msgs/msg/TFMessage", "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087"},
         {"sensor_msgs/msg/BatteryState", "4bee5dfce981c98faa6828b868307a0a73f992ed0789f374ee96c8f840e69741"},
-        {"diagnostic_msgs/msg/DiagnosticArray", "5a8a36efb05fb25070fa0fb3810290c0e6cd4862b54a8fb975a1ee8dc55a333e"},
+        {"diagnostic_msgs/msg/DiagnosticArray",
+         "5a8a36efb05fb25070fa0fb3810290c0e6cd4862b54a8fb975a1ee8dc55a333e"},
         {"nav_msgs/msg/OccupancyGrid", "8d348150c12913a31ee0ec170fbf25089e4745d17035792a1ba94d6f0bc0cfc7"},
         {"nav_msgs/msg/Path", "1957a5bb3cee5da65c4e52e52b65a93df227efce4c20f8458b36e73066ca334b"},
         {"geometry_msgs/msg/PoseStamped", "10f3786d7d40fd2b54367835614bff85d4ad3b5dab62bf8bca0cc232d73b4cd8"},
-        {"rcl_interfaces/msg/ParameterEvent", "043e627780fcad87a22d225bc2a037361dba713fca6a6b9f4b869a5aa0393204"},
+        {"rcl_interfaces/msg/ParameterEvent",
+         "043e627780fcad87a22d225bc2a037361dba713fca6a6b9f4b869a5aa0393204"},
         {"rcl_interfaces/msg/Log", "e28ce254ca8abc06abf92773b74602cdbf116ed34fbaf294fb9f81da9f318eac"},
         {"std_msgs/msg/Empty", "20b625256f32d5dbc0d04fee44f43c41e51c70d3502f84b4a08e7a9c26a96312"},
-        {"rmw_dds_common/msg/ParticipantEntitiesInfo", "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e"}};
+        {"rmw_dds_common/msg/ParticipantEntitiesInfo",
+         "91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *hash = us_message_hash(us_message_find(known[i][0]));
         assert_memory_equal(hash, "RIHS01_", 7);
@@ -90,13 +100,14 @@ static void a_schema_holds_every_type_inside_once(void **state) {
     (void)state;
     assert_string_equal(us_message_schema(usi_type_string), "string data\n");
     assert_string_equal(us_message_schema(usi_type_empty), "");
-    assert_string_equal(us_message_schema(usi_type_twist), "geometry_msgs/Vector3 linear\n"
-                                                           "geometry_msgs/Vector3 angular\n"
-                                                           "================================================================================\n"
-                                                           "MSG: geometry_msgs/Vector3\n"
-                                                           "float64 x\n"
-                                                           "float64 y\n"
-                                                           "float64 z\n");
+    assert_string_equal(us_message_schema(usi_type_twist),
+                        "geometry_msgs/Vector3 linear\n"
+                        "geometry_msgs/Vector3 angular\n"
+                        "================================================================================\n"
+                        "MSG: geometry_msgs/Vector3\n"
+                        "float64 x\n"
+                        "float64 y\n"
+                        "float64 z\n");
     assert_string_equal(us_message_schema(usi_type_participant_entities_info),
                         "rmw_dds_common/Gid gid\n"
                         "rmw_dds_common/NodeEntitiesInfo[] node_entities_info_seq\n"
@@ -120,9 +131,11 @@ static void no_type_is_an_empty_answer(void **state) {
     assert_int_equal(us_message_size(NULL), 0);
 }
 
-// ---- against the published .msg files ---------------------------------------------------------------------------------------
+// ---- against the published .msg files
+// ----------------------------------------------------------------
 
-// The definition of one type as the first part of its schema has it: "type name" per line, types of the own package written in full.
+// The definition of one type as the first part of its schema has it: "type name" per line, types of the own
+// package written in full.
 static char *read_definition(const char *path, const char *package) {
     FILE *file = fopen(path, "r");
     if (!file) return NULL;
@@ -137,8 +150,8 @@ static char *read_definition(const char *path, const char *package) {
         if (n_word < 2 || strchr(name, '=') || rest[0] == '=') continue;
         bool is_own = isupper((unsigned char)type[0]) != 0;
         bool is_char = strncmp(type, "char", 4) == 0;  // .msg has char for what is uint8 everywhere else
-        n += (size_t)snprintf(text + n, cap - n, "%s%s%s%s %s\n", is_own ? package : "", is_own ? "/" : "", is_char ? "uint8" : "",
-                              type + (is_char ? 4 : 0), name);
+        n += (size_t)snprintf(text + n, cap - n, "%s%s%s%s %s\n", is_own ? package : "", is_own ? "/" : "",
+                              is_char ? "uint8" : "", type + (is_char ? 4 : 0), name);
         assert_true(n < cap);
     }
     fclose(file);

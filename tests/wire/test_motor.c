@@ -1,4 +1,5 @@
-// The ASCII motor protocol as bytes: what is taken, what is refused and why, what is sent, and that no input upsets a session.
+// The ASCII motor protocol as bytes: what is taken, what is refused and why, what is sent, and that no input
+// upsets a session.
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +14,9 @@
 
 #include "wire/motor.h"
 
-static usi_motor_reason parse(const char *text, usi_motor_command *out) { return usi_motor_parse(text, strlen(text), out); }
+static usi_motor_reason parse(const char *text, usi_motor_command *out) {
+    return usi_motor_parse(text, strlen(text), out);
+}
 
 static void every_command_is_read_with_its_numbers(void **state) {
     (void)state;
@@ -121,12 +124,14 @@ static void what_is_wrong_with_a_message_is_said(void **state) {
         memcpy(&before, &c, sizeof c);
         usi_motor_reason reason = parse(bad[i].text, &c);
         if (reason != bad[i].reason) {
-            fail_msg("\"%s\": %s instead of %s", bad[i].text, usi_motor_reason_word(reason), usi_motor_reason_word(bad[i].reason));
+            fail_msg("\"%s\": %s instead of %s", bad[i].text, usi_motor_reason_word(reason),
+                     usi_motor_reason_word(bad[i].reason));
         }
         assert_memory_equal(&c, &before, sizeof c);
     }
     usi_motor_command c;
-    assert_int_equal(usi_motor_parse("MPWRFL\0R1", 9, &c), USI_MOTOR_BAD_NAME);  // a 0 is a character like another
+    assert_int_equal(usi_motor_parse("MPWRFL\0R1", 9, &c),
+                     USI_MOTOR_BAD_NAME);  // a 0 is a character like another
     assert_int_equal(usi_motor_parse(NULL, 0, &c), USI_MOTOR_BAD_SYNTAX);
     assert_int_equal(usi_motor_parse("MSTP", 4, NULL), USI_MOTOR_BAD_SYNTAX);
 }
@@ -171,8 +176,10 @@ static void check_status(double acceleration, double velocity, double position, 
     assert_memory_equal(buf, expected, n);
     assert_true(usi_motor_parse_status(buf, n - 1, name, &back));
     assert_string_equal(name, "Whl1");
-    assert_true(back.acceleration == s.acceleration && back.velocity == s.velocity && back.position == s.position);
-    for (size_t cap = 0; cap < n; cap++) assert_int_equal(usi_motor_format_status("Whl1", &s, buf, cap), 0);
+    assert_true(back.acceleration == s.acceleration && back.velocity == s.velocity &&
+                back.position == s.position);
+    for (size_t cap = 0; cap < n; cap++)
+        assert_int_equal(usi_motor_format_status("Whl1", &s, buf, cap), 0);
 }
 
 static void a_state_is_printed_to_its_last_digit_and_read_back(void **state) {
@@ -201,8 +208,10 @@ static void a_state_that_cannot_be_printed_is_refused(void **state) {
         assert_int_equal(usi_motor_format_status(names[i], &s, buf, sizeof buf), 0);
     }
     assert_false(usi_motor_name_is_valid(NULL));
-    const char *const texts[] = {"MSTA", "MSTAWhl1", "MSTAWhl11,2", "MSTAWhl1nan,0,0", "MSTXWhl11,2,3", "MSTAWhl11,2,3,4", "MSTAWhl11,2,1e10"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_false(usi_motor_parse_status(texts[i], strlen(texts[i]), name, &s));
+    const char *const texts[] = {"MSTA",          "MSTAWhl1",        "MSTAWhl11,2",     "MSTAWhl1nan,0,0",
+                                 "MSTXWhl11,2,3", "MSTAWhl11,2,3,4", "MSTAWhl11,2,1e10"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_false(usi_motor_parse_status(texts[i], strlen(texts[i]), name, &s));
 }
 
 static void answers_copy_the_command_and_nothing_that_could_end_them(void **state) {
@@ -222,7 +231,8 @@ static void answers_copy_the_command_and_nothing_that_could_end_them(void **stat
         n = usi_motor_format_refusal(text, sizeof text, (usi_motor_reason)r, buf, sizeof buf);
         assert_int_equal(n, 4 + USI_MOTOR_TEXT + 1 + strlen(usi_motor_reason_word((usi_motor_reason)r)) + 1);
         assert_int_equal(buf[n - 1], ';');
-        for (size_t cap = 0; cap < n; cap++) assert_int_equal(usi_motor_format_refusal(text, sizeof text, (usi_motor_reason)r, buf, cap), 0);
+        for (size_t cap = 0; cap < n; cap++)
+            assert_int_equal(usi_motor_format_refusal(text, sizeof text, (usi_motor_reason)r, buf, cap), 0);
     }
     assert_string_equal(usi_motor_reason_word(USI_MOTOR_REASON_COUNT), "?");
     assert_string_equal(usi_motor_reason_about((usi_motor_reason)-1), "?");
@@ -243,7 +253,8 @@ typedef struct transcript {
 static void write_event(transcript *t, const usi_motor_event *e) {
     if (e->kind == USI_MOTOR_NOTHING) return;
     size_t room = sizeof t->text - t->length;
-    int n = snprintf(t->text + t->length, room, "%s %.*s\n", e->kind == USI_MOTOR_COMMAND ? "command" : usi_motor_reason_word(e->reason),
+    int n = snprintf(t->text + t->length, room, "%s %.*s\n",
+                     e->kind == USI_MOTOR_COMMAND ? "command" : usi_motor_reason_word(e->reason),
                      (int)(e->length < 40 ? e->length : 40), e->text);
     assert_in_range(n, 1, room - 1);
     t->length += (size_t)n;
@@ -266,9 +277,11 @@ static void feed(usi_motor_session *s, const char *bytes, size_t length, size_t 
 
 static void pieces_of_any_size_make_the_same_messages(void **state) {
     (void)state;
-    static const char stream[] = "MPWRFLDR1;MMOVFLDRV1.5;\r\n  MSTP;;; ;\n\nMMOVFLDRT1,2,3;rubbish;MSTPFLDR;MMOV\nFLDRV1;MSTPFL;half";
-    static const char expected[] = "command MPWRFLDR1\ncommand MMOVFLDRV1.5\ncommand MSTP\ncommand MMOVFLDRT1,2,3\nkeyword rubbish\n"
-                                   "command MSTPFLDR\nname MMOV\nFLDRV1\nname MSTPFL\n";
+    static const char stream[] =
+        "MPWRFLDR1;MMOVFLDRV1.5;\r\n  MSTP;;; ;\n\nMMOVFLDRT1,2,3;rubbish;MSTPFLDR;MMOV\nFLDRV1;MSTPFL;half";
+    static const char expected[] =
+        "command MPWRFLDR1\ncommand MMOVFLDRV1.5\ncommand MSTP\ncommand MMOVFLDRT1,2,3\nkeyword rubbish\n"
+        "command MSTPFLDR\nname MMOV\nFLDRV1\nname MSTPFL\n";
     for (size_t piece = 1; piece < sizeof stream; piece++) {
         usi_motor_session s;
         usi_motor_session_init(&s);
@@ -318,7 +331,8 @@ static void a_message_without_end_is_bounded_and_the_next_is_read(void **state) 
 
 static void random_bytes_and_damaged_commands_never_upset_a_session(void **state) {
     (void)state;
-    static const char *const seeds[] = {"MPWRFLDR1;", "MMOVFLDRV1.5;", "MMOVFLDRT1e-1,2,3;", "MSTPFLDR;", "MSTP;"};
+    static const char *const seeds[] = {"MPWRFLDR1;", "MMOVFLDRV1.5;", "MMOVFLDRT1e-1,2,3;", "MSTPFLDR;",
+                                        "MSTP;"};
     usi_motor_session s;
     usi_motor_session_init(&s);
     uint64_t counter = 0, n_event = 0, n_semicolon = 0;
@@ -330,7 +344,8 @@ static void random_bytes_and_damaged_commands_never_upset_a_session(void **state
         uint64_t r = us_random_bits(3, 1, counter++);
         if (r % 3) bytes[(r >> 8) % n] = (char)(r >> 16);
         if (r % 5 == 0) n = (r >> 32) % (n + 1);
-        for (size_t i = 0; i < n; i++) n_semicolon += bytes[i] == ';';
+        for (size_t i = 0; i < n; i++)
+            n_semicolon += bytes[i] == ';';
         for (size_t at = 0; at < n;) {
             usi_motor_event e;
             at += usi_motor_session_feed(&s, bytes + at, n - at, &e);
@@ -341,12 +356,14 @@ static void random_bytes_and_damaged_commands_never_upset_a_session(void **state
             if (e.kind == USI_MOTOR_REFUSED) continue;
             // Whatever is taken means something.
             assert_true(isfinite(e.command.value) && fabs(e.command.value) <= USI_MOTOR_GREATEST);
-            assert_true(e.command.kind != USI_MOTOR_TRAJECTORY || (e.command.acceleration > 0 && e.command.max_velocity > 0));
+            assert_true(e.command.kind != USI_MOTOR_TRAJECTORY ||
+                        (e.command.acceleration > 0 && e.command.max_velocity > 0));
             assert_true(e.command.kind == USI_MOTOR_STOP_ALL || usi_motor_name_is_valid(e.command.name));
         }
     }
     uint64_t n_refused = 0;
-    for (int r = 0; r < USI_MOTOR_REASON_COUNT; r++) n_refused += s.n_refused[r];
+    for (int r = 0; r < USI_MOTOR_REASON_COUNT; r++)
+        n_refused += s.n_refused[r];
     // Each semicolon ends exactly one message, and each message is counted once.
     assert_int_equal(n_event, s.n_command + n_refused);
     assert_int_equal(n_semicolon, n_event + s.n_empty);

@@ -1,4 +1,5 @@
-// The page's protocol as bytes: frames as they stand in docs/viewer-protocol.md, byte by byte, and what of a client's messages is taken and refused.
+// The page's protocol as bytes: frames as they stand in docs/viewer-protocol.md, byte by byte, and what of a
+// client's messages is taken and refused.
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -18,9 +19,15 @@
 
 static void a_head_has_its_golden_bytes(void **state) {
     (void)state;
-    const usi_view_head head = {.kind = USI_VIEW_POSES, .flags = USI_VIEW_FULL, .epoch = 0x04030201, .time = 1.5, .tick = 1500, .n = 2};
-    const uint8_t golden[USI_VIEW_HEAD_SIZE] = {1,    1, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f,  // kind .. time
-                                                0xdc, 5, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,    0};    // tick, n, 0
+    const usi_view_head head = {.kind = USI_VIEW_POSES,
+                                .flags = USI_VIEW_FULL,
+                                .epoch = 0x04030201,
+                                .time = 1.5,
+                                .tick = 1500,
+                                .n = 2};
+    const uint8_t golden[USI_VIEW_HEAD_SIZE] = {
+        1,    1, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f,  // kind .. time
+        0xdc, 5, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0,    0};    // tick, n, 0
     uint8_t bytes[USI_VIEW_HEAD_SIZE + 1];
     memset(bytes, 0xaa, sizeof bytes);
     assert_ptr_equal(usi_view_put_head(bytes, &head), bytes + USI_VIEW_HEAD_SIZE);
@@ -41,8 +48,9 @@ static void a_tick_before_the_start_keeps_its_sign(void **state) {
 static void a_pose_has_its_golden_bytes(void **state) {
     (void)state;
     const float pose[7] = {1, -2, 0.5f, 1, 0, 0, -0.0f};
-    const uint8_t golden[USI_VIEW_POSE_SIZE] = {7, 0, 0,    0,    0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f,
-                                                0, 0, 0x80, 0x3f, 0, 0, 0,    0,    0, 0, 0, 0,    0, 0, 0, 0x80};
+    const uint8_t golden[USI_VIEW_POSE_SIZE] = {7,    0, 0, 0, 0,    0, 0x80, 0x3f, 0,    0,   0,
+                                                0xc0, 0, 0, 0, 0x3f, 0, 0,    0x80, 0x3f, 0,   0,
+                                                0,    0, 0, 0, 0,    0, 0,    0,    0,    0x80};
     uint8_t bytes[USI_VIEW_POSE_SIZE];
     assert_ptr_equal(usi_view_put_pose(bytes, 7, pose), bytes + USI_VIEW_POSE_SIZE);
     assert_memory_equal(bytes, golden, sizeof golden);
@@ -50,7 +58,8 @@ static void a_pose_has_its_golden_bytes(void **state) {
 
 static void a_value_and_a_torque_have_their_golden_bytes(void **state) {
     (void)state;
-    const uint8_t value[USI_VIEW_VALUE_SIZE] = {0x18, 0x2d, 0x44, 0x54, 0xfb, 0x21, 0x09, 0x40}, torque[USI_VIEW_TORQUE_SIZE] = {0, 0, 0xc8, 0xc2};
+    const uint8_t value[USI_VIEW_VALUE_SIZE] = {0x18, 0x2d, 0x44, 0x54, 0xfb, 0x21, 0x09, 0x40},
+                  torque[USI_VIEW_TORQUE_SIZE] = {0, 0, 0xc8, 0xc2};
     uint8_t bytes[16];
     assert_ptr_equal(usi_view_put_value(bytes, 3.141592653589793), bytes + USI_VIEW_VALUE_SIZE);
     assert_memory_equal(bytes, value, sizeof value);
@@ -61,7 +70,8 @@ static void a_value_and_a_torque_have_their_golden_bytes(void **state) {
 static void a_tile_of_ruts_has_its_golden_bytes(void **state) {
     (void)state;
     static int16_t change[USI_VIEW_RUT_COLUMNS];
-    change[0] = -2, change[USI_VIEW_RUT_COLUMNS - 1] = 0x1234;
+    change[0] = -2;
+    change[USI_VIEW_RUT_COLUMNS - 1] = 0x1234;
     const uint8_t head[] = {1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0x3f, 0xfe, 0xff, 0, 0};
     static uint8_t bytes[USI_VIEW_RUT_SIZE];
     assert_ptr_equal(usi_view_put_rut(bytes, 1, 2, 259, 0.5f, change), bytes + USI_VIEW_RUT_SIZE);
@@ -103,13 +113,18 @@ static us_status parse(const char *text) {
 
 static void every_op_is_read_with_its_fields(void **state) {
     (void)state;
-    assert_int_equal(parse("{\"op\":\"view\",\"hz\":12.5,\"contacts\":true,\"torques\":false,\"topics\":true}"), US_OK);
-    assert_true(m.op == USI_VIEW_OP_VIEW && m.hz == 12.5 && m.enable_contacts && !m.enable_torques && m.enable_topics);
-    assert_int_equal(m.has, USI_VIEW_HAS_HZ | USI_VIEW_HAS_CONTACTS | USI_VIEW_HAS_TORQUES | USI_VIEW_HAS_TOPICS);
+    assert_int_equal(
+        parse("{\"op\":\"view\",\"hz\":12.5,\"contacts\":true,\"torques\":false,\"topics\":true}"), US_OK);
+    assert_true(m.op == USI_VIEW_OP_VIEW && m.hz == 12.5 && m.enable_contacts && !m.enable_torques &&
+                m.enable_topics);
+    assert_int_equal(m.has,
+                     USI_VIEW_HAS_HZ | USI_VIEW_HAS_CONTACTS | USI_VIEW_HAS_TORQUES | USI_VIEW_HAS_TOPICS);
     assert_int_equal(parse(" {\"torques\" : true,\n\t\"op\":\"view\"}\r\n "), US_OK);
     assert_true(m.op == USI_VIEW_OP_VIEW && m.has == USI_VIEW_HAS_TORQUES && m.enable_torques);
 
-    assert_int_equal(parse("{\"op\":\"watch\",\"generation\":4294967295,\"values\":[\"a.q\",\"robot/\\u00e4rm.v\",\"a.q\"]}"), US_OK);
+    assert_int_equal(parse("{\"op\":\"watch\",\"generation\":4294967295,\"values\":[\"a.q\",\"robot/"
+                           "\\u00e4rm.v\",\"a.q\"]}"),
+                     US_OK);
     assert_true(m.op == USI_VIEW_OP_WATCH && m.generation == UINT32_MAX && m.n_value == 3);
     assert_string_equal(m.values[0], "a.q");
     assert_string_equal(m.values[1], "robot/\xc3\xa4rm.v");
@@ -120,7 +135,8 @@ static void every_op_is_read_with_its_fields(void **state) {
     assert_int_equal(parse("{\"op\":\"full\"}"), US_OK);
     assert_int_equal(m.op, USI_VIEW_OP_FULL);
 
-    assert_int_equal(parse("{\"op\":\"command\",\"id\":-9007199254740992,\"text\":\"pair \\\"a\\\\u0000\\\" b\"}"), US_OK);
+    assert_int_equal(
+        parse("{\"op\":\"command\",\"id\":-9007199254740992,\"text\":\"pair \\\"a\\\\u0000\\\" b\"}"), US_OK);
     assert_true(m.op == USI_VIEW_OP_COMMAND && m.id == -9007199254740992);
     assert_string_equal(m.text, "pair \"a\\u0000\" b");
 
@@ -215,8 +231,8 @@ static void what_is_no_message_is_refused_with_a_text(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         us_status status = parse(bad[i].text);
         if (status != bad[i].status || !strstr(err.message, bad[i].why)) {
-            fail_msg("%s: status %d (expected %d), message \"%s\" (expected \"%s\")", bad[i].text, (int)status, (int)bad[i].status, err.message,
-                     bad[i].why);
+            fail_msg("%s: status %d (expected %d), message \"%s\" (expected \"%s\")", bad[i].text,
+                     (int)status, (int)bad[i].status, err.message, bad[i].why);
         }
         assert_int_equal(err.code, status);
     }
@@ -224,7 +240,8 @@ static void what_is_no_message_is_refused_with_a_text(void **state) {
 
 static void a_zero_byte_in_a_message_is_refused(void **state) {
     (void)state;
-    const char in_text[] = "{\"op\":\"command\",\"id\":1,\"text\":\"pause\0 all\"}", outside[] = "{\"op\":\"full\"}\0";
+    const char in_text[] = "{\"op\":\"command\",\"id\":1,\"text\":\"pause\0 all\"}",
+               outside[] = "{\"op\":\"full\"}\0";
     assert_int_equal(usi_view_parse(in_text, sizeof in_text - 1, &m, &err), US_ERR_SYNTAX);
     assert_int_equal(usi_view_parse(outside, sizeof outside - 1, &m, &err), US_ERR_SYNTAX);
     assert_int_equal(usi_view_parse(outside, sizeof outside - 2, &m, &err), US_OK);
@@ -236,7 +253,8 @@ static char *watch_of(int n, int length) {
     char *text = malloc(cap);
     assert_non_null(text);
     at += (size_t)snprintf(text, cap, "{\"op\":\"watch\",\"generation\":1,\"values\":[");
-    for (int i = 0; i < n; i++) at += (size_t)snprintf(text + at, cap - at, "%s\"%0*d\"", i ? "," : "", length, i);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, cap - at, "%s\"%0*d\"", i ? "," : "", length, i);
     snprintf(text + at, cap - at, "]}");
     return text;
 }
@@ -246,7 +264,8 @@ static void as_many_names_as_allowed_are_read_and_one_more_is_refused(void **sta
     char *text = watch_of(USI_VIEW_VALUE_COUNT, 200);
     assert_int_equal(parse(text), US_OK);
     assert_int_equal(m.n_value, USI_VIEW_VALUE_COUNT);
-    for (int i = 0; i < m.n_value; i++) assert_int_equal(atoi(m.values[i]), i);
+    for (int i = 0; i < m.n_value; i++)
+        assert_int_equal(atoi(m.values[i]), i);
     free(text);
     text = watch_of(USI_VIEW_VALUE_COUNT + 1, 3);
     assert_int_equal(parse(text), US_ERR_LIMIT);
@@ -266,7 +285,8 @@ static void texts_that_are_too_long_are_refused(void **state) {
     snprintf(command, sizeof command, "{\"op\":\"command\",\"id\":1,\"text\":\"%0*d\"}", USI_VIEW_COMMAND, 1);
     assert_int_equal(parse(command), US_OK);
     assert_int_equal(strlen(m.text), USI_VIEW_COMMAND);
-    snprintf(command, sizeof command, "{\"op\":\"command\",\"id\":1,\"text\":\"%0*d\"}", USI_VIEW_COMMAND + 1, 1);
+    snprintf(command, sizeof command, "{\"op\":\"command\",\"id\":1,\"text\":\"%0*d\"}", USI_VIEW_COMMAND + 1,
+             1);
     assert_int_equal(parse(command), US_ERR_LIMIT);
     // A long name of an op or a field does not get into the answer whole.
     snprintf(command, sizeof command, "{\"op\":\"%0*d\"}", 3000, 1);
@@ -288,8 +308,10 @@ static void a_message_that_is_too_long_is_refused_and_one_that_just_fits_is_read
     // As deep and as full of lists as it gets.
     memset(text, '[', USI_VIEW_MESSAGE);
     assert_int_equal(parse(text), US_ERR_LIMIT);
-    for (int i = 0; i < USI_VIEW_MESSAGE; i += 2) memcpy(text + i, "1,", 2);
-    text[0] = '[', text[USI_VIEW_MESSAGE - 1] = ']';
+    for (int i = 0; i < USI_VIEW_MESSAGE; i += 2)
+        memcpy(text + i, "1,", 2);
+    text[0] = '[';
+    text[USI_VIEW_MESSAGE - 1] = ']';
     assert_int_equal(parse(text), US_ERR_SYNTAX);
     free(text);
 }
@@ -306,12 +328,28 @@ static void numbers_are_read_the_same_in_every_locale(void **state) {
 
 static void utf8_is_told_from_what_is_not(void **state) {
     (void)state;
-    const char *good[] = {
-        "", "plain", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
-    const char *bad[] = {
-        "\x80", "\xc1\xbf", "\xc2", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) assert_true(usi_view_is_utf8(good[i], strlen(good[i])));
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_false(usi_view_is_utf8(bad[i], strlen(bad[i])));
+    const char *good[] = {"",
+                          "plain",
+                          "\xc2\x80",
+                          "\xdf\xbf",
+                          "\xe0\xa0\x80",
+                          "\xed\x9f\xbf",
+                          "\xee\x80\x80",
+                          "\xf0\x90\x80\x80",
+                          "\xf4\x8f\xbf\xbf"};
+    const char *bad[] = {"\x80",
+                         "\xc1\xbf",
+                         "\xc2",
+                         "\xe0\x9f\xbf",
+                         "\xe2\x82",
+                         "\xed\xa0\x80",
+                         "\xf0\x8f\xbf\xbf",
+                         "\xf4\x90\x80\x80",
+                         "\xf5\x80\x80\x80"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_true(usi_view_is_utf8(good[i], strlen(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(usi_view_is_utf8(bad[i], strlen(bad[i])));
 }
 
 int main(void) {
