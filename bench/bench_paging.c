@@ -199,8 +199,8 @@ static bool run(us_sim *sim, int32_t n) {
                us_sim_get_time(sim), wall_now() - begin, (long long)before.n_read, (long long)before.n_drop,
                (long long)before.n_wait, before.n_resident, 1e-6 * (double)before.bytes,
                1e-6 * (double)before.memory, way);
-        us_bed_info bed = us_sim_get_bed(sim, 0);
-        if (us_sim_n_bed(sim) > 0)
+        us_deformable_info bed = us_sim_get_deformable(sim, 0);
+        if (us_sim_n_deformable(sim) > 0)
             printf("bed of %d x %d columns: %d tiles touched, %.1f MB; %lld columns may flow; ruts of %.1f "
                    "mm; hash %016llx\n",
                    (int)bed.n_x, (int)bed.n_y, (int)bed.n_touched, 1e-6 * (double)bed.bytes,

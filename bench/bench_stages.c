@@ -9,11 +9,11 @@
 
 #include "bench.h"
 
-enum { CHUNK = 25, ROUNDS = 5, MOST_CHUNKS = 2000 };
+enum { CHUNK = 25, ROUNDS = 5, MAX_CHUNKS = 2000 };
 
 // A second to settle, then four that count. The processor time of each chunk of steps goes to `least` where
 // it is less than what is there.
-static us_status run(const us_model *model, double least[MOST_CHUNKS], int n_chunk, us_profile *out_profile,
+static us_status run(const us_model *model, double least[MAX_CHUNKS], int n_chunk, us_profile *out_profile,
                      int32_t *out_contacts, us_error *err) {
     us_sim *sim = NULL;
     us_sim_def def = us_sim_def_default();
@@ -38,7 +38,7 @@ static us_status run(const us_model *model, double least[MOST_CHUNKS], int n_chu
 }
 
 static bool measure(const char *path) {
-    static double least[MOST_CHUNKS];
+    static double least[MAX_CHUNKS];
     us_error err;
     us_model *model = NULL;
     us_load_def load = us_load_def_default();
@@ -46,7 +46,7 @@ static bool measure(const char *path) {
     int32_t n_contact = 0;
     us_status status = us_model_load(path, &load, &model, &err);
     int n_chunk = status ? 0 : (int)(4 / us_model_get_step(model)) / CHUNK;
-    if (n_chunk > MOST_CHUNKS) n_chunk = MOST_CHUNKS;
+    if (n_chunk > MAX_CHUNKS) n_chunk = MAX_CHUNKS;
     for (int k = 0; k < n_chunk; k++)
         least[k] = INFINITY;
     for (int round = 0; round < ROUNDS && !status; round++)

@@ -61,7 +61,7 @@ static us_status make_craters(work *w) {
     return status;
 }
 
-static us_status hash_thing(void *context, const us_thing *thing, us_error *err) {
+static us_status hash_thing(void *context, const us_scatter_instance *thing, us_error *err) {
     (void)err;
     work *w = context;
     w->hash = us_hash_bytes(w->hash, thing, sizeof *thing);

@@ -17,7 +17,7 @@ typedef struct understudy {
 } understudy;
 
 static us_status describe(us_spec *spec, const bench_scene *s, const char *variant) {
-    us_world_def world = us_world_def_default();
+    us_world_settings world = us_world_settings_default();
     world.gravity = s->gravity;
     world.step = s->step;
     for (int k = 0; k < US_INTEGRATOR_COUNT; k++) {

@@ -126,7 +126,7 @@ static int make_world(const cli_load *load, cli_world *world) {
         return cli_fail(CLI_RUN_FAILED, load->file, "close other programs",
                         "the scene cannot be built: out of memory");
     }
-    us_world_def def = us_world_def_default();
+    us_world_settings def = us_world_settings_default();
     def.name = load->file;
     def.integrator = US_INTEGRATOR_EULER;
     return us_spec_set_world(world->spec, &def) == US_OK
@@ -135,7 +135,7 @@ static int make_world(const cli_load *load, cli_world *world) {
 }
 
 static int set_integrator(us_spec *spec, us_integrator integrator) {
-    us_world_def def = *us_spec_view_world(spec);
+    us_world_settings def = *us_spec_view_world(spec);
     char *name = def.name ? strdup(def.name) : NULL;
     def.name = name;
     def.integrator = integrator;

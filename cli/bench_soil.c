@@ -9,11 +9,11 @@
 
 #include "bench.h"
 
-enum { N_SLIP = 16, MOST_ANGLE = CLI_PLOT_LINES, N_VALUE = 4 };
+enum { N_SLIP = 16, MAX_ANGLE = CLI_PLOT_LINES, N_VALUE = 4 };
 static const double FIRST_SLIP = -0.6, SLIP_STEP = 0.1;
 // Steps between two looks; and how much the forces may differ between them, of the greatest of them, to stand
 // still.
-enum { LOOK = 100, MOST_LOOK = 200 };
+enum { LOOK = 100, MAX_LOOK = 200 };
 static const double STILL = 1e-7;
 
 typedef enum value { PULL, SIDE, TORQUE, SINKAGE } value;
@@ -54,12 +54,12 @@ static int read_scene(const request *r, const cli_list *set, cli_world *world) {
 }
 
 // The first wheel that is in soil; body -1: none.
-static us_sunk_info wheel_of(const us_sim *sim) {
-    for (int32_t i = 0; i < us_sim_n_sunk(sim); i++) {
-        us_sunk_info info = us_sim_get_sunk(sim, i);
+static us_soil_contact wheel_of(const us_sim *sim) {
+    for (int32_t i = 0; i < us_sim_n_soil_contact(sim); i++) {
+        us_soil_contact info = us_sim_get_soil_contact(sim, i);
         if (info.is_wheel) return info;
     }
-    return us_sim_get_sunk(sim, -1);
+    return us_sim_get_soil_contact(sim, -1);
 }
 
 static int run_point(request *r, curve *c, int32_t i) {
@@ -80,9 +80,9 @@ static int run_point(request *r, curve *c, int32_t i) {
     int code = read_scene(r, &set, &world);
     if (code == CLI_GO_ON) code = cli_compile(&world);
     if (code == CLI_GO_ON) code = cli_create_sim(&world, NULL);
-    us_sunk_info now = {.body = {-1}};
+    us_soil_contact now = {.body = {-1}};
     us_vec3 before = {0};
-    for (int32_t look = 0; code == CLI_GO_ON && look < MOST_LOOK && !c->is_settled[i]; look++) {
+    for (int32_t look = 0; code == CLI_GO_ON && look < MAX_LOOK && !c->is_settled[i]; look++) {
         us_status status = US_OK;
         for (int32_t k = 0; k < LOOK && status == US_OK; k++)
             status = us_sim_step(world.sim, NULL);
@@ -177,7 +177,7 @@ static void print_json(const request *r, const curve *curves, int32_t n, cli_fig
 }
 
 static int draw(const char *path, const request *r, curve *curves, int32_t n) {
-    cli_line line[N_VALUE][MOST_ANGLE];
+    cli_line line[N_VALUE][MAX_ANGLE];
     cli_panel panel[N_VALUE];
     char title[128], label[N_VALUE][32];
     for (int32_t v = 0; v < N_VALUE; v++) {
@@ -196,7 +196,7 @@ static int draw(const char *path, const request *r, curve *curves, int32_t n) {
 static int read_angles(const cli_list *list, curve *curves, int32_t *out_n) {
     static const double usual[] = {0, 5, 15, 30};
     *out_n = list->n > 0 ? list->n : (int32_t)(sizeof usual / sizeof usual[0]);
-    if (*out_n > MOST_ANGLE)
+    if (*out_n > MAX_ANGLE)
         return cli_fail(CLI_BAD_INPUT, "understudy bench wheel-soil", "name at most eight",
                         "--angle is there too often");
     for (int32_t i = 0; i < *out_n; i++) {
@@ -240,7 +240,7 @@ int cli_bench_soil(int argc, char **argv) {
         {"set", CLI_LIST, &r.load.set, "NAME=VALUE",
          "another value for a <parameter> of the rig: radius, width, weight, speed, lateral, step"},
     };
-    static curve curves[MOST_ANGLE];
+    static curve curves[MAX_ANGLE];
     int32_t n = 0;
     int code = cli_parse(&soil_command, table, sizeof table / sizeof table[0], argc, argv, &unused);
     if (code == CLI_GO_ON) code = read_angles(&angles, curves, &n);

@@ -411,7 +411,7 @@ static void print_rest(const us_spec *spec) {
 
 static void print_text(const cli_load *load, const cli_world *world, const totals *sum) {
     const us_spec *spec = world->spec;
-    const us_world_def *def = us_spec_view_world(spec);
+    const us_world_settings *def = us_spec_view_world(spec);
     us_spec_counts n = us_spec_get_counts(spec);
     printf("%s: %s", load->file, world->is_robot ? "robot" : "scene");
     if (def->name && def->name[0]) printf(" \"%s\"", def->name);
@@ -642,7 +642,7 @@ static void json_warning(void *context, const us_error *warning, int32_t n_times
 
 static void print_json(const cli_load *load, const cli_world *world, const totals *sum) {
     const us_spec *spec = world->spec;
-    const us_world_def *def = us_spec_view_world(spec);
+    const us_world_settings *def = us_spec_view_world(spec);
     us_spec_counts n = us_spec_get_counts(spec);
     cli_json json = {.out = stdout};
     cli_json_begin(&json, NULL, '{');

@@ -319,7 +319,7 @@ static void print_json(const cli_load *load, const cli_world *world, const cli_s
 // ---- the command ----
 
 static int set_gravity(us_spec *spec, const char *text) {
-    us_world_def def = *us_spec_view_world(spec);
+    us_world_settings def = *us_spec_view_world(spec);
     if (!cli_parse_vector(text, &def.gravity)) {
         return cli_fail(CLI_BAD_INPUT, "understudy eval",
                         "write --gravity X,Y,Z in m/s^2, for example --gravity 0,0,-1.62",

@@ -25,7 +25,7 @@ static void show_log(void *context, int32_t level, const char *text) {
 
 int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate) {
     us_error err = {0};
-    us_host_def def = us_host_def_default();
+    us_world_def def = us_world_def_default();
     char *parameters = join_lines(&load->set), *search = join_lines(&load->path);
     def.rate = rate;
     def.scene = load->file;
@@ -34,7 +34,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     def.search = search;
     def.log = show_log;
     def.log_context = network;
-    us_status status = us_host_create(spec, &def, &network->host, &err);
+    us_status status = us_world_create(spec, &def, &network->host, &err);
     free(parameters);
     free(search);
     if (!status) return CLI_GO_ON;
@@ -54,7 +54,7 @@ static us_status open_bus(cli_network *network, us_error *err) {
 int cli_network_split(cli_network *network, const us_split_def *def) {
     us_error err = {0};
     us_status status = open_bus(network, &err);
-    if (!status) status = us_host_split(network->host, network->bus, def, &err);
+    if (!status) status = us_world_split(network->host, network->bus, def, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
     return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_ARG ? CLI_BAD_INPUT
@@ -62,10 +62,10 @@ int cli_network_split(cli_network *network, const us_split_def *def) {
 }
 
 int cli_network_connect(cli_network *network) {
-    if (us_proxy_n_robot(us_host_get_proxy(network->host)) == 0) return CLI_GO_ON;
+    if (us_proxy_n_robot(us_world_get_proxy(network->host)) == 0) return CLI_GO_ON;
     us_error err = {0};
     us_status status = open_bus(network, &err);
-    if (!status) status = us_host_connect(network->host, network->bus, &err);
+    if (!status) status = us_world_connect(network->host, network->bus, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
     return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
@@ -73,19 +73,19 @@ int cli_network_connect(cli_network *network) {
 
 int cli_network_record(cli_network *network, const char *path) {
     us_error err = {0};
-    if (!us_host_record(network->host, path, &err)) return CLI_GO_ON;
+    if (!us_world_record(network->host, path, &err)) return CLI_GO_ON;
     cli_print_error(&err);
     return CLI_CANNOT_WRITE;
 }
 
 int cli_network_serve(cli_network *network, const us_page_def *def, FILE *out) {
     us_error err = {0};
-    us_status status = us_host_serve(network->host, def, &err);
+    us_status status = us_world_serve(network->host, def, &err);
     if (status) {
         cli_print_error(&err);
         return status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
     }
-    fprintf(out, "page: %s\n", us_host_view_url(network->host));
+    fprintf(out, "page: %s\n", us_world_view_url(network->host));
     fflush(out);
     return CLI_GO_ON;
 }
@@ -94,11 +94,11 @@ int cli_network_close(cli_network *network) {
     int code = CLI_GO_ON;
     us_error err = {0};
     network->is_live = false;
-    if (network->host && us_host_record(network->host, NULL, &err)) {
+    if (network->host && us_world_record(network->host, NULL, &err)) {
         cli_print_error(&err);
         code = CLI_CANNOT_WRITE;
     }
-    us_host_destroy(network->host);
+    us_world_destroy(network->host);
     us_bus_close(network->bus);
     *network = (cli_network){0};
     return code;

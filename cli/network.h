@@ -3,10 +3,10 @@
 #define UNDERSTUDY_CLI_NETWORK_H
 
 #include "cli.h"
-#include "understudy/host.h"
+#include "understudy/world.h"
 
 typedef struct cli_network {
-    us_host *host;
+    us_world *host;
     us_bus *bus;    // NULL: offline, or no robot
     bool is_quiet;  // only warnings and errors of the host are shown
     bool is_live;   // a status line may stand on the terminal

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bus.h"
-#include "understudy/host.h"
 #include "understudy/record.h"
+#include "understudy/world.h"
 
 typedef struct replay_options {
     const char *path, *scene, *rate, *topics;
@@ -244,7 +244,7 @@ static const char *metadata(us_recording *recording, const char *key) {
 }
 
 static int set_seed(us_spec *spec, const char *text) {
-    us_world_def def = *us_spec_view_world(spec);
+    us_world_settings def = *us_spec_view_world(spec);
     uint64_t seed = strtoull(text, NULL, 10);
     if (!text[0] || seed == def.seed) return CLI_GO_ON;
     // The view's texts belong to the spec: hand over a copy.
@@ -310,7 +310,7 @@ static int compare(const replay_options *o, us_recording *recording, cli_world *
     proof p = {.is_live = !o->is_quiet && cli_is_terminal(stderr), .shown = -INFINITY};
     us_verify_result result = {0};
     us_error err = {0};
-    us_status status = us_host_verify(world->spec, recording, show_progress, &p, &result, &err);
+    us_status status = us_world_verify(world->spec, recording, show_progress, &p, &result, &err);
     if (p.is_live) cli_line_clear();
     if (!status) {
         us_recording_info info = us_recording_get_info(recording);

@@ -110,7 +110,7 @@ static int check_options(const run_options *options) {
 // ---- world ----
 
 static int set_seed(us_spec *spec, int64_t seed) {
-    us_world_def def = *us_spec_view_world(spec);
+    us_world_settings def = *us_spec_view_world(spec);
     // The view's texts belong to the spec: hand over a copy.
     char *name = def.name ? strdup(def.name) : NULL;
     def.name = name;
@@ -136,25 +136,26 @@ static int restore(us_sim *sim, const char *path) {
 }
 
 static int save_ground(const us_sim *sim, const us_spec *spec, const run_options *options, FILE *out) {
-    if (us_sim_n_bed(sim) != 1)
+    if (us_sim_n_deformable(sim) != 1)
         return cli_fail(CLI_BAD_INPUT, "--save-ground", "give one height-field of soil a bed: bed=\"5 cm\"",
-                        "the scene has %d beds of soil, not one", (int)us_sim_n_bed(sim));
+                        "the scene has %d beds of soil, not one", (int)us_sim_n_deformable(sim));
     double zone[4], written[4];
     if (options->ground_zone &&
         sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
         return cli_fail(CLI_BAD_INPUT, "--ground-zone",
                         "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame",
                         "\"%s\" is no rectangle", options->ground_zone);
-    const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_bed(sim, 0).shape);
+    const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_deformable(sim, 0).shape);
     us_error err = {0};
-    us_status status = us_sim_write_bed(sim, 0, ground, options->ground_zone ? zone : NULL,
-                                        options->save_ground, written, &err);
+    us_status status = us_sim_write_deformable(sim, 0, ground, options->ground_zone ? zone : NULL,
+                                               options->save_ground, written, &err);
     if (status)
         return cli_fail(CLI_RUN_FAILED, options->save_ground, err.remedy, "%s",
                         err.message[0] ? err.message : us_status_text(status));
     if (!options->is_quiet)
         fprintf(out, "ground from x %g m, y %g m to x %g m, y %g m, columns of %g m: %s\n", written[0],
-                written[1], written[2], written[3], us_sim_get_bed(sim, 0).spacing, options->save_ground);
+                written[1], written[2], written[3], us_sim_get_deformable(sim, 0).spacing,
+                options->save_ground);
     return CLI_GO_ON;
 }
 
@@ -290,15 +291,15 @@ static const int64_t BATCH_MOST_NS = 10000000, SHOW_EVERY_NS = 100000000, FLUSH_
 static const double WAIT_MOST = 0.02;  // s
 
 typedef struct loop {
-    us_host *host;
+    us_world *host;
     us_sim *sim;
     recordings *all;
     cli_pace *pace;
     cli_status *status;
-    us_host_wish wish;
+    us_pace_request wish;
     int64_t tick_before;  // the commands
     int64_t due_tick;     // of the next row
-    us_host_pace shown;   // on the page
+    us_world_pace shown;  // on the page
     int64_t shown_ns, shown_done;
     double shown_seconds;
 } loop;
@@ -325,8 +326,8 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
         while (i < run && is_ready && !status) {
             // Other processes that have part of the world may not have come so far: then there is time for
             // other things.
-            status = us_host_wait(l->host, WAIT_MOST, &is_ready, &err);
-            if (!status && is_ready) status = us_host_step(l->host, &err);
+            status = us_world_wait(l->host, WAIT_MOST, &is_ready, &err);
+            if (!status && is_ready) status = us_world_step(l->host, &err);
             i += !status && is_ready;
         }
         tick += i;
@@ -352,8 +353,8 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
 
 // What a command has asked for: another pace, another world, another time.
 static int heed(loop *l) {
-    us_host_wish before = l->wish;
-    l->wish = us_host_get_wish(l->host);
+    us_pace_request before = l->wish;
+    l->wish = us_world_get_pace_request(l->host);
     if (l->wish.change == before.change) return CLI_GO_ON;
     int64_t tick = us_sim_get_tick(l->sim);
     bool has_jumped = tick != l->tick_before;
@@ -378,25 +379,25 @@ static void show(loop *l, int64_t now) {
     }
     l->shown.n_missed = l->pace->n_missed;
     l->shown.worst_late = 1e-9 * l->pace->worst_late_ns;
-    us_host_show(l->host, &l->shown);
+    us_world_show(l->host, &l->shown);
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
 
 // Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit
 // code.
 static int step_until(loop *l, int64_t goal) {
-    us_host_turn(l->host);
-    l->wish = us_host_get_wish(l->host);
+    us_world_poll(l->host);
+    l->wish = us_world_get_pace_request(l->host);
     l->shown_ns = cli_now_ns();
     int64_t flushed_ns = l->shown_ns;
     int code = write_rows(l);
     while (code == CLI_GO_ON && l->pace->n_done < goal && !stop_requested) {
         l->tick_before = us_sim_get_tick(l->sim);
-        us_host_turn(l->host);
+        us_world_poll(l->host);
         code = heed(l);
         if (code != CLI_GO_ON) break;
         bool is_paused = l->wish.is_paused;
-        int64_t n_asked = us_host_get_wish(l->host).n_step;
+        int64_t n_asked = us_world_get_pace_request(l->host).n_step;
         int64_t n = !is_paused ? cli_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
         if (is_paused && n == 0) cli_pace_rest();
         if (n > goal - l->pace->n_done) n = goal - l->pace->n_done;
@@ -421,7 +422,7 @@ static int step_until(loop *l, int64_t goal) {
 }
 
 static void print_start(const run_options *options, const cli_network *network, double rate, double goal) {
-    const us_model *model = us_host_view_model(network->host);
+    const us_model *model = us_world_view_model(network->host);
     us_model_counts n = us_model_get_counts(model);
     char pace[32] = "as fast as possible", length[48] = "until Ctrl-C";
     if (rate == 1) {
@@ -434,7 +435,7 @@ static void print_start(const run_options *options, const cli_network *network, 
             (int)n.n_v, (int)n.n_row, us_integrator_name(us_model_get_integrator(model)),
             us_model_get_step(model), pace, length);
     if (!network->bus) return;
-    int32_t n_robot = us_proxy_n_robot(us_host_get_proxy(network->host));
+    int32_t n_robot = us_proxy_n_robot(us_world_get_proxy(network->host));
     fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n",
             (int)n_robot, n_robot == 1 ? "" : "s", us_bus_vendor(network->bus),
             (int)us_bus_domain(network->bus));
@@ -463,7 +464,7 @@ static int split_world(const run_options *options, cli_network *network) {
 }
 
 static int run_world(const run_options *options, double rate, const us_spec *spec, cli_network *network) {
-    us_sim *sim = us_host_get_sim(network->host);
+    us_sim *sim = us_world_get_sim(network->host);
     double step = us_model_get_step(us_sim_view_model(sim));
     int code = options->restore ? restore(sim, options->restore) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
@@ -509,7 +510,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         if (code == CLI_GO_ON) code = saving;
     }
     if (options->save_ground && (code == CLI_GO_ON || code == CLI_RUN_FAILED)) {
-        int saving = save_ground(sim, us_host_view_spec(network->host), options, out);
+        int saving = save_ground(sim, us_world_view_spec(network->host), options, out);
         if (code == CLI_GO_ON) code = saving;
     }
     return code == CLI_GO_ON ? CLI_OK : code;

@@ -70,7 +70,7 @@ struct UnderstudyEngine : Engine {
 
     // Link i and joint i of the scene become link i and joint i of the spec.
     us_status describe(us_spec *spec, const Scene &s) {
-        us_world_def world = us_world_def_default();
+        us_world_settings world = us_world_settings_default();
         world.gravity = vec(s.gravity);
         world.step = s.dt;
         for (int k = 0; k < US_INTEGRATOR_COUNT; k++)

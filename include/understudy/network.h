@@ -88,7 +88,7 @@ typedef struct us_motor_def {
     int32_t drive;  // of the spec
 } us_motor_def;
 
-// A fault that the scene has in store for a robot (docs/faults.md). A us_host carries it out.
+// A fault that the scene has in store for a robot (docs/faults.md). A us_world carries it out.
 typedef struct us_fault_def {
     const char *name;   // by which others come after it; NULL: none
     const char *after;  // another of this robot that must have come first; NULL: none

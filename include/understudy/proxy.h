@@ -1,11 +1,11 @@
 // The robots of a world as their own networks know them: commands in at tick boundaries, telemetry out.
 //
-// A proxy belongs to one sim. It is a part of it (us_part): what the robots' firmware keeps (last commands,
+// A proxy belongs to one sim. It is a part of it (us_plugin): what the robots' firmware keeps (last commands,
 // profiles, odometry, battery, what is under way on the radio link) lies in the sim's state, and a world that
 // is fed the same commands at the same ticks goes the same way, bit for bit.
 //
 //     us_proxy_create(spec, model, &def, &proxy, &err);
-//     sim_def.parts = &part, where part = us_proxy_get_part(proxy);
+//     sim_def.parts = &part, where part = us_proxy_get_plugin(proxy);
 //     us_sim_create(model, &sim_def, &sim, &err);
 //     us_proxy_connect(proxy, bus, &err);            // or not: then commands come by us_proxy_post alone
 //     for (;;) { us_sim_step(sim, NULL); us_proxy_publish(proxy, sim); }
@@ -38,7 +38,7 @@ US_API us_proxy_def us_proxy_def_default(void);
 US_API us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
                                  us_proxy **out_proxy, us_error *err);
 US_API void us_proxy_destroy(us_proxy *proxy);  // before the bus; NULL is allowed
-US_API us_part us_proxy_get_part(us_proxy *proxy);
+US_API us_plugin us_proxy_get_plugin(us_proxy *proxy);
 
 // Adds a node and its topics for each robot, and begins to listen and to send. Opens the motor ports too.
 US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
@@ -93,7 +93,7 @@ US_API void us_proxy_last_refusal(const us_proxy *proxy, const us_sim *sim, int3
 // Runs a recording again from its start state, command by command, and compares the state's hash after every
 // tick. `spec` and `model` are those of the recorded scene. US_OK when every tick came out the same;
 // US_ERR_DIVERGED names the first that did not. `progress` may be NULL. Recordings with commands to the world
-// (us_proxy_note) are for us_host_verify: US_ERR_NAME.
+// (us_proxy_note) are for us_world_verify: US_ERR_NAME.
 typedef struct us_verify_result {
     int64_t first_tick, n_tick, n_command;
     int64_t bad_tick;  // -1: none

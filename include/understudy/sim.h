@@ -17,16 +17,16 @@ typedef struct us_sim us_sim;
 // A part takes part in every step: at the tick boundary it may look at the world and change the drives'
 // commands. Its state lies inside the sim's, where it is saved, hashed and restored with the rest; what it
 // does must follow from that, from the world and from inputs that are recorded.
-enum { US_PART_VERSION = 1 };
+enum { US_PLUGIN_VERSION = 1 };
 
 // What a part may write in a step. Drives as in us_command; they stay until the next change.
-typedef struct us_part_view {
+typedef struct us_plugin_view {
     void *state;  // state_size bytes, aligned to 64; the last tick's at entry
-    double *drive_position, *drive_velocity, *drive_torque, *drive_share;
-} us_part_view;
+    double *drive_position, *drive_velocity, *drive_torque, *drive_limit_scale;
+} us_plugin_view;
 
-typedef struct us_part {
-    int32_t version;  // US_PART_VERSION
+typedef struct us_plugin {
+    int32_t version;  // US_PLUGIN_VERSION
     const char *name;
     size_t state_size;
     void *context;  // must outlive the sim
@@ -34,12 +34,12 @@ typedef struct us_part {
                   void *state);  // at create and reset; the state is all 0 before. May be NULL
     // Before the step from the sim's tick to the next. A status other than US_OK fails the step, which leaves
     // the last tick whole. A number that is not finite in the drives' commands is refused.
-    us_status (*before)(void *context, us_sim *sim, us_part_view *view, us_error *err);
+    us_status (*before)(void *context, us_sim *sim, us_plugin_view *view, us_error *err);
     // Makes `to`, the state that the last `before` began with, the same as `from`, the one it ended with: for
     // a large state of which a tick changes little. NULL: all is copied, as it is in any case after anything
     // else than a step has changed the state.
     void (*carry)(void *context, const us_sim *sim, const void *from, void *to);
-} us_part;
+} us_plugin;
 
 typedef struct us_sim_def {
     us_allocator allocator;
@@ -47,7 +47,7 @@ typedef struct us_sim_def {
     int32_t n_thread;  // threads that share the islands of a step, the caller included; default 1. The result
                        // is the same for any number
     int32_t n_part;
-    const us_part *parts;  // in the order in which they run; copied
+    const us_plugin *parts;  // in the order in which they run; copied
 } us_sim_def;
 
 US_API us_sim_def us_sim_def_default(void);
@@ -62,13 +62,13 @@ US_API us_status us_sim_reset(us_sim *sim);  // back to the start state, tick 0
 // drive commands stay until the next one. Values that are not finite are refused (US_ERR_VALUE) and nothing
 // changes.
 typedef struct us_command {
-    const double *torque;          // n_v, added to the drives'
-    const us_wrench *wrench;       // n_body, at each link's origin, world axes
-    const double *drive_position;  // n_drive
-    const double *drive_velocity;  // n_drive
-    const double *drive_torque;    // n_drive
-    const double *drive_share;  // n_drive: how much of its torque limit a drive has left, 0 .. 1; 0: it gives
-                                // no torque; at the start 1
+    const double *torque;             // n_v, added to the drives'
+    const us_wrench *wrench;          // n_body, at each link's origin, world axes
+    const double *drive_position;     // n_drive
+    const double *drive_velocity;     // n_drive
+    const double *drive_torque;       // n_drive
+    const double *drive_limit_scale;  // n_drive: how much of its torque limit a drive has left, 0 .. 1; 0: it
+                                      // gives no torque; at the start 1
 } us_command;
 
 // Exactly one tick. `command` may be NULL.
@@ -87,8 +87,8 @@ US_API const double *us_sim_view_q(const us_sim *sim);  // n_q
 US_API const double *us_sim_view_v(const us_sim *sim);  // n_v
 US_API const double *
 us_sim_view_torque(const us_sim *sim);  // n_drive: what each drive gave in the last step (state)
-US_API const void *us_sim_view_part(const us_sim *sim,
-                                    int32_t part);  // its state after the last step; NULL for a bad index
+US_API const void *us_sim_view_plugin(const us_sim *sim,
+                                      int32_t part);  // its state after the last step; NULL for a bad index
 US_API us_status us_sim_set_state(
     us_sim *sim, const double *q,
     const double *v);  // NULL keeps; quaternions are normalised; loops are closed by the next step
@@ -141,7 +141,7 @@ US_API us_status us_sim_set_region(us_sim *sim, int32_t region, us_material mate
 US_API us_material us_sim_get_region(const us_sim *sim, int32_t region);  // -1 for a bad index
 
 // What was in soil in the last step: none before the first one and after a restore.
-typedef struct us_sunk_info {
+typedef struct us_soil_contact {
     us_body body;
     us_material soil;
     bool is_wheel;            // otherwise a foot: slip and moment are 0
@@ -151,56 +151,59 @@ typedef struct us_sunk_info {
     us_vec3 force;  // N, on the body: wheels along heading, axle to the left, normal; feet in the world
     double moment;  // N m, that the soil takes from the axle
     us_vec3 place;  // m, in the world: under the hub, or the foot
-} us_sunk_info;
-US_API int32_t us_sim_n_sunk(const us_sim *sim);
-US_API us_sunk_info us_sim_get_sunk(const us_sim *sim, int32_t i);  // body -1 and NaN for a bad index
+} us_soil_contact;
+US_API int32_t us_sim_n_soil_contact(const us_sim *sim);
+US_API us_soil_contact us_sim_get_soil_contact(const us_sim *sim,
+                                               int32_t i);  // body -1 and NaN for a bad index
 // The soil under it: its material's, with what maps say of the place. US_ERR_ARG for a bad index.
-US_API us_status us_sim_get_sunk_soil(const us_sim *sim, int32_t i, us_soil *out_soil);
+US_API us_status us_sim_get_soil_contact_soil(const us_sim *sim, int32_t i, us_soil *out_soil);
 
 // Beds of soil: a grid of columns over a height field, in which wheels and feet leave ruts. Part of the
 // state.
-enum { US_BED_TILE = 64 };
-typedef struct us_bed_info {
-    int32_t shape;               // of the spec: the height field
-    int32_t n_x, n_y;            // columns
-    double spacing;              // m
-    us_pose X_WB;                // the middle of the bed
-    int32_t n_tile_x, n_tile_y;  // of US_BED_TILE by US_BED_TILE columns, those at the end smaller
-    int32_t n_touched;           // tiles in which something has happened
+enum { US_DEFORMABLE_TILE = 64 };
+typedef struct us_deformable_info {
+    int32_t shape;     // of the spec: the height field
+    int32_t n_x, n_y;  // columns
+    double spacing;    // m
+    us_pose X_WB;      // the middle of the bed
+    int32_t n_tile_x,
+        n_tile_y;            // of US_DEFORMABLE_TILE by US_DEFORMABLE_TILE columns, those at the end smaller
+    int32_t n_touched;       // tiles in which something has happened
     size_t bytes, memory;    // that they take, and may take: bed-memory. When they take more, the next step
                              // returns US_ERR_LIMIT
     uint64_t digest;         // changes with every change
     int64_t n_active;        // columns that may flow
     double lowest, highest;  // m, the greatest changes there have been
-} us_bed_info;
-US_API int32_t us_sim_n_bed(const us_sim *sim);
-US_API us_bed_info us_sim_get_bed(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
+} us_deformable_info;
+US_API int32_t us_sim_n_deformable(const us_sim *sim);
+US_API us_deformable_info us_sim_get_deformable(const us_sim *sim, int32_t bed);  // shape -1 for a bad index
 // Touched tiles in the order in which they were; all others are as they have always been. US_ERR_ARG for what
 // is not there; find: -1.
-US_API us_status us_sim_get_bed_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u,
-                                        int32_t *out_v);
-US_API int32_t us_sim_find_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
+US_API us_status us_sim_get_deformable_touched(const us_sim *sim, int32_t bed, int32_t k, int32_t *out_u,
+                                               int32_t *out_v);
+US_API int32_t us_sim_find_deformable_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
 // Another one with every change of a tile; 0: none. Not part of the state.
-US_API uint32_t us_sim_get_bed_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
+US_API uint32_t us_sim_get_deformable_version(const us_sim *sim, int32_t bed, int32_t u, int32_t v);
 // Heights now of a tile's columns in the bed's frame, x fastest, at most 64 * 64, m; and how they have
 // changed. Either may be NULL. Of paged ground heights are waited for, and may be an error as in a step:
 // US_ERR_IO, US_ERR_LIMIT.
-US_API us_status us_sim_get_bed_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v, float *out_height,
-                                     float *out_change);
+US_API us_status us_sim_get_deformable_tile(const us_sim *sim, int32_t bed, int32_t u, int32_t v,
+                                            float *out_height, float *out_change);
 // The bed's ground as it is now as a GeoTIFF: band 1 height, band 2 how it has changed. `ground` is the
 // height field, us_spec_view_shape of info.shape. Where it came from a raster or a site, the file has the
 // reference system of that, and heights above its reference; otherwise plain metres of the world. `zone` (x0
 // y0 x1 y1, m in the ground's frame) says which part; NULL: all of it, and of a site what has changed.
 // out_zone, which may be NULL, is what was written. Errors: US_ERR_ARG; US_ERR_VALUE and US_ERR_LIMIT for a
 // zone of no or too many columns; US_ERR_IO.
-US_API us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *ground,
-                                  const double zone[4], const char *path, double out_zone[4], us_error *err);
+US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const us_shape_def *ground,
+                                         const double zone[4], const char *path, double out_zone[4],
+                                         us_error *err);
 
 // A value by name, for scopes and recordings: "joint.q", "joint.v" (joints with one coordinate),
 // "joint.q[2]", "joint.v[2]", "drive.torque", "link.x" .y .z (position), "link.qw" .qx .qy .qz, "energy",
-// "energy.kinetic", "energy.potential", "closure", "time". Of a link in soil, as of us_sim_get_sunk in the
-// last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is in
-// none. Returns an id >= 0, or -1 for an unknown name.
+// "energy.kinetic", "energy.potential", "closure", "time". Of a link in soil, as of us_sim_get_soil_contact
+// in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is
+// in none. Returns an id >= 0, or -1 for an unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
 US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
 

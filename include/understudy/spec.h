@@ -65,7 +65,7 @@ US_API const char *
 us_integrator_name(us_integrator integrator);  // "midpoint", "euler", "rk4", "adaptive"; "?" outside
 
 // Settings of the whole world.
-typedef struct us_world_def {
+typedef struct us_world_settings {
     const char *name;
     us_vec3 gravity;           // m/s^2, in W; default (0, 0, -9.81)
     double step;               // s; default 1e-3
@@ -76,7 +76,7 @@ typedef struct us_world_def {
     const char *solver;  // of contact: "newton" (default), "gauss-seidel", "rigid-direct", "rigid-iterative"
     const char *fidelity;  // which rows of the interaction table are wanted; default "": those without one
     int32_t max_contact;   // contact points that the state has room for; 0: by the number of shapes
-} us_world_def;
+} us_world_settings;
 
 // One robot or object: a group of links and joints. Names inside are "group/name"; a lone robot file has the
 // group name "".
@@ -273,7 +273,7 @@ typedef struct us_extension_def {
 } us_extension_def;
 
 // Definitions with every default filled in.
-US_API us_world_def us_world_def_default(void);
+US_API us_world_settings us_world_settings_default(void);
 US_API us_link_def us_link_def_default(void);
 US_API us_joint_def us_joint_def_default(us_joint_type type);
 US_API us_shape_def us_shape_def_default(us_shape_kind kind);
@@ -315,7 +315,7 @@ US_API us_status us_spec_load_text(const char *text, size_t length, const char *
 US_API us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec);
 US_API void us_spec_destroy(us_spec *spec);  // NULL is allowed
 
-US_API us_status us_spec_set_world(us_spec *spec, const us_world_def *def);
+US_API us_status us_spec_set_world(us_spec *spec, const us_world_settings *def);
 US_API us_status us_spec_add_group(us_spec *spec, const us_group_def *def, int32_t *out_index);
 US_API us_status us_spec_add_link(us_spec *spec, const us_link_def *def, int32_t *out_index);
 US_API us_status us_spec_add_joint(us_spec *spec, const us_joint_def *def, int32_t *out_index);
@@ -361,7 +361,7 @@ typedef struct us_spec_counts {
 
 US_API us_spec_counts us_spec_get_counts(const us_spec *spec);
 // Views are borrowed: they live until the spec is changed or destroyed. NULL for a bad index.
-US_API const us_world_def *us_spec_view_world(const us_spec *spec);
+US_API const us_world_settings *us_spec_view_world(const us_spec *spec);
 US_API const us_group_def *us_spec_view_group(const us_spec *spec, int32_t i);
 US_API const us_link_def *us_spec_view_link(const us_spec *spec, int32_t i);
 US_API const us_joint_def *us_spec_view_joint(const us_spec *spec, int32_t i);

@@ -109,8 +109,8 @@ typedef struct us_shadow_def {
 typedef enum us_shadow_state {
     US_SHADOW_OFF,
     US_SHADOW_OK,
-    US_SHADOW_DOUBTFUL,
-    US_SHADOW_PARTED
+    US_SHADOW_DEGRADED,
+    US_SHADOW_DIVERGED
 } us_shadow_state;
 US_API const char *us_shadow_state_name(us_shadow_state state);  // "off", "ok" ...; "" for a bad number
 

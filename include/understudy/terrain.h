@@ -134,14 +134,14 @@ typedef struct us_scatter_def {
     void *context;
 } us_scatter_def;
 
-typedef struct us_thing {
+typedef struct us_scatter_instance {
     double x, y;      // m
     double diameter;  // m, of a rock or of a trunk
     double height;    // m, of all of it
     double crown;     // m, diameter; 0 for a rock
     double yaw;       // rad
     uint64_t number;  // its own: for all else that is random about it
-} us_thing;
+} us_scatter_instance;
 
 enum { US_ROCK_POINTS = 14 };
 
@@ -151,10 +151,11 @@ US_API double us_scatter_density(
 // Calls back for each thing of the area, in an order that depends on it alone. A visit that returns an error
 // ends it with that.
 US_API us_status us_scatter_visit(const us_scatter_def *def,
-                                  us_status (*visit)(void *context, const us_thing *thing, us_error *err),
+                                  us_status (*visit)(void *context, const us_scatter_instance *thing,
+                                                     us_error *err),
                                   void *context, us_error *err);
 // Corners of a rock that lies on z = 0, about its middle, yaw included.
-US_API void us_rock_points(const us_thing *rock, us_vec3 out[US_ROCK_POINTS]);
+US_API void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]);
 
 // ---------------------------------------------------------------- sites
 

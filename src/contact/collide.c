@@ -5,7 +5,7 @@
 // whenever it was last made, and throwing it away changes nothing.
 #include <string.h>
 
-#include "contact/footing.h"
+#include "contact/residency.h"
 #include "contact/soil.h"
 #include "geom/contact.h"
 #include "math/four.h"
@@ -24,7 +24,7 @@ static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
 
 // ---------------------------------------------------------------- frames
 
-static void set_frame(usi_carrier *k, us_pose X) {
+static void set_frame(usi_collision_body *k, us_pose X) {
     us_mat3 R = us_quat_matrix(X.q);
     k->X_WN = X;
     k->has_turn = true;
@@ -34,7 +34,7 @@ static void set_frame(usi_carrier *k, us_pose X) {
     k->p = usi_v4_from(X.p);
 }
 
-static void place_free(const usi_contacts *c, usi_carrier *k, const double *q) {
+static void place_free(const usi_contacts *c, usi_collision_body *k, const double *q) {
     const usi_node *n = &c->model->node[c->model->tree[k->tree].first];
     const double *a = q + n->q;
     k->has_turn = true;
@@ -49,7 +49,7 @@ static void place_free(const usi_contacts *c, usi_carrier *k, const double *q) {
 }
 
 // The axes of four free bodies in their places, and their velocities, which the state has along these.
-static void turn_four(const usi_contacts *c, usi_carrier *const k[4], const double *v) {
+static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], const double *v) {
     const us_model *m = c->model;
     const usi_v4 zero = usi_v4_zero();
     usi_v4 q[4], low[4], high[4], four[4][3];
@@ -76,7 +76,7 @@ static void turn_four(const usi_contacts *c, usi_carrier *const k[4], const doub
     USI_FOUR_TO(usi_four_columns(R, ((usi_four){high[1], high[2], high[3]})), zero, k, v);
 }
 
-static void frame_link(const usi_contacts *c, usi_carrier *k) {
+static void frame_link(const usi_contacts *c, usi_collision_body *k) {
     const usi_link *l = &c->dyn->link[k->node];
     usi_v4 O = c->dyn->origin[k->tree];
     k->X = l->X;
@@ -89,12 +89,12 @@ static void frame_link(const usi_contacts *c, usi_carrier *k) {
 }
 
 // Most links are never looked at so closely that their turn is asked for.
-static us_pose pose_of(const usi_carrier *k) {
+static us_pose pose_of(const usi_collision_body *k) {
     if (k->has_turn) return k->X_WN;
     us_mat3 R = {{k->X[0], k->Y[0], k->Z[0], k->X[1], k->Y[1], k->Z[1], k->X[2], k->Y[2], k->Z[2]}};
     return (us_pose){us_quat_from_matrix(R), usi_v4_vec3(k->p)};
 }
-static inline void find_turn(usi_carrier *k) {
+static inline void find_turn(usi_collision_body *k) {
     if (!k->has_turn) {
         k->X_WN = pose_of(k);
         k->has_turn = true;
@@ -112,11 +112,11 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
         if (!m->tree[t].is_free_body && (want_still || !is_still(c, t)))
             usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
-    usi_carrier *group[4];
+    usi_collision_body *group[4];
     int n = 0;
-    for (int32_t i = 0; i < c->n_carrier; i++) {
-        usi_carrier *k = &c->carrier[i];
-        const usi_carrier *fixed = &c->fixed_carrier[i];
+    for (int32_t i = 0; i < c->n_collision_body; i++) {
+        usi_collision_body *k = &c->collision_body[i];
+        const usi_collision_body *fixed = &c->fixed_carrier[i];
         k->node = fixed->node;
         k->tree = fixed->tree;
         k->first_geom = fixed->first_geom;
@@ -147,7 +147,7 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
 
 // ---------------------------------------------------------------- boxes
 
-us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k) {
     const usi_geom *g = &c->model->geom[geom];
     if (k->node < 0) return g->X_NG;
     if (!c->is_plain[geom]) return us_pose_mul(pose_of(k), g->X_NG);
@@ -155,16 +155,16 @@ us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k)
 }
 
 // Where a shape's origin is, and its z-axis.
-static inline usi_v4 centre_of(const usi_geom *g, const usi_carrier *k) {
+static inline usi_v4 centre_of(const usi_geom *g, const usi_collision_body *k) {
     return k->p + usi_to_world(k, g->X_NG.p);
 }
-static inline usi_v4 axis_of(const usi_contacts *c, int32_t geom, const usi_carrier *k) {
+static inline usi_v4 axis_of(const usi_contacts *c, int32_t geom, const usi_collision_body *k) {
     return c->is_plain[geom] ? k->Z : usi_to_world(k, usi_quat_z(c->model->geom[geom].X_NG.q));
 }
 
 // Half the box's sides around the shape's own origin, for the kinds that are symmetric about it; false for
 // the others.
-static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 *out) {
+static inline bool half_box(const usi_contacts *c, int32_t geom, const usi_collision_body *k, usi_v4 *out) {
     const us_geom *g = &c->model->geom[geom].geom;
     usi_v4 e;
     switch (g->kind) {
@@ -203,7 +203,7 @@ typedef struct corners {
     usi_v4 least, greatest;
 } corners;
 
-static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_carrier *k, double grow) {
+static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_collision_body *k, double grow) {
     const usi_geom *g = &c->model->geom[geom];
     usi_v4 e, more = usi_v4_all(grow), centre = centre_of(g, k);
     if (!half_box(c, geom, k, &e)) {
@@ -229,14 +229,14 @@ static inline bool is_inside(corners a, corners b) {
     return !usi_v4_any_of_three((a.least < b.least) | (a.greatest > b.greatest));
 }
 
-static inline void set_speed(usi_carrier *k) {
+static inline void set_speed(usi_collision_body *k) {
     k->speed = sqrt(usi_v4_dot(k->v, k->v));
     k->spin = sqrt(usi_v4_dot(k->w, k->w));
 }
 
 // Whether no shape of a link can have left its grown box: the link has moved and turned by less than those
 // leave. Not asked where all are near others. Sets the speeds.
-static inline bool has_stayed(const usi_contacts *c, usi_carrier *k, const usi_stay *from) {
+static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, const usi_stay *from) {
     if (from->room <= 0) {
         set_speed(k);
         return false;
@@ -258,7 +258,7 @@ static double heap_over(const usi_contacts *c, int32_t geom) {
 }
 
 // The boxes of a link's shapes, or of those that are near others. False when one has left its grown box.
-static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool only_near) {
+static inline bool find_boxes_of(usi_contacts *c, const usi_collision_body *k, bool only_near) {
     const us_model *m = c->model;
     bool ok = true;
     for (int32_t g = k->first_geom; g < k->end_geom; g++) {
@@ -276,15 +276,15 @@ static inline bool find_boxes_of(usi_contacts *c, const usi_carrier *k, bool onl
 // All of them when the pairs are to be found anew. Otherwise those of the world stand, and those of shapes
 // that are near nothing are not asked for.
 static void find_boxes(usi_contacts *c) {
-    for (int32_t i = 0; i < c->n_carrier && c->is_fat_valid; i++) {
-        usi_carrier *k = &c->carrier[i];
+    for (int32_t i = 0; i < c->n_collision_body && c->is_fat_valid; i++) {
+        usi_collision_body *k = &c->collision_body[i];
         if (k->node < 0 || is_still(c, k->tree)) continue;
         c->is_fat_valid = find_boxes_of(c, k, has_stayed(c, k, &c->stay[i]));
     }
-    for (int32_t i = 0; i < c->n_carrier && !c->is_fat_valid; i++) {
-        if (is_still(c, c->carrier[i].tree)) continue;
-        set_speed(&c->carrier[i]);
-        find_boxes_of(c, &c->carrier[i], false);
+    for (int32_t i = 0; i < c->n_collision_body && !c->is_fat_valid; i++) {
+        if (is_still(c, c->collision_body[i].tree)) continue;
+        set_speed(&c->collision_body[i]);
+        find_boxes_of(c, &c->collision_body[i], false);
     }
 }
 
@@ -317,9 +317,9 @@ static inline int64_t key_of_touch(const usi_touch *t) {
 // Grown boxes, and the pairs among them. Fast shapes grow more, so that the list lasts.
 static us_status find_near(usi_contacts *c) {
     const us_model *m = c->model;
-    if (c->is_fat_valid) return usi_footing_is_due(c) ? usi_footing_ask(c) : US_OK;
-    for (int32_t i = 0; i < c->n_carrier; i++) {
-        const usi_carrier *k = &c->carrier[i];
+    if (c->is_fat_valid) return usi_residency_is_due(c) ? usi_residency_ask(c) : US_OK;
+    for (int32_t i = 0; i < c->n_collision_body; i++) {
+        const usi_collision_body *k = &c->collision_body[i];
         // A nanometre less than there is, for rounding.
         usi_stay *stay = &c->stay[i];
         *stay = (usi_stay){
@@ -342,7 +342,7 @@ static us_status find_near(usi_contacts *c) {
             c->fat[g].body = m->geom[g].body + 1;
         }
     }
-    us_status status = c->n_footing > 0 ? usi_footing_ask(c) : US_OK;
+    us_status status = c->n_footing > 0 ? usi_residency_ask(c) : US_OK;
     if (status) return status;
     const usi_broad_pair *pairs;
     int64_t n;
@@ -379,8 +379,8 @@ static us_status find_near(usi_contacts *c) {
         c->near[c->n_near++] = pairs[i];
         c->is_near[pairs[i].a] = c->is_near[pairs[i].b] = true;
     }
-    for (int32_t i = 0; i < c->n_carrier; i++) {
-        const usi_carrier *k = &c->carrier[i];
+    for (int32_t i = 0; i < c->n_collision_body; i++) {
+        const usi_collision_body *k = &c->collision_body[i];
         bool all_near = true;
         for (int32_t g = k->first_geom; g < k->end_geom; g++)
             all_near = all_near && c->is_near[g];
@@ -392,7 +392,7 @@ static us_status find_near(usi_contacts *c) {
 
 // ---------------------------------------------------------------- points
 
-static us_pose relative(usi_carrier *A, usi_carrier *B) {
+static us_pose relative(usi_collision_body *A, usi_collision_body *B) {
     find_turn(B);
     if (A->node < 0) return B->X_WN;
     find_turn(A);
@@ -415,7 +415,8 @@ usi_point_now *usi_next_point(usi_contacts *c) {
 
 // The points of the last step, where they are now.
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
     double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     for (int32_t i = 0; i < old->n; i++) {
         const usi_anchor *a = &now->anchor[old->first + i];
@@ -429,7 +430,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->feature = a->feature;
         p->old = old->first + i;
         p->is_same = true;
-        p->sunk = -1;
+        p->soil_contact = -1;
         p->touch = c->n_touch;
         t->n++;
     }
@@ -438,7 +439,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
 // Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody
 // else has taken.
 static void match_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t,
-                         const usi_carrier *A) {
+                         const usi_collision_body *A) {
     // Mostly the same ones in the same order.
     int32_t n_same = 0;
     while (n_same < t->n && n_same < old->n &&
@@ -476,22 +477,23 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
 }
 
 // How fast the two come together at a point, m/s.
-static inline double closing_at(const usi_carrier *A, const usi_carrier *B, const usi_point_now *p) {
+static inline double closing_at(const usi_collision_body *A, const usi_collision_body *B,
+                                const usi_point_now *p) {
     return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
 }
 
-static inline bool keeps_all(const usi_contacts *c, const usi_carrier *k) {
+static inline bool keeps_all(const usi_contacts *c, const usi_collision_body *k) {
     return k->tree >= 0 && c->tree[k->tree].keeps_all;
 }
-static inline void note_spare(usi_contacts *c, const usi_carrier *k, double spare) {
+static inline void note_spare(usi_contacts *c, const usi_collision_body *k, double spare) {
     if (k->tree >= 0 && spare < c->tree[k->tree].spare) c->tree[k->tree].spare = spare;
 }
 
 // Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap
 // is more than the margin and twice what its velocity and gravity close. Models of others may act across a
 // gap.
-static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_carrier *A, const usi_carrier *B,
-                              const usi_point_now *p) {
+static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
+                              const usi_collision_body *B, const usi_point_now *p) {
     const us_model *m = c->model;
     if (p->gap <= BASE_MARGIN ||
         m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
@@ -507,12 +509,12 @@ static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_car
 
 // A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which
 // points were dropped gets one by which these could push: it then keeps all.
-static bool find_blows(usi_contacts *c) {
+static bool find_impacts(usi_contacts *c) {
     bool any = false;
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
-        const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]],
-                          *B = &c->carrier[c->carrier_of[t->geom_b]];
+        const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                                 *B = &c->collision_body[c->carrier_of[t->geom_b]];
         const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare,
                      b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
         if (a == INFINITY && b == INFINITY) continue;
@@ -528,8 +530,9 @@ static bool find_blows(usi_contacts *c) {
 }
 
 // Adds a point if it takes part.
-static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A, const usi_carrier *B,
-                             usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap, uint64_t feature) {
+static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
+                             const usi_collision_body *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
+                             uint64_t feature) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return;
     p->n = n;
@@ -538,7 +541,7 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_carrier *A
     p->p = 0.5 * (p_A + p_B);
     p->gap = gap;
     p->feature = feature;
-    p->old = p->sunk = -1;
+    p->old = p->soil_contact = -1;
     p->is_same = false;
     p->touch = c->n_touch;
     if (takes_part(c, t, A, B, p))
@@ -554,7 +557,8 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
                            usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
-    usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                       *B = &c->collision_body[c->carrier_of[t->geom_b]];
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b], margin = ga->margin + gb->margin;
     const bool is_spine = usi_is_spine(gb->geom.kind);
     find_turn(A);
@@ -594,7 +598,7 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
-static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier *k, usi_v4 d) {
+static double reach_along(const usi_contacts *c, int32_t geom, const usi_collision_body *k, usi_v4 d) {
     const usi_geom *g = &c->model->geom[geom];
     const double *size = g->geom.size;
     if (c->is_plain[geom] && g->geom.kind == US_GEOM_CAPSULE)
@@ -612,7 +616,8 @@ static double reach_along(const usi_contacts *c, int32_t geom, const usi_carrier
 // it anew.
 static bool is_apart(const usi_contacts *c, const usi_touch *t, us_vec3 direction_A) {
     if (direction_A.x == 0 && direction_A.y == 0 && direction_A.z == 0) return false;
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
     usi_v4 d = usi_to_world(A, direction_A);
     double between =
         usi_v4_dot(d, A->p - B->p) - reach_along(c, t->geom_a, A, -d) - reach_along(c, t->geom_b, B, d);
@@ -624,7 +629,8 @@ static bool has_support(const usi_geom *g) { return g->geom.kind <= US_GEOM_CONV
 
 static us_vec3 find_apart(const usi_contacts *c, const usi_touch *t) {
     const usi_geom *ga = &c->model->geom[t->geom_a], *gb = &c->model->geom[t->geom_b];
-    const usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+    const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                             *B = &c->collision_body[c->carrier_of[t->geom_b]];
     us_gap gap;
     if (!has_support(ga) || !has_support(gb) ||
         us_geom_distance(&ga->geom, usi_geom_pose(c, t->geom_a, A), &gb->geom, usi_geom_pose(c, t->geom_b, B),
@@ -658,7 +664,7 @@ static bool is_held_back(usi_contacts *c, const usi_contact_state *now, usi_touc
 // The points of all near pairs.
 static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     const us_model *m = c->model;
-    c->n_touch = c->n_point = c->n_sunk = c->error_count = 0;
+    c->n_touch = c->n_point = c->n_soil_contact = c->error_count = 0;
     for (int32_t i = 0; i < m->n_loose; i++)
         c->overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
@@ -681,7 +687,8 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         t->material = m->geom[t->geom_a].material;
         t->reserved = 0;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
-        usi_carrier *A = &c->carrier[c->carrier_of[t->geom_a]], *B = &c->carrier[c->carrier_of[t->geom_b]];
+        usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
+                           *B = &c->collision_body[c->carrier_of[t->geom_b]];
         // The world's shapes come first: the ground is A.
         if (m->geom[t->geom_a].is_soil || m->geom[t->geom_a].has_region) {
             t->material = usi_ground_material(c, now, t->geom_a, t->geom_b);
@@ -719,7 +726,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
 }
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
-    c->is_footing_error = c->is_pair_error = c->has_dropped = false;
+    c->is_residency_error = c->is_pair_error = c->has_dropped = false;
     find_frames(c, q, v, false);
     find_boxes(c);
     us_status status = find_near(c);
@@ -729,7 +736,7 @@ us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const doubl
         c->tree[i].keeps_all = false;
     }
     touch_pairs(c, now);
-    if (c->has_dropped && find_blows(c)) touch_pairs(c, now);
+    if (c->has_dropped && find_impacts(c)) touch_pairs(c, now);
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }
 
@@ -742,8 +749,8 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
     for (int32_t t = 0; t < c->model->n_tree; t++)
         out_box[t] = (us_aabb){most, least};
     find_frames(c, q, v, true);
-    for (int32_t i = 0; i < c->n_carrier; i++) {
-        const usi_carrier *k = &c->carrier[i];
+    for (int32_t i = 0; i < c->n_collision_body; i++) {
+        const usi_collision_body *k = &c->collision_body[i];
         if (k->node < 0) continue;
         us_aabb *all = &out_box[k->tree];
         double speed = sqrt(usi_v4_dot(k->v, k->v)), spin = sqrt(usi_v4_dot(k->w, k->w));

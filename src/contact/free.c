@@ -53,7 +53,7 @@ static inline usi_four gyroscopic(const symmetric *J, usi_four w, usi_four L, do
 // Which bodies a group is of. Lanes that are not free bodies, or beyond the last, do the work of another one
 // again.
 typedef struct group {
-    const usi_carrier *k[4];
+    const usi_collision_body *k[4];
     usi_free *b[4];
     const usi_node *n[4];
     bool any;
@@ -61,7 +61,7 @@ typedef struct group {
 
 typedef struct free_context {
     usi_contacts *c;
-    const usi_push *push;
+    const usi_contact_input *push;
     int32_t n_body;
 } free_context;
 
@@ -71,7 +71,7 @@ static inline group find_group(const free_context *x, int32_t i) {
     int spare = 0;
     for (int l = 3; l >= 0; l--) {
         int32_t j = 4 * i + l < x->n_body ? 4 * i + l : x->n_body - 1;
-        const usi_carrier *k = &c->carrier[c->body_carrier[j]];
+        const usi_collision_body *k = &c->collision_body[c->collision_body_of[j]];
         const usi_tree *tree = &c->model->tree[k->tree];
         g.k[l] = k;
         g.b[l] = &c->body[j];
@@ -100,8 +100,8 @@ static inline usi_four origins(const usi_contacts *c, const group *g) {
 
 // What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the
 // body's origin.
-static void command_of(const usi_contacts *c, const usi_push *push, const usi_carrier *k, usi_v4 *out_force,
-                       usi_v4 *out_moment) {
+static void command_of(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+                       usi_v4 *out_force, usi_v4 *out_moment) {
     const us_model *m = c->model;
     const usi_tree *tree = &m->tree[k->tree];
     usi_v4 arm = usi_to_world(k, usi_v4_vec3(m->node[tree->end - 1].com)), force = usi_v4_zero(),
@@ -232,12 +232,12 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
 // Groups that one thread takes at a time.
 enum { GRAIN = 16 };
 
-static void run_groups(usi_contacts *c, const usi_push *push, usi_part part) {
+static void run_groups(usi_contacts *c, const usi_contact_input *push, usi_part part) {
     if (c->n_island == 0 || !c->has_free) return;
     const usi_island *last = &c->island[c->n_island - 1];
     free_context x = {c, push, last->first_body + last->n_body};
     usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
 }
 
-void usi_free_start(usi_contacts *c, const usi_push *push) { run_groups(c, push, start_group); }
-void usi_free_finish(usi_contacts *c, const usi_push *push) { run_groups(c, push, finish_group); }
+void usi_free_start(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, start_group); }
+void usi_free_finish(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, finish_group); }

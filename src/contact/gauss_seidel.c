@@ -53,10 +53,10 @@ typedef struct row {
     int32_t index;       // of the block
 } row;
 
-enum { WORLD, DUMP, FIRST };              // places in the list of bodies
-enum { POINT, DAMPED, TURN, EQUAL };      // kinds of rows
-enum { FIRST_STEPS = 3 };                 // of Newton, when a point slips for the first time
-static const double MOST_FRICTION = 1e8;  // more is the same: nothing slips, and its square stays finite
+enum { WORLD, DUMP, FIRST };             // places in the list of bodies
+enum { POINT, DAMPED, TURN, EQUAL };     // kinds of rows
+enum { FIRST_STEPS = 3 };                // of Newton, when a point slips for the first time
+static const double MAX_FRICTION = 1e8;  // more is the same: nothing slips, and its square stays finite
 
 static size_t up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
@@ -165,7 +165,7 @@ static void make_row(const factor *bodies, const usi_block *k, int32_t index, ro
     if (n < 2) K[3] = 1;
     if (n < 3) K[5] = 1;
     double mu = r->kind == TURN ? k->limit : k->mu;
-    mu = mu < MOST_FRICTION ? mu : MOST_FRICTION;
+    mu = mu < MAX_FRICTION ? mu : MAX_FRICTION;
     if (r->kind == TURN) {
         // Torsion and rolling have limits of their own: the rolling pair stands for itself.
         double apart[6] = {K[0], 0, 0, K[3], K[4], K[5]};

@@ -29,13 +29,13 @@
 // What of the work of the blow, the sum of |g_n u_n| / 2, may be left over by rounding, and what it may fall
 // short when a share is sought.
 static const double ROUNDING = 1e-9, SHORT = 1e-3;
-enum { MOST_ROUNDS = 20 };
+enum { MAX_ROUNDS = 20 };
 // m/s: a point that is hit is not turned round by the free motion of the step.
-static const double LEAST_SPEED = 1e-6;
+static const double MIN_SPEED = 1e-6;
 
 // The twist of a body of the island about O before the impact.
 static void twist_before(const usi_contacts *c, const usi_island *s, int32_t body, usi_v4 *w, usi_v4 *v) {
-    const usi_carrier *k = &c->carrier[c->body_carrier[s->first_body + body]];
+    const usi_collision_body *k = &c->collision_body[c->collision_body_of[s->first_body + body]];
     *w = k->w;
     *v = k->v - usi_v4_cross(k->w, k->p - s->O);
     if (!c->model->tree[k->tree].is_free_body) return;
@@ -73,7 +73,7 @@ void usi_impact_start(usi_contacts *c, usi_island *s) {
         if (k->rebound == 0) continue;
         double u[3];
         row_velocities_before(c, s, k, u);
-        k->b[0] = k->rebound *= fmin(u[0], -LEAST_SPEED);
+        k->b[0] = k->rebound *= fmin(u[0], -MIN_SPEED);
     }
 }
 
@@ -124,7 +124,7 @@ static void set_share(usi_contacts *c, usi_island *s, double share) {
 // Regula falsi between a share that creates energy and one that does not (0 at last), with the end that stays
 // counted half (Illinois); by halves while nothing is known of the lower end.
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next) {
-    if (s->failed || s->share == 0 || s->round > MOST_ROUNDS) return false;
+    if (s->failed || s->share == 0 || s->round > MAX_ROUNDS) return false;
     double blow, work = work_of(c, s, next, &blow);
     if (s->round == 0 && work <= ROUNDING * blow) return false;
     if (s->round > 0 && work <= 0 && work >= -SHORT * blow) return false;
@@ -142,6 +142,6 @@ bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *n
     double share = 0.5 * (s->low + s->high);
     if (s->low_work > -INFINITY)
         share = s->low + (s->high - s->low) * (-s->low_work / (s->high_work - s->low_work));
-    set_share(c, s, s->round > MOST_ROUNDS ? s->low : share);
+    set_share(c, s, s->round > MAX_ROUNDS ? s->low : share);
     return true;
 }

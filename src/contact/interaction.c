@@ -16,8 +16,8 @@
 // Stiffness of a contact for which none is given. Four points share the weight of all that hangs together
 // through contacts, and may sink by this depth under it; light things get the least stiffness. A softer one
 // lets a row of gripped blocks buckle, a stiffer one leaves fewer digits for the gap.
-static const double SINK = 1e-4;            // m
-static const double LEAST_STIFFNESS = 1e7;  // N/m
+static const double SINK = 1e-4;          // m
+static const double MIN_STIFFNESS = 1e7;  // N/m
 static const double POINTS = 4;
 
 // spring-damper: where its slopes are taken when the surfaces do not overlap yet, so that they are never both
@@ -25,7 +25,7 @@ static const double POINTS = 4;
 static const double FIRST_DEPTH = 1e-6;  // m
 // spring-damper: an impact without restitution keeps this much of its speed. A true 0 would need infinite
 // damping.
-static const double LEAST_RESTITUTION = 0.05;
+static const double MIN_RESTITUTION = 0.05;
 // spring-damper: a contact slower than this counts as resting. Well below the speeds at which restitution is
 // measured.
 static const double REST_SPEED = 0.01;  // m/s
@@ -118,7 +118,7 @@ static double mass_of(const us_touch *touch) {
 
 // N/m, of a contact whose pair gives none.
 static double load_stiffness(const us_touch *touch) {
-    return fmax(LEAST_STIFFNESS, touch->load / (POINTS * SINK));
+    return fmax(MIN_STIFFNESS, touch->load / (POINTS * SINK));
 }
 
 void usi_touch_compliant(const us_touch *touch, us_touch_law *law) {
@@ -157,11 +157,11 @@ static double power(double x, double n) {
 bool usi_touch_spring_damper(const us_touch *touch, us_touch_law *law) {
     const us_pair_values *values = touch->values;
     double n = us_property_number(touch->parameters, touch->n_parameter, "exponent", 1.5);
-    if (!(n >= USI_LEAST_EXPONENT && n <= USI_MOST_EXPONENT)) return false;
+    if (!(n >= USI_MIN_EXPONENT && n <= USI_MAX_EXPONENT)) return false;
     // A stiffness of one's own is in N/m^n. Otherwise both models carry the same force at the depth to which
     // the load may sink.
     double k = values->stiffness > 0 ? values->stiffness : load_stiffness(touch) / power(SINK, n - 1);
-    double a = us_restitution_damping(fmax(values->restitution, LEAST_RESTITUTION), values->reference_speed);
+    double a = us_restitution_damping(fmax(values->restitution, MIN_RESTITUTION), values->reference_speed);
     if (!isfinite(a)) return false;
 
     // The slopes are those at FIRST_DEPTH until the surfaces overlap by so much; before they touch, the force

@@ -2,24 +2,24 @@
 // any thread.
 #include <string.h>
 
-#include "contact/footing.h"
 #include "contact/newton.h"
+#include "contact/residency.h"
 
 // Islands of free bodies larger than this are swept; smaller ones are solved by Newton's method.
-enum { MOST_NEWTON_BODIES = 24 };
+enum { MAX_NEWTON_BODIES = 24 };
 // Bodies that differ more than this in mass cannot be swept: the error of a light one between heavy ones dies
 // out too slowly.
-static const double MOST_MASS_RATIO = 100;
+static const double MAX_MASS_RATIO = 100;
 // Couplings are put in one by one beside a tree's factors: with more than this, a full matrix is cheaper.
-enum { MOST_BRANCH_COUPLINGS = 4 };
+enum { MAX_BRANCH_COUPLINGS = 4 };
 // How fast an overlap is pushed apart at most, m/s.
-static const double MOST_PUSH = 1;
+static const double MAX_PUSH = 1;
 // The same where a ground has regions: a wheel that comes from soil onto rock is as deep in the rock as it
 // was in the soil, and climbs out.
-static const double MOST_RISE = 0.1;
-enum { LEAST_SWEEPS = 4, MOST_SWEEPS = 10 };
+static const double MAX_RISE = 0.1;
+enum { MIN_SWEEPS = 4, MAX_SWEEPS = 10 };
 // Of so many trees, the first ones, matrices are kept: 1 MiB.
-enum { MOST_LAYOUTS = 32 };
+enum { MAX_LAYOUTS = 32 };
 
 // ---------------------------------------------------------------- life
 
@@ -38,12 +38,13 @@ static void find_carriers(const us_model *m, int32_t *is_carrier) {
 
 int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, size_t *out_size) {
     const us_model *m = c->model;
-    const size_t n_carrier = (size_t)c->n_carrier, n_geom = (size_t)m->n_geom, max_pair = (size_t)c->max_pair,
-                 n_tree = (size_t)m->n_tree, max_contact = (size_t)c->max_contact,
-                 max_block = (size_t)c->max_block, n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad,
-                 n_loose = (size_t)m->n_loose, n_node = (size_t)m->n_node,
-                 max_sunk = m->n_soil > 0 ? max_contact : 0, max_soil_here = m->n_soil_map > 0 ? max_sunk : 0,
-                 n_element = (size_t)m->n_element, n_stop = (size_t)m->n_stop;
+    const size_t n_collision_body = (size_t)c->n_collision_body, n_geom = (size_t)m->n_geom,
+                 max_pair = (size_t)c->max_pair, n_tree = (size_t)m->n_tree,
+                 max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block,
+                 n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad, n_loose = (size_t)m->n_loose,
+                 n_node = (size_t)m->n_node, max_sunk = m->n_soil > 0 ? max_contact : 0,
+                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0,
+                 n_bounded_torque = (size_t)m->n_bounded_torque, n_joint_limit = (size_t)m->n_joint_limit;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -151,13 +152,13 @@ static bool fill_fixed(usi_contacts *c) {
         return false;
     memset(of_node, 0, (size_t)(m->n_node + 1) * sizeof *of_node);
     find_carriers(m, of_node);
-    c->n_carrier = 1;
+    c->n_collision_body = 1;
     for (int32_t i = 0; i < m->n_node; i++)
-        c->n_carrier += of_node[i];
-    c->fixed_carrier =
-        usi_arena_alloc(&c->fixed, (size_t)c->n_carrier * sizeof *c->fixed_carrier, _Alignof(usi_carrier));
+        c->n_collision_body += of_node[i];
+    c->fixed_carrier = usi_arena_alloc(&c->fixed, (size_t)c->n_collision_body * sizeof *c->fixed_carrier,
+                                       _Alignof(usi_collision_body));
     if (!c->fixed_carrier) return false;
-    memset(c->fixed_carrier, 0, (size_t)c->n_carrier * sizeof *c->fixed_carrier);
+    memset(c->fixed_carrier, 0, (size_t)c->n_collision_body * sizeof *c->fixed_carrier);
     c->fixed_carrier[0].node = c->fixed_carrier[0].tree = -1;
     int32_t n = 1, t = 0;
     for (int32_t i = 0; i < m->n_node; i++) {
@@ -170,7 +171,7 @@ static bool fill_fixed(usi_contacts *c) {
     }
     while (t <= m->n_tree)
         c->carrier_start[t++] = n;
-    for (int32_t g = 0, k = 0; k < c->n_carrier; k++) {
+    for (int32_t g = 0, k = 0; k < c->n_collision_body; k++) {
         c->fixed_carrier[k].first_geom = g;
         while (g < m->n_geom && m->geom[g].node == c->fixed_carrier[k].node)
             c->carrier_of[g++] = k;
@@ -202,8 +203,9 @@ static bool fill_fixed(usi_contacts *c) {
     for (int32_t i = 0; i < m->n_node; i++)
         c->tree_mass[m->node[i].tree] += m->node[i].com[3];
     return list_by_tree(c, m->n_coupling, coupling_tree, &c->coupling_start, &c->coupling_of_tree) &&
-           list_by_tree(c, m->n_element, element_tree, &c->element_start, &c->element_of_tree) &&
-           list_by_tree(c, m->n_stop, stop_tree, &c->stop_start, &c->stop_of_tree) &&
+           list_by_tree(c, m->n_bounded_torque, element_tree, &c->bounded_torque_start,
+                        &c->bounded_torque_of_tree) &&
+           list_by_tree(c, m->n_joint_limit, stop_tree, &c->joint_limit_start, &c->joint_limit_of_tree) &&
            list_by_tree(c, m->n_body, body_tree, &c->body_start, &c->body_of_tree);
 }
 
@@ -234,7 +236,7 @@ static size_t work_bytes(const us_model *m) {
             trees++;
         }
     }
-    if (free_bodies > MOST_NEWTON_BODIES && trees == 0) free_bodies = MOST_NEWTON_BODIES;
+    if (free_bodies > MAX_NEWTON_BODIES && trees == 0) free_bodies = MAX_NEWTON_BODIES;
     size_t sum = n + 8 * free_bodies, most = (size_t)1 << 27;
     size_t bytes = sum * sum * 3 * sizeof(double) + (trees + free_bodies) * (trees + free_bodies) * 64 +
                    ((size_t)1 << 20);
@@ -248,7 +250,7 @@ static bool make_layouts(usi_contacts *c) {
     for (int32_t t = 0; t < m->n_tree; t++)
         n_free += m->tree[t].is_free_body;
     if (n_free < 2) return true;
-    int32_t n = m->n_tree < MOST_LAYOUTS ? m->n_tree : MOST_LAYOUTS;
+    int32_t n = m->n_tree < MAX_LAYOUTS ? m->n_tree : MAX_LAYOUTS;
     c->layout = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->layout, _Alignof(usi_layout));
     if (!c->layout) return false;
     for (; c->n_layout < n; c->n_layout++) {
@@ -277,11 +279,11 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     c->max_block = usi_blocks_of_point(m) * c->max_contact + 2 * m->n_loop;
     us_status status = fill_fixed(c) && make_scratch(c) && usi_rows_create(c) ? US_OK : US_ERR_MEMORY;
     if (!status) status = make_broad(c);
-    if (!status) status = usi_footing_create(c);
+    if (!status) status = usi_residency_create(c);
     int32_t n_thread = usi_pool_n_thread(pool);
     if (!status) {
         c->work = usi_arena_alloc(&c->fixed, (size_t)n_thread * sizeof *c->work, _Alignof(void *));
-        size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_carrier, c->max_block);
+        size_t newton = work_bytes(m), sweeps = usi_gauss_seidel_bytes(c->n_collision_body, c->max_block);
         c->work_size = newton > sweeps ? newton : sweeps;
         size_t rigid = usi_rigid_island_bytes(m);
         if (rigid > c->work_size) c->work_size = rigid;
@@ -303,7 +305,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
 void usi_contacts_destroy(usi_contacts *c) {
     if (!c) return;
     us_allocator a = c->allocator;
-    usi_footing_destroy(c);
+    usi_residency_destroy(c);
     usi_broad_destroy(c->broad);
     usi_arena_fini(&c->fixed);
     usi_release(&a, c->block_memory, c->block_size, USI_ALIGN);
@@ -318,7 +320,7 @@ void usi_contacts_poison(usi_contacts *c) {
     }
     c->is_fat_valid = false;
     c->n_grouped = -1;
-    c->n_near = c->n_touch = c->n_point = c->n_island = c->n_sunk = 0;
+    c->n_near = c->n_touch = c->n_point = c->n_island = c->n_soil_contact = 0;
 }
 
 // ---------------------------------------------------------------- islands
@@ -379,11 +381,11 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
         all_free = all_free && m->tree[c->members[s->first_tree + i]].is_free_body;
     if (m->solver == USI_SOLVER_RIGID_DIRECT || m->solver == USI_SOLVER_RIGID_ITERATIVE)
         return USI_ISLAND_RIGID;
-    bool can_sweep = all_free && s->most_mass <= MOST_MASS_RATIO * s->least_mass;
-    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MOST_NEWTON_BODIES))
-        return USI_ISLAND_SWEEPS;
+    bool can_sweep = all_free && s->most_mass <= MAX_MASS_RATIO * s->least_mass;
+    if (can_sweep && (m->solver == USI_SOLVER_GAUSS_SEIDEL || s->n_tree > MAX_NEWTON_BODIES))
+        return USI_ISLAND_GAUSS_SEIDEL;
     if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
-        n_coupling_of(c, c->members[s->first_tree]) > MOST_BRANCH_COUPLINGS)
+        n_coupling_of(c, c->members[s->first_tree]) > MAX_BRANCH_COUPLINGS)
         return USI_ISLAND_BLOCKS;
     // The points of a pair follow each other.
     for (int32_t i = 0; i < s->n_point;) {
@@ -414,10 +416,10 @@ static bool are_kept(usi_contacts *c) {
     return true;
 }
 
-static double mass_of(const usi_contacts *c, const usi_carrier *k) {
+static double mass_of(const usi_contacts *c, const usi_collision_body *k) {
     return k->node < 0 ? INFINITY : c->tree_mass[k->tree];
 }
-static double reduced_mass(const usi_contacts *c, const usi_carrier *A, const usi_carrier *B) {
+static double reduced_mass(const usi_contacts *c, const usi_collision_body *A, const usi_collision_body *B) {
     double a = mass_of(c, A), b = mass_of(c, B);
     return isinf(a) ? b : isinf(b) ? a : a * b / (a + b);
 }
@@ -469,7 +471,7 @@ static void find_groups(usi_contacts *c) {
         usi_island *s = &c->island[c->tree[t].island];
         c->members[s->first_tree + s->n_tree++] = t;
         for (int32_t k = c->carrier_start[t]; k < c->carrier_start[t + 1]; k++)
-            c->body_carrier[s->first_body + s->n_body++] = k;
+            c->collision_body_of[s->first_body + s->n_body++] = k;
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
@@ -482,11 +484,11 @@ static void find_groups(usi_contacts *c) {
         c->grouped[i] = (usi_grouped){.geom_a = t->geom_a,
                                       .geom_b = t->geom_b,
                                       .n = t->n,
-                                      .carrier_a = a,
-                                      .carrier_b = b,
+                                      .collision_body_a = a,
+                                      .collision_body_b = b,
                                       .material_b = m->geom[t->geom_b].material,
-                                      .mass = reduced_mass(c, &c->carrier[a], &c->carrier[b]),
-                                      .push = m->geom[t->geom_a].has_region ? MOST_RISE : MOST_PUSH};
+                                      .mass = reduced_mass(c, &c->collision_body[a], &c->collision_body[b]),
+                                      .push = m->geom[t->geom_a].has_region ? MAX_RISE : MAX_PUSH};
     }
     c->n_grouped = c->pushed ? -1 : c->n_touch;
     for (int32_t i = 0; i < c->n_island; i++)
@@ -501,11 +503,11 @@ void usi_find_islands(usi_contacts *c) {
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
         s->failed = s->is_lagged = false;
         for (int32_t k = 0; k < s->n_body; k++)
-            c->carrier[c->body_carrier[s->first_body + k]].body = k;
+            c->collision_body[c->collision_body_of[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.
         int32_t t = c->members[s->first_tree];
-        s->O =
-            c->model->tree[t].is_free_body ? c->carrier[c->body_carrier[s->first_body]].p : c->dyn->origin[t];
+        s->O = c->model->tree[t].is_free_body ? c->collision_body[c->collision_body_of[s->first_body]].p
+                                              : c->dyn->origin[t];
     }
 }
 
@@ -515,12 +517,12 @@ typedef struct solve_context {
     usi_contacts *c;
     const usi_contact_state *now;
     usi_contact_state *next;
-    const usi_push *push;
+    const usi_contact_input *push;
 } solve_context;
 
 static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
     s->n_iteration += usi_gauss_seidel(&c->body[s->first_body], s->n_body, &c->block[s->first_block],
-                                       s->n_block, LEAST_SWEEPS, MOST_SWEEPS, 1e-5, c->work[thread]);
+                                       s->n_block, MIN_SWEEPS, MAX_SWEEPS, 1e-5, c->work[thread]);
     const usi_free *body = &c->body[s->first_body];
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
@@ -538,9 +540,9 @@ static void sweep(usi_contacts *c, usi_island *s, int32_t thread) {
     }
 }
 
-static void solve_rows(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread) {
     switch ((usi_island_kind)s->kind) {
-    case USI_ISLAND_SWEEPS:
+    case USI_ISLAND_GAUSS_SEIDEL:
         sweep(c, s, thread);
         break;
     case USI_ISLAND_RIGID:
@@ -574,8 +576,9 @@ static void push_ghost(const usi_contacts *c, const usi_island *s, const usi_blo
     const us_model *m = c->model;
     const usi_geom *g = &m->geom[geom];
     if (g->tree < 0 || c->ghost[g->tree] == USI_OWN) return;
-    const usi_carrier *carrier = &c->carrier[c->carrier_of[geom]];
-    usi_v4 f = usi_v4_zero(), n = f, at = carrier->p + usi_to_world(carrier, m->body[g->body].X_NB.p) - s->O;
+    const usi_collision_body *collision_body = &c->collision_body[c->carrier_of[geom]];
+    usi_v4 f = usi_v4_zero(), n = f,
+           at = collision_body->p + usi_to_world(collision_body, m->body[g->body].X_NB.p) - s->O;
     for (int j = 0; j < k->n; j++) {
         usi_v4 impulse = usi_v4_all(sign * k->g[j] / m->step);
         f += k->d[j] * impulse;
@@ -605,7 +608,7 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 }
 
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
-                       const usi_push *push) {
+                       const usi_contact_input *push) {
     next->n_touch[0] = c->n_touch;
     next->n_anchor[0] = c->n_point;
     if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);

@@ -12,23 +12,23 @@ static const double FAST = 0.01;
 // A drive pulls towards its command, dry friction towards the place where the joint stuck; both give way at
 // their bounds. Beyond each of its limits a joint is only pushed back, and not before it is there. All that
 // does not depend on the velocity is found once a step.
-static void find_joint_rows(usi_contacts *c, const usi_push *in, int32_t tree) {
+static void find_joint_rows(usi_contacts *c, const usi_contact_input *in, int32_t tree) {
     const us_model *m = c->model;
     const double h = m->step;
-    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        const usi_element *e = &m->element[c->element_of_tree[k]];
+    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
+        const usi_bounded_torque *e = &m->element[c->bounded_torque_of_tree[k]];
         const double q = in->q[e->q];
-        double torque = e->drive < 0 ? e->kp * (in->stuck[c->element_of_tree[k]] - q)
+        double torque = e->drive < 0 ? e->kp * (in->stuck[c->bounded_torque_of_tree[k]] - q)
                                      : in->drive_torque[e->drive] + e->kd * in->drive_velocity[e->drive] +
                                            e->kp * (in->drive_position[e->drive] - q);
-        double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_share[e->drive]);
-        c->element_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most, e->v};
+        double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_limit_scale[e->drive]);
+        c->bounded_torque_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most, e->v};
     }
-    for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
-        const usi_stop *e = &m->stop[c->stop_of_tree[k]];
+    for (int32_t k = c->joint_limit_start[tree]; k < c->joint_limit_start[tree + 1]; k++) {
+        const usi_joint_limit *e = &m->stop[c->joint_limit_of_tree[k]];
         double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
-        c->stop_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down,
-                                         up > 0 ? up / h * K : h * e->kp * up, e->v};
+        c->joint_limit_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down,
+                                                up > 0 ? up / h * K : h * e->kp * up, e->v};
     }
     for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
         double k = m->stiffness[i];
@@ -45,14 +45,14 @@ void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict 
                     double *restrict slope) {
     const us_model *m = c->model;
     const double h = m->step;
-    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        const usi_joint_now *e = &c->element_now[k];
+    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
+        const usi_joint_now *e = &c->bounded_torque_now[k];
         double torque = e->torque - e->rate * v[e->v], bound = within(torque, e);
         impulse[e->v] += h * bound;
         slope[e->v] += bound == torque ? h * e->rate : 0;
     }
-    for (int32_t k = c->stop_start[tree]; k < c->stop_start[tree + 1]; k++) {
-        const usi_joint_now *e = &c->stop_now[k];
+    for (int32_t k = c->joint_limit_start[tree]; k < c->joint_limit_start[tree + 1]; k++) {
+        const usi_joint_now *e = &c->joint_limit_now[k];
         double less = e->rate * v[e->v];
         if (!(e->low - less > 0) && !(e->high - less < 0)) continue;
         impulse[e->v] += (e->low - less > 0 ? e->low : e->high) - less;
@@ -66,7 +66,7 @@ void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict 
 }
 
 // The impulse of bias, torques and weight, from the links' velocities.
-static void tree_push(usi_contacts *c, const usi_push *push, int32_t tree, usi_span span) {
+static void tree_push(usi_contacts *c, const usi_contact_input *push, int32_t tree, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_inertias_of(d, span, true);
@@ -95,7 +95,7 @@ static bool is_fast(const us_dyn *d, usi_span span, double h) {
 
 // The velocity that the torques of motion alone would leave: the weight and the drives are held by contacts
 // more often than not. False when the mass matrix is not positive.
-static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
+static bool predict(usi_contacts *c, const usi_contact_input *push, usi_span span) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_v4 up = d->world.av;
@@ -120,7 +120,7 @@ static bool predict(usi_contacts *c, const usi_push *push, usi_span span) {
 // the start they feed a tree that spins: its energy grows by (h w)^2 in each step. Links that are fast enough
 // for that to matter get those of the velocity that they would leave by themselves, which takes energy
 // instead, as an implicit step does.
-void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix) {
+void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix) {
     const us_model *m = c->model;
     us_dyn *d = c->dyn;
     usi_span span = {m->tree[tree].first, m->tree[tree].end};
@@ -141,16 +141,16 @@ void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wa
     find_joint_rows(c, push, tree);
 }
 
-void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree) {
+void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree) {
     const us_model *m = c->model;
     for (int32_t i = m->tree[tree].first; i < m->tree[tree].end; i++) {
         push->out_v[i] = c->vel[i];
         c->turn[i] = m->step * c->vel[i];
     }
     usi_add_range(m, push->q, c->turn, push->out_q, m->tree[tree].first, m->tree[tree].end);
-    for (int32_t k = c->element_start[tree]; k < c->element_start[tree + 1]; k++) {
-        const usi_element *e = &m->element[c->element_of_tree[k]];
-        const usi_joint_now *now = &c->element_now[k];
+    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
+        const usi_bounded_torque *e = &m->element[c->bounded_torque_of_tree[k]];
+        const usi_joint_now *now = &c->bounded_torque_now[k];
         if (e->drive >= 0) push->drive_effort[e->drive] = within(now->torque - now->rate * c->vel[e->v], now);
     }
 }

@@ -139,7 +139,7 @@ static bool factor_branch(usi_problem *p) {
         const usi_block *k = &p->block[i];
         const double *G = p->G + 9 * i;
         if (is_idle(G)) continue;
-        int32_t node = usi_body_carrier(p, k->a >= 0 ? k->a : k->b_)->node - span.first;
+        int32_t node = usi_body_collision_body(p, k->a >= 0 ? k->a : k->b_)->node - span.first;
         if (!p->is_there[node]) memset(&p->made[node], 0, sizeof *p->made);
         p->is_there[node] = true;
         if (k->law == USI_TURN)
@@ -233,7 +233,7 @@ typedef struct side {
 static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
-    const usi_carrier *at = usi_body_carrier(p, body);
+    const usi_collision_body *at = usi_body_collision_body(p, body);
     side s = {.unit = c->tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
     if (m->tree[at->tree].is_free_body) {
         for (int i = 0; i < 6; i++) {
@@ -295,7 +295,7 @@ static bool factor_blocks(usi_problem *p) {
         int32_t t = c->members[p->s->first_tree + i];
         double *to = usi_sparse_block(p->sparse, i, i);
         if (usi_unit_is_free(p, i)) {
-            const usi_free *body = &p->body[c->carrier[c->carrier_start[t]].body];
+            const usi_free *body = &p->body[c->collision_body[c->carrier_start[t]].body];
             usi_six D = inertia(body->J, body->h);
             usi_store6(to, &D);
         } else {
@@ -361,8 +361,8 @@ static void find_runs(usi_problem *p) {
         usi_run *r = &p->run[p->n_run++];
         *r = (usi_run){.first = i, .a = k->a, .b = k->b_, .is_free = true};
         if (!p->is_free) {
-            if (k->a >= 0) r->a = c->tree[usi_body_carrier(p, k->a)->tree].variable;
-            if (k->b_ >= 0) r->b = c->tree[usi_body_carrier(p, k->b_)->tree].variable;
+            if (k->a >= 0) r->a = c->tree[usi_body_collision_body(p, k->a)->tree].variable;
+            if (k->b_ >= 0) r->b = c->tree[usi_body_collision_body(p, k->b_)->tree].variable;
             r->is_free = (r->a < 0 || usi_unit_is_free(p, r->a)) && (r->b < 0 || usi_unit_is_free(p, r->b));
         }
         while (i < p->s->n_block && p->block[i].a == k->a && p->block[i].b_ == k->b_)

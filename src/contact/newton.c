@@ -60,14 +60,7 @@ static const double SAME_RADIUS = 1e-4;
 // The last factors serve again when they are expected to leave this many times the tolerance: two steps with
 // them cost less than a new matrix.
 static const double REUSE = 10;
-enum {
-    MOST_EXACT = 20,
-    MOST_HELD = 6,
-    MOST_LAGGED = 120,
-    MOST_BAD = 10,
-    MOST_RENEWALS = 2,
-    MOST_SEARCH = 40
-};
+enum { MAX_EXACT = 20, MAX_HELD = 6, MAX_LAGGED = 120, MAX_BAD = 10, MAX_RENEWALS = 2, MAX_SEARCH = 40 };
 
 static double coupling_impulse(const usi_problem *p, const usi_coupling *k, const double *v) {
     double phi = -k->offset, u = 0;
@@ -165,7 +158,7 @@ static void spread(usi_problem *p, bool is_step) {
     }
     for (int32_t i = 0; i < (p->is_free ? p->s->n_body : p->n_hit); i++) {
         const int32_t b = p->is_free ? i : p->hit[i];
-        const usi_carrier *k = usi_body_carrier(p, b);
+        const usi_collision_body *k = usi_body_collision_body(p, b);
         if (c->model->tree[k->tree].is_free_body) {
             if (!is_step) continue;
             const double *x = p->x + p->unit_start[c->tree[k->tree].variable];
@@ -327,7 +320,7 @@ static double balance(usi_problem *p) {
         int32_t t = c->members[p->s->first_tree + i];
         double *x = p->r + p->unit_start[i];
         if (usi_unit_is_free(p, i)) {
-            squares += free_residual(p, c->carrier[c->carrier_start[t]].body, x);
+            squares += free_residual(p, c->collision_body[c->carrier_start[t]].body, x);
             continue;
         }
         usi_span span = {m->tree[t].first, m->tree[t].end};
@@ -345,7 +338,7 @@ static double balance(usi_problem *p) {
         usi_v4 shift = usi_origin_shift(p, t);
         for (int32_t k = 0; k < p->n_hit; k++) {
             const int32_t b = p->hit[k];
-            const usi_carrier *at = usi_body_carrier(p, b);
+            const usi_collision_body *at = usi_body_collision_body(p, b);
             if (at->tree != t) continue;
             usi_link *l = &c->dyn->link[at->node];
             l->f -= p->force[2 * b + 1];
@@ -435,7 +428,7 @@ static void prepare_line(usi_problem *p) {
     for (int32_t i = 0; i < p->n_unit; i++) {
         int32_t t = c->members[p->s->first_tree + i];
         if (usi_unit_is_free(p, i)) {
-            int32_t b = c->carrier[c->carrier_start[t]].body;
+            int32_t b = c->collision_body[c->carrier_start[t]].body;
             const usi_free *body = &p->body[b];
             usi_v4 n, f, dn, df;
             usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
@@ -460,7 +453,7 @@ static void prepare_line(usi_problem *p) {
 // (> 0) bracket the zero.
 static double search_back(usi_problem *p, double s_start, double s_end) {
     double low = -1, high = 0, s_low = s_start, s_high = s_end;
-    for (int i = 0; i < MOST_SEARCH; i++) {
+    for (int i = 0; i < MAX_SEARCH; i++) {
         double alpha = low + (high - low) * (-s_low / (s_high - s_low));
         // A zero near one end is approached from the other by halves, or false position would creep.
         if (i % 3 == 2) alpha = 0.5 * (low + high);
@@ -484,7 +477,7 @@ static void move(usi_problem *p, double alpha) {
         int32_t t = c->members[p->s->first_tree + i];
         if (usi_unit_is_free(p, i)) {
             const double *x = p->x + p->unit_start[i];
-            usi_free *b = &p->body[c->carrier[c->carrier_start[t]].body];
+            usi_free *b = &p->body[c->collision_body[c->carrier_start[t]].body];
             b->w += alpha * usi_v4_set(x[0], x[1], x[2]);
             b->v += alpha * usi_v4_set(x[3], x[4], x[5]);
             continue;
@@ -520,7 +513,7 @@ static void set_start(usi_problem *p, bool is_ahead) {
                 c->vel[j] = p->push->v[j] + h * p->push->a[j];
             continue;
         }
-        const usi_carrier *k = &c->carrier[c->carrier_start[t]];
+        const usi_collision_body *k = &c->collision_body[c->carrier_start[t]];
         usi_free *b = &p->body[k->body];
         usi_v4 w = k->w, v = k->v;
         // The state has the velocity in the body's axes, which have turned since.
@@ -626,16 +619,16 @@ static bool solve_exact(usi_problem *p) {
     double error = choose_start(p);
     int bad = 0, n_held = 0;
     bool is_anew = true;
-    for (int i = 0; i < MOST_EXACT; i++) {
+    for (int i = 0; i < MAX_EXACT; i++) {
         if (i == 0 ? is_answer(p, error) : error <= TOLERANCE) return true;
-        if (bad > MOST_BAD || !find_step(p, is_anew)) return false;
+        if (bad > MAX_BAD || !find_step(p, is_anew)) return false;
         double last = error;
         memcpy(p->du, p->u, 3 * (size_t)p->s->n_block * sizeof(double));
         move(p, 1);
         error = balance(p);
         // From errors e0 to e1 by Newton's method the same factors go on to about e1 e1 / e0.
         is_anew = !(error * error < REUSE * TOLERANCE * last);
-        if (is_anew && n_held < MOST_HELD && find_turned(p, p->du)) {
+        if (is_anew && n_held < MAX_HELD && find_turned(p, p->du)) {
             n_held++;
             balance_held(p);
             continue;
@@ -673,10 +666,9 @@ static bool solve_lagged(usi_problem *p) {
     p->is_exact = false;
     int renewals = 0;
     double error = balance(p);
-    for (int i = 0; i < MOST_LAGGED; i++) {
+    for (int i = 0; i < MAX_LAGGED; i++) {
         if (error <= TOLERANCE) {
-            if (++renewals > MOST_RENEWALS || i > MOST_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS)
-                return true;
+            if (++renewals > MAX_RENEWALS || i > MAX_LAGGED / 2 || renew_radii(p) <= SAME_RADIUS) return true;
             if (balance(p) <= TOLERANCE) return true;
         } else if ((i == 1 || i == 2) && renew_radii(p) > SAME_RADIUS) {
             balance(p);
@@ -729,7 +721,7 @@ static void find_hit(usi_problem *p) {
     p->n_hit = 0;
     // Marks first, in the place of the list, which never gets ahead of them.
     for (int32_t b = 0; b < p->s->n_body; b++)
-        p->hit[b] = p->c->model->tree[usi_body_carrier(p, b)->tree].is_free_body;
+        p->hit[b] = p->c->model->tree[usi_body_collision_body(p, b)->tree].is_free_body;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->block[i];
         if (k->a >= 0) p->hit[k->a] = 1;
@@ -741,7 +733,8 @@ static void find_hit(usi_problem *p) {
 }
 
 // What begins at 0 is set one by one: most islands are over before clearing the whole structure would be.
-static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+static bool set_up(usi_problem *p, usi_contacts *c, usi_island *s, const usi_contact_input *push,
+                   int32_t thread) {
     p->c = c;
     p->s = s;
     p->push = push;
@@ -802,7 +795,7 @@ static void start_tree(usi_problem *p, int32_t t) {
         p->load += c->push[j] * c->push[j] * c->inv_pivot[j];
 }
 
-void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread) {
     usi_problem p;
     if (!set_up(&p, c, s, push, thread)) {
         s->failed = true;

@@ -28,7 +28,7 @@ struct usi_six;  // sparse_kernel.h
 typedef struct usi_problem {
     usi_contacts *c;
     usi_island *s;
-    const usi_push *push;
+    const usi_contact_input *push;
     bool has_moved;   // the iterate is not where the step starts
     bool is_exact;    // friction of the iterate's own normal impulses, otherwise of the lagged radii
     bool is_free;     // all units are free bodies: unit i is body i
@@ -73,8 +73,8 @@ static inline bool usi_is_lone(const usi_problem *p) { return p->is_free && p->n
 static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) {
     return &p->c->model->tree[p->c->members[p->s->first_tree + unit]];
 }
-static inline const usi_carrier *usi_body_carrier(const usi_problem *p, int32_t body) {
-    return &p->c->carrier[p->c->body_carrier[p->s->first_body + body]];
+static inline const usi_collision_body *usi_body_collision_body(const usi_problem *p, int32_t body) {
+    return &p->c->collision_body[p->c->collision_body_of[p->s->first_body + body]];
 }
 
 // Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.

@@ -34,16 +34,16 @@
 
 static const double COMPLIANCE =
     1e-6;  // of the mean diagonal: well above rounding through a singular matrix, soon taken out again
-static const double MOST_FRICTION = 1e8;
+static const double MAX_FRICTION = 1e8;
 // Residual of the equations in units of the greatest velocity: what rounding leaves of 64 points.
 static const double CONVERGED = 1e-13;
 // The proximal method ends here, in the same units; where it is slow, at the second; and with the third when
 // it has had all its rounds.
 static const double SETTLED = 1e-15, GOOD = 1e-9, FAIR = 1e-7;
-static const double MOST_STRIDE = 32;
+static const double MAX_STRIDE = 32;
 // Of the third attempt.
 static const double OTHER_RHO = 0.2;
-enum { MOST_HALVES = 5, MOST_PIVOTS = 30, MOST_PROXIMAL = 20, MOST_LATER_PIVOTS = 20, MOST_LEVELS = 80 };
+enum { MAX_HALVES = 5, MAX_PIVOTS = 30, MAX_PROXIMAL = 20, MAX_LATER_PIVOTS = 20, MAX_LEVELS = 80 };
 
 typedef enum point_state { OFF, STICK, SLIP } point_state;
 
@@ -105,7 +105,7 @@ static trial try_point(const circle *s, size_t p) {
     const double *g = s->g + 3 * p, *w = s->w + 3 * p;
     double d1 = entry(s, 3 * p + 1, 3 * p + 1), d2 = entry(s, 3 * p + 2, 3 * p + 2);
     trial t = {.rho_n = s->rho / entry(s, 3 * p, 3 * p), .rho_t = s->rho / (d1 > d2 ? d1 : d2)};
-    double mu = s->mu[p] < MOST_FRICTION ? s->mu[p] : MOST_FRICTION;
+    double mu = s->mu[p] < MAX_FRICTION ? s->mu[p] : MAX_FRICTION;
     t.n = g[0] - t.rho_n * w[0];
     t.t1 = g[1] - t.rho_t * w[1];
     t.t2 = g[2] - t.rho_t * w[2];
@@ -163,7 +163,7 @@ static size_t make_system(circle *s) {
         // gt - mu tau_n e = 0 with e = tau_t / |tau_t|, which turns with tau_t.
         trial t = try_point(s, p);
         const double *g = s->g + i;
-        double mu = s->mu[p] < MOST_FRICTION ? s->mu[p] : MOST_FRICTION,
+        double mu = s->mu[p] < MAX_FRICTION ? s->mu[p] : MAX_FRICTION,
                e1 = t.length > 0 ? t.t1 / t.length : 1, e2 = t.length > 0 ? t.t2 / t.length : 0;
         double ratio = t.length > 0 ? fmax(t.limit, 0) / t.length : 0, P11 = ratio * e2 * e2,
                P12 = -ratio * e1 * e2, P22 = ratio * e1 * e1;
@@ -234,7 +234,7 @@ static bool pivot_all(circle *s, int most) {
         size_t n = make_system(s);
         if (!solve(s->M, s->F, n)) return false;
         double last = error, taken = 0, best = 1, least = INFINITY;
-        for (int half = 0; half < MOST_HALVES; half++) {
+        for (int half = 0; half < MAX_HALVES; half++) {
             double length = 1.0 / (1 << half);
             error = step_to(s, n, length - taken);
             taken = length;
@@ -254,21 +254,21 @@ static bool pivot_all(circle *s, int most) {
 static bool solve_circle(circle *s) {
     s->compliance = COMPLIANCE;
     memset(s->shift, 0, s->wide * sizeof *s->shift);
-    if (!pivot_all(s, MOST_PIVOTS)) return false;
+    if (!pivot_all(s, MAX_PIVOTS)) return false;
     // Where points that hold the same body ask for speeds that differ by less than eps, their impulses move
     // by the same small amount in each round until one of them lets go: longer and longer steps get there.
     double last = INFINITY, stride = 1;
-    for (int i = 0; i < MOST_PROXIMAL; i++) {
+    for (int i = 0; i < MAX_PROXIMAL; i++) {
         double change = 0;
         for (size_t k = 0; k < s->wide; k++)
             change = fmax(change, fabs(s->compliance * s->g[k] - s->shift[k]));
         bool is_slow = change > 0.5 * last && change <= last;
         if (change < SETTLED || (is_slow && change < GOOD)) return true;
-        stride = is_slow ? fmin(2 * stride, MOST_STRIDE) : 1;
+        stride = is_slow ? fmin(2 * stride, MAX_STRIDE) : 1;
         for (size_t k = 0; k < s->wide; k++)
             s->shift[k] += stride * (s->compliance * s->g[k] - s->shift[k]);
         last = change;
-        if (!pivot_all(s, MOST_LATER_PIVOTS)) return false;
+        if (!pivot_all(s, MAX_LATER_PIVOTS)) return false;
     }
     return last < FAIR;
 }
@@ -280,10 +280,10 @@ static bool harden(circle *s) {
     memset(s->shift, 0, s->wide * sizeof *s->shift);
     memset(s->g, 0, s->wide * sizeof *s->g);
     double ratio = 0.25, done = 1 / ratio;
-    for (int i = 0; i < MOST_LEVELS && ratio < 0.9; i++) {
+    for (int i = 0; i < MAX_LEVELS && ratio < 0.9; i++) {
         memcpy(s->kept, s->g, s->wide * sizeof *s->g);
         s->compliance = fmax(COMPLIANCE, done * ratio);
-        if (pivot_all(s, MOST_LATER_PIVOTS)) {
+        if (pivot_all(s, MAX_LATER_PIVOTS)) {
             if (s->compliance <= COMPLIANCE) return true;
             done = s->compliance;
             ratio = fmax(0.25, ratio * ratio);

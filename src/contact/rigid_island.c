@@ -20,7 +20,7 @@
 
 #include "contact/world.h"
 
-enum { MOST_DIRECT = 64, MOST_POINTS = 256, MOST_ROUNDS = 6, MOST_SWEEPS = 500 };
+enum { MAX_DIRECT = 64, MAX_POINTS = 256, MAX_ROUNDS = 6, MAX_SWEEPS = 500 };
 // The sweeps end when no impulse changes a velocity by more than this, m/s: a ten-millionth of what gravity
 // does in a step of 1 ms.
 static const double SWEEP_TOLERANCE = 1e-9;
@@ -44,7 +44,7 @@ typedef struct side {
 typedef struct problem {
     usi_contacts *c;
     usi_island *s;
-    const usi_push *push;
+    const usi_contact_input *push;
     int32_t n_unit, n_var, n_point;
     unit *unit;
     int32_t *block_of;       // n_point: block of each point
@@ -68,10 +68,10 @@ static int32_t unit_size(const us_model *m, int32_t tree) { return m->tree[tree]
 
 static size_t padded(size_t n, size_t each) { return (n * each + 63) / 64 * 64 + 64; }
 
-// Enough for MOST_POINTS points among all bodies of the model, or all its points when they are fewer.
+// Enough for MAX_POINTS points among all bodies of the model, or all its points when they are fewer.
 size_t usi_rigid_island_bytes(const us_model *m) {
     if (m->solver != USI_SOLVER_RIGID_DIRECT && m->solver != USI_SOLVER_RIGID_ITERATIVE) return 0;
-    size_t n_point = (size_t)(m->max_contact < MOST_POINTS ? m->max_contact : MOST_POINTS),
+    size_t n_point = (size_t)(m->max_contact < MAX_POINTS ? m->max_contact : MAX_POINTS),
            n_tree = (size_t)m->n_tree, n_node = (size_t)m->n_node;
     size_t largest = 6, squares = 0, row = 3 * n_point;
     for (int32_t t = 0; t < m->n_tree; t++) {
@@ -82,13 +82,13 @@ size_t usi_rigid_island_bytes(const us_model *m) {
     return padded(n_tree, sizeof(unit)) + squares + padded(n_point, sizeof(int32_t)) +
            2 * n_point * (padded(1, sizeof(side)) + 6 * padded(largest, 8)) + 8 * padded(n_node + 8, 8) +
            padded(row * row, 8) + 4 * padded(row, 8) +
-           padded(usi_rigid_work(n_point < MOST_DIRECT ? (int32_t)n_point : MOST_DIRECT), 8);
+           padded(usi_rigid_work(n_point < MAX_DIRECT ? (int32_t)n_point : MAX_DIRECT), 8);
 }
 
 // ---------------------------------------------------------------- what is left to others
 
 static int32_t tree_of_body(const problem *p, int32_t body) {
-    return body < 0 ? -1 : p->c->carrier[p->c->body_carrier[p->s->first_body + body]].tree;
+    return body < 0 ? -1 : p->c->collision_body[p->c->collision_body_of[p->s->first_body + body]].tree;
 }
 
 static bool is_in(const problem *p, const usi_coupling *k) {
@@ -98,7 +98,7 @@ static bool is_in(const problem *p, const usi_coupling *k) {
 
 static bool can_do(const problem *p) {
     const us_model *m = p->c->model;
-    if (p->s->n_point > MOST_POINTS) return false;
+    if (p->s->n_point > MAX_POINTS) return false;
     for (int32_t i = 0; i < p->s->n_block; i++) {
         const usi_block *k = &p->c->block[p->s->first_block + i];
         if (k->law != USI_EQUAL) continue;
@@ -140,7 +140,7 @@ static bool set_up(problem *p, int32_t thread) {
         bool is_free = m->tree[t].is_free_body;
         c->tree[t].variable = i;
         p->unit[i] = (unit){.tree = t,
-                            .body = is_free ? c->carrier[c->carrier_start[t]].body : -1,
+                            .body = is_free ? c->collision_body[c->carrier_start[t]].body : -1,
                             .n = n,
                             .first = p->n_var};
         p->n_var += n;
@@ -155,7 +155,7 @@ static bool set_up(problem *p, int32_t thread) {
         }
     }
     size_t direct =
-        m->solver == USI_SOLVER_RIGID_DIRECT && n_point <= MOST_DIRECT ? usi_rigid_work((int32_t)n_point) : 0;
+        m->solver == USI_SOLVER_RIGID_DIRECT && n_point <= MAX_DIRECT ? usi_rigid_work((int32_t)n_point) : 0;
     p->work = take(&at, direct * sizeof(double));
     return at <= end;
 }
@@ -165,7 +165,7 @@ static bool set_up(problem *p, int32_t thread) {
 static void columns(const problem *p, const usi_block *k, int32_t body, double sign, double *const C[3]) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
-    const usi_carrier *at = &c->carrier[c->body_carrier[p->s->first_body + body]];
+    const usi_collision_body *at = &c->collision_body[c->collision_body_of[p->s->first_body + body]];
     if (m->tree[at->tree].is_free_body) {
         for (int j = 0; j < 3; j++) {
             for (int i = 0; i < 3; i++) {
@@ -436,7 +436,7 @@ static bool is_solution(const problem *p) {
 }
 
 static void solve_points(problem *p) {
-    bool is_direct = p->c->model->solver == USI_SOLVER_RIGID_DIRECT && p->n_point <= MOST_DIRECT;
+    bool is_direct = p->c->model->solver == USI_SOLVER_RIGID_DIRECT && p->n_point <= MAX_DIRECT;
     if (p->n_point == 0 ||
         (is_direct && usi_rigid_direct(p->n_point, p->A, p->b, p->mu, p->g, p->work) && is_solution(p)))
         return;
@@ -444,7 +444,7 @@ static void solve_points(problem *p) {
     for (int32_t i = 0; is_direct && i < 3 * p->n_point; i++)
         p->g[i] = p->c->block[p->s->first_block + p->block_of[i / 3]].g[i % 3];
     p->s->n_iteration +=
-        usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MOST_SWEEPS, SWEEP_TOLERANCE);
+        usi_rigid_iterative(p->n_point, p->A, p->b, p->mu, p->g, MAX_SWEEPS, SWEEP_TOLERANCE);
 }
 
 // Whether the joint rows at the velocities found are those that were assumed.
@@ -496,7 +496,7 @@ static void finish(problem *p) {
     }
 }
 
-void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread) {
+void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread) {
     problem p = {.c = c, .s = s, .push = push};
     if (!can_do(&p) || !set_up(&p, thread)) {
         usi_newton(c, s, push, thread);
@@ -509,7 +509,7 @@ void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int3
         memcpy(p.held + u->first, push->v + c->model->tree[u->tree].first, (size_t)u->n * sizeof(double));
     }
     find_points(&p);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         if (!free_velocities(&p)) {
             s->failed = true;
             return;

@@ -29,7 +29,7 @@ static const double STICK_SPEED = 1e-3;
 static const double RIGID_SHARE = 0.2;
 // Ends of a spring that are farther from where the last step left them than this, m, were moved by hand: the
 // stretch is kept as it was.
-static const double MOST_ARC = 1e-4;
+static const double MAX_ARC = 1e-4;
 // A contact that has moved by more than this in a step over both bodies, m, rolls. Slower than this, what
 // rolling bends is far below rounding.
 static const double ROLLED = 1e-4;
@@ -66,7 +66,7 @@ static void soften(us_touch_law *law, double mass, double h, double normal_veloc
 // most are alike.
 typedef struct usi_pair_now {
     int32_t touch;  // -1: none yet
-    const usi_carrier *A, *B;
+    const usi_collision_body *A, *B;
     usi_v4 v, w;          // m/s at A's origin, rad/s: of A against B
     usi_v4 between;       // m, from B's origin to A's
     usi_v4 normal, t, s;  // of the last point, and what is across it: points of a face have the same
@@ -98,7 +98,7 @@ bool usi_rows_create(usi_contacts *c) {
 void usi_rows_start(usi_contacts *c) {
     for (int32_t i = 0; i < usi_pool_n_thread(c->pool); i++) {
         pair_now *n = &c->pair[i];
-        n->A = n->B = c->carrier;
+        n->A = n->B = c->collision_body;
         n->pair = c->model->pair;
         n->is_compliant = false;
         n->fall = c->model->step * c->fall_speed;
@@ -123,7 +123,8 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     const usi_touch *t = &c->touch_now[p->touch];
     const usi_grouped *g = &c->grouped[p->touch];
     n->touch = p->touch;
-    const usi_carrier *A = &c->carrier[g->carrier_a], *B = &c->carrier[g->carrier_b];
+    const usi_collision_body *A = &c->collision_body[g->collision_body_a],
+                             *B = &c->collision_body[g->collision_body_b];
     n->A = A;
     n->B = B;
     n->between = A->p - B->p;
@@ -134,7 +135,7 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     const double mass = g->mass;
     n->push = g->push;
     // The built-in model says the same of the same materials, masses and loads.
-    bool is_soft = s->kind == USI_ISLAND_SWEEPS;
+    bool is_soft = s->kind == USI_ISLAND_GAUSS_SEIDEL;
     if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load &&
         n->is_soft == is_soft)
         return;
@@ -221,8 +222,8 @@ static void turn_block(const usi_contacts *c, pair_now *n, usi_block *k, const u
 // Whether the point is where it was on one of the bodies at least, but for what the bodies have moved against
 // each other: where edges cross it follows both. One that wanders over both alike rolls: its old ends have
 // left the contact and go on along their cycloids, which is no stretch.
-static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_carrier *A,
-                    const usi_carrier *B) {
+static bool is_held(const usi_point_now *p, const usi_anchor *old, const usi_collision_body *A,
+                    const usi_collision_body *B) {
     if (p->is_same) return true;
     usi_v4 a = p->p_A - A->p - usi_from_A(A, &old->p_A), b = p->p_B - B->p - usi_to_world(B, old->p_B),
            moved = a - b;
@@ -246,8 +247,8 @@ static void make_impact(usi_block *k, double restitution, double stiffness) {
 static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_state *next,
                 const usi_point_now *p, usi_v4 u, double un, double memory[US_TOUCH_MEMORY], pair_now *n) {
     const us_model *m = c->model;
-    if (p->sunk >= 0) {
-        usi_soil_law(c, next, &c->sunk[p->sunk], &n->seen, un, memory, &n->law);
+    if (p->soil_contact >= 0) {
+        usi_soil_law(c, next, &c->soil_contact[p->soil_contact], &n->seen, un, memory, &n->law);
         n->is_compliant = false;
     } else {
         n->seen.gap = p->gap;
@@ -259,7 +260,7 @@ static bool ask(const usi_contacts *c, const usi_island *s, const usi_contact_st
         if (!usi_touch_ask(n->pair->model, &m->interaction[n->pair->model], &n->seen, memory, &n->law))
             return false;
     }
-    if (s->kind == USI_ISLAND_SWEEPS) soften(&n->law, n->seen.mass, m->step, un);
+    if (s->kind == USI_ISLAND_GAUSS_SEIDEL) soften(&n->law, n->seen.mass, m->step, un);
     set_rows(n, m->step);
     return true;
 }
@@ -283,7 +284,7 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
     if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
     usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-    return usi_v4_dot(arc, arc) < MOST_ARC * MOST_ARC ? xi + arc : xi;
+    return usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.
@@ -304,12 +305,15 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
     // What sticks by the built-in model alone does not depend on how it moves.
-    const bool wants_motion = old->is_sliding || !n->is_compliant || !n->is_plain || p->sunk >= 0;
+    const bool wants_motion = old->is_sliding || !n->is_compliant || !n->is_plain || p->soil_contact >= 0;
     usi_v4 u = wants_motion ? n->v + usi_v4_cross(n->w, p->p - n->A->p) : usi_v4_zero(), r = p->p - s->O;
     double un = wants_motion ? usi_v4_dot(u, p->n) : 0;
-    usi_sunk *wheel = p->sunk >= 0 && c->sunk[p->sunk].is_wheel ? &c->sunk[p->sunk] : NULL;
+    usi_soil_contact *wheel = p->soil_contact >= 0 && c->soil_contact[p->soil_contact].is_wheel
+                                  ? &c->soil_contact[p->soil_contact]
+                                  : NULL;
     memcpy(kept->memory, old->memory, sizeof kept->memory);
-    if ((p->sunk >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n)) return false;
+    if ((p->soil_contact >= 0 || !n->is_compliant) && !ask(c, s, next, p, u, un, kept->memory, n))
+        return false;
     const us_touch_law *law = &n->law;
     if (wheel) {
         n->t = -wheel->ahead;
@@ -361,10 +365,11 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
 
 // A loop's rows. Their compliance is that of a joint a million times as stiff as the bodies are heavy in a
 // step; what it leaves open is closed by the projection.
-static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l, const int32_t carrier[2],
-                      usi_block **at) {
+static void make_loop(usi_contacts *c, const usi_island *s, const usi_loop *l,
+                      const int32_t collision_body[2], usi_block **at) {
     const double h = c->model->step, K = 1e6 * s->most_mass;
-    const usi_carrier *A = &c->carrier[carrier[0]], *B = &c->carrier[carrier[1]];
+    const usi_collision_body *A = &c->collision_body[collision_body[0]],
+                             *B = &c->collision_body[collision_body[1]];
     us_pose X_WC = us_pose_mul(A->X_WN, l->X_AC), X_WD = us_pose_mul(B->X_WN, l->X_BD);
     us_vec3 phi = us_vec3_sub(X_WC.p, X_WD.p);
     usi_v4 r = 0.5 * (usi_v4_from(X_WC.p) + usi_v4_from(X_WD.p)) - s->O;
@@ -411,9 +416,9 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
         return false;
     }
     for (int32_t l = 0; l < m->n_loop; l++) {
-        const int32_t *carrier = &c->loop_carrier[2 * l];
-        int32_t tree = c->carrier[carrier[c->carrier[carrier[0]].node < 0]].tree;
-        if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], carrier, &at);
+        const int32_t *collision_body = &c->loop_carrier[2 * l];
+        int32_t tree = c->collision_body[collision_body[c->collision_body[collision_body[0]].node < 0]].tree;
+        if (&c->island[c->tree[tree].island] == s) make_loop(c, s, &m->loop[l], collision_body, &at);
     }
     s->n_block = (int32_t)(at - &c->block[s->first_block]);
     s->n_impact = pair->n_impact;
@@ -426,7 +431,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
     const double h = c->model->step;
     int32_t touch = -1;
     double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
-    const usi_carrier *A = c->carrier, *B = A;
+    const usi_collision_body *A = c->collision_body, *B = A;
     for (int32_t i = 0; i < s->n_block; i++) {
         const usi_block *k = &c->block[s->first_block + i];
         if (k->point < 0) continue;
@@ -434,8 +439,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         usi_anchor *a = &next->anchor[k->point];
         if (p->touch != touch) {
             touch = p->touch;
-            A = &c->carrier[c->grouped[touch].carrier_a];
-            B = &c->carrier[c->grouped[touch].carrier_b];
+            A = &c->collision_body[c->grouped[touch].collision_body_a];
+            B = &c->collision_body[c->grouped[touch].collision_body_b];
         }
         // b = erp xi / h with erp = h k / (h k + c), so that (h k + c) b / k is the old stretch.
         if (k->law == USI_TURN) {
@@ -467,8 +472,8 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
         }
-        if (p->sunk >= 0 && c->sunk[p->sunk].slip_block >= 0) {
-            const usi_block *slip = &c->block[c->sunk[p->sunk].slip_block];
+        if (p->soil_contact >= 0 && c->soil_contact[p->soil_contact].slip_block >= 0) {
+            const usi_block *slip = &c->block[c->soil_contact[p->soil_contact].slip_block];
             g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
         a->xi = usi_to_A(A, xi);

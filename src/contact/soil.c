@@ -55,19 +55,20 @@ typedef struct column {
     double u, v;
 } column;
 
-static column column_of(const usi_bed *bed, double x, double y) {
+static column column_of(const usi_deformable *bed, double x, double y) {
     double u = x / bed->spacing + 0.5 * (bed->n_x - 1), v = y / bed->spacing + 0.5 * (bed->n_y - 1);
     u = u < 0 ? 0 : u > bed->n_x - 1 ? bed->n_x - 1 : u;
     v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
     int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
             j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    uint32_t at = usi_bed_at(bed, i, j);
-    column k = {{at, at + 1, at + USI_BED_TILE, at + USI_BED_TILE + 1}, u - i, v - j};
+    uint32_t at = usi_deformable_at(bed, i, j);
+    column k = {{at, at + 1, at + USI_DEFORMABLE_TILE, at + USI_DEFORMABLE_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
-    if (i % USI_BED_TILE == USI_BED_TILE - 1 || j % USI_BED_TILE == USI_BED_TILE - 1) {
-        k.at[1] = usi_bed_at(bed, i + 1, j);
-        k.at[2] = usi_bed_at(bed, i, j + 1);
-        k.at[3] = usi_bed_at(bed, i + 1, j + 1);
+    if (i % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1 ||
+        j % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1) {
+        k.at[1] = usi_deformable_at(bed, i + 1, j);
+        k.at[2] = usi_deformable_at(bed, i, j + 1);
+        k.at[3] = usi_deformable_at(bed, i + 1, j + 1);
     }
     return k;
 }
@@ -76,17 +77,19 @@ static double between(column k, double a, double b, double c, double d) {
     return (1 - k.v) * ((1 - k.u) * a + k.u * b) + k.v * ((1 - k.u) * c + k.u * d);
 }
 
-static double change_in(const usi_bed *bed, column k) {
-    return USI_BED_UNIT * between(k, usi_bed_change(bed, k.at[0]), usi_bed_change(bed, k.at[1]),
-                                  usi_bed_change(bed, k.at[2]), usi_bed_change(bed, k.at[3]));
+static double change_in(const usi_deformable *bed, column k) {
+    return USI_DEFORMABLE_UNIT *
+           between(k, usi_deformable_change(bed, k.at[0]), usi_deformable_change(bed, k.at[1]),
+                   usi_deformable_change(bed, k.at[2]), usi_deformable_change(bed, k.at[3]));
 }
 
-static double pressed_in(const usi_bed *bed, column k) {
-    return USI_BED_PRESSED_UNIT * between(k, usi_bed_pressed(bed, k.at[0]), usi_bed_pressed(bed, k.at[1]),
-                                          usi_bed_pressed(bed, k.at[2]), usi_bed_pressed(bed, k.at[3]));
+static double pressed_in(const usi_deformable *bed, column k) {
+    return USI_DEFORMABLE_PRESSED_UNIT *
+           between(k, usi_deformable_pressed(bed, k.at[0]), usi_deformable_pressed(bed, k.at[1]),
+                   usi_deformable_pressed(bed, k.at[2]), usi_deformable_pressed(bed, k.at[3]));
 }
 
-double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y) {
+double usi_surface_at(const usi_geom *g, const usi_deformable *bed, double x, double y) {
     return usi_ground_at(g, x, y) + (bed ? change_in(bed, column_of(bed, x, y)) : 0);
 }
 
@@ -99,7 +102,7 @@ static bool is_over(const usi_geom *g, double x, double y) {
 // The ground under a shape, and how its frame lies.
 typedef struct ground {
     const usi_geom *g;
-    const usi_bed *bed;
+    const usi_deformable *bed;
     us_pose X_WG;
 } ground;
 
@@ -151,18 +154,20 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
-    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->carrier[c->carrier_of[shape]]).p);
+    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collision_body[c->carrier_of[shape]]).p);
     return usi_ground_material_at(m, now, geom, p.x, p.y);
 }
 
-const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k) {
-    return c->model->geom[k->ground].has_soil_map ? &c->soil_here[k - c->sunk] : &state->soil[k->material];
+const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_state *state,
+                                     const usi_soil_contact *k) {
+    return c->model->geom[k->ground].has_soil_map ? &c->soil_here[k - c->soil_contact]
+                                                  : &state->soil[k->material];
 }
 
 // Looks at the maps of a ground that has some, where something stands on it.
-static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_sunk *k, double x,
+static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
                          double y) {
-    us_soil *soil = &c->soil_here[k - c->sunk];
+    us_soil *soil = &c->soil_here[k - c->soil_contact];
     *soil = now->soil[k->material];
     usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
 }
@@ -176,9 +181,9 @@ static double clamp(double x, double least, double greatest) {
 // A cylinder across the ground: where it is in the soil. False: it lies on its side.
 static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_material_def *tread,
                           const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
-                          usi_sunk *k) {
+                          usi_soil_contact *k) {
     const usi_geom *g = &c->model->geom[geom];
-    const usi_carrier *B = &c->carrier[c->carrier_of[geom]];
+    const usi_collision_body *B = &c->collision_body[c->carrier_of[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
     us_vec3 p = to_ground(e, X_WS.p), axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
     // Level directions first: along the wheel, and to its left.
@@ -245,7 +250,7 @@ static double step_between(double x, double low, double high) {
 }
 
 // The forces of a wheel and their slopes, and what an ordinary point would say in its place.
-static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double normal_velocity,
+static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, double normal_velocity,
                       us_touch_law *law) {
     double r = us_soil_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
@@ -292,7 +297,7 @@ static void wheel_law(usi_sunk *k, const us_soil *soil, bool is_trial, double no
     law->force = k->force - law->damping * normal_velocity;
 }
 
-void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k, usi_block *point) {
+void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point) {
     double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r,
            lean = k->blend * (k->reaction.force.x - shear);
     double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
@@ -308,7 +313,8 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k
         point->b[0] = -point->R[0] * c->model->step * k->force - k->vx * lean / k->force;
 }
 
-void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_block *point, usi_block *out) {
+void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,
+                         usi_block *out) {
     double h = c->model->step, r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r;
     const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
     *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
@@ -327,7 +333,7 @@ void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_blo
 // ---------------------------------------------------------------- feet
 
 // What a foot at a depth carries in soil that was never pressed deeper, how that grows, and the area.
-static double carry(const usi_sunk *k, double pressure, double n, double depth, double *out_slope,
+static double carry(const usi_soil_contact *k, double pressure, double n, double depth, double *out_slope,
                     double *out_area) {
     double p = depth > 0 ? pressure * pow(depth, n) : 0;
     if (k->radius > 0) {
@@ -345,7 +351,7 @@ static double carry(const usi_sunk *k, double pressure, double n, double depth, 
     return k->area * p;
 }
 
-static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
+static void foot_law(usi_soil_contact *k, const us_soil *soil, const us_touch *seen, double normal_velocity,
                      double memory[US_TOUCH_MEMORY], us_touch_law *law) {
     double depth = fmax(k->sinkage, 0), deepest = fmax(memory[0], depth), slope, area;
     double width =
@@ -377,9 +383,10 @@ static void foot_law(usi_sunk *k, const us_soil *soil, const us_touch *seen, dou
     law->force = k->force - law->damping * normal_velocity;
 }
 
-void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen,
-                  double normal_velocity, double memory[US_TOUCH_MEMORY], us_touch_law *law) {
-    const us_soil *soil = usi_sunk_soil(c, next, k);
+void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil_contact *k,
+                  const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
+                  us_touch_law *law) {
+    const us_soil *soil = usi_soil_contact_soil(c, next, k);
     if (k->is_wheel) {
         wheel_law(k, soil, c->is_trial, normal_velocity, law);
         memory[0] = k->way;
@@ -396,8 +403,8 @@ static void place_foot(const usi_contacts *c, const usi_contact_state *now, cons
     double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
            fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
-        us_vec3 was = to_ground(
-            e, usi_v4_vec3(c->carrier[0].p + usi_to_world(&c->carrier[0], now->anchor[p->old].p_A)));
+        us_vec3 was = to_ground(e, usi_v4_vec3(c->collision_body[0].p +
+                                               usi_to_world(&c->collision_body[0], now->anchor[p->old].p_A)));
         double dx = bottom.x - was.x, dy = bottom.y - was.y,
                share = fmin(1, sqrt(dx * dx + dy * dy) / length);
         double kept = was.z + usi_ground_at(e->g, bottom.x, bottom.y) - usi_ground_at(e->g, was.x, was.y);
@@ -420,27 +427,28 @@ static usi_v4 ground_normal(const ground *e, double x, double y, double reach) {
 
 // ---------------------------------------------------------------- points
 
-static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature, usi_sunk **out_sunk) {
+static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
+                                usi_soil_contact **out_sunk) {
     usi_point_now *p = usi_next_point(c);
     if (!p) return NULL;
     p->feature = feature;
     p->old = -1;
     p->is_same = false;
     p->touch = c->n_touch;
-    p->sunk = c->n_sunk;
-    *out_sunk = &c->sunk[c->n_sunk++];
-    **out_sunk = (usi_sunk){.point = (int32_t)(p - c->point),
-                            .geom = t->geom_b,
-                            .ground = t->geom_a,
-                            .material = t->material,
-                            .slip_block = -1};
+    p->soil_contact = c->n_soil_contact;
+    *out_sunk = &c->soil_contact[c->n_soil_contact++];
+    **out_sunk = (usi_soil_contact){.point = (int32_t)(p - c->point),
+                                    .geom = t->geom_b,
+                                    .ground = t->geom_a,
+                                    .material = t->material,
+                                    .slip_block = -1};
     t->n++;
     return p;
 }
 
 static void take_back(usi_contacts *c, usi_touch *t) {
     c->n_point--;
-    c->n_sunk--;
+    c->n_soil_contact--;
     c->error_count--;
     t->n--;
 }
@@ -460,8 +468,8 @@ static inline bool is_round(uint64_t feature) { return feature == BALL_FEATURE |
 // A foot's point that is there; false: it is not near the soil.
 static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
                      const ground *e, uint64_t feature, usi_v4 up, us_vec3 bottom, double length,
-                     usi_sunk **out) {
-    usi_sunk *k;
+                     usi_soil_contact **out) {
+    usi_soil_contact *k;
     usi_point_now *p = add_point(c, t, feature, &k);
     if (!p) return false;
     p->n = -up;
@@ -488,7 +496,7 @@ static void find_round_feet(usi_contacts *c, const usi_contact_state *now, const
     const double middle = 1 / sqrt(3), at = straight * (middle + (1 - middle) * upright);
     for (int i = 0; i < (straight > 0 ? 2 : 1); i++) {
         us_vec3 centre = us_vec3_add(X_GS.p, us_vec3_scale(i ? -at : straight > 0 ? at : 0, axis));
-        usi_sunk *k;
+        usi_soil_contact *k;
         if (!add_foot(c, now, before, t, e,
                       straight > 0 ? (uint64_t)(HALF_FEATURE + i) : (uint64_t)BALL_FEATURE, up,
                       us_vec3_sub(centre, us_vec3_scale(g->radius, n)), fmax(0.3 * g->radius, 1e-3), &k))
@@ -515,7 +523,7 @@ static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_t
                       const ground *e) {
     const us_geom *g = &c->model->geom[t->geom_b].geom;
     us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG),
-                               usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]));
+                               usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]));
     us_aabb box = us_geom_box(g, X_GS);
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
            cy = 0.5 * (box.min.y + box.max.y);
@@ -538,7 +546,7 @@ static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_t
         us_ray_hit hit = us_geom_ray(g, X_ES, from, us_vec3_make(0, 0, 1), box.max.z - box.min.z + 2e-3);
         if (!isfinite(hit.range)) continue;
         us_vec3 bottom = us_quat_rotate(q_GE, us_vec3_make(from.x, from.y, from.z + hit.range));
-        usi_sunk *k;
+        usi_soil_contact *k;
         if (!add_foot(c, now, before, t, e, (uint64_t)(CORNER_FEATURE + i), up, bottom,
                       fmax(0.25 * sqrt(wide * deep), 1e-3), &k))
             continue;
@@ -554,17 +562,19 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
     ground e = ground_of(c, t->geom_a);
     const usi_geom *g = &m->geom[t->geom_b];
     if (g->geom.kind == US_GEOM_CYLINDER) {
-        usi_sunk *k;
+        usi_soil_contact *k;
         usi_point_now *p = add_point(c, t, WHEEL_FEATURE, &k);
         if (!p) return;
         p->old = find_old(now, before, WHEEL_FEATURE);
         static const double nothing[US_TOUCH_MEMORY];
         const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
         if (e.g->has_soil_map) {
-            us_vec3 hub = to_ground(&e, usi_geom_pose(c, t->geom_b, &c->carrier[c->carrier_of[t->geom_b]]).p);
+            us_vec3 hub =
+                to_ground(&e, usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]).p);
             look_at_maps(c, now, k, hub.x, hub.y);
         }
-        if (look_at_wheel(c, &e, &m->material[g->material], usi_sunk_soil(c, now, k), t->geom_b, last, k)) {
+        if (look_at_wheel(c, &e, &m->material[g->material], usi_soil_contact_soil(c, now, k), t->geom_b, last,
+                          k)) {
             us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
             k->is_wheel = 1;
             p->n = -k->up;
@@ -581,20 +591,21 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         for (int32_t i = first; i < c->n_point; i++) {
             usi_point_now *p = &c->point[i];
             const double kept = now->anchor[p->old].memory[1];
-            p->sunk = c->n_sunk;
-            c->sunk[c->n_sunk++] = (usi_sunk){.point = i,
-                                              .geom = t->geom_b,
-                                              .ground = t->geom_a,
-                                              .material = t->material,
-                                              .slip_block = -1,
-                                              .radius = is_round(p->feature) ? g->geom.radius : 0,
-                                              .strip = is_round(p->feature) ? kept : 0,
-                                              .area = is_round(p->feature) ? 0 : fabs(kept),
-                                              .is_curved = !is_round(p->feature) && kept < 0,
-                                              .sinkage = -p->gap};
+            p->soil_contact = c->n_soil_contact;
+            c->soil_contact[c->n_soil_contact++] =
+                (usi_soil_contact){.point = i,
+                                   .geom = t->geom_b,
+                                   .ground = t->geom_a,
+                                   .material = t->material,
+                                   .slip_block = -1,
+                                   .radius = is_round(p->feature) ? g->geom.radius : 0,
+                                   .strip = is_round(p->feature) ? kept : 0,
+                                   .area = is_round(p->feature) ? 0 : fabs(kept),
+                                   .is_curved = !is_round(p->feature) && kept < 0,
+                                   .sinkage = -p->gap};
             if (!e.g->has_soil_map) continue;
             us_vec3 bottom = to_ground(&e, usi_v4_vec3(p->p_B));
-            look_at_maps(c, now, &c->sunk[c->n_sunk - 1], bottom.x, bottom.y);
+            look_at_maps(c, now, &c->soil_contact[c->n_soil_contact - 1], bottom.x, bottom.y);
         }
         return;
     }

@@ -15,7 +15,7 @@
 #define USI_CONTACT_SOIL_H
 
 #include "contact/world.h"
-#include "soil/bed.h"
+#include "soil/deformable.h"
 
 // Finds the points of a shape in a ground of soil: into the step's list, and their places in `sunk`.
 void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
@@ -27,19 +27,22 @@ int32_t usi_ground_material_at(const us_model *m, const usi_contact_state *now, 
 int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now, int32_t geom, int32_t shape);
 
 // The soil under something: that of its material, with what maps say of the place.
-const us_soil *usi_sunk_soil(const usi_contacts *c, const usi_contact_state *state, const usi_sunk *k);
+const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_state *state,
+                                     const usi_soil_contact *k);
 
 // What the soil says of a point, for the generic rows: `law`, and what the point keeps. Of a wheel its forces
 // are found here.
-void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_sunk *k, const us_touch *seen,
-                  double normal_velocity, double memory[US_TOUCH_MEMORY], us_touch_law *law);
+void usi_soil_law(const usi_contacts *c, const usi_contact_state *next, usi_soil_contact *k,
+                  const us_touch *seen, double normal_velocity, double memory[US_TOUCH_MEMORY],
+                  us_touch_law *law);
 // Turns the generic rows of a wheel's point into those of its stress, and makes those of its slip.
-void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_sunk *k, usi_block *point);
-void usi_soil_slip_block(const usi_contacts *c, const usi_sunk *k, const usi_block *point, usi_block *out);
+void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point);
+void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,
+                         usi_block *out);
 
 // The height of a ground without its bed at a place of its own frame; clamped to its border. And with its
 // bed.
 double usi_ground_at(const usi_geom *g, double x, double y);
-double usi_surface_at(const usi_geom *g, const usi_bed *bed, double x, double y);
+double usi_surface_at(const usi_geom *g, const usi_deformable *bed, double x, double y);
 
 #endif

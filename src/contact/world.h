@@ -3,7 +3,7 @@
 //
 //     collide     frames of all links with shapes; boxes; pairs; contact points with what they remember
 //     (collide.c)
-//                 and before that the ground under the boxes, where it is paged in (footing.c)
+//                 and before that the ground under the boxes, where it is paged in (residency.c)
 //     islands     trees that hang together through contacts (island.c) rows        points to blocks, by the
 //     interaction models                                            (rows.c) solve       Newton (newton.c),
 //     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
@@ -64,7 +64,7 @@ typedef struct usi_contact_state {
 // ---------------------------------------------------------------- scratch
 
 // A link that carries shapes (0 is the world), in this step.
-typedef struct usi_carrier {
+typedef struct usi_collision_body {
     us_pose X_WN;              // with has_turn; in any case where there are loops
     usi_v4 X, Y, Z, p;         // columns of R_WN, position in the world
     usi_v4 w, v;               // twist at p
@@ -72,7 +72,7 @@ typedef struct usi_carrier {
     int32_t node, tree, body;  // body: its place in its island's list
     int32_t first_geom, end_geom;
     bool has_turn;  // X_WN is known, and not only these columns
-} usi_carrier;
+} usi_collision_body;
 
 // Where a carrier was when the boxes of its shapes were grown.
 typedef struct usi_stay {
@@ -96,19 +96,19 @@ static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
 }
 
 // Vectors between the world's axes and a link's.
-static inline us_vec3 usi_to_local(const usi_carrier *k, usi_v4 p) {
+static inline us_vec3 usi_to_local(const usi_collision_body *k, usi_v4 p) {
     return usi_v4_vec3(usi_three_sums(k->X * p, k->Y * p, k->Z * p));
 }
-static inline usi_v4 usi_to_world(const usi_carrier *k, us_vec3 p) {
+static inline usi_v4 usi_to_world(const usi_collision_body *k, us_vec3 p) {
     return usi_v4_columns_of(k->X, k->Y, k->Z, p);
 }
 
 // The same for the first link of a pair, which mostly is the world.
-static inline us_vec3 usi_to_A(const usi_carrier *A, usi_v4 p) {
+static inline us_vec3 usi_to_A(const usi_collision_body *A, usi_v4 p) {
     return A->node < 0 ? usi_v4_vec3(p) : usi_to_local(A, p);
 }
 // Of a vector of an anchor: something follows each.
-static inline usi_v4 usi_from_A(const usi_carrier *A, const us_vec3 *p) {
+static inline usi_v4 usi_from_A(const usi_collision_body *A, const us_vec3 *p) {
     return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p);
 }
 
@@ -120,12 +120,12 @@ typedef struct usi_point_now {
     int32_t touch;  // of this step
     int32_t old;    // anchor of the last step; -1: new
     uint64_t feature;
-    int32_t sunk;  // what it is in soil; -1: not in soil
-    bool is_same;  // the last step's point of both bodies
+    int32_t soil_contact;  // what it is in soil; -1: not in soil
+    bool is_same;          // the last step's point of both bodies
 } usi_point_now;
 
 // Something in soil, in this step.
-typedef struct usi_sunk {
+typedef struct usi_soil_contact {
     usi_v4 hub, up, ahead,
         left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
     us_soil_wheel wheel;
@@ -141,7 +141,7 @@ typedef struct usi_sunk {
     double force, stiffness;     // N, N/m, along the normal stress's resultant
     int32_t is_wheel, is_curved, point, geom, ground, material;  // is_curved: feet that are no balls
     int32_t slip_block;                                          // of the island's blocks; -1: none
-} usi_sunk;
+} usi_soil_contact;
 
 // An island: trees first_tree .. and points first_point .. in the sorted lists.
 typedef struct usi_island {
@@ -167,15 +167,15 @@ typedef struct usi_island {
 typedef enum usi_island_kind {
     USI_ISLAND_BRANCH,
     USI_ISLAND_BLOCKS,
-    USI_ISLAND_SWEEPS,
+    USI_ISLAND_GAUSS_SEIDEL,
     USI_ISLAND_RIGID
 } usi_island_kind;
 
 // A pair that touched when islands were found, and what of it holds as long as they do.
 typedef struct usi_grouped {
     int32_t geom_a, geom_b;
-    int32_t n;                     // points
-    int32_t carrier_a, carrier_b;  // whose the shapes are
+    int32_t n;                                   // points
+    int32_t collision_body_a, collision_body_b;  // whose the shapes are
     int32_t material_b;
     double mass;  // kg, of both against each other
     double push;  // m/s, how fast an overlap is pushed apart at most
@@ -212,16 +212,16 @@ typedef struct usi_branch {
 } usi_branch;
 
 // Inputs of a step's solve that come from outside.
-typedef struct usi_push {
+typedef struct usi_contact_input {
     const double *q, *v;      // state at the start
     const double *a;          // mean acceleration of the last step
     const double *torque;     // n_v or NULL
     const us_wrench *wrench;  // n_body or NULL
-    const double *drive_position, *drive_velocity, *drive_torque, *drive_share;
+    const double *drive_position, *drive_velocity, *drive_torque, *drive_limit_scale;
     double *drive_effort;   // out
-    const double *stuck;    // n_element: where friction holds a joint
+    const double *stuck;    // n_bounded_torque: where friction holds a joint
     double *out_q, *out_v;  // next state: written for touched trees
-} usi_push;
+} usi_contact_input;
 
 // Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to
 // another process. One that is still takes no part in the step: nothing touches it and nothing moves it. One
@@ -229,54 +229,55 @@ typedef struct usi_push {
 typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
 // X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                        \
-    X(usi_carrier, carrier, n_carrier, "", "links with shapes: pose and velocity")                           \
-    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                         \
-    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                            \
-    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                      \
-    X(usi_stay, stay, n_carrier, "", "where the links were then")                                            \
-    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                                   \
-    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                            \
-    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none")     \
-    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")                \
-    X(us_vec3, apart_before, max_pair, "1", "their directions")                                              \
-    X(double, ceiling, max_pair, "m",                                                                        \
-      "of a near pair of a shape and a height field: no surface under the grown box is above this")          \
-    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                            \
-    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                       \
-    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")                   \
-    X(usi_point_now, point, max_contact, "", "contact points of this step")                                  \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                            \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                      \
-    X(int32_t, root, n_tree, "", "union-find")                                                               \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                                \
-    X(usi_island, island, n_tree, "", "islands")                                                             \
-    X(usi_free, body, n_carrier + n_tree, "", "bodies of the islands")                                       \
-    X(int32_t, body_carrier, n_carrier + n_tree, "", "whose they are")                                       \
-    X(usi_block, block, max_block, "", "rows of the islands")                                                \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                             \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                               \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                      \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                          \
-    X(usi_joint_now, element_now, n_element, "", "drives and dry friction, in the order of element_of_tree") \
-    X(usi_joint_now, stop_now, n_stop, "", "limits, in the order of stop_of_tree")                           \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                          \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                     \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                                   \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                        \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                                  \
-    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                         \
-    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                            \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                              \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                              \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                       \
-    X(double, turn, n_pad, "rad", "displacement of the step")                                                \
-    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")          \
-    X(usi_sunk, sunk, max_sunk, "", "what is in soil")                                                       \
-    X(us_soil, soil_here, max_soil_here, "",                                                                 \
+#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                    \
+    X(usi_collision_body, collision_body, n_collision_body, "", "links with shapes: pose and velocity")  \
+    X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
+    X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
+    X(usi_broad_box, fat, n_geom, "m", "boxes grown so that pairs last for many steps")                  \
+    X(usi_stay, stay, n_collision_body, "", "where the links were then")                                 \
+    X(bool, is_near, n_geom, "", "whether a shape is in one of the pairs")                               \
+    X(usi_broad_pair, near, max_pair, "", "pairs of grown boxes")                                        \
+    X(us_vec3, apart, max_pair, "1", "a direction along which a near pair was last seen apart; 0: none") \
+    X(usi_broad_pair, near_before, max_pair, "", "the pairs of the grown boxes before these")            \
+    X(us_vec3, apart_before, max_pair, "1", "their directions")                                          \
+    X(double, ceiling, max_pair, "m",                                                                    \
+      "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
+    X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")               \
+    X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
+    X(int32_t, order, max_contact, "", "points sorted by island")                                        \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                  \
+    X(int32_t, root, n_tree, "", "union-find")                                                           \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                                            \
+    X(usi_island, island, n_tree, "", "islands")                                                         \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")                            \
+    X(int32_t, collision_body_of, n_collision_body + n_tree, "", "whose they are")                       \
+    X(usi_block, block, max_block, "", "rows of the islands")                                            \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                         \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                           \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                  \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                      \
+    X(usi_joint_now, bounded_torque_now, n_bounded_torque, "",                                           \
+      "drives and dry friction, in the order of bounded_torque_of_tree")                                 \
+    X(usi_joint_now, joint_limit_now, n_joint_limit, "", "limits, in the order of joint_limit_of_tree")  \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                      \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                 \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                               \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                    \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                              \
+    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                     \
+    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                        \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
+    X(double, turn, n_pad, "rad", "displacement of the step")                                            \
+    X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
+    X(usi_soil_contact, soil_contact, max_sunk, "", "what is in soil")                                   \
+    X(us_soil, soil_here, max_soil_here, "",                                                             \
       "what the soil under each of these is like, where it varies over its ground")
 
-typedef struct usi_footing usi_footing;
+typedef struct usi_residency usi_residency;
 
 typedef struct usi_contacts {
     const us_model *model;
@@ -284,33 +285,33 @@ typedef struct usi_contacts {
     usi_pool *pool;
     usi_broad *broad;
     us_allocator allocator;
-    usi_arena fixed;      // what is made once
-    struct usi_bed *bed;  // of the model's beds, which belong to the sim; NULL: it has none
-    int32_t n_sunk;
+    usi_arena fixed;             // what is made once
+    struct usi_deformable *bed;  // of the model's beds, which belong to the sim; NULL: it has none
+    int32_t n_soil_contact;
     bool is_trial;         // a robot is put down: wheels have no slip, and hold on to nothing
     const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
     const bool *pushed;  // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
     size_t block_size;
-    int32_t n_carrier, n_geom, n_near, n_touch, n_point, n_island;
+    int32_t n_collision_body, n_geom, n_near, n_touch, n_point, n_island;
     int32_t n_grouped;  // -1: the islands are not to be kept
     int32_t max_contact, max_pair, max_block;
-    bool has_joints, has_free;                 // some tree is not a free body; some is
-    bool is_fat_valid;                         // near holds the pairs of fat
-    bool has_ceiling;                          // some of them have one
-    bool has_dropped;                          // points that cannot push in the step, as it seems
-    int32_t *element_start, *element_of_tree;  // elements of each tree
-    int32_t *stop_start, *stop_of_tree;
+    bool has_joints, has_free;  // some tree is not a free body; some is
+    bool is_fat_valid;          // near holds the pairs of fat
+    bool has_ceiling;           // some of them have one
+    bool has_dropped;           // points that cannot push in the step, as it seems
+    int32_t *bounded_torque_start, *bounded_torque_of_tree;  // elements of each tree
+    int32_t *joint_limit_start, *joint_limit_of_tree;
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of
                                // mass, in node axes
     double *tree_mass;
-    double fall_speed;           // m/s, what gravity gives in a step
-    usi_carrier *fixed_carrier;  // what of the carriers never changes
-    int32_t *carrier_of;         // of each shape
-    int32_t *carrier_start;      // n_tree + 1: carriers of each tree
-    int32_t *loop_carrier;       // two per loop
+    double fall_speed;                  // m/s, what gravity gives in a step
+    usi_collision_body *fixed_carrier;  // what of the carriers never changes
+    int32_t *carrier_of;                // of each shape
+    int32_t *carrier_start;             // n_tree + 1: carriers of each tree
+    int32_t *loop_carrier;              // two per loop
     int32_t *inwards;  // n_node: the nodes of each tree, but those of a free root at its beginning from the
                        // deepest inwards
     double *far;       // m, greatest distance of a shape's points from its node's origin
@@ -322,12 +323,12 @@ typedef struct usi_contacts {
     int32_t n_layout;
     size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
-    int32_t error_count;   // contacts, or pairs that are near, for which there was no room
-    bool is_pair_error;    // they were pairs
-    usi_footing *footing;  // n_footing: ground that is paged in (footing.c)
+    int32_t error_count;       // contacts, or pairs that are near, for which there was no room
+    bool is_pair_error;        // they were pairs
+    usi_residency *residency;  // n_footing: ground that is paged in (residency.c)
     int32_t n_footing;
-    bool is_footing_error;  // some of it could not be had: footing_error
-    us_error footing_error;
+    bool is_residency_error;  // some of it could not be had: residency_error
+    us_error residency_error;
     int32_t lone;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
 #define CONTACT_SCRATCH(type, name, count, unit, about) type *name;
     USI_CONTACT_SCRATCH_FIELDS(CONTACT_SCRATCH)
@@ -345,7 +346,7 @@ void usi_contacts_destroy(usi_contacts *c);  // NULL is allowed
 void usi_contacts_poison(usi_contacts *c);
 
 // Finds what touches at (q, v), and which loose pairs of the model still overlap. US_ERR_LIMIT: more contact
-// points than the state has room for (error_count says how many). With is_footing_error: ground that is
+// points than the state has room for (error_count says how many). With is_residency_error: ground that is
 // needed cannot be had.
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v);
 // Groups touched trees; needs usi_collide. tree[t].island is -1 for trees that nothing touches.
@@ -353,7 +354,7 @@ void usi_find_islands(usi_contacts *c);
 // Solves all islands: velocities, positions and efforts of touched trees, and what the contacts remember, go
 // to push->out_* and next. Returns false when an island could not be solved.
 bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contact_state *next,
-                       const usi_push *push);
+                       const usi_contact_input *push);
 
 // The box around each tree's shapes at (q, v), grown by `lead` s of its motion and `more` m; one without
 // shapes gets an inverted one. Ghosts that are still included. Overwrites the links' frames.
@@ -367,7 +368,7 @@ void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out
 
 // collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of
 // a pair.
-us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_carrier *k);
+us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k);
 usi_point_now *usi_next_point(usi_contacts *c);
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
 // rows.c: the blocks of one island; after the solve what its points keep.
@@ -382,24 +383,24 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
 void usi_impact_start(usi_contacts *c, usi_island *s);
 bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
 // newton.c
-void usi_newton(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
+void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
 // rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a
 // thread's work space.
 size_t usi_rigid_island_bytes(const us_model *m);
-void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_push *push, int32_t thread);
+void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
 // joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
 // diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
-// vel, and what acts on the joints (element_now, stop_now).
-void usi_tree_start(usi_contacts *c, const usi_push *push, int32_t tree, bool wants_matrix);
+// vel, and what acts on the joints (bounded_torque_now, joint_limit_now).
+void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
 // added to `impulse` and `slope`.
 void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
                     double *restrict slope);
 // Joint velocities (vel) to the next state; efforts of drives.
-void usi_tree_finish(usi_contacts *c, const usi_push *push, int32_t tree);
+void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree);
 // free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they
 // end, after.
-void usi_free_start(usi_contacts *c, const usi_push *push);
-void usi_free_finish(usi_contacts *c, const usi_push *push);
+void usi_free_start(usi_contacts *c, const usi_contact_input *push);
+void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
 
 #endif

@@ -139,7 +139,7 @@ static us_status write_triangles(const us_shape_def *shape, const us_allocator *
     return status;
 }
 
-us_status usi_world_asset(const usi_world *world, const char *name, const us_allocator *allocator,
+us_status usi_world_asset(const usi_revision *world, const char *name, const us_allocator *allocator,
                           void **out_bytes, size_t *out_length, us_error *err) {
     *out_bytes = NULL;
     *out_length = 0;

@@ -1,7 +1,7 @@
 // The files that the page fetches for shapes whose form does not fit into the world's JSON: meshes as binary
 // glTF, heights as floats.
-#ifndef USI_HOST_ASSET_H
-#define USI_HOST_ASSET_H
+#ifndef USI_WORLD_ASSET_H
+#define USI_WORLD_ASSET_H
 
 #include "host/bytes.h"
 #include "understudy/spec.h"

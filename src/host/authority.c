@@ -55,7 +55,7 @@ static void on_line(void *context, const us_sample *sample) {
     pthread_mutex_unlock(&a->lock);
 }
 
-us_status usi_authorities_create(us_host *h, us_bus *bus, int32_t node, us_error *err) {
+us_status usi_authorities_create(us_world *h, us_bus *bus, int32_t node, us_error *err) {
     usi_authorities *a = usi_alloc(&h->allocator, sizeof *a, _Alignof(usi_authorities));
     if (!a)
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
@@ -73,7 +73,7 @@ us_status usi_authorities_create(us_host *h, us_bus *bus, int32_t node, us_error
     return status ? status : us_bus_add_reader(bus, &told, on_line, a, &a->reader, err);
 }
 
-void usi_authorities_destroy(us_host *h) {
+void usi_authorities_destroy(us_world *h) {
     usi_authorities *a = h->authorities;
     if (!a) return;
     if (a->reader) us_reader_remove(a->reader);
@@ -83,7 +83,7 @@ void usi_authorities_destroy(us_host *h) {
     usi_release(&h->allocator, a, sizeof *a, _Alignof(usi_authorities));
 }
 
-int32_t usi_authorities_copy(const us_host *h, char out[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE]) {
+int32_t usi_authorities_copy(const us_world *h, char out[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE]) {
     usi_authorities *a = h->authorities;
     // Who told it and is gone is not in charge of anything.
     if (!a || us_writer_n_match(a->writer) == 0) return 0;
@@ -94,7 +94,7 @@ int32_t usi_authorities_copy(const us_host *h, char out[USI_AUTHORITY_ROBOTS][US
     return n;
 }
 
-us_status usi_authorities_ask(us_host *h, const char *robot, const char *mode, us_error *err) {
+us_status usi_authorities_ask(us_world *h, const char *robot, const char *mode, us_error *err) {
     usi_authorities *a = h->authorities;
     if (!a)
         return us_error_set(err, US_ERR_ARG, NULL, "run with the network",

@@ -1,7 +1,7 @@
 // The language of world commands (docs/world-commands.md): from a line of text to what it says, checked as
 // far as that is possible without a world.
-#ifndef USI_HOST_COMMAND_H
-#define USI_HOST_COMMAND_H
+#ifndef USI_WORLD_COMMAND_H
+#define USI_WORLD_COMMAND_H
 
 #include "proxy/adopt.h"
 #include "spec/fault.h"
@@ -69,9 +69,9 @@ typedef struct usi_command {
     // `adopt` ROBOT; of `authority` ROBOT and MODE; of `record` the file, NULL for off
     const char *name, *other;
     int32_t n_number;
-    double number[6];     // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of
-                          // usi_fault_words
-    usi_fault_part part;  // that `fault` is about
+    double number[6];  // in the order of the command; of `rate`: real is 1, max is 0; of `fault`: those of
+                       // usi_fault_words
+    usi_fault_component part;  // that `fault` is about
     usi_fault fault;
     usi_object_def object;
     usi_adopt adopt;  // its names point into `text`

@@ -62,7 +62,7 @@ typedef struct session {
 } session;
 
 struct usi_foxglove {
-    us_host *host;
+    us_world *host;
     us_allocator allocator;
     us_proxy *proxy;
     usi_web *web;       // the stepping thread's; NULL: no samples come
@@ -137,7 +137,7 @@ static void tell_error(session *s, const char *message) {
     if (++s->n_error <= N_ERROR) return;
     char line[160];
     snprintf(line, sizeof line, "%s was sent away: too many errors", usi_web_client_name(s->client));
-    us_host_log(s->foxglove->host, 1, line);
+    us_world_log(s->foxglove->host, 1, line);
     usi_web_close(s->client, "too many errors");
 }
 
@@ -521,14 +521,14 @@ static void write_channels(usi_foxglove *f) {
     usi_json_fini(&json);
 }
 
-us_status usi_foxglove_create(us_host *host, usi_foxglove **out_foxglove, us_error *err) {
+us_status usi_foxglove_create(us_world *host, usi_foxglove **out_foxglove, us_error *err) {
     const us_allocator a = host->allocator;
     usi_foxglove *f = usi_alloc(&a, sizeof *f, _Alignof(usi_foxglove));
     if (!f) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the Foxglove sessions");
     memset(f, 0, sizeof *f);
     f->host = host;
     f->allocator = a;
-    f->proxy = us_host_get_proxy(host);
+    f->proxy = us_world_get_proxy(host);
     f->clock = -1;
     f->time = -1;
     f->n_channel = usi_proxy_n_channel(f->proxy);

@@ -11,17 +11,17 @@
 //     usi_foxglove_destroy(foxglove);
 //
 // All but usi_foxglove_wake are for the stepping thread.
-#ifndef USI_HOST_FOXGLOVE_H
-#define USI_HOST_FOXGLOVE_H
+#ifndef USI_WORLD_FOXGLOVE_H
+#define USI_WORLD_FOXGLOVE_H
 
 #include "bus/web.h"
-#include "understudy/host.h"
+#include "understudy/world.h"
 
 enum { USI_FOXGLOVE_N_PROTOCOL = 2 };
 
 typedef struct usi_foxglove usi_foxglove;
 
-us_status usi_foxglove_create(us_host *host, usi_foxglove **out_foxglove, us_error *err);
+us_status usi_foxglove_create(us_world *host, usi_foxglove **out_foxglove, us_error *err);
 void usi_foxglove_destroy(usi_foxglove *foxglove);  // after the server; NULL is allowed
 // Fills in what the server needs to know; returns how many.
 int32_t usi_foxglove_protocols(usi_foxglove *foxglove, usi_web_protocol out[USI_FOXGLOVE_N_PROTOCOL]);

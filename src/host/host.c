@@ -1,10 +1,10 @@
 // A host's life: the world on its stage, the queue of commands, time.
 //
-//     any thread          us_host_post --> [ ring of 64 ] --> us_host_turn          the thread that steps
+//     any thread          us_world_post --> [ ring of 64 ] --> us_world_poll          the thread that steps
 //                                                              parse, apply, note in the recording, reply
 //
-// A command enters between two ticks. Whoever keeps the pace asks us_host_get_wish what the commands said
-// about time.
+// A command enters between two ticks. Whoever keeps the pace asks us_world_get_pace_request what the commands
+// said about time.
 #include "host/host.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@
 
 #include "proxy/tap.h"
 
-us_host_def us_host_def_default(void) {
-    return (us_host_def){
+us_world_def us_world_def_default(void) {
+    return (us_world_def){
         .allocator = us_allocator_default(), .n_thread = 1, .proxy = us_proxy_def_default(), .rate = 1};
 }
 
@@ -28,7 +28,7 @@ static us_status fail_memory(us_error *err) {
     return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the host");
 }
 
-static bool init_locks(us_host *h) {
+static bool init_locks(us_world *h) {
     pthread_mutexattr_t recursive;
     if (pthread_mutexattr_init(&recursive) != 0) return false;
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -42,7 +42,7 @@ static bool init_locks(us_host *h) {
 }
 
 // The texts of the definition, and the memory that commands need.
-static us_status take_def(us_host *h, const us_host_def *def, us_error *err) {
+static us_status take_def(us_world *h, const us_world_def *def, us_error *err) {
     bool ok = true;
     h->def = *def;
     h->def.scene = usi_arena_text(&h->texts, def->scene, &ok);
@@ -50,17 +50,17 @@ static us_status take_def(us_host *h, const us_host_def *def, us_error *err) {
     h->def.parameters = usi_arena_text(&h->texts, def->parameters, &ok);
     h->def.search = usi_arena_text(&h->texts, def->search, &ok);
     h->def.proxy.motor_address = usi_arena_text(&h->texts, def->proxy.motor_address, &ok);
-    h->queue = usi_arena_alloc(&h->texts, USI_HOST_QUEUE * sizeof *h->queue, _Alignof(usi_host_mail));
-    h->now = usi_arena_alloc(&h->texts, sizeof *h->now, _Alignof(usi_host_mail));
+    h->queue = usi_arena_alloc(&h->texts, USI_WORLD_QUEUE * sizeof *h->queue, _Alignof(usi_world_mail));
+    h->now = usi_arena_alloc(&h->texts, sizeof *h->now, _Alignof(usi_world_mail));
     h->command = usi_arena_alloc(&h->texts, sizeof *h->command, _Alignof(usi_command));
     if (!ok || !h->queue || !h->now || !h->command) return fail_memory(err);
     memset(h->now, 0, sizeof *h->now);
-    h->wish = (us_host_wish){.rate = def->rate, .change = 1};
+    h->wish = (us_pace_request){.rate = def->rate, .change = 1};
     return US_OK;
 }
 
 // The caller's spec gets the warnings; the world keeps a copy.
-static us_status make_world(us_host *h, us_spec *spec, us_error *err) {
+static us_status make_world(us_world *h, us_spec *spec, us_error *err) {
     us_model *model = NULL;
     us_spec *copy = NULL;
     us_status status = us_model_compile(spec, &h->allocator, &model, err);
@@ -74,20 +74,20 @@ static us_status make_world(us_host *h, us_spec *spec, us_error *err) {
     return usi_world_wrap(copy, model, &h->allocator, 1, "", h->def.scene, &h->first, err);
 }
 
-us_status us_host_create(us_spec *spec, const us_host_def *def, us_host **out_host, us_error *err) {
+us_status us_world_create(us_spec *spec, const us_world_def *def, us_world **out_host, us_error *err) {
     if (!spec || !out_host)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a spec and a place for the host",
-                            "us_host_create: an argument is NULL");
-    us_host_def d = def ? *def : us_host_def_default();
+                            "us_world_create: an argument is NULL");
+    us_world_def d = def ? *def : us_world_def_default();
     if (!(d.rate >= 0 && isfinite(d.rate)))
         return us_error_set(err, US_ERR_VALUE, NULL, "set a finite rate above 0, or 0: as fast as possible",
-                            "us_host_create: %g is no rate", d.rate);
-    us_host *h = usi_alloc(&d.allocator, sizeof *h, _Alignof(us_host));
+                            "us_world_create: %g is no rate", d.rate);
+    us_world *h = usi_alloc(&d.allocator, sizeof *h, _Alignof(us_world));
     if (!h) return fail_memory(err);
     memset(h, 0, sizeof *h);
     h->allocator = d.allocator;
     if (!init_locks(h)) {
-        usi_release(&d.allocator, h, sizeof *h, _Alignof(us_host));
+        usi_release(&d.allocator, h, sizeof *h, _Alignof(us_world));
         return fail_memory(err);
     }
     usi_arena_init(&h->texts, &h->allocator);
@@ -96,67 +96,67 @@ us_status us_host_create(us_spec *spec, const us_host_def *def, us_host **out_ho
     us_status status = take_def(h, &d, err);
     if (!status) status = make_world(h, spec, err);
     if (!status)
-        status =
-            usi_stage_init(&h->stage, &h->allocator, usi_world_ref(h->first), &h->def.proxy, d.n_thread, err);
+        status = usi_live_init(&h->stage, &h->allocator, usi_revision_ref(h->first), &h->def.proxy,
+                               d.n_thread, err);
     if (status) {
-        us_host_destroy(h);
+        us_world_destroy(h);
         return status;
     }
     *out_host = h;
     return US_OK;
 }
 
-void us_host_destroy(us_host *h) {
+void us_world_destroy(us_world *h) {
     if (!h) return;
     // First nobody asks any more, then all that was said goes out.
     usi_page_destroy(h->page);
     h->page = NULL;
     usi_topics_destroy(h);
     usi_share_destroy(h);
-    usi_host_record_end(h, NULL);
-    usi_host_drop_snapshots(h);
-    usi_stage_fini(&h->stage);
-    usi_world_unref(h->first);
+    usi_world_record_end(h, NULL);
+    usi_world_drop_snapshots(h);
+    usi_live_fini(&h->stage);
+    usi_revision_unref(h->first);
     usi_arena_fini(&h->texts);
     pthread_mutex_destroy(&h->queue_lock);
     pthread_mutex_destroy(&h->reply_lock);
     us_allocator a = h->allocator;
-    usi_release(&a, h, sizeof *h, _Alignof(us_host));
+    usi_release(&a, h, sizeof *h, _Alignof(us_world));
 }
 
-us_sim *us_host_get_sim(us_host *h) { return h->stage.sim; }
-us_proxy *us_host_get_proxy(us_host *h) { return h->stage.proxy; }
-const us_spec *us_host_view_spec(const us_host *h) { return h->stage.world->spec; }
-const us_model *us_host_view_model(const us_host *h) { return h->stage.world->model; }
-uint32_t us_host_get_epoch(const us_host *h) { return h->stage.world->epoch; }
-us_host_wish us_host_get_wish(const us_host *h) { return h->wish; }
+us_sim *us_world_get_sim(us_world *h) { return h->stage.sim; }
+us_proxy *us_world_get_proxy(us_world *h) { return h->stage.proxy; }
+const us_spec *us_world_view_spec(const us_world *h) { return h->stage.world->spec; }
+const us_model *us_world_view_model(const us_world *h) { return h->stage.world->model; }
+uint32_t us_world_get_revision(const us_world *h) { return h->stage.world->epoch; }
+us_pace_request us_world_get_pace_request(const us_world *h) { return h->wish; }
 
-usi_world *usi_host_take_world(us_host *h) {
+usi_revision *usi_world_take_world(us_world *h) {
     pthread_mutex_lock(&h->stage.lock);
-    usi_world *world = usi_world_ref(h->stage.world);
+    usi_revision *world = usi_revision_ref(h->stage.world);
     pthread_mutex_unlock(&h->stage.lock);
     return world;
 }
 
-us_status us_host_connect(us_host *h, us_bus *bus, us_error *err) {
+us_status us_world_connect(us_world *h, us_bus *bus, us_error *err) {
     if (!h || !bus || h->topics)
         return us_error_set(err, US_ERR_ARG, NULL, "connect a host once, to a bus that is open",
-                            "us_host_connect: wrong argument, or connected already");
+                            "us_world_connect: wrong argument, or connected already");
     us_status status = us_proxy_connect(h->stage.proxy, bus, err);
     return status ? status : usi_topics_create(h, bus, err);
 }
 
 // ---------------------------------------------------------------- the queue
 
-us_status us_host_post(us_host *h, const char *source, const char *text, us_host_reply *reply, void *context,
-                       int64_t id) {
+us_status us_world_post(us_world *h, const char *source, const char *text, us_world_reply *reply,
+                        void *context, int64_t id) {
     if (!h || !text) return US_ERR_ARG;
     size_t length = strnlen(text, USI_COMMAND_MAX + 1);
     if (length > USI_COMMAND_MAX) return US_ERR_LIMIT;
     pthread_mutex_lock(&h->queue_lock);
-    bool has_room = h->n_mail < USI_HOST_QUEUE;
+    bool has_room = h->n_mail < USI_WORLD_QUEUE;
     if (has_room) {
-        usi_host_mail *m = &h->queue[(h->first_mail + h->n_mail++) % USI_HOST_QUEUE];
+        usi_world_mail *m = &h->queue[(h->first_mail + h->n_mail++) % USI_WORLD_QUEUE];
         m->reply = reply;
         m->context = context;
         m->id = id;
@@ -167,12 +167,12 @@ us_status us_host_post(us_host *h, const char *source, const char *text, us_host
     return has_room ? US_OK : US_ERR_LIMIT;
 }
 
-void us_host_forget(us_host *h, const void *context) {
+void us_world_forget(us_world *h, const void *context) {
     // The one being answered is let finish: after that its reply is not called again.
     pthread_mutex_lock(&h->reply_lock);
     pthread_mutex_lock(&h->queue_lock);
     for (int32_t i = 0; i < h->n_mail; i++) {
-        usi_host_mail *m = &h->queue[(h->first_mail + i) % USI_HOST_QUEUE];
+        usi_world_mail *m = &h->queue[(h->first_mail + i) % USI_WORLD_QUEUE];
         if (m->context == context) m->reply = NULL;
     }
     if (h->now->context == context) h->now->reply = NULL;
@@ -180,12 +180,12 @@ void us_host_forget(us_host *h, const void *context) {
     pthread_mutex_unlock(&h->reply_lock);
 }
 
-static bool take_mail(us_host *h) {
+static bool take_mail(us_world *h) {
     pthread_mutex_lock(&h->queue_lock);
     bool has_mail = h->n_mail > 0;
     if (has_mail) {
         *h->now = h->queue[h->first_mail];
-        h->first_mail = (h->first_mail + 1) % USI_HOST_QUEUE;
+        h->first_mail = (h->first_mail + 1) % USI_WORLD_QUEUE;
         h->n_mail--;
     }
     pthread_mutex_unlock(&h->queue_lock);
@@ -194,7 +194,7 @@ static bool take_mail(us_host *h) {
 
 // ---------------------------------------------------------------- commands
 
-static us_status set_step(us_host *h, double n, us_error *err) {
+static us_status set_step(us_world *h, double n, us_error *err) {
     if (!h->wish.is_paused)
         return us_error_set(err, US_ERR_ARG, NULL, "write pause first", "step: time is not paused");
     // What was asked for before is still to be done.
@@ -205,14 +205,14 @@ static us_status set_step(us_host *h, double n, us_error *err) {
     return US_OK;
 }
 
-static us_status start_recording(us_host *h, const char *name, us_error *err) {
+static us_status start_recording(us_world *h, const char *name, us_error *err) {
     if (!name && !h->recorder)
         return us_error_set(err, US_ERR_ARG, NULL, "write record NAME.mcap to begin", "nothing is recorded");
-    return name ? usi_host_record(h, name, false, err) : usi_host_record_end(h, err);
+    return name ? usi_world_record(h, name, false, err) : usi_world_record_end(h, err);
 }
 
 // About time and files.
-static us_status apply_own(us_host *h, const usi_command *c, char *reply, us_error *err) {
+static us_status apply_own(us_world *h, const usi_command *c, char *reply, us_error *err) {
     switch (c->verb) {
     case USI_VERB_PAUSE:
         h->wish.is_paused = true;
@@ -228,13 +228,13 @@ static us_status apply_own(us_host *h, const usi_command *c, char *reply, us_err
         h->wish.rate = c->number[0];
         return US_OK;
     case USI_VERB_RESET:
-        return usi_host_reset(h, err);
+        return usi_world_reset(h, err);
     case USI_VERB_SNAPSHOT:
-        return usi_host_snapshot(h, c->name, reply, USI_HOST_REPLY, err);
+        return usi_world_snapshot(h, c->name, reply, USI_WORLD_REPLY, err);
     case USI_VERB_RESTORE:
-        return usi_host_restore(h, c->name, err);
+        return usi_world_restore(h, c->name, err);
     case USI_VERB_FORGET:
-        return usi_host_forget_snapshot(h, c->name, err);
+        return usi_world_forget_snapshot(h, c->name, err);
     case USI_VERB_RECORD:
         return start_recording(h, c->name, err);
     case USI_VERB_AUTHORITY:
@@ -245,23 +245,24 @@ static us_status apply_own(us_host *h, const usi_command *c, char *reply, us_err
 }
 
 // New warnings of an edit are told: nobody reads the spec again.
-static void tell_warnings(us_host *h, int32_t n_before) {
+static void tell_warnings(us_world *h, int32_t n_before) {
     int32_t n = us_spec_get_counts(h->stage.world->spec).n_warning;
     for (int32_t i = n_before; i < n; i++) {
-        char text[USI_HOST_REPLY];
+        char text[USI_WORLD_REPLY];
         us_error_format(us_spec_view_warning(h->stage.world->spec, i), text, sizeof text);
-        us_host_log(h, 1, text);
+        us_world_log(h, 1, text);
     }
 }
 
-static us_status apply_world(us_host *h, const usi_command *c, const char *text, char *reply, us_error *err) {
-    uint32_t epoch = us_host_get_epoch(h);
+static us_status apply_world(us_world *h, const usi_command *c, const char *text, char *reply,
+                             us_error *err) {
+    uint32_t epoch = us_world_get_revision(h);
     int32_t n_warning = us_spec_get_counts(h->stage.world->spec).n_warning;
-    us_status status = usi_stage_apply(&h->stage, c, text, reply, USI_HOST_REPLY, err);
+    us_status status = usi_live_apply(&h->stage, c, text, reply, USI_WORLD_REPLY, err);
     if (status) return status;
-    if (epoch != us_host_get_epoch(h)) tell_warnings(h, n_warning);
-    if (h->page && (epoch != us_host_get_epoch(h) || c->verb == USI_VERB_PAIR || c->verb == USI_VERB_SOIL ||
-                    c->verb == USI_VERB_REGION))
+    if (epoch != us_world_get_revision(h)) tell_warnings(h, n_warning);
+    if (h->page && (epoch != us_world_get_revision(h) || c->verb == USI_VERB_PAIR ||
+                    c->verb == USI_VERB_SOIL || c->verb == USI_VERB_REGION))
         usi_page_changed(h->page);
     return US_OK;
 }
@@ -271,7 +272,7 @@ static bool is_about_time(usi_verb verb) {
            verb == USI_VERB_RATE || verb == USI_VERB_RESET || verb == USI_VERB_RESTORE;
 }
 
-static us_status run_command(us_host *h, const char *source, const char *text, char *reply, us_error *err) {
+static us_status run_command(us_world *h, const char *source, const char *text, char *reply, us_error *err) {
     usi_command *c = h->command;
     us_status status = usi_command_parse(text, c, err);
     if (!status) status = usi_share_check(h, c, err);
@@ -279,23 +280,23 @@ static us_status run_command(us_host *h, const char *source, const char *text, c
     // What ends a recording stands in it as its last word.
     bool is_last = c->verb == USI_VERB_RESET || c->verb == USI_VERB_RESTORE || c->verb == USI_VERB_RECORD;
     if (is_last) us_proxy_note(h->stage.proxy, h->stage.sim, source, text);
-    uint32_t epoch = us_host_get_epoch(h);
+    uint32_t epoch = us_world_get_revision(h);
     status = usi_verb_is_world(c->verb) ? apply_world(h, c, text, reply, err) : apply_own(h, c, reply, err);
     if (status) return status;
     if (!is_last) us_proxy_note(h->stage.proxy, h->stage.sim, source, text);
-    if (epoch != us_host_get_epoch(h) || is_about_time(c->verb)) h->wish.change++;
+    if (epoch != us_world_get_revision(h) || is_about_time(c->verb)) h->wish.change++;
     return US_OK;
 }
 
 // "what is wrong; what to write instead". Names in it may have been cut inside a character.
 static void refusal(const us_error *err, char *out, size_t cap) {
-    char text[USI_HOST_REPLY];
+    char text[USI_WORLD_REPLY];
     snprintf(text, sizeof text, "%s%s%s", err->message, err->remedy[0] ? "; " : "", err->remedy);
     usi_text_clean(text, out, cap);
 }
 
-static void keep_answer(us_host *h, const usi_host_mail *m, us_status status, const char *reply) {
-    usi_answer *a = &h->answer[h->n_answer++ % USI_HOST_ANSWERS];
+static void keep_answer(us_world *h, const usi_world_mail *m, us_status status, const char *reply) {
+    usi_answer *a = &h->answer[h->n_answer++ % USI_WORLD_ANSWERS];
     *a = (usi_answer){.is_ok = status == US_OK};
     usi_text_clean(m->source, a->source, sizeof a->source);
     usi_text_clean(m->text, a->text, sizeof a->text);
@@ -304,8 +305,8 @@ static void keep_answer(us_host *h, const usi_host_mail *m, us_status status, co
 
 // Who has no window of their own to read a refusal in finds it in the log; and everybody learns of what
 // changed the world for all.
-static void log_answer(us_host *h, const usi_host_mail *m, us_status status, const char *reply) {
-    char text[256], who[USI_HOST_SOURCE], line[USI_HOST_REPLY + 512];
+static void log_answer(us_world *h, const usi_world_mail *m, us_status status, const char *reply) {
+    char text[256], who[USI_WORLD_SOURCE], line[USI_WORLD_REPLY + 512];
     usi_text_clean(m->text, text, sizeof text);
     // A writer on the network is known by 32 digits, of which people need a few.
     snprintf(who, sizeof who, strlen(m->source) == 32 ? "network:%.8s" : "%s",
@@ -316,13 +317,13 @@ static void log_answer(us_host *h, const usi_host_mail *m, us_status status, con
                     verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
     if (!status && is_small) return;
     snprintf(line, sizeof line, "%s: %s%s%s", who[0] ? who : "command", text, reply[0] ? ": " : "", reply);
-    us_host_log(h, status ? 1 : 0, line);
+    us_world_log(h, status ? 1 : 0, line);
 }
 
-static void answer(us_host *h) {
-    usi_host_mail *m = h->now;
+static void answer(us_world *h) {
+    usi_world_mail *m = h->now;
     us_error err = {0};
-    char reply[USI_HOST_REPLY] = "";
+    char reply[USI_WORLD_REPLY] = "";
     us_status status = run_command(h, m->source, m->text, reply, &err);
     if (status) refusal(&err, reply, sizeof reply);
     keep_answer(h, m, status, reply);
@@ -338,50 +339,50 @@ static void answer(us_host *h) {
 // ---------------------------------------------------------------- time
 
 // The state of now goes out once before the first step from it.
-static void publish_first(us_host *h) {
+static void publish_first(us_world *h) {
     if (!h->is_fresh) return;
     h->is_fresh = false;
     us_proxy_publish(h->stage.proxy, h->stage.sim);
     atomic_store_explicit(&h->time, us_sim_get_time(h->stage.sim), memory_order_relaxed);
 }
 
-void us_host_turn(us_host *h) {
+void us_world_poll(us_world *h) {
     publish_first(h);
     // As many as can wait at once: who posts faster than that does not hold up time.
-    for (int32_t i = 0; i < USI_HOST_QUEUE && take_mail(h); i++) {
+    for (int32_t i = 0; i < USI_WORLD_QUEUE && take_mail(h); i++) {
         answer(h);
         publish_first(h);
     }
     usi_proxy_tend(h->stage.proxy, h->stage.sim);
-    usi_host_record_watch(h);
+    usi_world_record_watch(h);
     usi_topics_watch(h);
     usi_share_tend(h);
 }
 
 static void tell_script(void *context, const char *text, const char *reply) {
-    us_host *h = context;
-    char line[USI_HOST_REPLY + USI_SCRIPT_TEXT + 32];
+    us_world *h = context;
+    char line[USI_WORLD_REPLY + USI_SCRIPT_TEXT + 32];
     snprintf(line, sizeof line, "scene: %s%s%s", text, reply[0] ? ": " : "", reply);
-    us_host_log(h, 0, line);
+    us_world_log(h, 0, line);
 }
 
 // What the scene itself does to the world.
-static us_status run_scripts(us_host *h, us_error *err) {
-    uint32_t epoch = us_host_get_epoch(h);
-    us_status status = usi_stage_run_scripts(&h->stage, h->command, tell_script, h, err);
-    if (epoch == us_host_get_epoch(h)) return status;
+static us_status run_scripts(us_world *h, us_error *err) {
+    uint32_t epoch = us_world_get_revision(h);
+    us_status status = usi_live_run_scripts(&h->stage, h->command, tell_script, h, err);
+    if (epoch == us_world_get_revision(h)) return status;
     h->wish.change++;
     if (h->page) usi_page_changed(h->page);
     return status;
 }
 
-us_status us_host_step(us_host *h, us_error *err) {
+us_status us_world_step(us_world *h, us_error *err) {
     publish_first(h);
     bool is_ready = true;
-    us_status status = us_host_wait(h, 0, &is_ready, err);
+    us_status status = us_world_wait(h, 0, &is_ready, err);
     if (!status && !is_ready)
-        return us_error_set(err, US_ERR_ARG, NULL, "call us_host_wait until it is ready",
-                            "us_host_step: other processes have not come so far yet");
+        return us_error_set(err, US_ERR_ARG, NULL, "call us_world_wait until it is ready",
+                            "us_world_step: other processes have not come so far yet");
     if (!status) status = run_scripts(h, err);
     if (status) return status;
     status = us_sim_step(h->stage.sim, usi_share_command(h));
@@ -399,22 +400,22 @@ us_status us_host_step(us_host *h, us_error *err) {
 
 // ---------------------------------------------------------------- the page
 
-us_status us_host_serve(us_host *h, const us_page_def *def, us_error *err) {
+us_status us_world_serve(us_world *h, const us_page_def *def, us_error *err) {
     if (!h || h->page)
         return us_error_set(err, US_ERR_ARG, NULL, "serve a host once",
-                            "us_host_serve: no host, or served already");
+                            "us_world_serve: no host, or served already");
     us_page_def d = def ? *def : us_page_def_default();
     return usi_page_create(h, &d, &h->page, err);
 }
 
-const char *us_host_view_url(const us_host *h) { return h->page ? usi_page_url(h->page) : NULL; }
+const char *us_world_view_url(const us_world *h) { return h->page ? usi_page_url(h->page) : NULL; }
 
-void us_host_show(us_host *h, const us_host_pace *pace) {
-    static const us_host_pace unknown = {0};
+void us_world_show(us_world *h, const us_world_pace *pace) {
+    static const us_world_pace unknown = {0};
     if (h->page) usi_page_show(h->page, pace ? pace : &unknown);
 }
 
-void us_host_log(us_host *h, int32_t level, const char *text) {
+void us_world_log(us_world *h, int32_t level, const char *text) {
     if (h->def.log) h->def.log(h->def.log_context, level, text);
     if (h->page) usi_page_log(h->page, level, atomic_load_explicit(&h->time, memory_order_relaxed), text);
 }

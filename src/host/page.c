@@ -34,7 +34,7 @@ void usi_page_log(usi_page *page, int32_t level, double time, const char *text) 
 }
 
 static void note_warnings(usi_page *page) {
-    const us_spec *spec = us_host_view_spec(page->host);
+    const us_spec *spec = us_world_view_spec(page->host);
     int32_t n = us_spec_get_counts(spec).n_warning;
     // The last ones when there are too many; the first line says so.
     int32_t first = n > USI_PAGE_LOG / 2 ? n - USI_PAGE_LOG / 2 : 0;
@@ -149,16 +149,16 @@ static const char *file_name(const char *path) {
 
 // Texts of its own: those of the spec go with the epoch, and those of the proxy are for the stepping thread.
 static us_status list_robots(usi_page *page) {
-    const us_proxy *proxy = us_host_get_proxy(page->host);
+    const us_proxy *proxy = us_world_get_proxy(page->host);
     bool is_ok = true;
-    usi_world *world = usi_host_take_world(page->host);
+    usi_revision *world = usi_world_take_world(page->host);
     const char *name = us_spec_view_world(world->spec)->name;
     page->scene = usi_arena_text(&page->arena,
                                  name && name[0] ? name
                                  : world->file   ? file_name(world->file)
                                                  : "",
                                  &is_ok);
-    usi_world_unref(world);
+    usi_revision_unref(world);
     int32_t n = us_proxy_n_robot(proxy);
     page->robots =
         usi_arena_alloc(&page->arena, (size_t)n * sizeof *page->robots + 1, _Alignof(usi_page_robot));
@@ -223,7 +223,7 @@ static us_status start(usi_page *page, const us_page_def *def, us_error *err) {
     return US_OK;
 }
 
-us_status usi_page_create(us_host *host, const us_page_def *def, usi_page **out_page, us_error *err) {
+us_status usi_page_create(us_world *host, const us_page_def *def, usi_page **out_page, us_error *err) {
     us_allocator a = host->allocator;
     usi_page *page = usi_alloc(&a, sizeof *page, USI_ALIGN);
     if (!page) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "the page has no memory");
@@ -259,7 +259,7 @@ void usi_page_destroy(usi_page *page) {
         usi_web_destroy(page->web);
     }
     usi_foxglove_destroy(page->foxglove);
-    usi_pictures_fini(page);
+    usi_view_frames_fini(page);
     usi_ruts_fini(&page->ruts);
     usi_page_get_fini(page);
     usi_watch_table_fini(&page->table);

@@ -7,8 +7,8 @@
 
 #include "host/page_local.h"
 
-enum { MOST_ASSETS = 1024 };
-static const size_t MOST_BYTES = (size_t)64 * 1024 * 1024;  // of kept assets
+enum { MAX_ASSETS = 1024 };
+static const size_t MAX_BYTES = (size_t)64 * 1024 * 1024;  // of kept assets
 
 static void forget(usi_page *page) {
     const us_allocator *a = &page->allocator;
@@ -45,7 +45,7 @@ static void answer_copy(const usi_page *page, const char *type, const void *from
     *out = (usi_web_answer){200, type, bytes, length};
 }
 
-static void answer_world(usi_page *page, const usi_world *world, usi_web_answer *out) {
+static void answer_world(usi_page *page, const usi_revision *world, usi_web_answer *out) {
     if (!page->world_json &&
         usi_world_json(world, &page->allocator, &page->world_json, &page->world_length)) {
         page->world_json = NULL;
@@ -57,7 +57,7 @@ static void answer_world(usi_page *page, const usi_world *world, usi_web_answer 
 }
 
 static void keep(usi_page *page, const char *name, void *bytes, size_t length) {
-    if (page->n_asset >= MOST_ASSETS || length > MOST_BYTES - page->asset_bytes ||
+    if (page->n_asset >= MAX_ASSETS || length > MAX_BYTES - page->asset_bytes ||
         usi_grow(&page->allocator, (void **)&page->assets, page->n_asset, &page->cap_asset,
                  sizeof *page->assets)) {
         usi_release(&page->allocator, bytes, length, 1);
@@ -70,7 +70,7 @@ static void keep(usi_page *page, const char *name, void *bytes, size_t length) {
     page->asset_bytes += length;
 }
 
-static void answer_asset(usi_page *page, const usi_world *world, const char *name, usi_web_answer *out) {
+static void answer_asset(usi_page *page, const usi_revision *world, const char *name, usi_web_answer *out) {
     const char *dot = strrchr(name, '.');
     const char *type = dot && strcmp(dot, ".glb") == 0 ? "model/gltf-binary" : "application/octet-stream";
     for (int32_t i = 0; i < page->n_asset; i++) {
@@ -129,7 +129,7 @@ void usi_page_get(void *context, const char *path, usi_web_answer *out) {
                     out);
         return;
     }
-    usi_world *world = usi_host_take_world(page->host);
+    usi_revision *world = usi_world_take_world(page->host);
     if (page->cache_epoch != world->epoch) {
         forget(page);
         page->cache_epoch = world->epoch;
@@ -141,5 +141,5 @@ void usi_page_get(void *context, const char *path, usi_web_answer *out) {
     } else {
         answer_asset(page, world, name, out);
     }
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }

@@ -10,8 +10,8 @@
 // is whole. Neither thread ever waits for the other's copying, and a picture that nobody looked at in time is
 // taken over. The lock guards the log, the replies and the list of watched values, each held for a few copies
 // of short texts.
-#ifndef USI_HOST_PAGE_LOCAL_H
-#define USI_HOST_PAGE_LOCAL_H
+#ifndef USI_WORLD_PAGE_LOCAL_H
+#define USI_WORLD_PAGE_LOCAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,10 +35,10 @@ enum {
     USI_PAGE_ERRORS = 20,              // mistakes that a client may make
     USI_PAGE_QUEUE = 8 * 1024 * 1024,  // bytes that may wait for a client
     USI_PAGE_STATUS_HZ = 4,
-    USI_PAGE_FAULTS = 2048,  // bytes of a robot's faults that are shown
-    USI_PAGE_SOILS = 64,     // soils that are shown
-    USI_PAGE_REGIONS = 256,  // and regions
-    USI_PAGE_SUNK = 256,     // and what stands in soil
+    USI_PAGE_FAULTS = 2048,        // bytes of a robot's faults that are shown
+    USI_PAGE_SOILS = 64,           // soils that are shown
+    USI_PAGE_REGIONS = 256,        // and regions
+    USI_PAGE_SOIL_CONTACTS = 256,  // and what stands in soil
 };
 
 // ---------------------------------------------------------------- pictures (picture.c)
@@ -56,8 +56,8 @@ typedef struct usi_page_status {
     uint64_t version;  // another number when it was taken anew; 0: never
     double time;       // s, simulated
     int64_t tick;
-    us_host_wish wish;
-    us_host_pace pace;
+    us_pace_request wish;
+    us_world_pace pace;
     double energy;  // J
     bool is_recording;
     char path[USI_PAGE_PATH];
@@ -66,11 +66,11 @@ typedef struct usi_page_status {
     struct {
         char name[USI_NAME_MAX + 1];
         double time;
-    } snapshot[USI_HOST_SNAPSHOTS];
+    } snapshot[USI_WORLD_SNAPSHOTS];
     int32_t n_authority;
     char authority[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE];
-    int32_t n_sunk;
-    us_sunk_info sunk[USI_PAGE_SUNK];
+    int32_t n_soil_contact;
+    us_soil_contact soil_contact[USI_PAGE_SOIL_CONTACTS];
     int32_t n_robot;
     usi_robot_status *robot;
 } usi_page_status;
@@ -93,12 +93,12 @@ typedef struct usi_page_pairs {
     int32_t region[USI_PAGE_REGIONS];  // what each is made of
 } usi_page_pairs;
 
-typedef struct usi_picture {
-    uint64_t number;   // from 1; 0: nothing was taken into it yet
-    double taken;      // s, monotonic
-    usi_world *world;  // what it is of: a reference
-    uint64_t jump;     // counts usi_page_changed
-    double time;       // s, simulated
+typedef struct usi_view_frame {
+    uint64_t number;      // from 1; 0: nothing was taken into it yet
+    double taken;         // s, monotonic
+    usi_revision *world;  // what it is of: a reference
+    uint64_t jump;        // counts usi_page_changed
+    double time;          // s, simulated
     int64_t tick;
     int32_t n_body, cap_body;
     float (*pose)[7];  // x y z, qw qx qy qz
@@ -113,30 +113,30 @@ typedef struct usi_picture {
     bool is_known[USI_WATCH_SLOTS];
     usi_page_status status;
     usi_page_pairs pairs;
-} usi_picture;
+} usi_view_frame;
 
 // What the stepping thread keeps between pictures.
-typedef struct usi_taker {
+typedef struct usi_frame_taker {
     uint64_t n_picture, jump;
     double due, last, status_due;  // s, monotonic
     bool is_changed, is_pairs_old, is_world_new;
     uint64_t epoch;  // of the ids below and of the pair table; 0: none
-    usi_world *world;
+    usi_revision *world;
     usi_watch *watch;
     int32_t next_slot;  // the first whose name was not looked up yet
-    uint64_t watched;   // as in usi_picture
+    uint64_t watched;   // as in usi_view_frame
     int32_t id[USI_WATCH_SLOTS];
     uint64_t born[USI_WATCH_SLOTS];
     usi_page_status status;
     usi_page_pairs pairs;
-} usi_taker;
+} usi_frame_taker;
 
 // ---------------------------------------------------------------- sessions (session.c)
 
 typedef struct usi_page_reply {
     int64_t id;
     bool is_ok;
-    char text[USI_HOST_REPLY];
+    char text[USI_WORLD_REPLY];
 } usi_page_reply;
 
 typedef struct usi_session {
@@ -206,7 +206,7 @@ typedef struct usi_page_asset {
 } usi_page_asset;
 
 struct usi_page {
-    us_host *host;
+    us_world *host;
     us_allocator allocator;
     usi_arena arena;
     struct usi_foxglove *foxglove;
@@ -227,11 +227,11 @@ struct usi_page {
     uint64_t n_line;                  // log lines ever
     usi_log_line line[USI_PAGE_LOG];  // line i is at i % USI_PAGE_LOG
 
-    usi_picture picture[3];
+    usi_view_frame picture[3];
     _Atomic uint32_t
         between;  // which one lies between the threads; 4 is added when the server's thread has not seen it
     uint32_t back, front;  // the stepping thread's, the server's
-    usi_taker taker;
+    usi_frame_taker taker;
     usi_ruts ruts;  // has a lock of its own
 
     // The server's thread alone.
@@ -260,16 +260,16 @@ struct usi_page {
 double usi_page_clock(void);  // s, monotonic
 
 // picture.c
-void usi_pictures_fini(usi_page *page);
+void usi_view_frames_fini(usi_page *page);
 // The newest picture, for the server's thread; NULL when there is none.
-const usi_picture *usi_page_picture(usi_page *page);
+const usi_view_frame *usi_page_frame(usi_page *page);
 
 // session.c: the subprotocol "understudy.v1". Server's thread, but for usi_session_reply.
 us_status usi_session_open(void *context, usi_web_client *client, void **out_session);
 void usi_session_message(void *context, void *session, bool is_binary, const void *bytes, size_t length);
 void usi_session_drained(void *context, void *session);
 void usi_session_close(void *context, void *session);
-us_host_reply usi_session_reply;
+us_world_reply usi_session_reply;
 void usi_page_wake(usi_page *page);
 
 // page_text.c: texts of the server, each into a buffer that is emptied first. False when there is no memory.
@@ -278,11 +278,11 @@ bool usi_text_epoch(usi_bytes *out, uint32_t epoch);
 bool usi_text_reply(usi_bytes *out, int64_t id, bool is_ok, const char *text);
 bool usi_text_error(usi_bytes *out, const char *text);
 bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status *status);
-bool usi_text_pairs(usi_bytes *out, const usi_picture *picture);
-bool usi_text_beds(usi_bytes *out, uint32_t epoch, int32_t n, const us_bed_info *beds);
+bool usi_text_pairs(usi_bytes *out, const usi_view_frame *picture);
+bool usi_text_deformables(usi_bytes *out, uint32_t epoch, int32_t n, const us_deformable_info *beds);
 bool usi_text_log(usi_bytes *out, usi_page *page, uint64_t from, uint64_t *out_to);  // takes the lock
 bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed);  // and reckons their rates
-bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_picture *picture);
+bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_view_frame *picture);
 
 // page_get.c: what a GET under /api/ is answered.
 void usi_page_get(void *context, const char *path, usi_web_answer *out);

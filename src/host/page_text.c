@@ -76,21 +76,21 @@ static void put_faults(usi_json *j, const usi_robot_status *r) {
 
 static void put_sunk(usi_json *j, const usi_page_status *s) {
     usi_json_begin(j, "sunk", '[');
-    for (int32_t i = 0; i < s->n_sunk; i++) {
-        const us_sunk_info *sunk = &s->sunk[i];
+    for (int32_t i = 0; i < s->n_soil_contact; i++) {
+        const us_soil_contact *soil_contact = &s->soil_contact[i];
         usi_json_begin(j, NULL, '{');
-        usi_json_integer(j, "link", sunk->body.i);
+        usi_json_integer(j, "link", soil_contact->body.i);
         usi_json_integer(
             j, "soil",
-            sunk->soil.i -
+            soil_contact->soil.i -
                 1);  // the world lists what the scene names: the default material, 0, is not among it
-        usi_json_bool(j, "wheel", sunk->is_wheel);
-        usi_json_bool(j, "buried", sunk->is_buried);
-        usi_json_number(j, "sinkage", sunk->sinkage);
-        usi_json_number(j, "slip", sunk->slip);
-        usi_json_number(j, "slip_angle", sunk->slip_angle);
-        usi_json_vector(j, "force", sunk->force);
-        usi_json_number(j, "moment", sunk->moment);
+        usi_json_bool(j, "wheel", soil_contact->is_wheel);
+        usi_json_bool(j, "buried", soil_contact->is_buried);
+        usi_json_number(j, "sinkage", soil_contact->sinkage);
+        usi_json_number(j, "slip", soil_contact->slip);
+        usi_json_number(j, "slip_angle", soil_contact->slip_angle);
+        usi_json_vector(j, "force", soil_contact->force);
+        usi_json_number(j, "moment", soil_contact->moment);
         usi_json_end(j, '}');
     }
     usi_json_end(j, ']');
@@ -144,7 +144,7 @@ bool usi_text_status(usi_bytes *out, const usi_page *page, const usi_page_status
     return end(&j);
 }
 
-bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
+bool usi_text_pairs(usi_bytes *out, const usi_view_frame *picture) {
     usi_json j = begin(out, "pairs");
     usi_json_begin(&j, "pairs", '[');
     const us_model *model = picture->world->model;
@@ -186,12 +186,12 @@ bool usi_text_pairs(usi_bytes *out, const usi_picture *picture) {
     return end(&j);
 }
 
-bool usi_text_beds(usi_bytes *out, uint32_t epoch, int32_t n, const us_bed_info *beds) {
+bool usi_text_deformables(usi_bytes *out, uint32_t epoch, int32_t n, const us_deformable_info *beds) {
     usi_json j = begin(out, "beds");
     usi_json_integer(&j, "epoch", epoch);
     usi_json_begin(&j, "beds", '[');
     for (int32_t i = 0; i < n; i++) {
-        const us_bed_info *bed = &beds[i];
+        const us_deformable_info *bed = &beds[i];
         const us_quat q = bed->X_WB.q;
         char path[64];
         snprintf(path, sizeof path, "/api/asset/%u/bed/%d", (unsigned)epoch, (int)i);
@@ -231,7 +231,7 @@ bool usi_text_log(usi_bytes *out, usi_page *page, uint64_t from, uint64_t *out_t
 }
 
 bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed) {
-    const us_proxy *proxy = us_host_get_proxy(page->host);
+    const us_proxy *proxy = us_world_get_proxy(page->host);
     usi_json j = begin(out, "topics");
     usi_json_begin(&j, "topics", '[');
     for (int32_t i = 0; i < page->n_topic; i++) {
@@ -254,7 +254,7 @@ bool usi_text_topics(usi_bytes *out, usi_page *page, double elapsed) {
     return end(&j);
 }
 
-bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_picture *picture) {
+bool usi_text_watching(usi_bytes *out, const usi_session *session, const usi_view_frame *picture) {
     usi_json j = begin(out, "watching");
     usi_json_integer(&j, "generation", session->generation);
     usi_json_begin(&j, "unknown", '[');

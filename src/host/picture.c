@@ -42,25 +42,25 @@ static void release(const us_allocator *a, void *array, int32_t cap, size_t each
     usi_release(a, array, (size_t)cap * each, _Alignof(max_align_t));
 }
 
-void usi_pictures_fini(usi_page *page) {
+void usi_view_frames_fini(usi_page *page) {
     const us_allocator *a = &page->allocator;
     for (int i = 0; i < 3; i++) {
-        usi_picture *p = &page->picture[i];
+        usi_view_frame *p = &page->picture[i];
         release(a, p->pose, p->cap_body, sizeof *p->pose);
         release(a, p->contact, p->cap_contact, sizeof *p->contact);
         release(a, p->torque, p->cap_torque, sizeof *p->torque);
         release(a, p->pairs.row, p->pairs.cap, sizeof *p->pairs.row);
-        usi_world_unref(p->world);
+        usi_revision_unref(p->world);
     }
-    usi_taker *t = &page->taker;
+    usi_frame_taker *t = &page->taker;
     release(a, t->pairs.row, t->pairs.cap, sizeof *t->pairs.row);
-    usi_world_unref(t->world);
+    usi_revision_unref(t->world);
     usi_watch_unref(t->watch);
 }
 
 // ---------------------------------------------------------------- what is in a picture
 
-static bool take_poses(const us_allocator *a, us_sim *sim, usi_picture *p) {
+static bool take_poses(const us_allocator *a, us_sim *sim, usi_view_frame *p) {
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_body;
     if (!room(a, (void **)&p->pose, &p->cap_body, n, sizeof *p->pose)) return false;
     for (int32_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ static void put_vector(float out[3], us_vec3 v) {
     out[2] = usi_view_float(v.z);
 }
 
-static bool take_contacts(const us_allocator *a, const us_sim *sim, usi_picture *p) {
+static bool take_contacts(const us_allocator *a, const us_sim *sim, usi_view_frame *p) {
     int32_t n = us_sim_n_contact(sim);
     if (n > USI_PAGE_CONTACTS) n = USI_PAGE_CONTACTS;
     if (!room(a, (void **)&p->contact, &p->cap_contact, n, sizeof *p->contact)) return false;
@@ -98,7 +98,7 @@ static bool take_contacts(const us_allocator *a, const us_sim *sim, usi_picture 
     return true;
 }
 
-static bool take_torques(const us_allocator *a, const us_sim *sim, usi_picture *p) {
+static bool take_torques(const us_allocator *a, const us_sim *sim, usi_view_frame *p) {
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_drive;
     if (!room(a, (void **)&p->torque, &p->cap_torque, n, sizeof *p->torque)) return false;
     const double *torque = us_sim_view_torque(sim);
@@ -112,7 +112,7 @@ static bool take_torques(const us_allocator *a, const us_sim *sim, usi_picture *
 
 // Takes the newest list, and looks up the next few names that are new in it.
 static void find_values(usi_page *page, const us_sim *sim) {
-    usi_taker *t = &page->taker;
+    usi_frame_taker *t = &page->taker;
     if (atomic_load(&page->watch_generation) != (t->watch ? t->watch->generation : 0)) {
         usi_watch *old = t->watch;
         pthread_mutex_lock(&page->lock);
@@ -136,7 +136,7 @@ static void find_values(usi_page *page, const us_sim *sim) {
     if (t->next_slot == t->watch->n) t->watched = t->watch->generation;
 }
 
-static void take_values(const usi_taker *t, us_sim *sim, usi_picture *p) {
+static void take_values(const usi_frame_taker *t, us_sim *sim, usi_view_frame *p) {
     p->watched = t->watched;
     p->n_value = t->watch ? t->watch->n : 0;
     for (int32_t i = 0; i < p->n_value; i++) {
@@ -156,33 +156,34 @@ static void add_fault(void *context, const char *what, const char *said) {
     snprintf(out->faults + at, sizeof out->faults - at, "%s\t%s\n", what, said);
 }
 
-static void take_status(usi_page *page, us_sim *sim, const us_host_pace *pace) {
-    us_host *host = page->host;
+static void take_status(usi_page *page, us_sim *sim, const us_world_pace *pace) {
+    us_world *host = page->host;
     usi_page_status *s = &page->taker.status;
     s->version++;
     s->time = us_sim_get_time(sim);
     s->tick = us_sim_get_tick(sim);
-    s->wish = us_host_get_wish(host);
-    s->pace = pace ? *pace : (us_host_pace){0};
+    s->wish = us_world_get_pace_request(host);
+    s->pace = pace ? *pace : (us_world_pace){0};
     us_energy energy = us_sim_get_energy(sim);
     s->energy = energy.kinetic + energy.potential;
-    us_host_recording recording = us_host_get_recording(host);
+    us_world_recording recording = us_world_get_recording(host);
     s->is_recording = recording.path != NULL;
     usi_text_clean(recording.path ? recording.path : "", s->path, sizeof s->path);
     s->n_message = recording.info.n_message;
     s->n_byte = recording.info.n_byte;
-    s->n_snapshot = usi_host_n_snapshot(host);
+    s->n_snapshot = usi_world_n_snapshot(host);
     for (int32_t i = 0; i < s->n_snapshot; i++) {
-        const usi_snapshot *snapshot = usi_host_view_snapshot(host, i);
+        const usi_snapshot *snapshot = usi_world_view_snapshot(host, i);
         memcpy(s->snapshot[i].name, snapshot->name, sizeof s->snapshot[i].name);
         s->snapshot[i].time = snapshot->time;
     }
     s->n_authority = usi_authorities_copy(host, s->authority);
-    s->n_sunk = us_sim_n_sunk(sim) < USI_PAGE_SUNK ? us_sim_n_sunk(sim) : USI_PAGE_SUNK;
-    for (int32_t i = 0; i < s->n_sunk; i++)
-        s->sunk[i] = us_sim_get_sunk(sim, i);
-    const us_proxy *proxy = us_host_get_proxy(host);
-    const char *part = us_sim_view_part(sim, 0);
+    s->n_soil_contact = us_sim_n_soil_contact(sim) < USI_PAGE_SOIL_CONTACTS ? us_sim_n_soil_contact(sim)
+                                                                            : USI_PAGE_SOIL_CONTACTS;
+    for (int32_t i = 0; i < s->n_soil_contact; i++)
+        s->soil_contact[i] = us_sim_get_soil_contact(sim, i);
+    const us_proxy *proxy = us_world_get_proxy(host);
+    const char *part = us_sim_view_plugin(sim, 0);
     for (int32_t i = 0; i < page->n_robot; i++) {
         usi_robot_status *out = &s->robot[i];
         const usi_robot_state *state =
@@ -270,11 +271,11 @@ static bool copy_pairs(const us_allocator *a, usi_page_pairs *to, const usi_page
 
 // A new epoch: other indices and ids, and another pair table.
 static void look_at_world(usi_page *page) {
-    usi_taker *t = &page->taker;
-    uint32_t epoch = us_host_get_epoch(page->host);
+    usi_frame_taker *t = &page->taker;
+    uint32_t epoch = us_world_get_revision(page->host);
     if (t->world && t->epoch == epoch) return;
-    usi_world_unref(t->world);
-    t->world = usi_host_take_world(page->host);
+    usi_revision_unref(t->world);
+    t->world = usi_world_take_world(page->host);
     t->epoch = epoch;
     t->is_world_new = t->is_pairs_old = true;
     t->watched = 0;
@@ -282,15 +283,15 @@ static void look_at_world(usi_page *page) {
     memset(t->born, 0, sizeof t->born);
 }
 
-static bool take(usi_page *page, const us_host_pace *pace, double now) {
-    usi_taker *t = &page->taker;
-    usi_picture *p = &page->picture[page->back];
-    us_sim *sim = us_host_get_sim(page->host);
+static bool take(usi_page *page, const us_world_pace *pace, double now) {
+    usi_frame_taker *t = &page->taker;
+    usi_view_frame *p = &page->picture[page->back];
+    us_sim *sim = us_world_get_sim(page->host);
     const us_allocator *a = &page->allocator;
     look_at_world(page);
     // A command was carried out: the time may stand or jump, and the pair table is part of the state that it
     // jumps to.
-    bool is_told = us_host_get_wish(page->host).change != t->status.wish.change;
+    bool is_told = us_world_get_pace_request(page->host).change != t->status.wish.change;
     t->is_pairs_old |= is_told;
     if (now >= t->status_due || t->is_changed || is_told) {
         take_status(page, sim, pace);
@@ -304,8 +305,8 @@ static bool take(usi_page *page, const us_host_pace *pace, double now) {
     usi_ruts_take(&page->ruts, sim, t->world->epoch, t->jump, now);
 
     if (p->world != t->world) {
-        usi_world_unref(p->world);
-        p->world = usi_world_ref(t->world);
+        usi_revision_unref(p->world);
+        p->world = usi_revision_ref(t->world);
     }
     p->has_contacts = atomic_load_explicit(&page->want_contacts, memory_order_relaxed);
     p->has_torques = atomic_load_explicit(&page->want_torques, memory_order_relaxed);
@@ -325,10 +326,10 @@ static bool take(usi_page *page, const us_host_pace *pace, double now) {
     return true;
 }
 
-void usi_page_show(usi_page *page, const us_host_pace *pace) {
+void usi_page_show(usi_page *page, const us_world_pace *pace) {
     int32_t rate = atomic_load_explicit(&page->rate, memory_order_relaxed);
     if (rate == 0) return;
-    usi_taker *t = &page->taker;
+    usi_frame_taker *t = &page->taker;
     double now = usi_page_clock(), period = 1.0 / rate;
     // Somebody may have asked for a higher rate since.
     if (t->due > now + period) t->due = now + period;
@@ -346,8 +347,8 @@ void usi_page_changed(usi_page *page) {
     page->taker.jump++;
 }
 
-const usi_picture *usi_page_picture(usi_page *page) {
+const usi_view_frame *usi_page_frame(usi_page *page) {
     if (atomic_load(&page->between) & FRESH) page->front = atomic_exchange(&page->between, page->front) & 3;
-    const usi_picture *p = &page->picture[page->front];
+    const usi_view_frame *p = &page->picture[page->front];
     return p->number ? p : NULL;
 }

@@ -28,7 +28,7 @@ static void release_text(const us_allocator *a, char *text) {
 
 // ---------------------------------------------------------------- what stands at the start
 
-static us_status attach_scene(const us_host *h, us_recorder *recorder) {
+static us_status attach_scene(const us_world *h, us_recorder *recorder) {
     FILE *file = h->def.scene ? fopen(h->def.scene, "rb") : NULL;
     if (!file) return US_OK;
     us_status status = US_OK;
@@ -44,7 +44,7 @@ static us_status attach_scene(const us_host *h, us_recorder *recorder) {
     return status;
 }
 
-static us_status attach_state(const us_host *h, us_recorder *recorder) {
+static us_status attach_state(const us_world *h, us_recorder *recorder) {
     size_t size = 0, length = 0;
     us_status status = us_sim_save(h->stage.sim, NULL, 0, &size);
     void *state = status ? NULL : usi_alloc(&h->allocator, size, USI_ALIGN);
@@ -55,7 +55,7 @@ static us_status attach_state(const us_host *h, us_recorder *recorder) {
     return status;
 }
 
-static us_status describe(const us_host *h, us_recorder *recorder) {
+static us_status describe(const us_world *h, us_recorder *recorder) {
     char path[PATH_MAX] = "", seed[32], hash[32];
     if (h->def.scene && !realpath(h->def.scene, path)) snprintf(path, sizeof path, "%s", h->def.scene);
     snprintf(seed, sizeof seed, "%" PRIu64, us_spec_view_world(h->first->spec)->seed);
@@ -78,7 +78,7 @@ static us_status describe(const us_host *h, us_recorder *recorder) {
 
 // ---------------------------------------------------------------- begin and end
 
-static us_status open_file(us_host *h, const char *path, us_recorder **out, us_error *err) {
+static us_status open_file(us_world *h, const char *path, us_recorder **out, us_error *err) {
     us_recorder_def def = us_recorder_def_default();
     def.allocator = h->allocator;
     def.path = path;
@@ -94,7 +94,7 @@ static us_status open_file(us_host *h, const char *path, us_recorder **out, us_e
     return status;
 }
 
-us_status usi_host_record_end(us_host *h, us_error *err) {
+us_status usi_world_record_end(us_world *h, us_error *err) {
     if (!h->recorder) return US_OK;
     us_recorder_info info = us_recorder_get_info(h->recorder);
     us_proxy_record(h->stage.proxy, NULL, NULL);
@@ -102,7 +102,7 @@ us_status usi_host_record_end(us_host *h, us_error *err) {
     char line[PATH_MAX + 64];
     snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages",
              h->record_path, (long long)info.n_message);
-    us_host_log(h, status ? 2 : 0, line);
+    us_world_log(h, status ? 2 : 0, line);
     release_text(&h->allocator, h->record_path);
     release_text(&h->allocator, h->record_base);
     h->recorder = NULL;
@@ -116,7 +116,7 @@ static us_status fail_memory(us_error *err) {
 }
 
 // The new file first: when it cannot be made, the old one goes on.
-us_status usi_host_record(us_host *h, const char *path, bool may_overwrite, us_error *err) {
+us_status usi_world_record(us_world *h, const char *path, bool may_overwrite, us_error *err) {
     if (h->share)
         return us_error_set(err, US_ERR_ARG, NULL,
                             "record what the robots say: understudy record; or values: --csv",
@@ -135,19 +135,19 @@ us_status usi_host_record(us_host *h, const char *path, bool may_overwrite, us_e
         return status;
     }
     // That the old one could not be written to its end stands in the log.
-    usi_host_record_end(h, NULL);
+    usi_world_record_end(h, NULL);
     h->recorder = recorder;
     h->record_path = own;
     h->record_base = base;
     h->record_segment = 1;
     h->may_overwrite = may_overwrite;
     status = us_proxy_record(h->stage.proxy, recorder, err);
-    if (status) usi_host_record_end(h, NULL);
+    if (status) usi_world_record_end(h, NULL);
     return status;
 }
 
 // "drive-2.mcap" of "drive.mcap".
-static char *segment_path(const us_host *h, int32_t segment) {
+static char *segment_path(const us_world *h, int32_t segment) {
     size_t n = strlen(h->record_base), size = n + 16;
     bool has_end = n > 5 && strcmp(h->record_base + n - 5, ".mcap") == 0;
     char *path = usi_alloc(&h->allocator, size, 1);
@@ -160,7 +160,7 @@ static char *segment_path(const us_host *h, int32_t segment) {
     return fit;
 }
 
-us_status usi_host_record_next(us_host *h, us_error *err) {
+us_status usi_world_record_next(us_world *h, us_error *err) {
     if (!h->recorder) return US_OK;
     char *base = copy_text(&h->allocator, h->record_base), *path = NULL;
     int32_t segment = h->record_segment;
@@ -168,7 +168,7 @@ us_status usi_host_record_next(us_host *h, us_error *err) {
         release_text(&h->allocator, path);
         path = base ? segment_path(h, ++segment) : NULL;
     } while (path && !h->may_overwrite && access(path, F_OK) == 0 && segment < 1000000);
-    usi_host_record_end(h, NULL);
+    usi_world_record_end(h, NULL);
     us_recorder *recorder = NULL;
     us_status status = path ? open_file(h, path, &recorder, err) : fail_memory(err);
     if (status) {
@@ -181,11 +181,11 @@ us_status usi_host_record_next(us_host *h, us_error *err) {
     h->record_base = base;
     h->record_segment = segment;
     status = us_proxy_record(h->stage.proxy, recorder, err);
-    if (status) usi_host_record_end(h, NULL);
+    if (status) usi_world_record_end(h, NULL);
     return status;
 }
 
-void usi_host_record_watch(us_host *h) {
+void usi_world_record_watch(us_world *h) {
     if (!h->recorder || h->is_record_failed) return;
     us_status failed = us_recorder_get_info(h->recorder).failed;
     if (!failed) return;
@@ -193,16 +193,16 @@ void usi_host_record_watch(us_host *h) {
     char line[PATH_MAX + 128];
     snprintf(line, sizeof line, "%s can no longer be written: %s; the rest of the run is not recorded",
              h->record_path, us_status_text(failed));
-    us_host_log(h, 2, line);
+    us_world_log(h, 2, line);
 }
 
-us_status us_host_record(us_host *h, const char *path, us_error *err) {
-    if (!h) return us_error_set(err, US_ERR_ARG, NULL, "pass a host", "us_host_record: an argument is NULL");
-    return path ? usi_host_record(h, path, true, err) : usi_host_record_end(h, err);
+us_status us_world_record(us_world *h, const char *path, us_error *err) {
+    if (!h) return us_error_set(err, US_ERR_ARG, NULL, "pass a host", "us_world_record: an argument is NULL");
+    return path ? usi_world_record(h, path, true, err) : usi_world_record_end(h, err);
 }
 
-us_host_recording us_host_get_recording(const us_host *h) {
-    us_host_recording r = {.path = h->record_path};
+us_world_recording us_world_get_recording(const us_world *h) {
+    us_world_recording r = {.path = h->record_path};
     if (h->recorder) r.info = us_recorder_get_info(h->recorder);
     return r;
 }

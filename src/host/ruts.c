@@ -20,10 +20,10 @@ static void forget(usi_ruts *ruts) {
     const us_allocator *a = &ruts->allocator;
     for (int32_t i = 0; i < ruts->n; i++)
         usi_release(a, ruts->rut[i].change, USI_VIEW_RUT_COLUMNS * sizeof(int16_t), _Alignof(int16_t));
-    for (int32_t i = 0; i < ruts->n_bed; i++)
+    for (int32_t i = 0; i < ruts->n_deformable; i++)
         usi_release(a, ruts->bed[i].slot, (size_t)ruts->bed[i].cap * sizeof *ruts->bed[i].slot,
                     _Alignof(max_align_t));
-    ruts->n = ruts->n_bed = 0;
+    ruts->n = ruts->n_deformable = 0;
     ruts->oldest = ruts->newest = -1;
     ruts->epoch = 0;
 }
@@ -38,15 +38,17 @@ void usi_ruts_fini(usi_ruts *ruts) {
 
 static void begin_epoch(usi_ruts *ruts, const us_sim *sim, uint32_t epoch) {
     forget(ruts);
-    int32_t n = us_sim_n_bed(sim);
-    for (int32_t i = 0; i < n && i < USI_RUTS_BEDS; i++) {
-        ruts->bed[ruts->n_bed++] = (usi_bed_view){.info = us_sim_get_bed(sim, i), .is_behind = true};
+    int32_t n = us_sim_n_deformable(sim);
+    for (int32_t i = 0; i < n && i < USI_RUTS_DEFORMABLES; i++) {
+        ruts->bed[ruts->n_deformable++] =
+            (usi_deformable_view){.info = us_sim_get_deformable(sim, i), .is_behind = true};
     }
     ruts->epoch = epoch;
 }
 
 static int32_t tile_side(int32_t n, int32_t at) {
-    return n - at * US_BED_TILE < US_BED_TILE ? n - at * US_BED_TILE : US_BED_TILE;
+    return n - at * US_DEFORMABLE_TILE < US_DEFORMABLE_TILE ? n - at * US_DEFORMABLE_TILE
+                                                            : US_DEFORMABLE_TILE;
 }
 
 static int32_t new_rut(usi_ruts *ruts, int32_t bed, int32_t u, int32_t v) {
@@ -95,18 +97,19 @@ static float greatest(const float *x, int32_t n) {
 // not have are 0.
 static void copy(usi_ruts *ruts, int32_t i, const us_sim *sim, uint32_t version) {
     usi_rut *r = &ruts->rut[i];
-    const us_bed_info *bed = &ruts->bed[r->bed].info;
+    const us_deformable_info *bed = &ruts->bed[r->bed].info;
     const int32_t n_x = tile_side(bed->n_x, r->u), n_y = tile_side(bed->n_y, r->v);
-    bool is_known = version && us_sim_get_bed_tile(sim, r->bed, r->u, r->v, NULL, ruts->scratch) == US_OK;
+    bool is_known =
+        version && us_sim_get_deformable_tile(sim, r->bed, r->u, r->v, NULL, ruts->scratch) == US_OK;
     const float most = is_known ? greatest(ruts->scratch, n_x * n_y) : 0,
                 scale = most > 0 ? INT16_MAX / most : 0, unit = most / INT16_MAX;
     bool is_other = r->stamp == 0 || unit != r->unit;
     for (int32_t y = 0; y < n_y; y++) {
-        int16_t row[US_BED_TILE] = {0};
+        int16_t row[US_DEFORMABLE_TILE] = {0};
         for (int32_t x = 0; x < n_x && most > 0; x++)
             row[x] = (int16_t)lrintf(ruts->scratch[y * n_x + x] * scale);
-        is_other |= memcmp(row, &r->change[y * US_BED_TILE], sizeof row) != 0;
-        memcpy(&r->change[y * US_BED_TILE], row, sizeof row);
+        is_other |= memcmp(row, &r->change[y * US_DEFORMABLE_TILE], sizeof row) != 0;
+        memcpy(&r->change[y * US_DEFORMABLE_TILE], row, sizeof row);
     }
     r->version = version;
     r->unit = unit;
@@ -114,7 +117,7 @@ static void copy(usi_ruts *ruts, int32_t i, const us_sim *sim, uint32_t version)
 }
 
 // Makes the list of a bed's touched tiles longer. False: there is no memory.
-static bool list_touched(usi_ruts *ruts, usi_bed_view *bed, int32_t n) {
+static bool list_touched(usi_ruts *ruts, usi_deformable_view *bed, int32_t n) {
     for (; bed->n < n; bed->n++) {
         if (usi_grow(&ruts->allocator, (void **)&bed->slot, bed->n, &bed->cap, sizeof *bed->slot))
             return false;
@@ -126,14 +129,14 @@ static bool list_touched(usi_ruts *ruts, usi_bed_view *bed, int32_t n) {
 // After time has jumped the touched tiles are others, and numbered otherwise. What is untouched now is level
 // again.
 static void find_again(usi_ruts *ruts, const us_sim *sim) {
-    for (int32_t i = 0; i < ruts->n_bed; i++) {
+    for (int32_t i = 0; i < ruts->n_deformable; i++) {
         ruts->bed[i].n = ruts->bed[i].next = 0;
         ruts->bed[i].is_behind = true;
     }
     for (int32_t i = 0; i < ruts->n; i++) {
         usi_rut *r = &ruts->rut[i];
-        usi_bed_view *bed = &ruts->bed[r->bed];
-        int32_t k = us_sim_find_bed_tile(sim, r->bed, r->u, r->v);
+        usi_deformable_view *bed = &ruts->bed[r->bed];
+        int32_t k = us_sim_find_deformable_tile(sim, r->bed, r->u, r->v);
         // Versions of another past say nothing. Tiles that are the same all the same are not sent again.
         r->version = UINT32_MAX;
         if (k < 0)
@@ -146,16 +149,16 @@ static void find_again(usi_ruts *ruts, const us_sim *sim) {
 // Looks round a bed's touched tiles from where it last stopped; how many may still be taken with this
 // picture.
 static int32_t look_at_bed(usi_ruts *ruts, const us_sim *sim, int32_t b, int32_t left) {
-    usi_bed_view *bed = &ruts->bed[b];
-    us_bed_info info = us_sim_get_bed(sim, b);
+    usi_deformable_view *bed = &ruts->bed[b];
+    us_deformable_info info = us_sim_get_deformable(sim, b);
     if (!bed->is_behind && info.digest == bed->digest) return left;
     bed->is_behind = false;
     if (!list_touched(ruts, bed, info.n_touched)) return left;
     const int32_t n = info.n_touched;
     for (int32_t k = 0; k < n; k++, bed->next = bed->next + 1 < n ? bed->next + 1 : 0) {
         int32_t u = 0, v = 0, *slot = &bed->slot[bed->next];
-        us_sim_get_bed_touched(sim, b, bed->next, &u, &v);
-        uint32_t version = us_sim_get_bed_version(sim, b, u, v);
+        us_sim_get_deformable_touched(sim, b, bed->next, &u, &v);
+        uint32_t version = us_sim_get_deformable_version(sim, b, u, v);
         if (*slot >= 0 ? ruts->rut[*slot].version == version : version == 0) continue;
         if (left == 0) {
             bed->is_behind = true;
@@ -179,7 +182,7 @@ void usi_ruts_take(usi_ruts *ruts, const us_sim *sim, uint32_t epoch, uint64_t j
         find_again(ruts, sim);
     }
     int32_t left = USI_RUTS_AT_ONCE;
-    for (int32_t i = 0; i < ruts->n_bed; i++) {
+    for (int32_t i = 0; i < ruts->n_deformable; i++) {
         left = look_at_bed(ruts, sim, i, left);
         if (ruts->bed[i].is_behind) ruts->due = now;
     }
@@ -205,10 +208,11 @@ int32_t usi_ruts_put(usi_ruts *ruts, uint32_t epoch, uint64_t *stamp, uint8_t *a
     return n;
 }
 
-bool usi_ruts_get_beds(usi_ruts *ruts, uint32_t epoch, int32_t *out_n, us_bed_info out[USI_RUTS_BEDS]) {
+bool usi_ruts_get_deformables(usi_ruts *ruts, uint32_t epoch, int32_t *out_n,
+                              us_deformable_info out[USI_RUTS_DEFORMABLES]) {
     pthread_mutex_lock(&ruts->lock);
     bool is_there = ruts->epoch == epoch;
-    *out_n = is_there ? ruts->n_bed : 0;
+    *out_n = is_there ? ruts->n_deformable : 0;
     for (int32_t i = 0; i < *out_n; i++)
         out[i] = ruts->bed[i].info;
     pthread_mutex_unlock(&ruts->lock);
@@ -229,7 +233,7 @@ static double height_in(const float *z, int32_t n_i, double x, double y) {
 static double clamped(double x, double low, double high) { return fmin(fmax(x, low), high); }
 
 // Where column (i, j) of a bed lies on the ground, in samples.
-static us_vec3 sample_of(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int64_t i,
+static us_vec3 sample_of(const usi_ground *ground, const us_deformable_info *bed, us_pose X_GB, int64_t i,
                          int64_t j) {
     us_vec3 p_BC = {(clamped((double)i, 0, bed->n_x - 1) - 0.5 * (bed->n_x - 1)) * bed->spacing,
                     (clamped((double)j, 0, bed->n_y - 1) - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
@@ -238,13 +242,13 @@ static us_vec3 sample_of(const usi_ground *ground, const us_bed_info *bed, us_po
                      clamped(p_GC.y / ground->dy + 0.5 * (ground->n_y - 1), 0, ground->n_y - 1), X_GB.p.z};
 }
 
-static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u, int32_t v,
-                      const us_allocator *allocator, float *out, us_error *err) {
-    const int64_t i0 = (int64_t)u * US_BED_TILE - 1, j0 = (int64_t)v * US_BED_TILE - 1;
+static us_status fill(const usi_ground *ground, const us_deformable_info *bed, us_pose X_GB, int32_t u,
+                      int32_t v, const us_allocator *allocator, float *out, us_error *err) {
+    const int64_t i0 = (int64_t)u * US_DEFORMABLE_TILE - 1, j0 = (int64_t)v * US_DEFORMABLE_TILE - 1;
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int k = 0; k < 4; k++) {
-        us_vec3 p = sample_of(ground, bed, X_GB, i0 + (k & 1) * (USI_RUTS_BED_SIDE - 1),
-                              j0 + (k >> 1) * (USI_RUTS_BED_SIDE - 1));
+        us_vec3 p = sample_of(ground, bed, X_GB, i0 + (k & 1) * (USI_RUTS_DEFORMABLE_SIDE - 1),
+                              j0 + (k >> 1) * (USI_RUTS_DEFORMABLE_SIDE - 1));
         low[0] = fmin(low[0], p.x);
         high[0] = fmax(high[0], p.x);
         low[1] = fmin(low[1], p.y);
@@ -260,8 +264,8 @@ static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose 
     float *z = usi_alloc(allocator, size, _Alignof(float));
     if (!z) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the ground below a bed");
     us_status status = usi_ground_window(ground, allocator, 0, x0, y0, (int32_t)n_i, (int32_t)n_j, z, err);
-    for (int64_t j = 0; j < USI_RUTS_BED_SIDE && !status; j++) {
-        for (int64_t i = 0; i < USI_RUTS_BED_SIDE; i++) {
+    for (int64_t j = 0; j < USI_RUTS_DEFORMABLE_SIDE && !status; j++) {
+        for (int64_t i = 0; i < USI_RUTS_DEFORMABLE_SIDE; i++) {
             us_vec3 p = sample_of(ground, bed, X_GB, i0 + i, j0 + j);
             *out++ = (float)(height_in(z, (int32_t)n_i, p.x - (double)x0, p.y - (double)y0) - p.z);
         }
@@ -271,26 +275,27 @@ static us_status fill(const usi_ground *ground, const us_bed_info *bed, us_pose 
 }
 
 // The photograph of the tile, from its first column to the next tile's.
-static us_status photograph(const usi_ground *ground, const us_bed_info *bed, us_pose X_GB, int32_t u,
+static us_status photograph(const usi_ground *ground, const us_deformable_info *bed, us_pose X_GB, int32_t u,
                             int32_t v, const us_allocator *allocator, uint8_t *out, us_error *err) {
-    us_vec3 p_BC = {(u * US_BED_TILE - 0.5 * (bed->n_x - 1)) * bed->spacing,
-                    (v * US_BED_TILE - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
+    us_vec3 p_BC = {(u * US_DEFORMABLE_TILE - 0.5 * (bed->n_x - 1)) * bed->spacing,
+                    (v * US_DEFORMABLE_TILE - 0.5 * (bed->n_y - 1)) * bed->spacing, 0};
     us_vec3 p_GC = us_pose_point(X_GB, p_BC);
-    double side = US_BED_TILE * bed->spacing;
+    double side = US_DEFORMABLE_TILE * bed->spacing;
     return usi_ground_picture(ground, allocator, p_GC.x, p_GC.y, side, side, USI_RUTS_PIXELS, out, err);
 }
 
-us_status usi_ruts_ground(usi_ruts *ruts, const usi_world *world, const char *name,
+us_status usi_ruts_ground(usi_ruts *ruts, const usi_revision *world, const char *name,
                           const us_allocator *allocator, void **out_bytes, size_t *out_length,
                           us_error *err) {
-    us_bed_info beds[USI_RUTS_BEDS];
-    int32_t n_bed, at[3];
+    us_deformable_info beds[USI_RUTS_DEFORMABLES];
+    int32_t n_deformable, at[3];
     const char *ending = "";
     usi_ground ground;
-    usi_ruts_get_beds(ruts, world->epoch, &n_bed, beds);
-    bool is_name = usi_asset_scan(name, "/_", at, &ending) && at[0] < n_bed,
+    usi_ruts_get_deformables(ruts, world->epoch, &n_deformable, beds);
+    bool is_name = usi_asset_scan(name, "/_", at, &ending) && at[0] < n_deformable,
          is_photo = strcmp(ending, ".photo") == 0;
-    const us_bed_info *bed = is_name && (is_photo || strcmp(ending, ".field") == 0) ? &beds[at[0]] : NULL;
+    const us_deformable_info *bed =
+        is_name && (is_photo || strcmp(ending, ".field") == 0) ? &beds[at[0]] : NULL;
     const us_shape_def *shape = bed ? us_spec_view_shape(world->spec, bed->shape) : NULL;
     if (!shape || at[1] >= bed->n_tile_x || at[2] >= bed->n_tile_y)
         return us_error_set(err, US_ERR_NAME, NULL, "take the names from the message \"beds\"",
@@ -300,8 +305,9 @@ us_status usi_ruts_ground(usi_ruts *ruts, const usi_world *world, const char *na
     us_pose X_GB = us_pose_mul(us_pose_inverse(shape->X_BG), bed->X_WB);
     usi_bytes bytes;
     usi_bytes_init(&bytes, allocator, USI_ASSET_LIMIT);
-    void *room = usi_bytes_room(&bytes, 4 * (size_t)(is_photo ? USI_RUTS_PIXELS * USI_RUTS_PIXELS
-                                                              : USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE));
+    void *room =
+        usi_bytes_room(&bytes, 4 * (size_t)(is_photo ? USI_RUTS_PIXELS * USI_RUTS_PIXELS
+                                                     : USI_RUTS_DEFORMABLE_SIDE * USI_RUTS_DEFORMABLE_SIDE));
     if (!room) {
         status = US_ERR_MEMORY;
     } else if (is_photo) {

@@ -110,7 +110,7 @@ static bool has_moved(const float a[7], const float b[7]) {
 }
 
 // Time stands still, and so does everything in the picture.
-static bool is_still(const usi_session *s, const usi_picture *p) {
+static bool is_still(const usi_session *s, const usi_view_frame *p) {
     if (s->is_full || s->is_dirty || s->tick != p->tick || s->jump != p->jump) return false;
     for (int32_t i = 0; i < p->n_body; i++) {
         if (has_moved(p->pose[i], s->sent[i])) return false;
@@ -124,12 +124,12 @@ static uint8_t *frame_of(usi_bytes *frame, size_t size) {
     return usi_bytes_room(frame, size);
 }
 
-static usi_view_head head_of(const usi_picture *p, usi_view_kind kind, int32_t n) {
+static usi_view_head head_of(const usi_view_frame *p, usi_view_kind kind, int32_t n) {
     return (usi_view_head){
         .kind = kind, .epoch = p->world->epoch, .time = p->time, .tick = p->tick, .n = (uint32_t)n};
 }
 
-static bool send_poses(usi_session *s, const usi_picture *p) {
+static bool send_poses(usi_session *s, const usi_view_frame *p) {
     usi_bytes *frame = &s->page->frame;
     uint8_t *begin = frame_of(frame, USI_VIEW_HEAD_SIZE + (size_t)p->n_body * USI_VIEW_POSE_SIZE),
             *at = begin;
@@ -150,7 +150,7 @@ static bool send_poses(usi_session *s, const usi_picture *p) {
     return !s->is_full;
 }
 
-static bool send_values(usi_session *s, const usi_picture *p) {
+static bool send_values(usi_session *s, const usi_view_frame *p) {
     uint8_t *begin = frame_of(&s->page->frame, USI_VIEW_HEAD_SIZE + (size_t)s->n_slot * USI_VIEW_VALUE_SIZE);
     if (!begin) return false;
     usi_view_head head = head_of(p, USI_VIEW_VALUES, s->n_slot);
@@ -161,7 +161,7 @@ static bool send_values(usi_session *s, const usi_picture *p) {
     return usi_web_send(s->client, true, begin, (size_t)(at - begin));
 }
 
-static bool send_contacts(usi_session *s, const usi_picture *p) {
+static bool send_contacts(usi_session *s, const usi_view_frame *p) {
     usi_page *page = s->page;
     if (page->contacts_made != p->number) {
         uint8_t *at =
@@ -176,7 +176,7 @@ static bool send_contacts(usi_session *s, const usi_picture *p) {
     return usi_web_send(s->client, true, page->contacts.at, page->contacts.length);
 }
 
-static bool send_torques(usi_session *s, const usi_picture *p) {
+static bool send_torques(usi_session *s, const usi_view_frame *p) {
     usi_page *page = s->page;
     if (page->torques_made != p->number) {
         uint8_t *at =
@@ -191,11 +191,11 @@ static bool send_torques(usi_session *s, const usi_picture *p) {
     return usi_web_send(s->client, true, page->torques.at, page->torques.length);
 }
 
-static bool can_see_values(const usi_session *s, const usi_picture *p) {
+static bool can_see_values(const usi_session *s, const usi_view_frame *p) {
     return s->n_slot > 0 && p->watched >= s->needed;
 }
 
-static void send_picture(usi_session *s, const usi_picture *p, double now) {
+static void send_picture(usi_session *s, const usi_view_frame *p, double now) {
     if (s->hz <= 0 || p->number == s->picture || usi_web_backlog(s->client) > 0) return;
     // Pictures come on the stepping thread's beat: one that is a little early is meant.
     double period = 1 / s->hz, slack = fmin(period / 2, 0.008);
@@ -228,7 +228,7 @@ static bool send_log(usi_session *s) {
 }
 
 // Another world: the client forgets all indices, and so do we.
-static bool send_epoch(usi_session *s, const usi_picture *p) {
+static bool send_epoch(usi_session *s, const usi_view_frame *p) {
     if (p->n_body > s->cap_sent) {
         const us_allocator *a = &s->page->allocator;
         void *sent = usi_alloc(a, (size_t)p->n_body * sizeof *s->sent, _Alignof(float));
@@ -245,7 +245,7 @@ static bool send_epoch(usi_session *s, const usi_picture *p) {
     return true;
 }
 
-static bool send_status(usi_session *s, const usi_picture *p) {
+static bool send_status(usi_session *s, const usi_view_frame *p) {
     usi_page *page = s->page;
     if (s->status == p->status.version) return true;
     if (page->status_made != p->status.version) {
@@ -257,7 +257,7 @@ static bool send_status(usi_session *s, const usi_picture *p) {
     return true;
 }
 
-static bool send_pairs(usi_session *s, const usi_picture *p) {
+static bool send_pairs(usi_session *s, const usi_view_frame *p) {
     usi_page *page = s->page;
     if (s->pairs == p->pairs.version) return true;
     if (page->pairs_made != p->pairs.version) {
@@ -285,7 +285,7 @@ static bool send_topics(usi_session *s, double now) {
 }
 
 // Which of its names are none: told when they were looked up, and again in another epoch.
-static bool send_watching(usi_session *s, const usi_picture *p) {
+static bool send_watching(usi_session *s, const usi_view_frame *p) {
     if (p->watched < s->needed || (s->is_watching_told && s->watching_epoch == p->world->epoch)) return true;
     if (!usi_text_watching(&s->page->frame, s, p) || !send_text(s, &s->page->frame)) return false;
     s->is_watching_told = true;
@@ -295,14 +295,14 @@ static bool send_watching(usi_session *s, const usi_picture *p) {
 
 // The beds of its epoch, and then tiles of them that it has not got as they are: ten times a second, and only
 // to one who has read all before.
-static bool send_ruts(usi_session *s, const usi_picture *p, double now) {
+static bool send_ruts(usi_session *s, const usi_view_frame *p, double now) {
     usi_page *page = s->page;
     const uint32_t epoch = p->world->epoch;
     if (s->beds != epoch) {
-        us_bed_info beds[USI_RUTS_BEDS];
+        us_deformable_info beds[USI_RUTS_DEFORMABLES];
         int32_t n;
-        if (!usi_ruts_get_beds(&page->ruts, epoch, &n, beds)) return true;
-        if (!usi_text_beds(&page->frame, epoch, n, beds) || !send_text(s, &page->frame)) return false;
+        if (!usi_ruts_get_deformables(&page->ruts, epoch, &n, beds)) return true;
+        if (!usi_text_deformables(&page->frame, epoch, n, beds) || !send_text(s, &page->frame)) return false;
         s->beds = epoch;
         s->rut = 0;
     }
@@ -321,7 +321,7 @@ static bool send_ruts(usi_session *s, const usi_picture *p, double now) {
     return true;
 }
 
-static void serve(usi_session *s, const usi_picture *p, double now) {
+static void serve(usi_session *s, const usi_view_frame *p, double now) {
     if (s->is_closing || !send_replies(s) || usi_web_backlog(s->client) > SMALL_BACKLOG) return;
     if (!send_log(s)) return;
     // A picture from before it came may be of long ago, when somebody last looked.
@@ -345,7 +345,7 @@ void usi_page_wake(usi_page *page) {
             usi_watch_unref(old);
         }
     }
-    const usi_picture *picture = usi_page_picture(page);
+    const usi_view_frame *picture = usi_page_frame(page);
     double now = usi_page_clock();
     for (usi_session *s = page->sessions; s; s = s->next)
         serve(s, picture, now);
@@ -353,7 +353,7 @@ void usi_page_wake(usi_page *page) {
 
 void usi_session_drained(void *context, void *session) {
     usi_page *page = context;
-    serve(session, usi_page_picture(page), usi_page_clock());
+    serve(session, usi_page_frame(page), usi_page_clock());
 }
 
 // ---------------------------------------------------------------- what it says
@@ -423,7 +423,7 @@ static void take_command(usi_session *s, const usi_view_message *m) {
         return;
     }
     us_status status =
-        us_host_post(page->host, usi_web_client_name(s->client), m->text, usi_session_reply, s, m->id);
+        us_world_post(page->host, usi_web_client_name(s->client), m->text, usi_session_reply, s, m->id);
     if (!status) return;
     pthread_mutex_lock(&page->lock);
     s->n_waiting--;
@@ -457,7 +457,7 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
     size_t length = 0;
     us_status status = us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length);
     if (!status)
-        status = us_proxy_post(us_host_get_proxy(page->host), topic, usi_type_twist,
+        status = us_proxy_post(us_world_get_proxy(page->host), topic, usi_type_twist,
                                usi_web_client_name(s->client), bytes, length);
     if (!status) return;
     snprintf(text, sizeof text, "the robot \"%s\" cannot be driven now: %s", m->robot,
@@ -528,9 +528,9 @@ us_status usi_session_open(void *context, usi_web_client *client, void **out_ses
     s->opened = s->allowed = s->due = usi_page_clock();
     s->allowance = MESSAGE_BURST;
     s->is_watching_told = true;  // it watches nothing, and knows
-    usi_world *world = usi_host_take_world(page->host);
+    usi_revision *world = usi_world_take_world(page->host);
     s->epoch = s->watching_epoch = world->epoch;
-    usi_world_unref(world);
+    usi_revision_unref(world);
     if (!usi_text_hello(&page->frame, page->scene, s->epoch, usi_web_may_control(client)) ||
         !send_text(s, &page->frame)) {
         usi_release(&page->allocator, s, sizeof *s, _Alignof(usi_session));
@@ -550,7 +550,7 @@ void usi_session_close(void *context, void *session) {
     usi_session *s = session, **link = &page->sessions;
     // Answers that are still on their way find nobody. Not under the lock: a reply that is being given takes
     // it.
-    us_host_forget(page->host, s);
+    us_world_forget(page->host, s);
     while (*link && *link != s)
         link = &(*link)->next;
     if (*link) {

@@ -1,6 +1,6 @@
 // The part of the world that other processes have: host/split.c on a bus.
 //
-//     network's thread   on_sample --> [ list of samples ] --> us_host_wait    the thread that steps
+//     network's thread   on_sample --> [ list of samples ] --> us_world_wait    the thread that steps
 //
 // Samples wait in a list under a lock; who steps looks at it for a moment when it has to wait for others, and
 // then sleeps on its condition.
@@ -36,7 +36,7 @@ typedef struct sample {
 } sample;
 
 struct usi_share {
-    us_host *host;
+    us_world *host;
     usi_split *split;
     us_writer *writer;
     us_reader *reader;
@@ -118,7 +118,7 @@ static void on_send(void *context, const void *bytes, size_t length) {
 
 static void on_log(void *context, int32_t level, const char *text) {
     const usi_share *w = context;
-    us_host_log(w->host, level, text);
+    us_world_log(w->host, level, text);
 }
 
 // ---------------------------------------------------------------- steps
@@ -126,7 +126,7 @@ static void on_log(void *context, int32_t level, const char *text) {
 // One that takes up where others saw it jumps in time: whoever keeps the pace learns of it before the next
 // step.
 static us_status poll_split(usi_share *w, int64_t now, bool *out_is_ready, us_error *err) {
-    us_host *h = w->host;
+    us_world *h = w->host;
     int64_t tick = us_sim_get_tick(h->stage.sim);
     us_status status = usi_split_poll(w->split, now, out_is_ready, err);
     if (us_sim_get_tick(h->stage.sim) == tick) return status;
@@ -136,10 +136,10 @@ static us_status poll_split(usi_share *w, int64_t now, bool *out_is_ready, us_er
     return status;
 }
 
-us_status us_host_wait(us_host *h, double seconds, bool *out_is_ready, us_error *err) {
+us_status us_world_wait(us_world *h, double seconds, bool *out_is_ready, us_error *err) {
     if (!h || !out_is_ready || !(seconds >= 0))
         return us_error_set(err, US_ERR_ARG, NULL, "pass a host and a place for the answer",
-                            "us_host_wait: an argument is NULL, or the time negative");
+                            "us_world_wait: an argument is NULL, or the time negative");
     *out_is_ready = true;
     usi_share *w = h->share;
     if (!w) return US_OK;
@@ -158,21 +158,21 @@ us_status us_host_wait(us_host *h, double seconds, bool *out_is_ready, us_error 
     }
 }
 
-const us_command *usi_share_command(us_host *h) {
+const us_command *usi_share_command(us_world *h) {
     return h->share ? usi_split_command(h->share->split) : NULL;
 }
 
-us_status usi_share_stepped(us_host *h, us_error *err) {
+us_status usi_share_stepped(us_world *h, us_error *err) {
     return h->share ? usi_split_stepped(h->share->split, err) : US_OK;
 }
 
-void usi_share_tend(us_host *h) {
+void usi_share_tend(us_world *h) {
     if (!h->share) return;
     receive(h->share, 0);
     usi_split_tend(h->share->split, clock_ns());
 }
 
-us_status usi_share_check(const us_host *h, const usi_command *c, us_error *err) {
+us_status usi_share_check(const us_world *h, const usi_command *c, us_error *err) {
     if (!h->share || c->verb == USI_VERB_PAUSE || c->verb == USI_VERB_RESUME || c->verb == USI_VERB_STEP ||
         c->verb == USI_VERB_RATE)
         return US_OK;
@@ -226,7 +226,7 @@ static bool is_name(const char *name) {
 }
 
 // Robots that others own are off the network, and the first process tells the time.
-static void part_robots(us_host *h, const usi_split *split) {
+static void part_robots(us_world *h, const usi_split *split) {
     for (int32_t i = 0; i < us_proxy_n_robot(h->stage.proxy); i++) {
         const char *name = us_proxy_robot_name(h->stage.proxy, i);
         for (int32_t g = 0; g < us_spec_get_counts(h->stage.world->spec).n_group; g++) {
@@ -237,15 +237,15 @@ static void part_robots(us_host *h, const usi_split *split) {
     }
     // From here on their states are not carried over from tick to tick: they are the same in both once all is
     // copied.
-    usi_sim_part(h->stage.sim, 0);
+    usi_sim_plugin(h->stage.sim, 0);
     if (!usi_split_is_first(split)) usi_proxy_mute_clock(h->stage.proxy);
 }
 
-us_status us_host_split(us_host *h, us_bus *bus, const us_split_def *def, us_error *err) {
+us_status us_world_split(us_world *h, us_bus *bus, const us_split_def *def, us_error *err) {
     if (!h || !bus || !def || !def->own || !def->share || h->share || h->topics || h->recorder)
         return us_error_set(err, US_ERR_ARG, NULL,
                             "split a host once, before it is connected or recorded, on a bus that is open",
-                            "us_host_split: wrong argument, or too late");
+                            "us_world_split: wrong argument, or too late");
     if (!is_name(def->share))
         return us_error_set(err, US_ERR_NAME, NULL, "write letters, digits and _, for example rovers",
                             "share: \"%.100s\" is no name", def->share);
@@ -284,7 +284,7 @@ us_status us_host_split(us_host *h, us_bus *bus, const us_split_def *def, us_err
 }
 
 // The others may need what was said last before they can end themselves.
-void usi_share_destroy(us_host *h) {
+void usi_share_destroy(us_world *h) {
     usi_share *w = h->share;
     if (!w) return;
     int64_t end = clock_ns() + (int64_t)(1e9 * LINGER);

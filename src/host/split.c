@@ -26,7 +26,7 @@
 
 // How far ahead of an exchange point boxes reach: so many stretches of the motion of now, and what an
 // acceleration of 3 g and a centimetre add.
-static const double LEAD = 1.25, MOST_ACCELERATION = 30, CLEARANCE = 0.01;
+static const double LEAD = 1.25, MAX_ACCELERATION = 30, CLEARANCE = 0.01;
 // ns: after such a silence it says once more what it said last; who was silent for so long may be replaced;
 // waiting is worth a word.
 static const int64_t REPEAT_NS = 500000000, SILENT_NS = 2000000000, PATIENCE_NS = 1000000000;
@@ -42,7 +42,7 @@ struct usi_split {
     usi_split_def def;
     us_sim *sim;
     usi_arena arena;
-    usi_estate estate;
+    usi_ownership estate;
     bool *owns;     // per group
     bool *missing;  // scratch, per group
     int32_t first;  // its first robot
@@ -53,7 +53,7 @@ struct usi_split {
     bool is_told;
     int32_t n_peer;
     usi_peer peer[USI_SPLIT_PEERS];
-    usi_letter inbox;
+    usi_state_message inbox;
 
     int32_t *owner;  // per tree: peer, or -1: it is ours
     us_aabb *box;    // per tree: where it may be until the next exchange point
@@ -149,12 +149,16 @@ static us_status say_point(usi_split *s, us_error *err) {
     return status;
 }
 
-static usi_letter *last_letter(usi_peer *p) { return &p->letter[p->letter[1].tick > p->letter[0].tick]; }
-static usi_letter *first_letter(usi_peer *p) { return &p->letter[p->letter[1].tick <= p->letter[0].tick]; }
+static usi_state_message *last_letter(usi_peer *p) {
+    return &p->letter[p->letter[1].tick > p->letter[0].tick];
+}
+static usi_state_message *first_letter(usi_peer *p) {
+    return &p->letter[p->letter[1].tick <= p->letter[0].tick];
+}
 
 // One that has come back learns where its trees were seen last.
 static void say_return(usi_split *s, usi_peer *p) {
-    const usi_letter *l = last_letter(p);
+    const usi_state_message *l = last_letter(p);
     if (l->tick < 0) return;
     us_msg_world_share m = s->out;
     m.kind = USI_SHARE_RETURN;
@@ -186,7 +190,7 @@ static bool decode(usi_split *s, const void *bytes, size_t length) {
     size_t want = 4 * length + 4096;
     if (s->inbox.size < want) {
         usi_release(&s->def.allocator, s->inbox.memory, s->inbox.size, 16);
-        s->inbox = (usi_letter){.memory = usi_alloc(&s->def.allocator, want, 16), .size = want};
+        s->inbox = (usi_state_message){.memory = usi_alloc(&s->def.allocator, want, 16), .size = want};
         if (!s->inbox.memory) s->inbox.size = 0;
     }
     const void *message = NULL;
@@ -199,8 +203,8 @@ static bool decode(usi_split *s, const void *bytes, size_t length) {
 }
 
 // The message just read is kept; what was kept there before is read over next.
-static void keep(usi_split *s, usi_letter *to) {
-    usi_letter old = *to;
+static void keep(usi_split *s, usi_state_message *to) {
+    usi_state_message old = *to;
     *to = s->inbox;
     s->inbox = old;
 }
@@ -275,13 +279,15 @@ static usi_peer *welcome(usi_split *s, const us_msg_world_share *m) {
     p->owns = usi_arena_alloc(&s->arena, (size_t)s->estate.n_group + 1, 1);
     if (!p->owns) return NULL;
     memcpy(p->owns, s->missing, (size_t)s->estate.n_group + 1);
-    p->first = usi_estate_first(&s->estate, p->owns);
+    p->first = usi_ownership_first(&s->estate, p->owns);
     name_peer(p, m);
     s->n_peer++;
     return p;
 }
 
-static void release_letter(const us_allocator *a, usi_letter *l) { usi_release(a, l->memory, l->size, 16); }
+static void release_letter(const us_allocator *a, usi_state_message *l) {
+    usi_release(a, l->memory, l->size, 16);
+}
 
 static void release_peer(usi_split *s, usi_peer *p) {
     release_letter(&s->def.allocator, &p->letter[0]);
@@ -325,7 +331,7 @@ void usi_split_receive(usi_split *s, const void *bytes, size_t length, int64_t n
     case USI_SHARE_POINT: {
         p->has_begun = true;
         // Who speaks of a third point has our letter of the second: the first is of no use any more.
-        usi_letter *l = first_letter(p);
+        usi_state_message *l = first_letter(p);
         if (m->tick > l->tick && m->tick != last_letter(p)->tick && (s->phase != RUN || m->tick >= s->point))
             keep(s, l);
         break;
@@ -350,7 +356,7 @@ static us_status wait_for(usi_split *s, const usi_peer *p, const char *what, us_
     if (!is_over && (s->is_told || (s->now_ns - s->waiting_ns < PATIENCE_NS && !(p && p->has_ended))))
         return US_OK;
     char names[256], line[512];
-    usi_estate_list(&s->estate, p ? p->owns : s->missing, names, sizeof names);
+    usi_ownership_list(&s->estate, p ? p->owns : s->missing, names, sizeof names);
     if (p) {
         snprintf(line, sizeof line, "at %.9g s: the process %s, which owns %s, %s", us_sim_get_time(s->sim),
                  p->label, names, p->has_ended ? "has ended" : what);
@@ -390,7 +396,7 @@ static us_status assign(usi_split *s, us_error *err) {
             if (s->peer[i].owns[g]) s->owner[t] = i;
         }
     }
-    us_status status = usi_estate_check(&s->estate, s->sim->model, s->owner, err);
+    us_status status = usi_ownership_check(&s->estate, s->sim->model, s->owner, err);
     for (int32_t t = 0; t < s->estate.n_tree && !status; t++)
         usi_sim_mark_ghost(s->sim, t, s->owner[t] < 0 ? USI_OWN : USI_GHOST_STILL);
     return status;
@@ -416,7 +422,7 @@ static bool put_trees(usi_split *s, int32_t owner, const us_msg_world_share *m) 
 
 // Takes up where the others last saw our trees. True when all that are under way have said it.
 static bool take_up(usi_split *s) {
-    const usi_letter *last = NULL;
+    const usi_state_message *last = NULL;
     for (int32_t i = 0; i < s->n_peer; i++) {
         const usi_peer *p = &s->peer[i];
         if (p->has_begun && p->tick > us_sim_get_tick(s->sim) && p->estate.tick < 0) return false;
@@ -444,7 +450,7 @@ static us_status gather(usi_split *s, us_error *err) {
     owns[n++] = s->owns;
     for (int32_t i = 0; i < s->n_peer; i++)
         owns[n++] = s->peer[i].owns;
-    if (usi_estate_missing(&s->estate, owns, n, s->missing)) return wait_for(s, NULL, NULL, err);
+    if (usi_ownership_missing(&s->estate, owns, n, s->missing)) return wait_for(s, NULL, NULL, err);
     us_status status = assign(s, err);
     if (status) return status;
     for (int32_t i = 0; i < s->n_peer; i++) {
@@ -502,7 +508,7 @@ static void find_turns(usi_split *s) {
 static void find_boxes(usi_split *s, int32_t n_stretch) {
     const double span = n_stretch * s->n_step * s->out.step;
     usi_contacts_reach(s->sim->contacts, s->sim->now.q, s->sim->now.v, LEAD * span,
-                       CLEARANCE + 0.5 * MOST_ACCELERATION * span * span, s->box);
+                       CLEARANCE + 0.5 * MAX_ACCELERATION * span * span, s->box);
 }
 
 // Whether no box of one owner overlaps one of another.
@@ -536,13 +542,13 @@ static void look_ahead(usi_split *s) {
     }
 }
 
-static const usi_letter *letter_of(const usi_peer *p, int64_t tick) {
+static const usi_state_message *letter_of(const usi_peer *p, int64_t tick) {
     return p->letter[0].tick == tick ? &p->letter[0] : p->letter[1].tick == tick ? &p->letter[1] : NULL;
 }
 
 // What a process with the turn before ours pushes from the point on: to the next one, or as far as it came.
-static const usi_letter *pushes_of(const usi_split *s, const usi_peer *p) {
-    const usi_letter *l = letter_of(p, s->point + s->span);
+static const usi_state_message *pushes_of(const usi_split *s, const usi_peer *p) {
+    const usi_state_message *l = letter_of(p, s->point + s->span);
     return l                                                                                  ? l
            : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->span ? &p->ending
                                                                                               : NULL;
@@ -565,7 +571,7 @@ static us_status open_stretch(usi_split *s, us_error *err) {
     int64_t end = s->point + s->span, tick = us_sim_get_tick(s->sim);
     for (int32_t i = 0; i < s->n_peer; i++) {
         if (!s->needs[i]) continue;
-        const usi_letter *l = pushes_of(s, &s->peer[i]);
+        const usi_state_message *l = pushes_of(s, &s->peer[i]);
         if (!l || l->tick <= tick) return wait_for(s, &s->peer[i], "has not said what it pushes", err);
         if (l->tick < end) end = l->tick;
         has_turn = true;
@@ -600,7 +606,7 @@ const us_command *usi_split_command(usi_split *s) {
     bool any = false;
     memset(s->sim->pushed, 0, (size_t)model->n_tree * sizeof *s->sim->pushed);
     for (int32_t i = 0; i < s->n_peer; i++) {
-        const usi_letter *l = s->needs[i] ? pushes_of(s, &s->peer[i]) : NULL;
+        const usi_state_message *l = s->needs[i] ? pushes_of(s, &s->peer[i]) : NULL;
         const us_msg_world_share *m = l ? l->message : NULL;
         for (uint32_t k = 0; m && k < m->push_steps._length && k < m->push_links._length &&
                              6 * k + 5 < m->push_forces._length;
@@ -720,14 +726,14 @@ static us_status init(usi_split *s, const us_spec *spec, us_error *err) {
                             s->def.exchange, m->step);
     s->n_step = (int32_t)lround(steps);
     us_status status = usi_sim_allow_ghosts(s->sim) ? fail_memory(err)
-                                                    : usi_estate_init(&s->estate, spec, m, &s->arena, err);
+                                                    : usi_ownership_init(&s->estate, spec, m, &s->arena, err);
     if (status) return status;
     s->owns = usi_arena_alloc(&s->arena, (size_t)s->estate.n_group + 1, 1);
     s->missing = usi_arena_alloc(&s->arena, (size_t)s->estate.n_group + 1, 1);
     if (!s->owns || !s->missing) return fail_memory(err);
-    status = usi_estate_parse(&s->estate, s->def.own, s->owns, err);
+    status = usi_ownership_parse(&s->estate, s->def.own, s->owns, err);
     if (status) return status;
-    s->first = usi_estate_first(&s->estate, s->owns);
+    s->first = usi_ownership_first(&s->estate, s->owns);
     return make_out(s, err);
 }
 

@@ -2,8 +2,8 @@
 //
 // Bytes of other processes come in by usi_split_receive, the own ones leave by a function that the caller
 // gives, and the time of the wall's clock is an argument. docs/split.md has the mathematics.
-#ifndef USI_HOST_SPLIT_H
-#define USI_HOST_SPLIT_H
+#ifndef USI_WORLD_SPLIT_H
+#define USI_WORLD_SPLIT_H
 
 #include "sim/sim.h"
 #include "understudy/spec.h"
@@ -21,39 +21,40 @@ typedef enum usi_share_kind {
 // ---------------------------------------------------------------- who owns what (split_owner.c)
 
 // A thing that has an owner is a group of the spec that moves: a robot, or an object.
-typedef struct usi_estate {
+typedef struct usi_ownership {
     const us_spec *spec;
     int32_t n_group, n_tree;
     int32_t *group_of_tree;  // -1: of none, owned by the first process
     bool *must_own;          // per group: somebody must name it
     bool *is_mobile;         // per group: it has a tree
-} usi_estate;
+} usi_ownership;
 
-us_status usi_estate_init(usi_estate *e, const us_spec *spec, const us_model *model, usi_arena *arena,
-                          us_error *err);
+us_status usi_ownership_init(usi_ownership *e, const us_spec *spec, const us_model *model, usi_arena *arena,
+                             us_error *err);
 // "r1,r2" to marks per group. US_ERR_NAME for one that is not there, that cannot move, or that is named
 // twice, and when no robot is among them; US_ERR_ARG when none is named.
-us_status usi_estate_parse(const usi_estate *e, const char *text, bool *out_owns, us_error *err);
+us_status usi_ownership_parse(const usi_ownership *e, const char *text, bool *out_owns, us_error *err);
 // The first robot of an owner: processes are ranked by it.
-int32_t usi_estate_first(const usi_estate *e, const bool *owns);
+int32_t usi_ownership_first(const usi_ownership *e, const bool *owns);
 // "r1, r2" of the marks; cut with "..." where it does not fit.
-void usi_estate_list(const usi_estate *e, const bool *marks, char *out, size_t cap);
+void usi_ownership_list(const usi_ownership *e, const bool *marks, char *out, size_t cap);
 // Marks what must have an owner and has none among n owners; false when there is none.
-bool usi_estate_missing(const usi_estate *e, const bool *const *owns, int32_t n, bool *out_missing);
+bool usi_ownership_missing(const usi_ownership *e, const bool *const *owns, int32_t n, bool *out_missing);
 // Whether what a loop or coupling holds together would have several owners: US_ERR_TREE. `owner` per tree.
-us_status usi_estate_check(const usi_estate *e, const us_model *model, const int32_t *owner, us_error *err);
+us_status usi_ownership_check(const usi_ownership *e, const us_model *model, const int32_t *owner,
+                              us_error *err);
 // Whether the message of another process is about our own's world, in the same steps; err says what differs.
 bool usi_share_fits(const us_msg_world_share *m, const us_msg_world_share *own, us_error *err);
 
 // ---------------------------------------------------------------- the exchange (split.c)
 
 // A message of another process about an exchange point, kept until it is used.
-typedef struct usi_letter {
+typedef struct usi_state_message {
     int64_t tick;  // -1: none
     void *memory;
     size_t size;
     const us_msg_world_share *message;
-} usi_letter;
+} usi_state_message;
 
 typedef struct usi_peer {
     uint64_t id;
@@ -63,9 +64,9 @@ typedef struct usi_peer {
     int64_t tick;  // of its last message
     bool has_begun, has_ended, is_told;
     int64_t heard_ns;
-    usi_letter letter[2];  // of its last two exchange points, in any order
-    usi_letter estate;     // where it has last seen our own: for one that comes back
-    usi_letter ending;     // its last word
+    usi_state_message letter[2];  // of its last two exchange points, in any order
+    usi_state_message estate;     // where it has last seen our own: for one that comes back
+    usi_state_message ending;     // its last word
 } usi_peer;
 
 typedef struct usi_split_def {
@@ -85,7 +86,7 @@ typedef struct usi_split_def {
 typedef struct usi_split usi_split;
 
 // Spec and sim must outlive it. US_ERR_VALUE when the exchange step is not a whole number of steps; errors of
-// usi_estate_parse.
+// usi_ownership_parse.
 us_status usi_split_create(const us_spec *spec, us_sim *sim, const usi_split_def *def, usi_split **out,
                            us_error *err);
 void usi_split_destroy(usi_split *split);  // NULL is allowed; says nothing to the others: usi_split_end

@@ -7,9 +7,9 @@
 #include "spec/spec.h"
 #include "spec/xml.h"
 
-us_status usi_estate_init(usi_estate *e, const us_spec *spec, const us_model *m, usi_arena *arena,
-                          us_error *err) {
-    *e = (usi_estate){.spec = spec, .n_group = us_spec_get_counts(spec).n_group, .n_tree = m->n_tree};
+us_status usi_ownership_init(usi_ownership *e, const us_spec *spec, const us_model *m, usi_arena *arena,
+                             us_error *err) {
+    *e = (usi_ownership){.spec = spec, .n_group = us_spec_get_counts(spec).n_group, .n_tree = m->n_tree};
     size_t n = (size_t)e->n_group + 1;
     e->group_of_tree =
         usi_arena_alloc(arena, ((size_t)m->n_tree + 1) * sizeof *e->group_of_tree, _Alignof(int32_t));
@@ -42,7 +42,7 @@ us_status usi_estate_init(usi_estate *e, const us_spec *spec, const us_model *m,
     return US_OK;
 }
 
-static us_status add_name(const usi_estate *e, const char *name, bool *owns, us_error *err) {
+static us_status add_name(const usi_ownership *e, const char *name, bool *owns, us_error *err) {
     usi_guess guess = usi_guess_start(name);
     for (int32_t g = 0; g < e->n_group; g++) {
         const char *have = us_spec_view_group(e->spec, g)->name;
@@ -67,7 +67,7 @@ static us_status add_name(const usi_estate *e, const char *name, bool *owns, us_
                         name);
 }
 
-us_status usi_estate_parse(const usi_estate *e, const char *text, bool *out_owns, us_error *err) {
+us_status usi_ownership_parse(const usi_ownership *e, const char *text, bool *out_owns, us_error *err) {
     memset(out_owns, 0, (size_t)e->n_group + 1);
     us_status status = US_OK;
     bool any = false, any_robot = false;
@@ -99,14 +99,14 @@ us_status usi_estate_parse(const usi_estate *e, const char *text, bool *out_owns
     return status;
 }
 
-int32_t usi_estate_first(const usi_estate *e, const bool *owns) {
+int32_t usi_ownership_first(const usi_ownership *e, const bool *owns) {
     int32_t g = 0;
     while (g < e->n_group && !(owns[g] && e->must_own[g]))
         g++;
     return g;
 }
 
-void usi_estate_list(const usi_estate *e, const bool *marks, char *out, size_t cap) {
+void usi_ownership_list(const usi_ownership *e, const bool *marks, char *out, size_t cap) {
     size_t n = 0;
     out[0] = 0;
     for (int32_t g = 0; g < e->n_group; g++) {
@@ -120,7 +120,7 @@ void usi_estate_list(const usi_estate *e, const bool *marks, char *out, size_t c
     }
 }
 
-bool usi_estate_missing(const usi_estate *e, const bool *const *owns, int32_t n, bool *out_missing) {
+bool usi_ownership_missing(const usi_ownership *e, const bool *const *owns, int32_t n, bool *out_missing) {
     bool any = false;
     for (int32_t g = 0; g < e->n_group; g++) {
         bool is_owned = !e->must_own[g];
@@ -132,11 +132,12 @@ bool usi_estate_missing(const usi_estate *e, const bool *const *owns, int32_t n,
     return any;
 }
 
-static const char *name_of(const usi_estate *e, int32_t tree) {
+static const char *name_of(const usi_ownership *e, int32_t tree) {
     return e->group_of_tree[tree] < 0 ? "?" : us_spec_view_group(e->spec, e->group_of_tree[tree])->name;
 }
 
-us_status usi_estate_check(const usi_estate *e, const us_model *m, const int32_t *owner, us_error *err) {
+us_status usi_ownership_check(const usi_ownership *e, const us_model *m, const int32_t *owner,
+                              us_error *err) {
     static const char *const remedy = "give both to the same process";
     for (int32_t i = 0; i < m->n_loop; i++) {
         if (m->loop[i].node_a < 0 || m->loop[i].node_b < 0) continue;

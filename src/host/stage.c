@@ -16,18 +16,18 @@
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
 enum { MAX_EDITS = 1 << 20 };
 
-us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_world *world,
-                         const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
-    *stage = (usi_stage){.allocator = *allocator, .world = world, .last_epoch = world->epoch};
+us_status usi_live_init(usi_live *stage, const us_allocator *allocator, usi_revision *world,
+                        const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
+    *stage = (usi_live){.allocator = *allocator, .world = world, .last_epoch = world->epoch};
     if (pthread_mutex_init(&stage->lock, NULL) != 0) {
-        usi_world_unref(world);
+        usi_revision_unref(world);
         stage->world = NULL;
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
                             "a lock cannot be made");
     }
     us_status status = us_proxy_create(world->spec, world->model, proxy, &stage->proxy, err);
     if (!status) {
-        us_part part = us_proxy_get_part(stage->proxy);
+        us_plugin part = us_proxy_get_plugin(stage->proxy);
         us_sim_def def = us_sim_def_default();
         def.allocator = *allocator;
         def.n_thread = n_thread;
@@ -35,28 +35,28 @@ us_status usi_stage_init(usi_stage *stage, const us_allocator *allocator, usi_wo
         def.parts = &part;
         status = us_sim_create(world->model, &def, &stage->sim, err);
     }
-    if (status) usi_stage_fini(stage);
+    if (status) usi_live_fini(stage);
     return status;
 }
 
-void usi_stage_fini(usi_stage *stage) {
+void usi_live_fini(usi_live *stage) {
     if (!stage->world) return;
     us_proxy_destroy(stage->proxy);
     us_sim_destroy(stage->sim);
-    usi_world_unref(stage->world);
+    usi_revision_unref(stage->world);
     pthread_mutex_destroy(&stage->lock);
-    *stage = (usi_stage){0};
+    *stage = (usi_live){0};
 }
 
-us_status usi_stage_set_world(usi_stage *stage, usi_world *world, us_error *err) {
+us_status usi_live_set_world(usi_live *stage, usi_revision *world, us_error *err) {
     if (world == stage->world) return US_OK;
     us_status status = us_proxy_replace(stage->proxy, stage->sim, world->spec, world->model, err);
     if (status) return status;
-    usi_world *old = stage->world;
+    usi_revision *old = stage->world;
     pthread_mutex_lock(&stage->lock);
-    stage->world = usi_world_ref(world);
+    stage->world = usi_revision_ref(world);
     pthread_mutex_unlock(&stage->lock);
-    usi_world_unref(old);
+    usi_revision_unref(old);
     return US_OK;
 }
 
@@ -70,8 +70,8 @@ static char *append_line(const us_allocator *a, const char *edits, const char *l
     return out;
 }
 
-static us_status edit(usi_stage *stage, const usi_command *c, const char *text, us_error *err) {
-    const usi_world *old = stage->world;
+static us_status edit(usi_live *stage, const usi_command *c, const char *text, us_error *err) {
+    const usi_revision *old = stage->world;
     if (strlen(old->edits) + strlen(text) + 2 > MAX_EDITS)
         return us_error_set(err, US_ERR_LIMIT, NULL,
                             "write the world as it is now into a scene, or begin anew: reset",
@@ -92,18 +92,19 @@ static us_status edit(usi_stage *stage, const usi_command *c, const char *text, 
         us_spec_destroy(spec);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the edit");
     }
-    usi_world *world = NULL;
-    status = usi_world_create(spec, &stage->allocator, stage->last_epoch + 1, edits, old->file, &world, err);
+    usi_revision *world = NULL;
+    status =
+        usi_revision_create(spec, &stage->allocator, stage->last_epoch + 1, edits, old->file, &world, err);
     usi_release(&stage->allocator, edits, size, 1);
-    if (!status) status = usi_stage_set_world(stage, world, err);
+    if (!status) status = usi_live_set_world(stage, world, err);
     if (!status) stage->last_epoch = world->epoch;
-    usi_world_unref(world);
+    usi_revision_unref(world);
     return status;
 }
 
 // ---------------------------------------------------------------- what is state
 
-static us_status move_floating(usi_stage *stage, const usi_command *c, const usi_target *target,
+static us_status move_floating(usi_live *stage, const usi_command *c, const usi_target *target,
                                us_error *err) {
     us_body body = {target->link};
     us_status status = us_sim_move(stage->sim, body, usi_new_place(us_sim_get_pose(stage->sim, body), c));
@@ -130,7 +131,7 @@ static us_status find_material(const us_model *model, const char *name, us_mater
 }
 
 // One friction alone moves the other out of its way: sliding never holds better than sticking.
-static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+static us_status set_pair(usi_live *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
     us_material a, b;
     const us_model *model = stage->world->model;
     us_status status = find_material(model, c->name, &a, err);
@@ -170,7 +171,7 @@ static us_status set_pair(usi_stage *stage, const usi_command *c, char *reply, s
                   : US_OK;
 }
 
-static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err) {
+static us_status set_joint(usi_live *stage, const usi_command *c, us_error *err) {
     const us_spec *spec = stage->world->spec;
     int32_t joint = us_spec_find_joint(spec, c->name);
     if (joint < 0) {
@@ -210,7 +211,7 @@ static us_status set_joint(usi_stage *stage, const usi_command *c, us_error *err
 }
 
 // A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
-static us_status set_motor(usi_stage *stage, const usi_command *c, const char *text, int32_t joint,
+static us_status set_motor(usi_live *stage, const usi_command *c, const char *text, int32_t joint,
                            int32_t drive, char *reply, size_t cap, us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
     double blockage = usi_fault_blockage(stage->world->spec, c, drive),
@@ -242,20 +243,20 @@ static us_status set_motor(usi_stage *stage, const usi_command *c, const char *t
     return US_OK;
 }
 
-static us_status set_fault(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap,
+static us_status set_fault(usi_live *stage, const usi_command *c, const char *text, char *reply, size_t cap,
                            us_error *err) {
     int32_t group = -1, joint = -1, drive = -1;
     us_status status = usi_fault_robot(stage->world->spec, c, &group, &joint, &drive, err);
     if (status) return status;
-    if (c->part == USI_PART_MOTOR) return set_motor(stage, c, text, joint, drive, reply, cap, err);
+    if (c->part == USI_COMPONENT_MOTOR) return set_motor(stage, c, text, joint, drive, reply, cap, err);
     usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
     memcpy(words.number, c->number, sizeof words.number);
     return usi_proxy_set_fault(stage->proxy, stage->sim, c->name, &words, reply, cap, err);
 }
 
 // What is broken stays so: the parts lie somewhere, and nobody puts them together.
-static us_status break_joint(usi_stage *stage, const usi_command *c, const char *text, char *reply,
-                             size_t cap, us_error *err) {
+static us_status break_joint(usi_live *stage, const usi_command *c, const char *text, char *reply, size_t cap,
+                             us_error *err) {
     int32_t joint = -1;
     us_status status = usi_break_find(stage->world->spec, c, &joint, err);
     if (status) return status;
@@ -271,19 +272,19 @@ static us_status break_joint(usi_stage *stage, const usi_command *c, const char 
     return status;
 }
 
-us_status usi_stage_run_scripts(usi_stage *stage, usi_command *command, usi_script_told *told, void *context,
-                                us_error *err) {
-    char text[USI_SCRIPT_TEXT], reply[USI_HOST_REPLY];
+us_status usi_live_run_scripts(usi_live *stage, usi_command *command, usi_script_told *told, void *context,
+                               us_error *err) {
+    char text[USI_SCRIPT_TEXT], reply[USI_WORLD_REPLY];
     us_status status = US_OK;
     while (!status && usi_proxy_next_script(stage->proxy, stage->sim, text, sizeof text)) {
         status = usi_command_parse(text, command, err);
-        if (!status) status = usi_stage_apply(stage, command, text, reply, sizeof reply, err);
+        if (!status) status = usi_live_apply(stage, command, text, reply, sizeof reply, err);
         if (!status && told) told(context, text, reply);
     }
     return status;
 }
 
-static us_status set_soil(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+static us_status set_soil(usi_live *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
     us_material material;
     us_soil soil;
     us_status status = find_material(stage->world->model, c->name, &material, err);
@@ -311,7 +312,7 @@ static us_status set_soil(usi_stage *stage, const usi_command *c, char *reply, s
     return US_OK;
 }
 
-static us_status set_region(usi_stage *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
+static us_status set_region(usi_live *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
     const us_spec *spec = stage->world->spec;
     const char *names[64];
     int32_t region = -1, n = 0;
@@ -331,14 +332,14 @@ static us_status set_region(usi_stage *stage, const usi_command *c, char *reply,
     return US_OK;
 }
 
-us_status usi_stage_apply(usi_stage *stage, const usi_command *c, const char *text, char *reply, size_t cap,
-                          us_error *err) {
+us_status usi_live_apply(usi_live *stage, const usi_command *c, const char *text, char *reply, size_t cap,
+                         us_error *err) {
     if (cap > 0) reply[0] = 0;
     if (c->verb == USI_VERB_SOIL) return set_soil(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_REGION) return set_region(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
-    if (c->verb == USI_VERB_FAULT && c->part == USI_PART_JOINT)
+    if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)
         return break_joint(stage, c, text, reply, cap, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
     if (c->verb == USI_VERB_ADOPT)

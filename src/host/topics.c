@@ -37,7 +37,7 @@ static int64_t clock_ns(void) {
 // ---------------------------------------------------------------- in
 
 static void on_command(void *context, const us_sample *sample) {
-    us_host *h = context;
+    us_world *h = context;
     char source[2 * sizeof sample->writer + 1];
     _Alignas(16) char memory[USI_COMMAND_MAX + 64];
     const void *message = NULL;
@@ -45,7 +45,7 @@ static void on_command(void *context, const us_sample *sample) {
         snprintf(source + 2 * i, 3, "%02x", sample->writer[i]);
     if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message,
                           NULL) ||
-        us_host_post(h, source, ((const us_msg_string *)message)->data, NULL, NULL, 0))
+        us_world_post(h, source, ((const us_msg_string *)message)->data, NULL, NULL, 0))
         atomic_fetch_add_explicit(&h->topics->n_lost, 1, memory_order_relaxed);
 }
 
@@ -61,28 +61,28 @@ static void put_answer(usi_line *out, const usi_answer *a) {
     usi_line_put(out, "}");
 }
 
-static void write_status(us_host *h, usi_line *out) {
+static void write_status(us_world *h, usi_line *out) {
     double time = us_sim_get_time(h->stage.sim);
     usi_line_put(out,
                  "{\"time\":%.9g,\"tick\":%" PRId64 ",\"paused\":%s,\"rate\":%.9g,\"epoch\":%" PRIu32
                  ",\"last\":",
                  isfinite(time) ? time : 0, us_sim_get_tick(h->stage.sim),
-                 h->wish.is_paused ? "true" : "false", h->wish.rate, us_host_get_epoch(h));
+                 h->wish.is_paused ? "true" : "false", h->wish.rate, us_world_get_revision(h));
     if (h->n_answer > 0) {
-        put_answer(out, &h->answer[(h->n_answer - 1) % USI_HOST_ANSWERS]);
+        put_answer(out, &h->answer[(h->n_answer - 1) % USI_WORLD_ANSWERS]);
     } else {
         usi_line_put(out, "null");
     }
     usi_line_put(out, ",\"answers\":[");
-    for (int32_t i = h->n_answer > USI_HOST_ANSWERS ? h->n_answer - USI_HOST_ANSWERS : 0, first = i;
+    for (int32_t i = h->n_answer > USI_WORLD_ANSWERS ? h->n_answer - USI_WORLD_ANSWERS : 0, first = i;
          i < h->n_answer; i++) {
         if (i > first) usi_line_put(out, ",");
-        put_answer(out, &h->answer[i % USI_HOST_ANSWERS]);
+        put_answer(out, &h->answer[i % USI_WORLD_ANSWERS]);
     }
     usi_line_put(out, "]}");
 }
 
-void usi_topics_tell(us_host *h) {
+void usi_topics_tell(us_world *h) {
     usi_topics *t = h->topics;
     if (!t) return;
     usi_line out = {t->text, 0, sizeof t->text};
@@ -95,13 +95,13 @@ void usi_topics_tell(us_host *h) {
     t->told_ns = clock_ns();
 }
 
-bool usi_topics_send(us_host *h, us_writer *writer, const void *bytes, size_t length) {
+bool usi_topics_send(us_world *h, us_writer *writer, const void *bytes, size_t length) {
     bool is_taken = usi_outbox_put(h->topics->outbox, writer, bytes, length, 0, 0);
     usi_outbox_ring(h->topics->outbox);
     return is_taken;
 }
 
-void usi_topics_watch(us_host *h) {
+void usi_topics_watch(us_world *h) {
     usi_topics *t = h->topics;
     if (!t || clock_ns() - t->told_ns < 1000000000) return;
     int64_t n_lost = atomic_load_explicit(&t->n_lost, memory_order_relaxed);
@@ -111,7 +111,7 @@ void usi_topics_watch(us_host *h) {
                  "%" PRId64
                  " world commands from the network were lost: too many at once, too long, or no text",
                  n_lost - t->n_lost_told);
-        us_host_log(h, 1, text);
+        us_world_log(h, 1, text);
         t->n_lost_told = n_lost;
     }
     usi_topics_tell(h);
@@ -119,7 +119,7 @@ void usi_topics_watch(us_host *h) {
 
 // ---------------------------------------------------------------- life
 
-us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
+us_status usi_topics_create(us_world *h, us_bus *bus, us_error *err) {
     usi_topics *t = usi_alloc(&h->allocator, sizeof *t, _Alignof(usi_topics));
     if (!t)
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
@@ -132,7 +132,7 @@ us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
                                  {.is_reliable = true, .is_transient_local = true, .depth = 1},
                                  -1};
     us_topic_def command_topic = {
-        "/understudy/command", usi_type_string, {.is_reliable = true, .depth = USI_HOST_QUEUE}, -1};
+        "/understudy/command", usi_type_string, {.is_reliable = true, .depth = USI_WORLD_QUEUE}, -1};
     us_status status = usi_outbox_create(&h->allocator, &t->outbox);
     if (status)
         return us_error_set(err, status, NULL, "free memory, or end other programs",
@@ -147,7 +147,7 @@ us_status usi_topics_create(us_host *h, us_bus *bus, us_error *err) {
     return status;
 }
 
-void usi_topics_destroy(us_host *h) {
+void usi_topics_destroy(us_world *h) {
     usi_topics *t = h->topics;
     if (!t) return;
     if (t->reader) us_reader_remove(t->reader);

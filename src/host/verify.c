@@ -5,7 +5,7 @@
 #include "proxy/verify.h"
 
 typedef struct run {
-    usi_stage stage;
+    usi_live stage;
     usi_command *command;
 } run;
 
@@ -16,18 +16,18 @@ static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *
     (void)proxy;
     (void)sim;
     (void)source;
-    char reply[USI_HOST_REPLY];
+    char reply[USI_WORLD_REPLY];
     us_status status = usi_command_parse(text, r->command, err);
     if (status || !usi_verb_is_world(r->command->verb)) return status;
-    return usi_stage_apply(&r->stage, r->command, text, reply, sizeof reply, err);
+    return usi_live_apply(&r->stage, r->command, text, reply, sizeof reply, err);
 }
 
 static us_status before_step(void *context, us_error *err) {
     run *r = context;
-    return usi_stage_run_scripts(&r->stage, r->command, NULL, NULL, err);
+    return usi_live_run_scripts(&r->stage, r->command, NULL, NULL, err);
 }
 
-static us_status make_world(const us_spec *spec, const us_allocator *a, const char *edits, usi_world **out,
+static us_status make_world(const us_spec *spec, const us_allocator *a, const char *edits, usi_revision **out,
                             us_error *err) {
     us_spec *copy = NULL;
     us_status status = us_spec_copy(spec, &copy);
@@ -39,30 +39,30 @@ static us_status make_world(const us_spec *spec, const us_allocator *a, const ch
         us_spec_destroy(copy);
         return status;
     }
-    return usi_world_create(copy, a, 1, edits, NULL, out, err);
+    return usi_revision_create(copy, a, 1, edits, NULL, out, err);
 }
 
-us_status us_host_verify(const us_spec *spec, us_recording *recording,
-                         void (*progress)(void *context, double share), void *context,
-                         us_verify_result *out_result, us_error *err) {
+us_status us_world_verify(const us_spec *spec, us_recording *recording,
+                          void (*progress)(void *context, double share), void *context,
+                          us_verify_result *out_result, us_error *err) {
     if (!spec || !recording || !out_result)
         return us_error_set(err, US_ERR_ARG, NULL, "pass a spec, a recording and a place for the result",
-                            "us_host_verify: an argument is NULL");
+                            "us_world_verify: an argument is NULL");
     *out_result = (us_verify_result){.bad_tick = -1};
     us_allocator a = us_allocator_default();
     const char *edits = us_recording_find_metadata(recording, "understudy", "edits");
-    usi_world *world = NULL;
+    usi_revision *world = NULL;
     us_status status = make_world(spec, &a, edits ? edits : "", &world, err);
     if (status) return status;
     run r = {.command = usi_alloc(&a, sizeof *r.command, _Alignof(usi_command))};
     if (!r.command) {
-        usi_world_unref(world);
+        usi_revision_unref(world);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",
                             "no memory left to run the recording again");
     }
     us_proxy_def proxy = us_proxy_def_default();
     proxy.enable_motor_servers = false;
-    status = usi_stage_init(&r.stage, &a, world, &proxy, 1, err);
+    status = usi_live_init(&r.stage, &a, world, &proxy, 1, err);
     if (!status) {
         usi_verify_def def = {.progress = progress,
                               .progress_context = context,
@@ -70,7 +70,7 @@ us_status us_host_verify(const us_spec *spec, us_recording *recording,
                               .before_step = before_step,
                               .world_context = &r};
         status = usi_proxy_verify(r.stage.proxy, r.stage.sim, recording, &def, out_result, err);
-        usi_stage_fini(&r.stage);
+        usi_live_fini(&r.stage);
     }
     usi_release(&a, r.command, sizeof *r.command, _Alignof(usi_command));
     return status;

@@ -12,16 +12,16 @@ static char *copy_text(const us_allocator *a, const char *text) {
 }
 
 us_status usi_world_wrap(us_spec *spec, us_model *model, const us_allocator *allocator, uint32_t epoch,
-                         const char *edits, const char *file, usi_world **out, us_error *err) {
-    usi_world *w = usi_alloc(allocator, sizeof *w, _Alignof(usi_world));
+                         const char *edits, const char *file, usi_revision **out, us_error *err) {
+    usi_revision *w = usi_alloc(allocator, sizeof *w, _Alignof(usi_revision));
     char *copy = w ? copy_text(allocator, edits) : NULL;
     if (!copy) {
-        usi_release(allocator, w, sizeof *w, _Alignof(usi_world));
+        usi_release(allocator, w, sizeof *w, _Alignof(usi_revision));
         us_model_destroy(model);
         us_spec_destroy(spec);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the world");
     }
-    *w = (usi_world){
+    *w = (usi_revision){
         .allocator = *allocator, .epoch = epoch, .spec = spec, .model = model, .edits = copy, .file = file};
     atomic_init(&w->n_ref, 1);
     *out = w;
@@ -45,8 +45,8 @@ static void drop_repeated_warnings(us_spec *spec, int32_t n_before) {
     spec->n_warning = n;
 }
 
-us_status usi_world_create(us_spec *spec, const us_allocator *allocator, uint32_t epoch, const char *edits,
-                           const char *file, usi_world **out, us_error *err) {
+us_status usi_revision_create(us_spec *spec, const us_allocator *allocator, uint32_t epoch, const char *edits,
+                              const char *file, usi_revision **out, us_error *err) {
     us_model *model = NULL;
     int32_t n_warning = spec->n_warning;
     us_status status = us_model_compile(spec, allocator, &model, err);
@@ -58,16 +58,16 @@ us_status usi_world_create(us_spec *spec, const us_allocator *allocator, uint32_
     return usi_world_wrap(spec, model, allocator, epoch, edits, file, out, err);
 }
 
-usi_world *usi_world_ref(usi_world *world) {
+usi_revision *usi_revision_ref(usi_revision *world) {
     atomic_fetch_add_explicit(&world->n_ref, 1, memory_order_relaxed);
     return world;
 }
 
-void usi_world_unref(usi_world *world) {
+void usi_revision_unref(usi_revision *world) {
     if (!world || atomic_fetch_sub_explicit(&world->n_ref, 1, memory_order_acq_rel) > 1) return;
     us_allocator a = world->allocator;
     us_model_destroy(world->model);
     us_spec_destroy(world->spec);
     usi_release(&a, world->edits, strlen(world->edits) + 1, 1);
-    usi_release(&a, world, sizeof *world, _Alignof(usi_world));
+    usi_release(&a, world, sizeof *world, _Alignof(usi_revision));
 }

@@ -232,7 +232,7 @@ static void put_shape(usi_json *json, const us_shape_def *shape, uint32_t epoch,
     usi_json_end(json, '}');
 }
 
-static void put_shapes(usi_json *json, const usi_world *world, int32_t n_shape) {
+static void put_shapes(usi_json *json, const usi_revision *world, int32_t n_shape) {
     const us_allocator *a = &json->out->allocator;
     size_t size = (size_t)n_shape * sizeof(uint64_t);
     uint64_t *keys = usi_alloc(a, size, _Alignof(uint64_t));
@@ -305,9 +305,9 @@ static void put_relations(usi_json *json, const us_spec *spec, const us_spec_cou
     usi_json_end(json, ']');
 }
 
-static void put_world(usi_json *json, const usi_world *world) {
+static void put_world(usi_json *json, const usi_revision *world) {
     const us_spec *spec = world->spec;
-    const us_world_def *def = us_spec_view_world(spec);
+    const us_world_settings *def = us_spec_view_world(spec);
     us_spec_counts n = us_spec_get_counts(spec);
     usi_json_begin(json, NULL, '{');
     usi_json_integer(json, "epoch", world->epoch);
@@ -339,7 +339,7 @@ static void put_world(usi_json *json, const usi_world *world) {
     usi_json_end(json, '}');
 }
 
-us_status usi_world_json(const usi_world *world, const us_allocator *allocator, char **out_bytes,
+us_status usi_world_json(const usi_revision *world, const us_allocator *allocator, char **out_bytes,
                          size_t *out_length) {
     usi_bytes bytes;
     usi_bytes_init(&bytes, allocator, JSON_LIMIT);

@@ -36,14 +36,16 @@ static inline usi_v4 usi_v4_lane1(usi_v4 a) { return __builtin_shufflevector(a, 
 static inline usi_v4 usi_v4_lane2(usi_v4 a) { return __builtin_shufflevector(a, a, 2, 2, 2, 2); }
 
 // a x b with one turn fewer than the textbook: turn(a * turn(b) - turn(a) * b), where turn makes (y, z, x).
-static inline usi_v4 usi_v4_turn(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 2, 0, 3); }
+static inline usi_v4 usi_v4_rotate_lanes(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 2, 0, 3); }
 static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) {
-    return a * usi_v4_turn(b) - usi_v4_turn(a) * b;
+    return a * usi_v4_rotate_lanes(b) - usi_v4_rotate_lanes(a) * b;
 }
-static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) { return usi_v4_turn(usi_v4_cross_unturned(a, b)); }
+static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) {
+    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b));
+}
 // a x b + c x d, turned once.
 static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) {
-    return usi_v4_turn(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
+    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
 }
 
 // Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle

@@ -30,7 +30,7 @@ bool usi_is_rotation(us_quat q) {
     return n2 > 1e-12 && isfinite(n2);
 }
 static us_status check_world(usi_build *b) {
-    const us_world_def *w = &b->spec->world;
+    const us_world_settings *w = &b->spec->world;
     if (!(w->step > 0 && w->step <= 10))
         return us_error_set(b->err, US_ERR_VALUE, NULL,
                             "write a step in seconds above 0 and up to 10, for example 1e-3",

@@ -17,7 +17,7 @@ static const double STICK_WAY = 1e-7;
 static const double STICK_SPEED = 1e-4;
 // The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2
 // or kg.
-static const double LEAST_ARMATURE = 1e-4;
+static const double MIN_ARMATURE = 1e-4;
 
 us_status usi_build_warn(usi_build *b, const char *file, int32_t line, const char *element,
                          const char *remedy, const char *message) {
@@ -107,7 +107,7 @@ static us_status fill_joints(usi_build *b, us_model *m) {
             m->stiffness[v] = j->stiffness;
             m->rest[v] = j->rest;
             if (b->axis_inertia[v] + j->armature < 1e-15) {
-                m->armature[v] = LEAST_ARMATURE;
+                m->armature[v] = MIN_ARMATURE;
                 us_status status =
                     warn_joint(b, j, "give the link beyond it mass and inertia, or the joint an armature",
                                "nothing with inertia about its axis hangs on this joint: an armature of 1e-4 "
@@ -130,11 +130,12 @@ static us_status fill_joints(usi_build *b, us_model *m) {
 // Torques with bounds: drives first, then friction joint by joint; and limits.
 static void fill_elements(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
-    int32_t n_element = 0, n_stop = 0;
+    int32_t n_bounded_torque = 0, n_joint_limit = 0;
     for (int32_t i = 0; i < m->n_drive; i++) {
         const usi_drive *d = &m->drive[i];
         if (d->v >= 0)
-            m->element[n_element++] = (usi_element){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
+            m->element[n_bounded_torque++] =
+                (usi_bounded_torque){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
     }
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &b->joint_def[k];
@@ -147,11 +148,13 @@ static void fill_elements(const usi_build *b, us_model *m) {
             double kp = is_held ? friction / STICK_WAY : 0;
             double kd =
                 is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : friction / STICK_SPEED;
-            m->element[n_element++] = (usi_element){kp, kd, -friction, friction, v, at->first_q + i, -1, 0};
+            m->element[n_bounded_torque++] =
+                (usi_bounded_torque){kp, kd, -friction, friction, v, at->first_q + i, -1, 0};
         }
         if (!has_stop(j)) continue;
         double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[at->first_v] + m->armature[at->first_v]));
-        m->stop[n_stop++] = (usi_stop){STOP_STIFFNESS, damping, j->lower, j->upper, at->first_v, at->first_q};
+        m->stop[n_joint_limit++] =
+            (usi_joint_limit){STOP_STIFFNESS, damping, j->lower, j->upper, at->first_v, at->first_q};
     }
 }
 
@@ -163,16 +166,16 @@ static bool is_idle(const us_spec *s, const us_drive_def *d) {
 static void count_soft(const usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     m->n_soft = 0;
-    m->n_element = 0;
-    m->n_stop = 0;
+    m->n_bounded_torque = 0;
+    m->n_joint_limit = 0;
     for (int32_t i = 0; i < s->n_drive; i++)
-        m->n_element += !is_idle(s, &s->drive[i]);
+        m->n_bounded_torque += !is_idle(s, &s->drive[i]);
     for (int32_t k = 0; k < s->n_joint; k++) {
         const us_joint_def *j = &b->joint_def[k];
         int32_t n = us_joint_type_n_v(j->type);
         if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
-        if (j->friction + j->blockage > 0) m->n_element += n;
-        if (has_stop(j)) m->n_stop++;
+        if (j->friction + j->blockage > 0) m->n_bounded_torque += n;
+        if (has_stop(j)) m->n_joint_limit++;
     }
 }
 

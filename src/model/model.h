@@ -79,13 +79,13 @@ typedef struct usi_drive {
 // A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v),
 // low, high). Drives, and dry friction: a stiff spring from where the joint stuck, which gives way at the
 // bounds and is dragged along.
-typedef struct usi_element {
+typedef struct usi_bounded_torque {
     double kp, kd, low, high;
     int32_t v, q;
     int32_t drive;  // whose command position, velocity and torque come from; -1: friction, whose position is
                     // in the state
     int32_t reserved;
-} usi_element;
+} usi_bounded_torque;
 
 // The bound that a drive has when it has a share of its strength (0 .. 1) left. One without a bound has all
 // or nothing.
@@ -95,10 +95,10 @@ static inline double usi_drive_bound(double bound, double share) {
 }
 
 // A joint's limits: a stiff spring and damper on either side that only pushes. An infinite limit is none.
-typedef struct usi_stop {
+typedef struct usi_joint_limit {
     double kp, kd, lower, upper;
     int32_t v, q;
-} usi_stop;
+} usi_joint_limit;
 
 // A row sum(factor * q) = offset.
 typedef struct usi_coupling {
@@ -135,13 +135,13 @@ typedef struct usi_geom {
 } usi_geom;
 
 // A bed of soil over a height field.
-typedef struct usi_bed_row {
+typedef struct usi_deformable_row {
     int32_t geom;
     int32_t soil;      // the material by which it flows, where no region says otherwise
     int32_t n_x, n_y;  // columns
     double spacing, depth;
     double memory;  // bytes that its tiles may take
-} usi_bed_row;
+} usi_deformable_row;
 
 // A part of a ground that is made of something else.
 typedef struct usi_region_row {
@@ -182,7 +182,7 @@ typedef struct usi_pair_row {
 
 // The interaction models that are there without being registered: their `touch` is NULL.
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
-enum { USI_LEAST_EXPONENT = 1, USI_MOST_EXPONENT = 4 };  // of the model spring-damper
+enum { USI_MIN_EXPONENT = 1, USI_MAX_EXPONENT = 4 };  // of the model spring-damper
 
 // Two bodies (links) that never collide; a < b, -1 is the world; in order of (a, b). Those of joints and
 // loops are among them.
@@ -191,32 +191,32 @@ typedef struct usi_exclusion {
 } usi_exclusion;
 
 // X(type, name, count, unit, about)
-#define USI_MODEL_FIELDS(X)                                                                             \
-    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                      \
-    X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                      \
-    X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H") \
-    X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")            \
-    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                  \
-    X(double, damping, n_node, "N m s", "viscous damping")                                              \
-    X(double, stiffness, n_node, "N m/rad", "joint spring")                                             \
-    X(double, rest, n_node, "rad", "where the joint spring is slack")                                   \
-    X(double, q_start, n_q, "rad, m", "start positions")                                                \
-    X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                        \
-    X(int32_t, soft, n_soft, "", "velocities with damping or a spring")                                 \
-    X(usi_element, element, n_element, "", "drives and dry friction: torques with bounds")              \
-    X(usi_stop, stop, n_stop, "", "joint limits")                                                       \
-    X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                             \
-    X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                 \
-    X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
-    X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                    \
-    X(usi_loop, loop, n_loop, "", "loop closures")                                                      \
-    X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                 \
-    X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                   \
-    X(usi_exclusion, loose, n_loose, "", "those that a broken joint held: they collide once apart")     \
-    X(int32_t, material_name, n_material, "", "where the name begins in names")                         \
-    X(int32_t, body_name, n_body, "", "where the name begins in names")                                 \
-    X(int32_t, joint_name, n_joint, "", "where the name begins in names")                               \
-    X(int32_t, drive_name, n_drive, "", "where the name begins in names")                               \
+#define USI_MODEL_FIELDS(X)                                                                              \
+    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                       \
+    X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                       \
+    X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H")  \
+    X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")             \
+    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                   \
+    X(double, damping, n_node, "N m s", "viscous damping")                                               \
+    X(double, stiffness, n_node, "N m/rad", "joint spring")                                              \
+    X(double, rest, n_node, "rad", "where the joint spring is slack")                                    \
+    X(double, q_start, n_q, "rad, m", "start positions")                                                 \
+    X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                         \
+    X(int32_t, soft, n_soft, "", "velocities with damping or a spring")                                  \
+    X(usi_bounded_torque, element, n_bounded_torque, "", "drives and dry friction: torques with bounds") \
+    X(usi_joint_limit, stop, n_joint_limit, "", "joint limits")                                          \
+    X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                              \
+    X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                  \
+    X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                 \
+    X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                     \
+    X(usi_loop, loop, n_loop, "", "loop closures")                                                       \
+    X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                  \
+    X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                    \
+    X(usi_exclusion, loose, n_loose, "", "those that a broken joint held: they collide once apart")      \
+    X(int32_t, material_name, n_material, "", "where the name begins in names")                          \
+    X(int32_t, body_name, n_body, "", "where the name begins in names")                                  \
+    X(int32_t, joint_name, n_joint, "", "where the name begins in names")                                \
+    X(int32_t, drive_name, n_drive, "", "where the name begins in names")                                \
     X(char, names, n_names, "", "all names, each ended by 0")
 
 typedef enum usi_solver {
@@ -237,7 +237,7 @@ struct us_model {
     uint64_t seed;
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
-        n_element, n_stop, n_names;
+        n_bounded_torque, n_joint_limit, n_names;
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves
@@ -251,10 +251,10 @@ struct us_model {
         *interaction;                 // models of contact: the built-in ones, then those that were registered
     const usi_pair_row *pair_row;     // one per row of the spec's table
     const us_material_def *material;  // n_material, with their properties; 0 is "default"
-    const usi_bed_row *bed;
+    const usi_deformable_row *bed;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
-    int32_t n_interaction, n_pair_row, n_bed, n_region, n_soil_map;
+    int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
     int32_t n_soil;  // n_material when any of them is a soil, otherwise 0
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)

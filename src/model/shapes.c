@@ -11,11 +11,11 @@
 
 #include "geom/geom.h"
 #include "model/compile.h"
-#include "soil/bed.h"
+#include "soil/deformable.h"
 
 // Room for contact points where the world does not say: 32 for each moving shape suffice for a box among its
 // neighbours.
-enum { LEAST_CONTACTS = 64, CONTACTS_PER_GEOM = 32 };
+enum { MIN_CONTACTS = 64, CONTACTS_PER_GEOM = 32 };
 
 // ---- Shapes ----
 
@@ -115,7 +115,7 @@ static us_status warn_of_hull(usi_build *b, int32_t i, const us_geom *geom) {
 // The convex parts of a moving mesh, each a shape of its own.
 static us_status compile_parts(usi_build *b, us_model *m, list *l, int32_t i, int32_t material,
                                bool *out_is_done) {
-    us_geom *parts = usi_arena_alloc(&b->arena, USI_PART_LIMIT * sizeof *parts, _Alignof(us_geom));
+    us_geom *parts = usi_arena_alloc(&b->arena, USI_COMPONENT_LIMIT * sizeof *parts, _Alignof(us_geom));
     if (!parts) return usi_build_out_of_memory(b);
     us_error why;
     int32_t n = 0;
@@ -206,11 +206,11 @@ static us_status compile_shapes(usi_build *b, us_model *m, list *l) {
 
 // ---- Beds of soil ----
 
-enum { MOST_BEDS = 16 };
-static const double MOST_TILES =
+enum { MAX_BEDS = 16 };
+static const double MAX_TILES =
     1e9;  // of a bed's grid: their numbers are 32 bits wide, and each takes 4 bytes of addresses
-static const double MOST_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
-static const double MOST_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
+static const double MAX_BED_MEMORY = 20e9;  // of a million touched tiles, with room for those of a step
+static const double MAX_BED_HEIGHT = 2000;  // m, as micrometres in 32 bits
 
 static us_status check_soil(usi_build *b, us_model *m, int32_t i) {
     const usi_geom *g = &m->geom[i];
@@ -325,7 +325,8 @@ static us_status find_regions(usi_build *b, us_model *m) {
 }
 
 static us_status find_beds(usi_build *b, us_model *m) {
-    usi_bed_row *rows = usi_arena_alloc(&m->assets.arena, MOST_BEDS * sizeof *rows, _Alignof(usi_bed_row));
+    usi_deformable_row *rows =
+        usi_arena_alloc(&m->assets.arena, MAX_BEDS * sizeof *rows, _Alignof(usi_deformable_row));
     if (!rows) return usi_build_out_of_memory(b);
     m->bed = rows;
     us_status status = US_OK;
@@ -337,18 +338,18 @@ static us_status find_beds(usi_build *b, us_model *m) {
         us_aabb box = us_geom_box(&g->geom, us_pose_identity());
         double wide = (box.max.x - box.min.x) / d->bed_spacing + 1,
                deep = (box.max.y - box.min.y) / d->bed_spacing + 1;
-        if (m->n_bed == MOST_BEDS)
+        if (m->n_deformable == MAX_BEDS)
             return fail_shape(b, g->shape, US_ERR_LIMIT, "use fewer", "there are more than 16 beds of soil");
-        if (!(ceil(wide / USI_BED_TILE) * ceil(deep / USI_BED_TILE) <= MOST_TILES) || wide < 3 || deep < 3 ||
-            fmax(wide, deep) > MOST_TILES)
+        if (!(ceil(wide / USI_DEFORMABLE_TILE) * ceil(deep / USI_DEFORMABLE_TILE) <= MAX_TILES) || wide < 3 ||
+            deep < 3 || fmax(wide, deep) > MAX_TILES)
             return fail_shape(b, g->shape, US_ERR_LIMIT,
                               "choose a bed spacing that gives 3 by 3 to 4e12 columns",
                               "its bed has too many or too few columns");
-        if (!(d->bed_memory > 0 && d->bed_memory <= MOST_BED_MEMORY))
+        if (!(d->bed_memory > 0 && d->bed_memory <= MAX_BED_MEMORY))
             return fail_shape(b, g->shape, US_ERR_VALUE,
                               "write bed-memory=\"1 GB\", for example; 20 GB are the most",
                               "that is no memory for its bed of soil");
-        if (!(box.min.z > -MOST_BED_HEIGHT && box.max.z < MOST_BED_HEIGHT))
+        if (!(box.min.z > -MAX_BED_HEIGHT && box.max.z < MAX_BED_HEIGHT))
             return fail_shape(
                 b, g->shape, US_ERR_VALUE,
                 "move it: heights that lie around 0, and xyz=\"0 0 ...\" for where it is",
@@ -356,9 +357,9 @@ static us_status find_beds(usi_build *b, us_model *m) {
         if (g->X_NG.q.x != 0 || g->X_NG.q.y != 0)
             return fail_shape(b, g->shape, US_ERR_VALUE, "lay it level: turn it about z alone",
                               "a bed of soil cannot be tilted");
-        rows[m->n_bed] = (usi_bed_row){
+        rows[m->n_deformable] = (usi_deformable_row){
             i, soil_of(m, i), (int32_t)wide, (int32_t)deep, d->bed_spacing, d->bed_depth, d->bed_memory};
-        g->bed = m->n_bed++;
+        g->bed = m->n_deformable++;
     }
     return status;
 }
@@ -549,7 +550,7 @@ us_status usi_build_shapes(usi_build *b, us_model *m) {
     if (!status) status = keep_exclusions(b, &e, b->exclusion, m->n_exclusion, &b->loose, &m->n_loose);
     usi_release(&b->arena.allocator, e.pair, (size_t)e.cap * sizeof *e.pair, _Alignof(max_align_t));
     if (status) return status;
-    int64_t room = LEAST_CONTACTS;
+    int64_t room = MIN_CONTACTS;
     for (int32_t i = 0; i < m->n_geom; i++)
         room += m->geom[i].node >= 0 ? CONTACTS_PER_GEOM : 0;
     if (b->spec->world.max_contact > 0) room = b->spec->world.max_contact;
@@ -587,7 +588,7 @@ uint64_t usi_shapes_hash(const us_model *m, uint64_t seed) {
         if (r->corner) h = us_hash_bytes(h, r->corner, 2 * (size_t)r->n * sizeof *r->corner);
         if (r->mask) h = us_hash_bytes(h, r->mask, (size_t)r->mask_x * (size_t)r->mask_y);
     }
-    for (int32_t i = 0; i < m->n_bed; i++) {
+    for (int32_t i = 0; i < m->n_deformable; i++) {
         const double bed[] = {m->bed[i].geom, m->bed[i].spacing, m->bed[i].depth};
         h = us_hash_bytes(h, bed, sizeof bed);
     }

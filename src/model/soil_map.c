@@ -234,7 +234,7 @@ static us_status read_map(usi_build *b, us_model *m, const us_soil_map_def *d, u
     if (d->material && !m->material[r->material].is_soil)
         return fail(b, d, US_ERR_VALUE, "name a material that has a <soil>", "its material is no soil");
     m->geom[r->geom].has_soil_map = 1;
-    // Those of usi_bed_law_of.
+    // Those of usi_deformable_law_of.
     if (number == &probe.repose_angle || number == &probe.critical_angle || number == &probe.cohesion ||
         number == &probe.density)
         m->geom[r->geom].has_flow_map = 1;

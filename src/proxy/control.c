@@ -156,7 +156,7 @@ static void speed_up(const usi_robot *r, usi_robot_state *s) {
 }
 
 // Legs for the body velocity. They begin where their drives were told to be, so that nothing jumps.
-static void walk(const usi_robot *r, usi_robot_state *s, us_part_view *view) {
+static void walk(const usi_robot *r, usi_robot_state *s, us_plugin_view *view) {
     const double step = r->proxy->step;
     double q[USI_GAIT_LEGS][3];
     if (!s->gait.is_on) {
@@ -181,7 +181,7 @@ static void walk(const usi_robot *r, usi_robot_state *s, us_part_view *view) {
 
 // Wheels and steering for the body velocity.
 static void roll(const usi_robot *r, usi_robot_state *s, const double *q, const double *steer,
-                 us_part_view *view) {
+                 us_plugin_view *view) {
     const double step = r->proxy->step;
     speed_up(r, s);
     usi_loco_command c;
@@ -233,7 +233,7 @@ static void follow(const usi_robot *r, usi_robot_state *s, int32_t drive, double
 // A drive with a position gain takes position and velocity; one with a velocity gain alone gets there by its
 // velocity.
 static void go_to(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t drive, double q,
-                  double v, us_part_view *view) {
+                  double v, us_plugin_view *view) {
     const usi_robot_drive *d = &r->drive[drive];
     const usi_robot_joint *j = &r->joint[d->joint];
     view->drive_torque[d->index] = 0;
@@ -247,7 +247,7 @@ static void go_to(const usi_robot *r, const us_sim *sim, const usi_robot_state *
 }
 
 static void run_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int64_t tick,
-                       us_part_view *view) {
+                       us_plugin_view *view) {
     usi_drive_state *all = usi_drives_of(r, s);
     const double step = r->proxy->step;
     for (int32_t k = 0; k < r->n_drive; k++) {
@@ -339,7 +339,7 @@ void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s)
 // ---------------------------------------------------------------- all
 
 // The battery, and what each drive has left of its strength.
-static void power_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+static void power_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     const us_network_def *n = r->network;
     if (n->battery_capacity > 0 && usi_has_power(s))
         s->energy = fmin(s->energy + power_of(r, sim) * r->proxy->step, n->battery_capacity);
@@ -351,12 +351,12 @@ static void power_drives(const usi_robot *r, const us_sim *sim, usi_robot_state 
         int32_t joint = r->drive[k].joint;
         d[k].v_before = usi_read_v(r, sim, s, joint);
         // What is behind a break gets no current.
-        view->drive_share[r->drive[k].index] =
+        view->drive_limit_scale[r->drive[k].index] =
             d[k].is_off || is_off || r->joint[joint].is_lost ? 0 : 1 - d[k].lost;
     }
 }
 
-static void move(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+static void move(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     int64_t tick = us_sim_get_tick(sim);
     double q[USI_MAX_WHEEL], steer[USI_MAX_WHEEL];
     if (r->locomotion.n_wheel > 0) {
@@ -374,7 +374,7 @@ static void move(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_p
     run_drives(r, sim, s, tick, view);
 }
 
-void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
     usi_unfool_drives(r, s, view);
     if (usi_is_up(s)) {

@@ -41,7 +41,7 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
     if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
-    char *state = usi_sim_part(sim, 0);
+    char *state = usi_sim_plugin(sim, 0);
     if (k < 0 || !state)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with a drive; \"understudy info\" lists them",
@@ -118,8 +118,9 @@ static void set_computer(const usi_robot *r, const us_sim *sim, usi_robot_state 
         f->boot_until = tick + ticks_of(r, words->n_number > 0 ? words->number[0] : BOOT_TIME);
         break;
     default:
-        if (words->part == USI_PART_POWER && !usi_has_power(s)) f->power_until = tick > 0 ? tick : 1;
-        if (words->part == USI_PART_COMPUTER && f->boot_until > tick) f->boot_until = tick > 0 ? tick : 1;
+        if (words->part == USI_COMPONENT_POWER && !usi_has_power(s)) f->power_until = tick > 0 ? tick : 1;
+        if (words->part == USI_COMPONENT_COMPUTER && f->boot_until > tick)
+            f->boot_until = tick > 0 ? tick : 1;
         break;
     }
 }
@@ -166,30 +167,30 @@ static void find_said(void *context, const char *what, const char *said) {
 us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words,
                               char *reply, size_t cap, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
-    char *state = usi_sim_part(sim, 0);
+    char *state = usi_sim_plugin(sim, 0);
     if (index < 0 || !state) return fail_robot(robot, err);
     usi_robot *r = &p->robot[index];
     usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
-    int32_t joint = words->part == USI_PART_ENCODER ? joint_of(r, words->name) : -1;
-    if (words->part == USI_PART_ENCODER && joint < 0)
+    int32_t joint = words->part == USI_COMPONENT_ENCODER ? joint_of(r, words->name) : -1;
+    if (words->part == USI_COMPONENT_ENCODER && joint < 0)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    if (words->part == USI_PART_IMU && r->root.i < 0)
+    if (words->part == USI_COMPONENT_IMU && r->root.i < 0)
         return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor",
                             robot);
     switch (words->part) {
-    case USI_PART_ENCODER:
+    case USI_COMPONENT_ENCODER:
         set_encoder(r, sim, s, joint, words);
         break;
-    case USI_PART_IMU:
+    case USI_COMPONENT_IMU:
         set_imu(r, sim, s, words);
         break;
-    case USI_PART_POWER:
-    case USI_PART_COMPUTER:
+    case USI_COMPONENT_POWER:
+    case USI_COMPONENT_COMPUTER:
         set_computer(r, sim, s, words);
         break;
-    case USI_PART_LINK:
+    case USI_COMPONENT_LINK:
         set_link(r, sim, s, words);
         break;
     default:
@@ -197,14 +198,14 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
     }
     // What it is like now, in the words of the diagnostics.
     char what[USI_FAULT_TEXT], said[300] = "";
-    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_part_name(words->part), joint >= 0 ? ":" : "",
+    snprintf(what, sizeof what, "%s%s%.200s=", usi_fault_component_name(words->part), joint >= 0 ? ":" : "",
              words->name);
     search x = {what, strlen(what), said, sizeof said};
     usi_proxy_each_fault(p, sim, index, find_said, &x);
     if (said[0]) {
         snprintf(reply, cap, "%s: %s", robot, said);
     } else {
-        snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_part_name(words->part),
+        snprintf(reply, cap, "%s: %s%s%.200s ok", robot, usi_fault_component_name(words->part),
                  joint >= 0 ? " " : "", words->name);
     }
     return US_OK;

@@ -93,7 +93,7 @@ static usi_robot_state *state_of(const usi_robot *r, void *state) {
 }
 
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim) {
-    const char *state = us_sim_view_part(sim, 0);
+    const char *state = us_sim_view_plugin(sim, 0);
     return state ? (const usi_robot_state *)(const void *)(state + r->state_at) : NULL;
 }
 
@@ -175,7 +175,7 @@ us_status us_proxy_note(us_proxy *p, const us_sim *sim, const char *source, cons
                                    us_sim_get_tick(sim));
 }
 
-static us_status before(void *context, us_sim *sim, us_part_view *view, us_error *err) {
+static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_error *err) {
     us_proxy *p = context;
     if (us_sim_view_model(sim) != p->model)
         return us_error_set(err, US_ERR_ARG, NULL,
@@ -233,14 +233,14 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
     }
 }
 
-us_part us_proxy_get_part(us_proxy *p) {
-    return (us_part){.version = US_PART_VERSION,
-                     .name = "proxy",
-                     .state_size = p->state_size,
-                     .context = p,
-                     .start = start,
-                     .before = before,
-                     .carry = carry};
+us_plugin us_proxy_get_plugin(us_proxy *p) {
+    return (us_plugin){.version = US_PLUGIN_VERSION,
+                       .name = "proxy",
+                       .state_size = p->state_size,
+                       .context = p,
+                       .start = start,
+                       .before = before,
+                       .carry = carry};
 }
 
 // ---------------------------------------------------------------- the outside

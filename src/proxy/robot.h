@@ -340,7 +340,7 @@ usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_ro
                                    const void *bytes, size_t length, usi_reply *out_reply);
 
 // control.c: one tick of the firmware.
-void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
+void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
 // Every drive holds where it is, without the computer: see usi_robot_forget.
 void usi_robot_hold(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 // The computer loses its memory: commands, odometry, services.
@@ -384,8 +384,8 @@ double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *
 void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
 // Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left
 // them, at its end as the sim must have them.
-void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *view);
-void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view);
+void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view);
+void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
 
 // fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the
 // computer has started.

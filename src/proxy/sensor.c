@@ -25,7 +25,7 @@ double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *
 // that stands still the torque is known beforehand: it is commanded, and the gains' goals are where the joint
 // is, as for any torque.
 
-void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *view) {
+void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view) {
     usi_drive_state *all = usi_drives_of(r, s);
     for (int32_t k = 0; k < r->n_drive; k++) {
         usi_drive_state *d = &all[k];
@@ -39,7 +39,7 @@ void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_part_view *vie
     }
 }
 
-void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_part_view *view) {
+void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     usi_drive_state *all = usi_drives_of(r, s);
     for (int32_t k = 0; k < r->n_drive; k++) {
         usi_drive_state *d = &all[k];

@@ -34,7 +34,7 @@ static us_status apply(run *r, const us_msg_command_record *m, us_error *err) {
     const void *text = NULL;
     if (!r->def->world)
         return us_error_set(err, US_ERR_NAME, NULL,
-                            "verify it by us_host_verify, or `understudy replay FILE --verify`",
+                            "verify it by us_world_verify, or `understudy replay FILE --verify`",
                             "tick %lld: the recording has commands to the world itself", (long long)m->tick);
     while (!status && us_sim_get_tick(r->sim) < m->tick)
         status = step(r, err);
@@ -158,7 +158,7 @@ us_status us_proxy_verify(const us_spec *spec, const us_model *model, us_recordi
     *out_result = (us_verify_result){.bad_tick = -1};
     us_status status = us_proxy_create(spec, model, NULL, &p, err);
     if (!status) {
-        us_part part = us_proxy_get_part(p);
+        us_plugin part = us_proxy_get_plugin(p);
         us_sim_def def = us_sim_def_default();
         def.n_part = 1;
         def.parts = &part;

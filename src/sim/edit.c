@@ -131,16 +131,16 @@ static us_status carry_joints(move *x) {
         memcpy(to->a_before + j->first_v, from->a_before + k->first_v, (size_t)j->n_v * sizeof(double));
     }
     // Where dry friction holds the joints: of those that go on, what they remember.
-    usi_stick_here(x->to);
-    for (int32_t i = 0, k = 0; i < m->n_element; i++) {
-        const usi_element *e = &m->element[i];
+    usi_set_stiction_anchors(x->to);
+    for (int32_t i = 0, k = 0; i < m->n_bounded_torque; i++) {
+        const usi_bounded_torque *e = &m->element[i];
         const usi_node *n = &m->node[e->v];
         int32_t joint = e->drive >= 0 ? -1 : x->old_joint[n->joint];
         if (joint < 0) continue;
         // Both lists are in the order of velocities, joint by joint; a search from the last place found is
         // short.
         int32_t wanted = o->joint[joint].first_v + e->v - m->joint[n->joint].first_v;
-        for (int32_t tries = 0; tries < o->n_element; tries++, k = (k + 1) % o->n_element) {
+        for (int32_t tries = 0; tries < o->n_bounded_torque; tries++, k = (k + 1) % o->n_bounded_torque) {
             if (o->element[k].drive >= 0 || o->element[k].v != wanted) continue;
             if (e->kp > 0 && o->element[k].kp > 0) to->stuck[i] = from->stuck[k];
             break;
@@ -163,7 +163,7 @@ static us_status carry_drives(move *x) {
         if (k < 0) continue;
         const usi_drive *a = &m->drive[i], *b = &o->drive[k];
         to->drive_effort[i] = a->v >= 0 ? from->drive_effort[k] : 0;
-        to->drive_share[i] = from->drive_share[k];
+        to->drive_limit_scale[i] = from->drive_limit_scale[k];
         if (a->position != b->position || a->velocity != b->velocity || a->torque != b->torque) continue;
         to->drive_position[i] = from->drive_position[k];
         to->drive_velocity[i] = from->drive_velocity[k];
@@ -393,7 +393,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     us_status status = usi_sim_make(model, &def, &fresh, err);
     if (status) return status;
     // Parts go on: they do not start again, and keep what they remember to the last bit.
-    if (sim->n_part_byte > 0) memcpy(fresh->now.part, sim->now.part, sim->n_part_byte);
+    if (sim->n_plugin_byte > 0) memcpy(fresh->now.part, sim->now.part, sim->n_plugin_byte);
     us_error why = {.code = US_OK};
     move x = {.from = sim, .to = fresh};
     usi_arena_init(&x.arena, &sim->allocator);
@@ -404,7 +404,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     if (!status) carry_parted(&x);
     if (!status) status = close_loops(fresh, &why);
     if (!status) start_pieces(fresh, sim);
-    if (!status) status = usi_beds_carry(sim, fresh, is_same_shape, &why);
+    if (!status) status = usi_deformables_carry(sim, fresh, is_same_shape, &why);
     usi_arena_fini(&x.arena);
     if (status) {
         us_sim_destroy(fresh);
@@ -446,8 +446,8 @@ static void forget_contacts(us_sim *s, int32_t tree) {
 void usi_sim_renew(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
     forget_contacts(s, tree);
-    for (int32_t i = 0; i < m->n_element; i++) {
-        const usi_element *e = &m->element[i];
+    for (int32_t i = 0; i < m->n_bounded_torque; i++) {
+        const usi_bounded_torque *e = &m->element[i];
         if (e->drive < 0 && e->kp > 0 && m->node[e->v].tree == tree) s->now.stuck[i] = s->now.q[e->q];
     }
     start_tree(s, tree);
@@ -480,8 +480,8 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     if (v) memmove(s->now.v + j->first_v, v, (size_t)j->n_v * sizeof(double));
     int32_t tree = m->node[j->first_v].tree;
     if (q) forget_contacts(s, tree);
-    for (int32_t i = 0; q && i < m->n_element; i++) {
-        const usi_element *e = &m->element[i];
+    for (int32_t i = 0; q && i < m->n_bounded_torque; i++) {
+        const usi_bounded_torque *e = &m->element[i];
         if (e->drive < 0 && e->kp > 0 && m->node[e->v].joint == joint.i) s->now.stuck[i] = s->now.q[e->q];
     }
     start_tree(s, tree);

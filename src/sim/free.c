@@ -38,7 +38,7 @@ static usi_four_quat turned(usi_four_quat R, usi_four theta) {
     return usi_four_normalize(usi_four_mul(R, usi_four_exp(theta)));
 }
 
-// Rate of the rotation vector theta from R on, when the angular momentum is L: usi_turn_rate of each.
+// Rate of the rotation vector theta from R on, when the angular momentum is L: usi_rotation_rate of each.
 static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four theta, usi_four L) {
     usi_four w = body_rate(inverse, turned(R, theta), L), once = usi_four_cross(theta, w),
              twice = usi_four_cross(theta, once);
@@ -48,8 +48,8 @@ static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four t
     usi_v4i is_small = x < 0.01;
     for (int l = 0; l < 4; l++) {
         if (is_small[l]) continue;
-        us_vec3 r = usi_turn_rate(us_vec3_make(theta.x[l], theta.y[l], theta.z[l]),
-                                  us_vec3_make(w.x[l], w.y[l], w.z[l]));
+        us_vec3 r = usi_rotation_rate(us_vec3_make(theta.x[l], theta.y[l], theta.z[l]),
+                                      us_vec3_make(w.x[l], w.y[l], w.z[l]));
         rate.x[l] = r.x;
         rate.y[l] = r.y;
         rate.z[l] = r.z;

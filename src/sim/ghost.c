@@ -57,7 +57,7 @@ void usi_sim_get_tree(const us_sim *s, int32_t tree, double *out_q, double *out_
         *out_drive++ = s->now.drive_position[i];
         *out_drive++ = s->now.drive_velocity[i];
         *out_drive++ = s->now.drive_torque[i];
-        *out_drive++ = s->now.drive_share[i];
+        *out_drive++ = s->now.drive_limit_scale[i];
     }
 }
 
@@ -93,7 +93,7 @@ bool usi_sim_put_tree(us_sim *s, int32_t tree, const double *q, const double *v,
         s->now.drive_position[i] = *drive++;
         s->now.drive_velocity[i] = *drive++;
         s->now.drive_torque[i] = *drive++;
-        s->now.drive_share[i] = *drive++;
+        s->now.drive_limit_scale[i] = *drive++;
     }
     return true;
 }

@@ -15,8 +15,8 @@ enum { MAX_TRIES = 6 };  // an arm that swings into three limits at once needs t
 // ---------------------------------------------------------------- drives and dry friction
 
 // The element's torque if it had no bounds, at (q, v), without what the acceleration takes from it.
-static double linear_torque(const us_sim *s, const usi_element *e, const usi_scheme *scheme, const double *q,
-                            const double *v) {
+static double linear_torque(const us_sim *s, const usi_bounded_torque *e, const usi_scheme *scheme,
+                            const double *q, const double *v) {
     if (e->drive < 0) {
         double torque = -e->kd * v[e->v];
         return e->kp == 0 ? torque
@@ -30,8 +30,8 @@ static double linear_torque(const us_sim *s, const usi_element *e, const usi_sch
 }
 
 // What an element gives at most, upwards; downwards it is the same.
-static double most(const us_sim *s, const usi_element *e) {
-    return e->drive < 0 ? e->high : usi_drive_bound(e->high, s->next.drive_share[e->drive]);
+static double most(const us_sim *s, const usi_bounded_torque *e) {
+    return e->drive < 0 ? e->high : usi_drive_bound(e->high, s->next.drive_limit_scale[e->drive]);
 }
 
 static int bound_of(double high, double torque) { return torque < -high ? -1 : torque > high ? 1 : 0; }
@@ -46,16 +46,16 @@ static double theta_of(const us_dyn *d, int32_t v, double joining) {
     return usi_damping_weight(d->pivot[v], d->damp[v] + joining);
 }
 
-void usi_stick_here(us_sim *s) {
+void usi_set_stiction_anchors(us_sim *s) {
     const us_model *m = s->model;
-    for (int32_t k = 0; k < m->n_element; k++)
+    for (int32_t k = 0; k < m->n_bounded_torque; k++)
         s->now.stuck[k] = m->element[k].drive < 0 && m->element[k].kp > 0 ? s->now.q[m->element[k].q] : 0;
 }
 
-void usi_drag_stuck(us_sim *s) {
+void usi_move_stiction_anchors(us_sim *s) {
     const us_model *m = s->model;
-    for (int32_t k = 0; k < m->n_element; k++) {
-        const usi_element *e = &m->element[k];
+    for (int32_t k = 0; k < m->n_bounded_torque; k++) {
+        const usi_bounded_torque *e = &m->element[k];
         s->next.stuck[k] = 0;
         if (e->drive >= 0 || e->kp == 0) continue;
         double q = s->next.q[e->q], way = e->high / e->kp, stretch = s->now.stuck[k] - q;
@@ -67,7 +67,7 @@ void usi_drag_stuck(us_sim *s) {
 
 // Which limit may push in this step, the acceleration being a: the nearer one unless it is out of reach,
 // which nearly every limit is nearly always. Where it may push, stop_torque decides.
-static int stop_near(const usi_stop *p, const usi_scheme *scheme, const double *q, const double *v,
+static int stop_near(const usi_joint_limit *p, const usi_scheme *scheme, const double *q, const double *v,
                      const double *a) {
     double end = q[p->q] + scheme->lead * v[p->v] + scheme->spring * a[p->v], up = p->upper - end,
            down = end - p->lower;
@@ -78,7 +78,7 @@ static int stop_near(const usi_stop *p, const usi_scheme *scheme, const double *
 }
 
 // The torque of a limit, pushing or not, without what the acceleration takes from it.
-static double stop_torque(const usi_stop *p, int side, const usi_scheme *scheme, const double *q,
+static double stop_torque(const usi_joint_limit *p, int side, const usi_scheme *scheme, const double *q,
                           const double *v) {
     return p->kp * ((side > 0 ? p->upper : p->lower) - q[p->q] - scheme->lead * v[p->v]) - p->kd * v[p->v];
 }
@@ -88,15 +88,15 @@ static double stop_torque(const usi_stop *p, int side, const usi_scheme *scheme,
 // Each element's torque without acceleration, and the first guess of which bounds and limits act.
 static void prepare(us_sim *s, const usi_scheme *scheme, const double *q, const double *v, const double *a) {
     const us_model *m = s->model;
-    for (int32_t k = 0; k < m->n_element; k++) {
-        const usi_element *e = &m->element[k];
+    for (int32_t k = 0; k < m->n_bounded_torque; k++) {
+        const usi_bounded_torque *e = &m->element[k];
         s->bound[k] = 0;
         s->torque[k] = 0;
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         s->torque[k] = linear_torque(s, e, scheme, q, v);
         s->bound[k] = (int8_t)bound_of(most(s, e), s->torque[k] - slope(e->kp, e->kd, scheme, 0.5) * a[e->v]);
     }
-    for (int32_t k = 0; k < m->n_stop; k++)
+    for (int32_t k = 0; k < m->n_joint_limit; k++)
         s->side[k] = usi_is_touched(s, m->node[m->stop[k].v].tree)
                          ? 0
                          : (int8_t)stop_near(&m->stop[k], scheme, q, v, a);
@@ -120,8 +120,8 @@ static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const
         d->tau[i] -= m->stiffness[i] * (q[m->node[i].q] + scheme->lead * v[i] - m->rest[i]);
         d->diag[i] += scheme->spring * m->stiffness[i];
     }
-    for (int32_t k = 0; k < m->n_element; k++) {
-        const usi_element *e = &m->element[k];
+    for (int32_t k = 0; k < m->n_bounded_torque; k++) {
+        const usi_bounded_torque *e = &m->element[k];
         if (s->bound[k] != 0) {
             d->tau[e->v] += s->bound[k] * most(s, e);
             continue;
@@ -130,8 +130,8 @@ static void assemble(us_sim *s, const usi_scheme *scheme, const double *q, const
         d->diag[e->v] += scheme->spring * e->kp;
         d->damp[e->v] += scheme->span * e->kd;
     }
-    for (int32_t k = 0; k < m->n_stop; k++) {
-        const usi_stop *p = &m->stop[k];
+    for (int32_t k = 0; k < m->n_joint_limit; k++) {
+        const usi_joint_limit *p = &m->stop[k];
         if (s->side[k] == 0) continue;
         d->tau[p->v] += stop_torque(p, s->side[k], scheme, q, v);
         d->diag[p->v] += scheme->spring * p->kp;
@@ -144,8 +144,8 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
     const us_model *m = s->model;
     const us_dyn *d = s->dyn;
     bool changed = false;
-    for (int32_t k = 0; k < m->n_element; k++) {
-        const usi_element *e = &m->element[k];
+    for (int32_t k = 0; k < m->n_bounded_torque; k++) {
+        const usi_bounded_torque *e = &m->element[k];
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         double theta = theta_of(d, e->v, s->bound[k] ? scheme->span * e->kd : 0);
         double torque = s->torque[k] - slope(e->kp, e->kd, scheme, theta) * a[e->v];
@@ -158,8 +158,8 @@ static bool check(us_sim *s, const usi_scheme *scheme, const double *q, const do
         s->bound[k] = (int8_t)bound;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound ? bound * high : torque;
     }
-    for (int32_t k = 0; k < m->n_stop; k++) {
-        const usi_stop *p = &m->stop[k];
+    for (int32_t k = 0; k < m->n_joint_limit; k++) {
+        const usi_joint_limit *p = &m->stop[k];
         if (usi_is_touched(s, m->node[p->v].tree)) continue;
         int side = s->side[k] ? s->side[k] : stop_near(p, scheme, q, v, a);
         if (side == 0) continue;
@@ -178,7 +178,7 @@ bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, c
     us_dyn *d = s->dyn;
     const us_wrench *wrench = command ? command->wrench : NULL;
     const double *q0 = s->now.q, *v0 = s->now.v;
-    if (m->n_soft == 0 && m->n_element == 0 && m->n_stop == 0) {
+    if (m->n_soft == 0 && m->n_bounded_torque == 0 && m->n_joint_limit == 0) {
         if (pass->is_first) memset(d->tau, 0, (size_t)m->n_pad * sizeof(double));
         usi_joint_terms plain = {command && command->torque ? command->torque : d->tau, NULL, NULL,
                                  scheme->closes_position};
@@ -211,8 +211,8 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
     us_dyn *d = s->dyn;
     static const usi_scheme here = {0, 0, 0, false};
     usi_joint_terms terms = {d->tau, NULL, NULL, false};
-    for (int32_t k = 0; k < m->n_element; k++) {
-        const usi_element *e = &m->element[k];
+    for (int32_t k = 0; k < m->n_bounded_torque; k++) {
+        const usi_bounded_torque *e = &m->element[k];
         double torque = s->torque[k] = linear_torque(s, e, &here, q, v);
         double high = most(s, e);
         int bound = bound_of(high, torque);
@@ -220,8 +220,8 @@ bool usi_accelerate_explicit(us_sim *s, const double *q, const double *v, const 
         if (usi_is_touched(s, m->node[e->v].tree)) continue;
         if (e->drive >= 0) s->next.drive_effort[e->drive] = bound ? bound * high : torque;
     }
-    for (int32_t k = 0; k < m->n_stop; k++) {
-        const usi_stop *p = &m->stop[k];
+    for (int32_t k = 0; k < m->n_joint_limit; k++) {
+        const usi_joint_limit *p = &m->stop[k];
         int side = q[p->q] > p->upper ? 1 : q[p->q] < p->lower ? -1 : 0;
         s->side[k] = (int8_t)(side * stop_torque(p, side, &here, q, v) < 0 ? side : 0);
     }

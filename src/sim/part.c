@@ -12,39 +12,39 @@ static size_t place_of(const us_sim *s, int32_t part) {
     return at;
 }
 
-us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err) {
+us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err) {
     if (def->n_part <= 0) return US_OK;
     for (int32_t i = 0; i < def->n_part; i++) {
-        const us_part *p = &def->parts[i];
-        if (p->version != US_PART_VERSION || !p->before) {
+        const us_plugin *p = &def->parts[i];
+        if (p->version != US_PLUGIN_VERSION || !p->before) {
             return us_error_set(
-                err, US_ERR_ARG, NULL, "set version to US_PART_VERSION and give it a function `before`",
+                err, US_ERR_ARG, NULL, "set version to US_PLUGIN_VERSION and give it a function `before`",
                 "part %d (%s) does not fit this library", (int)i, p->name ? p->name : "without a name");
         }
     }
     size_t bytes = (size_t)def->n_part * sizeof *s->part;
-    s->part = usi_alloc(&s->allocator, bytes, _Alignof(us_part));
+    s->part = usi_alloc(&s->allocator, bytes, _Alignof(us_plugin));
     if (!s->part) return US_ERR_MEMORY;
     memcpy(s->part, def->parts, bytes);
     s->n_part = def->n_part;
-    s->n_part_byte = place_of(s, s->n_part);
+    s->n_plugin_byte = place_of(s, s->n_part);
     return US_OK;
 }
 
-void usi_start_parts(us_sim *s) {
+void usi_start_plugins(us_sim *s) {
     for (int32_t i = 0; i < s->n_part; i++) {
         if (s->part[i].start) s->part[i].start(s->part[i].context, s, s->now.part + place_of(s, i));
     }
 }
 
-void usi_carry_parts(us_sim *s) {
+void usi_carry_plugins(us_sim *s) {
     // From here on next changes: a step that fails leaves it between two ticks.
-    const bool are_twins = s->are_parts_twins;
-    s->are_parts_twins = false;
-    if (!are_twins && s->n_part_byte > 0) memcpy(s->next.part, s->now.part, s->n_part_byte);
+    const bool are_twins = s->back_buffer_is_one_step_old;
+    s->back_buffer_is_one_step_old = false;
+    if (!are_twins && s->n_plugin_byte > 0) memcpy(s->next.part, s->now.part, s->n_plugin_byte);
     size_t at = 0;
     for (int32_t i = 0; are_twins && i < s->n_part; i++) {
-        const us_part *p = &s->part[i];
+        const us_plugin *p = &s->part[i];
         if (p->carry)
             p->carry(p->context, s, s->now.part + at, s->next.part + at);
         else if (p->state_size > 0)
@@ -53,19 +53,19 @@ void usi_carry_parts(us_sim *s) {
     }
 }
 
-us_status usi_run_parts(us_sim *s) {
+us_status usi_run_plugins(us_sim *s) {
     if (s->n_part == 0) return US_OK;
     size_t at = 0;
     for (int32_t i = 0; i < s->n_part; i++) {
-        us_part_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity,
-                             s->next.drive_torque, s->next.drive_share};
+        us_plugin_view view = {s->next.part + at, s->next.drive_position, s->next.drive_velocity,
+                               s->next.drive_torque, s->next.drive_limit_scale};
         us_status status = s->part[i].before(s->part[i].context, s, &view, &s->error);
         if (status) return status;
         at += (s->part[i].state_size + USI_ALIGN - 1) / USI_ALIGN * USI_ALIGN;
     }
     for (int32_t i = 0; i < s->model->n_drive; i++) {
         double sum = s->next.drive_position[i] + s->next.drive_velocity[i] + s->next.drive_torque[i] +
-                     s->next.drive_share[i];
+                     s->next.drive_limit_scale[i];
         if (isfinite(sum)) continue;
         return us_error_set(&s->error, US_ERR_VALUE, NULL, "check what the part computes from its inputs",
                             "tick %lld: a part gave drive %d a command that is not finite",
@@ -74,12 +74,12 @@ us_status usi_run_parts(us_sim *s) {
     return US_OK;
 }
 
-void *usi_sim_part(us_sim *s, int32_t part) {
+void *usi_sim_plugin(us_sim *s, int32_t part) {
     if (!s || part < 0 || part >= s->n_part) return NULL;
-    s->are_parts_twins = false;
+    s->back_buffer_is_one_step_old = false;
     return s->now.part + place_of(s, part);
 }
 
-const void *us_sim_view_part(const us_sim *s, int32_t part) {
+const void *us_sim_view_plugin(const us_sim *s, int32_t part) {
     return s && part >= 0 && part < s->n_part ? s->now.part + place_of(s, part) : NULL;
 }

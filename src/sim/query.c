@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contact/footing.h"
+#include "contact/residency.h"
 #include "contact/soil.h"
 #include "sim/sim.h"
 
@@ -36,7 +36,7 @@ us_paging us_sim_get_paging(const us_sim *s) {
     us_paging all = {0};
     for (int32_t i = 0; s && s->contacts && i < s->contacts->n_footing; i++) {
         int64_t n_wait;
-        usi_pager_info one = usi_footing_info(s->contacts, i, &n_wait);
+        usi_pager_info one = usi_residency_info(s->contacts, i, &n_wait);
         all.n_wait += n_wait;
         all.n_read += one.n_read;
         all.n_drop += one.n_drop;
@@ -47,9 +47,9 @@ us_paging us_sim_get_paging(const us_sim *s) {
     return all;
 }
 
-us_status us_sim_get_sunk_soil(const us_sim *s, int32_t i, us_soil *out_soil) {
-    if (i < 0 || i >= us_sim_n_sunk(s) || !out_soil) return US_ERR_ARG;
-    *out_soil = *usi_sunk_soil(s->contacts, &s->now.contact, &s->contacts->sunk[i]);
+us_status us_sim_get_soil_contact_soil(const us_sim *s, int32_t i, us_soil *out_soil) {
+    if (i < 0 || i >= us_sim_n_soil_contact(s) || !out_soil) return US_ERR_ARG;
+    *out_soil = *usi_soil_contact_soil(s->contacts, &s->now.contact, &s->contacts->soil_contact[i]);
     return US_OK;
 }
 
@@ -163,7 +163,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     // Neither the old acceleration nor what touched says anything about the new state.
     if (q) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
-        usi_stick_here(s);
+        usi_set_stiction_anchors(s);
     }
     usi_carry_over(s);
     usi_let_all_run(s);
@@ -264,8 +264,8 @@ int32_t us_sim_find_value(const us_sim *s, const char *name) {
 // it carries. 0 where it is in none.
 static double soil_value(const us_sim *s, int32_t body, int part) {
     double value[7] = {0};
-    for (int32_t i = 0; i < us_sim_n_sunk(s); i++) {
-        us_sunk_info k = us_sim_get_sunk(s, i);
+    for (int32_t i = 0; i < us_sim_n_soil_contact(s); i++) {
+        us_soil_contact k = us_sim_get_soil_contact(s, i);
         if (k.body.i != body) continue;
         value[0] = fmax(value[0], k.sinkage);
         value[5] += k.force.z;

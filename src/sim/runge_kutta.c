@@ -48,7 +48,7 @@ static void displacement_rate(const us_model *m, const double *t, const double *
         const usi_node *n = &m->node[i];
         if (n->kind != USI_NODE_BALL && n->kind != USI_NODE_FREE) continue;
         us_vec3 theta = us_vec3_make(t[i], t[i + 1], t[i + 2]), w = us_vec3_make(v[i], v[i + 1], v[i + 2]);
-        us_vec3 r = usi_turn_rate(theta, w);
+        us_vec3 r = usi_rotation_rate(theta, w);
         out[i] = r.x;
         out[i + 1] = r.y;
         out[i + 2] = r.z;

@@ -19,10 +19,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/footing.h"
+#include "contact/residency.h"
 #include "sim/sim.h"
 
-static const int32_t MOST_STEP = 1000;
+static const int32_t MAX_STEP = 1000;
 static const int32_t QUIET_STEPS = 3;
 
 // m/s, rad/s: what a step from rest leaves where forces are in balance to a twentieth of the weight, at 1 ms:
@@ -126,8 +126,8 @@ static us_status look_down(const setting *x, us_error *err) {
         all.min = us_vec3_make(fmin(all.min.x, b.min.x), fmin(all.min.y, b.min.y), fmin(all.min.z, b.min.z));
         all.max = us_vec3_make(fmax(all.max.x, b.max.x), fmax(all.max.y, b.max.y), fmax(all.max.z, b.max.z));
     }
-    us_status status = usi_footing_look(x->s->contacts, all);
-    if (status && err) *err = x->s->contacts->footing_error;
+    us_status status = usi_residency_look(x->s->contacts, all);
+    if (status && err) *err = x->s->contacts->residency_error;
     return status;
 }
 
@@ -221,7 +221,7 @@ static us_status relax(const setting *x, us_error *err) {
     us_sim *s = x->s;
     double before = 0;
     int32_t n_quiet = 0;
-    for (int32_t k = 0; k < MOST_STEP; k++) {
+    for (int32_t k = 0; k < MAX_STEP; k++) {
         us_status status = us_sim_step(s, NULL);
         if (status) {
             return us_error_set(err, status, NULL, "choose a place where it can stand",
@@ -259,7 +259,7 @@ static us_status play(setting *x, double *q, us_error *err) {
         if (m->drive[i].v < x->tree->first || m->drive[i].v >= x->tree->end) continue;
         s->now.drive_position[i] = q[m->drive[i].q];
         s->now.drive_velocity[i] = s->now.drive_torque[i] = 0;
-        s->now.drive_share[i] = 1;
+        s->now.drive_limit_scale[i] = 1;
     }
     set_base(x, level_pose(x));
     us_status status = look_down(x, err);

@@ -7,21 +7,21 @@
 #include "understudy/sim.h"
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
-#define USI_STATE_FIELDS(X)                                                                          \
-    X(int64_t, tick, 1, "1", "steps since the start")                                                \
-    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                      \
-    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                   \
-    X(double, a, n_pad, "rad/s2, m/s2",                                                              \
-      "mean acceleration of the last step, padded: where the next one's iteration starts")           \
-    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                            \
-    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step") \
-    X(double, drive_position, n_drive, "rad, m", "commanded position")                               \
-    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                           \
-    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                   \
-    X(double, drive_share, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none")      \
-    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")        \
-    X(double, stuck, n_element, "rad, m", "where dry friction holds a joint (0 for drives)")         \
-    X(uint8_t, part, n_part_byte, "", "what parts keep: us_part")
+#define USI_STATE_FIELDS(X)                                                                           \
+    X(int64_t, tick, 1, "1", "steps since the start")                                                 \
+    X(double, q, n_q_pad, "rad, m", "positions, padded with 0")                                       \
+    X(double, v, n_pad, "rad/s, m/s", "velocities, padded with 0")                                    \
+    X(double, a, n_pad, "rad/s2, m/s2",                                                               \
+      "mean acceleration of the last step, padded: where the next one's iteration starts")            \
+    X(double, a_before, n_pad, "rad/s2, m/s2", "that of the step before")                             \
+    X(double, substep, 1, "s", "the error-controlled integrator's next sub-step; 0: the whole step")  \
+    X(double, drive_position, n_drive, "rad, m", "commanded position")                                \
+    X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
+    X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
+    X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
+    X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
+    X(double, stuck, n_bounded_torque, "rad, m", "where dry friction holds a joint (0 for drives)")   \
+    X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
 
 typedef struct usi_state {
     void *block;
@@ -34,20 +34,20 @@ typedef struct usi_state {
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
-#define USI_SCRATCH_FIELDS(X)                                                                        \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                              \
-    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
-    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
-    X(double, torque, n_element, "N m, N", "torque of each element without bounds and acceleration") \
-    X(int8_t, bound, n_element, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
-    X(int8_t, side, n_stop, "", "which limit pushes: -1 lower, 0 none, 1 upper")                     \
-    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
+#define USI_SCRATCH_FIELDS(X)                                                                               \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                             \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                               \
+    X(double, turn, n_pad, "rad", "displacement from the step's start")                                     \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")                  \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                            \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                             \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                               \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                    \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                      \
+    X(double, torque, n_bounded_torque, "N m, N", "torque of each element without bounds and acceleration") \
+    X(int8_t, bound, n_bounded_torque, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
+    X(int8_t, side, n_joint_limit, "", "which limit pushes: -1 lower, 0 none, 1 upper")                     \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")                \
     X(double, end_v, n_pad, "rad/s", "and their velocities")
 
 struct us_sim {
@@ -63,34 +63,34 @@ struct us_sim {
 #define SCRATCH_FIELD(type, name, count, unit, about) type *name;
     USI_SCRATCH_FIELDS(SCRATCH_FIELD)
 #undef SCRATCH_FIELD
-    struct usi_bed *bed;  // of the model's beds: state, changed in place when a step is good
-    bool is_trial;        // steps leave no print: settle.c
-    uint8_t *ghost;       // n_tree of usi_ghost; NULL: all trees are our own
-    bool *pushed;         // n_tree, with it: see usi_contacts
-    us_part *part;        // n_part
+    struct usi_deformable *bed;  // of the model's beds: state, changed in place when a step is good
+    bool is_trial;               // steps leave no print: settle.c
+    uint8_t *ghost;              // n_tree of usi_ghost; NULL: all trees are our own
+    bool *pushed;                // n_tree, with it: see usi_contacts
+    us_plugin *part;             // n_part
     int32_t n_part;
-    size_t n_part_byte;
-    bool are_parts_twins;  // next's states of parts are those that now's came from, one step ago:
-                           // us_part.carry
+    size_t n_plugin_byte;
+    bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
+                                       // us_plugin.carry
     bool enable_profile;
     us_profile profile;
     us_error error;
 };
 
-// bed.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot
+// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot
 // has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has changed); and
 // the beds of another sim over the same ground.
-us_status usi_beds_create(us_sim *s);
-void usi_beds_destroy(us_sim *s);
-void usi_beds_clear(us_sim *s);
-us_status usi_beds_check(us_sim *s);  // US_ERR_LIMIT where more was touched than may be
-void usi_beds_step(us_sim *s);
-size_t usi_beds_save(const us_sim *s, char *to);
-bool usi_beds_restore(us_sim *s, const char *from, size_t length);
-uint64_t usi_beds_hash(const us_sim *s, uint64_t seed);
-us_status usi_beds_carry(us_sim *from, us_sim *to,
-                         bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
-                         us_error *err);
+us_status usi_deformables_create(us_sim *s);
+void usi_deformables_destroy(us_sim *s);
+void usi_deformables_clear(us_sim *s);
+us_status usi_deformables_check(us_sim *s);  // US_ERR_LIMIT where more was touched than may be
+void usi_deformables_step(us_sim *s);
+size_t usi_deformables_save(const us_sim *s, char *to);
+bool usi_deformables_restore(us_sim *s, const char *from, size_t length);
+uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed);
+us_status usi_deformables_carry(us_sim *from, us_sim *to,
+                                bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
+                                us_error *err);
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);
@@ -113,7 +113,7 @@ static inline void usi_let_all_run(us_sim *s) {
     usi_run_all(s->dyn);
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap,
+int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size);
 
 // How the joint torques of a step are weighted in time. A spring acts at q + lead v + spring a, so that
@@ -156,25 +156,25 @@ void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_o
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
 // Friction holds the joints where they are now.
-void usi_stick_here(us_sim *s);
+void usi_set_stiction_anchors(us_sim *s);
 // A joint that slid in this step takes the place where it is stuck along, as far from it as friction
 // stretches.
-void usi_drag_stuck(us_sim *s);
+void usi_move_stiction_anchors(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
 
 // Makes next's states of parts the same as now's.
-void usi_carry_parts(us_sim *s);
+void usi_carry_plugins(us_sim *s);
 // Lets the parts change next's commands and states.
-us_status usi_run_parts(us_sim *s);
+us_status usi_run_plugins(us_sim *s);
 // Copies the definitions and lays out their states. US_ERR_ARG for one that does not fit this library.
-us_status usi_take_parts(us_sim *s, const us_sim_def *def, us_error *err);
+us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
 // A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
-void *usi_sim_part(us_sim *sim, int32_t part);
+void *usi_sim_plugin(us_sim *sim, int32_t part);
 // us_sim_find_value, for all sims of a model.
 int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.
-void usi_start_parts(us_sim *s);
+void usi_start_plugins(us_sim *s);
 
 // A tree was set to other positions: what touched it is forgotten, friction holds its joints where they are,
 // and the next step begins afresh there.

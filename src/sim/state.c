@@ -8,10 +8,10 @@ us_sim_def us_sim_def_default(void) {
     return d;
 }
 
-int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, int32_t cap,
+int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
-    const size_t n_element = (size_t)m->n_element;
+    const size_t n_bounded_torque = (size_t)m->n_bounded_torque;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
@@ -24,8 +24,8 @@ int32_t usi_state_fields(const us_model *m, size_t n_part_byte, usi_field *out, 
 }
 
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
-    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_element = (size_t)m->n_element,
-                 n_stop = (size_t)m->n_stop;
+    const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad,
+                 n_bounded_torque = (size_t)m->n_bounded_torque, n_joint_limit = (size_t)m->n_joint_limit;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -37,7 +37,7 @@ enum { MAX_FIELDS = 120 };
 
 static bool make_state(us_sim *s, usi_state *state) {
     usi_field f[MAX_FIELDS];
-    usi_state_fields(s->model, s->n_part_byte, f, MAX_FIELDS, &s->state_size);
+    usi_state_fields(s->model, s->n_plugin_byte, f, MAX_FIELDS, &s->state_size);
     state->block = usi_alloc(&s->allocator, s->state_size, USI_ALIGN);
     if (!state->block) return false;
     memset(state->block, 0, s->state_size);
@@ -68,14 +68,14 @@ static bool make_scratch(us_sim *s) {
 static us_status start(us_sim *s, us_error *err) {
     const us_model *m = s->model;
     memset(s->now.block, 0, s->state_size);
-    usi_beds_clear(s);
+    usi_deformables_clear(s);
     if (m->n_q) memcpy(s->now.q, m->q_start, (size_t)m->n_q * sizeof(double));
     if (m->n_node) memcpy(s->now.v, m->v_start, (size_t)m->n_node * sizeof(double));
     for (int32_t i = 0; i < m->n_drive; i++) {
         s->now.drive_position[i] = m->drive[i].position;
         s->now.drive_velocity[i] = m->drive[i].velocity;
         s->now.drive_torque[i] = m->drive[i].torque;
-        s->now.drive_share[i] = 1;
+        s->now.drive_limit_scale[i] = 1;
     }
     for (int32_t i = 0; i < m->n_material * m->n_material; i++)
         s->now.contact.pair[i] = m->pair[i].values;
@@ -89,7 +89,7 @@ static us_status start(us_sim *s, us_error *err) {
                             "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
     }
-    usi_stick_here(s);
+    usi_set_stiction_anchors(s);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");
@@ -113,11 +113,11 @@ us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **ou
         s->enable_profile = d.enable_profile;
         status = us_dyn_create(model, &d.allocator, &s->dyn);
     }
-    if (!status) status = usi_take_parts(s, &d, err);
+    if (!status) status = usi_take_plugins(s, &d, err);
     if (!status && d.n_thread > 1) status = usi_pool_create(d.n_thread, &d.allocator, &s->pool);
     if (!status && model->n_geom > 0)
         status = usi_contacts_create(model, s->dyn, s->pool, &d.allocator, &s->contacts);
-    if (!status) status = usi_beds_create(s);
+    if (!status) status = usi_deformables_create(s);
     if (!status && !(make_state(s, &s->now) && make_state(s, &s->next) && make_scratch(s)))
         status = US_ERR_MEMORY;
     if (status) {
@@ -142,7 +142,7 @@ us_status us_sim_create(const us_model *model, const us_sim_def *def, us_sim **o
                             "us_sim_create: an argument is NULL");
     us_sim_def d = def ? *def : us_sim_def_default();
     us_status status = usi_sim_make(model, &d, out_sim, err);
-    if (!status) usi_start_parts(*out_sim);
+    if (!status) usi_start_plugins(*out_sim);
     return status;
 }
 
@@ -150,20 +150,20 @@ void us_sim_destroy(us_sim *s) {
     if (!s) return;
     us_allocator a = s->allocator;
     usi_contacts_destroy(s->contacts);
-    usi_beds_destroy(s);
+    usi_deformables_destroy(s);
     usi_pool_destroy(s->pool);
     us_dyn_destroy(s->dyn);
     usi_release(&a, s->now.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->next.block, s->state_size, USI_ALIGN);
     usi_release(&a, s->scratch, s->scratch_size, USI_ALIGN);
     if (s->ghost) usi_release(&a, s->ghost, 2 * ((size_t)s->model->n_tree + 1), 1);
-    usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_part));
+    usi_release(&a, s->part, (size_t)s->n_part * sizeof *s->part, _Alignof(us_plugin));
     usi_release(&a, s, sizeof *s, _Alignof(us_sim));
 }
 
 us_status us_sim_reset(us_sim *s) {
     us_status status = s ? start(s, NULL) : US_ERR_ARG;
-    if (!status) usi_start_parts(s);
+    if (!status) usi_start_plugins(s);
     return status;
 }
 
@@ -175,7 +175,7 @@ void us_sim_poison(us_sim *s) {
     usi_run_all(s->dyn);
     if (s->contacts) usi_contacts_poison(s->contacts);
     memset(s->next.block, 0xff, s->state_size);
-    s->are_parts_twins = false;
+    s->back_buffer_is_one_step_old = false;
 }
 
 // ---------------------------------------------------------------- snapshot
@@ -191,7 +191,7 @@ static const char MAGIC[8] = {'U', 'S', 'T', 'A', 'T', 'E', '0', '1'};
 // The fields of the state, with as many elements as are in use: what lies beyond the last contact means
 // nothing.
 static int32_t used_fields(const us_sim *s, usi_field *f, int32_t n_touch, int32_t n_anchor) {
-    int32_t n = usi_state_fields(s->model, s->n_part_byte, f, MAX_FIELDS, NULL);
+    int32_t n = usi_state_fields(s->model, s->n_plugin_byte, f, MAX_FIELDS, NULL);
     for (int32_t i = 0; i < n; i++) {
         // By name: arrays without elements share their place with the next one.
         if (strcmp(f[i].name, "touch") == 0) f[i].count = (size_t)n_touch;
@@ -211,7 +211,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
     if (!s) return US_ERR_ARG;
     usi_field f[MAX_FIELDS];
     int32_t n = used_fields(s, f, s->now.contact.n_touch[0], s->now.contact.n_anchor[0]);
-    size_t fields = length_of(f, n), length = fields + usi_beds_save(s, NULL);
+    size_t fields = length_of(f, n), length = fields + usi_deformables_save(s, NULL);
     if (out_length) *out_length = length;
     if (!buf) return US_OK;
     if (cap < length) return US_ERR_ARG;
@@ -220,7 +220,7 @@ us_status us_sim_save(const us_sim *s, void *buf, size_t cap, size_t *out_length
         memcpy(to, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
         to += f[i].count * f[i].each;
     }
-    usi_beds_save(s, (char *)buf + fields);
+    usi_deformables_save(s, (char *)buf + fields);
     header h = {
         {0}, s->model->hash, length, us_hash_bytes(0, (const char *)buf + sizeof h, length - sizeof h)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
@@ -251,10 +251,10 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
     n = used_fields(s, f, count[0], count[1]);
     size_t fields = length_of(f, n);
-    if (length < fields || !usi_beds_restore(s, (const char *)buf + fields, length - fields))
+    if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
-    if (s->contacts) s->contacts->n_sunk = 0;
-    s->are_parts_twins = false;
+    if (s->contacts) s->contacts->n_soil_contact = 0;
+    s->back_buffer_is_one_step_old = false;
     from = start;
     for (int32_t i = 0; i < n; i++) {
         size_t bytes = f[i].count * f[i].each;
@@ -271,13 +271,13 @@ uint64_t us_sim_hash(const us_sim *s) {
     uint64_t hash = s->model->hash;
     for (int32_t i = 0; i < n; i++)
         hash = us_hash_bytes(hash, (const char *)s->now.block + f[i].offset, f[i].count * f[i].each);
-    return usi_beds_hash(s, hash);
+    return usi_deformables_hash(s, hash);
 }
 
 // ---------------------------------------------------------------- fields
 
 static int32_t all_fields(const us_sim *s, usi_field *out, const char **blocks) {
-    int32_t n = usi_state_fields(s->model, s->n_part_byte, out, MAX_FIELDS, NULL), total = n;
+    int32_t n = usi_state_fields(s->model, s->n_plugin_byte, out, MAX_FIELDS, NULL), total = n;
     for (int32_t i = 0; i < n; i++)
         blocks[i] = "state";
     total += scratch_fields(s->model, out + total, MAX_FIELDS, NULL);

@@ -36,7 +36,7 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_region; i++)
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
-    usi_carry_parts(s);
+    usi_carry_plugins(s);
     // The drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
         memcpy(s->next.drive_position, s->now.drive_position,
@@ -55,11 +55,11 @@ static us_status take_command(us_sim *s, const us_command *c) {
     const size_t bytes = (size_t)m->n_drive * sizeof(double);
     usi_carry_over(s);
     if (!c) return US_OK;
-    const double *const vectors[] = {c->torque,       c->drive_position, c->drive_velocity,
-                                     c->drive_torque, c->drive_share,    (const double *)c->wrench};
+    const double *const vectors[] = {c->torque,       c->drive_position,    c->drive_velocity,
+                                     c->drive_torque, c->drive_limit_scale, (const double *)c->wrench};
     const int32_t sizes[] = {m->n_node, m->n_drive, m->n_drive, m->n_drive, m->n_drive, 6 * m->n_body};
-    static const char *const names[] = {"torque",       "drive_position", "drive_velocity",
-                                        "drive_torque", "drive_share",    "wrench"};
+    static const char *const names[] = {"torque",       "drive_position",    "drive_velocity",
+                                        "drive_torque", "drive_limit_scale", "wrench"};
     for (int k = 0; k < 6; k++) {
         for (int32_t i = 0; vectors[k] && i < sizes[k]; i++) {
             if (!isfinite(vectors[k][i])) return refuse(s, names[k], k == 5 ? i / 6 : i);
@@ -68,7 +68,7 @@ static us_status take_command(us_sim *s, const us_command *c) {
     if (c->drive_position) memcpy(s->next.drive_position, c->drive_position, bytes);
     if (c->drive_velocity) memcpy(s->next.drive_velocity, c->drive_velocity, bytes);
     if (c->drive_torque) memcpy(s->next.drive_torque, c->drive_torque, bytes);
-    if (c->drive_share) memcpy(s->next.drive_share, c->drive_share, bytes);
+    if (c->drive_limit_scale) memcpy(s->next.drive_limit_scale, c->drive_limit_scale, bytes);
     return US_OK;
 }
 
@@ -76,11 +76,11 @@ static us_status take_command(us_sim *s, const us_command *c) {
 // next.contact.parted. Waits for ground that is paged in.
 static us_status collide(us_sim *s) {
     if (!s->contacts) return US_OK;
-    us_status status = usi_beds_check(s);
+    us_status status = usi_deformables_check(s);
     if (status) return status;
     status = usi_collide(s->contacts, &s->now.contact, s->now.q, s->now.v);
-    if (status && s->contacts->is_footing_error) {
-        const us_error *why = &s->contacts->footing_error;
+    if (status && s->contacts->is_residency_error) {
+        const us_error *why = &s->contacts->residency_error;
         us_place place = {why->file[0] ? why->file : NULL, 0, 0, NULL};
         return us_error_set(&s->error, status, &place, why->remedy, "tick %lld, stage collide: %.400s",
                             (long long)s->now.tick[0], why->message);
@@ -104,19 +104,19 @@ static us_status collide(us_sim *s) {
 // trees.
 static us_status solve_contact(us_sim *s, const us_command *c) {
     if (!s->contacts) return US_OK;
-    const usi_push push = {.q = s->now.q,
-                           .v = s->now.v,
-                           .a = s->now.a,
-                           .torque = c ? c->torque : NULL,
-                           .wrench = c ? c->wrench : NULL,
-                           .drive_position = s->next.drive_position,
-                           .drive_velocity = s->next.drive_velocity,
-                           .drive_torque = s->next.drive_torque,
-                           .drive_share = s->next.drive_share,
-                           .drive_effort = s->next.drive_effort,
-                           .stuck = s->now.stuck,
-                           .out_q = s->end_q,
-                           .out_v = s->end_v};
+    const usi_contact_input push = {.q = s->now.q,
+                                    .v = s->now.v,
+                                    .a = s->now.a,
+                                    .torque = c ? c->torque : NULL,
+                                    .wrench = c ? c->wrench : NULL,
+                                    .drive_position = s->next.drive_position,
+                                    .drive_velocity = s->next.drive_velocity,
+                                    .drive_torque = s->next.drive_torque,
+                                    .drive_limit_scale = s->next.drive_limit_scale,
+                                    .drive_effort = s->next.drive_effort,
+                                    .stuck = s->now.stuck,
+                                    .out_q = s->end_q,
+                                    .out_v = s->end_v};
     if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
     for (int32_t i = 0; i < s->contacts->n_island; i++) {
         int32_t model = s->contacts->island[i].refused - 1;
@@ -228,13 +228,13 @@ static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
-    usi_drag_stuck(s);
+    usi_move_stiction_anchors(s);
     s->next.tick[0] = s->now.tick[0] + 1;
     usi_state previous = s->now;
     s->now = s->next;
     s->next = previous;
-    if (s->bed && !s->is_trial) usi_beds_step(s);
-    s->are_parts_twins = true;
+    if (s->bed && !s->is_trial) usi_deformables_step(s);
+    s->back_buffer_is_one_step_old = true;
     return US_OK;
 }
 
@@ -277,7 +277,7 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
         switch ((us_stage)stage) {
         case US_STAGE_COMMAND:
             status = take_command(s, command);
-            if (!status) status = usi_run_parts(s);
+            if (!status) status = usi_run_plugins(s);
             break;
         case US_STAGE_COLLIDE:
             status = collide(s);

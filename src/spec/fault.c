@@ -11,47 +11,47 @@
 
 static const struct {
     const char *name, *usage, *called;
-} parts[USI_PART_COUNT] = {
+} parts[USI_COMPONENT_COUNT] = {
 #define PART_ROW(code, name, usage, called) {name, usage, called},
-    USI_FAULT_PART_LIST(PART_ROW)
+    USI_FAULT_COMPONENT_LIST(PART_ROW)
 #undef PART_ROW
 };
 
 // Which faults a part has, with how many numbers of which range. All can be "ok".
 static const struct {
-    usi_fault_part part;
+    usi_fault_component part;
     usi_fault fault;
     const char *name;
     int least, most;
     double low, high;
 } kinds[] = {
-    {USI_PART_MOTOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
-    {USI_PART_MOTOR, USI_FAULT_WEAK, "weak", 1, 1, 0, 1},
-    {USI_PART_MOTOR, USI_FAULT_BLOCKED, "blocked", 0, 1, 1e-6, 1e6},
-    {USI_PART_JOINT, USI_FAULT_BROKEN, "broken", 0, 0, 0, 0},
-    {USI_PART_ENCODER, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
-    {USI_PART_ENCODER, USI_FAULT_JUMP, "jump", 1, 1, -1e6, 1e6},
-    {USI_PART_ENCODER, USI_FAULT_DRIFT, "drift", 1, 1, -1e3, 1e3},
-    {USI_PART_IMU, USI_FAULT_BIAS, "bias", 3, 6, -1e3, 1e3},
-    {USI_PART_IMU, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
-    {USI_PART_POWER, USI_FAULT_BROWNOUT, "brownout", 0, 1, 1e-3, 1e6},
-    {USI_PART_COMPUTER, USI_FAULT_REBOOT, "reboot", 0, 1, 1e-3, 1e6},
-    {USI_PART_LINK, USI_FAULT_OUTAGE, "outage", 0, 1, 1e-3, 1e6},
-    {USI_PART_LINK, USI_FAULT_LOSS, "loss", 1, 1, 0, 1},
-    {USI_PART_LINK, USI_FAULT_DELAY, "delay", 1, 1, 0, 1e3},
+    {USI_COMPONENT_MOTOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
+    {USI_COMPONENT_MOTOR, USI_FAULT_WEAK, "weak", 1, 1, 0, 1},
+    {USI_COMPONENT_MOTOR, USI_FAULT_BLOCKED, "blocked", 0, 1, 1e-6, 1e6},
+    {USI_COMPONENT_JOINT, USI_FAULT_BROKEN, "broken", 0, 0, 0, 0},
+    {USI_COMPONENT_ENCODER, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
+    {USI_COMPONENT_ENCODER, USI_FAULT_JUMP, "jump", 1, 1, -1e6, 1e6},
+    {USI_COMPONENT_ENCODER, USI_FAULT_DRIFT, "drift", 1, 1, -1e3, 1e3},
+    {USI_COMPONENT_IMU, USI_FAULT_BIAS, "bias", 3, 6, -1e3, 1e3},
+    {USI_COMPONENT_IMU, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
+    {USI_COMPONENT_POWER, USI_FAULT_BROWNOUT, "brownout", 0, 1, 1e-3, 1e6},
+    {USI_COMPONENT_COMPUTER, USI_FAULT_REBOOT, "reboot", 0, 1, 1e-3, 1e6},
+    {USI_COMPONENT_LINK, USI_FAULT_OUTAGE, "outage", 0, 1, 1e-3, 1e6},
+    {USI_COMPONENT_LINK, USI_FAULT_LOSS, "loss", 1, 1, 0, 1},
+    {USI_COMPONENT_LINK, USI_FAULT_DELAY, "delay", 1, 1, 0, 1e3},
 };
 enum { N_KIND = sizeof kinds / sizeof kinds[0] };
 
-const char *usi_fault_part_name(usi_fault_part part) { return parts[part].name; }
+const char *usi_fault_component_name(usi_fault_component part) { return parts[part].name; }
 
-bool usi_fault_part_is_named(usi_fault_part part) {
-    return part == USI_PART_MOTOR || part == USI_PART_JOINT || part == USI_PART_ENCODER;
+bool usi_fault_component_is_named(usi_fault_component part) {
+    return part == USI_COMPONENT_MOTOR || part == USI_COMPONENT_JOINT || part == USI_COMPONENT_ENCODER;
 }
 
 // ---------------------------------------------------------------- words
 
 // "fault: TEXT BEHIND", with the form of the part as the remedy.
-static us_status fail_form(usi_fault_part part, const char *text, const char *behind, us_error *err) {
+static us_status fail_form(usi_fault_component part, const char *text, const char *behind, us_error *err) {
     char remedy[300];
     snprintf(remedy, sizeof remedy, "write %s", parts[part].usage);
     return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "fault: %.80s %s", text, behind);
@@ -98,18 +98,18 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     if (name && what && name > what) name = NULL;
     size_t length = name ? (size_t)(name - text) : what ? (size_t)(what - text) : strlen(text);
     int32_t part = 0;
-    while (part < USI_PART_COUNT &&
+    while (part < USI_COMPONENT_COUNT &&
            (strlen(parts[part].name) != length || strncmp(parts[part].name, text, length) != 0))
         part++;
-    bool needs_name = part < USI_PART_COUNT && usi_fault_part_is_named((usi_fault_part)part);
+    bool needs_name = part < USI_COMPONENT_COUNT && usi_fault_component_is_named((usi_fault_component)part);
     bool has_name = name && what && what > name + 1;
-    if (part == USI_PART_COUNT || !what || (needs_name && !has_name)) {
+    if (part == USI_COMPONENT_COUNT || !what || (needs_name && !has_name)) {
         // What was meant by a part that is known is told in full.
-        if (part < USI_PART_COUNT && part != USI_PART_MOTOR)
-            return fail_form((usi_fault_part)part, text,
-                             !needs_name              ? "says no fault"
-                             : part == USI_PART_JOINT ? "names no joint"
-                                                      : "names no encoder",
+        if (part < USI_COMPONENT_COUNT && part != USI_COMPONENT_MOTOR)
+            return fail_form((usi_fault_component)part, text,
+                             !needs_name                   ? "says no fault"
+                             : part == USI_COMPONENT_JOINT ? "names no joint"
+                                                           : "names no encoder",
                              err);
         return us_error_set(err, US_ERR_SYNTAX, NULL,
                             "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or "
@@ -118,9 +118,9 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
                             "fault: \"%.80s\" names no motor, and no other part that can fail", text);
     }
     if (name && !needs_name)
-        return fail_form((usi_fault_part)part, text, "has a name, and the robot has but one", err);
+        return fail_form((usi_fault_component)part, text, "has a name, and the robot has but one", err);
     *what++ = 0;
-    out->part = (usi_fault_part)part;
+    out->part = (usi_fault_component)part;
     if (needs_name) out->name = name + 1;
     return read_kind(what, out, err);
 }
@@ -150,8 +150,8 @@ static const char *own_name(const us_spec *spec, int32_t group, const us_joint_d
 us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
                          int32_t *out_drive, us_error *err) {
     *out_joint = *out_drive = -1;
-    if (!usi_fault_part_is_named(words->part)) return US_OK;
-    bool is_motor = words->part == USI_PART_MOTOR;
+    if (!usi_fault_component_is_named(words->part)) return US_OK;
+    bool is_motor = words->part == USI_COMPONENT_MOTOR;
     usi_guess guess = usi_guess_start(words->name);
     char list[300] = "";
     for (int32_t i = 0; i < spec->n_joint; i++) {
@@ -159,9 +159,9 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
         const char *name = j->group == group ? own_name(spec, group, j) : NULL;
         int32_t drive = -1;
         bool is_driven = has_drive(spec, i, &drive);
-        if (!name || !(is_motor                        ? is_driven
-                       : words->part == USI_PART_JOINT ? j->type != US_JOINT_FLOATING
-                                                       : has_one_coordinate(j)))
+        if (!name || !(is_motor                             ? is_driven
+                       : words->part == USI_COMPONENT_JOINT ? j->type != US_JOINT_FLOATING
+                                                            : has_one_coordinate(j)))
             continue;
         usi_guess_offer(&guess, name);
         if (strcmp(name, words->name) == 0) {

@@ -6,22 +6,22 @@
 #include "understudy/network.h"
 
 // What can fail. X(code, name, how it is written, what it is called in errors)
-#define USI_FAULT_PART_LIST(X)                                                                          \
-    X(USI_PART_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
-    X(USI_PART_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
-    X(USI_PART_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
-    X(USI_PART_IMU, "imu", "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok", "inertial sensor") \
-    X(USI_PART_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
-    X(USI_PART_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
-    X(USI_PART_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
+#define USI_FAULT_COMPONENT_LIST(X)                                                                          \
+    X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
+    X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
+    X(USI_COMPONENT_ENCODER, "encoder", "encoder:JOINT=stuck, jump:ANGLE, drift:SPEED or ok", "encoder")     \
+    X(USI_COMPONENT_IMU, "imu", "imu=bias:AX,AY,AZ, bias:AX,AY,AZ,GX,GY,GZ, stuck or ok", "inertial sensor") \
+    X(USI_COMPONENT_POWER, "power", "power=brownout, brownout:SECONDS or ok", "power")                       \
+    X(USI_COMPONENT_COMPUTER, "computer", "computer=reboot, reboot:SECONDS or ok", "computer")               \
+    X(USI_COMPONENT_LINK, "link", "link=outage, outage:SECONDS, loss:PROBABILITY, delay:SECONDS or ok",      \
       "radio link")
 
-typedef enum usi_fault_part {
-#define USI_FAULT_PART_ENUM(code, name, usage, called) code,
-    USI_FAULT_PART_LIST(USI_FAULT_PART_ENUM)
-#undef USI_FAULT_PART_ENUM
-        USI_PART_COUNT
-} usi_fault_part;
+typedef enum usi_fault_component {
+#define USI_FAULT_COMPONENT_ENUM(code, name, usage, called) code,
+    USI_FAULT_COMPONENT_LIST(USI_FAULT_COMPONENT_ENUM)
+#undef USI_FAULT_COMPONENT_ENUM
+        USI_COMPONENT_COUNT
+} usi_fault_component;
 
 // How it fails. USI_FAULT_NONE: it is mended.
 typedef enum usi_fault {
@@ -44,7 +44,7 @@ typedef enum usi_fault {
 enum { USI_FAULT_NUMBERS = 6, USI_FAULT_TEXT = 400 };  // numbers of one fault; bytes of its text
 
 typedef struct usi_fault_words {
-    usi_fault_part part;
+    usi_fault_component part;
     usi_fault fault;
     const char *name;  // the joint itself, or that of a motor or encoder; "" for parts that a robot has once
     int32_t n_number;
@@ -54,8 +54,8 @@ typedef struct usi_fault_words {
 // Cuts the text in place; the name points into it. Errors: US_ERR_SYNTAX, US_ERR_NAME for a fault that the
 // part does not have, US_ERR_VALUE for numbers.
 us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err);
-const char *usi_fault_part_name(usi_fault_part part);
-bool usi_fault_part_is_named(usi_fault_part part);
+const char *usi_fault_component_name(usi_fault_component part);
+bool usi_fault_component_is_named(usi_fault_component part);
 
 // The joint of a robot that a fault names (-1: none), and its drive (-1). US_ERR_NAME when the robot has no
 // such motor or encoder; the error names those it has.

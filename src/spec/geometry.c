@@ -253,16 +253,16 @@ us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool 
     return status;
 }
 
-us_status usi_geometry_split(usi_assets *assets, const us_shape_def *shape, us_geom out[USI_PART_LIMIT],
+us_status usi_geometry_split(usi_assets *assets, const us_shape_def *shape, us_geom out[USI_COMPONENT_LIMIT],
                              int32_t *out_n, double *out_error, us_error *err) {
     us_geom whole = {0};
-    us_hull *hulls[USI_PART_LIMIT];
+    us_hull *hulls[USI_COMPONENT_LIMIT];
     *out_n = 0;
     us_status status = make_mesh(assets, shape, &whole, err);
     if (status) return status;
     int32_t n = 0;
-    status = us_mesh_decompose(whole.mesh, shape->part_error, USI_PART_LIMIT, &assets->arena.allocator, hulls,
-                               &n, out_error, err);
+    status = us_mesh_decompose(whole.mesh, shape->part_error, USI_COMPONENT_LIMIT, &assets->arena.allocator,
+                               hulls, &n, out_error, err);
     if (status == US_ERR_MESH) return US_OK;
     if (status) return status;
     for (int32_t i = 0; i < n; i++) {

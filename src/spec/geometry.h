@@ -24,8 +24,8 @@ us_status usi_geometry_make(usi_assets *assets, const us_shape_def *shape, bool 
                             us_error *err);
 // Convex parts of a moving mesh that stand off it by at most shape->part_error. *out_n is 0 for a mesh that
 // is not closed. *out_error is above part_error where the number of parts did not suffice.
-enum { USI_PART_LIMIT = 64 };
-us_status usi_geometry_split(usi_assets *assets, const us_shape_def *shape, us_geom out[USI_PART_LIMIT],
+enum { USI_COMPONENT_LIMIT = 64 };
+us_status usi_geometry_split(usi_assets *assets, const us_shape_def *shape, us_geom out[USI_COMPONENT_LIMIT],
                              int32_t *out_n, double *out_error, us_error *err);
 // Another layer of the site that a height field is, paged as its heights are; belongs to the assets.
 us_status usi_geometry_layer(usi_assets *assets, const us_shape_def *shape, const char *layer,

@@ -35,7 +35,7 @@ static us_status read_seed(usi_reader *r, const xmlNode *node, uint64_t *out) {
     return US_OK;
 }
 
-static us_status read_world(usi_reader *r, const xmlNode *node, us_world_def *w) {
+static us_status read_world(usi_reader *r, const xmlNode *node, us_world_settings *w) {
     usi_look look = usi_look_at(node);
     double gravity[3] = {w->gravity.x, w->gravity.y, w->gravity.z};
     us_status status = usi_look_numbers(r, &look, "gravity", USI_PLAIN, 3, gravity);
@@ -82,7 +82,7 @@ static us_status read_clock_rate(usi_reader *r, const xmlNode *root, int32_t dee
 
 // The outermost file has the last word: included settings come first.
 static us_status read_worlds(usi_reader *r, const xmlNode *root) {
-    us_world_def w = us_world_def_default();
+    us_world_settings w = us_world_settings_default();
     const char *name = usi_xml_attr(root, "name");
     w.name = name ? name : "";
     int32_t deepest = 0;

@@ -7,7 +7,7 @@
 
 #include "spec/scene.h"
 
-enum { MOST_CORNERS = 10000, MOST_SAMPLES = 64 * 1000 * 1000 };
+enum { MAX_CORNERS = 10000, MAX_SAMPLES = 64 * 1000 * 1000 };
 
 typedef struct region_reader {
     usi_reader *r;
@@ -40,7 +40,7 @@ us_status usi_scene_ground(usi_reader *r, const xmlNode *root, const xmlNode *no
 
 static us_status read_polygon(region_reader *x, const char *text) {
     int32_t n = 0;
-    us_status status = usi_scene_numbers(x->r, x->node, "polygon", text, NULL, 2 * MOST_CORNERS, &n);
+    us_status status = usi_scene_numbers(x->r, x->node, "polygon", text, NULL, 2 * MAX_CORNERS, &n);
     if (status) return status;
     if (n % 2 != 0 || n < 6)
         return usi_fail(x->r, US_ERR_VALUE, x->node,
@@ -57,7 +57,7 @@ static us_status read_polygon(region_reader *x, const char *text) {
 
 static us_status read_mask(region_reader *x) {
     usi_scene_grid grid = {0};
-    us_status status = usi_scene_over(x->r, x->node, "mask", x->ground, US_LAYER_REGION, MOST_SAMPLES, &grid);
+    us_status status = usi_scene_over(x->r, x->node, "mask", x->ground, US_LAYER_REGION, MAX_SAMPLES, &grid);
     x->d.mask = grid.samples;
     x->d.n_x = grid.n_x;
     x->d.n_y = grid.n_y;
@@ -70,9 +70,9 @@ static us_status read_tiles(region_reader *x, const us_site *site, int32_t layer
     us_site_info info = us_site_get_info(site);
     const us_layer_info *l = &info.layer[layer];
     int64_t n = (int64_t)l->n_x * l->n_y;
-    if (n > MOST_SAMPLES)
+    if (n > MAX_SAMPLES)
         return us_error_set(why, US_ERR_LIMIT, NULL, "take a coarser mask", "%lld samples are more than %d",
-                            (long long)n, MOST_SAMPLES);
+                            (long long)n, MAX_SAMPLES);
     uint8_t *mask = usi_reader_alloc(x->r, (size_t)n),
             *tile = usi_reader_alloc(x->r, US_SITE_TILE * US_SITE_TILE);
     us_status status = mask && tile ? US_OK : US_ERR_MEMORY;

@@ -219,7 +219,7 @@ static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
     return status ? status : usi_base_add(r, s->node, link.group, name, index, X_WB, US_BASE_FLOATING);
 }
 
-static us_status add_rock(scatter *s, const us_thing *rock, double z, double slope) {
+static us_status add_rock(scatter *s, const us_scatter_instance *rock, double z, double slope) {
     static const float rgb[3] = {0.52f, 0.48f, 0.43f};
     double radius = 0.5 * rock->diameter, shade = (double)(rock->number >> 11) * 0x1p-53;
     // One that stands still is sunk as far as the ground falls under it; a loose one starts clear of the
@@ -247,11 +247,11 @@ static us_status add_rock(scatter *s, const us_thing *rock, double z, double slo
 }
 
 // A trunk in the ground, and a crown from a third of the height up.
-static us_status add_tree(scatter *s, const us_thing *tree, double z) {
+static us_status add_tree(scatter *s, const us_scatter_instance *tree, double z) {
     static const float bark[3] = {0.36f, 0.26f, 0.17f}, leaves[3] = {0.16f, 0.34f, 0.14f};
-    const double start = 0.33, sunk = 0.5;
-    double trunk = start * tree->height + sunk, crown = (1 - start) * tree->height;
-    us_pose X_trunk = {us_quat_identity(), {tree->x, tree->y, z - sunk + 0.5 * trunk}};
+    const double start = 0.33, soil_contact = 0.5;
+    double trunk = start * tree->height + soil_contact, crown = (1 - start) * tree->height;
+    us_pose X_trunk = {us_quat_identity(), {tree->x, tree->y, z - soil_contact + 0.5 * trunk}};
     us_pose X_crown = {us_quat_identity(), {tree->x, tree->y, z + start * tree->height + 0.5 * crown}};
     us_shape_def shape = shape_like(s, US_SHAPE_CYLINDER, X_trunk, bark);
     shape.size[0] = 0.5 * tree->diameter;
@@ -264,7 +264,7 @@ static us_status add_tree(scatter *s, const us_thing *tree, double z) {
     return add_shape(s, &shape, US_WORLD);
 }
 
-static us_status add_thing(void *context, const us_thing *thing, us_error *err) {
+static us_status add_thing(void *context, const us_scatter_instance *thing, us_error *err) {
     (void)err;
     scatter *s = context;
     double z = 0, slope = 0;

@@ -9,7 +9,7 @@
 
 #include "spec/scene.h"
 
-enum { MOST_SAMPLES = 16 * 1000 * 1000 };
+enum { MAX_SAMPLES = 16 * 1000 * 1000 };
 
 static const char LAYER[] = "soil.";
 
@@ -47,7 +47,7 @@ static us_status add(map_reader *x) {
 
 static us_status read_raster(map_reader *x) {
     usi_scene_grid grid = {0};
-    us_status status = usi_scene_over(x->r, x->node, "file", x->ground, US_LAYER_NUMBER, MOST_SAMPLES, &grid);
+    us_status status = usi_scene_over(x->r, x->node, "file", x->ground, US_LAYER_NUMBER, MAX_SAMPLES, &grid);
     if (status) return status;
     double *values = grid.samples;
     for (int64_t k = 0; k < (int64_t)grid.n_x * grid.n_y && x->scale != 1; k++)

@@ -31,13 +31,13 @@ const char *us_shape_kind_name(us_shape_kind kind) {
     return (unsigned)kind < (unsigned)US_SHAPE_COUNT ? names[kind] : "?";
 }
 
-us_world_def us_world_def_default(void) {
-    us_world_def d = {.name = "",
-                      .gravity = {0, 0, -9.81},
-                      .step = 1e-3,
-                      .integrator = US_INTEGRATOR_MIDPOINT,
-                      .tolerance = 1e-9,
-                      .seed = 1};
+us_world_settings us_world_settings_default(void) {
+    us_world_settings d = {.name = "",
+                           .gravity = {0, 0, -9.81},
+                           .step = 1e-3,
+                           .integrator = US_INTEGRATOR_MIDPOINT,
+                           .tolerance = 1e-9,
+                           .seed = 1};
     d.solver = "newton";
     d.fidelity = "";
     return d;
@@ -118,7 +118,7 @@ us_status us_spec_create(const us_allocator *allocator, us_spec **out_spec) {
     if (!spec) return US_ERR_MEMORY;
     memset(spec, 0, sizeof *spec);
     usi_arena_init(&spec->texts, &a);
-    spec->world = us_world_def_default();
+    spec->world = us_world_settings_default();
     spec->clock_rate = 200;
     *out_spec = spec;
     return US_OK;
@@ -266,9 +266,9 @@ static bool keep_warning(us_spec *s, us_error *d) {
     return true;
 }
 
-us_status us_spec_set_world(us_spec *spec, const us_world_def *def) {
+us_status us_spec_set_world(us_spec *spec, const us_world_settings *def) {
     if (!spec || !def) return US_ERR_ARG;
-    us_world_def copy = *def;
+    us_world_settings copy = *def;
     if (!keep(spec, &copy.name) || !keep(spec, &copy.solver) || !keep(spec, &copy.fidelity))
         return US_ERR_MEMORY;
     spec->world = copy;
@@ -383,7 +383,7 @@ us_status us_spec_add_extension(us_spec *spec, const us_extension_def *def, int3
 us_status us_spec_add_warning(us_spec *spec, const us_error *warning) {
     return add_warning(spec, warning, NULL);
 }
-const us_world_def *us_spec_view_world(const us_spec *spec) { return spec ? &spec->world : NULL; }
+const us_world_settings *us_spec_view_world(const us_spec *spec) { return spec ? &spec->world : NULL; }
 
 us_status us_spec_set_joint(us_spec *spec, int32_t joint, const us_joint_def *def) {
     const us_joint_def *old = us_spec_view_joint(spec, joint);

@@ -27,7 +27,7 @@
 
 struct us_spec {
     usi_arena texts;
-    us_world_def world;
+    us_world_settings world;
 #define SPEC_LIST(type, list) \
     type *list;               \
     int32_t n_##list, cap_##list;

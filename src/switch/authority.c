@@ -118,7 +118,7 @@ usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64
     return v;
 }
 
-us_switch_source usi_authority_heir(const usi_authority *a) {
+us_switch_source usi_authority_successor(const usi_authority *a) {
     us_switch_source had = a->is_waiting ? a->lost : a->control;
     if (had == US_SWITCH_NOBODY || a->on_loss == US_LOSS_STOP) return US_SWITCH_NOBODY;
     return a->on_loss == US_LOSS_PROXY && had == US_SWITCH_PROXY ? US_SWITCH_NOBODY : other(had);
@@ -142,7 +142,7 @@ static us_switch_mode mode_of(us_switch_source source) {
 
 usi_verdict usi_authority_watch(const usi_authority *a, int64_t now) {
     usi_verdict v = {.mode = a->mode, .control = a->control, .voice = a->voice};
-    us_switch_source heir = usi_authority_heir(a);
+    us_switch_source heir = usi_authority_successor(a);
     if (a->is_waiting) {
         us_switch_source heard = usi_authority_is_alive(a, a->lost, now) ? a->lost
                                  : usi_authority_is_alive(a, heir, now)  ? heir

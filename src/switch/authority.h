@@ -37,7 +37,7 @@ usi_verdict usi_authority_ask(const usi_authority *a, us_switch_mode mode, int64
 // How long the one in control has been silent, ns; 0 where nobody is, or the watchdog does not count yet.
 int64_t usi_authority_silence(const usi_authority *a, int64_t now);
 // Who gets control when the one who has it, or had it last, is lost: NOBODY where the rule says stop.
-us_switch_source usi_authority_heir(const usi_authority *a);
+us_switch_source usi_authority_successor(const usi_authority *a);
 usi_verdict usi_authority_watch(const usi_authority *a, int64_t now);
 // The epoch grows: to `least` when that is more than one step, so that it keeps growing over restarts.
 void usi_authority_apply(usi_authority *a, const usi_verdict *verdict, uint64_t least);

@@ -35,7 +35,7 @@ static const double REACHED = 0.05;
 
 // s: a pause between commands counts as no more than this, so that the first one after it is a step like the
 // others.
-static const double MOST_PAUSE = 0.1;
+static const double MAX_PAUSE = 0.1;
 
 // How often a state is told once more.
 enum { MAX_ATTEMPT = 2 };
@@ -473,7 +473,7 @@ void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why) {
         us_writer_write(h->told, bytes, length, 0))
         atomic_fetch_add(&sw->n_unsent, 1);
     usi_release(&sw->allocator, bytes, cap, 16);
-    usi_scribe_keep(sw, h->line);
+    usi_event_log_keep(sw, h->line);
 }
 
 // ---- the ramp
@@ -515,7 +515,7 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
     h->want_time = now;
     pthread_mutex_unlock(&h->lock);
     if (!h->is_ramping) return given;
-    double dt = fmin(seconds(now - h->ramp_time), MOST_PAUSE);
+    double dt = fmin(seconds(now - h->ramp_time), MAX_PAUSE);
     h->ramp_time = now;
     approach(h->ramp, asked, 2, h->def.acceleration > 0 ? h->def.acceleration * dt : INFINITY);
     approach(h->ramp + 2, asked + 2, 1,

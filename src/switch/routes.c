@@ -31,7 +31,7 @@ static const int64_t look_every = 100 * INT64_C(1000000), search_every = 10 * IN
 
 // What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a
 // burst at 2000 a second.
-enum { LEAST_DEPTH = 64 };
+enum { MIN_DEPTH = 64 };
 
 // Bytes that may wait for the forwarder: seconds of cameras. Beyond it samples are dropped and counted.
 #define MAX_QUEUED ((size_t)256 << 20)
@@ -137,36 +137,37 @@ static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
 // A sample between the thread that brought it and the forwarder. A vendor's thread must not write into
 // another domain itself: Cyclone notes for each thread in which domain it works, one at a time, and would
 // free what the thread still uses in the first.
-typedef struct usi_parcel {
-    struct usi_parcel *next;
+typedef struct usi_queued_sample {
+    struct usi_queued_sample *next;
     usi_side *side;    // of an output; NULL: a command
     usi_route *route;  // of a command
     uint64_t epoch;
     crossing crossing;
     size_t n_byte;  // of the copy
     _Alignas(16) uint8_t bytes[];
-} usi_parcel;
+} usi_queued_sample;
 
-static void release_parcel(us_switch *sw, usi_parcel *parcel) {
+static void release_parcel(us_switch *sw, usi_queued_sample *parcel) {
     usi_bus_release(parcel->crossing.from, parcel->crossing.held);
-    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->n_byte, _Alignof(usi_parcel));
+    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->n_byte, _Alignof(usi_queued_sample));
 }
 
 static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
     const us_bus *from = side ? sw->sources[side->source] : sw->operators;
     void *held = usi_bus_hold(from, sample);
     size_t n_byte = held ? 0 : sample->length;
-    usi_parcel *parcel = usi_alloc(&sw->allocator, sizeof *parcel + n_byte, _Alignof(usi_parcel));
+    usi_queued_sample *parcel =
+        usi_alloc(&sw->allocator, sizeof *parcel + n_byte, _Alignof(usi_queued_sample));
     if (!parcel) {
         usi_bus_release(from, held);
         atomic_fetch_add(&sw->n_unsent, 1);
         return;
     }
-    *parcel = (usi_parcel){.side = side,
-                           .route = route,
-                           .epoch = atomic_load(&sw->epoch),
-                           .crossing = {*sample, from, held},
-                           .n_byte = n_byte};
+    *parcel = (usi_queued_sample){.side = side,
+                                  .route = route,
+                                  .epoch = atomic_load(&sw->epoch),
+                                  .crossing = {*sample, from, held},
+                                  .n_byte = n_byte};
     if (!held) {
         memcpy(parcel->bytes, sample->bytes, sample->length);
         parcel->crossing.sample.bytes = parcel->bytes;
@@ -228,11 +229,11 @@ void *usi_switch_forward(void *context) {
         while (!sw->first && !sw->is_queue_closed)
             pthread_cond_wait(&sw->queue_wake, &sw->queue_lock);
         bool is_closed = sw->is_queue_closed;
-        usi_parcel *parcel = sw->first;
+        usi_queued_sample *parcel = sw->first;
         sw->first = sw->last = NULL;
         sw->n_queued = 0;
         pthread_mutex_unlock(&sw->queue_lock);
-        for (usi_parcel *next; parcel; parcel = next) {
+        for (usi_queued_sample *next; parcel; parcel = next) {
             next = parcel->next;
             if (parcel->side) {
                 pass_output(parcel->side, &parcel->crossing);
@@ -335,8 +336,8 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
     if (qos.is_transient_local) {
         if (route->qos.depth < 1) route->qos.depth = 1;
         if (route->qos.depth > USI_MAX_LATCHED) route->qos.depth = USI_MAX_LATCHED;
-    } else if (route->qos.depth < LEAST_DEPTH) {
-        route->qos.depth = LEAST_DEPTH;
+    } else if (route->qos.depth < MIN_DEPTH) {
+        route->qos.depth = MIN_DEPTH;
     }
     for (int i = 0; i < sw->n_shared; i++)
         route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
@@ -370,7 +371,7 @@ static us_status add_side(us_switch *sw, usi_route *route, us_switch_source sour
         def.qos.depth = 0;  // samples are taken as they come: nothing needs to be thrown away
         return us_bus_add_reader(sw->sources[source], &def, on_output, side, &side->reader, err);
     }
-    if (def.qos.depth < LEAST_DEPTH) def.qos.depth = LEAST_DEPTH;
+    if (def.qos.depth < MIN_DEPTH) def.qos.depth = MIN_DEPTH;
     us_writer *writer = NULL;
     us_status status = us_bus_add_writer(sw->sources[source], &def, &writer, err);
     if (!status) atomic_store(&side->writer, writer);

@@ -91,7 +91,7 @@ us_status usi_shadow_check(const us_shadow_def *def, us_error *err) {
 
 const char *us_shadow_state_name(us_shadow_state state) {
     static const char *const names[] = {"off", "ok", "doubtful", "parted"};
-    return (unsigned)state <= (unsigned)US_SHADOW_PARTED ? names[state] : "";
+    return (unsigned)state <= (unsigned)US_SHADOW_DIVERGED ? names[state] : "";
 }
 
 // ---- beginning
@@ -144,7 +144,7 @@ void usi_shadow_begin(usi_shadow *s, int64_t now) {
     clear_residuals(s);
     s->confidence = 0;
     s->worst = -1;
-    s->state = US_SHADOW_DOUBTFUL;
+    s->state = US_SHADOW_DEGRADED;
     s->pending = s->event_time = -1;
     s->n_part = 0;
     s->is_event_new = false;
@@ -543,10 +543,10 @@ static void add_followers(usi_shadow *s) {
 // as its proxy, and is not well.
 static us_shadow_state wanted_state(const usi_shadow *s, double *out_hold) {
     *out_hold = hold_parted;
-    if (s->state == US_SHADOW_PARTED || (s->worst >= 0 && s->confidence < s->def.parted))
-        return US_SHADOW_PARTED;
+    if (s->state == US_SHADOW_DIVERGED || (s->worst >= 0 && s->confidence < s->def.parted))
+        return US_SHADOW_DIVERGED;
     *out_hold = hold_doubt;
-    if (s->confidence < s->def.doubtful) return US_SHADOW_DOUBTFUL;
+    if (s->confidence < s->def.doubtful) return US_SHADOW_DEGRADED;
     *out_hold = hold_ok;
     return s->confidence > back_to_ok ? US_SHADOW_OK : s->state;
 }
@@ -575,13 +575,13 @@ static void judge(usi_shadow *s, double now) {
         s->state = wanted;
         s->since = now;
         s->pending = -1;
-        if (wanted == US_SHADOW_PARTED) {
+        if (wanted == US_SHADOW_DIVERGED) {
             collect_parts(s);
             s->event_time = now;
             s->is_event_new = true;
         }
     }
-    if (s->state == US_SHADOW_PARTED && now - s->event_time < followers_time) add_followers(s);
+    if (s->state == US_SHADOW_DIVERGED && now - s->event_time < followers_time) add_followers(s);
 }
 
 void usi_shadow_step(usi_shadow *s, int64_t now) {

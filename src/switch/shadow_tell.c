@@ -205,7 +205,7 @@ static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, si
 
 static bool is_resync_due(us_switch *sw, int64_t now) {
     const usi_shadow *s = sw->shadow;  // only this thread changes its state
-    if (!s->def.resync_when_parted || s->state != US_SHADOW_PARTED || now - sw->resynced < resync_every)
+    if (!s->def.resync_when_parted || s->state != US_SHADOW_DIVERGED || now - sw->resynced < resync_every)
         return false;
     return 1e-9 * (double)(now - s->origin) - s->event_time > 1e-9 * (double)resync_after;
 }

@@ -9,7 +9,7 @@
 //
 // The watchdog is looked at once in every round of the thread, after every request, and while a hand-over
 // waits for something, which it then leaves off. What a lost source's heir has to be told is told before the
-// watchdog is up. The thread waits for nothing else: what is logged is written by another (scribe.c), who is
+// watchdog is up. The thread waits for nothing else: what is logged is written by another (event_log.c), who is
 // there is found by another (routes.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
@@ -52,7 +52,7 @@ void usi_switch_say(us_switch *sw, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    usi_scribe_note(sw, read_clock(CLOCK_REALTIME), text);
+    usi_event_log_note(sw, read_clock(CLOCK_REALTIME), text);
 }
 
 // A change as it is, with the moment at which it came into force.
@@ -61,7 +61,7 @@ static void say_change(us_switch *sw) {
     const usi_authority *a = &sw->authority;
     snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode),
              us_switch_source_name(a->control), (unsigned long long)a->epoch, sw->reason);
-    usi_scribe_note(sw, sw->since, text);
+    usi_event_log_note(sw, sw->since, text);
 }
 
 // ---- what is told
@@ -410,7 +410,7 @@ static void foresee(us_switch *sw) {
     usi_handover *h = &sw->handover;
     int64_t now = usi_switch_now(), silence = usi_authority_silence(a, now), half = a->watchdog / 2;
     bool is_near = silence > a->watchdog - (half < most_foresight ? half : most_foresight);
-    if (is_near && !h->is_foreseen && usi_authority_heir(a) == US_SWITCH_PROXY &&
+    if (is_near && !h->is_foreseen && usi_authority_successor(a) == US_SWITCH_PROXY &&
         usi_authority_is_alive(a, US_SWITCH_PROXY, now)) {
         usi_handover_foresee(sw);
     } else if (!is_near && h->is_foreseen) {
@@ -478,7 +478,7 @@ static void note_late(us_switch *sw, int64_t before, const char *what) {
 
 // What is logged comes before what is told.
 static void log_and_tell(us_switch *sw) {
-    usi_scribe_wait(sw, log_patience);
+    usi_event_log_wait(sw, log_patience);
     tell_authority(sw);
 }
 
@@ -654,7 +654,7 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
     init_locks(sw);
     status = usi_handover_open(sw, &def->handover, err);
-    us_status scribe = usi_scribe_open(sw, err);
+    us_status scribe = usi_event_log_open(sw, err);
     if (!status) status = scribe;
     sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
     if (status || !sw->routes) {
@@ -707,7 +707,7 @@ void us_switch_close(us_switch *sw) {
     us_bus_close(sw->sources[1]);
     usi_switch_release_routes(sw);
     usi_switch_close_shadow(sw);
-    usi_scribe_close(sw);
+    usi_event_log_close(sw);
     usi_handover_close(sw);
     usi_release(&sw->allocator, sw->list, (size_t)sw->cap_list * sizeof *sw->list, _Alignof(us_endpoint));
     pthread_rwlock_destroy(&sw->gate);

@@ -92,8 +92,8 @@ typedef struct usi_fired {
     char why[160];
 } usi_fired;
 
-// What waits to be written down: see scribe.c.
-typedef struct usi_scribe {
+// What waits to be written down: see event_log.c.
+typedef struct usi_event_log {
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;  // guards what follows
@@ -102,11 +102,11 @@ typedef struct usi_scribe {
     int32_t n_waiting;  // with the one that is being written
     int64_t n_lost;
     bool is_stuck, is_closing;
-} usi_scribe;
+} usi_event_log;
 
 struct us_switch {
     us_allocator allocator;
-    usi_scribe scribe;
+    usi_event_log scribe;
     char robot[64], heartbeat[USI_NAME];
     char shared[USI_MAX_SHARED][USI_NAME];  // as DDS has them
     int32_t n_shared;
@@ -142,7 +142,7 @@ struct us_switch {
     bool has_forwarder;
     pthread_mutex_t queue_lock;  // guards what follows
     pthread_cond_t queue_wake;
-    struct usi_parcel *first, *last;
+    struct usi_queued_sample *first, *last;
     size_t n_queued;  // bytes
     bool is_queue_closed;
 
@@ -188,16 +188,16 @@ int64_t usi_switch_now(void);
 bool usi_switch_is_lost(us_switch *sw);
 void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
 
-// ---- scribe.c ----
-us_status usi_scribe_open(us_switch *sw, us_error *err);
+// ---- event_log.c ----
+us_status usi_event_log_open(us_switch *sw, us_error *err);
 // Writes what is left.
-void usi_scribe_close(us_switch *sw);
+void usi_event_log_close(us_switch *sw);
 // An event, and a line of evidence: both are written in their order by a thread of their own. From any
 // thread.
-void usi_scribe_note(us_switch *sw, int64_t time, const char *text);
-void usi_scribe_keep(us_switch *sw, const char *line);
+void usi_event_log_note(us_switch *sw, int64_t time, const char *text);
+void usi_event_log_keep(us_switch *sw, const char *line);
 // Until all is written, at most so long, ns; not at all while the log is stuck.
-void usi_scribe_wait(us_switch *sw, int64_t most);
+void usi_event_log_wait(us_switch *sw, int64_t most);
 
 // ---- routes.c ----
 // The thread that looks what the sources have and makes the routes, and the copies, that are missing;

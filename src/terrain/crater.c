@@ -22,7 +22,7 @@ static const double FLOOR = 0.3;       // radii of the flat floor
 static const double OLD_DEPTH = 0.25;  // of an old one, as a share of a fresh one's
 static const double OLD_WIDTH = 1.5;   // radii to the edge of an old one
 static const double ROUNDING = 0.2;    // radii over which the edge of an old one is rounded
-static const double MOST_DENSE = 10;   // cells' worth of craters: more than that is no ground
+static const double MAX_DENSE = 10;    // cells' worth of craters: more than that is no ground
 static const uint64_t STREAM = 0x6372617465;
 
 us_crater_def us_crater_def_default(void) {
@@ -44,7 +44,7 @@ static us_status check(const us_crater_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "a depth of 0 to 1, a rim of at most that, and an age of 0 to 1",
                             "depth %g, rim %g, age %g", def->depth, def->rim, def->age);
-    if (!(def->density >= 0) || !(def->density * def->least * def->least <= MOST_DENSE))
+    if (!(def->density >= 0) || !(def->density * def->least * def->least <= MAX_DENSE))
         return us_error_set(err, US_ERR_VALUE, NULL, "give fewer for each m^2, or larger ones",
                             "%g craters of at least %g m for each m^2 would leave no ground between them",
                             def->density, def->least);

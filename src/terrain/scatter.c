@@ -137,11 +137,11 @@ static bool is_covered(const maker *k, int64_t i, int64_t j, int32_t self, const
     return false;
 }
 
-static us_thing finish(const maker *k, uint64_t own, int32_t c, const candidate *me) {
-    us_thing t = {.x = me->x,
-                  .y = me->y,
-                  .yaw = 2 * M_PI * usi_cell_uniform(own, c, 4) - M_PI,
-                  .number = usi_random_bits(own, (uint64_t)c * 16 + 5)};
+static us_scatter_instance finish(const maker *k, uint64_t own, int32_t c, const candidate *me) {
+    us_scatter_instance t = {.x = me->x,
+                             .y = me->y,
+                             .yaw = 2 * M_PI * usi_cell_uniform(own, c, 4) - M_PI,
+                             .number = usi_random_bits(own, (uint64_t)c * 16 + 5)};
     double u = usi_cell_uniform(own, c, 6), w = usi_cell_uniform(own, c, 7);
     if (k->def->kind == US_SCATTER_ROCKS) {
         t.diameter = me->size;
@@ -155,7 +155,7 @@ static us_thing finish(const maker *k, uint64_t own, int32_t c, const candidate 
 }
 
 us_status us_scatter_visit(const us_scatter_def *def,
-                           us_status (*visit)(void *context, const us_thing *thing, us_error *err),
+                           us_status (*visit)(void *context, const us_scatter_instance *thing, us_error *err),
                            void *context, us_error *err) {
     us_status status = check(def, err);
     if (status != US_OK) return status;
@@ -177,7 +177,7 @@ us_status us_scatter_visit(const us_scatter_def *def,
                     is_covered(&k, i, j, c, &me))
                     continue;
                 if (def->is_allowed && !def->is_allowed(def->context, me.x, me.y)) continue;
-                us_thing thing = finish(&k, own, c, &me);
+                us_scatter_instance thing = finish(&k, own, c, &me);
                 status = visit(context, &thing, err);
                 if (status != US_OK) return status;
             }
@@ -188,7 +188,7 @@ us_status us_scatter_visit(const us_scatter_def *def,
 
 // Points spread over an ellipsoid by the golden angle, each moved in or out a little; below the ground it is
 // cut flat.
-void us_rock_points(const us_thing *rock, us_vec3 out[US_ROCK_POINTS]) {
+void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]) {
     double turn = rock->yaw, long_side = 0.5 * rock->diameter,
            short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
     usi_v4 s, c;

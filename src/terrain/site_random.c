@@ -36,7 +36,7 @@ us_random_site_def us_random_site_def_default(void) {
     return def;
 }
 
-static us_status add_rock(void *context, const us_thing *rock, us_error *err) {
+static us_status add_rock(void *context, const us_scatter_instance *rock, us_error *err) {
     (void)err;
     maker *k = context;
     double spacing = k->def->height.spacing, r = 0.5 * rock->diameter;

@@ -14,24 +14,24 @@
 #include "host_world.h"
 #include "proxy/robot.h"
 
-static const usi_robot_state *firmware(us_host *host) {
-    return usi_view_state(&us_host_get_proxy(host)->robot[0], us_host_get_sim(host));
+static const usi_robot_state *firmware(us_world *host) {
+    return usi_view_state(&us_world_get_proxy(host)->robot[0], us_world_get_sim(host));
 }
 
-static us_host *open_file(const char *path) {
+static us_world *open_file(const char *path) {
     us_error err = {0};
     us_spec *spec = NULL;
-    us_host *host = NULL;
+    us_world *host = NULL;
     host_ok(us_spec_load(path, NULL, &spec, &err), &err);
-    us_host_def def = us_host_def_default();
+    us_world_def def = us_world_def_default();
     def.proxy.enable_motor_servers = false;
-    host_ok(us_host_create(spec, &def, &host, &err), &err);
+    host_ok(us_world_create(spec, &def, &host, &err), &err);
     us_spec_destroy(spec);
     return host;
 }
 
-static double joint(us_host *host, const char *name) {
-    us_sim *sim = us_host_get_sim(host);
+static double joint(us_world *host, const char *name) {
+    us_sim *sim = us_world_get_sim(host);
     int32_t id = us_sim_find_value(sim, name);
     assert_true(id >= 0);
     return us_sim_get_value(sim, id);
@@ -45,7 +45,7 @@ static double tilt_between(us_quat a, us_quat b) {
 
 static void it_goes_on_as_it_is_told(void **state) {
     (void)state;
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_step(host, 500);
     double z = host_pose(host, "k10/base").p.z;
     // 0.4 m/s on a circle of 2 m: the wheels stand and turn as they do there.
@@ -59,7 +59,7 @@ static void it_goes_on_as_it_is_told(void **state) {
     host_near(s->now[0], 0.4, 0);
     host_near(joint(host, "k10/front_left_drive.q"), 12.5, 0);
     host_near(joint(host, "k10/front_left_steer.q"), 0.239, 0);
-    int64_t tick = us_sim_get_tick(us_host_get_sim(host));
+    int64_t tick = us_sim_get_tick(us_world_get_sim(host));
     assert_int_equal(s->stamp_offset, INT64_C(1794819600123456789) - tick * 1000000);
     us_pose at = host_pose(host, "k10/base");
     host_near(at.p.x, 3, 1e-12);
@@ -87,7 +87,7 @@ static void it_goes_on_as_it_is_told(void **state) {
     assert_int_equal(s->motion, USI_MOTION_TWIST);
     host_step(host, 105);
     assert_int_equal(firmware(host)->motion, USI_MOTION_STOP);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 typedef struct unrest {
@@ -96,7 +96,7 @@ typedef struct unrest {
 
 // On the ground of a crater, with bumps and stones: 20 places and headings. What it does in the tenth of a
 // second after it was put down.
-static unrest put_down_at_20_places(us_host *host) {
+static unrest put_down_at_20_places(us_world *host) {
     host_step(host, 10);
     char text[160];
     unrest worst = {0};
@@ -117,20 +117,20 @@ static unrest put_down_at_20_places(us_host *host) {
             us_pose now = host_pose(host, "k10/base");
             worst.z = fmax(worst.z, fabs(now.p.z - from.p.z));
             worst.tilt = fmax(worst.tilt, tilt_between(now.q, from.q));
-            us_twist V = us_sim_get_twist(us_host_get_sim(host),
-                                          us_model_find_body(us_host_view_model(host), "k10/base"));
+            us_twist V = us_sim_get_twist(us_world_get_sim(host),
+                                          us_model_find_body(us_world_view_model(host), "k10/base"));
             worst.v = fmax(worst.v, fabs(V.v.z));
         }
     }
     print_message("worst of 20 places in 0.1 s: %.3f mm of height, %.4f deg of tilt, %.2f mm/s; putting it "
                   "down took %.1f ms at most\n",
                   1e3 * worst.z, 180 / 3.14159 * worst.tilt, 1e3 * worst.v, 1e3 * longest);
-    us_host_destroy(host);
+    us_world_destroy(host);
     return worst;
 }
 
 // The soil of the crater that ships, without its rocks and stones.
-static us_host *open_soil(void) {
+static us_world *open_soil(void) {
     static char text[32768], bare[3 * sizeof text + sizeof US_SOURCE_DIR + 16];
     FILE *file = fopen(US_SOURCE_DIR "/scenes/default.xml", "rb");
     assert_non_null(file);
@@ -169,20 +169,20 @@ static void it_stands_in_soil(void **state) {
 
 static void what_others_do_stays_as_it_was(void **state) {
     (void)state;
-    us_host *host = host_open(host_robot_scene), *other = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene), *other = host_open(host_robot_scene);
     host_step(host, 100);
     host_step(other, 100);
     host_done(host, "adopt k10 odom=0,2,1");
     us_pose a = host_pose(host, "stone/core"), b = host_pose(other, "stone/core");
     assert_memory_equal(&a, &b, sizeof a);
-    assert_int_equal(us_sim_get_tick(us_host_get_sim(host)), 100);
-    us_host_destroy(host);
-    us_host_destroy(other);
+    assert_int_equal(us_sim_get_tick(us_world_get_sim(host)), 100);
+    us_world_destroy(host);
+    us_world_destroy(other);
 }
 
 static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void **state) {
     (void)state;
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_step(host, 20);
     static const struct {
         const char *text;
@@ -207,19 +207,19 @@ static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void *
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         host_refused(host, bad[i].text, bad[i].status, bad[i].part);
-    us_host_destroy(host);
+    us_world_destroy(host);
 
     // Beyond the edge of the ground there is nothing to stand on.
     host = open_file(US_SOURCE_DIR "/scenes/default.xml");
     host_step(host, 5);
     host_refused(host, "adopt k10 odom=500,0,0", US_ERR_VALUE, "nothing to stand on");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
     (void)state;
-    us_host *host = open_file(US_SOURCE_DIR "/scenes/arm.xml");
-    const us_proxy *proxy = us_host_get_proxy(host);
+    us_world *host = open_file(US_SOURCE_DIR "/scenes/arm.xml");
+    const us_proxy *proxy = us_world_get_proxy(host);
     assert_true(proxy->n_robot > 0);
     const usi_robot *r = &proxy->robot[0];
     assert_true(r->n_joint > 1 && r->joint[1].drive >= 0);
@@ -227,46 +227,46 @@ static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
     host_step(host, 20);
     snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->joint[1].name);
     host_done(host, text);
-    host_near(us_sim_view_q(us_host_get_sim(host))[r->joint[1].q], 0.3, 0);
+    host_near(us_sim_view_q(us_world_get_sim(host))[r->joint[1].q], 0.3, 0);
     host_step(host, 300);
     // It holds there: 0.05 rad is what gravity bends its drive.
-    host_near(us_sim_view_q(us_host_get_sim(host))[r->joint[1].q], 0.3, 0.05);
+    host_near(us_sim_view_q(us_world_get_sim(host))[r->joint[1].q], 0.3, 0.05);
     snprintf(text, sizeof text, "adopt %s odom=0,0,0", r->name);
     host_refused(host, text, US_ERR_VALUE, "does not drive or walk");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_walker_takes_over_too(void **state) {
     (void)state;
-    us_host *host = open_file(US_SOURCE_DIR "/scenes/hexapod.xml");
+    us_world *host = open_file(US_SOURCE_DIR "/scenes/hexapod.xml");
     host_step(host, 300);
     double z = host_pose(host, "hexapod/base").p.z;
     host_done(host, "adopt hexapod odom=0.4,0.3,1 velocity=0,0,0");
     host_step(host, 200);
     // 3 mm: its legs are drives that give way, and it stands elsewhere.
     host_near(host_pose(host, "hexapod/base").p.z, z, 3e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // A recording with it runs again to the same bits.
 static void a_recording_with_it_verifies(void **state) {
     (void)state;
     us_error err = {0};
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_step(host, 20);
-    host_ok(us_host_record(host, "adopt.mcap", &err), &err);
+    host_ok(us_world_record(host, "adopt.mcap", &err), &err);
     host_drive(host, 0.5);
     host_step(host, 50);
     host_done(
         host,
         "adopt k10 stamp=5,0 odom=1,-1,0.5 velocity=0.3,0,0.1 want=0.3,0,0.1 joint:front_left_drive=1,2");
     host_step(host, 100);
-    us_host_destroy(host);
+    us_world_destroy(host);
     us_recording *recording = NULL;
     us_verify_result result = {0};
     us_spec *spec = host_load(host_robot_scene);
     host_ok(us_recording_open("adopt.mcap", NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    host_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
     assert_int_equal(result.n_tick, 150);
     us_recording_close(recording);
     us_spec_destroy(spec);

@@ -49,7 +49,7 @@ static void spec_without_a_spec_or_definition(void **state) {
     us_spec *spec = NULL;
     assert_int_equal(us_spec_create(NULL, NULL), US_ERR_ARG);
     assert_int_equal(us_spec_create(NULL, &spec), US_OK);
-    us_world_def world = us_world_def_default();
+    us_world_settings world = us_world_settings_default();
     us_group_def group = {.name = "g"};
     us_link_def link = us_link_def_default();
     us_joint_def joint = us_joint_def_default(US_JOINT_FIXED);

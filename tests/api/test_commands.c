@@ -19,7 +19,7 @@ static void near(double got, double want, double tolerance) {
 static us_model *lone_link(us_joint_type type, us_integrator integrator, us_vec3 com) {
     us_spec *spec = NULL;
     assert_int_equal(us_spec_create(NULL, &spec), US_OK);
-    us_world_def w = us_world_def_default();
+    us_world_settings w = us_world_settings_default();
     w.gravity = at(0, 0, 0);
     w.integrator = integrator;
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);
@@ -224,7 +224,7 @@ static void a_torque_of_zeros_is_the_same_as_none_for_a_free_robot(void **state)
 
 static us_model *driven(us_integrator integrator, double kp, double kd, double limit) {
     us_spec *spec = contract_pendulum_spec();
-    us_world_def w = *us_spec_view_world(spec);
+    us_world_settings w = *us_spec_view_world(spec);
     w.integrator = integrator;
     w.gravity = at(0, 0, 0);
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);

@@ -95,7 +95,7 @@ static void assert_same_stack(const world *a, const world *b) {
 }
 
 static us_spec *with_integrator(us_spec *spec, us_integrator integrator) {
-    us_world_def def = *us_spec_view_world(spec);
+    us_world_settings def = *us_spec_view_world(spec);
     def.integrator = integrator;
     assert_int_equal(us_spec_set_world(spec, &def), US_OK);
     return spec;
@@ -473,7 +473,7 @@ static void a_failing_edit_leaves_everything_whole(void **state) {
 
     // A loop that cannot be closed, and too little room for the contacts there are.
     int32_t low = us_spec_find_link(copy, "low"), far = us_spec_find_link(copy, "far");
-    us_world_def small = *us_spec_view_world(copy);
+    us_world_settings small = *us_spec_view_world(copy);
     small.max_contact = 4;
     assert_int_equal(us_spec_set_world(copy, &small), US_OK);
     us_model *narrow = compile(copy);

@@ -73,7 +73,7 @@ static us_status add_everything(test_allocator *t, void *context) {
     us_extension_def extension = {.tag = "gazebo", .xml = "<gazebo/>", .reference = "r", .file = "f"};
     us_error warning;
     us_error_set(&warning, US_OK, NULL, NULL, "w");
-    us_world_def world = us_world_def_default();
+    us_world_settings world = us_world_settings_default();
     world.name = "a world";
     link.name = joint.name = coupling.name = loop.name = drive.name = "name";
     link.file = joint.file = shape.file = coupling.file = loop.file = drive.file = record.file = "file";

@@ -22,15 +22,15 @@
 
 // ---- Worlds ----
 
-static usi_world *world_of_spec(us_spec *spec) {
+static usi_revision *world_of_spec(us_spec *spec) {
     us_allocator a = us_allocator_default();
     us_error err = {0};
-    usi_world *world = NULL;
-    if (usi_world_create(spec, &a, 1, "", NULL, &world, &err)) fail_msg("%s", err.message);
+    usi_revision *world = NULL;
+    if (usi_revision_create(spec, &a, 1, "", NULL, &world, &err)) fail_msg("%s", err.message);
     return world;
 }
 
-static usi_world *world_of_file(const char *name) {
+static usi_revision *world_of_file(const char *name) {
     char path[1024];
     snprintf(path, sizeof path, US_SOURCE_DIR "/%s", name);
     if (access(path, R_OK) != 0) return NULL;
@@ -41,7 +41,7 @@ static usi_world *world_of_file(const char *name) {
 }
 
 // A world of the shapes that are written here.
-static usi_world *world_of_shapes(const char *shapes) {
+static usi_revision *world_of_shapes(const char *shapes) {
     char text[4096];
     int n = snprintf(text, sizeof text, "<scene name='s' version='1'><world>%s</world></scene>", shapes);
     us_spec *spec = NULL;
@@ -50,7 +50,7 @@ static usi_world *world_of_shapes(const char *shapes) {
     return world_of_spec(spec);
 }
 
-static us_status ask(const usi_world *world, const char *name, us_error *err) {
+static us_status ask(const usi_revision *world, const char *name, us_error *err) {
     us_allocator a = us_allocator_default();
     void *bytes = NULL;
     size_t length = 0;
@@ -62,7 +62,7 @@ static us_status ask(const usi_world *world, const char *name, us_error *err) {
 
 // ---- What the files hold ----
 
-static test_glb glb_of(const usi_world *world, const char *name) {
+static test_glb glb_of(const usi_revision *world, const char *name) {
     us_allocator a = us_allocator_default();
     us_error err = {0};
     void *bytes = NULL;
@@ -89,7 +89,7 @@ static void check_box(const test_glb_summary *s, us_vec3 low, us_vec3 high) {
     }
 }
 
-static void check_shape(const usi_world *world, int32_t i) {
+static void check_shape(const usi_revision *world, int32_t i) {
     const us_shape_def *shape = us_spec_view_shape(world->spec, i);
     char name[32];
     snprintf(name, sizeof name, "%d.glb", (int)i);
@@ -203,7 +203,7 @@ static void meshes_of_robots_stand_as_the_spec_has_them(void **state) {
     static const char *const robots[] = {"../shared/data/models/husky/husky.urdf",
                                          "../shared/data/models/ur10/ur10.urdf"};
     for (size_t r = 0; r < sizeof robots / sizeof *robots; r++) {
-        usi_world *world = world_of_file(robots[r]);
+        usi_revision *world = world_of_file(robots[r]);
         if (!world) {
             print_message("%s is not there: skipped\n", robots[r]);
             continue;
@@ -215,7 +215,7 @@ static void meshes_of_robots_stand_as_the_spec_has_them(void **state) {
             n++;
         }
         assert_true(n > 5);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -224,7 +224,7 @@ static void every_format_stands_in_the_shapes_frame(void **state) {
     write_obj("box.obj", "", false);
     write_stl("box.stl");
     write_dae("tetra.dae");
-    usi_world *world = world_of_shapes(
+    usi_revision *world = world_of_shapes(
         "<shape type='mesh' file='box.obj'/><shape type='mesh' file='box.stl' scale='0.5'/>"
         "<shape type='mesh' file='tetra.dae'/><shape type='mesh' file='box.stl' scale='-1 1 2'/>");
     // Six faces of four corners: a sharp edge keeps two normals.
@@ -245,7 +245,7 @@ static void every_format_stands_in_the_shapes_frame(void **state) {
         assert_int_equal(test_glb_part_of(&g, 0).n_vertex, rows[i].n_triangle == 4 ? 12 : 24);
         glb_free(&g);
     }
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void round_surfaces_of_stl_files_are_smooth(void **state) {
@@ -264,7 +264,7 @@ static void round_surfaces_of_stl_files_are_smooth(void **state) {
         }
     }
     write_file("tube.stl", bytes, sizeof bytes);
-    usi_world *world = world_of_shapes("<shape type='mesh' file='tube.stl'/>");
+    usi_revision *world = world_of_shapes("<shape type='mesh' file='tube.stl'/>");
     test_glb g = glb_of(world, "0.glb");
     test_glb_part p = test_glb_part_of(&g, 0);
     // Corners that agree in their normal are one.
@@ -276,7 +276,7 @@ static void round_surfaces_of_stl_files_are_smooth(void **state) {
         assert_true((double)(v[0] * n[0] + v[1] * n[1]) > 0.991);
     }
     glb_free(&g);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void points_and_triangles_without_a_file_are_a_mesh_too(void **state) {
@@ -294,7 +294,7 @@ static void points_and_triangles_without_a_file_are_a_mesh_too(void **state) {
     const float rgba[4] = {1, 0.5f, 0, 0.5f};
     memcpy(shape.rgba, rgba, sizeof rgba);
     assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
-    usi_world *world = world_of_spec(spec);
+    usi_revision *world = world_of_spec(spec);
     test_glb g = glb_of(world, "0.glb");
     test_glb_summary s = test_glb_summary_of(&g);
     assert_int_equal(s.n_triangle, 4);
@@ -304,7 +304,7 @@ static void points_and_triangles_without_a_file_are_a_mesh_too(void **state) {
     check_colour(p.material, (double[4]){1, linear_of_srgb(0.5), 0, 0.5});
     assert_string_equal(test_glb_get(p.material, "alphaMode")->valuestring, "BLEND");
     glb_free(&g);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 // ---- Colours and textures ----
@@ -314,9 +314,9 @@ static void the_shapes_colour_counts_only_where_the_file_has_none(void **state) 
     write_stl("box.stl");
     write_obj("box.obj", "", false);
     write_dae("tetra.dae");
-    usi_world *world = world_of_shapes("<shape type='mesh' file='box.stl' rgba='0.8 0.4 0 1'/><shape "
-                                       "type='mesh' file='box.obj' rgba='0.8 0.4 0 1'/>"
-                                       "<shape type='mesh' file='tetra.dae' rgba='0.8 0.4 0 1'/>");
+    usi_revision *world = world_of_shapes("<shape type='mesh' file='box.stl' rgba='0.8 0.4 0 1'/><shape "
+                                          "type='mesh' file='box.obj' rgba='0.8 0.4 0 1'/>"
+                                          "<shape type='mesh' file='tetra.dae' rgba='0.8 0.4 0 1'/>");
     const double own[4] = {linear_of_srgb(0.5), 0, linear_of_srgb(0.25), 1},
                  given[4] = {linear_of_srgb(0.8), linear_of_srgb(0.4), 0, 1};
     for (int i = 0; i < 3; i++) {
@@ -329,7 +329,7 @@ static void the_shapes_colour_counts_only_where_the_file_has_none(void **state) 
                             i == 2 ? "m" : "shape");
         glb_free(&g);
     }
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void gltf_without_a_material_takes_the_shapes_colour_and_with_one_keeps_it(void **state) {
@@ -356,7 +356,7 @@ static void gltf_without_a_material_takes_the_shapes_colour_and_with_one_keeps_i
                  "\"byteLength\":12}],\"buffers\":[{\"byteLength\":60,\"uri\":\"tetra.bin\"}]}",
                  has_material ? ",\"material\":0" : "");
         write_text("tetra.gltf", text);
-        usi_world *world = world_of_shapes("<shape type='mesh' file='tetra.gltf' rgba='0.8 0.4 0 1'/>");
+        usi_revision *world = world_of_shapes("<shape type='mesh' file='tetra.gltf' rgba='0.8 0.4 0 1'/>");
         check_shape(world, 0);
         test_glb g = glb_of(world, "0.glb");
         const cJSON *material = test_glb_part_of(&g, 0).material;
@@ -369,7 +369,7 @@ static void gltf_without_a_material_takes_the_shapes_colour_and_with_one_keeps_i
         if (!has_material)
             check_colour(material, (double[4]){linear_of_srgb(0.8), linear_of_srgb(0.4), 0, 1});
         glb_free(&g);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -405,7 +405,7 @@ static void vertex_colours_are_kept_unless_they_say_nothing(void **state) {
     } rows[] = {{{0.5f, 0.25f, 1, 1}, 3}, {{1, 1, 1, 0.5f}, 4}, {{1, 1, 1, 1}, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         write_coloured(rows[i].first);
-        usi_world *world = world_of_shapes("<shape type='mesh' file='coloured.gltf' rgba='0.8 0.4 0 1'/>");
+        usi_revision *world = world_of_shapes("<shape type='mesh' file='coloured.gltf' rgba='0.8 0.4 0 1'/>");
         test_glb g = glb_of(world, "0.glb");
         test_glb_part p = test_glb_part_of(&g, 0);
         assert_int_equal(p.n_colour, rows[i].n_colour);
@@ -423,7 +423,7 @@ static void vertex_colours_are_kept_unless_they_say_nothing(void **state) {
         }
         assert_int_equal(n_found > 0, p.n_colour > 0);
         glb_free(&g);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -437,7 +437,7 @@ static void textures_travel_inside_the_file(void **state) {
                                         "C:\\work\\robot\\two.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         write_textured(names[i]);
-        usi_world *world = world_of_shapes("<shape type='mesh' file='painted.obj'/>");
+        usi_revision *world = world_of_shapes("<shape type='mesh' file='painted.obj'/>");
         check_shape(world, 0);
         test_glb g = glb_of(world, "0.glb");
         test_glb_part p = test_glb_part_of(&g, 0);
@@ -459,7 +459,7 @@ static void textures_travel_inside_the_file(void **state) {
             assert_true(p.uv[2 * k + 1] == 1 || p.uv[2 * k + 1] == 0.25f);
         }
         glb_free(&g);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -473,7 +473,7 @@ static void a_texture_that_is_none_is_left_out(void **state) {
                                         "directory.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         write_textured(names[i]);
-        usi_world *world = world_of_shapes("<shape type='mesh' file='painted.obj'/>");
+        usi_revision *world = world_of_shapes("<shape type='mesh' file='painted.obj'/>");
         test_glb g = glb_of(world, "0.glb");
         assert_false(cJSON_HasObjectItem(g.json, "images"));
         test_glb_part p = test_glb_part_of(&g, 0);
@@ -481,7 +481,7 @@ static void a_texture_that_is_none_is_left_out(void **state) {
         check_colour(p.material,
                      (double[4]){linear_of_srgb(0.2), linear_of_srgb(0.4), linear_of_srgb(0.8), 1});
         glb_free(&g);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -489,7 +489,7 @@ static void a_texture_that_is_none_is_left_out(void **state) {
 
 static void heights_are_floats_with_x_fastest(void **state) {
     (void)state;
-    usi_world *world = world_of_file("scenes/default.xml");
+    usi_revision *world = world_of_file("scenes/default.xml");
     assert_non_null(world);
     const us_shape_def *shape = us_spec_view_shape(world->spec, 0);
     assert_int_equal(shape->kind, US_SHAPE_HEIGHT_FIELD);
@@ -503,7 +503,7 @@ static void heights_are_floats_with_x_fastest(void **state) {
     for (size_t i = 0; i < n; i++)
         assert_true(heights[i] == (float)shape->heights[i]);
     usi_release(&a, bytes, length, 1);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 // ---- What is refused ----
@@ -511,7 +511,7 @@ static void heights_are_floats_with_x_fastest(void **state) {
 static void names_that_are_none_are_refused(void **state) {
     (void)state;
     write_stl("box.stl");
-    usi_world *world = world_of_shapes(
+    usi_revision *world = world_of_shapes(
         "<shape type='box' size='1 1 1'/><shape type='mesh' file='box.stl'/><shape type='height-field' "
         "nx='2' ny='2' "
         "dx='1' dy='1' heights='0 0 0 0'/><shape type='union'><shape type='mesh' file='box.stl'/></shape>");
@@ -532,7 +532,7 @@ static void names_that_are_none_are_refused(void **state) {
         if (ask(world, name, &err) != US_ERR_NAME) fail_msg("\"%s\" was not refused", name);
         assert_true(err.message[0] != 0 && err.remedy[0] != 0);
     }
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void a_file_that_is_gone_or_broken_is_said(void **state) {
@@ -550,7 +550,7 @@ static void a_file_that_is_gone_or_broken_is_said(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         write_stl("gone.stl");
-        usi_world *world = world_of_shapes(shapes);
+        usi_revision *world = world_of_shapes(shapes);
         assert_int_equal(ask(world, "0.glb", NULL), US_OK);
         if (rows[i].text) write_text("gone.stl", rows[i].text);
         if (!rows[i].text) assert_int_equal(unlink("gone.stl"), 0);
@@ -560,7 +560,7 @@ static void a_file_that_is_gone_or_broken_is_said(void **state) {
             fail_msg("%s", err.message);
         assert_true(err.remedy[0] != 0);
         assert_int_equal(ask(world, "0.glb", NULL), US_ERR_MESH);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -592,7 +592,7 @@ static void no_memory_at_any_point_is_said_and_nothing_leaks(void **state) {
     (void)state;
     write_file("two.png", png, sizeof png);
     write_textured("two.png");
-    usi_world *world = world_of_shapes(
+    usi_revision *world = world_of_shapes(
         "<shape type='mesh' file='painted.obj'/><shape type='height-field' nx='2' ny='2' dx='1' dy='1' "
         "heights='0 0 0 0'/>");
     static const char *const names[] = {"0.glb", "1.field"};
@@ -616,7 +616,7 @@ static void no_memory_at_any_point_is_said_and_nothing_leaks(void **state) {
         }
         assert_true(n > 2);
     }
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 int main(void) {

@@ -20,16 +20,16 @@
 
 // ---- Worlds ----
 
-static usi_world *world_of_spec(us_spec *spec, uint32_t epoch, const char *file) {
+static usi_revision *world_of_spec(us_spec *spec, uint32_t epoch, const char *file) {
     us_allocator a = us_allocator_default();
     us_error err = {0};
-    usi_world *world = NULL;
-    if (usi_world_create(spec, &a, epoch, "", file, &world, &err)) fail_msg("%s", err.message);
+    usi_revision *world = NULL;
+    if (usi_revision_create(spec, &a, epoch, "", file, &world, &err)) fail_msg("%s", err.message);
     return world;
 }
 
 // NULL when the file is not there.
-static usi_world *world_of_file(const char *name, uint32_t epoch) {
+static usi_revision *world_of_file(const char *name, uint32_t epoch) {
     static char path[1024];
     snprintf(path, sizeof path, US_SOURCE_DIR "/%s", name);
     if (access(path, R_OK) != 0) return NULL;
@@ -39,7 +39,7 @@ static usi_world *world_of_file(const char *name, uint32_t epoch) {
     return world_of_spec(spec, epoch, path);
 }
 
-static usi_world *world_of_text(const char *text) {
+static usi_revision *world_of_text(const char *text) {
     us_spec *spec = NULL;
     us_error err = {0};
     if (us_spec_load_text(text, strlen(text), "text.xml", NULL, &spec, &err)) fail_msg("%s", err.message);
@@ -55,7 +55,7 @@ static cJSON *parse(const char *bytes, size_t length) {
     return json;
 }
 
-static cJSON *json_of(const usi_world *world) {
+static cJSON *json_of(const usi_revision *world) {
     us_allocator a = us_allocator_default();
     char *bytes = NULL;
     size_t length = 0;
@@ -197,10 +197,10 @@ static void check_shape(const cJSON *json, const us_shape_def *shape) {
         check_shape(cJSON_GetArrayItem(parts, k), &shape->parts[k]);
 }
 
-static void check_world(const usi_world *world) {
+static void check_world(const usi_revision *world) {
     const us_spec *spec = world->spec;
     us_spec_counts n = us_spec_get_counts(spec);
-    const us_world_def *def = us_spec_view_world(spec);
+    const us_world_settings *def = us_spec_view_world(spec);
     cJSON *json = json_of(world);
     check_integer(json, "epoch", world->epoch);
     check_text(json, "name", def->name);
@@ -271,10 +271,10 @@ static void everything_in_our_scenes_stands_at_its_index(void **state) {
                                          "scenes/four-bar.xml", "scenes/every-joint.xml", "scenes/grasp.xml",
                                          "scenes/gripper.xml",  "scenes/rocker.xml"};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        usi_world *world = world_of_file(scenes[i], (uint32_t)i + 1);
+        usi_revision *world = world_of_file(scenes[i], (uint32_t)i + 1);
         assert_non_null(world);
         check_world(world);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -283,13 +283,13 @@ static void robots_with_meshes_stand_at_their_index_too(void **state) {
     static const char *const robots[] = {"../shared/data/models/husky/husky.urdf",
                                          "../shared/data/models/ur10/ur10.urdf"};
     for (size_t i = 0; i < sizeof robots / sizeof *robots; i++) {
-        usi_world *world = world_of_file(robots[i], 7);
+        usi_revision *world = world_of_file(robots[i], 7);
         if (!world) {
             print_message("%s is not there: skipped\n", robots[i]);
             continue;
         }
         check_world(world);
-        usi_world_unref(world);
+        usi_revision_unref(world);
     }
 }
 
@@ -320,7 +320,7 @@ static const char *asset_of(const cJSON *shapes, int i) {
 static void the_same_file_at_the_same_scale_and_colour_is_one_asset(void **state) {
     (void)state;
     write_box("box.stl");
-    usi_world *world = world_of_text(
+    usi_revision *world = world_of_text(
         "<scene name='s' version='1'><world><shape type='sphere' size='1'/><shape type='mesh' "
         "file='box.stl'/>"
         "<shape type='mesh' file='box.stl' xyz='2 0 0'/><shape type='mesh' file='box.stl' scale='2'/>"
@@ -333,15 +333,16 @@ static void the_same_file_at_the_same_scale_and_colour_is_one_asset(void **state
     assert_string_equal(asset_of(shapes, 3), "/api/asset/1/3.glb");
     assert_string_equal(asset_of(shapes, 4), "/api/asset/1/4.glb");
     cJSON_Delete(json);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void parts_of_unions_have_assets_of_their_own(void **state) {
     (void)state;
     write_box("box.stl");
-    usi_world *world = world_of_text("<scene name='s' version='1'><world><shape type='union' xyz='1 2 "
-                                     "3'><shape type='box' size='1 1 1'/><shape type='union'>"
-                                     "<shape type='mesh' file='box.stl'/></shape></shape></world></scene>");
+    usi_revision *world =
+        world_of_text("<scene name='s' version='1'><world><shape type='union' xyz='1 2 "
+                      "3'><shape type='box' size='1 1 1'/><shape type='union'>"
+                      "<shape type='mesh' file='box.stl'/></shape></shape></world></scene>");
     cJSON *json = json_of(world);
     const cJSON *parts = get(cJSON_GetArrayItem(get(json, "shapes"), 0), "parts");
     const cJSON *inner = get(cJSON_GetArrayItem(parts, 1), "parts");
@@ -356,7 +357,7 @@ static void parts_of_unions_have_assets_of_their_own(void **state) {
     usi_release(&a, bytes, length, 1);
     check_world(world);
     cJSON_Delete(json);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static void points_are_flat_lists_and_those_of_large_hulls_its_corners(void **state) {
@@ -383,7 +384,7 @@ static void points_are_flat_lists_and_those_of_large_hulls_its_corners(void **st
     shape.points = points;
     shape.n_point = 4;
     assert_int_equal(us_spec_add_shape(spec, &shape, NULL), US_OK);
-    usi_world *world = world_of_spec(spec, 1, NULL);
+    usi_revision *world = world_of_spec(spec, 1, NULL);
     cJSON *json = json_of(world);
     const cJSON *shapes = get(json, "shapes"), *hull = get(cJSON_GetArrayItem(shapes, 0), "points");
     assert_int_equal(cJSON_GetArraySize(hull), 24);
@@ -398,7 +399,7 @@ static void points_are_flat_lists_and_those_of_large_hulls_its_corners(void **st
     check_numbers(cJSON_GetArrayItem(shapes, 1), "points", flat, 12);
     assert_true(cJSON_IsNull(get(json, "file")));
     cJSON_Delete(json);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 static cJSON *numbers_as_json(const double *x, size_t n) {
@@ -527,7 +528,7 @@ static void a_buffer_keeps_to_its_limit(void **state) {
 
 static void no_memory_at_any_point_is_said_and_nothing_leaks(void **state) {
     (void)state;
-    usi_world *world = world_of_file("scenes/arm.xml", 1);
+    usi_revision *world = world_of_file("scenes/arm.xml", 1);
     assert_non_null(world);
     int64_t n = 1;
     for (us_status status = US_ERR_MEMORY; status; n++) {
@@ -545,7 +546,7 @@ static void no_memory_at_any_point_is_said_and_nothing_leaks(void **state) {
     }
     // It asked for memory at least for the keys and the buffer.
     assert_true(n > 3);
-    usi_world_unref(world);
+    usi_revision_unref(world);
 }
 
 int main(void) {

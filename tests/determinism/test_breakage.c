@@ -64,7 +64,7 @@ static int make_scenes(void **state) {
 enum { MAX_HEARD = 32 };
 
 typedef struct heard {
-    us_host *host;
+    us_world *host;
     int n_joint, n_frame, level;
     char joint[MAX_HEARD][64], frame[MAX_HEARD][64], faults[1100];
     double position[MAX_HEARD], velocity[MAX_HEARD], effort[MAX_HEARD];
@@ -90,7 +90,7 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
     heard *h = context;
     (void)time;
     static _Alignas(64) char memory[65536];
-    usi_channel_info info = usi_proxy_get_channel(us_host_get_proxy(h->host), channel);
+    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->host), channel);
     const void *m = NULL;
     us_error err = {0};
     assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
@@ -132,11 +132,11 @@ static void assert_same_frame(us_pose a, us_pose b) {
 
 static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **state) {
     (void)state;
-    us_host *host = host_open(crane_scene);
+    us_world *host = host_open(crane_scene);
     heard h = {.host = host};
-    usi_proxy_set_tap(us_host_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++)
-        usi_proxy_want_channel(us_host_get_proxy(host), i, true);
+    usi_proxy_set_tap(us_world_get_proxy(host), hear, &h);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(host)); i++)
+        usi_proxy_want_channel(us_world_get_proxy(host), i, true);
     host_step(host, 1200);
     heard before = h;
     assert_int_equal(before.n_joint, 2);
@@ -146,7 +146,7 @@ static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **st
     host_reply r = host_say(host, "fault crane joint:swing=broken");
     assert_int_equal(r.status, US_OK);
     assert_string_equal(r.text, "crane/swing: broken");
-    usi_proxy_resend_latched(us_host_get_proxy(host));
+    usi_proxy_resend_latched(us_world_get_proxy(host));
     host_step(host, 1000);
     assert_true(host_pose(host, "crane/boom").p.z < 1);
     assert_string_equal(h.faults, "swing broken");
@@ -162,13 +162,13 @@ static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **st
     assert_same_frame(frame_of(&h, "crane/boom"), frame_of(&before, "crane/boom"));
     assert_same_frame(frame_of(&h, "crane/weight"), frame_of(&before, "crane/weight"));
     assert_same_frame(frame_of(&h, "crane/lamp"), frame_of(&before, "crane/lamp"));
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void commands_to_what_is_lost_are_taken_and_do_nothing(void **state) {
     (void)state;
-    us_host *host = host_open(crane_scene);
-    us_sim *sim = us_host_get_sim(host);
+    us_world *host = host_open(crane_scene);
+    us_sim *sim = us_world_get_sim(host);
     host_step(host, 500);
     host_done(host, "fault crane joint:swing=broken");
     host_step(host, 3000);
@@ -178,32 +178,32 @@ static void commands_to_what_is_lost_are_taken_and_do_nothing(void **state) {
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_float64_multi_array, &m, bytes, sizeof bytes, &length),
                      US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), "/crane/joint_commands",
+    assert_int_equal(us_proxy_post(us_world_get_proxy(host), "/crane/joint_commands",
                                    usi_type_float64_multi_array, "test", bytes, length),
                      US_OK);
     us_pose boom = host_pose(host, "crane/boom");
     host_step(host, 500);
-    us_proxy_counts n = us_proxy_get_counts(us_host_get_proxy(host), sim);
+    us_proxy_counts n = us_proxy_get_counts(us_world_get_proxy(host), sim);
     assert_int_equal(n.n_command, 1);
     assert_int_equal(n.n_refused, 0);
     // Neither the drive at the break nor the one behind it, which has no current.
     assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "crane/boom").p, boom.p)) < 1e-3);
     assert_true(us_sim_view_torque(sim)[0] == 0 && us_sim_view_torque(sim)[1] == 0);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void bolts_and_mounts_break_too_and_twice_is_once(void **state) {
     (void)state;
-    us_host *host = host_open(crane_scene);
+    us_world *host = host_open(crane_scene);
     heard h = {.host = host};
-    usi_proxy_set_tap(us_host_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_host_get_proxy(host)); i++)
-        usi_proxy_want_channel(us_host_get_proxy(host), i, true);
+    usi_proxy_set_tap(us_world_get_proxy(host), hear, &h);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(host)); i++)
+        usi_proxy_want_channel(us_world_get_proxy(host), i, true);
     host_step(host, 1001);
     heard before = h;
     host_done(host, "fault crane joint:bolt=broken");
     host_done(host, "fault crane joint:bolt=broken");
-    usi_proxy_resend_latched(us_host_get_proxy(host));
+    usi_proxy_resend_latched(us_world_get_proxy(host));
     host_step(host, 1000);
     assert_true(host_pose(host, "crane/lamp").p.z < 0.2);
     assert_same_frame(frame_of(&h, "crane/lamp"), frame_of(&before, "crane/lamp"));
@@ -219,12 +219,12 @@ static void bolts_and_mounts_break_too_and_twice_is_once(void **state) {
     assert_string_equal(h.faults, "none");
     host_near(host_pose(host, "crane/tower").p.z, 2, 1e-12);
     host_near(frame_of(&h, "crane/weight").p.z, frame_of(&before, "crane/weight").p.z, 1e-9);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void breaks_that_cannot_be_are_refused(void **state) {
     (void)state;
-    us_host *host = host_open(crane_scene);
+    us_world *host = host_open(crane_scene);
     host_refused(host, "fault cran joint:swing=broken", US_ERR_NAME, "did you mean \"crane\"?");
     host_refused(host, "fault crane joint:swung=broken", US_ERR_NAME, "did you mean \"swing\"?");
     host_refused(host, "fault crane joint:swing", US_ERR_SYNTAX, "write joint:JOINT=broken");
@@ -238,18 +238,18 @@ static void breaks_that_cannot_be_are_refused(void **state) {
     host_done(host, "move crane/boom 3 3 1");
     host_near(host_pose(host, "crane/boom").p.x, 3, 1e-12);
     host_near(host_pose(host, "crane/tower").p.x, 0, 1e-12);
-    us_host_destroy(host);
+    us_world_destroy(host);
     host = host_open(walker_scene);
     host_refused(host, "fault hexapod joint:floating_base=broken", US_ERR_ARG, "nothing to break");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- the same again
 
 static void snapshots_bring_the_whole_robot_back_and_the_broken_one(void **state) {
     (void)state;
-    us_host *host = host_open(walker_scene);
-    us_sim *sim = us_host_get_sim(host);
+    us_world *host = host_open(walker_scene);
+    us_sim *sim = us_world_get_sim(host);
     host_step(host, 1);
     uint64_t start = us_sim_hash(sim);
     host_walk(host, 0.15, 700);
@@ -271,12 +271,12 @@ static void snapshots_bring_the_whole_robot_back_and_the_broken_one(void **state
     host_done(host, "reset");
     host_step(host, 1);
     assert_true(us_sim_hash(sim) == start);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     (void)state;
-    us_host *host = host_open(walker_scene);
+    us_world *host = host_open(walker_scene);
     host_walk(host, 0.15, 500);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     host_walk(host, 0.15, 1500);
@@ -293,23 +293,23 @@ static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     host_walk(host, 0.15, 1000);
     // The leg lies where it lay: what it rests on has gone on too.
     assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/front_left_femur").p, leg.p)) < 0.02);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void recordings_with_breaks_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_host *host = host_open(walker_scene);
+    us_world *host = host_open(walker_scene);
     // One is broken when the recording begins, and still falls; another breaks while it goes on.
     host_walk(host, 0.2, 300);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     host_walk(host, 0.2, 50);
-    host_ok(us_host_record(host, "breakage.mcap", &err), &err);
+    host_ok(us_world_record(host, "breakage.mcap", &err), &err);
     host_walk(host, 0.2, 800);
     host_done(host, "fault hexapod joint:rear_right_tibia=broken");
     host_walk(host, 0.2, 700);
-    host_ok(us_host_record(host, NULL, &err), &err);
-    us_host_destroy(host);
+    host_ok(us_world_record(host, NULL, &err), &err);
+    us_world_destroy(host);
     us_verify_result result = host_verify(walker_scene, "breakage.mcap");
     assert_int_equal(result.first_tick, 350);
     assert_int_equal(result.n_tick, 1500);

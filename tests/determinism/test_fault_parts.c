@@ -25,7 +25,7 @@ static const char leg_scene[] =
 // ---------------------------------------------------------------- what the robot says
 
 typedef struct heard {
-    us_host *host;
+    us_world *host;
     const char *joint;  // of joint_states
     int n_joint_states, n_odom, n_imu, n_diagnostics, n_description, n_truth;
     int64_t stamp, arrival;  // ns, of joint_states
@@ -49,7 +49,7 @@ static void hear_diagnostics(heard *h, const us_msg_diagnostic_status *s) {
 static void hear(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
     heard *h = context;
     static _Alignas(64) char memory[262144];
-    usi_channel_info info = usi_proxy_get_channel(us_host_get_proxy(h->host), channel);
+    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->host), channel);
     const void *m = NULL;
     us_error err = {0};
     assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
@@ -94,27 +94,27 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
     }
 }
 
-static us_host *open_heard(const char *scene, const char *joint, heard *out) {
+static us_world *open_heard(const char *scene, const char *joint, heard *out) {
     *out = (heard){.host = host_open(scene), .joint = joint};
-    usi_proxy_set_tap(us_host_get_proxy(out->host), hear, out);
+    usi_proxy_set_tap(us_world_get_proxy(out->host), hear, out);
     return out->host;
 }
 
-static us_host *open_leg(const char *network, heard *out) {
+static us_world *open_leg(const char *network, heard *out) {
     char scene[2048];
     snprintf(scene, sizeof scene, leg_scene, network);
     return open_heard(scene, "front_left_coxa", out);
 }
 
 // Drives straight on for n ticks.
-static void drive(us_host *host, double v, int n) {
+static void drive(us_world *host, double v, int n) {
     us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
     uint8_t bytes[256];
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
         assert_int_equal(
-            us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            us_proxy_post(us_world_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
             US_OK);
         host_step(host, n - i < 100 ? n - i : 100);
     }
@@ -125,7 +125,7 @@ static void drive(us_host *host, double v, int n) {
 static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_done(host, "joint hexapod/front_left_coxa 0.5");
     host_reply r = host_say(host, "fault hexapod encoder:front_left_coxa=stuck");
     assert_string_equal(r.text, "hexapod: encoder of front_left_coxa stuck at 0.5");
@@ -142,13 +142,13 @@ static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(
     host_step(host, 3000);
     host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
     host_near(h.q, host_value(host, "hexapod/front_left_coxa.q"), 1e-6);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_step(host, 500);
     double tf = h.tf_angle;
     host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.2");
@@ -161,13 +161,13 @@ static void an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way(
     host_done(host, "fault hexapod encoder:front_left_coxa=ok");
     host_step(host, 3000);
     host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void an_encoder_that_drifts_takes_the_joint_along(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_done(host, "fault hexapod encoder:front_left_coxa=drift:0.1");
     host_step(host, 2000);
     // 2 s at 0.1 rad/s. A drive that follows a ramp in position and in velocity stays on it.
@@ -175,13 +175,13 @@ static void an_encoder_that_drifts_takes_the_joint_along(void **state) {
     host_near(host_value(host, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
     host_near(h.q, 0, 2e-3);
     host_near(h.v, 0, 1e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void wheel_odometry_believes_its_encoders(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, "front_left_drive", &h);
+    us_world *host = open_heard(host_robot_scene, "front_left_drive", &h);
     host_step(host, 1000);
     double x = h.odom[0], truth = host_pose(host, "k10/base").p.x;
     static const char *const wheels[] = {"front_left", "front_right", "rear_left", "rear_right"};
@@ -194,13 +194,13 @@ static void wheel_odometry_believes_its_encoders(void **state) {
     // All four wheels seem to have turned by a radian: 0.18 m, which the rover has not moved.
     host_near(h.odom[0] - x, 0.18, 1e-3);
     host_near(host_pose(host, "k10/base").p.x, truth, 1e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, "front_left_drive", &h);
+    us_world *host = open_heard(host_robot_scene, "front_left_drive", &h);
     drive(host, 0.1, 2000);
     host_done(host, "fault k10 encoder:front_left_drive=stuck");
     drive(host, 0.1, 2000);
@@ -210,7 +210,7 @@ static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
     assert_true(host_value(host, "k10/front_left_drive.v") > 20);
     host_near(host_value(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
     assert_true(h.v == 0);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- inertial sensor
@@ -218,7 +218,7 @@ static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
 static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_step(host, 20);
     double before = h.imu[2];
     // Bolted down: only gravity is felt.
@@ -235,7 +235,7 @@ static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
     host_done(host, "fault hexapod imu=ok");
     host_step(host, 20);
     assert_true(h.imu[2] == before);
-    us_host_destroy(host);
+    us_world_destroy(host);
 
     host = open_heard(host_robot_scene, NULL, &h);
     host_step(host, 500);
@@ -252,7 +252,7 @@ static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
     host_done(host, "fault k10 imu=ok");
     host_step(host, 20);
     assert_true(memcmp(held, h.imu, sizeof held) != 0);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- power and computer
@@ -260,7 +260,7 @@ static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
 static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_anew(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_step(host, 1010);
     assert_string_equal(h.boots, "0");
     host_reply r = host_say(host, "fault hexapod power=brownout:0.15");
@@ -285,16 +285,16 @@ static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_
     assert_string_equal(h.boots, "1");
     // It still holds, where the drive and the weight were in balance.
     host_near(host_value(host, "hexapod/front_left_femur.q"), held, 1e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    us_world *host = open_heard(host_robot_scene, NULL, &h);
     drive(host, 0.5, 2000);
     assert_true(fabs(h.odom[0]) > 0.5);
-    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
     assert_true(counts.n_command > 0);
     host_done(host, "fault k10 computer=reboot:2");
     int n = h.n_odom;
@@ -306,18 +306,18 @@ static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) 
     assert_true(h.n_odom > n);
     // Counted from where it started anew.
     host_near(h.odom[0], 0, 0.01);
-    counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
     assert_int_equal(counts.n_command, 0);
     drive(host, 0.5, 2000);
     assert_true(h.odom[0] > 0.5);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void motors_hold_or_let_go_while_the_computer_starts(void **state) {
     (void)state;
     for (int lets_go = 0; lets_go < 2; lets_go++) {
         heard h;
-        us_host *host = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
+        us_world *host = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
         host_step(host, 200);
         double before = host_value(host, "hexapod/front_left_femur.q");
         host_done(host, "fault hexapod computer=reboot:1");
@@ -333,14 +333,14 @@ static void motors_hold_or_let_go_while_the_computer_starts(void **state) {
         host_done(host, "fault hexapod computer=ok");
         host_step(host, 100);
         assert_true(h.n_joint_states > n);
-        us_host_destroy(host);
+        us_world_destroy(host);
     }
 }
 
 static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_step(host, 10);
     host_done(host, "fault hexapod power=brownout");
     host_step(host, 3000);
@@ -351,7 +351,7 @@ static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
     host_done(host, "fault hexapod computer=ok");
     host_step(host, 100);
     assert_true(h.n_joint_states > n);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- link
@@ -359,13 +359,13 @@ static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
 static void a_link_that_is_out_carries_nothing_either_way(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    us_world *host = open_heard(host_robot_scene, NULL, &h);
     drive(host, 0.3, 1000);
     host_done(host, "fault k10 link=outage:1.5");
     int n = h.n_odom, n_truth = h.n_truth;
-    us_proxy_counts before = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    us_proxy_counts before = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
     drive(host, 0.3, 1400);
-    us_proxy_counts during = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    us_proxy_counts during = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
     assert_int_equal(h.n_odom, n);
     assert_true(h.n_truth > n_truth);
     // Nothing was taken, and so it has stopped by itself.
@@ -373,25 +373,25 @@ static void a_link_that_is_out_carries_nothing_either_way(void **state) {
     assert_int_equal(during.n_timeout, before.n_timeout + 1);
     drive(host, 0.3, 300);
     assert_true(h.n_odom > n);
-    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command >
+    assert_true(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command >
                 before.n_command);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_link_that_is_late_carries_all_in_order(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    us_world *host = open_heard(host_robot_scene, NULL, &h);
     host_step(host, 100);
     host_done(host, "fault k10 link=delay:0.4");
     host_step(host, 1000);
     assert_int_equal(h.arrival - h.stamp, 400000000);
-    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
     drive(host, 0.3, 399);
-    assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command,
+    assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command,
                      counts.n_command);
     drive(host, 0.3, 10);
-    assert_true(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command >
+    assert_true(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command >
                 counts.n_command);
     // What is new does not overtake what is on its way; after that it comes at once.
     host_done(host, "fault k10 link=ok");
@@ -402,13 +402,13 @@ static void a_link_that_is_late_carries_all_in_order(void **state) {
         last = h.stamp;
     }
     assert_int_equal(h.arrival, h.stamp);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_link_that_loses_half_lets_half_arrive(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_heard(host_robot_scene, NULL, &h);
+    us_world *host = open_heard(host_robot_scene, NULL, &h);
     host_step(host, 100);
     host_done(host, "fault k10 link=loss:0.5");
     int n = h.n_joint_states;
@@ -419,7 +419,7 @@ static void a_link_that_loses_half_lets_half_arrive(void **state) {
     n = h.n_joint_states;
     host_step(host, 1000);
     assert_int_equal(h.n_joint_states, n);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- telling, refusing
@@ -427,7 +427,7 @@ static void a_link_that_loses_half_lets_half_arrive(void **state) {
 static void diagnostics_tell_of_every_fault(void **state) {
     (void)state;
     heard h;
-    us_host *host = open_leg("", &h);
+    us_world *host = open_leg("", &h);
     host_step(host, 10);
     host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.25");
     host_done(host, "fault hexapod encoder:front_left_femur=drift:-0.5");
@@ -449,12 +449,12 @@ static void diagnostics_tell_of_every_fault(void **state) {
     host_done(host, "reset");
     host_step(host, 1001);
     assert_string_equal(h.faults, "none");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     (void)state;
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_refused(host, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME,
                  "did you mean \"front_left_drive\"?");
     host_refused(host, "fault k10 encoder:zzz=stuck", US_ERR_NAME, "it has those of left_rocker");
@@ -469,7 +469,7 @@ static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     host_refused(host, "fault k10 power=brownout:0", US_ERR_VALUE, "out of range");
     host_refused(host, "fault k10 link=loss:2", US_ERR_VALUE, "out of range");
     host_refused(host, "fault k10 link=slow", US_ERR_NAME, "known: ok, outage, loss, delay");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- the same again
@@ -492,17 +492,17 @@ static const char *const all[] = {
 };
 enum { N_ALL = sizeof all / sizeof all[0] };
 
-static uint64_t live_through(us_host *host) {
+static uint64_t live_through(us_world *host) {
     for (int i = 0; i < N_ALL; i++) {
         host_done(host, all[i]);
         drive(host, 0.4, 250);
     }
-    return us_sim_hash(us_host_get_sim(host));
+    return us_sim_hash(us_world_get_sim(host));
 }
 
 static void the_same_faults_give_the_same_bits_and_snapshots_bring_them_back(void **state) {
     (void)state;
-    us_host *a = host_open(host_robot_scene), *b = host_open(host_robot_scene);
+    us_world *a = host_open(host_robot_scene), *b = host_open(host_robot_scene);
     drive(a, 0.4, 500);
     drive(b, 0.4, 500);
     uint64_t first = live_through(a);
@@ -513,36 +513,36 @@ static void the_same_faults_give_the_same_bits_and_snapshots_bring_them_back(voi
         drive(b, 0.4, 40);
         host_done(b, "snapshot now");
         drive(b, 0.4, 200);
-        uint64_t later = us_sim_hash(us_host_get_sim(b));
+        uint64_t later = us_sim_hash(us_world_get_sim(b));
         host_done(b, "fault k10 link=ok");
         drive(b, 0.1, 100);
         host_done(b, "restore now");
         drive(b, 0.4, 200);
-        assert_true(us_sim_hash(us_host_get_sim(b)) == later);
+        assert_true(us_sim_hash(us_world_get_sim(b)) == later);
     }
     host_done(a, "reset");
     drive(a, 0.4, 500);
     assert_true(live_through(a) == first);
-    us_host_destroy(a);
-    us_host_destroy(b);
+    us_world_destroy(a);
+    us_world_destroy(b);
 }
 
 static void recordings_with_every_fault_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_done(host, "fault k10 encoder:front_left_drive=drift:0.02");
     host_done(host, "fault k10 link=delay:0.1");
     drive(host, 0.4, 300);
-    host_ok(us_host_record(host, "parts.mcap", &err), &err);
+    host_ok(us_world_record(host, "parts.mcap", &err), &err);
     live_through(host);
-    host_ok(us_host_record(host, NULL, &err), &err);
-    us_host_destroy(host);
+    host_ok(us_world_record(host, NULL, &err), &err);
+    us_world_destroy(host);
     us_recording *recording = NULL;
     us_verify_result result = {0};
     us_spec *spec = host_load(host_robot_scene);
     host_ok(us_recording_open("parts.mcap", NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    host_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
     assert_int_equal(result.n_tick, 250 * N_ALL);
     us_recording_close(recording);
     us_spec_destroy(spec);

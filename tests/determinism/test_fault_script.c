@@ -24,21 +24,21 @@ static const char *with(const char *faults) {
     return scene;
 }
 
-static void drive(us_host *host, double v, int n) {
+static void drive(us_world *host, double v, int n) {
     us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
     uint8_t bytes[256];
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
         assert_int_equal(
-            us_proxy_post(us_host_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            us_proxy_post(us_world_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
             US_OK);
         host_step(host, n - i < 100 ? n - i : 100);
     }
 }
 
-static int state_of(us_host *host, int i) {
-    return usi_proxy_script_state(us_host_get_proxy(host), us_host_get_sim(host), 0, i);
+static int state_of(us_world *host, int i) {
+    return usi_proxy_script_state(us_world_get_proxy(host), us_world_get_sim(host), 0, i);
 }
 
 static void add_line(void *context, const char *what, const char *said) {
@@ -47,10 +47,10 @@ static void add_line(void *context, const char *what, const char *said) {
     strcat(strcat(out, what), " ");
 }
 
-static const char *faults_of(us_host *host) {
+static const char *faults_of(us_world *host) {
     static char text[2000];
     text[0] = 0;
-    usi_proxy_each_fault(us_host_get_proxy(host), us_host_get_sim(host), 0, add_line, text);
+    usi_proxy_each_fault(us_world_get_proxy(host), us_world_get_sim(host), 0, add_line, text);
     return text;
 }
 
@@ -58,7 +58,7 @@ static const char *faults_of(us_host *host) {
 
 static void a_fault_comes_at_its_tick_and_goes_after_its_time(void **state) {
     (void)state;
-    us_host *host = host_open(with("<fault at='0.1 s' what='motor:front_left_drive=dead' for='50 ms'/>"));
+    us_world *host = host_open(with("<fault at='0.1 s' what='motor:front_left_drive=dead' for='50 ms'/>"));
     host_step(host, 100);
     assert_int_equal(state_of(host, 0), 0);
     assert_string_equal(faults_of(host), "");
@@ -70,12 +70,12 @@ static void a_fault_comes_at_its_tick_and_goes_after_its_time(void **state) {
     host_step(host, 1);
     assert_int_equal(state_of(host, 0), 2);
     assert_string_equal(faults_of(host), "");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_fault_comes_when_its_condition_holds(void **state) {
     (void)state;
-    us_host *host =
+    us_world *host =
         host_open(with("<fault when='odom.x &gt; 0.5 and speed &gt;= 0.2' what='link=loss:0.5'/>"
                        "<fault when='battery &lt; 0.9' what='imu=stuck'/>"
                        "<fault when='front_left_drive.q &lt;= -1 and time &gt; 2' what='imu=ok'/>"
@@ -92,12 +92,12 @@ static void a_fault_comes_when_its_condition_holds(void **state) {
     host_done(host, "move stone 3 0 2");
     host_step(host, 1);
     assert_int_equal(state_of(host, 3), 1);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_fault_comes_after_another_and_counts_from_it(void **state) {
     (void)state;
-    us_host *host = host_open(
+    us_world *host = host_open(
         with("<fault name='first' at='0.2 s' what='encoder:front_left_drive=stuck' for='0.5 s'/>"
              "<fault name='second' after='first' at='0.3 s' what='encoder:front_right_drive=stuck'/>"
              "<fault after='second' what='encoder:rear_left_drive=stuck'/>"));
@@ -108,7 +108,7 @@ static void a_fault_comes_after_another_and_counts_from_it(void **state) {
     assert_true(state_of(host, 0) == 1 && state_of(host, 1) == 1 && state_of(host, 2) == 1);
     host_step(host, 200);
     assert_true(state_of(host, 0) == 2 && state_of(host, 1) == 1);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- the same again
@@ -123,40 +123,40 @@ static const char every_kind[] =
 static void scripts_give_the_same_bits_and_go_back_with_time(void **state) {
     (void)state;
     with(every_kind);
-    us_host *a = host_open(scene), *b = host_open(scene);
+    us_world *a = host_open(scene), *b = host_open(scene);
     drive(a, 0.4, 350);
     drive(b, 0.4, 350);
     // While the joint is blocked: the snapshot is of a world that the script has edited.
     host_done(b, "snapshot blocked");
     drive(a, 0.4, 1650);
     drive(b, 0.4, 1650);
-    uint64_t end = us_sim_hash(us_host_get_sim(a));
-    assert_true(us_sim_hash(us_host_get_sim(b)) == end);
+    uint64_t end = us_sim_hash(us_world_get_sim(a));
+    assert_true(us_sim_hash(us_world_get_sim(b)) == end);
     host_done(b, "restore blocked");
     assert_true(state_of(b, 0) == 1 && state_of(b, 4) == 0);
     drive(b, 0.4, 1650);
-    assert_true(us_sim_hash(us_host_get_sim(b)) == end);
+    assert_true(us_sim_hash(us_world_get_sim(b)) == end);
     host_done(b, "reset");
     assert_int_equal(state_of(b, 0), 0);
     drive(b, 0.4, 350);
     drive(b, 0.4, 1650);
-    assert_true(us_sim_hash(us_host_get_sim(b)) == end);
-    us_host_destroy(a);
-    us_host_destroy(b);
+    assert_true(us_sim_hash(us_world_get_sim(b)) == end);
+    us_world_destroy(a);
+    us_world_destroy(b);
 }
 
 static void recordings_with_scripts_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_host *host = host_open(with(every_kind));
-    host_ok(us_host_record(host, "script.mcap", &err), &err);
+    us_world *host = host_open(with(every_kind));
+    host_ok(us_world_record(host, "script.mcap", &err), &err);
     drive(host, 0.4, 400);
     // A second one begins in the world that the script has edited.
-    host_ok(us_host_record(host, NULL, &err), &err);
-    host_ok(us_host_record(host, "script-later.mcap", &err), &err);
+    host_ok(us_world_record(host, NULL, &err), &err);
+    host_ok(us_world_record(host, "script-later.mcap", &err), &err);
     drive(host, 0.4, 1600);
-    host_ok(us_host_record(host, NULL, &err), &err);
-    us_host_destroy(host);
+    host_ok(us_world_record(host, NULL, &err), &err);
+    us_world_destroy(host);
     assert_int_equal(host_verify(scene, "script.mcap").n_tick, 400);
     us_verify_result later = host_verify(scene, "script-later.mcap");
     assert_true(later.first_tick == 400 && later.n_tick == 1600);

@@ -127,9 +127,9 @@ static void a_robot_goes_on_in_another_model_as_in_a_world_that_was_made_of_it(v
     proxy_world_k10_behind(&w, objects, radio);
     // 12 ms after a command that is 30 to 70 ms under way.
     run(&w, 0, 292);
-    size_t n = us_proxy_get_part(w.proxy).state_size, length = 0;
+    size_t n = us_proxy_get_plugin(w.proxy).state_size, length = 0;
     void *memory = malloc(n);
-    memcpy(memory, us_sim_view_part(w.sim, 0), n);
+    memcpy(memory, us_sim_view_plugin(w.sim, 0), n);
     us_body base = us_model_find_body(w.model, "k10/base");
     us_pose before = us_sim_get_pose(w.sim, base);
     apply(&w, "remove table");
@@ -137,7 +137,7 @@ static void a_robot_goes_on_in_another_model_as_in_a_world_that_was_made_of_it(v
     us_body now = us_model_find_body(w.model, "k10/base");
     assert_true(now.i >= 0 && now.i != base.i);
     us_pose after = us_sim_get_pose(w.sim, now);
-    assert_memory_equal(memory, us_sim_view_part(w.sim, 0), n);
+    assert_memory_equal(memory, us_sim_view_plugin(w.sim, 0), n);
     assert_memory_equal(&before, &after, sizeof before);
     assert_int_equal(us_sim_get_tick(w.sim), 292);
     free(memory);
@@ -170,9 +170,9 @@ static void an_edit_elsewhere_changes_no_bit_of_the_robot(void **state) {
     apply(&w, "remove crate");
     run(&w, 200, 500);
     run(&plain, 200, 500);
-    size_t n = us_proxy_get_part(w.proxy).state_size;
-    assert_int_equal(n, us_proxy_get_part(plain.proxy).state_size);
-    assert_memory_equal(us_sim_view_part(w.sim, 0), us_sim_view_part(plain.sim, 0), n);
+    size_t n = us_proxy_get_plugin(w.proxy).state_size;
+    assert_int_equal(n, us_proxy_get_plugin(plain.proxy).state_size);
+    assert_memory_equal(us_sim_view_plugin(w.sim, 0), us_sim_view_plugin(plain.sim, 0), n);
     us_pose a = us_sim_get_pose(w.sim, us_model_find_body(w.model, "k10/base"));
     us_pose b = us_sim_get_pose(plain.sim, us_model_find_body(plain.model, "k10/base"));
     assert_true(a.p.x > 0.01);
@@ -275,7 +275,7 @@ static void drive_by_position(us_spec *spec) {
     assert_int_equal(us_spec_set_drive(spec, i, &d), US_OK);
 }
 static void be_slow(us_spec *spec) {
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.step = 0.002;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
 }
@@ -289,7 +289,7 @@ static void make_a_robot_of_the_crate(us_spec *spec) {
     }
 }
 static void have_no_room(us_spec *spec) {
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.max_contact = 2;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
 }
@@ -358,7 +358,7 @@ static void without_memory_nothing_changes(void **state) {
     us_proxy_def proxy_def = us_proxy_def_default();
     proxy_def.allocator = t.allocator;
     assert_int_equal(us_proxy_create(w.spec, w.model, &proxy_def, &w.proxy, &err), US_OK);
-    us_part part = us_proxy_get_part(w.proxy);
+    us_plugin part = us_proxy_get_plugin(w.proxy);
     us_sim_def def = us_sim_def_default();
     def.allocator = t.allocator;
     def.n_part = 1;
@@ -573,7 +573,7 @@ static void a_recording_with_edits_runs_again_bit_for_bit(void **state) {
     proxy_world_k10_behind(&w, objects, radio);
     assert_int_equal(us_recording_open("edits.mcap", NULL, &recording, &err), US_OK);
     assert_int_equal(us_proxy_verify(w.spec, w.model, recording, NULL, NULL, &result, &err), US_ERR_NAME);
-    assert_non_null(strstr(err.remedy, "us_host_verify"));
+    assert_non_null(strstr(err.remedy, "us_world_verify"));
     us_recording_close(recording);
     proxy_world_fini(&w);
 }

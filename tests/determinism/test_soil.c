@@ -59,7 +59,7 @@ static void run(soil_world *w, int from, int to, bool is_poisoned, trace *out) {
         if (is_poisoned && i % 7 == 0) us_sim_poison(w->sim);
         soil_steps(w, 1);
         out->hash[i] = us_sim_hash(w->sim);
-        if (us_sim_n_sunk(w->sim) > out->most_sunk) out->most_sunk = us_sim_n_sunk(w->sim);
+        if (us_sim_n_soil_contact(w->sim) > out->most_sunk) out->most_sunk = us_sim_n_soil_contact(w->sim);
     }
 }
 
@@ -77,7 +77,7 @@ static void one_and_two_threads_and_garbage_in_the_scratch_give_the_same_bits(vo
     run(&a, 0, N_STEP, false, &one);
     run(&b, 0, N_STEP, false, &two);
     run(&c, 0, N_STEP, true, &poisoned);
-    us_bed_info bed = us_sim_get_bed(a.sim, 0);
+    us_deformable_info bed = us_sim_get_deformable(a.sim, 0);
     double gone = us_sim_get_pose(a.sim, us_model_find_body(a.model, "rover0/body")).p.x + 0.4;
     printf("    %d points in soil at most, ruts of %.1f mm, %.2f m gone\n", (int)one.most_sunk,
            -1e3 * bed.lowest, gone);

@@ -53,7 +53,7 @@ static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
 // ---- the world in this process ----
 
 typedef struct rig {
-    us_host *host;
+    us_world *host;
     int port;
 } rig;
 
@@ -69,29 +69,29 @@ static void rig_start(const char *token) {
     us_error err = {0};
     us_spec *spec = NULL;
     us_load_def load = us_load_def_default();
-    us_host_def def = us_host_def_default();
+    us_world_def def = us_world_def_default();
     us_page_def page = us_page_def_default();
     page.port = 0;
     page.token = token;
     def.proxy.enable_motor_servers = false;
     check(us_spec_load("k10.xml", &load, &spec, &err), &err);
-    check(us_host_create(spec, &def, &r.host, &err), &err);
+    check(us_world_create(spec, &def, &r.host, &err), &err);
     us_spec_destroy(spec);
-    check(us_host_serve(r.host, &page, &err), &err);
-    const char *colon = strrchr(us_host_view_url(r.host), ':');
+    check(us_world_serve(r.host, &page, &err), &err);
+    const char *colon = strrchr(us_world_view_url(r.host), ':');
     assert_non_null(colon);
     r.port = atoi(colon + 1);
 }
 
-static void rig_stop(void) { us_host_destroy(r.host); }
+static void rig_stop(void) { us_world_destroy(r.host); }
 
 static void turn(void) {
     us_error err = {0};
-    us_host_turn(r.host);
-    us_host_wish wish = us_host_get_wish(r.host);
-    if (!wish.is_paused) check(us_host_step(r.host, &err), &err);
-    const us_host_pace pace = {0};
-    us_host_show(r.host, &pace);
+    us_world_poll(r.host);
+    us_pace_request wish = us_world_get_pace_request(r.host);
+    if (!wish.is_paused) check(us_world_step(r.host, &err), &err);
+    const us_world_pace pace = {0};
+    us_world_show(r.host, &pace);
 }
 
 // ---- a client ----
@@ -310,9 +310,9 @@ static void what_is_said_once_comes_to_those_who_come_later_also_while_time_stan
     sample s = next_sample(&c, 1);
     assert_true(s.length > 1000);
     assert_non_null(memmem(s.bytes, s.length, "<robot", 6));
-    assert_int_equal(us_host_post(r.host, "test", "pause", NULL, NULL, 0), US_OK);
+    assert_int_equal(us_world_post(r.host, "test", "pause", NULL, NULL, 0), US_OK);
     turn();
-    assert_true(us_host_get_wish(r.host).is_paused);
+    assert_true(us_world_get_pace_request(r.host).is_paused);
     client late;
     join(&late, NULL);
     subscribe(&late, 2, "/k10/robot_description");
@@ -344,7 +344,7 @@ static void a_client_drives_the_robot(void **state) {
     }
     drive(&c, 7, 0.3);
     expect_status(&c, 2, "not advertised");
-    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(r.host), us_host_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
     assert_true(counts.n_command > 0);
     leave(&c);
     rig_stop();
@@ -390,7 +390,7 @@ static void what_cannot_be_is_said_and_too_much_of_it_ends_the_session(void **st
     }
     assert_int_equal(c.ws.close_code, 1008);
     assert_true(next_sample(&other, 1).length > 100);
-    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(r.host), us_host_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
     assert_int_equal(counts.n_command, 0);
     leave(&c);
     leave(&other);
@@ -433,7 +433,7 @@ static void one_that_may_only_look_cannot_command(void **state) {
         &status));
     assert_int_equal(status, 403);
     // Only those with the token were obeyed.
-    us_proxy_counts counts = us_proxy_get_counts(us_host_get_proxy(r.host), us_host_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
     assert_int_equal(counts.n_command, 3);
     rig_stop();
 }

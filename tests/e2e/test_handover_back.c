@@ -3,7 +3,7 @@
 #include "test_handover_support.h"
 
 static const double RAMP = 0.5, RAMP_TURN = 1;  // m/s^2, rad/s^2: the defaults
-static const double MOST_PAUSE = 0.1;           // s: what counts at most between two commands
+static const double MAX_PAUSE = 0.1;            // s: what counts at most between two commands
 
 // The last n lines are those that were heard; before them there may be some of the time when not all had
 // found each other.
@@ -96,8 +96,8 @@ static void the_hardware_takes_over_where_it_agrees_or_is_driven_there(void **st
     print_message("largest steps of the velocities that reached the hardware: %.4f m/s, %.4f rad/s\n", step,
                   turn);
     // The first one begins with what it does, which is known to 5 mm/s and rad/s while it stands.
-    assert_true(step > 0 && step <= RAMP * MOST_PAUSE + 0.005);
-    assert_true(turn > 0 && turn <= RAMP_TURN * MOST_PAUSE + 0.005);
+    assert_true(step > 0 && step <= RAMP * MAX_PAUSE + 0.005);
+    assert_true(turn > 0 && turn <= RAMP_TURN * MAX_PAUSE + 0.005);
     // Once there, commands cross as they are.
     assert_near(t->told.at[last - 1].v[0], 0.4, 0);
     check_evidence(n_line(t));

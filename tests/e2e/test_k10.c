@@ -15,23 +15,23 @@ static const double SECONDS = 6;  // an instrumented program is some twenty time
 static const double SECONDS = 30;
 #endif
 
-enum { MOST_ROWS = 4000, MOST_COLUMNS = 16 };
+enum { MAX_ROWS = 4000, MAX_COLUMNS = 16 };
 
 typedef struct table {
     int n_row, n_column;
-    double at[MOST_ROWS][MOST_COLUMNS];
+    double at[MAX_ROWS][MAX_COLUMNS];
 } table;
 
 // The numbers of a CSV text, without its header.
 static void read_table(const char *text, table *t) {
     t->n_row = t->n_column = 0;
     for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
-        assert_true(t->n_row < MOST_ROWS);
+        assert_true(t->n_row < MAX_ROWS);
         const char *rest = line + 1;
         int n = 0;
         for (;; n++) {
             char *end;
-            assert_true(n < MOST_COLUMNS);
+            assert_true(n < MAX_COLUMNS);
             t->at[t->n_row][n] = strtod(rest, &end);
             assert_true(end > rest);
             if (*end != ',') break;

@@ -43,7 +43,7 @@ static stage *open_stage(void) {
     us_proxy_def proxy_def = us_proxy_def_default();
     proxy_def.enable_motor_servers = false;
     expect_ok(us_proxy_create(s->w.spec, s->w.model, &proxy_def, &s->w.proxy, &err), &err);
-    us_part part = us_proxy_get_part(s->w.proxy);
+    us_plugin part = us_proxy_get_plugin(s->w.proxy);
     us_sim_def def = us_sim_def_default();
     def.n_part = 1;
     def.parts = &part;

@@ -115,8 +115,8 @@ static void take(known *k, const page_frame *f) {
 // to that in time.
 static bool comes_to_know(ws_client *c, known *k) {
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    const us_sim *sim = us_host_get_sim(page.host);
-    us_bed_info bed = us_sim_get_bed(sim, 0);
+    const us_sim *sim = us_world_get_sim(page.host);
+    us_deformable_info bed = us_sim_get_deformable(sim, 0);
     while (usi_page_clock() < until) {
         bool is_same = true;
         for (int32_t v = 0; v < bed.n_tile_y; v++) {
@@ -124,7 +124,7 @@ static bool comes_to_know(ws_client *c, known *k) {
                 static float change[USI_VIEW_RUT_COLUMNS];
                 int32_t n_x = u + 1 < bed.n_tile_x ? 64 : bed.n_x - 64 * u,
                         n_y = v + 1 < bed.n_tile_y ? 64 : bed.n_y - 64 * v;
-                assert_int_equal(us_sim_get_bed_tile(sim, 0, u, v, NULL, change), US_OK);
+                assert_int_equal(us_sim_get_deformable_tile(sim, 0, u, v, NULL, change), US_OK);
                 for (int i = 0; i < n_x * n_y; i++) {
                     // A 32767th of the tile's greatest change, which is below 0.2 m.
                     is_same &=
@@ -164,24 +164,24 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     ws_client *c = page_open(NULL);
     cJSON *beds = page_text(c, "beds");
     const cJSON *bed = cJSON_GetArrayItem(cJSON_GetObjectItem(beds, "beds"), 0);
-    us_bed_info info = us_sim_get_bed(us_host_get_sim(page.host), 0);
+    us_deformable_info info = us_sim_get_deformable(us_world_get_sim(page.host), 0);
     assert_true(page_number(bed, "shape") == 0 && page_number(bed, "nx") == info.n_x &&
                 fabs(page_number(bed, "spacing") - 0.02) < 1e-12);
     assert_string_equal(page_text_of(bed, "tiles"), "/api/asset/1/bed/0");
     cJSON_Delete(beds);
     // The ground below a tile: the slope of 1 in 10, in the bed's frame, from the column before the tile's
     // first on.
-    static float below[USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE];
+    static float below[USI_RUTS_DEFORMABLE_SIDE * USI_RUTS_DEFORMABLE_SIDE];
     get("/api/asset/1/bed/0/1_1.field", 200, below, sizeof below);
-    for (int k = 0; k < USI_RUTS_BED_SIDE * USI_RUTS_BED_SIDE; k++) {
-        double x = (64 - 1 + k % USI_RUTS_BED_SIDE - 0.5 * (info.n_x - 1)) * 0.02;
+    for (int k = 0; k < USI_RUTS_DEFORMABLE_SIDE * USI_RUTS_DEFORMABLE_SIDE; k++) {
+        double x = (64 - 1 + k % USI_RUTS_DEFORMABLE_SIDE - 0.5 * (info.n_x - 1)) * 0.02;
         if (fabs((double)below[k] + info.X_WB.p.z - 0.5 - 0.1 * x) > 1e-6)
             fail_msg("column %d: %g", k, (double)below[k]);
     }
     // The ball falls in; the client learns what it does, while it does it and when it lies. Another one
     // commands: who waits for an answer throws away what else comes.
     ws_client *boss = page_open(NULL);
-    us_sim *sim = us_host_get_sim(page.host);
+    us_sim *sim = us_world_get_sim(page.host);
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
     while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until)
         page_next(boss, usi_page_clock() + 0.01);
@@ -194,7 +194,7 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     int n_touched = 0;
     for (int32_t v = 0; v < info.n_tile_y; v++) {
         for (int32_t u = 0; u < info.n_tile_x; u++)
-            n_touched += us_sim_get_bed_version(sim, 0, u, v) != 0;
+            n_touched += us_sim_get_deformable_version(sim, 0, u, v) != 0;
     }
     assert_true(late.n_tile <= n_touched);
     // The past has no ruts.
@@ -247,9 +247,10 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
     while (!is_sunk && usi_page_clock() < until) {
         cJSON *status = page_text(c, "status");
-        const cJSON *sunk = cJSON_GetArrayItem(cJSON_GetObjectItem(status, "sunk"), 0);
-        is_sunk = sunk && page_number(sunk, "link") == 0 && page_number(sunk, "soil") == 1 &&
-                  page_number(sunk, "sinkage") > 0 && !page_is_true(sunk, "wheel");
+        const cJSON *soil_contact = cJSON_GetArrayItem(cJSON_GetObjectItem(status, "sunk"), 0);
+        is_sunk = soil_contact && page_number(soil_contact, "link") == 0 &&
+                  page_number(soil_contact, "soil") == 1 && page_number(soil_contact, "sinkage") > 0 &&
+                  !page_is_true(soil_contact, "wheel");
         cJSON_Delete(status);
     }
     assert_true(is_sunk);

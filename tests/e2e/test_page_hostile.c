@@ -179,7 +179,7 @@ static void an_answer_reaches_a_client_that_has_not_read_for_long(void **state) 
         page_frame_of(quick, USI_VIEW_POSES);
     page_say(&slow, "{\"op\":\"command\",\"id\":4711,\"text\":\"pause\"}");
     double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (!us_host_get_wish(page.host).is_paused && usi_page_clock() < until)
+    while (!us_world_get_pace_request(page.host).is_paused && usi_page_clock() < until)
         page_turn();
     cJSON *reply = page_text(&slow, "reply");
     assert_true(page_number(reply, "id") == 4711 && page_is_true(reply, "ok"));
@@ -277,10 +277,10 @@ static void a_page_without_memory_is_refused_and_leaves_nothing_behind(void **st
     us_error err = {0};
     us_spec *spec = NULL;
     page_check(us_spec_load_text(page_scene, strlen(page_scene), "small.xml", NULL, &spec, &err), &err);
-    us_host_def def = us_host_def_default();
+    us_world_def def = us_world_def_default();
     def.allocator = (us_allocator){failing_alloc, failing_release, NULL};
-    us_host *host = NULL;
-    page_check(us_host_create(spec, &def, &host, &err), &err);
+    us_world *host = NULL;
+    page_check(us_world_create(spec, &def, &host, &err), &err);
     us_spec_destroy(spec);
     us_page_def page_def = us_page_def_default();
     page_def.port = 0;
@@ -289,16 +289,16 @@ static void a_page_without_memory_is_refused_and_leaves_nothing_behind(void **st
     int n_failed = 0;
     for (; status && n_failed < 1000; n_failed++) {
         atomic_store(&until_failure, n_failed + 1);
-        status = us_host_serve(host, &page_def, &err);
+        status = us_world_serve(host, &page_def, &err);
         atomic_store(&until_failure, 0);
         if (!status) break;
         assert_int_equal(status, US_ERR_MEMORY);
-        assert_null(us_host_view_url(host));
+        assert_null(us_world_view_url(host));
         assert_int_equal(atomic_load(&n_live), before);
     }
     assert_int_equal(status, US_OK);
     assert_true(n_failed > 5);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_host_ends_with_clients_connected(void **state) {

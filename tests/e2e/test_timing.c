@@ -163,7 +163,7 @@ static pid_t start_switch(void) {
 // ---- recording ----
 
 enum { N_ROUND = 8, PER_START = 15, PER_CONTROL = 4, N_LEARN = 8 };  // a minute of each
-static const double LEAST_CHANCE = 0.01, SEEN_SHIFT = 300e-6;        // the shift in s
+static const double MIN_CHANCE = 0.01, SEEN_SHIFT = 300e-6;          // the shift in s
 
 // Starts both anew for each round and lets them play one after the other, who first and at which moment by a
 // draw.
@@ -233,10 +233,10 @@ static void who_plays_cannot_be_told(void **state) {
         }
     }
     verdict none = judge_aloud("hardware and hardware", &same);
-    assert_true(off.chance <= LEAST_CHANCE);
-    assert_true(shifted.chance <= LEAST_CHANCE);
-    assert_true(none.chance > LEAST_CHANCE);
-    assert_true(v.chance > LEAST_CHANCE);
+    assert_true(off.chance <= MIN_CHANCE);
+    assert_true(shifted.chance <= MIN_CHANCE);
+    assert_true(none.chance > MIN_CHANCE);
+    assert_true(v.chance > MIN_CHANCE);
 }
 
 // ---- the classifier itself ----
@@ -262,7 +262,7 @@ static void what_belongs_to_a_start_does_not_help(void **state) {
     int n_found = 0;
     for (uint64_t seed = 0; seed < 6; seed++) {
         make_up(&t, 3, 0, seed);
-        n_found += judge(&t).chance <= LEAST_CHANCE;
+        n_found += judge(&t).chance <= MIN_CHANCE;
     }
     assert_in_range(n_found, 0, 1);
 }
@@ -273,7 +273,7 @@ static void what_all_starts_have_in_common_is_found(void **state) {
     make_up(&t, 0.3, 1, 1);
     verdict v = judge(&t);
     assert_true(v.right > 0.9);
-    assert_true(v.chance <= LEAST_CHANCE);
+    assert_true(v.chance <= MIN_CHANCE);
 }
 
 int main(void) {

@@ -23,8 +23,8 @@ static int load_walker(void **state) {
     return 0;
 }
 
-static us_twist twist_of(us_host *host, const char *link) {
-    us_sim *sim = us_host_get_sim(host);
+static us_twist twist_of(us_world *host, const char *link) {
+    us_sim *sim = us_world_get_sim(host);
     return us_sim_get_twist(sim, us_model_find_body(us_sim_view_model(sim), link));
 }
 
@@ -39,10 +39,10 @@ typedef struct motion {
 
 static void a_break_changes_neither_place_nor_velocity_of_anything(void **state) {
     (void)state;
-    us_host *host = host_open(walker_scene);
+    us_world *host = host_open(walker_scene);
     // In the middle of a swing, when the leg is fast.
     host_walk(host, 0.2, 1310);
-    us_sim *sim = us_host_get_sim(host);
+    us_sim *sim = us_world_get_sim(host);
     int32_t n = us_model_get_counts(us_sim_view_model(sim)).n_body;
     static motion before[64];
     assert_true(n < 64);
@@ -73,7 +73,7 @@ static void a_break_changes_neither_place_nor_velocity_of_anything(void **state)
     assert_true(moved < 1e-12 && faster < 1e-12);
     assert_true(distance(p.linear, q.linear) < 1e-12 && distance(p.angular, q.angular) < 1e-12);
     assert_true(fabs(lost - rotor) < 1e-12);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // A rod of 0.5 m with all its mass at its end, let go level.
@@ -85,13 +85,13 @@ static const char swing_scene[] =
     "<joint name='hinge' type='revolute' parent='post' child='bob' axis='0 1 0'/>"
     "</object></scene>";
 
-static us_vec3 middle_of_bob(us_host *host) {
+static us_vec3 middle_of_bob(us_world *host) {
     return us_pose_point(host_pose(host, "swing/bob"), us_vec3_make(0.5, 0, 0));
 }
 
 static void what_breaks_off_a_swing_flies_on_a_parabola(void **state) {
     (void)state;
-    us_host *host = host_open(swing_scene);
+    us_world *host = host_open(swing_scene);
     host_step(host, 400);
     us_twist V = twist_of(host, "swing/bob");
     us_vec3 arm = us_vec3_sub(middle_of_bob(host), host_pose(host, "swing/bob").p),
@@ -107,7 +107,7 @@ static void what_breaks_off_a_swing_flies_on_a_parabola(void **state) {
     // A free body's momentum is kept to rounding, and the midpoint rule is exact for constant acceleration.
     assert_true(distance(to, there) < 1e-11);
     assert_true(distance(twist_of(host, "swing/bob").w, V.w) < 1e-9);  // it turns about a principal axis
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // ---------------------------------------------------------------- what held it
@@ -128,19 +128,19 @@ static const char plate_scene[] =
 
 static void what_falls_on_its_former_robot_stays_there(void **state) {
     (void)state;
-    us_host *host = host_open(plate_scene);
+    us_world *host = host_open(plate_scene);
     host_step(host, 10);
     host_near(host_pose(host, "plate/above").p.z, 1.16, 1e-12);
     host_done(host, "fault plate joint:strut=broken");
     host_step(host, 1000);
     // Its surface stands on the plate's, at 1.01 m, by the little that a contact gives way.
     host_near(host_pose(host, "plate/above").p.z, 1.11, 1e-3);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void what_overlaps_at_the_joint_is_not_shot_away(void **state) {
     (void)state;
-    us_host *host = host_open(plate_scene);
+    us_world *host = host_open(plate_scene);
     host_done(host, "fault plate joint:rivet=broken");
     double fastest = 0;
     for (int i = 0; i < 300; i++) {
@@ -163,7 +163,7 @@ static void what_overlaps_at_the_joint_is_not_shot_away(void **state) {
     }
     print_message("highest %.4f m, the plate's lower side is at 0.99 m\n", highest);
     assert_true(highest > 0.88 && highest < 0.92);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void loops_hold_and_couplings_through_a_break_end(void **state) {
@@ -176,8 +176,8 @@ static void loops_hold_and_couplings_through_a_break_end(void **state) {
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
-    us_host *host = host_open(text);
-    us_sim *sim = us_host_get_sim(host);
+    us_world *host = host_open(text);
+    us_sim *sim = us_world_get_sim(host);
     host_step(host, 500);
     us_energy before = us_sim_get_energy(sim);
     host_done(host, "fault bars joint:coupler_pivot=broken");
@@ -187,7 +187,7 @@ static void loops_hold_and_couplings_through_a_break_end(void **state) {
     assert_true(us_sim_get_closure(sim) < 1e-9);
     us_vec3 crank = us_pose_point(host_pose(host, "bars/crank"), us_vec3_make(0, 0, 1));
     assert_true(distance(crank, host_pose(host, "bars/coupler").p) > 0.1);
-    us_host_destroy(host);
+    us_world_destroy(host);
     // The K10's differential couples its rockers; without one of them it couples nothing.
     host_ok(us_spec_load(US_SOURCE_DIR "/scenes/slope.xml", NULL, &spec, &err), &err);
     us_model *whole = NULL, *broken = NULL;
@@ -213,7 +213,7 @@ static void loops_hold_and_couplings_through_a_break_end(void **state) {
 
 static void a_lost_leg_comes_to_rest_on_the_ground(void **state) {
     (void)state;
-    us_host *host = host_open(walker_scene);
+    us_world *host = host_open(walker_scene);
     host_step(host, 500);
     host_done(host, "fault hexapod joint:middle_left_femur=broken");
     host_step(host, 4000);
@@ -229,7 +229,7 @@ static void a_lost_leg_comes_to_rest_on_the_ground(void **state) {
     assert_true(us_vec3_norm(twist_of(host, "hexapod/middle_left_tibia").v) < 1e-4);
     // Five legs carry the rest.
     host_near(host_pose(host, "hexapod/base").p.z, 0.2, 0.02);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 // How a walker that has lost its front left leg fares where its rear leg comes to the place: from 8 s to 12.6
@@ -261,8 +261,8 @@ static double kick_of(const us_sim *sim) {
 }
 
 static stumble walk_without_leg(bool is_cleared) {
-    us_host *host = host_open(walker_scene);
-    us_sim *sim = us_host_get_sim(host);
+    us_world *host = host_open(walker_scene);
+    us_sim *sim = us_world_get_sim(host);
     stumble out = {.lowest = 1};
     host_walk(host, 0.2, 2000);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
@@ -288,7 +288,7 @@ static stumble walk_without_leg(bool is_cleared) {
                   "rad/s, comes to %.3f %.3f\n",
                   is_cleared ? "away  " : "in way", out.n_kick, n, out.hardest, out.lowest, out.highest,
                   out.shake, out.to.x, out.to.y);
-    us_host_destroy(host);
+    us_world_destroy(host);
     return out;
 }
 
@@ -308,7 +308,7 @@ static void the_walker_stumbles_over_its_lost_leg(void **state) {
 
 static void a_rover_that_loses_a_wheel_drives_off_without_it(void **state) {
     (void)state;
-    us_host *host = host_open(host_robot_scene);
+    us_world *host = host_open(host_robot_scene);
     host_step(host, 500);
     host_done(host, "fault k10 joint:front_left_drive=broken");
     host_step(host, 1000);
@@ -328,7 +328,7 @@ static void a_rover_that_loses_a_wheel_drives_off_without_it(void **state) {
     assert_true(tilt > 0.05 && tilt < 0.3);
     // The wheel lies (0.06 m) or still stands (0.18 m).
     assert_true(apart > 0.4 && wheel.p.z > 0.055 && wheel.p.z < 0.185);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static built body_over_ground(us_vec3 size, const char *solver, double step) {
     us_pair_def pair = scene_pair(0.5);
     pair.values.stiffness = STIFFNESS;
     us_spec *spec = scene_spec_pair(NONE, step, &pair);
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.solver = solver;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
     scene_ground(spec);

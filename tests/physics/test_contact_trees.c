@@ -214,7 +214,7 @@ static double tumble(double step, double friction, uint64_t *counter) {
     start.w = build_random_vec3(11, counter, 8);
     us_spec *spec = box_with_rotor(at(0, 0, -G), &pair, size, Y, 10, &start);
     // In the air the midpoint rule keeps the energy: what is seen is contact.
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.integrator = US_INTEGRATOR_MIDPOINT;
     world.step = step;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);

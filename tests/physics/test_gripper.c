@@ -176,18 +176,18 @@ static void print_report(const char *what, double seconds, const report *r) {
 // At 1 kg and 1 ms. The cube moves on chords and the hand on arcs, so that from step to step they differ in
 // velocity by about h a, 0.05 m/s at the greatest acceleration, and in place by h times that: 1.3e-3 J. Five
 // times as much is allowed.
-static const double MOST_METRIC = 6e-3;  // J
+static const double MAX_METRIC = 6e-3;  // J
 // Friction that only knows velocities would let the cube creep by centimetres in a second. What is left is
 // the change of the spring's stretch where contact points change their place, some nanometres.
-static const double MOST_DRIFT = 1e-7;  // m, and rad over the cube's 0.1 m
+static const double MAX_DRIFT = 1e-7;  // m, and rad over the cube's 0.1 m
 
 static void hold_and_check(const char *what, const char *old, const char *new, double seconds) {
     world w = open_world(old, new);
     report r = swing(&w, seconds);
     print_report(what, seconds, &r);
-    assert_true(r.most < MOST_METRIC);
-    assert_true(r.drift < MOST_DRIFT);
-    assert_true(r.turn * 0.1 < MOST_DRIFT);
+    assert_true(r.most < MAX_METRIC);
+    assert_true(r.drift < MAX_DRIFT);
+    assert_true(r.turn * 0.1 < MAX_DRIFT);
     assert_true(r.accel > 20);  // it was no easy swing
     close_world(&w);
 }

@@ -93,7 +93,7 @@ static void a_four_bar_keeps_its_branch_through_dead_points(void **state) {
         const us_load_def def = us_load_def_default();
         us_spec *spec = NULL;
         assert_int_equal(us_spec_load(US_SOURCE_DIR "/scenes/four-bar.xml", &def, &spec, NULL), US_OK);
-        us_world_def world = *us_spec_view_world(spec);
+        us_world_settings world = *us_spec_view_world(spec);
         world.integrator = integrators[k % 2];
         world.step = k % 4 < 2 ? 1e-3 : 2e-3;
         us_spec_set_world(spec, &world);

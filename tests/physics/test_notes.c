@@ -54,7 +54,7 @@ static void double_pendulum_passes_the_printed_states(void **state) {
     static const us_integrator integrators[2] = {US_INTEGRATOR_RK4, US_INTEGRATOR_ADAPTIVE};
     for (int k = 0; k < 2; k++) {
         us_spec *spec = build_double_pendulum(5e-4, integrators[k]);
-        us_world_def world = *us_spec_view_world(spec);
+        us_world_settings world = *us_spec_view_world(spec);
         world.tolerance = 1e-11;
         us_spec_set_world(spec, &world);
         built b = build_sim(spec);

@@ -16,15 +16,15 @@
 
 #include "build.h"
 
-enum { TREES = 1000, MOST_V = 128, MOST_BODY = 24 };
+enum { TREES = 1000, MAX_V = 128, MAX_BODY = 24 };
 
 // The definitions are kept beside the model, so that poses can be found from the joint table's words alone.
 typedef struct sample {
     built b;
-    us_joint_def joint[MOST_BODY];
-    double q[MOST_V + 32], v[MOST_V], tau[MOST_V], a[MOST_V];
-    us_pose X[MOST_BODY];
-    us_twist V[MOST_BODY];
+    us_joint_def joint[MAX_BODY];
+    double q[MAX_V + 32], v[MAX_V], tau[MAX_V], a[MAX_V];
+    us_pose X[MAX_BODY];
+    us_twist V[MAX_BODY];
 } sample;
 
 static sample *make_sample(uint64_t seed) {
@@ -36,7 +36,7 @@ static sample *make_sample(uint64_t seed) {
     for (int32_t i = 0; i < n_link; i++)
         s->joint[i] = *us_spec_view_joint(spec, i);
     s->b = build_model(spec);
-    assert_true(s->b.n.n_v <= MOST_V && s->b.n.n_body <= MOST_BODY);
+    assert_true(s->b.n.n_v <= MAX_V && s->b.n.n_body <= MAX_BODY);
     build_random_state(s->b.model, seed + 77, 2, s->q, s->v);
     for (int32_t i = 0; i < s->b.n.n_v; i++) {
         s->tau[i] = build_uniform(seed + 78, &counter, -10, 10);
@@ -70,8 +70,8 @@ static void inverse_dynamics_of_forward_dynamics_gives_the_torques_back(void **s
     double worst = 0;
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
-        double a[MOST_V], tau[MOST_V];
-        us_wrench wrench[MOST_BODY];
+        double a[MAX_V], tau[MAX_V];
+        us_wrench wrench[MAX_BODY];
         uint64_t counter = 1000;
         for (int32_t i = 0; i < s->b.n.n_body; i++)
             wrench[i] =
@@ -92,7 +92,7 @@ static void forward_dynamics_by_two_algorithms_agree(void **state) {
     double worst = 0;
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
-        double a[MOST_V], c[MOST_V], k[MOST_V];
+        double a[MAX_V], c[MAX_V], k[MAX_V];
         int32_t rank = -1;
         assert_int_equal(us_dyn_forward(s->b.dyn, s->q, s->v, s->tau, NULL, a), US_OK);
         assert_int_equal(us_dyn_forward_crba(s->b.dyn, s->q, s->v, s->tau, NULL, c), US_OK);
@@ -114,7 +114,7 @@ static void mass_matrix_columns_are_inverse_dynamics_of_unit_accelerations(void 
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v;
-        double *H = calloc((size_t)(n * n) + 1, sizeof *H), unit[MOST_V] = {0}, bias[MOST_V], column[MOST_V];
+        double *H = calloc((size_t)(n * n) + 1, sizeof *H), unit[MAX_V] = {0}, bias[MAX_V], column[MAX_V];
         assert_int_equal(us_dyn_mass_matrix(s->b.dyn, s->q, H), US_OK);
         assert_int_equal(us_dyn_bias(s->b.dyn, s->q, s->v, bias), US_OK);
         // A column is a difference of two torques: rounding is relative to the bias too.
@@ -191,7 +191,7 @@ static void poses_follow_the_joint_table(void **state) {
     double worst = 0;
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
-        us_pose X[MOST_BODY];
+        us_pose X[MAX_BODY];
         for (int32_t i = 0; i < s->b.n.n_body; i++) {
             const us_joint_def *j = &s->joint[i];
             us_pose X_WP = j->parent < 0 ? us_pose_identity() : X[j->parent];
@@ -241,10 +241,10 @@ static void jacobians_equal_finite_differences(void **state) {
         int32_t n = s->b.n.n_v, body = (int32_t)(us_random_bits(seed, 6, 0) % (uint64_t)s->b.n.n_body);
         uint64_t counter = 500;
         us_vec3 p = build_random_vec3(seed, &counter, 0.5);
-        double J[6 * MOST_V + 6], dq[MOST_V] = {0}, q[MOST_V + 32];
+        double J[6 * MAX_V + 6], dq[MAX_V] = {0}, q[MAX_V + 32];
         assert_int_equal(us_dyn_jacobian(s->b.dyn, s->q, (us_body){body}, p, J), US_OK);
         for (int32_t i = 0; i < n; i++) {
-            us_pose X[2][MOST_BODY];
+            us_pose X[2][MAX_BODY];
             for (int side = 0; side < 2; side++) {
                 dq[i] = side ? h : -h;
                 assert_int_equal(us_dyn_add(s->b.model, s->q, dq, q), US_OK);
@@ -273,7 +273,7 @@ static void twists_are_jacobian_times_velocity(void **state) {
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v;
         for (int32_t body = 0; body < s->b.n.n_body; body++) {
-            double J[6 * MOST_V + 6], twist[6];
+            double J[6 * MAX_V + 6], twist[6];
             assert_int_equal(us_dyn_jacobian(s->b.dyn, s->q, (us_body){body}, us_vec3_make(0, 0, 0), J),
                              US_OK);
             set_column(twist, s->V[body].w, s->V[body].v);
@@ -297,10 +297,10 @@ static void link_accelerations_are_the_rate_of_twists(void **state) {
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v;
-        us_twist A[MOST_BODY], V[2][MOST_BODY];
+        us_twist A[MAX_BODY], V[2][MAX_BODY];
         assert_int_equal(us_dyn_accelerations(s->b.dyn, s->q, s->v, s->a, A), US_OK);
         for (int side = 0; side < 2; side++) {
-            double t = side ? h : -h, dq[MOST_V], v[MOST_V], q[MOST_V + 32];
+            double t = side ? h : -h, dq[MAX_V], v[MAX_V], q[MAX_V + 32];
             for (int32_t i = 0; i < n; i++) {
                 dq[i] = t * s->v[i] + 0.5 * t * t * s->a[i];
                 v[i] = s->v[i] + t * s->a[i];
@@ -339,12 +339,12 @@ static void inverse_dynamics_is_newton_and_euler_summed_over_bodies(void **state
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v;
-        double tau[MOST_V], sum[MOST_V] = {0};
-        us_twist A[MOST_BODY];
+        double tau[MAX_V], sum[MAX_V] = {0};
+        us_twist A[MAX_BODY];
         assert_int_equal(us_dyn_inverse(s->b.dyn, s->q, s->v, s->a, NULL, tau), US_OK);
         assert_int_equal(us_dyn_accelerations(s->b.dyn, s->q, s->v, s->a, A), US_OK);
         for (int32_t body = 0; body < s->b.n.n_body; body++) {
-            double J[6 * MOST_V + 6], load[6];
+            double J[6 * MAX_V + 6], load[6];
             us_inertia I = us_model_get_inertia(s->b.model, (us_body){body});
             assert_int_equal(us_dyn_jacobian(s->b.dyn, s->q, (us_body){body}, I.com, J), US_OK);
             us_vec3 w = s->V[body].w, r = us_quat_rotate(s->X[body].q, I.com);
@@ -382,11 +382,11 @@ static void a_wrench_on_a_link_acts_through_the_jacobian_transposed(void **state
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v, body = (int32_t)(us_random_bits(seed, 6, 1) % (uint64_t)s->b.n.n_body);
         uint64_t counter = 600;
-        us_wrench wrench[MOST_BODY];
+        us_wrench wrench[MAX_BODY];
         memset(wrench, 0, sizeof wrench);
         wrench[body] =
             (us_wrench){build_random_vec3(seed, &counter, 5), build_random_vec3(seed, &counter, 5)};
-        double J[6 * MOST_V + 6], load[6], tau[MOST_V], a[3][MOST_V], bias[2][MOST_V];
+        double J[6 * MAX_V + 6], load[6], tau[MAX_V], a[3][MAX_V], bias[2][MAX_V];
         set_column(load, wrench[body].n, wrench[body].f);
         assert_int_equal(us_dyn_jacobian(s->b.dyn, s->q, (us_body){body}, us_vec3_make(0, 0, 0), J), US_OK);
         for (int32_t i = 0; i < n; i++) {
@@ -445,11 +445,11 @@ static void the_rate_of_energy_is_the_power_of_torques_less_that_of_dampers(void
     for (uint64_t seed = 0; seed < TREES; seed++) {
         sample *s = make_sample(seed);
         int32_t n = s->b.n.n_v;
-        double tau[MOST_V], power = 0, size = 1;
+        double tau[MAX_V], power = 0, size = 1;
         us_energy e[2];
         assert_int_equal(us_dyn_inverse(s->b.dyn, s->q, s->v, s->a, NULL, tau), US_OK);
         for (int side = 0; side < 2; side++) {
-            double t = side ? h : -h, dq[MOST_V], v[MOST_V], q[MOST_V + 32];
+            double t = side ? h : -h, dq[MAX_V], v[MAX_V], q[MAX_V + 32];
             for (int32_t i = 0; i < n; i++) {
                 dq[i] = t * s->v[i] + 0.5 * t * t * s->a[i];
                 v[i] = s->v[i] + t * s->a[i];

@@ -119,7 +119,7 @@ static void the_adaptive_scheme_follows_its_tolerance(void **state) {
     build_free(&b);
     for (double tolerance = 1e-4; tolerance > 1e-11; tolerance *= 1e-2) {
         us_spec *spec = build_double_pendulum(0.1, US_INTEGRATOR_ADAPTIVE);
-        us_world_def world = *us_spec_view_world(spec);
+        us_world_settings world = *us_spec_view_world(spec);
         world.tolerance = tolerance;
         us_spec_set_world(spec, &world);
         b = build_sim(spec);

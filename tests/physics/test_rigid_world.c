@@ -17,7 +17,7 @@ enum { N_SOLVER = 2, DIRECT = 0 };
 static const double G = 9.81;
 
 static void choose(us_spec *spec, int solver, double step) {
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.solver = SOLVERS[solver];
     world.step = step;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);

@@ -66,8 +66,8 @@ static void a_plate_sinks_as_bekker_says_and_comes_back_along_the_line_of_unload
     build_near("loaded again", back, at_100, 1e-7);
     build_near("200 N", at_200, 5.9952e-3, 1e-7);
     build_near("rests", deep, at_200, 1e-8);
-    us_sunk_info sunk = soil_sunk(&w, "foot/foot");
-    build_near("a quarter of the load on each part", sunk.force.z, 50, 1e-4);
+    us_soil_contact soil_contact = soil_sunk(&w, "foot/foot");
+    build_near("a quarter of the load on each part", soil_contact.force.z, 50, 1e-4);
     soil_free(&w);
 }
 
@@ -226,19 +226,19 @@ static const char *const rut_scene =
                                "</object></scene>";
 
 // The change of every column, micrometres, x fastest.
-static int32_t *changes(const soil_world *w, us_bed_info *out_bed) {
-    us_bed_info bed = us_sim_get_bed(w->sim, 0);
+static int32_t *changes(const soil_world *w, us_deformable_info *out_bed) {
+    us_deformable_info bed = us_sim_get_deformable(w->sim, 0);
     int32_t *out = calloc((size_t)bed.n_x * (size_t)bed.n_y, sizeof *out);
     assert_non_null(out);
     for (int32_t v = 0; v < bed.n_tile_y; v++) {
         for (int32_t u = 0; u < bed.n_tile_x; u++) {
-            float change[US_BED_TILE * US_BED_TILE];
-            int32_t x1 = (u + 1) * US_BED_TILE < bed.n_x ? (u + 1) * US_BED_TILE : bed.n_x;
-            int32_t y1 = (v + 1) * US_BED_TILE < bed.n_y ? (v + 1) * US_BED_TILE : bed.n_y;
-            assert_int_equal(us_sim_get_bed_tile(w->sim, 0, u, v, NULL, change), US_OK);
-            for (int32_t y = v * US_BED_TILE, k = 0; y < y1; y++) {
+            float change[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE];
+            int32_t x1 = (u + 1) * US_DEFORMABLE_TILE < bed.n_x ? (u + 1) * US_DEFORMABLE_TILE : bed.n_x;
+            int32_t y1 = (v + 1) * US_DEFORMABLE_TILE < bed.n_y ? (v + 1) * US_DEFORMABLE_TILE : bed.n_y;
+            assert_int_equal(us_sim_get_deformable_tile(w->sim, 0, u, v, NULL, change), US_OK);
+            for (int32_t y = v * US_DEFORMABLE_TILE, k = 0; y < y1; y++) {
                 // Whole micrometres below 16 m are kept by a float's digits.
-                for (int32_t x = u * US_BED_TILE; x < x1; x++, k++)
+                for (int32_t x = u * US_DEFORMABLE_TILE; x < x1; x++, k++)
                     out[y * bed.n_x + x] = (int32_t)lrint(1e6 * (double)change[k]);
             }
         }
@@ -247,7 +247,7 @@ static int32_t *changes(const soil_world *w, us_bed_info *out_bed) {
     return out;
 }
 
-static int64_t sum_of(const int32_t *change, const us_bed_info *bed) {
+static int64_t sum_of(const int32_t *change, const us_deformable_info *bed) {
     int64_t sum = 0;
     for (int32_t i = 0; i < bed->n_x * bed->n_y; i++)
         sum += change[i];
@@ -266,12 +266,12 @@ static void a_wheel_leaves_a_rut_as_deep_as_it_sinks_and_the_next_one_hardly_mor
     soil_steps(&w, 6000);
     // The front wheel is at x = 0.1, the rear one at -0.3: 0 lies in the front wheel's rut, and nothing has
     // flowed over it but its walls.
-    us_bed_info bed;
+    us_deformable_info bed;
     int32_t *change = changes(&w, &bed);
     double front = -soil_q(&w, "rig/sink0"), rear = -soil_q(&w, "rig/sink1");
     int32_t x = (bed.n_x - 1) / 2, y = (bed.n_y - 1) / 2;
     double rut = -1e-6 * change[y * bed.n_x + x];
-    us_sunk_info first = soil_sunk(&w, "rig/wheel0"), second = soil_sunk(&w, "rig/wheel1");
+    us_soil_contact first = soil_sunk(&w, "rig/wheel0"), second = soil_sunk(&w, "rig/wheel1");
     printf("    front %.3f mm, rut %.3f mm, rear %.3f mm below the fresh ground; sinkage %.3f and %.3f mm; "
            "highest %.2f mm\n",
            1e3 * front, 1e3 * rut, 1e3 * rear, 1e3 * first.sinkage, 1e3 * second.sinkage, 1e3 * bed.highest);
@@ -314,15 +314,16 @@ static void a_wheel_that_stops_in_its_bed_stays_whichever_way_it_trembles(void *
     // would be 4 mm.
     assert_true(highest - lowest < 1e-6 && least > 0.014);
     // And the soil around it has come to rest: nothing flows, nothing is looked at, the bed stays as it is.
-    for (int i = 0; i < 20000 && us_sim_get_bed(w.sim, 0).n_active > 0; i++) {
+    for (int i = 0; i < 20000 && us_sim_get_deformable(w.sim, 0).n_active > 0; i++) {
         double still[3] = {0};
         if (us_sim_step(w.sim, &(us_command){.drive_velocity = still}))
             fail_msg("%s", us_sim_view_error(w.sim)->message);
     }
-    us_bed_info bed = us_sim_get_bed(w.sim, 0);
+    us_deformable_info bed = us_sim_get_deformable(w.sim, 0);
     assert_int_equal(bed.n_active, 0);
     soil_steps(&w, 100);
-    assert_true(us_sim_get_bed(w.sim, 0).n_active == 0 && us_sim_get_bed(w.sim, 0).digest == bed.digest);
+    assert_true(us_sim_get_deformable(w.sim, 0).n_active == 0 &&
+                us_sim_get_deformable(w.sim, 0).digest == bed.digest);
     soil_free(&w);
 }
 
@@ -333,7 +334,7 @@ static void no_grain_is_lost_but_to_compaction(void **state) {
     double highest[3];
     for (int i = 0; i < 3; i++) {
         const char *const parameters[] = {shares[i], NULL};
-        us_bed_info bed;
+        us_deformable_info bed;
         soil_world w = soil_text(rut_scene, parameters);
         soil_steps(&w, 6000);
         int32_t *change = changes(&w, &bed);
@@ -371,7 +372,7 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
                  feet[i]);
         soil_world w = soil_text(text, NULL);
         soil_steps(&w, 3000);
-        us_bed_info bed;
+        us_deformable_info bed;
         int32_t *change = changes(&w, &bed);
         assert_int_equal(bed.n_active, 0);
         double pressed = 0, risen = 0;
@@ -385,7 +386,7 @@ static void what_a_foot_presses_out_lies_around_it_and_comes_to_rest(void **stat
         if (i == 0) build_near("risen", risen / pressed, 0.7, 1e-3);
         assert_true(risen < 0.7001 * pressed && risen > 0.4 * pressed);
         soil_steps(&w, 1000);
-        assert_true(us_sim_get_bed(w.sim, 0).digest == bed.digest);
+        assert_true(us_sim_get_deformable(w.sim, 0).digest == bed.digest);
         // What it carries is its weight, by name.
         double volume = i == 0 ? 0.12 * 0.12 * 0.12 : 4 * M_PI / 3 * 0.1 * 0.1 * 0.1;
         build_near("load", value_of(&w, "foot/l.load"), 8000 * volume * 9.81, 1e-3);
@@ -411,7 +412,7 @@ static void rock_beside_the_soil_is_not_pressed(void **state) {
                              "</link></object></scene>",
                              NULL);
     soil_steps(&w, 3000);
-    us_bed_info bed;
+    us_deformable_info bed;
     int32_t *change = changes(&w, &bed);
     int32_t sand = 0, rock = 0;
     for (int32_t k = 0; k < bed.n_x * bed.n_y; k++) {

@@ -130,8 +130,8 @@ static void a_map_of_one_number_everywhere_is_the_uniform_soil_to_the_bit(void *
     soil_steps(&plain, 1500);
     soil_steps(&mapped, 1500);
     expect_same(&plain, &mapped, "a bed");
-    assert_true(us_sim_get_bed(plain.sim, 0).digest != 0);
-    assert_int_equal(us_sim_get_bed(plain.sim, 0).digest, us_sim_get_bed(mapped.sim, 0).digest);
+    assert_true(us_sim_get_deformable(plain.sim, 0).digest != 0);
+    assert_int_equal(us_sim_get_deformable(plain.sim, 0).digest, us_sim_get_deformable(mapped.sim, 0).digest);
     soil_free(&plain);
     soil_free(&mapped);
 }
@@ -184,10 +184,10 @@ static void on_either_side_of_a_step_the_wheel_is_as_in_that_soil_alone(void **s
 
 static us_soil soil_under(const soil_world *w, const char *body) {
     us_body b = us_model_find_body(w->model, body);
-    for (int32_t i = 0; i < us_sim_n_sunk(w->sim); i++) {
+    for (int32_t i = 0; i < us_sim_n_soil_contact(w->sim); i++) {
         us_soil soil;
-        if (us_sim_get_sunk(w->sim, i).body.i != b.i) continue;
-        assert_int_equal(us_sim_get_sunk_soil(w->sim, i, &soil), US_OK);
+        if (us_sim_get_soil_contact(w->sim, i).body.i != b.i) continue;
+        assert_int_equal(us_sim_get_soil_contact_soil(w->sim, i, &soil), US_OK);
         return soil;
     }
     fail_msg("%s is not in soil", body);
@@ -297,8 +297,8 @@ static void a_random_layer_is_felt_as_the_law_says(void **state) {
         soil.kphi = bilinear(all, x, 0);
         build_near("kphi", soil_under(&w, "rig/wheel").kphi, soil.kphi, 1e-5 * soil.kphi);
         // The load of this moment: hub and lift hang in a damped rail.
-        us_sunk_info sunk = soil_sunk(&w, "rig/wheel");
-        double is = sunk.sinkage,
+        us_soil_contact soil_contact = soil_sunk(&w, "rig/wheel");
+        double is = soil_contact.sinkage,
                law = us_soil_carry(&soil, &wheel, (us_soil_load){0, 9.81}, 6.5 * 9.81, 0.2, 0);
         worst = fmax(worst, fabs(is - law) / law);
         mean_is += is / N;
@@ -412,12 +412,12 @@ static void a_bed_flows_by_the_angles_of_the_place_paged_or_not(void **state) {
             assert_int_equal(us_sim_step(other, NULL), US_OK);
         }
         expect_same(&a, &b, "angles");
-        assert_int_equal(us_sim_get_bed(a.sim, 0).digest, us_sim_get_bed(b.sim, 0).digest);
+        assert_int_equal(us_sim_get_deformable(a.sim, 0).digest, us_sim_get_deformable(b.sim, 0).digest);
         assert_int_equal(us_sim_hash(b.sim), us_sim_hash(other));
     }
     // Flatter slopes than the material's own: the same rut reaches farther.
-    assert_true(us_sim_get_bed(a.sim, 0).digest != us_sim_get_bed(plain.sim, 0).digest);
-    assert_true(us_sim_get_bed(a.sim, 0).highest < us_sim_get_bed(plain.sim, 0).highest);
+    assert_true(us_sim_get_deformable(a.sim, 0).digest != us_sim_get_deformable(plain.sim, 0).digest);
+    assert_true(us_sim_get_deformable(a.sim, 0).highest < us_sim_get_deformable(plain.sim, 0).highest);
     us_sim_destroy(other);
     soil_free(&a);
     soil_free(&b);
@@ -446,7 +446,7 @@ static void a_soil_that_changes_while_it_runs_changes_where_maps_have_nothing(vo
     soil_steps(&w, 200);
     assert_true(soil_under(&w, "rig/wheel").kphi == 5e5 && soil_under(&w, "rig/wheel").cohesion == 321);
     assert_true(soil_under(&w, "ball/l").kphi == 7e5);
-    assert_int_equal(us_sim_get_sunk_soil(w.sim, 99, &soil), US_ERR_ARG);
+    assert_int_equal(us_sim_get_soil_contact_soil(w.sim, 99, &soil), US_ERR_ARG);
     soil_free(&w);
     // A soil that would carry nothing where the map has a 0.
     fill(&kphi, 3, 1, 2, 0);

@@ -37,7 +37,7 @@ static void expect_rows(double angle_deg, const row *rows, int n) {
         const row *t = &rows[i];
         soil_world w = rig(t->slip, angle_deg, NULL);
         settle(&w);
-        us_sunk_info k = soil_sunk(&w, "rig/wheel");
+        us_soil_contact k = soil_sunk(&w, "rig/wheel");
         printf("    %5.2f at %2.0f deg: sinkage %.4f mm, pull %.4f N, side %.4f N, moment %.5f N m\n",
                t->slip, angle_deg, 1e3 * k.sinkage, k.force.x, k.force.y, k.moment);
         // The rig is at rest in its own frame: its forces are those of the formulas at the same load, so that
@@ -90,7 +90,7 @@ static void expect_formulas(soil_world *w, const us_soil_wheel *wheel, double lo
     assert_int_equal(us_sim_get_soil(w->sim, soil_material(w, "sand"), &soil), US_OK);
     double h = us_soil_carry(&soil, wheel, (us_soil_load){0, 9.81}, load, slip, angle);
     us_wheel_force f = us_soil_press(&soil, wheel, (us_soil_load){0, 9.81}, h, slip, angle);
-    us_sunk_info k = soil_sunk(w, "rig/wheel");
+    us_soil_contact k = soil_sunk(w, "rig/wheel");
     printf("    %5.2f at %2.0f deg: sinkage %.4f mm (%.4f), pull %.4f N (%.4f), moment %.5f N m (%.5f)\n",
            slip, angle / DEGREE, 1e3 * k.sinkage, 1e3 * h, k.force.x, f.fx, k.moment, f.moment);
     // The same formulas: the load wanders.
@@ -120,7 +120,7 @@ static void a_locked_wheel_is_dragged_and_resists(void **state) {
     soil_world w = rig(0, 0, "rate=0");
     settle(&w);
     expect_formulas(&w, &wheel, WEIGHT, -1, 0);
-    us_sunk_info k = soil_sunk(&w, "rig/wheel");
+    us_soil_contact k = soil_sunk(&w, "rig/wheel");
     // The drive gives way by 6 N m / 1e7: 5e-8 m/s at the rim, of 0.03.
     build_near("slip", k.slip, -1, 2e-6);
     assert_true(k.force.x < -20 && k.moment < -1);
@@ -132,7 +132,7 @@ static void a_wheel_that_reverses_gives_the_mirrored_forces(void **state) {
     soil_world ahead = rig(0.3, 0, NULL), back = rig(0.3, 0, "speed=-0.03");
     settle(&ahead);
     settle(&back);
-    us_sunk_info a = soil_sunk(&ahead, "rig/wheel"), b = soil_sunk(&back, "rig/wheel");
+    us_soil_contact a = soil_sunk(&ahead, "rig/wheel"), b = soil_sunk(&back, "rig/wheel");
     // A plane has no direction.
     build_near("pull", b.force.x, -a.force.x, WANDER * WEIGHT);
     build_near("moment", b.moment, -a.moment, WANDER * WEIGHT * 0.09);
@@ -155,7 +155,7 @@ static void isotropic_shear_holds_in_the_step_as_in_the_formulas(void **state) {
 static void smaller_steps_give_the_same_forces(void **state) {
     (void)state;
     const char *const steps[] = {"step=1 ms", "step=0.5 ms", "step=0.25 ms"};
-    us_sunk_info k[3];
+    us_soil_contact k[3];
     for (int i = 0; i < 3; i++) {
         soil_world w = rig(0.35, 15, steps[i]);
         settle(&w);
@@ -211,7 +211,7 @@ static void expect_climb(const climb *t, const char *const *wheel) {
     soil_world w = soil_text(slope_scene, parameters);
     soil_steps(&w, 5000);
     settle(&w);
-    us_sunk_info k = soil_sunk(&w, "rig/wheel");
+    us_soil_contact k = soil_sunk(&w, "rig/wheel");
     printf("    %2.0f deg: slip %.5f, sinkage %.4f mm, moment %.5f N m\n", t->slope_deg, k.slip,
            1e3 * k.sinkage, k.moment);
     // Half of the last digit of the table; and the forces, which are integrated to 1e-6, at a slope of the
@@ -246,11 +246,11 @@ static void a_wheel_on_a_slope_that_is_too_steep_stalls_and_digs(void **state) {
                                       "weight=200",    "slope=15 deg", NULL};
     soil_world w = soil_text(slope_scene, parameters);
     soil_steps(&w, 10000);
-    us_sunk_info k = soil_sunk(&w, "rig/wheel");
+    us_soil_contact k = soil_sunk(&w, "rig/wheel");
     double from = soil_q(&w, "rig/travel");
     soil_steps(&w, 5000);
     double gone = soil_q(&w, "rig/travel") - from;
-    us_sunk_info later = soil_sunk(&w, "rig/wheel");
+    us_soil_contact later = soil_sunk(&w, "rig/wheel");
     printf("    slip %.4f, then %.4f; gone %.4f m in 5 s, sunk %.2f mm\n", k.slip, later.slip, gone,
            1e3 * later.sinkage);
     // No slip gives 52 N of pull: the wheel spins in full slip, sunk deeper than at a slip of 0.8, and slides
@@ -272,9 +272,10 @@ static void a_wheel_parked_on_a_slope_does_not_creep(void **state) {
         const char *const parameters[] = {slopes[i], "rim=0", "speed=0", "kp=1e5", "kd=1e4", NULL};
         soil_world w = soil_text(slope_scene, parameters);
         soil_steps(&w, 3000);
-        double early = soil_q(&w, "rig/travel"), sunk = soil_q(&w, "rig/sink");
+        double early = soil_q(&w, "rig/travel"), soil_contact = soil_q(&w, "rig/sink");
         soil_steps(&w, 20000);
-        double creep = (soil_q(&w, "rig/travel") - early) / 20, deeper = (soil_q(&w, "rig/sink") - sunk) / 20;
+        double creep = (soil_q(&w, "rig/travel") - early) / 20,
+               deeper = (soil_q(&w, "rig/sink") - soil_contact) / 20;
         printf("    %s: moved %.3e m while it sank, creeps %.2e m/s along and %.2e m/s down\n", slopes[i],
                early, creep, deeper);
         assert_true(fabs(creep) < 1e-9 && fabs(deeper) < 1e-9);
@@ -287,7 +288,7 @@ static void a_wheel_that_stops_and_goes_on_is_where_it_was(void **state) {
     const char *const parameters[] = {"slope=10 deg", NULL};
     soil_world w = soil_text(slope_scene, parameters);
     soil_steps(&w, 4000);
-    us_sunk_info before = soil_sunk(&w, "rig/wheel");
+    us_soil_contact before = soil_sunk(&w, "rig/wheel");
     double zero = 0, again = 0.03 / 0.09;
     us_command stop = {.drive_velocity = &zero}, go = {.drive_velocity = &again};
     assert_int_equal(us_sim_step(w.sim, &stop), US_OK);
@@ -302,7 +303,7 @@ static void a_wheel_that_stops_and_goes_on_is_where_it_was(void **state) {
     build_near("held", soil_q(&w, "rig/travel") - held, rolled, 1e-9);
     assert_int_equal(us_sim_step(w.sim, &go), US_OK);
     soil_steps(&w, 4000);
-    us_sunk_info after = soil_sunk(&w, "rig/wheel");
+    us_soil_contact after = soil_sunk(&w, "rig/wheel");
     build_near("slip", after.slip, before.slip, 1e-5);
     build_near("sinkage", after.sinkage, before.sinkage, WANDER * before.sinkage);
     soil_free(&w);

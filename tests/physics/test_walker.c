@@ -85,9 +85,9 @@ static void on_sand_it_stands_still_on_feet_that_have_sunk(void **state) {
     open_sand(&w);
     proxy_world_step(&w, 3000);
     double carried = 0, deepest = 0, fastest = 0, mass = 0;
-    int32_t n = us_sim_n_sunk(w.sim);
+    int32_t n = us_sim_n_soil_contact(w.sim);
     for (int32_t i = 0; i < n; i++) {
-        us_sunk_info k = us_sim_get_sunk(w.sim, i);
+        us_soil_contact k = us_sim_get_soil_contact(w.sim, i);
         carried += k.force.z;
         deepest = fmax(deepest, k.sinkage);
     }
@@ -115,7 +115,7 @@ static void on_sand_it_walks_and_leaves_prints(void **state) {
     us_pose from = pose_of(&w);
     walk(&w, 0.2, 0, 0, 5);
     us_pose to = pose_of(&w);
-    us_bed_info bed = us_sim_get_bed(w.sim, 0);
+    us_deformable_info bed = us_sim_get_deformable(w.sim, 0);
     print_message("walked %.4f m of 1 m, height %.4f m; prints %.1f mm deep, heaps %.1f mm high\n",
                   to.p.x - from.p.x, to.p.z, -1e3 * bed.lowest, 1e3 * bed.highest);
     // Sand gives way under each push: it gets along, more slowly than on a plane.

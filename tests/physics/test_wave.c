@@ -14,14 +14,14 @@
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
-static void post(us_host *host, const char *topic, const us_message_type *type, const void *message) {
+static void post(us_world *host, const char *topic, const us_message_type *type, const void *message) {
     uint8_t bytes[512];
     size_t length = 0;
     assert_int_equal(us_message_encode(type, message, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), topic, type, "test", bytes, length), US_OK);
+    assert_int_equal(us_proxy_post(us_world_get_proxy(host), topic, type, "test", bytes, length), US_OK);
 }
 
-static void tell_gait(us_host *host, const char *text) {
+static void tell_gait(us_world *host, const char *text) {
     char line[100];
     snprintf(line, sizeof line, "%s", text);
     post(host, "/hexapod/gait", usi_type_string, &(us_msg_string){line});
@@ -29,7 +29,7 @@ static void tell_gait(us_host *host, const char *text) {
 
 static const double PI = 3.14159265358979323846;
 
-static double yaw_of(us_host *host) {
+static double yaw_of(us_world *host) {
     us_quat q = host_pose(host, "hexapod/base").q;
     return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z));
 }
@@ -38,7 +38,7 @@ typedef struct way {
     double far, aside, tilt;  // m ahead of where it stood and to the left of it; rad at most
 } way;
 
-static way walk(us_host *host, double vx, double wz, double seconds) {
+static way walk(us_world *host, double vx, double wz, double seconds) {
     us_pose from = host_pose(host, "hexapod/base");
     us_vec3 ahead = us_quat_rotate(from.q, us_vec3_make(1, 0, 0)),
             left = us_quat_rotate(from.q, us_vec3_make(0, 1, 0));
@@ -56,7 +56,7 @@ static way walk(us_host *host, double vx, double wz, double seconds) {
     return w;
 }
 
-static us_host *open_flat(void) {
+static us_world *open_flat(void) {
     static char text[65536];
     FILE *file = fopen(US_SOURCE_DIR "/scenes/hexapod-breakage.xml", "rb");
     assert_non_null(file);
@@ -79,7 +79,7 @@ static void on_five_legs_it_gets_on_and_stays_level(void **state) {
     static const char *const lost[] = {"front_left", "middle_right", "rear_left"};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
         char text[100];
-        us_host *host = open_flat();
+        us_world *host = open_flat();
         walk(host, 0.1, 0, 1);
         snprintf(text, sizeof text, "fault hexapod joint:%s_femur=broken", lost[i]);
         host_done(host, text);
@@ -101,42 +101,42 @@ static void on_five_legs_it_gets_on_and_stays_level(void **state) {
         double turned = remainder(yaw_of(host) - from, 2 * PI);
         print_message("turned %.3f rad of 0.9\n", turned);
         assert_true(turned > 0.7 && turned < 1.1);
-        us_host_destroy(host);
+        us_world_destroy(host);
     }
 }
 
 // What it is spared: the same with tripods, of which one has two legs.
 static void by_tripods_it_tips_from_step_to_step(void **state) {
     (void)state;
-    us_host *host = open_flat();
+    us_world *host = open_flat();
     walk(host, 0.1, 0, 1);
     host_done(host, "fault hexapod joint:front_left_femur=broken");
     walk(host, 0, 0, 2);
     way w = walk(host, 0.05, 0, 6);
     print_way("by tripods", w);
     assert_true(w.tilt > 6 * PI / 180);
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static void a_gait_that_is_none_is_refused_with_the_reason(void **state) {
     (void)state;
-    us_host *host = open_flat();
+    us_world *host = open_flat();
     static const char *const bad[] = {"gallop", "", "tripod front_left_femur", "wave neck",
                                       "wave front_left_femur front_right_tibia rear_left_coxa"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tell_gait(host, bad[i]);
         host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_refused,
+        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_refused,
                          (int64_t)i + 1);
     }
     static const char *const good[] = {"wave", " wave  front_left_coxa front_left_tibia", "tripod"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         tell_gait(host, good[i]);
         host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_host_get_proxy(host), us_host_get_sim(host)).n_command,
+        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command,
                          (int64_t)i + 1);
     }
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static void check(us_status status, const us_error *err) {
 us_spec *build_spec_gravity(us_vec3 gravity, double step, us_integrator integrator) {
     us_spec *spec = NULL;
     check(us_spec_create(NULL, &spec), NULL);
-    us_world_def world = us_world_def_default();
+    us_world_settings world = us_world_settings_default();
     world.gravity = gravity;
     world.step = step;
     world.integrator = integrator;

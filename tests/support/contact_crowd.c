@@ -85,7 +85,7 @@ static void add_pile(us_spec *spec, int32_t n) {
 
 us_spec *crowd_spec(int32_t n_column, int32_t n_rover, int32_t n_pile, const char *solver) {
     us_spec *spec = scene_spec(us_vec3_make(0, 0, -9.81), 0.6);
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     if (solver) world.solver = solver;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
     scene_ground(spec);

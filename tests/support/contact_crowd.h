@@ -6,8 +6,8 @@
 #include "contact_scene.h"
 
 // n_column columns of six boxes; n_rover rovers (a chassis on four driven wheels); a pile of n_pile boxes,
-// balls and capsules that is let go between four walls and becomes one island. `solver` as in us_world_def;
-// NULL: the default.
+// balls and capsules that is let go between four walls and becomes one island. `solver` as in
+// us_world_settings; NULL: the default.
 us_spec *crowd_spec(int32_t n_column, int32_t n_rover, int32_t n_pile, const char *solver);
 
 // A rover that floats at p: a chassis of 20 kg and four wheels (cylinders of radius 0.1 m) on driven joints.

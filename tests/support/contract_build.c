@@ -293,7 +293,7 @@ us_status contract_spec(contract_world world, us_integrator integrator, const us
                         us_spec **out_spec) {
     builder b = {NULL, US_OK};
     b.status = us_spec_create(allocator, &b.spec);
-    us_world_def w = us_world_def_default();
+    us_world_settings w = us_world_settings_default();
     w.name = contract_world_name(world);
     w.integrator = integrator;
     w.tolerance = 1e-6;

@@ -66,22 +66,22 @@ us_spec *host_load(const char *scene) {
     return spec;
 }
 
-us_host *host_open(const char *scene) {
+us_world *host_open(const char *scene) {
     us_error err = {0};
     us_spec *spec = host_load(scene);
-    us_host *host = NULL;
-    us_host_def def = us_host_def_default();
+    us_world *host = NULL;
+    us_world_def def = us_world_def_default();
     def.proxy.enable_motor_servers = false;
-    host_ok(us_host_create(spec, &def, &host, &err), &err);
+    host_ok(us_world_create(spec, &def, &host, &err), &err);
     us_spec_destroy(spec);
     return host;
 }
 
-void host_step(us_host *host, int n) {
+void host_step(us_world *host, int n) {
     us_error err = {0};
     for (int i = 0; i < n; i++) {
-        us_host_turn(host);
-        host_ok(us_host_step(host, &err), &err);
+        us_world_poll(host);
+        host_ok(us_world_step(host, &err), &err);
     }
 }
 
@@ -93,48 +93,48 @@ void host_on_reply(void *context, int64_t id, us_status status, const char *text
     snprintf(r->text, sizeof r->text, "%s", text);
 }
 
-host_reply host_say(us_host *host, const char *text) {
+host_reply host_say(us_world *host, const char *text) {
     host_reply r = {0};
-    assert_int_equal(us_host_post(host, "test", text, host_on_reply, &r, 7), US_OK);
-    us_host_turn(host);
+    assert_int_equal(us_world_post(host, "test", text, host_on_reply, &r, 7), US_OK);
+    us_world_poll(host);
     assert_int_equal(r.n, 1);
     assert_int_equal(r.id, 7);
     return r;
 }
 
-void host_done(us_host *host, const char *text) {
+void host_done(us_world *host, const char *text) {
     host_reply r = host_say(host, text);
     if (r.status) fail_msg("%s: %s", text, r.text);
 }
 
 // Refused with a reason, and nothing has changed.
-void host_refused(us_host *host, const char *text, us_status status, const char *part) {
-    uint64_t hash = us_sim_hash(us_host_get_sim(host));
-    uint32_t epoch = us_host_get_epoch(host);
-    us_host_wish wish = us_host_get_wish(host);
+void host_refused(us_world *host, const char *text, us_status status, const char *part) {
+    uint64_t hash = us_sim_hash(us_world_get_sim(host));
+    uint32_t epoch = us_world_get_revision(host);
+    us_pace_request wish = us_world_get_pace_request(host);
     host_reply r = host_say(host, text);
     if (!strstr(r.text, part)) fail_msg("%s: \"%s\" is not in: %s", text, part, r.text);
     assert_int_equal(r.status, status);
-    assert_true(us_sim_hash(us_host_get_sim(host)) == hash);
-    assert_int_equal(us_host_get_epoch(host), epoch);
-    assert_true(us_host_get_wish(host).change == wish.change);
+    assert_true(us_sim_hash(us_world_get_sim(host)) == hash);
+    assert_int_equal(us_world_get_revision(host), epoch);
+    assert_true(us_world_get_pace_request(host).change == wish.change);
 }
 
-double host_value(us_host *host, const char *name) {
-    us_sim *sim = us_host_get_sim(host);
+double host_value(us_world *host, const char *name) {
+    us_sim *sim = us_world_get_sim(host);
     int32_t id = us_sim_find_value(sim, name);
     if (id < 0) fail_msg("there is no value \"%s\"", name);
     return us_sim_get_value(sim, id);
 }
 
-us_pose host_pose(us_host *host, const char *link) {
-    us_body body = us_model_find_body(us_host_view_model(host), link);
+us_pose host_pose(us_world *host, const char *link) {
+    us_body body = us_model_find_body(us_world_view_model(host), link);
     assert_true(body.i >= 0);
-    return us_sim_get_pose(us_host_get_sim(host), body);
+    return us_sim_get_pose(us_world_get_sim(host), body);
 }
 
-bool host_has_link(us_host *host, const char *link) {
-    return us_model_find_body(us_host_view_model(host), link).i >= 0;
+bool host_has_link(us_world *host, const char *link) {
+    return us_model_find_body(us_world_view_model(host), link).i >= 0;
 }
 
 void host_near(double value, double expected, double tolerance) {
@@ -142,19 +142,19 @@ void host_near(double value, double expected, double tolerance) {
         fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
 }
 
-static void tell(us_host *host, const char *topic, us_msg_twist twist) {
+static void tell(us_world *host, const char *topic, us_msg_twist twist) {
     uint8_t bytes[128];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &twist, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_host_get_proxy(host), topic, usi_type_twist, "test", bytes, length),
+    assert_int_equal(us_proxy_post(us_world_get_proxy(host), topic, usi_type_twist, "test", bytes, length),
                      US_OK);
 }
 
-void host_drive(us_host *host, double v) {
+void host_drive(us_world *host, double v) {
     tell(host, "/k10/cmd_vel", (us_msg_twist){{v, 0, 0}, {0, 0, 0.3}});
 }
 
-void host_walk(us_host *host, double vx, int n) {
+void host_walk(us_world *host, double vx, int n) {
     for (int i = 0; i < n; i += 100) {
         tell(host, "/hexapod/cmd_vel", (us_msg_twist){{vx, 0, 0}, {0, 0, 0}});
         host_step(host, n - i < 100 ? n - i : 100);
@@ -185,7 +185,7 @@ us_verify_result host_verify(const char *scene, const char *path) {
     us_verify_result result = {0};
     us_spec *spec = host_load(scene);
     host_ok(us_recording_open(path, NULL, &recording, &err), &err);
-    host_ok(us_host_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    host_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
     us_recording_close(recording);
     us_spec_destroy(spec);
     return result;

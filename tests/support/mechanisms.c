@@ -166,7 +166,7 @@ us_spec *build_andrews(double step, us_integrator integrator, double tolerance) 
     static const int32_t parent[7] = {US_WORLD, 0, US_WORLD, 4, US_WORLD, 6, US_WORLD};
     static const char *const names[7] = {"beta", "Theta", "gamma", "Phi", "delta", "Omega", "epsilon"};
     us_spec *spec = build_spec(0, step, integrator);
-    us_world_def world = *us_spec_view_world(spec);
+    us_world_settings world = *us_spec_view_world(spec);
     world.tolerance = tolerance;
     us_spec_set_world(spec, &world);
     char name[24];

@@ -32,7 +32,7 @@ void page_start(const char *text, const char *file, const us_page_def *given, co
     us_error err = {0};
     us_spec *spec = NULL;
     us_load_def load = us_load_def_default();
-    us_host_def def = us_host_def_default();
+    us_world_def def = us_world_def_default();
     us_page_def page_def = given ? *given : us_page_def_default();
     if (!given) page_def.port = 0;
     if (allocator) def.allocator = *allocator;
@@ -47,27 +47,27 @@ void page_start(const char *text, const char *file, const us_page_def *given, co
     }
     memset(&page, 0, sizeof page);
     page.n_step = 1;
-    page_check(us_host_create(spec, &def, &page.host, &err), &err);
+    page_check(us_world_create(spec, &def, &page.host, &err), &err);
     us_spec_destroy(spec);
-    page_check(us_host_serve(page.host, &page_def, &err), &err);
-    snprintf(page.url, sizeof page.url, "%s", us_host_view_url(page.host));
+    page_check(us_world_serve(page.host, &page_def, &err), &err);
+    snprintf(page.url, sizeof page.url, "%s", us_world_view_url(page.host));
     const char *colon = strrchr(page.url, ':');
     assert_non_null(colon);
     page.port = atoi(colon + 1);
     assert_true(page.port > 0);
 }
 
-void page_stop(void) { us_host_destroy(page.host); }
+void page_stop(void) { us_world_destroy(page.host); }
 
 void page_turn(void) {
     us_error err = {0};
-    us_host_turn(page.host);
-    us_host_wish wish = us_host_get_wish(page.host);
+    us_world_poll(page.host);
+    us_pace_request wish = us_world_get_pace_request(page.host);
     int n = wish.is_paused ? (int)wish.n_step : page.n_step;
     for (int i = 0; i < n; i++)
-        page_check(us_host_step(page.host, &err), &err);
-    const us_host_pace pace = {1.25, 12.5, 3, 0.002};
-    us_host_show(page.host, &pace);
+        page_check(us_world_step(page.host, &err), &err);
+    const us_world_pace pace = {1.25, 12.5, 3, 0.002};
+    us_world_show(page.host, &pace);
 }
 
 // ---- clients ----
@@ -173,7 +173,7 @@ bool page_command(ws_client *c, const char *text, char *out, size_t cap) {
 }
 
 uint32_t page_body(const char *name) {
-    us_body body = us_model_find_body(us_host_view_model(page.host), name);
+    us_body body = us_model_find_body(us_world_view_model(page.host), name);
     assert_true(body.i >= 0);
     return (uint32_t)body.i;
 }

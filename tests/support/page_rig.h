@@ -13,7 +13,7 @@
 enum { PAGE_PATIENCE = 8000 };  // ms; a machine under load may take a second
 
 typedef struct page_rig {
-    us_host *host;
+    us_world *host;
     int port;
     char url[256];
     int n_step;  // per turn

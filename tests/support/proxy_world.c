@@ -14,7 +14,7 @@ void proxy_world_of(proxy_world *w, us_spec *spec) {
     us_status status = us_model_compile(w->spec, NULL, &w->model, &err);
     if (!status) status = us_proxy_create(w->spec, w->model, NULL, &w->proxy, &err);
     if (!status) {
-        us_part part = us_proxy_get_part(w->proxy);
+        us_plugin part = us_proxy_get_plugin(w->proxy);
         us_sim_def def = us_sim_def_default();
         def.n_part = 1;
         def.parts = &part;

@@ -118,12 +118,12 @@ us_material soil_material(const soil_world *w, const char *name) {
     return m;
 }
 
-us_sunk_info soil_sunk(const soil_world *w, const char *body) {
+us_soil_contact soil_sunk(const soil_world *w, const char *body) {
     us_body b = us_model_find_body(w->model, body);
-    us_sunk_info out = us_sim_get_sunk(w->sim, -1);
+    us_soil_contact out = us_sim_get_soil_contact(w->sim, -1);
     assert_true(b.i >= 0);
-    for (int32_t i = 0; i < us_sim_n_sunk(w->sim); i++) {
-        us_sunk_info s = us_sim_get_sunk(w->sim, i);
+    for (int32_t i = 0; i < us_sim_n_soil_contact(w->sim); i++) {
+        us_soil_contact s = us_sim_get_soil_contact(w->sim, i);
         if (s.body.i == b.i && (out.body.i < 0 || s.sinkage > out.sinkage)) out = s;
     }
     return out;

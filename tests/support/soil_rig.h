@@ -28,6 +28,6 @@ double soil_v(const soil_world *w, const char *joint);
 double soil_torque(const soil_world *w, const char *drive);
 us_material soil_material(const soil_world *w, const char *name);
 // The deepest thing of a body ("rig/wheel") in soil; body -1 when it is in none.
-us_sunk_info soil_sunk(const soil_world *w, const char *body);
+us_soil_contact soil_sunk(const soil_world *w, const char *body);
 
 #endif

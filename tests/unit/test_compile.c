@@ -14,7 +14,7 @@
 
 // The base of every mistake: two links on two hinges, and a slider beside them, all from "robot.xml".
 typedef struct parts {
-    us_world_def world;
+    us_world_settings world;
     us_link_def link[4];
     us_joint_def joint[4];
     us_drive_def drive[2];
@@ -30,7 +30,7 @@ static parts good_parts(void) {
                                                                                   "extra"};
     parts p;
     memset(&p, 0, sizeof p);
-    p.world = us_world_def_default();
+    p.world = us_world_settings_default();
     for (int i = 0; i < 4; i++) {
         p.link[i] = us_link_def_default();
         p.link[i].name = links[i];

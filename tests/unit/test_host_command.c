@@ -102,20 +102,21 @@ static void commands_about_the_world_are_read(void **state) {
     parse("fault k10 motor:front_left_steer=blocked:5");
     assert_true(c.fault == USI_FAULT_BLOCKED && c.number[0] == 5);
     parse("fault k10 encoder:front_left_drive=jump:-0.5");
-    assert_true(c.part == USI_PART_ENCODER && c.fault == USI_FAULT_JUMP && c.n_number == 1 &&
+    assert_true(c.part == USI_COMPONENT_ENCODER && c.fault == USI_FAULT_JUMP && c.n_number == 1 &&
                 c.number[0] == -0.5);
     assert_string_equal(c.other, "front_left_drive");
     parse("fault k10 imu=bias:1,2,3,4,5,6");
-    assert_true(c.part == USI_PART_IMU && c.fault == USI_FAULT_BIAS && c.n_number == 6 && c.number[5] == 6);
+    assert_true(c.part == USI_COMPONENT_IMU && c.fault == USI_FAULT_BIAS && c.n_number == 6 &&
+                c.number[5] == 6);
     assert_string_equal(c.other, "");
     parse("fault k10 power=brownout");
-    assert_true(c.part == USI_PART_POWER && c.fault == USI_FAULT_BROWNOUT && c.n_number == 0);
+    assert_true(c.part == USI_COMPONENT_POWER && c.fault == USI_FAULT_BROWNOUT && c.n_number == 0);
     parse("fault k10 computer=reboot:2.5");
-    assert_true(c.part == USI_PART_COMPUTER && c.fault == USI_FAULT_REBOOT && c.number[0] == 2.5);
+    assert_true(c.part == USI_COMPONENT_COMPUTER && c.fault == USI_FAULT_REBOOT && c.number[0] == 2.5);
     parse("fault k10 link=loss:0.25");
-    assert_true(c.part == USI_PART_LINK && c.fault == USI_FAULT_LOSS && c.number[0] == 0.25);
+    assert_true(c.part == USI_COMPONENT_LINK && c.fault == USI_FAULT_LOSS && c.number[0] == 0.25);
     parse("fault k10 link=ok");
-    assert_true(c.part == USI_PART_LINK && c.fault == USI_FAULT_NONE);
+    assert_true(c.part == USI_COMPONENT_LINK && c.fault == USI_FAULT_NONE);
     parse("fault \"old rover\" motor:arm=ok");
     assert_int_equal(c.fault, USI_FAULT_NONE);
     parse("remove steinbl\xc3\xb6"

@@ -322,7 +322,7 @@ static void settings_of_the_world_change_the_hash(void **state) {
     int n = 0;
     for (int k = 0; k < 10; k++) {
         us_spec *spec = rich_spec(CONTRACT_FREE);
-        us_world_def w = *us_spec_view_world(spec);
+        us_world_settings w = *us_spec_view_world(spec);
         if (k == 1) w.gravity.x = nextafter(0, 1);
         if (k == 2) w.gravity.y = 1e-9;
         if (k == 3) w.gravity.z = nextafter(w.gravity.z, 0);

@@ -26,7 +26,7 @@ static void open_bench(bench *b) {
     b->r = &b->w.proxy->robot[0];
     b->s = malloc(b->r->state_size);
     assert_non_null(b->s);
-    memcpy(b->s, (const char *)us_sim_view_part(b->w.sim, 0) + b->r->state_at, b->r->state_size);
+    memcpy(b->s, (const char *)us_sim_view_plugin(b->w.sim, 0) + b->r->state_at, b->r->state_size);
 }
 
 static void close_bench(bench *b) {

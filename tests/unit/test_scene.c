@@ -58,7 +58,7 @@ static void every_shipped_scene_compiles_without_a_warning(void **state) {
 static void the_world_has_its_defaults_and_what_is_written(void **state) {
     (void)state;
     us_spec *spec = load("");
-    const us_world_def *w = us_spec_view_world(spec);
+    const us_world_settings *w = us_spec_view_world(spec);
     assert_true(w->step == 1e-3 && w->gravity.z == -9.81 && w->integrator == US_INTEGRATOR_MIDPOINT &&
                 w->seed == 1 && w->duration == 0);
     us_spec_destroy(spec);
@@ -250,7 +250,7 @@ static void an_included_file_gives_its_contents_and_yields_to_the_outer_one(void
                                        "<world step='1 ms'/>\n<parameter name='m' value='7'/>\n</scene>");
     if (us_spec_load("test_scene_outer.xml", NULL, &spec, &err))
         fail_msg("%s:%d: %s", err.file, (int)err.line, err.message);
-    const us_world_def *w = us_spec_view_world(spec);
+    const us_world_settings *w = us_spec_view_world(spec);
     assert_true(w->step == 1e-3 && w->duration == 3);
     assert_true(us_spec_view_link(spec, 0)->inertia.mass == 7);
     assert_string_equal(us_spec_view_link(spec, 0)->file, "test_scene_inner.xml");
@@ -530,7 +530,7 @@ static void materials_and_pairs_keep_their_values(void **state) {
     assert_true(v->static_friction == 0.4 && v->kinetic_friction == 0.4);
     v = &us_spec_view_pair(spec, 3)->values;
     assert_true(v->static_friction == 1.5 && v->kinetic_friction == 1.5);
-    const us_world_def *w = us_spec_view_world(spec);
+    const us_world_settings *w = us_spec_view_world(spec);
     assert_string_equal(w->solver, "rigid-direct");
     assert_string_equal(w->fidelity, "high");
     assert_int_equal(w->max_contact, 500);

@@ -71,8 +71,8 @@ static void expect_halves(const char *ground, const char *region) {
     assert_int_equal(us_sim_create(model, NULL, &sim, &err), US_OK);
     for (int i = 0; i < 500; i++)
         assert_int_equal(us_sim_step(sim, NULL), US_OK);
-    assert_int_equal(us_sim_n_sunk(sim), 1);
-    assert_int_equal(us_sim_get_sunk(sim, 0).body.i, us_model_find_body(model, "a/l").i);
+    assert_int_equal(us_sim_n_soil_contact(sim), 1);
+    assert_int_equal(us_sim_get_soil_contact(sim, 0).body.i, us_model_find_body(model, "a/l").i);
     double west = us_sim_get_pose(sim, us_model_find_body(model, "a/l")).p.z,
            east = us_sim_get_pose(sim, us_model_find_body(model, "b/l")).p.z;
     assert_true(west < 0.099 && east > 0.0995);
@@ -80,7 +80,7 @@ static void expect_halves(const char *ground, const char *region) {
     assert_int_equal(us_sim_set_region(sim, 0, us_model_find_material(model, "sand")), US_OK);
     for (int i = 0; i < 500; i++)
         assert_int_equal(us_sim_step(sim, NULL), US_OK);
-    assert_int_equal(us_sim_n_sunk(sim), 2);
+    assert_int_equal(us_sim_n_soil_contact(sim), 2);
     us_sim_destroy(sim);
     us_model_destroy(model);
 }
@@ -126,7 +126,7 @@ static void over_a_geotiff_it_lies_by_its_coordinates(void **state) {
     for (int i = 0; i < 500; i++)
         assert_int_equal(us_sim_step(sim, NULL), US_OK);
     // At x = -5 and 5 the mask shifted by 10 m has its columns 25 and 35: both rock.
-    assert_int_equal(us_sim_n_sunk(sim), 0);
+    assert_int_equal(us_sim_n_soil_contact(sim), 0);
     us_sim_destroy(sim);
     us_model_destroy(model);
 }

@@ -50,9 +50,10 @@ static void rocks_stand_sunk_a_little_into_the_highest_ground(void **state) {
                     fabs(s->X_BG.p.x) <= 20 && fabs(s->X_BG.p.y) <= 20);
         for (int32_t k = 0; k < s->n_point; k++)
             top = fmax(top, s->points[k].z);
-        double sunk = ground - s->X_BG.p.z;
-        if (!(sunk > 0 && sunk < top))
-            fail_msg("a rock at %g %g stands %g deep and is %g high", s->X_BG.p.x, s->X_BG.p.y, sunk, top);
+        double soil_contact = ground - s->X_BG.p.z;
+        if (!(soil_contact > 0 && soil_contact < top))
+            fail_msg("a rock at %g %g stands %g deep and is %g high", s->X_BG.p.x, s->X_BG.p.y, soil_contact,
+                     top);
     }
     us_model *model = NULL;
     us_error err = {0};

@@ -67,9 +67,9 @@ static int numbers_of(const char *ground, const char *maps, const char *field, d
         us_soil soil = us_soil_default();
         snprintf(name, sizeof name, "o%d/l", i);
         out[i] = NAN;
-        for (int32_t k = 0; k < us_sim_n_sunk(sim); k++) {
-            if (us_sim_get_sunk(sim, k).body.i != us_model_find_body(model, name).i) continue;
-            assert_int_equal(us_sim_get_sunk_soil(sim, k, &soil), US_OK);
+        for (int32_t k = 0; k < us_sim_n_soil_contact(sim); k++) {
+            if (us_sim_get_soil_contact(sim, k).body.i != us_model_find_body(model, name).i) continue;
+            assert_int_equal(us_sim_get_soil_contact_soil(sim, k, &soil), US_OK);
             out[i] = *us_soil_number(&soil, field, NULL, NULL);
         }
     }
@@ -118,7 +118,7 @@ static double degrees(int band, int column, int row, double x, double y) {
 static double gaps(int band, int column, int row, double x, double y) {
     return column >= 26 ? -9999 : slope(band, column, row, x, y);
 }
-static double sunk(int band, int column, int row, double x, double y) {
+static double soil_contact(int band, int column, int row, double x, double y) {
     return column == 30 && row == 4 ? -7 : slope(band, column, row, x, y);
 }
 static double level(int band, int column, int row, double x, double y) {
@@ -271,7 +271,7 @@ static void what_is_wrong_is_said_with_its_place(void **state) {
     (void)state;
     static const char plane[] = "type=\"plane\"", site[] = "type=\"height-field\" file=\"site/\"";
     make("cohesion.tif", 40, 500000, slope);
-    make("sunk.tif", 40, 500000, sunk);
+    make("sunk.tif", 40, 500000, soil_contact);
     make("angle.tif", 40, 500000, degrees);
     make_site(beside("site"), 30);
     make_site(beside("good"), 0.5);
@@ -378,7 +378,7 @@ static void what_is_told_of_a_soil_names_the_map(void **state) {
     char file[300], maps[500];
     snprintf(file, sizeof file, "%s", beside("cohesion.tif"));
     snprintf(maps, sizeof maps, "<soil-map ground=\"ground\" parameter=\"cohesion\" file=\"%s\"/>", file);
-    us_host *host = host_open(scene_of("type=\"plane\"", maps));
+    us_world *host = host_open(scene_of("type=\"plane\"", maps));
     host_reply reply = host_say(host, "soil sand cohesion=77 density=1500");
     assert_int_equal(reply.status, US_OK);
     assert_string_equal(
@@ -386,7 +386,7 @@ static void what_is_told_of_a_soil_names_the_map(void **state) {
         "sand: 2 numbers set; a map has the cohesion of \"ground\": the number holds where the map has none");
     reply = host_say(host, "soil sand density=1500");
     assert_string_equal(reply.text, "sand: 1 number set");
-    us_host_destroy(host);
+    us_world_destroy(host);
 }
 
 static int start(void **state) {

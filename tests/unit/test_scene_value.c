@@ -128,7 +128,7 @@ static void parameters_are_replaced_and_computed(void **state) {
              "<parameter name='n' value='${6*7}'/>",
              0, NULL, &err);
     if (!spec) fail_msg("%s", err.message);
-    const us_world_def *w = us_spec_view_world(spec);
+    const us_world_settings *w = us_spec_view_world(spec);
     near(w->gravity.x, 3.5);
     near(w->gravity.y, 7);
     near(w->gravity.z, -1);

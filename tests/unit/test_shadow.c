@@ -331,8 +331,8 @@ static void expect_fault(fault f, command_function *function, double until, cons
     run(w, until, function);
     usi_shadow_say_event(&w->shadow, 0, text, sizeof text);
     print_message("%s (after %.1f s)\n", text, w->shadow.parts[0].time - 60);
-    if (w->shadow.state != US_SHADOW_PARTED) print_residuals(&w->shadow);
-    assert_int_equal(w->shadow.state, US_SHADOW_PARTED);
+    if (w->shadow.state != US_SHADOW_DIVERGED) print_residuals(&w->shadow);
+    assert_int_equal(w->shadow.state, US_SHADOW_DIVERGED);
     assert_true(w->shadow.n_part >= 1 && w->shadow.parts[0].time > 60);
     usi_shadow_residual_name(&w->shadow, w->shadow.parts[0].residual, first);
     assert_memory_equal(first, expected, strlen(expected));
@@ -375,7 +375,7 @@ static void parted_stays_until_a_new_comparison(void **state) {
     w->robots[0].fault = GYRO_BIAS;
     w->robots[0].fault_time = 20;
     run(w, 30, choose);
-    assert_int_equal(w->shadow.state, US_SHADOW_PARTED);
+    assert_int_equal(w->shadow.state, US_SHADOW_DIVERGED);
     size_t n = usi_shadow_print_event(&w->shadow, "k10", w->clock0 + (int64_t)(1e9 * w->time),
                                       INT64_C(1794819600000000000), line, sizeof line);
     assert_int_equal(n, strlen(line));
@@ -386,9 +386,9 @@ static void parted_stays_until_a_new_comparison(void **state) {
     w->robots[0].fault = NO_FAULT;
     run(w, 60, choose);
     assert_true(w->shadow.confidence > 0.9);
-    assert_int_equal(w->shadow.state, US_SHADOW_PARTED);
+    assert_int_equal(w->shadow.state, US_SHADOW_DIVERGED);
     usi_shadow_begin(&w->shadow, w->clock0 + (int64_t)(1e9 * w->time));
-    assert_int_equal(w->shadow.state, US_SHADOW_DOUBTFUL);
+    assert_int_equal(w->shadow.state, US_SHADOW_DEGRADED);
     run(w, 65, choose);
     assert_int_equal(w->shadow.state, US_SHADOW_OK);
     n = usi_shadow_print(&w->shadow, "k10", w->clock0, 0, line, sizeof line);
@@ -405,7 +405,7 @@ static void silence_is_no_agreement(void **state) {
     assert_int_equal(w->shadow.state, US_SHADOW_OK);
     w->robots[0].loss = 1;
     run(w, 30, choose);
-    assert_int_equal(w->shadow.state, US_SHADOW_DOUBTFUL);
+    assert_int_equal(w->shadow.state, US_SHADOW_DEGRADED);
     assert_true(w->shadow.confidence == 0 && w->shadow.worst == -1);
     // A clock that was set while nobody listened, and two that halt: then they are compared again.
     w->robots[0].loss = 0;

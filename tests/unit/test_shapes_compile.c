@@ -621,7 +621,7 @@ static void the_most_particular_row_wins(void **state) {
     static const double wanted[2][4] = {{0.1, 0.3, 0.4, 0.5}, {0.1, 0.7, 0.4, 0.6}};
     for (int f = 0; f < 2; f++) {
         us_spec *spec = new_spec();
-        us_world_def w = us_world_def_default();
+        us_world_settings w = us_world_settings_default();
         w.fidelity = fidelities[f];
         assert_int_equal(us_spec_set_world(spec, &w), US_OK);
         add_material(spec, "rock");
@@ -770,7 +770,7 @@ static void the_solver_is_chosen_by_name(void **state) {
                                      USI_SOLVER_RIGID_DIRECT, USI_SOLVER_RIGID_ITERATIVE};
     for (int i = 0; i < 6; i++) {
         us_spec *spec = new_spec();
-        us_world_def w = us_world_def_default();
+        us_world_settings w = us_world_settings_default();
         w.solver = names[i];
         w.max_contact = 77;
         assert_int_equal(us_spec_set_world(spec, &w), US_OK);

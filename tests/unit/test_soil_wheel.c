@@ -415,13 +415,13 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
     for (int i = 0; i < 4; i++) {
         double memory[US_TOUCH_MEMORY] = {0}, v = speeds[i], r = small.radius;
         us_touch_law law;
-        usi_sunk k = {.wheel = small,
-                      .load = earth,
-                      .sinkage = 0.015,
-                      .vx = 0.7 * v,
-                      .spin = v / r,
-                      .way = 1,
-                      .is_wheel = 1};
+        usi_soil_contact k = {.wheel = small,
+                              .load = earth,
+                              .sinkage = 0.015,
+                              .vx = 0.7 * v,
+                              .spin = v / r,
+                              .way = 1,
+                              .is_wheel = 1};
         usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
         double d = 0.01 * v, shear[2];
         for (int side = 0; side < 2; side++)

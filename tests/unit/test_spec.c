@@ -64,7 +64,7 @@ static void integrators_have_names(void **state) {
 
 static void defaults_are_those_of_the_header(void **state) {
     (void)state;
-    us_world_def w = us_world_def_default();
+    us_world_settings w = us_world_settings_default();
     assert_true(w.gravity.x == 0 && w.gravity.y == 0 && w.gravity.z == -9.81);
     assert_true(w.step == 1e-3 && w.tolerance == 1e-9 && w.duration == 0);
     assert_int_equal(w.integrator, US_INTEGRATOR_MIDPOINT);
@@ -134,7 +134,7 @@ static void texts_are_copied_in_every_kind_of_definition(void **state) {
     us_spec *spec = *state;
     char a[] = "name", b[] = "file", c[] = "mesh", d[] = "uri", e[] = "paint", f[] = "value", g[] = "tag",
          h[] = "reference", x[] = "<xml/>";
-    us_world_def world = us_world_def_default();
+    us_world_settings world = us_world_settings_default();
     world.name = a;
     assert_int_equal(us_spec_set_world(spec, &world), US_OK);
     us_group_def group = {.name = a, .file = b, .line = 4, .is_floating = true};

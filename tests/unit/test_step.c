@@ -14,7 +14,7 @@ static us_vec3 at(double x, double y, double z) { return us_vec3_make(x, y, z); 
 static void time_is_the_tick_times_the_step(void **state) {
     (void)state;
     us_spec *spec = contract_pendulum_spec();
-    us_world_def w = *us_spec_view_world(spec);
+    us_world_settings w = *us_spec_view_world(spec);
     w.step = 0.1;
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);
     us_model *m = contract_compile(spec);
@@ -101,7 +101,7 @@ static void the_profile_counts_steps_and_starts_again_when_taken(void **state) {
 // Without springs, bounds or loops the four schemes solve the same equation.
 static double end_angle(us_integrator integrator) {
     us_spec *spec = contract_pendulum_spec();
-    us_world_def w = *us_spec_view_world(spec);
+    us_world_settings w = *us_spec_view_world(spec);
     w.integrator = integrator;
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);
     us_joint_def j = *us_spec_view_joint(spec, 0);
@@ -219,7 +219,7 @@ static void a_limit_stops_the_joint(void **state) {
 static us_sim *rubbed(us_integrator integrator, double gravity, double friction, double q, double v,
                       us_model **out_model) {
     us_spec *spec = contract_pendulum_spec();
-    us_world_def w = *us_spec_view_world(spec);
+    us_world_settings w = *us_spec_view_world(spec);
     w.integrator = integrator;
     w.gravity.z = gravity;
     assert_int_equal(us_spec_set_world(spec, &w), US_OK);

@@ -135,11 +135,11 @@ static void craters_that_cannot_be_are_refused(void **state) {
 
 enum { MOST = 60000 };
 typedef struct heap {
-    us_thing thing[MOST];
+    us_scatter_instance thing[MOST];
     int32_t n;
 } heap;
 
-static us_status keep(void *context, const us_thing *thing, us_error *err) {
+static us_status keep(void *context, const us_scatter_instance *thing, us_error *err) {
     heap *h = context;
     if (h->n == MOST) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many");
     h->thing[h->n++] = *thing;
@@ -171,7 +171,7 @@ static void trees_are_as_many_as_asked_for_and_keep_their_distance(void **state)
     if (abs(h->n - 3600) > 240) fail_msg("%d trees", (int)h->n);
     double height = 0, nearest = INFINITY;
     for (int32_t i = 0; i < h->n; i++) {
-        const us_thing *t = &h->thing[i];
+        const us_scatter_instance *t = &h->thing[i];
         height += t->height / h->n;
         assert_true(t->height >= 5 && t->height < 15 && t->crown > 0 && t->diameter > 0 && t->x >= -150 &&
                     t->x < 150);
@@ -209,7 +209,7 @@ static void rocks_cover_the_share_asked_for(void **state) {
     // None overlap.
     for (int32_t i = 0; i < h->n; i += 17) {
         for (int32_t j = 0; j < h->n; j++) {
-            const us_thing *a = &h->thing[i], *b = &h->thing[j];
+            const us_scatter_instance *a = &h->thing[i], *b = &h->thing[j];
             if (i != j && hypot(a->x - b->x, a->y - b->y) < 0.5 * (a->diameter + b->diameter))
                 fail_msg("rocks %d and %d overlap", i, j);
         }
@@ -219,7 +219,7 @@ static void rocks_cover_the_share_asked_for(void **state) {
 }
 
 static int compare(const void *a, const void *b) {
-    const us_thing *s = a, *t = b;
+    const us_scatter_instance *s = a, *t = b;
     return s->x != t->x ? (s->x > t->x) - (s->x < t->x) : (s->y > t->y) - (s->y < t->y);
 }
 
@@ -238,10 +238,10 @@ static void things_of_parts_are_those_of_the_whole(void **state) {
             assert_int_equal(us_scatter_visit(&part, keep, parts, NULL), US_OK);
         }
         assert_true(whole->n > 100 && whole->n == parts->n);
-        uint64_t hash = us_hash_bytes(0, whole->thing, sizeof(us_thing) * (size_t)whole->n);
-        qsort(whole->thing, (size_t)whole->n, sizeof(us_thing), compare);
-        qsort(parts->thing, (size_t)parts->n, sizeof(us_thing), compare);
-        assert_memory_equal(whole->thing, parts->thing, sizeof(us_thing) * (size_t)whole->n);
+        uint64_t hash = us_hash_bytes(0, whole->thing, sizeof(us_scatter_instance) * (size_t)whole->n);
+        qsort(whole->thing, (size_t)whole->n, sizeof(us_scatter_instance), compare);
+        qsort(parts->thing, (size_t)parts->n, sizeof(us_scatter_instance), compare);
+        assert_memory_equal(whole->thing, parts->thing, sizeof(us_scatter_instance) * (size_t)whole->n);
         // And on every machine.
         static const uint64_t hashes[] = {0xb18a3c485adea375, 0xf7aafc2ba8f971ba};
         assert_int_equal(hash, hashes[kind]);

@@ -19,10 +19,10 @@
 // Soil in a bed flows where wheels have been, for some seconds after they have left: the ground under its
 // tiles with busy columns is needed as well. When a quiet tile of a bed gets such columns, the ask is made
 // anew before the next step, in which they may be looked at.
-#include "contact/footing.h"
+#include "contact/residency.h"
 
 #include "geom/geom.h"
-#include "soil/bed.h"
+#include "soil/deformable.h"
 
 // Read ahead: where a shape gets in this time, s, and this many samples around it. A tile takes some
 // milliseconds to read.
@@ -34,7 +34,7 @@ enum { RIM = 3 };
 // whose own neighbours are looked at.
 enum { BED_RIM = 5 };
 
-struct usi_footing {
+struct usi_residency {
     const us_height_field *field;
     us_pose X_WG;
     us_mat3 R_WG;
@@ -47,13 +47,13 @@ struct usi_footing {
 // A field whose middle is at a place of a ground, with a bed (-1: without).
 static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height_field *field, us_vec3 middle,
                              int32_t bed) {
-    usi_footing *ground = &c->footing[c->n_footing];
-    *ground = (usi_footing){.field = field,
-                            .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
-                            .R_WG = us_quat_matrix(g->X_NG.q),
-                            .x = middle.x,
-                            .y = middle.y,
-                            .bed = bed + 1};
+    usi_residency *ground = &c->residency[c->n_footing];
+    *ground = (usi_residency){.field = field,
+                              .X_WG = {g->X_NG.q, us_pose_point(g->X_NG, middle)},
+                              .R_WG = us_quat_matrix(g->X_NG.q),
+                              .x = middle.x,
+                              .y = middle.y,
+                              .bed = bed + 1};
     // As collide.c grows the shapes of the world, and a millimetre.
     ground->more = g->margin + g->geom.radius + 1e-3;
     if (bed >= 0) ground->more += BED_RIM * c->model->bed[bed].spacing;
@@ -62,7 +62,7 @@ static us_status add_footing(usi_contacts *c, const usi_geom *g, const us_height
     return status;
 }
 
-us_status usi_footing_create(usi_contacts *c) {
+us_status usi_residency_create(usi_contacts *c) {
     const us_model *m = c->model;
     int32_t n = 0;
     for (int32_t i = 0; i < m->n_geom; i++)
@@ -70,8 +70,8 @@ us_status usi_footing_create(usi_contacts *c) {
     for (int32_t i = 0; i < m->n_soil_map; i++)
         n += m->soil_map[i].paged != NULL;
     if (n == 0) return US_OK;
-    c->footing = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->footing, USI_ALIGN);
-    if (!c->footing) return US_ERR_MEMORY;
+    c->residency = usi_arena_alloc(&c->fixed, (size_t)n * sizeof *c->residency, USI_ALIGN);
+    if (!c->residency) return US_ERR_MEMORY;
     us_status status = US_OK;
     for (int32_t i = 0; i < m->n_geom && !status; i++) {
         const usi_geom *g = &m->geom[i];
@@ -89,9 +89,9 @@ us_status usi_footing_create(usi_contacts *c) {
     return status;
 }
 
-void usi_footing_destroy(usi_contacts *c) {
+void usi_residency_destroy(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_footing; i++)
-        usi_pager_client_destroy(c->footing[i].client);
+        usi_pager_client_destroy(c->residency[i].client);
     c->n_footing = 0;
 }
 
@@ -102,7 +102,7 @@ static int32_t sample_at(double x, double spacing, int32_t n, int32_t more) {
 }
 
 // The samples of a field under a box of the world, whatever its height, and so many more around it.
-static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around) {
+static usi_window window_under(const usi_residency *g, us_aabb box, int32_t around) {
     const double *R = g->R_WG.m;
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(box.min, box.max)), half = us_vec3_sub(box.max, middle);
     us_vec3 p = us_quat_rotate(us_quat_conj(g->X_WG.q), us_vec3_sub(middle, g->X_WG.p));
@@ -115,18 +115,18 @@ static usi_window window_under(const usi_footing *g, us_aabb box, int32_t around
 }
 
 // The samples around a tile of a bed and the columns beside it.
-static usi_window window_of_tile(const usi_footing *g, const usi_bed *bed, uint32_t place) {
+static usi_window window_of_tile(const usi_residency *g, const usi_deformable *bed, uint32_t place) {
     const us_height_field *f = g->field;
     int32_t u = (int32_t)(place % (uint32_t)bed->n_tile_x), v = (int32_t)(place / (uint32_t)bed->n_tile_x);
-    double side = USI_BED_TILE * bed->spacing,
-           x = (u * USI_BED_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
-    double y = (v * USI_BED_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
+    double side = USI_DEFORMABLE_TILE * bed->spacing,
+           x = (u * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_x - 1)) * bed->spacing - g->x;
+    double y = (v * USI_DEFORMABLE_TILE - 1 - 0.5 * (bed->n_y - 1)) * bed->spacing - g->y;
     return (usi_window){sample_at(x, f->dx, f->n_x, -1), sample_at(x + side + bed->spacing, f->dx, f->n_x, 2),
                         sample_at(y, f->dy, f->n_y, -1),
                         sample_at(y + side + bed->spacing, f->dy, f->n_y, 2)};
 }
 
-static void need_busy(const usi_footing *g, const usi_bed *bed) {
+static void need_busy(const usi_residency *g, const usi_deformable *bed) {
     for (uint32_t i = 1; i <= bed->n_tile; i++) {
         if (bed->spot[i].n_busy > 0) usi_pager_need(g->client, window_of_tile(g, bed, bed->spot[i].place));
     }
@@ -140,7 +140,7 @@ static us_aabb moved_on(us_aabb box, usi_v4 d) {
     return box;
 }
 
-static us_aabb carrier_box(const usi_contacts *c, const usi_carrier *k) {
+static us_aabb carrier_box(const usi_contacts *c, const usi_collision_body *k) {
     us_aabb all = c->fat[k->first_geom].box;
     for (int32_t g = k->first_geom + 1; g < k->end_geom; g++) {
         const us_aabb *b = &c->fat[g].box;
@@ -155,32 +155,32 @@ static us_aabb carrier_box(const usi_contacts *c, const usi_carrier *k) {
 static us_status wait_all(usi_contacts *c) {
     us_status status = US_OK;
     for (int32_t i = 0; i < c->n_footing && !status; i++)
-        status = usi_pager_wait(c->footing[i].client, &c->footing_error);
-    c->is_footing_error = status != US_OK;
+        status = usi_pager_wait(c->residency[i].client, &c->residency_error);
+    c->is_residency_error = status != US_OK;
     return status;
 }
 
 // The bed of a ground; NULL: it has none.
-static usi_bed *bed_of(const usi_contacts *c, const usi_footing *g) {
+static usi_deformable *bed_of(const usi_contacts *c, const usi_residency *g) {
     return g->bed > 0 && c->bed ? &c->bed[g->bed - 1] : NULL;
 }
 
-bool usi_footing_is_due(const usi_contacts *c) {
+bool usi_residency_is_due(const usi_contacts *c) {
     for (int32_t i = 0; i < c->n_footing; i++) {
-        const usi_bed *bed = bed_of(c, &c->footing[i]);
+        const usi_deformable *bed = bed_of(c, &c->residency[i]);
         if (bed && bed->has_stirred) return true;
     }
     return false;
 }
 
-us_status usi_footing_ask(usi_contacts *c) {
+us_status usi_residency_ask(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_footing; i++) {
-        const usi_footing *g = &c->footing[i];
+        const usi_residency *g = &c->residency[i];
         usi_pager_begin(g->client);
         // All that is needed before anything that is expected: a tile is in one list.
         for (int pass = 0; pass < 2; pass++) {
-            for (int32_t n = 0; n < c->n_carrier; n++) {
-                const usi_carrier *k = &c->carrier[n];
+            for (int32_t n = 0; n < c->n_collision_body; n++) {
+                const usi_collision_body *k = &c->collision_body[n];
                 bool is_still = c->ghost && k->tree >= 0 && c->ghost[k->tree] == USI_GHOST_STILL;
                 if (k->node < 0 || is_still || k->first_geom == k->end_geom) continue;
                 us_aabb box = carrier_box(c, k);
@@ -194,22 +194,22 @@ us_status usi_footing_ask(usi_contacts *c) {
     }
     us_status status = wait_all(c);
     for (int32_t i = 0; i < c->n_footing; i++) {
-        usi_bed *bed = bed_of(c, &c->footing[i]);
+        usi_deformable *bed = bed_of(c, &c->residency[i]);
         if (bed) bed->has_stirred = status != US_OK;
     }
     return status;
 }
 
-us_status usi_footing_look(usi_contacts *c, us_aabb box) {
+us_status usi_residency_look(usi_contacts *c, us_aabb box) {
     for (int32_t i = 0; i < c->n_footing; i++) {
-        usi_pager_begin(c->footing[i].client);
-        usi_pager_need(c->footing[i].client, window_under(&c->footing[i], box, RIM));
+        usi_pager_begin(c->residency[i].client);
+        usi_pager_need(c->residency[i].client, window_under(&c->residency[i], box, RIM));
     }
     c->is_fat_valid = false;
     return wait_all(c);
 }
 
-usi_pager_info usi_footing_info(const usi_contacts *c, int32_t footing, int64_t *out_n_wait) {
-    *out_n_wait = usi_pager_n_wait(c->footing[footing].client);
-    return usi_pager_get_info(c->footing[footing].field->pager);
+usi_pager_info usi_residency_info(const usi_contacts *c, int32_t residency, int64_t *out_n_wait) {
+    *out_n_wait = usi_pager_n_wait(c->residency[residency].client);
+    return usi_pager_get_info(c->residency[residency].field->pager);
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "soil/bed.h"
+#include "soil/deformable.h"
 
 #define DEG (M_PI / 180)
 enum { N = 81, CAP = 1 << 14, TILES = 4 };
@@ -24,37 +24,37 @@ static int32_t flat(const void *context, int32_t x, int32_t y) {
 }
 
 typedef struct box {
-    usi_bed bed;
+    usi_deformable bed;
     uint32_t slot[TILES];
-    usi_bed_tile tile[TILES + 1];
-    usi_bed_spot spot[TILES + 1];
+    usi_deformable_tile tile[TILES + 1];
+    usi_deformable_spot spot[TILES + 1];
     uint32_t ring[CAP], wait[CAP];
 } box;
 static box boxes[2];
 
-static usi_bed *fresh(box *b, uint32_t cap) {
+static usi_deformable *fresh(box *b, uint32_t cap) {
     memset(b, 0, sizeof *b);
-    b->bed = (usi_bed){.n_x = N,
-                       .n_y = N,
-                       .spacing = 0.05,
-                       .depth = 0.3,
-                       .ground = flat,
-                       .n_tile_x = 2,
-                       .slot = b->slot,
-                       .tile = b->tile,
-                       .spot = b->spot,
-                       .max_tile = TILES,
-                       .ring = b->ring,
-                       .wait = b->wait,
-                       .cap = cap};
+    b->bed = (usi_deformable){.n_x = N,
+                              .n_y = N,
+                              .spacing = 0.05,
+                              .depth = 0.3,
+                              .ground = flat,
+                              .n_tile_x = 2,
+                              .slot = b->slot,
+                              .tile = b->tile,
+                              .spot = b->spot,
+                              .max_tile = TILES,
+                              .ring = b->ring,
+                              .wait = b->wait,
+                              .cap = cap};
     return &b->bed;
 }
 
-static int32_t change_at(const usi_bed *bed, int32_t x, int32_t y) {
-    return usi_bed_change(bed, usi_bed_at(bed, x, y));
+static int32_t change_at(const usi_deformable *bed, int32_t x, int32_t y) {
+    return usi_deformable_change(bed, usi_deformable_at(bed, x, y));
 }
 
-static int64_t volume(const usi_bed *bed) {
+static int64_t volume(const usi_deformable *bed) {
     int64_t sum = 0;
     for (int i = 0; i < N * N; i++)
         sum += change_at(bed, i % N, i / N);
@@ -62,25 +62,25 @@ static int64_t volume(const usi_bed *bed) {
 }
 
 // A round column of radius 0.5 m, 1 m high, in the middle.
-static void heap(usi_bed *bed) {
+static void heap(usi_deformable *bed) {
     for (int y = 0; y < N; y++) {
         for (int x = 0; x < N; x++) {
             int dx = x - N / 2, dy = y - N / 2;
-            if (hypot(dx, dy) * 0.05 <= 0.5) usi_bed_add(bed, x, y, 1000000);
+            if (hypot(dx, dy) * 0.05 <= 0.5) usi_deformable_add(bed, x, y, 1000000);
         }
     }
 }
 
-static const usi_bed_law sand = {.repose = 35 * DEG, .critical = 35 * DEG, .relaxation = 0.5};
+static const usi_deformable_law sand = {.repose = 35 * DEG, .critical = 35 * DEG, .relaxation = 0.5};
 
-static void no_pair_is_steeper_than(const usi_bed *bed, double angle) {
+static void no_pair_is_steeper_than(const usi_deformable *bed, double angle) {
     for (int y = 0; y < N; y++) {
         for (int x = 0; x < N; x++) {
             for (int d = 0; d < 3; d++) {
                 int i = x + (d != 1), j = y + (d != 0);
                 if (i >= N || j >= N) continue;
                 double way = 0.05 * (d == 2 ? M_SQRT2 : 1),
-                       h = fabs(usi_bed_height(bed, x, y) - usi_bed_height(bed, i, j));
+                       h = fabs(usi_deformable_height(bed, x, y) - usi_deformable_height(bed, i, j));
                 // Exchange ends where a quarter of the excess is less than a micrometre.
                 if (h > way * tan(angle) + 5e-6) fail_msg("%g over %g at %d %d", h, way, x, y);
             }
@@ -90,18 +90,18 @@ static void no_pair_is_steeper_than(const usi_bed *bed, double angle) {
 
 static void a_column_becomes_a_cone_at_the_angle_of_repose(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     heap(bed);
-    int64_t before = volume(bed), n = usi_bed_settle(bed, &sand, INT64_MAX);
+    int64_t before = volume(bed), n = usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(volume(bed) == before);
     no_pair_is_steeper_than(bed, 35 * DEG);
     // Nothing is left to do.
-    assert_true(usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+    assert_true(usi_deformable_settle(bed, &sand, INT64_MAX) == 0);
     // Some half a million looks, 75 times the whole grid, where sweeps took 3191 times.
     if (!(n > 200000 && n < 1000000)) fail_msg("%lld columns looked at", (long long)n);
     // The cone of this volume, whose height columns of 5 cm take 1 cm off or put it on.
-    double peak = usi_bed_height(bed, N / 2, N / 2), t = tan(35 * DEG);
-    double ideal = cbrt(3 * USI_BED_UNIT * (double)before * 0.05 * 0.05 * t * t / M_PI);
+    double peak = usi_deformable_height(bed, N / 2, N / 2), t = tan(35 * DEG);
+    double ideal = cbrt(3 * USI_DEFORMABLE_UNIT * (double)before * 0.05 * 0.05 * t * t / M_PI);
     if (fabs(peak - ideal) > 0.012) fail_msg("peak %g, of a cone %g", peak, ideal);
     // The flank, by least squares over the middle of its height, along eight directions. One cell step over
     // such a length is half a degree.
@@ -112,7 +112,7 @@ static void a_column_becomes_a_cone_at_the_angle_of_repose(void **state) {
         for (int k = 0; k < N / 2; k++) {
             int x = N / 2 + (int)lround(c * k * (d % 2 ? M_SQRT2 : 1)),
                 y = N / 2 + (int)lround(s * k * (d % 2 ? M_SQRT2 : 1));
-            double r = k * way, h = usi_bed_height(bed, x, y);
+            double r = k * way, h = usi_deformable_height(bed, x, y);
             if (h < 0.1 || h > 0.6) continue;
             sx += r;
             sy += h;
@@ -126,48 +126,49 @@ static void a_column_becomes_a_cone_at_the_angle_of_repose(void **state) {
     if (worst > 0.5) fail_msg("the flank is %g degrees off", worst);
     // Round: the same height in opposite places, up to one cell step.
     for (int k = 0; k < N / 2; k++) {
-        double a = usi_bed_height(bed, N / 2 + k, N / 2), b = usi_bed_height(bed, N / 2 - k, N / 2),
-               c = usi_bed_height(bed, N / 2, N / 2 + k);
+        double a = usi_deformable_height(bed, N / 2 + k, N / 2),
+               b = usi_deformable_height(bed, N / 2 - k, N / 2),
+               c = usi_deformable_height(bed, N / 2, N / 2 + k);
         assert_true(fabs(a - b) < 0.05 * tan(35 * DEG) && fabs(a - c) < 0.05 * tan(35 * DEG));
     }
 }
 
 static void volume_is_the_same_to_the_last_grain_after_a_hundred_thousand_changes(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     int64_t want = 0;
     for (uint64_t k = 0; k < 3000; k++) {
         int32_t x = (int32_t)(us_random_uniform(3, 1, k) * N), y = (int32_t)(us_random_uniform(3, 2, k) * N);
         int32_t units = (int32_t)(200000 * us_random_uniform(3, 3, k));
-        usi_bed_add(bed, x, y, units);
+        usi_deformable_add(bed, x, y, units);
         want += units;
-        usi_bed_settle(bed, &sand, 40);
+        usi_deformable_settle(bed, &sand, 40);
     }
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(volume(bed) == want);
-    assert_true(bed->digest == usi_bed_digest(bed));
+    assert_true(bed->digest == usi_deformable_digest(bed));
 }
 
 static void what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_down_to_repose(void **state) {
     (void)state;
-    usi_bed_law law = {.repose = 30 * DEG, .critical = 38 * DEG, .relaxation = 0.5};
+    usi_deformable_law law = {.repose = 30 * DEG, .critical = 38 * DEG, .relaxation = 0.5};
     for (int k = 0; k < 2; k++) {
-        usi_bed *bed = fresh(&boxes[0], CAP);
+        usi_deformable *bed = fresh(&boxes[0], CAP);
         // A ridge of 34 or of 40 degrees.
         double slope = tan((k == 0 ? 34 : 40) * DEG);
         for (int y = 0; y < N; y++) {
             for (int x = 0; x < N; x++)
-                usi_bed_add(bed, x, y, (int32_t)(1e6 * fmax(0, 0.5 - slope * 0.05 * abs(x - N / 2))));
+                usi_deformable_add(bed, x, y, (int32_t)(1e6 * fmax(0, 0.5 - slope * 0.05 * abs(x - N / 2))));
         }
         uint64_t before = bed->digest;
-        usi_bed_settle(bed, &law, INT64_MAX);
+        usi_deformable_settle(bed, &law, INT64_MAX);
         if (k == 0) {
             assert_true(bed->digest == before);
         } else {
             assert_true(bed->digest != before);
             // The last to stop may stop anywhere between the two.
             no_pair_is_steeper_than(bed, law.critical);
-            double height = usi_bed_height(bed, N / 2, N / 2),
+            double height = usi_deformable_height(bed, N / 2, N / 2),
                    ideal = sqrt(0.5 * 0.5 / slope * tan(30 * DEG));
             if (!(height > 0.95 * ideal && height < 1.15 * ideal))
                 fail_msg("the ridge stands %g m high, at repose %g", height, ideal);
@@ -177,16 +178,16 @@ static void what_lies_flatter_than_the_critical_angle_stays_and_what_flows_goes_
 
 static void the_digest_knows_the_heights_not_the_way(void **state) {
     (void)state;
-    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
-    usi_bed_add(a, 3, 4, 100);
-    usi_bed_add(a, 9, 9, 50);
-    usi_bed_add(b, 9, 9, 70);
-    usi_bed_add(b, 9, 9, -20);
+    usi_deformable *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    usi_deformable_add(a, 3, 4, 100);
+    usi_deformable_add(a, 9, 9, 50);
+    usi_deformable_add(b, 9, 9, 70);
+    usi_deformable_add(b, 9, 9, -20);
     assert_true(a->digest != b->digest);
-    usi_bed_add(b, 3, 4, 100);
-    assert_true(a->digest == b->digest && a->digest == usi_bed_digest(a));
-    usi_bed_add(a, 3, 4, -100);
-    usi_bed_add(a, 9, 9, -50);
+    usi_deformable_add(b, 3, 4, 100);
+    assert_true(a->digest == b->digest && a->digest == usi_deformable_digest(a));
+    usi_deformable_add(a, 3, 4, -100);
+    usi_deformable_add(a, 9, 9, -50);
     assert_true(a->digest == 0);
 }
 
@@ -194,138 +195,138 @@ static void the_digest_knows_the_heights_not_the_way(void **state) {
 // another digest of their flags.
 static void what_flows_and_what_is_lost_have_a_digest_of_their_own(void **state) {
     (void)state;
-    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    usi_deformable *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
     heap(a);
     heap(b);
     assert_true(a->flag_digest == 0);
     // In one of them it has flowed to where it lies, in the other it was put there.
-    assert_true(usi_bed_settle(a, &sand, 3000) == 3000);
+    assert_true(usi_deformable_settle(a, &sand, 3000) == 3000);
     for (int y = 0; y < N; y++) {
         for (int x = 0; x < N; x++) {
             int32_t difference = change_at(a, x, y) - change_at(b, x, y);
-            if (difference != 0) usi_bed_add(b, x, y, difference);
+            if (difference != 0) usi_deformable_add(b, x, y, difference);
         }
     }
     assert_true(a->digest == b->digest && a->flag_digest != 0 && b->flag_digest == 0);
     // At rest nothing flows any more, and it is as if nothing ever had.
-    usi_bed_settle(a, &sand, INT64_MAX);
+    usi_deformable_settle(a, &sand, INT64_MAX);
     assert_true(a->flag_digest == 0);
-    usi_bed *c = fresh(&boxes[0], 64);
+    usi_deformable *c = fresh(&boxes[0], 64);
     heap(c);
     assert_true(c->n_lost > 0 && c->flag_digest != 0);
 }
 
 static void a_step_at_a_time_is_the_same_as_all_at_once(void **state) {
     (void)state;
-    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    usi_deformable *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
     heap(a);
     heap(b);
-    usi_bed_settle(a, &sand, INT64_MAX);
-    while (usi_bed_settle(b, &sand, 777) > 0) {
+    usi_deformable_settle(a, &sand, INT64_MAX);
+    while (usi_deformable_settle(b, &sand, 777) > 0) {
     }
     assert_memory_equal(boxes[0].tile, boxes[1].tile, sizeof boxes[0].tile);
 }
 
 static void a_ring_that_is_too_small_loses_nothing(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], 64);
+    usi_deformable *bed = fresh(&boxes[0], 64);
     heap(bed);
     assert_true(bed->n_lost > 0);
     int64_t before = volume(bed);
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(volume(bed) == before && bed->n_lost == 0);
     no_pair_is_steeper_than(bed, 35 * DEG);
 }
 
 static void a_plate_leaves_its_print_and_a_rim(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     int32_t to[36];
     for (int i = 0; i < 36; i++)
         to[i] = -10000;
-    usi_bed_pressing p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
+    usi_deformable_pressing p = usi_deformable_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 36 * 10000 && p.n_risen == p.n_pressed - p.n_pressed / 4);
     assert_true(volume(bed) == -p.n_pressed / 4);
-    assert_true(usi_bed_pressed(bed, usi_bed_at(bed, 33, 33)) == 1000 &&
-                usi_bed_pressed(bed, usi_bed_at(bed, 29, 33)) == 0);
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    assert_true(usi_deformable_pressed(bed, usi_deformable_at(bed, 33, 33)) == 1000 &&
+                usi_deformable_pressed(bed, usi_deformable_at(bed, 29, 33)) == 0);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     // The print stays where it is flatter than repose; the rim round it is higher than before.
-    assert_true(change_at(bed, 33, 33) == -10000 && usi_bed_height(bed, 29, 33) > 0);
+    assert_true(change_at(bed, 33, 33) == -10000 && usi_deformable_height(bed, 29, 33) > 0);
     assert_true(volume(bed) == -p.n_pressed / 4);
     // Pressing again to the same depth moves nothing; and nobody digs through the bedrock.
-    p = usi_bed_press(bed, 30, 30, 36, 36, to, 0.25);
+    p = usi_deformable_press(bed, 30, 30, 36, 36, to, 0.25);
     assert_true(p.n_pressed == 0);
     for (int i = 0; i < 36; i++)
         to[i] = i == 0 ? INT32_MAX : -900000;
-    usi_bed_press(bed, 30, 30, 36, 36, to, 1);
+    usi_deformable_press(bed, 30, 30, 36, 36, to, 1);
     assert_true(change_at(bed, 31, 30) == -300000 && change_at(bed, 30, 30) > -300000);
 }
 
 static void soil_does_not_flow_under_a_body_until_it_has_left(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     int32_t to[100];
     for (int i = 0; i < 100; i++)
         to[i] = -200000;
-    usi_bed_press(bed, 30, 30, 40, 40, to, 1);
+    usi_deformable_press(bed, 30, 30, 40, 40, to, 1);
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 40; x++)
-            usi_bed_cover(bed, x, y);
+            usi_deformable_cover(bed, x, y);
     }
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 30, 35) == -200000);
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 40; x++) {
-            usi_bed_uncover(bed, x, y);
-            usi_bed_wake(bed, x, y);
+            usi_deformable_uncover(bed, x, y);
+            usi_deformable_wake(bed, x, y);
         }
     }
     int64_t before = volume(bed);
-    usi_bed_settle(bed, &sand, INT64_MAX);
-    assert_true(usi_bed_height(bed, 30, 35) > -0.2 && volume(bed) == before);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
+    assert_true(usi_deformable_height(bed, 30, 35) > -0.2 && volume(bed) == before);
     no_pair_is_steeper_than(bed, 35 * DEG);
 }
 
 static void soil_under_a_body_waits_for_it_to_leave(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     for (int y = 30; y < 40; y++) {
         for (int x = 30; x < 35; x++) {
-            usi_bed_add(bed, x, y, 100000);
-            usi_bed_cover(bed, x, y);
+            usi_deformable_add(bed, x, y, 100000);
+            usi_deformable_cover(bed, x, y);
         }
     }
     // A block with steep sides stands as long as it is covered; looking at nothing but covered columns ends.
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 30, 35) == 100000 && change_at(bed, 29, 35) == 0);
     // It has come to rest: nothing is looked at again as long as the body stands there.
     assert_true(bed->n == 0 && bed->n_lost == 0 && bed->n_wait > 0 &&
-                usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+                usi_deformable_settle(bed, &sand, INT64_MAX) == 0);
     for (int i = 0; i < N * N; i++)
-        usi_bed_uncover(bed, i % N, i / N);
+        usi_deformable_uncover(bed, i % N, i / N);
     // Nobody has to wake it.
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 29, 35) > 0 && volume(bed) == 50 * 100000);
     no_pair_is_steeper_than(bed, 35 * DEG);
-    assert_true(usi_bed_settle(bed, &sand, INT64_MAX) == 0);
+    assert_true(usi_deformable_settle(bed, &sand, INT64_MAX) == 0);
 }
 
 static void a_bed_has_no_more_tiles_than_it_has_memory_for(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     bed->max_tile = 1;
-    usi_bed_add(bed, 10, 10, 1000);
+    usi_deformable_add(bed, 10, 10, 1000);
     assert_true(bed->n_tile == 1 && bed->spot[1].place == 0 && change_at(bed, 10, 10) == 1000 &&
                 bed->has_stirred);
     // The other three have none: what would be written there is not, and all that is untouched stays level.
-    usi_bed_add(bed, 70, 70, 1000);
-    usi_bed_cover(bed, 70, 10);
+    usi_deformable_add(bed, 70, 70, 1000);
+    usi_deformable_cover(bed, 70, 10);
     assert_true(bed->n_tile == 1 && change_at(bed, 70, 70) == 0 && volume(bed) == 1000 &&
-                usi_bed_flag(bed, usi_bed_at(bed, 70, 10)) == 0);
+                usi_deformable_flag(bed, usi_deformable_at(bed, 70, 10)) == 0);
     // At its border it is as at the border of the bed.
     for (int y = 10; y < 50; y++)
-        usi_bed_add(bed, 63, y, 100000);
-    usi_bed_settle(bed, &sand, INT64_MAX);
+        usi_deformable_add(bed, 63, y, 100000);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(volume(bed) == 1000 + 40 * 100000 && change_at(bed, 64, 30) == 0 &&
                 change_at(bed, 62, 30) > 0);
     assert_true(bed->spot[1].n_busy == 0);
@@ -333,14 +334,14 @@ static void a_bed_has_no_more_tiles_than_it_has_memory_for(void **state) {
 
 static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
-    usi_bed_law law = sand;
+    usi_deformable *bed = fresh(&boxes[0], CAP);
+    usi_deformable_law law = sand;
     law.curvature = 2 * tan(35 * DEG) / (3 * 0.05);
     for (int y = 0; y < N; y++) {
         for (int x = 40; x < 50; x++)
-            usi_bed_add(bed, x, y, 100000);
+            usi_deformable_add(bed, x, y, 100000);
     }
-    usi_bed_settle(bed, &law, INT64_MAX);
+    usi_deformable_settle(bed, &law, INT64_MAX);
     for (int i = 0; i < N * N; i++)
         assert_true(change_at(bed, i % N, i / N) >= 0);
     assert_true(change_at(bed, 39, 40) > 0 && volume(bed) == (int64_t)N * 10 * 100000);
@@ -348,21 +349,21 @@ static void a_wall_falls_onto_the_ground_before_it_and_digs_no_ditch(void **stat
 
 static void spikes_of_one_column_are_rounded_off(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
-    usi_bed_law law = sand;
+    usi_deformable *bed = fresh(&boxes[0], CAP);
+    usi_deformable_law law = sand;
     law.curvature = 2 * tan(35 * DEG) / (3 * 0.05);
-    usi_bed_add(bed, 40, 40, 34000);  // flatter than repose to every side
-    usi_bed_settle(bed, &sand, INT64_MAX);
+    usi_deformable_add(bed, 40, 40, 34000);  // flatter than repose to every side
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, 40, 40) == 34000);
-    usi_bed_wake(bed, 40, 40);
-    usi_bed_settle(bed, &law, INT64_MAX);
-    assert_true(usi_bed_height(bed, 40, 40) < 0.034 && volume(bed) == 34000);
-    assert_true(usi_bed_settle(bed, &law, INT64_MAX) == 0);
+    usi_deformable_wake(bed, 40, 40);
+    usi_deformable_settle(bed, &law, INT64_MAX);
+    assert_true(usi_deformable_height(bed, 40, 40) < 0.034 && volume(bed) == 34000);
+    assert_true(usi_deformable_settle(bed, &law, INT64_MAX) == 0);
 }
 
 // ---- Laws that vary ----
 
-static usi_bed_law sand_at(const void *context, int32_t x, int32_t y) {
+static usi_deformable_law sand_at(const void *context, int32_t x, int32_t y) {
     (void)context;
     (void)x;
     (void)y;
@@ -371,37 +372,37 @@ static usi_bed_law sand_at(const void *context, int32_t x, int32_t y) {
 
 static void a_law_that_is_the_same_at_every_place_gives_the_same_bits(void **state) {
     (void)state;
-    usi_bed *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
-    usi_bed_law law = {.at = sand_at};
+    usi_deformable *a = fresh(&boxes[0], CAP), *b = fresh(&boxes[1], CAP);
+    usi_deformable_law law = {.at = sand_at};
     heap(a);
     heap(b);
-    assert_true(usi_bed_settle(a, &sand, INT64_MAX) == usi_bed_settle(b, &law, INT64_MAX));
+    assert_true(usi_deformable_settle(a, &sand, INT64_MAX) == usi_deformable_settle(b, &law, INT64_MAX));
     assert_true(a->digest == b->digest && a->flag_digest == b->flag_digest && a->turn == b->turn);
 }
 
 static const double WEST = 35 * DEG, EAST = 20 * DEG;
 
-static usi_bed_law halves_at(const void *context, int32_t x, int32_t y) {
+static usi_deformable_law halves_at(const void *context, int32_t x, int32_t y) {
     (void)context;
     (void)y;
-    usi_bed_law law = sand;
+    usi_deformable_law law = sand;
     law.repose = law.critical = x < N / 2 ? WEST : EAST;
     return law;
 }
 
 static void each_half_of_a_heap_comes_to_rest_at_its_own_angle(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
-    usi_bed_law law = {.at = halves_at};
+    usi_deformable *bed = fresh(&boxes[0], CAP);
+    usi_deformable_law law = {.at = halves_at};
     heap(bed);
     int64_t before = volume(bed);
-    usi_bed_settle(bed, &law, INT64_MAX);
+    usi_deformable_settle(bed, &law, INT64_MAX);
     assert_true(volume(bed) == before);
     double steepest[2] = {0};
     for (int y = 0; y < N; y++) {
         for (int x = 1; x < N; x++) {
             // The higher column of a pair says how steep it may be.
-            double here = usi_bed_height(bed, x, y), west = usi_bed_height(bed, x - 1, y);
+            double here = usi_deformable_height(bed, x, y), west = usi_deformable_height(bed, x - 1, y);
             bool is_east = (here > west ? x : x - 1) >= N / 2;
             steepest[is_east] = fmax(steepest[is_east], fabs(here - west) / 0.05);
         }
@@ -418,24 +419,24 @@ static int32_t wall(const void *context, int32_t x, int32_t y) {
     return x < N / 2 ? 600000 : 0;
 }
 
-static usi_bed_law rock_in_the_west(const void *context, int32_t x, int32_t y) {
+static usi_deformable_law rock_in_the_west(const void *context, int32_t x, int32_t y) {
     (void)context;
     (void)y;
-    usi_bed_law law = sand;
+    usi_deformable_law law = sand;
     law.is_firm = x < N / 2;
     return law;
 }
 
 static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state) {
     (void)state;
-    usi_bed *bed = fresh(&boxes[0], CAP);
+    usi_deformable *bed = fresh(&boxes[0], CAP);
     bed->ground = wall;
-    usi_bed_law law = {.at = rock_in_the_west};
+    usi_deformable_law law = {.at = rock_in_the_west};
     // A heap on the brink, and the whole edge woken.
-    usi_bed_add(bed, N / 2 - 1, N / 2, 200000);
+    usi_deformable_add(bed, N / 2 - 1, N / 2, 200000);
     for (int y = 0; y < N; y++)
-        usi_bed_wake(bed, N / 2 - 1, y);
-    usi_bed_settle(bed, &law, INT64_MAX);
+        usi_deformable_wake(bed, N / 2 - 1, y);
+    usi_deformable_settle(bed, &law, INT64_MAX);
     int64_t below = 0;
     for (int y = 0; y < N; y++) {
         for (int x = 0; x < N / 2; x++)
@@ -448,8 +449,8 @@ static void rock_stands_as_steep_as_it_is_and_what_lies_on_it_flows(void **state
     bed = fresh(&boxes[1], CAP);
     bed->ground = wall;
     for (int y = 0; y < N; y++)
-        usi_bed_wake(bed, N / 2 - 1, y);
-    usi_bed_settle(bed, &sand, INT64_MAX);
+        usi_deformable_wake(bed, N / 2 - 1, y);
+    usi_deformable_settle(bed, &sand, INT64_MAX);
     assert_true(change_at(bed, N / 2 - 1, N / 2) < -100000);
 }
 

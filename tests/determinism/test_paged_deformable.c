@@ -91,7 +91,7 @@ static us_status step(us_sim *sim) {
 
 // Of the motion and of the soil.
 static uint64_t hash_of(const us_sim *sim) {
-    us_bed_info bed = us_sim_get_bed(sim, 0);
+    us_deformable_info bed = us_sim_get_deformable(sim, 0);
     const uint64_t soil[] = {bed.digest, (uint64_t)bed.n_active, (uint64_t)bed.n_touched};
     return us_hash_bytes(build_motion_hash(sim), soil, sizeof soil);
 }
@@ -115,8 +115,8 @@ static int32_t dense_touched;
 
 // Heights and changes of all touched tiles, one after the other.
 static float *touched(const us_sim *sim, int32_t *out_n, double *out_volume, double *out_deepest) {
-    us_bed_info bed = us_sim_get_bed(sim, 0);
-    const size_t each = 2 * US_BED_TILE * US_BED_TILE;
+    us_deformable_info bed = us_sim_get_deformable(sim, 0);
+    const size_t each = 2 * US_DEFORMABLE_TILE * US_DEFORMABLE_TILE;
     float *out = calloc((size_t)bed.n_touched * each, sizeof *out);
     assert_non_null(out);
     *out_n = bed.n_touched;
@@ -124,10 +124,10 @@ static float *touched(const us_sim *sim, int32_t *out_n, double *out_volume, dou
     *out_deepest = 0;
     for (int32_t k = 0; k < bed.n_touched; k++) {
         int32_t u, v;
-        assert_int_equal(us_sim_get_bed_touched(sim, 0, k, &u, &v), US_OK);
-        assert_int_equal(us_sim_find_bed_tile(sim, 0, u, v), k);
+        assert_int_equal(us_sim_get_deformable_touched(sim, 0, k, &u, &v), US_OK);
+        assert_int_equal(us_sim_find_deformable_tile(sim, 0, u, v), k);
         float *at = out + (size_t)k * each;
-        assert_int_equal(us_sim_get_bed_tile(sim, 0, u, v, at, at + each / 2), US_OK);
+        assert_int_equal(us_sim_get_deformable_tile(sim, 0, u, v, at, at + each / 2), US_OK);
         for (size_t i = each / 2; i < each; i++) {
             *out_volume += (double)at[i];
             *out_deepest = fmin(*out_deepest, (double)at[i]);
@@ -179,10 +179,12 @@ static void ruts_on_paged_ground_are_those_on_the_same_ground_in_memory(void **s
         assert_true(way > 12 && out.n_drop > 0 && back.n_drop > out.n_drop && back.bytes <= back.memory &&
                     deepest < -0.005);
         assert_int_equal(n, dense_touched);
-        assert_memory_equal(height, dense_height, (size_t)n * 2 * US_BED_TILE * US_BED_TILE * sizeof *height);
+        assert_memory_equal(height, dense_height,
+                            (size_t)n * 2 * US_DEFORMABLE_TILE * US_DEFORMABLE_TILE * sizeof *height);
         // Without compaction what goes down comes up: the changes are whole micrometres in floats, each
         // rounded to 1e-9 m or better.
-        if (fabs(volume) > 1e-9 * n * US_BED_TILE * US_BED_TILE) fail_msg("%g m of columns more", volume);
+        if (fabs(volume) > 1e-9 * n * US_DEFORMABLE_TILE * US_DEFORMABLE_TILE)
+            fail_msg("%g m of columns more", volume);
         free(height);
         us_sim_destroy(sim);
     }
@@ -217,9 +219,10 @@ static void a_snapshot_has_the_ruts_whose_ground_is_not_in_memory(void **state) 
     us_shape_def more = paged(2 * SMALL);
     more.bed_memory = 50e6;
     us_model *wider = compile(world(), more, NULL);
-    uint64_t digest = us_sim_get_bed(sim, 0).digest;
+    uint64_t digest = us_sim_get_deformable(sim, 0).digest;
     assert_int_equal(us_sim_replace(sim, wider, NULL), US_OK);
-    assert_true(us_sim_get_bed(sim, 0).digest == digest && us_sim_get_bed(sim, 0).memory == 50000000);
+    assert_true(us_sim_get_deformable(sim, 0).digest == digest &&
+                us_sim_get_deformable(sim, 0).memory == 50000000);
     run(sim, N_OUT, N_OUT + 2000, hash);
     assert_same(hash, dense, N_OUT, N_OUT + 2000);
     us_sim_destroy(sim);
@@ -262,7 +265,7 @@ static void a_bed_that_is_full_stops_the_step_and_names_the_setting(void **state
         assert_non_null(strstr(us_sim_view_error(sim)->remedy, "larger bed-memory"));
         assert_true(us_sim_hash(sim) == hash && us_sim_get_tick(sim) == n && hash_of(sim) == dense[n - 1]);
     }
-    us_bed_info bed = us_sim_get_bed(sim, 0);
+    us_deformable_info bed = us_sim_get_deformable(sim, 0);
     assert_true(bed.n_touched > 5 && bed.n_touched < 9 && bed.bytes > bed.memory);
     // With a larger one it goes on where it was.
     us_model *wider = paged_model(SMALL, NULL);

@@ -8,36 +8,38 @@
 // Snapshots have the tiles that were touched. A bed has a bound, bed-memory. A step may go beyond it by what
 // a single step can touch, and the next one is refused: so there is always room, and the state is whole.
 //
-// Ground that is paged in lies below a bed like any other: contact/footing.c sees to it that it is there
+// Ground that is paged in lies below a bed like any other: contact/residency.c sees to it that it is there
 // under all columns that may flow.
 #include <string.h>
 
 #include "base/pages.h"
-#include "contact/footing.h"
+#include "contact/residency.h"
 #include "contact/soil.h"
 #include "sim/sim.h"
 
-enum { RING = 1 << 18, MOST_FLOW = 5000 };
+enum { RING = 1 << 18, MAX_FLOW = 5000 };
 // m/s: slower wheels leave the soil as it is.
 static const double SLOW = 5e-3;
 
 // ---------------------------------------------------------------- life
 
 static int32_t ground_units(const void *context, int32_t x, int32_t y) {
-    const usi_bed *bed = context;
+    const usi_deformable *bed = context;
     double u = (x - 0.5 * (bed->n_x - 1)) * bed->spacing, v = (y - 0.5 * (bed->n_y - 1)) * bed->spacing;
-    return (int32_t)lrint(usi_ground_at(bed->shape, u, v) / USI_BED_UNIT);
+    return (int32_t)lrint(usi_ground_at(bed->shape, u, v) / USI_DEFORMABLE_UNIT);
 }
 
-static int32_t n_tile_y(const usi_bed *bed) { return (bed->n_y + USI_BED_TILE - 1) / USI_BED_TILE; }
-static size_t n_tile(const usi_bed *bed) { return (size_t)bed->n_tile_x * (size_t)n_tile_y(bed); }
+static int32_t n_tile_y(const usi_deformable *bed) {
+    return (bed->n_y + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE;
+}
+static size_t n_tile(const usi_deformable *bed) { return (size_t)bed->n_tile_x * (size_t)n_tile_y(bed); }
 
 // The arrays of a bed one behind the other, the first of them in whole pages of any size.
 typedef struct layout {
     size_t spot, ring, slot, size;
 } layout;
 
-static layout layout_of(const usi_bed *bed) {
+static layout layout_of(const usi_deformable *bed) {
     const size_t page = 1 << 16, n = (size_t)bed->max_tile + 1;
     layout l = {.spot = (n * sizeof *bed->tile + page - 1) / page * page};
     l.ring = l.spot + n * sizeof *bed->spot;
@@ -46,68 +48,69 @@ static layout layout_of(const usi_bed *bed) {
     return l;
 }
 
-static uint32_t limit_of(const usi_bed_row *row) {
-    return (uint32_t)fmax(1, row->memory / sizeof(usi_bed_tile));
+static uint32_t limit_of(const usi_deformable_row *row) {
+    return (uint32_t)fmax(1, row->memory / sizeof(usi_deformable_tile));
 }
 
-static bool make_bed(usi_bed *bed, const us_model *m, const usi_bed_row *row) {
-    *bed = (usi_bed){.n_x = row->n_x,
-                     .n_y = row->n_y,
-                     .spacing = row->spacing,
-                     .depth = row->depth,
-                     .ground = ground_units,
-                     .ground_context = bed,
-                     .shape = &m->geom[row->geom],
-                     .cap = RING,
-                     .has_stirred = true,
-                     .n_tile_x = (row->n_x + USI_BED_TILE - 1) / USI_BED_TILE};
+static bool make_bed(usi_deformable *bed, const us_model *m, const usi_deformable_row *row) {
+    *bed = (usi_deformable){.n_x = row->n_x,
+                            .n_y = row->n_y,
+                            .spacing = row->spacing,
+                            .depth = row->depth,
+                            .ground = ground_units,
+                            .ground_context = bed,
+                            .shape = &m->geom[row->geom],
+                            .cap = RING,
+                            .has_stirred = true,
+                            .n_tile_x = (row->n_x + USI_DEFORMABLE_TILE - 1) / USI_DEFORMABLE_TILE};
     // A print lies in up to nine tiles, and a column that is looked at may reach three more.
-    size_t most = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MOST_FLOW;
+    size_t most = (size_t)limit_of(row) + 9 * (size_t)m->max_contact + 3 * MAX_FLOW;
     bed->max_tile = (uint32_t)(most < n_tile(bed) ? most : n_tile(bed));
     layout l = layout_of(bed);
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
-    bed->tile = (usi_bed_tile *)(void *)memory;
-    bed->spot = (usi_bed_spot *)(void *)(memory + l.spot);
+    bed->tile = (usi_deformable_tile *)(void *)memory;
+    bed->spot = (usi_deformable_spot *)(void *)(memory + l.spot);
     bed->ring = (uint32_t *)(void *)(memory + l.ring);
     bed->wait = bed->ring + RING;
     bed->slot = (uint32_t *)(void *)(memory + l.slot);
     return true;
 }
 
-us_status usi_beds_create(us_sim *s) {
+us_status usi_deformables_create(us_sim *s) {
     const us_model *m = s->model;
-    if (m->n_bed == 0) return US_OK;
-    s->bed = usi_alloc(&s->allocator, (size_t)m->n_bed * sizeof *s->bed, _Alignof(usi_bed));
+    if (m->n_deformable == 0) return US_OK;
+    s->bed = usi_alloc(&s->allocator, (size_t)m->n_deformable * sizeof *s->bed, _Alignof(usi_deformable));
     if (!s->bed) return US_ERR_MEMORY;
-    memset(s->bed, 0, (size_t)m->n_bed * sizeof *s->bed);
-    for (int32_t i = 0; i < m->n_bed; i++) {
+    memset(s->bed, 0, (size_t)m->n_deformable * sizeof *s->bed);
+    for (int32_t i = 0; i < m->n_deformable; i++) {
         if (!make_bed(&s->bed[i], m, &m->bed[i])) return US_ERR_MEMORY;
     }
     s->contacts->bed = s->bed;
     return US_OK;
 }
 
-void usi_beds_destroy(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
+void usi_deformables_destroy(us_sim *s) {
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
         if (s->bed[i].tile) usi_pages_free(s->bed[i].tile, layout_of(&s->bed[i]).size);
     }
-    usi_release(&s->allocator, s->bed, (size_t)s->model->n_bed * sizeof *s->bed, _Alignof(usi_bed));
+    usi_release(&s->allocator, s->bed, (size_t)s->model->n_deformable * sizeof *s->bed,
+                _Alignof(usi_deformable));
 }
 
 typedef struct tile {
     int32_t x0, y0, x1, y1;  // columns
 } tile;
 
-static tile tile_of(const usi_bed *bed, size_t place) {
-    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_BED_TILE,
-            y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_BED_TILE;
-    return (tile){x, y, x + USI_BED_TILE < bed->n_x ? x + USI_BED_TILE : bed->n_x,
-                  y + USI_BED_TILE < bed->n_y ? y + USI_BED_TILE : bed->n_y};
+static tile tile_of(const usi_deformable *bed, size_t place) {
+    int32_t x = (int32_t)(place % (size_t)bed->n_tile_x) * USI_DEFORMABLE_TILE,
+            y = (int32_t)(place / (size_t)bed->n_tile_x) * USI_DEFORMABLE_TILE;
+    return (tile){x, y, x + USI_DEFORMABLE_TILE < bed->n_x ? x + USI_DEFORMABLE_TILE : bed->n_x,
+                  y + USI_DEFORMABLE_TILE < bed->n_y ? y + USI_DEFORMABLE_TILE : bed->n_y};
 }
 
 // The memory of its tiles goes back.
-static void clear_bed(usi_bed *bed) {
+static void clear_bed(usi_deformable *bed) {
     for (uint32_t i = 1; i <= bed->n_tile; i++)
         bed->slot[bed->spot[i].place] = 0;
     if (bed->n_tile > 0) usi_pages_drop(bed->tile, ((size_t)bed->n_tile + 1) * sizeof *bed->tile);
@@ -118,14 +121,14 @@ static void clear_bed(usi_bed *bed) {
     bed->has_stirred = true;
 }
 
-void usi_beds_clear(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++)
+void usi_deformables_clear(us_sim *s) {
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++)
         clear_bed(&s->bed[i]);
 }
 
-us_status usi_beds_check(us_sim *s) {
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
-        const usi_bed_row *row = &s->model->bed[i];
+us_status usi_deformables_check(us_sim *s) {
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
+        const usi_deformable_row *row = &s->model->bed[i];
         if (s->bed[i].n_tile <= limit_of(row)) continue;
         return us_error_set(&s->error, US_ERR_LIMIT, NULL,
                             "write a larger bed-memory=\"...\" at the height field, or a larger bed: columns "
@@ -139,10 +142,10 @@ us_status usi_beds_check(us_sim *s) {
 
 // ---------------------------------------------------------------- prints
 
-enum { MOST_PRINT = 96 };  // columns each way
+enum { MAX_PRINT = 96 };  // columns each way
 
 // The columns around a place, as far as they are in the bed. False: none, or too many.
-static bool columns_around(const usi_bed *bed, double x, double y, double reach_x, double reach_y,
+static bool columns_around(const usi_deformable *bed, double x, double y, double reach_x, double reach_y,
                            tile *out) {
     double cx = x / bed->spacing + 0.5 * (bed->n_x - 1), cy = y / bed->spacing + 0.5 * (bed->n_y - 1);
     double rx = reach_x / bed->spacing, ry = reach_y / bed->spacing;
@@ -150,12 +153,16 @@ static bool columns_around(const usi_bed *bed, double x, double y, double reach_
     out->x1 = (int32_t)fmin(bed->n_x, floor(cx + rx) + 1);
     out->y0 = (int32_t)fmax(0, ceil(cy - ry));
     out->y1 = (int32_t)fmin(bed->n_y, floor(cy + ry) + 1);
-    return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MOST_PRINT &&
-           out->y1 - out->y0 <= MOST_PRINT;
+    return out->x1 > out->x0 && out->y1 > out->y0 && out->x1 - out->x0 <= MAX_PRINT &&
+           out->y1 - out->y0 <= MAX_PRINT;
 }
 
-static double column_x(const usi_bed *bed, int32_t i) { return (i - 0.5 * (bed->n_x - 1)) * bed->spacing; }
-static double column_y(const usi_bed *bed, int32_t j) { return (j - 0.5 * (bed->n_y - 1)) * bed->spacing; }
+static double column_x(const usi_deformable *bed, int32_t i) {
+    return (i - 0.5 * (bed->n_x - 1)) * bed->spacing;
+}
+static double column_y(const usi_deformable *bed, int32_t j) {
+    return (j - 0.5 * (bed->n_y - 1)) * bed->spacing;
+}
 
 static us_vec3 to_bed(us_pose X_WG, usi_v4 p) {
     return us_quat_rotate(us_quat_conj(X_WG.q), us_vec3_sub(usi_v4_vec3(p), X_WG.p));
@@ -165,7 +172,7 @@ static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
 }
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
-static bool wheel_columns(const usi_bed *bed, const usi_sunk *k, us_pose X_WG, tile *out) {
+static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
     double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
            half = 0.5 * k->wheel.width;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
@@ -175,10 +182,10 @@ static bool wheel_columns(const usi_bed *bed, const usi_sunk *k, us_pose X_WG, t
 }
 
 // Presses the columns of a ground's bed down to `to`. Rock in a region is not pressed: only what lies on it.
-static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * MOST_PRINT],
+static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MAX_PRINT * MAX_PRINT],
                   double compaction) {
     const us_model *m = s->model;
-    usi_bed *bed = &s->bed[g->bed];
+    usi_deformable *bed = &s->bed[g->bed];
     for (int32_t j = t.y0; g->has_region && j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             int32_t *goal = &to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0];
@@ -189,23 +196,23 @@ static void press(us_sim *s, const usi_geom *g, tile t, int32_t to[MOST_PRINT * 
             if (*goal < ground) *goal = ground;
         }
     }
-    usi_bed_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
+    usi_deformable_press(bed, t.x0, t.y0, t.x1, t.y1, to, compaction);
 }
 
 // What a wheel has rolled over, behind its hub, lies as deep as its rim. What is under it before the hub does
 // not rise, and stands until the hub has come to it. Nor does anything rise in the rut just behind the wheel:
 // what is pressed out comes up beside it.
-static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
+static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction) {
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
-    usi_bed *bed = &s->bed[g->bed];
+    usi_deformable *bed = &s->bed[g->bed];
     double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width,
            reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
     bool is_rolling = fmax(fabs(k->vx), fabs(r * k->spin)) >= SLOW, any = false;
     tile t;
-    int32_t to[MOST_PRINT * MOST_PRINT];
+    int32_t to[MAX_PRINT * MAX_PRINT];
     if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
@@ -220,9 +227,9 @@ static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
             double z = (-B - sqrt(D)) / A, along = k->way * (a + z * ahead.z),
                    side = dx * left.x + dy * left.y + z * left.z;
             if (fabs(side) > half || along > reach || along < -reach - 1.5 * bed->spacing) continue;
-            usi_bed_cover(bed, i, j);
+            usi_deformable_cover(bed, i, j);
             if (along > 0 || along < -reach) continue;
-            *goal = (int32_t)lrint((hub.z + z) / USI_BED_UNIT);
+            *goal = (int32_t)lrint((hub.z + z) / USI_DEFORMABLE_UNIT);
             any = true;
         }
     }
@@ -230,19 +237,19 @@ static void print_wheel(us_sim *s, const usi_sunk *k, double compaction) {
 }
 
 // When the soil has flowed: what is covered is found anew in the next step.
-static void uncover_wheel(usi_bed *bed, const usi_sunk *k, us_pose X_WG) {
+static void uncover_wheel(usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG) {
     tile t;
     if (!wheel_columns(bed, k, X_WG, &t)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++)
-            usi_bed_uncover(bed, i, j);
+            usi_deformable_uncover(bed, i, j);
     }
 }
 
 // The columns that a foot stands on, and how far down each of them is (INT32_MAX: not this one). A ball's
 // print is its own form; another foot's share of one is level. False: there are none, or too many.
-static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG, tile *t,
-                       int32_t to[MOST_PRINT * MOST_PRINT]) {
+static bool foot_print(const usi_deformable *bed, const usi_soil_contact *k, const usi_point_now *p,
+                       us_pose X_WG, tile *t, int32_t to[MAX_PRINT * MAX_PRINT]) {
     if (!(k->sinkage > 0)) return false;
     us_vec3 bottom = to_bed(X_WG, p->p_B);
     double half = k->radius > 0
@@ -256,7 +263,7 @@ static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_no
             return false;
         t->x1 = t->x0 + 1;
         t->y1 = t->y0 + 1;
-        to[0] = (int32_t)lrint((bottom.z + k->sinkage * (1 - fmin(1, 1 / grow))) / USI_BED_UNIT);
+        to[0] = (int32_t)lrint((bottom.z + k->sinkage * (1 - fmin(1, 1 / grow))) / USI_DEFORMABLE_UNIT);
         return true;
     }
     for (int32_t j = t->y0; j < t->y1; j++) {
@@ -266,7 +273,7 @@ static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_no
             bool is_in = k->radius <= 0 || square < half * half;
             if (k->radius > 0 && is_in) rise = k->radius - sqrt(fmax(k->radius * k->radius - square, 0));
             to[(j - t->y0) * (t->x1 - t->x0) + i - t->x0] =
-                is_in ? (int32_t)lrint((bottom.z + rise) / USI_BED_UNIT) : INT32_MAX;
+                is_in ? (int32_t)lrint((bottom.z + rise) / USI_DEFORMABLE_UNIT) : INT32_MAX;
         }
     }
     return true;
@@ -274,26 +281,26 @@ static bool foot_print(const usi_bed *bed, const usi_sunk *k, const usi_point_no
 
 // Nothing flows under a foot, nor comes up there: what one corner of it presses out would be pressed again by
 // the next.
-static void cover_foot(usi_bed *bed, const usi_sunk *k, const usi_point_now *p, us_pose X_WG,
+static void cover_foot(usi_deformable *bed, const usi_soil_contact *k, const usi_point_now *p, us_pose X_WG,
                        bool is_covered) {
     tile t;
-    int32_t to[MOST_PRINT * MOST_PRINT];
+    int32_t to[MAX_PRINT * MAX_PRINT];
     if (!foot_print(bed, k, p, X_WG, &t, to)) return;
     for (int32_t j = t.y0; j < t.y1; j++) {
         for (int32_t i = t.x0; i < t.x1; i++) {
             if (to[(j - t.y0) * (t.x1 - t.x0) + i - t.x0] == INT32_MAX) continue;
             if (is_covered)
-                usi_bed_cover(bed, i, j);
+                usi_deformable_cover(bed, i, j);
             else
-                usi_bed_uncover(bed, i, j);
+                usi_deformable_uncover(bed, i, j);
         }
     }
 }
 
-static void print_foot(us_sim *s, const usi_sunk *k, double compaction) {
+static void print_foot(us_sim *s, const usi_soil_contact *k, double compaction) {
     const usi_geom *g = &s->model->geom[k->ground];
     tile t;
-    int32_t to[MOST_PRINT * MOST_PRINT];
+    int32_t to[MAX_PRINT * MAX_PRINT];
     if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to))
         press(s, g, t, to, compaction);
 }
@@ -303,14 +310,14 @@ static void print_foot(us_sim *s, const usi_sunk *k, double compaction) {
 // A bed whose soil is another at each place.
 typedef struct varied_bed {
     const us_sim *s;
-    const usi_bed *bed;
-    const usi_bed_row *row;
+    const usi_deformable *bed;
+    const usi_deformable_row *row;
     double gravity;
 } varied_bed;
 
 // By the soil of the region around a column, and what maps say there. What lies on a rock flows by the
 // ground's own soil, and the rock does not.
-static usi_bed_law law_at(const void *context, int32_t i, int32_t j) {
+static usi_deformable_law law_at(const void *context, int32_t i, int32_t j) {
     const varied_bed *v = context;
     const us_model *m = v->s->model;
     const usi_contact_state *now = &v->s->now.contact;
@@ -322,7 +329,7 @@ static usi_bed_law law_at(const void *context, int32_t i, int32_t j) {
     usi_soil_map_apply(m, v->row->geom, material, x, y, &soil);
     // Each of the two angles may have a map of its own.
     soil.critical_angle = fmax(soil.critical_angle, soil.repose_angle);
-    usi_bed_law law = usi_bed_law_of(&soil, v->bed->spacing, v->gravity);
+    usi_deformable_law law = usi_deformable_law_of(&soil, v->bed->spacing, v->gravity);
     law.is_firm = is_firm;
     return law;
 }
@@ -344,15 +351,16 @@ static double flattest(const us_sim *s, int32_t geom) {
 
 static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
-    usi_bed *bed = &s->bed[i];
+    usi_deformable *bed = &s->bed[i];
     if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return;
-    if (bed->n == 0) usi_bed_gather(bed);
+    if (bed->n == 0) usi_deformable_gather(bed);
     const usi_geom *g = &m->geom[m->bed[i].geom];
     varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
-    usi_bed_law law = usi_bed_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
+    usi_deformable_law law =
+        usi_deformable_law_of(&s->now.contact.soil[m->bed[i].soil], bed->spacing, varied.gravity);
     if (g->has_region || g->has_flow_map) {
         us_soil least = {.repose_angle = flattest(s, m->bed[i].geom), .density = 1};
-        law = usi_bed_law_of(&least, bed->spacing, varied.gravity);
+        law = usi_deformable_law_of(&least, bed->spacing, varied.gravity);
         law.at = law_at;
         law.context = &varied;
     }
@@ -360,31 +368,31 @@ static void let_flow(us_sim *s, int32_t i) {
     // of them lasts, and at least a step.
     double share = fmin(m->step * sqrt(fmax(varied.gravity, 0.01) / bed->spacing), 1),
            most = ceil(share * bed->n);
-    usi_bed_settle(bed, &law, most < MOST_FLOW ? (int64_t)most : MOST_FLOW);
+    usi_deformable_settle(bed, &law, most < MAX_FLOW ? (int64_t)most : MAX_FLOW);
 }
 
-void usi_beds_step(us_sim *s) {
+void usi_deformables_step(us_sim *s) {
     const us_model *m = s->model;
     const usi_contacts *c = s->contacts;
-    for (int32_t i = 0; i < c->n_sunk; i++) {
-        const usi_sunk *k = &c->sunk[i];
+    for (int32_t i = 0; i < c->n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed >= 0 && !k->is_wheel) cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, true);
     }
-    for (int32_t i = 0; i < c->n_sunk; i++) {
-        const usi_sunk *k = &c->sunk[i];
+    for (int32_t i = 0; i < c->n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
-        double compaction = usi_sunk_soil(c, &s->now.contact, k)->compaction;
+        double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
         if (k->is_wheel)
             print_wheel(s, k, compaction);
         else
             print_foot(s, k, compaction);
     }
-    for (int32_t i = 0; i < m->n_bed; i++)
+    for (int32_t i = 0; i < m->n_deformable; i++)
         let_flow(s, i);
-    for (int32_t i = 0; i < c->n_sunk; i++) {
-        const usi_sunk *k = &c->sunk[i];
+    for (int32_t i = 0; i < c->n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         if (k->is_wheel)
@@ -407,7 +415,7 @@ typedef struct bed_header {
 // Columns of the ring and those that wait, 4 bytes each; tiles in the order in which they were touched, each
 // with its place.
 static size_t length_of(const bed_header *h) {
-    return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_bed_tile));
+    return sizeof *h + 4 * ((size_t)h->n + h->n_wait) + h->n_tile * (4 + sizeof(usi_deformable_tile));
 }
 
 static char *put(char *to, const void *from, size_t n) {
@@ -415,7 +423,7 @@ static char *put(char *to, const void *from, size_t n) {
     return to + n;
 }
 
-static size_t save_bed(const usi_bed *bed, char *to) {
+static size_t save_bed(const usi_deformable *bed, char *to) {
     bed_header h = {bed->n_lost,  bed->digest, bed->pressed_digest, bed->flag_digest, bed->lowest,
                     bed->highest, bed->n,      bed->n_wait,         bed->turn,        bed->n_tile};
     if (!to) return length_of(&h);
@@ -430,15 +438,15 @@ static size_t save_bed(const usi_bed *bed, char *to) {
     return length_of(&h);
 }
 
-size_t usi_beds_save(const us_sim *s, char *to) {
+size_t usi_deformables_save(const us_sim *s, char *to) {
     size_t length = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++)
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++)
         length += save_bed(&s->bed[i], to ? to + length : NULL);
     return length;
 }
 
 // Whether what follows is a bed's, and how long it is.
-static bool check_bed(const usi_bed *bed, const char *from, size_t left, size_t *out_length) {
+static bool check_bed(const usi_deformable *bed, const char *from, size_t left, size_t *out_length) {
     bed_header h;
     if (left < sizeof h) return false;
     memcpy(&h, from, sizeof h);
@@ -448,7 +456,7 @@ static bool check_bed(const usi_bed *bed, const char *from, size_t left, size_t 
     for (uint32_t i = 0; i < h.n + h.n_wait; i++, from += 4) {
         uint32_t column;
         memcpy(&column, from, 4);
-        if (column < USI_BED_COLUMNS || column >> USI_BED_TILE_BITS > h.n_tile) return false;
+        if (column < USI_DEFORMABLE_COLUMNS || column >> USI_DEFORMABLE_TILE_BITS > h.n_tile) return false;
     }
     for (uint32_t i = 0; i < h.n_tile; i++, from += 4 + sizeof *bed->tile) {
         uint32_t place;
@@ -464,7 +472,7 @@ static const char *take(void *to, const char *from, size_t n) {
     return from + n;
 }
 
-static void load_bed(usi_bed *bed, const char *from) {
+static void load_bed(usi_deformable *bed, const char *from) {
     bed_header h;
     clear_bed(bed);
     from = take(&h, from, sizeof h);
@@ -482,28 +490,28 @@ static void load_bed(usi_bed *bed, const char *from) {
     for (uint32_t i = 0; i < h.n_tile; i++) {
         uint32_t place;
         from = take(&place, from, 4);
-        uint32_t slot = usi_bed_open(bed, place);
+        uint32_t slot = usi_deformable_open(bed, place);
         from = take(&bed->tile[slot], from, sizeof *bed->tile);
-        usi_bed_spot *spot = &bed->spot[slot];
+        usi_deformable_spot *spot = &bed->spot[slot];
         bool is_changed = false;
-        for (int32_t k = 0; k < USI_BED_COLUMNS; k++) {
-            spot->n_busy += bed->tile[slot].flag[k] & USI_BED_ACTIVE;
+        for (int32_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
+            spot->n_busy += bed->tile[slot].flag[k] & USI_DEFORMABLE_ACTIVE;
             is_changed = is_changed || bed->tile[slot].change[k] != 0;
         }
         if (is_changed) spot->version = ++bed->version ? bed->version : (bed->version = 1);
     }
 }
 
-bool usi_beds_restore(us_sim *s, const char *from, size_t length) {
+bool usi_deformables_restore(us_sim *s, const char *from, size_t length) {
     size_t at = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
         size_t one = 0;
         if (!check_bed(&s->bed[i], from + at, length - at, &one)) return false;
         at += one;
     }
     if (at != length) return false;
     at = 0;
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
         size_t one = 0;
         if (check_bed(&s->bed[i], from + at, length - at, &one)) load_bed(&s->bed[i], from + at);
         at += one;
@@ -511,10 +519,10 @@ bool usi_beds_restore(us_sim *s, const char *from, size_t length) {
     return true;
 }
 
-uint64_t usi_beds_hash(const us_sim *s, uint64_t seed) {
+uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed) {
     uint64_t h = seed;
-    for (int32_t i = 0; s->bed && i < s->model->n_bed; i++) {
-        const usi_bed *bed = &s->bed[i];
+    for (int32_t i = 0; s->bed && i < s->model->n_deformable; i++) {
+        const usi_deformable *bed = &s->bed[i];
         const uint64_t numbers[] = {bed->digest,
                                     bed->pressed_digest,
                                     bed->flag_digest,
@@ -534,7 +542,7 @@ uint64_t usi_beds_hash(const us_sim *s, uint64_t seed) {
     return h;
 }
 
-static us_status move_bed(usi_bed *to, const usi_bed *from, const us_allocator *allocator) {
+static us_status move_bed(usi_deformable *to, const usi_deformable *from, const us_allocator *allocator) {
     size_t length = save_bed(from, NULL), same;
     char *bytes = usi_alloc(allocator, length, USI_ALIGN);
     if (!bytes) return US_ERR_MEMORY;
@@ -547,15 +555,15 @@ static us_status move_bed(usi_bed *to, const usi_bed *from, const us_allocator *
 
 // The beds change places: the old world gets the untouched ones, and is given up. One with another bound goes
 // over as by a snapshot, and before the others, since that may fail.
-us_status usi_beds_carry(us_sim *from, us_sim *to,
-                         bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
-                         us_error *err) {
-    const int32_t n = to->bed && from->bed ? to->model->n_bed : 0;
+us_status usi_deformables_carry(us_sim *from, us_sim *to,
+                                bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
+                                us_error *err) {
+    const int32_t n = to->bed && from->bed ? to->model->n_deformable : 0;
     for (int32_t i = 0; i < 2 * n; i++) {
-        usi_bed *fresh = &to->bed[i % n];
-        for (int32_t k = 0; k < from->model->n_bed; k++) {
-            usi_bed *old = &from->bed[k];
-            const usi_bed_row *a = &to->model->bed[i % n], *b = &from->model->bed[k];
+        usi_deformable *fresh = &to->bed[i % n];
+        for (int32_t k = 0; k < from->model->n_deformable; k++) {
+            usi_deformable *old = &from->bed[k];
+            const usi_deformable_row *a = &to->model->bed[i % n], *b = &from->model->bed[k];
             if (a->n_x != b->n_x || a->n_y != b->n_y || a->spacing != b->spacing || a->depth != b->depth)
                 continue;
             if (!is_same(to->model, a->geom, from->model, b->geom)) continue;
@@ -566,7 +574,7 @@ us_status usi_beds_carry(us_sim *from, us_sim *to,
                              "the ruts of a bed do not fit into its new bed-memory");
             if (status) return status;
             if (i < n || !is_as_large) break;
-            usi_bed kept = *old;
+            usi_deformable kept = *old;
             *old = *fresh;
             old->shape = kept.shape;
             old->ground_context = old;
@@ -582,53 +590,54 @@ us_status usi_beds_carry(us_sim *from, us_sim *to,
 
 // ---------------------------------------------------------------- questions
 
-int32_t us_sim_n_bed(const us_sim *s) { return s ? s->model->n_bed : 0; }
+int32_t us_sim_n_deformable(const us_sim *s) { return s ? s->model->n_deformable : 0; }
 
-static const usi_bed *bed_at(const us_sim *s, int32_t i) {
-    return s && i >= 0 && i < s->model->n_bed ? &s->bed[i] : NULL;
+static const usi_deformable *bed_at(const us_sim *s, int32_t i) {
+    return s && i >= 0 && i < s->model->n_deformable ? &s->bed[i] : NULL;
 }
 
-us_bed_info us_sim_get_bed(const us_sim *s, int32_t i) {
-    const usi_bed *bed = bed_at(s, i);
-    if (!bed) return (us_bed_info){.shape = -1};
+us_deformable_info us_sim_get_deformable(const us_sim *s, int32_t i) {
+    const usi_deformable *bed = bed_at(s, i);
+    if (!bed) return (us_deformable_info){.shape = -1};
     const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
-    return (us_bed_info){.shape = g->shape,
-                         .n_x = bed->n_x,
-                         .n_y = bed->n_y,
-                         .spacing = bed->spacing,
-                         .X_WB = g->X_NG,
-                         .n_tile_x = bed->n_tile_x,
-                         .n_tile_y = n_tile_y(bed),
-                         .n_touched = (int32_t)bed->n_tile,
-                         .bytes = bed->n_tile * sizeof *bed->tile,
-                         .memory = (size_t)s->model->bed[i].memory,
-                         .digest = bed->digest,
-                         .n_active = bed->n + bed->n_lost,
-                         .lowest = USI_BED_UNIT * bed->lowest,
-                         .highest = USI_BED_UNIT * bed->highest};
+    return (us_deformable_info){.shape = g->shape,
+                                .n_x = bed->n_x,
+                                .n_y = bed->n_y,
+                                .spacing = bed->spacing,
+                                .X_WB = g->X_NG,
+                                .n_tile_x = bed->n_tile_x,
+                                .n_tile_y = n_tile_y(bed),
+                                .n_touched = (int32_t)bed->n_tile,
+                                .bytes = bed->n_tile * sizeof *bed->tile,
+                                .memory = (size_t)s->model->bed[i].memory,
+                                .digest = bed->digest,
+                                .n_active = bed->n + bed->n_lost,
+                                .lowest = USI_DEFORMABLE_UNIT * bed->lowest,
+                                .highest = USI_DEFORMABLE_UNIT * bed->highest};
 }
 
-static bool has_tile(const usi_bed *bed, int32_t u, int32_t v) {
+static bool has_tile(const usi_deformable *bed, int32_t u, int32_t v) {
     return bed && u >= 0 && v >= 0 && u < bed->n_tile_x && v < n_tile_y(bed);
 }
 
 // The number of a touched tile, from 1; 0: it is untouched, or not there.
-static uint32_t slot_of(const usi_bed *bed, int32_t u, int32_t v) {
+static uint32_t slot_of(const usi_deformable *bed, int32_t u, int32_t v) {
     return has_tile(bed, u, v) ? bed->slot[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] : 0;
 }
 
-uint32_t us_sim_get_bed_version(const us_sim *s, int32_t i, int32_t u, int32_t v) {
-    const usi_bed *bed = bed_at(s, i);
+uint32_t us_sim_get_deformable_version(const us_sim *s, int32_t i, int32_t u, int32_t v) {
+    const usi_deformable *bed = bed_at(s, i);
     uint32_t slot = slot_of(bed, u, v);
     return slot ? bed->spot[slot].version : 0;
 }
 
-int32_t us_sim_find_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) {
+int32_t us_sim_find_deformable_tile(const us_sim *s, int32_t i, int32_t u, int32_t v) {
     return (int32_t)slot_of(bed_at(s, i), u, v) - 1;
 }
 
-us_status us_sim_get_bed_touched(const us_sim *s, int32_t i, int32_t k, int32_t *out_u, int32_t *out_v) {
-    const usi_bed *bed = bed_at(s, i);
+us_status us_sim_get_deformable_touched(const us_sim *s, int32_t i, int32_t k, int32_t *out_u,
+                                        int32_t *out_v) {
+    const usi_deformable *bed = bed_at(s, i);
     if (!bed || k < 0 || k >= (int32_t)bed->n_tile || !out_u || !out_v) return US_ERR_ARG;
     uint32_t place = bed->spot[k + 1].place;
     *out_u = (int32_t)(place % (uint32_t)bed->n_tile_x);
@@ -640,7 +649,7 @@ us_status us_sim_get_bed_touched(const us_sim *s, int32_t i, int32_t k, int32_t 
 static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
     const usi_geom *g = &s->model->geom[s->model->bed[i].geom];
     if (s->contacts->n_footing == 0) return US_OK;
-    const usi_bed *bed = &s->bed[i];
+    const usi_deformable *bed = &s->bed[i];
     us_aabb all = {us_vec3_make(INFINITY, INFINITY, 0), us_vec3_make(-INFINITY, -INFINITY, 0)};
     for (int k = 0; k < 4; k++) {
         us_vec3 p = us_pose_point(g->X_NG, us_vec3_make(column_x(bed, k & 1 ? t.x1 - 1 : t.x0),
@@ -648,20 +657,21 @@ static us_status look_at_ground(const us_sim *s, int32_t i, tile t) {
         all.min = us_vec3_make(fmin(all.min.x, p.x), fmin(all.min.y, p.y), 0);
         all.max = us_vec3_make(fmax(all.max.x, p.x), fmax(all.max.y, p.y), 0);
     }
-    return usi_footing_look(s->contacts, all);
+    return usi_residency_look(s->contacts, all);
 }
 
-us_status us_sim_get_bed_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height,
-                              float *out_change) {
-    const usi_bed *bed = bed_at(s, i);
+us_status us_sim_get_deformable_tile(const us_sim *s, int32_t i, int32_t u, int32_t v, float *out_height,
+                                     float *out_change) {
+    const usi_deformable *bed = bed_at(s, i);
     if (!has_tile(bed, u, v)) return US_ERR_ARG;
     tile t = tile_of(bed, (size_t)v * (size_t)bed->n_tile_x + (size_t)u);
     us_status status = out_height ? look_at_ground(s, i, t) : US_OK;
     for (int32_t y = t.y0, k = 0; y < t.y1 && !status; y++) {
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
-            if (out_height) out_height[k] = (float)usi_bed_height(bed, x, y);
+            if (out_height) out_height[k] = (float)usi_deformable_height(bed, x, y);
             if (out_change)
-                out_change[k] = (float)(USI_BED_UNIT * usi_bed_change(bed, usi_bed_at(bed, x, y)));
+                out_change[k] =
+                    (float)(USI_DEFORMABLE_UNIT * usi_deformable_change(bed, usi_deformable_at(bed, x, y)));
         }
     }
     return status;
@@ -702,15 +712,15 @@ us_material us_sim_get_region(const us_sim *s, int32_t region) {
                                                                          : -1};
 }
 
-int32_t us_sim_n_sunk(const us_sim *s) { return s && s->contacts ? s->contacts->n_sunk : 0; }
+int32_t us_sim_n_soil_contact(const us_sim *s) { return s && s->contacts ? s->contacts->n_soil_contact : 0; }
 
-us_sunk_info us_sim_get_sunk(const us_sim *s, int32_t i) {
-    us_sunk_info out = {
+us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
+    us_soil_contact out = {
         .body = {-1}, .soil = {-1}, .sinkage = NAN, .slip = NAN, .slip_angle = NAN, .moment = NAN};
     out.force = out.place = us_vec3_make(NAN, NAN, NAN);
-    if (i < 0 || i >= us_sim_n_sunk(s)) return out;
+    if (i < 0 || i >= us_sim_n_soil_contact(s)) return out;
     const usi_contacts *c = s->contacts;
-    const usi_sunk *k = &c->sunk[i];
+    const usi_soil_contact *k = &c->soil_contact[i];
     const usi_anchor *a = &s->now.contact.anchor[k->point];
     // What is kept is the impulse on the ground, which stands still.
     usi_v4 force = usi_v4_from(a->g) * (-1 / s->model->step);

@@ -10,29 +10,29 @@
 #include "understudy/raster.h"
 
 // Columns; a GeoTIFF of 16 GB before it is packed.
-static const double MOST_COLUMNS = 2e9;
+static const double MAX_COLUMNS = 2e9;
 
 typedef struct writing {
     const us_sim *sim;
     int32_t bed;
-    us_bed_info info;
+    us_deformable_info info;
     int32_t x0, y0, x1, y1;  // columns; to and without the last
     int32_t v;               // the row of tiles that is here; -1: none yet
     double up;               // m, added to heights
-    float *height, *change;  // US_BED_TILE rows of x1 - x0
+    float *height, *change;  // US_DEFORMABLE_TILE rows of x1 - x0
 } writing;
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 static int32_t most(int32_t a, int32_t b) { return a > b ? a : b; }
 
 static us_status read_tiles(writing *w, int32_t v) {
-    float height[US_BED_TILE * US_BED_TILE], change[US_BED_TILE * US_BED_TILE];
+    float height[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE], change[US_DEFORMABLE_TILE * US_DEFORMABLE_TILE];
     const size_t wide = (size_t)(w->x1 - w->x0);
-    int32_t n_y = least(w->info.n_y - v * US_BED_TILE, US_BED_TILE);
-    for (int32_t u = w->x0 / US_BED_TILE; u * US_BED_TILE < w->x1; u++) {
-        int32_t x = u * US_BED_TILE, n_x = least(w->info.n_x - x, US_BED_TILE), from = most(x, w->x0),
-                to = least(x + n_x, w->x1);
-        us_status status = us_sim_get_bed_tile(w->sim, w->bed, u, v, height, change);
+    int32_t n_y = least(w->info.n_y - v * US_DEFORMABLE_TILE, US_DEFORMABLE_TILE);
+    for (int32_t u = w->x0 / US_DEFORMABLE_TILE; u * US_DEFORMABLE_TILE < w->x1; u++) {
+        int32_t x = u * US_DEFORMABLE_TILE, n_x = least(w->info.n_x - x, US_DEFORMABLE_TILE),
+                from = most(x, w->x0), to = least(x + n_x, w->x1);
+        us_status status = us_sim_get_deformable_tile(w->sim, w->bed, u, v, height, change);
         if (status) return status;
         for (int32_t j = 0; j < n_y; j++) {
             const size_t at = (size_t)j * wide + (size_t)(from - w->x0),
@@ -48,14 +48,14 @@ static us_status read_tiles(writing *w, int32_t v) {
 static us_status give_row(void *context, int32_t band, int32_t y, float *out, us_error *err) {
     writing *w = context;
     int32_t row = w->y0 + y;
-    us_status status = row / US_BED_TILE == w->v ? US_OK : read_tiles(w, row / US_BED_TILE);
+    us_status status = row / US_DEFORMABLE_TILE == w->v ? US_OK : read_tiles(w, row / US_DEFORMABLE_TILE);
     if (status) {
-        const us_error *why = &w->sim->contacts->footing_error;
+        const us_error *why = &w->sim->contacts->residency_error;
         return us_error_set(err, status, NULL, why->remedy, "the ground below the bed cannot be read: %.300s",
                             why->message);
     }
     const size_t wide = (size_t)(w->x1 - w->x0);
-    const float *from = (band == 0 ? w->height : w->change) + (size_t)(row % US_BED_TILE) * wide;
+    const float *from = (band == 0 ? w->height : w->change) + (size_t)(row % US_DEFORMABLE_TILE) * wide;
     for (size_t i = 0; i < wide; i++)
         out[i] = band == 0 ? (float)((double)from[i] + w->up) : from[i];
     return US_OK;
@@ -67,12 +67,12 @@ static bool find_changed(writing *w) {
     w->x1 = w->y1 = 0;
     for (int32_t k = 0; k < w->info.n_touched; k++) {
         int32_t u, v;
-        us_sim_get_bed_touched(w->sim, w->bed, k, &u, &v);
-        if (us_sim_get_bed_version(w->sim, w->bed, u, v) == 0) continue;
-        w->x0 = least(w->x0, u * US_BED_TILE);
-        w->x1 = most(w->x1, least((u + 1) * US_BED_TILE, w->info.n_x));
-        w->y0 = least(w->y0, v * US_BED_TILE);
-        w->y1 = most(w->y1, least((v + 1) * US_BED_TILE, w->info.n_y));
+        us_sim_get_deformable_touched(w->sim, w->bed, k, &u, &v);
+        if (us_sim_get_deformable_version(w->sim, w->bed, u, v) == 0) continue;
+        w->x0 = least(w->x0, u * US_DEFORMABLE_TILE);
+        w->x1 = most(w->x1, least((u + 1) * US_DEFORMABLE_TILE, w->info.n_x));
+        w->y0 = least(w->y0, v * US_DEFORMABLE_TILE);
+        w->y1 = most(w->y1, least((v + 1) * US_DEFORMABLE_TILE, w->info.n_y));
     }
     return w->x1 > 0;
 }
@@ -107,17 +107,17 @@ static us_status choose(writing *w, const us_shape_def *ground, us_pose X_GB, co
                             "nothing has changed the ground yet");
     }
     double n = (double)(w->x1 - w->x0) * (double)(w->y1 - w->y0);
-    if (n > MOST_COLUMNS)
+    if (n > MAX_COLUMNS)
         return us_error_set(err, US_ERR_LIMIT, NULL, "name the zone that is wanted, x0 y0 x1 y1 in metres",
                             "what was touched lies in %d by %d columns: too many for one raster",
                             (int)(w->x1 - w->x0), (int)(w->y1 - w->y0));
     return US_OK;
 }
 
-us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *ground, const double zone[4],
-                           const char *path, double out_zone[4], us_error *err) {
+us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const us_shape_def *ground,
+                                  const double zone[4], const char *path, double out_zone[4], us_error *err) {
     static const char *const bands[] = {"height", "change"};
-    writing w = {.sim = sim, .bed = bed, .info = us_sim_get_bed(sim, bed), .v = -1};
+    writing w = {.sim = sim, .bed = bed, .info = us_sim_get_deformable(sim, bed), .v = -1};
     if (w.info.shape < 0 || !ground || !path)
         return us_error_set(err, US_ERR_ARG, NULL, "give a bed, its ground and a file name",
                             "there is no such bed");
@@ -149,7 +149,7 @@ us_status us_sim_write_bed(const us_sim *sim, int32_t bed, const us_shape_def *g
     def.middle = is_placed ? us_vec3_add(origin, p_GM) : us_pose_point(w.info.X_WB, p_BM);
     def.turn = is_placed ? 0 : 2 * atan2(w.info.X_WB.q.z, w.info.X_WB.q.w);
     w.up = is_placed ? origin.z : w.info.X_WB.p.z;
-    size_t size = (size_t)def.n_x * US_BED_TILE * sizeof(float);
+    size_t size = (size_t)def.n_x * US_DEFORMABLE_TILE * sizeof(float);
     w.height = usi_alloc(&sim->allocator, 2 * size, USI_ALIGN);
     if (w.height) w.change = w.height + size / sizeof(float);
     status = w.height ? us_raster_write(&def, path, err)

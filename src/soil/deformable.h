@@ -16,16 +16,20 @@
 //
 // A bed is plain data in memory of the caller, and all that its future depends on lies in it. `digest`
 // changes with every change and depends on the heights alone, not on the way there.
-#ifndef USI_SOIL_BED_H
-#define USI_SOIL_BED_H
+#ifndef USI_SOIL_DEFORMABLE_H
+#define USI_SOIL_DEFORMABLE_H
 
 #include "understudy/soil.h"
 
-#define USI_BED_UNIT 1e-6          // m
-#define USI_BED_PRESSED_UNIT 1e-5  // m
-enum { USI_BED_TILE = 64, USI_BED_TILE_BITS = 12, USI_BED_COLUMNS = 1 << USI_BED_TILE_BITS };
+#define USI_DEFORMABLE_UNIT 1e-6          // m
+#define USI_DEFORMABLE_PRESSED_UNIT 1e-5  // m
+enum {
+    USI_DEFORMABLE_TILE = 64,
+    USI_DEFORMABLE_TILE_BITS = 12,
+    USI_DEFORMABLE_COLUMNS = 1 << USI_DEFORMABLE_TILE_BITS
+};
 
-typedef struct usi_bed_law {
+typedef struct usi_deformable_law {
     double repose, critical;  // rad: slopes stop flowing at the first and begin at the second
     double cohesive_step;     // m: a step that stands by cohesion, on top of the slope
     double curvature;         // 1/m, at most; 0: no limit
@@ -34,25 +38,25 @@ typedef struct usi_bed_law {
     // The law of a column, where it is another at each place: then repose is the flattest and cohesive_step
     // and curvature the least that there are anywhere, so that a column is asked about only where it is
     // steeper than that. NULL: the law is the same everywhere.
-    struct usi_bed_law (*at)(const void *context, int32_t x, int32_t y);
+    struct usi_deformable_law (*at)(const void *context, int32_t x, int32_t y);
     const void *context;
-} usi_bed_law;
+} usi_deformable_law;
 
 // 28 KB: seven pages.
-typedef struct usi_bed_tile {
-    int32_t change[USI_BED_COLUMNS];  // units
-    uint16_t
-        pressed[USI_BED_COLUMNS];  // USI_BED_PRESSED_UNIT: how deep it was pressed, below the fresh surface
-    uint8_t flag[USI_BED_COLUMNS];
-} usi_bed_tile;
+typedef struct usi_deformable_tile {
+    int32_t change[USI_DEFORMABLE_COLUMNS];    // units
+    uint16_t pressed[USI_DEFORMABLE_COLUMNS];  // USI_DEFORMABLE_PRESSED_UNIT: how deep it was pressed, below
+                                               // the fresh surface
+    uint8_t flag[USI_DEFORMABLE_COLUMNS];
+} usi_deformable_tile;
 
-typedef struct usi_bed_spot {
+typedef struct usi_deformable_spot {
     uint32_t place;    // of the tile in the grid: v * n_tile_x + u
     uint32_t version;  // another one with every change; 0: nothing has changed
     uint32_t n_busy;   // columns that may flow, or would if nothing stood on them
-} usi_bed_spot;
+} usi_deformable_spot;
 
-typedef struct usi_bed {
+typedef struct usi_deformable {
     int32_t n_x, n_y;
     double spacing;  // m
     double depth;    // m of soil above the bedrock, where it is untouched
@@ -62,8 +66,8 @@ typedef struct usi_bed {
     const void *shape;  // whose ground it is, for the caller
     int32_t n_tile_x;   // of the grid
     uint32_t *slot;
-    usi_bed_tile *tile;
-    usi_bed_spot *spot;         // of each touched tile
+    usi_deformable_tile *tile;
+    usi_deformable_spot *spot;  // of each touched tile
     uint32_t n_tile, max_tile;  // touched; the caller has memory for one more than max_tile, and sees to it
                                 // that they do not run out
     uint32_t version;           // the last one that was given
@@ -76,67 +80,68 @@ typedef struct usi_bed {
     uint64_t digest;
     uint64_t pressed_digest, flag_digest;  // the same of what was pressed, and of the flags that last
     int32_t lowest, highest;               // units: the greatest changes there have been
-    int64_t n_lost;  // columns that found no room in the ring: they are found again by usi_bed_gather
-} usi_bed;
+    int64_t n_lost;  // columns that found no room in the ring: they are found again by usi_deformable_gather
+} usi_deformable;
 
 enum {
-    USI_BED_ACTIVE = 1,   // in the ring, waiting or lost
-    USI_BED_FLOWING = 2,  // flowed when last looked at: flows on down to the angle of repose
-    USI_BED_COVERED = 4,  // a body stands here: nothing flows in or out
-    USI_BED_LOST = 8,
+    USI_DEFORMABLE_ACTIVE = 1,   // in the ring, waiting or lost
+    USI_DEFORMABLE_FLOWING = 2,  // flowed when last looked at: flows on down to the angle of repose
+    USI_DEFORMABLE_COVERED = 4,  // a body stands here: nothing flows in or out
+    USI_DEFORMABLE_LOST = 8,
 };
 
-usi_bed_law usi_bed_law_of(const us_soil *soil, double spacing, double gravity);
+usi_deformable_law usi_deformable_law_of(const us_soil *soil, double spacing, double gravity);
 
 // The column at a place of the grid. Of an untouched tile it can be read and not written.
-static inline uint32_t usi_bed_at(const usi_bed *bed, int32_t x, int32_t y) {
+static inline uint32_t usi_deformable_at(const usi_deformable *bed, int32_t x, int32_t y) {
     size_t place = (size_t)(y >> 6) * (size_t)bed->n_tile_x + (size_t)(x >> 6);
-    return bed->slot[place] << USI_BED_TILE_BITS | (uint32_t)(y & 63) << 6 | (uint32_t)(x & 63);
+    return bed->slot[place] << USI_DEFORMABLE_TILE_BITS | (uint32_t)(y & 63) << 6 | (uint32_t)(x & 63);
 }
-static inline int32_t usi_bed_change(const usi_bed *bed, uint32_t at) {
-    return bed->tile[at >> USI_BED_TILE_BITS].change[at % USI_BED_COLUMNS];
+static inline int32_t usi_deformable_change(const usi_deformable *bed, uint32_t at) {
+    return bed->tile[at >> USI_DEFORMABLE_TILE_BITS].change[at % USI_DEFORMABLE_COLUMNS];
 }
-static inline uint16_t usi_bed_pressed(const usi_bed *bed, uint32_t at) {
-    return bed->tile[at >> USI_BED_TILE_BITS].pressed[at % USI_BED_COLUMNS];
+static inline uint16_t usi_deformable_pressed(const usi_deformable *bed, uint32_t at) {
+    return bed->tile[at >> USI_DEFORMABLE_TILE_BITS].pressed[at % USI_DEFORMABLE_COLUMNS];
 }
-static inline uint8_t usi_bed_flag(const usi_bed *bed, uint32_t at) {
-    return bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS];
+static inline uint8_t usi_deformable_flag(const usi_deformable *bed, uint32_t at) {
+    return bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS];
 }
 // Height of a column now, m.
-double usi_bed_height(const usi_bed *bed, int32_t x, int32_t y);
+double usi_deformable_height(const usi_deformable *bed, int32_t x, int32_t y);
 // The column at a place, to be written: its tile is touched from now on.
-uint32_t usi_bed_touch(usi_bed *bed, int32_t x, int32_t y);
+uint32_t usi_deformable_touch(usi_deformable *bed, int32_t x, int32_t y);
 // Makes tile `place` of the grid the next one that is touched, and gives its number. 0 when there is no room.
-uint32_t usi_bed_open(usi_bed *bed, uint32_t place);
+uint32_t usi_deformable_open(usi_deformable *bed, uint32_t place);
 // A body stands on a column; or no longer.
-static inline void usi_bed_cover(usi_bed *bed, int32_t x, int32_t y) {
-    uint32_t at = usi_bed_at(bed, x, y);
-    if (at < USI_BED_COLUMNS) at = usi_bed_touch(bed, x, y);
-    if (at >= USI_BED_COLUMNS)
-        bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] |= USI_BED_COVERED;
+static inline void usi_deformable_cover(usi_deformable *bed, int32_t x, int32_t y) {
+    uint32_t at = usi_deformable_at(bed, x, y);
+    if (at < USI_DEFORMABLE_COLUMNS) at = usi_deformable_touch(bed, x, y);
+    if (at >= USI_DEFORMABLE_COLUMNS)
+        bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS] |= USI_DEFORMABLE_COVERED;
 }
-static inline void usi_bed_uncover(usi_bed *bed, int32_t x, int32_t y) {
-    uint32_t at = usi_bed_at(bed, x, y);
-    if (at >= USI_BED_COLUMNS)
-        bed->tile[at >> USI_BED_TILE_BITS].flag[at % USI_BED_COLUMNS] &= (uint8_t)~USI_BED_COVERED;
+static inline void usi_deformable_uncover(usi_deformable *bed, int32_t x, int32_t y) {
+    uint32_t at = usi_deformable_at(bed, x, y);
+    if (at >= USI_DEFORMABLE_COLUMNS)
+        bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS] &=
+            (uint8_t)~USI_DEFORMABLE_COVERED;
 }
 // Adds soil to a column, or takes it: units. It becomes active, and so do its neighbours.
-void usi_bed_add(usi_bed *bed, int32_t x, int32_t y, int32_t units);
-void usi_bed_wake(usi_bed *bed, int32_t x, int32_t y);
+void usi_deformable_add(usi_deformable *bed, int32_t x, int32_t y, int32_t units);
+void usi_deformable_wake(usi_deformable *bed, int32_t x, int32_t y);
 // Looks at columns that may flow, at most so many; how many it looked at. Nothing to do costs nothing. With
 // no more than there are in the ring, it reads the ground of those and of their neighbours, and no other.
-int64_t usi_bed_settle(usi_bed *bed, const usi_bed_law *law, int64_t most);
+int64_t usi_deformable_settle(usi_deformable *bed, const usi_deformable_law *law, int64_t most);
 // Presses the columns in a rectangle to a given height (units; INT32_MAX: not this one): `to` has (x1 - x0) *
 // (y1 - y0) numbers, row by row. A share of what was above is lost to compaction, the rest comes up around
 // it. The volume, in units, that went and that came up.
-typedef struct usi_bed_pressing {
+typedef struct usi_deformable_pressing {
     int64_t n_pressed, n_risen;
-} usi_bed_pressing;
-usi_bed_pressing usi_bed_press(usi_bed *bed, int32_t x0, int32_t y0, int32_t x1, int32_t y1,
-                               const int32_t *to, double compaction);
+} usi_deformable_pressing;
+usi_deformable_pressing usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
+                                             int32_t y1, const int32_t *to, double compaction);
 // Puts lost columns back into the ring, but for those that are covered.
-void usi_bed_gather(usi_bed *bed);
+void usi_deformable_gather(usi_deformable *bed);
 // The digest from the heights, for tests and after a bed was filled by hand.
-uint64_t usi_bed_digest(const usi_bed *bed);
+uint64_t usi_deformable_digest(const usi_deformable *bed);
 
 #endif

@@ -1,23 +1,23 @@
 // Ground that is paged in: which tiles of it the boxes of moving shapes are over, and soil that flows.
-#ifndef USI_CONTACT_FOOTING_H
-#define USI_CONTACT_FOOTING_H
+#ifndef USI_CONTACT_RESIDENCY_H
+#define USI_CONTACT_RESIDENCY_H
 
 #include "contact/world.h"
 #include "terrain/pager.h"
 
 // Finds the paged fields among the world's shapes, and the paged maps of their soils, and becomes a client of
 // each. US_ERR_MEMORY.
-us_status usi_footing_create(usi_contacts *c);
-void usi_footing_destroy(usi_contacts *c);
+us_status usi_residency_create(usi_contacts *c);
+void usi_residency_destroy(usi_contacts *c);
 
 // Waits until the ground under the grown boxes of all moving shapes is there, and that below columns of beds
-// that may flow; what the shapes will soon be over is read ahead. The error is in c->footing_error.
-us_status usi_footing_ask(usi_contacts *c);
-bool usi_footing_is_due(const usi_contacts *c);  // soil has begun to flow elsewhere since
+// that may flow; what the shapes will soon be over is read ahead. The error is in c->residency_error.
+us_status usi_residency_ask(usi_contacts *c);
+bool usi_residency_is_due(const usi_contacts *c);  // soil has begun to flow elsewhere since
 // The same for the ground under one box of the world, in place of what the last ask has found.
-us_status usi_footing_look(usi_contacts *c, us_aabb box);
+us_status usi_residency_look(usi_contacts *c, us_aabb box);
 
 // What the pager of one of them says, and how often this world waited for it.
-usi_pager_info usi_footing_info(const usi_contacts *c, int32_t footing, int64_t *out_n_wait);
+usi_pager_info usi_residency_info(const usi_contacts *c, int32_t residency, int64_t *out_n_wait);
 
 #endif

@@ -42,7 +42,7 @@ static void write_down(us_switch *sw, const usi_note *note, int64_t n_lost) {
 
 static void *run(void *context) {
     us_switch *sw = context;
-    usi_scribe *s = &sw->scribe;
+    usi_event_log *s = &sw->scribe;
     pthread_mutex_lock(&s->lock);
     for (;;) {
         while (!s->first && !s->is_closing)
@@ -67,7 +67,7 @@ static void *run(void *context) {
 }
 
 static void add(us_switch *sw, int64_t time, const char *text, bool is_evidence) {
-    usi_scribe *s = &sw->scribe;
+    usi_event_log *s = &sw->scribe;
     size_t n = strlen(text) + 1;
     usi_note *note = usi_alloc(&sw->allocator, sizeof *note + n, _Alignof(usi_note));
     if (note) {
@@ -92,16 +92,16 @@ static void add(us_switch *sw, int64_t time, const char *text, bool is_evidence)
     if (note && !has_room) usi_release(&sw->allocator, note, sizeof *note + n, _Alignof(usi_note));
 }
 
-void usi_scribe_note(us_switch *sw, int64_t time, const char *text) {
+void usi_event_log_note(us_switch *sw, int64_t time, const char *text) {
     if (sw->on_event) add(sw, time, text, false);
 }
 
-void usi_scribe_keep(us_switch *sw, const char *line) {
+void usi_event_log_keep(us_switch *sw, const char *line) {
     if (sw->handover.evidence[0]) add(sw, 0, line, true);
 }
 
-void usi_scribe_wait(us_switch *sw, int64_t most) {
-    usi_scribe *s = &sw->scribe;
+void usi_event_log_wait(us_switch *sw, int64_t most) {
+    usi_event_log *s = &sw->scribe;
     int64_t deadline = usi_switch_now() + most;
     struct timespec until = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
     pthread_mutex_lock(&s->lock);
@@ -111,8 +111,8 @@ void usi_scribe_wait(us_switch *sw, int64_t most) {
     pthread_mutex_unlock(&s->lock);
 }
 
-us_status usi_scribe_open(us_switch *sw, us_error *err) {
-    usi_scribe *s = &sw->scribe;
+us_status usi_event_log_open(us_switch *sw, us_error *err) {
+    usi_event_log *s = &sw->scribe;
     usi_cond_init(&s->wake);
     usi_cond_init(&s->done);
     pthread_mutex_init(&s->lock, NULL);
@@ -120,8 +120,8 @@ us_status usi_scribe_open(us_switch *sw, us_error *err) {
     return s->has_thread ? US_OK : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
 }
 
-void usi_scribe_close(us_switch *sw) {
-    usi_scribe *s = &sw->scribe;
+void usi_event_log_close(us_switch *sw) {
+    usi_event_log *s = &sw->scribe;
     pthread_mutex_lock(&s->lock);
     s->is_closing = true;
     pthread_cond_signal(&s->wake);
