@@ -7,8 +7,8 @@
 
 #include "contact/residency.h"
 #include "contact/soil.h"
-#include "geom/contact.h"
-#include "math/four.h"
+#include "geom/contact_candidates.h"
+#include "math/vec3x4.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;

@@ -4,7 +4,7 @@
 // mostly wait for one another. The bodies of all islands stand in one list, in the order of the islands;
 // which four go together does not depend on threads.
 #include "contact/world.h"
-#include "math/four.h"
+#include "math/vec3x4.h"
 
 // Symmetric matrices.
 typedef struct symmetric {

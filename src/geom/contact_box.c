@@ -21,7 +21,7 @@
 //
 // Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true
 // distance; then the general method takes over.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 enum { CORNERS = 8, LINE_OF_REF = 32 };
 

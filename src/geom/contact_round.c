@@ -10,7 +10,7 @@
 //
 // Which of them it is depends on the direction only. Between them the far points rise out of the margin
 // before the feature changes: the line's other end by L sin 18 deg, the end's other side by 2 R sin 18 deg.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 // cos 18 deg.
 #define ROUND_FLAT 0.95

@@ -36,7 +36,7 @@
 // end, walls steeper than 45 degrees, windows of more than WIDE cells across.
 #include <string.h>
 
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 #include "math/v4_functions.h"
 
 enum {

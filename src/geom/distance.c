@@ -12,7 +12,7 @@
 //
 // Two half spaces have a distance only when their faces look at each other exactly; others overlap without
 // end: US_ERR_ARG. An intersection counts as convex: its farthest points are found by cutting planes
-// (meet.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
+// (intersection.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
 //
 // What a surface of triangles answers is said in surface.c: apart, the exact distance; overlapping, a depth
 // that is never more than the true one.

@@ -22,7 +22,7 @@
 // good as that of separate shapes.
 #include "geom/gjk.h"
 
-#include "geom/meet.h"
+#include "geom/intersection.h"
 
 #include <float.h>
 #include <string.h>

@@ -29,7 +29,7 @@
 // Spans of surfaces without volume (a box of no height, a triangle) have in = out, and are hit from both
 // sides.
 #include "geom/ray.h"
-#include "geom/meet.h"
+#include "geom/intersection.h"
 // ---------------------------------------------------------------- spans
 
 static usi_span meet(usi_span a, usi_span b) {
@@ -426,7 +426,7 @@ static usi_line line_in(us_pose X, usi_line l) {
 }
 
 // Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`,
-// but the distance of the core is searched for (meet.c), to 1e-7 of the size. Infinity: nowhere.
+// but the distance of the core is searched for (intersection.c), to 1e-7 of the size. Infinity: nowhere.
 static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, double t, double end,
                               double radius, double sign, us_vec3 *out_normal) {
     const us_geom point = {.kind = US_GEOM_SPHERE};

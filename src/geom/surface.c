@@ -31,8 +31,8 @@
 // first; boxes that are farther than the limit are left out.
 #include "geom/surface.h"
 
-#include "geom/contact.h"
-#include "geom/meet.h"
+#include "geom/contact_candidates.h"
+#include "geom/intersection.h"
 #include "geom/standoff.h"
 
 #include <float.h>

@@ -7,7 +7,7 @@
 // by 1e-6. A floating tree is integrated like any other and its root's twist is then corrected by the little
 // that momentum is off.
 #include "dyn/kinematics.h"
-#include "math/four.h"
+#include "math/vec3x4.h"
 #include "math/rotation.h"
 #include "sim/sim.h"
 

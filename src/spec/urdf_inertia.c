@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/urdf.h"
 
 static const double density = 1000;  // kg/m^3

@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "switch/shadow.h"
 #include "wire/messages.h"
 

@@ -12,7 +12,7 @@
 //
 // Diameters are drawn by octaves. Each octave cuts the plane into cells of its own size; what is in a cell is
 // known from the cell alone.
-#include "terrain/cell.h"
+#include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 
 enum { OCTAVES = 32 };

@@ -7,7 +7,7 @@
 // many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
 // stay.
 #include "base/memory.h"
-#include "terrain/cell.h"
+#include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 
 enum { SIZES = 256, CELL_MOST = 4096 };

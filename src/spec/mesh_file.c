@@ -9,7 +9,7 @@
 //   glTF, GLB  metres and y-up by definition: turned to z-up, (x, y, z) -> (x, -z, y), as Blender, Drake and
 //   RViz do.
 // The scale of the URDF comes last, in the axes of the result.
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 
 #include <assimp/cimport.h>
 #include <assimp/config.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "math/four.h"
+#include "math/vec3x4.h"
 #include "understudy/base.h"
 
 // A few roundings of numbers of size 1.

@@ -20,7 +20,7 @@
 // normals with weights of 0 or more, so that nothing behind these three is farther along d. The plane that x
 // is farthest beyond takes the place of one of them, the one whose weight runs out first; the new corner is
 // less far along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
-#include "geom/meet.h"
+#include "geom/intersection.h"
 
 #include <float.h>
 

@@ -26,7 +26,7 @@
 #include "base/random.h"
 #include "math/v4_functions.h"
 #include "terrain/fft.h"
-#include "terrain/field.h"
+#include "terrain/random_field.h"
 
 enum { N_ENLARGE = 3 };                    // a torus grows at most so often
 static const double NEGATIVE = 1e-12;      // of the greatest eigenvalue: less is rounding

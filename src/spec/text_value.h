@@ -1,7 +1,7 @@
 // Numbers and names in lines that a person wrote: world commands, faults, conditions. Each refusal says what
 // to write instead.
-#ifndef USI_SPEC_WORDS_H
-#define USI_SPEC_WORDS_H
+#ifndef USI_SPEC_TEXT_VALUE_H
+#define USI_SPEC_TEXT_VALUE_H
 
 #include "understudy/base.h"
 

@@ -24,7 +24,7 @@
 // of the reference (32 ..). The pair of lines names it, whatever else was cut away; with the ids of both
 // features and which shape is the reference this fills 64 bits:   reference is B: 1 | lines in, out: 8 + 8 |
 // feature of the reference: 16 | of the other: 16
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 enum { LINE_OF_REF = 32, LINE_NONE = 63 };
 

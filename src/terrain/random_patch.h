@@ -1,11 +1,11 @@
 // Inside fields of any size: what the levels of the pyramid hold, and one of its patches.
-#ifndef USI_TERRAIN_PATCH_H
-#define USI_TERRAIN_PATCH_H
+#ifndef USI_TERRAIN_RANDOM_PATCH_H
+#define USI_TERRAIN_RANDOM_PATCH_H
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "terrain/fft.h"
-#include "terrain/field.h"
+#include "terrain/random_field.h"
 
 // A patch in nodes of its level: what it owns, what it knows beyond that on each side for the finer level,
 // how far its moving average reaches, and the torus on which it is made: OWN + 2 (MARGIN + HALO).
@@ -44,7 +44,7 @@ typedef struct usi_pyramid {
 us_status usi_pyramid_init(usi_pyramid *p, const us_field_def *def, usi_pool *pool, us_error *err);
 void usi_pyramid_fini(usi_pyramid *p);
 
-// patch_level.c: the spectra. False when there is no memory.
+// random_patch_level.c: the spectra. False when there is no memory.
 bool usi_level_make(usi_pyramid *p, int32_t level);
 // What the covariance comes to at (x, y) m: exactly, from the gains, for tests.
 double usi_pyramid_covariance(const usi_pyramid *p, double x, double y);

@@ -1,7 +1,7 @@
 // What the files of contact points share: flat features of convex shapes, candidate points, and the choice
 // among them.
-#ifndef USI_GEOM_CONTACT_H
-#define USI_GEOM_CONTACT_H
+#ifndef USI_GEOM_CONTACT_CANDIDATES_H
+#define USI_GEOM_CONTACT_CANDIDATES_H
 
 #include "geom/geom.h"
 #include "math/v4.h"

@@ -1,6 +1,6 @@
 // Random places by density, from counters: the plane in cells, each with its own numbers.
-#ifndef USI_TERRAIN_CELL_H
-#define USI_TERRAIN_CELL_H
+#ifndef USI_TERRAIN_RANDOM_CELL_H
+#define USI_TERRAIN_RANDOM_CELL_H
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "allocator.h"
-#include "terrain/patch.h"
+#include "terrain/random_patch.h"
 
 static us_field_def field(us_covariance covariance, int32_t n, double length, double smoothness) {
     us_field_def def = us_field_def_default();

@@ -1,7 +1,7 @@
 // The language of faults: "motor:front_left_drive=weak:0.3". World commands and the scripts of scenes speak
 // it.
-#ifndef USI_SPEC_FAULT_H
-#define USI_SPEC_FAULT_H
+#ifndef USI_SPEC_FAULT_SYNTAX_H
+#define USI_SPEC_FAULT_SYNTAX_H
 
 #include "understudy/network.h"
 
@@ -65,7 +65,7 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
 us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
                           us_error *err);
 
-// ---------------------------------------------------------------- when (condition.c)
+// ---------------------------------------------------------------- when (fault_condition.c)
 
 // "odom.x > 3 and battery < 0.5": comparisons of values with numbers, all of which must hold.
 typedef enum usi_compare { USI_LESS, USI_LESS_EQUAL, USI_MORE, USI_MORE_EQUAL } usi_compare;

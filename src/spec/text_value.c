@@ -1,4 +1,4 @@
-#include "spec/words.h"
+#include "spec/text_value.h"
 
 #include <stdio.h>
 #include <string.h>

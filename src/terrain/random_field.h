@@ -1,6 +1,6 @@
 // Inside random fields.
-#ifndef USI_TERRAIN_FIELD_H
-#define USI_TERRAIN_FIELD_H
+#ifndef USI_TERRAIN_RANDOM_FIELD_H
+#define USI_TERRAIN_RANDOM_FIELD_H
 
 #include "base/pool.h"
 #include "understudy/terrain.h"
@@ -11,9 +11,9 @@ double usi_covariance_share(const us_field_def *def, double r);
 // Whether one of them takes microseconds.
 bool usi_covariance_is_dear(const us_field_def *def);
 
-// field_outer.c
+// random_field_outer.c
 us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err);
-// patch.c
+// random_patch.c
 us_status usi_field_patches(const us_field_def *def, usi_pool *pool, us_field_visit visit, void *context,
                             us_field_outcome *info, us_error *err);
 // Two independent normal numbers of this place in the sequence, for each of four places that follow one

@@ -1,4 +1,4 @@
-// Height fields: a rectangle of samples, copied. Those of a site: field_site.c.
+// Height fields: a rectangle of samples, copied. Those of a site: height_field_site.c.
 #include "geom/geom.h"
 
 us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,

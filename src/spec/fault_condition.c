@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "spec/spec.h"
-#include "spec/words.h"
+#include "spec/text_value.h"
 #include "spec/xml.h"
 
 static const char *const own_names[] = {

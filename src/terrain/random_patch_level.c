@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "math/v4_functions.h"
-#include "terrain/patch.h"
+#include "terrain/random_patch.h"
 
 enum {
     DENSE = 4,                            // samples to a node for the radial spectra

@@ -1,6 +1,6 @@
-// The farthest points of an intersection of convex shapes, by cutting planes. See meet.c.
-#ifndef USI_GEOM_MEET_H
-#define USI_GEOM_MEET_H
+// The farthest points of an intersection of convex shapes, by cutting planes. See intersection.c.
+#ifndef USI_GEOM_INTERSECTION_H
+#define USI_GEOM_INTERSECTION_H
 
 #include "geom/gjk.h"
 #include "math/v4.h"

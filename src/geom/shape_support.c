@@ -14,7 +14,7 @@
 // Where several points are equally far, any of them is right; round flat faces (disc, cylinder) then give
 // their centre, and boxes the corner on the side of the sign bit, so that the same direction always gives the
 // same point.
-#include "geom/meet.h"
+#include "geom/intersection.h"
 
 enum {
     CLIMB_FROM =

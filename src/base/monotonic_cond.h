@@ -1,6 +1,6 @@
 // Conditions that are waited for by the clock that nobody sets.
-#ifndef USI_BASE_WAIT_H
-#define USI_BASE_WAIT_H
+#ifndef USI_BASE_MONOTONIC_COND_H
+#define USI_BASE_MONOTONIC_COND_H
 
 #include <pthread.h>
 #include <stdbool.h>

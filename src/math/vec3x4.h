@@ -2,8 +2,8 @@
 //
 // Where the same is done to many bodies or points, this takes a fraction of the instructions of vectors that
 // lie in one register each, and none of them waits for a sum over lanes.
-#ifndef USI_MATH_FOUR_H
-#define USI_MATH_FOUR_H
+#ifndef USI_MATH_VEC3X4_H
+#define USI_MATH_VEC3X4_H
 
 #include "math/v4.h"
 

@@ -5,7 +5,7 @@
 // the one number that says so, without a division or a root where that can be. Points go straight to the
 // manifold. Whatever has no unique answer (segments that cross, spheres with a common centre) or needs a
 // choice among many points is left to the general methods.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 static inline void put(us_manifold *m, us_vec3 n, us_vec3 p_A, us_vec3 p_B, double gap, uint64_t id) {
     int32_t i = m->n++;

@@ -1,12 +1,12 @@
 // Faults as they are written: PART=KIND, with a joint behind the part and numbers behind the kind where these
 // have them.
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "spec/spec.h"
-#include "spec/words.h"
+#include "spec/text_value.h"
 #include "spec/xml.h"
 
 static const struct {

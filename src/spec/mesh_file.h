@@ -1,6 +1,6 @@
 // Meshes and the mass properties of shapes: what the readers share beside spec/xml.h.
-#ifndef USI_SPEC_MESH_H
-#define USI_SPEC_MESH_H
+#ifndef USI_SPEC_MESH_FILE_H
+#define USI_SPEC_MESH_FILE_H
 
 #include "spec/xml.h"
 
@@ -26,7 +26,7 @@ us_status usi_surface_weld(const us_allocator *a, usi_surface *surface);
 // must be known. False when it encloses (next to) nothing.
 bool usi_surface_unit_inertia(const usi_surface *surface, us_inertia *out);
 
-// ---- mesh.c: what is in a mesh file ----
+// ---- mesh_file.c: what is in a mesh file ----
 
 enum { USI_TRIANGLE_LIMIT = 5 * 1000 * 1000 };  // of one mesh: some 0.7 GB while it is looked at
 

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "math/v4_functions.h"
 #include "terrain/fft.h"
-#include "terrain/field.h"
+#include "terrain/random_field.h"
 
 enum { FINE = 4 };
 

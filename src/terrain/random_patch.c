@@ -1,7 +1,7 @@
 // Fields of any size, patch by patch: a pyramid of moving averages of white noise.
 //
 // One torus for a site of 20 km at 1 m would be 2^31 nodes. Here the field is a sum over levels, each with
-// half as many nodes each way as the one below, and each with its own band of the spectrum (patch_level.c). A
+// half as many nodes each way as the one below, and each with its own band of the spectrum (random_patch_level.c). A
 // level is white noise, a function of seed, level and node alone, under a moving average of bounded reach; so
 // any patch of it can be made by itself, from the noise in it and in a halo around it:
 //
@@ -20,7 +20,7 @@
 // there depends on nothing but the definition: not on the order, the threads, or which other patches are
 // made. Memory is two patches for each level. The gain is real and even, so that the noise of two neighbours,
 // one as the real and one as the imaginary part, takes one transform.
-#include "terrain/patch.h"
+#include "terrain/random_patch.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Mass properties of shapes at density 1, and of several shapes together.
 #include "math/inertia.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 
 #include <string.h>
 

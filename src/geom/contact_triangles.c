@@ -31,7 +31,7 @@
 //
 // Limits: of a mesh, at most MESH_TRIANGLES triangles under one shape are looked at, in the order of the
 // tree. Triangles of a mesh push only shapes whose middle is on their outer side.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 // Cosine between the normals beside a sharp edge: 45 degrees.
 #define SHARP 0.7
