@@ -40,10 +40,10 @@ typedef struct face {
 } face;
 
 typedef struct polytope {
-    const usi_pair *pair;
+    const usi_convex_pair *pair;
     double size;
     int n_corner, n_face;  // n_face: slots used so far; dead ones are used again
-    usi_difference corner[MAX_CORNERS];
+    usi_minkowski_point corner[MAX_CORNERS];
     face face[MAX_FACES];
 } polytope;
 
@@ -115,7 +115,7 @@ static int find_horizon(polytope *P, us_vec3 w, int f, horizon_edge *edge) {
 }
 
 // Makes w a corner. False where the horizon is not a simple loop.
-static bool expand(polytope *P, const usi_difference *s, int f) {
+static bool expand(polytope *P, const usi_minkowski_point *s, int f) {
     horizon_edge edge[3 * MAX_FACES];
     int n_edge = find_horizon(P, s->w, f, edge), w = P->n_corner++, begins[MAX_CORNERS], made[MAX_FACES];
     P->corner[w] = *s;
@@ -170,7 +170,7 @@ static void share_rest(usi_core_gap *g) {
 }
 
 // C has no thickness along n: the depth is 0, to the side where A's middle lies, or upwards.
-static usi_core_gap flat_gap(const usi_pair *pair, us_vec3 n, const usi_core_gap *touch) {
+static usi_core_gap flat_gap(const usi_convex_pair *pair, us_vec3 n, const usi_core_gap *touch) {
     double side = -us_vec3_dot(n, pair->p_AB);
     if (side < 0 || (side == 0 && us_vec3_dot(n, pair->up) < 0)) n = us_vec3_scale(-1, n);
     usi_core_gap g = {us_vec3_dot(n, us_vec3_sub(touch->a, touch->b)), n, touch->a, touch->b, 0};
@@ -181,13 +181,13 @@ static usi_core_gap flat_gap(const usi_pair *pair, us_vec3 n, const usi_core_gap
 // Looks along the axes and across what was found, for four corners with volume between them. False: C is flat
 // across *out_flat.
 static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
-    const usi_pair *pair = P->pair;
+    const usi_convex_pair *pair = P->pair;
     const us_vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
-    usi_difference s[6];
+    usi_minkowski_point s[6];
     int first = 0, second = 0;
     double longest = 0;
     for (int i = 0; i < 6; i++) {
-        s[i] = usi_pair_support(pair, us_vec3_scale(i % 2 ? -1 : 1, axis[i / 2]));
+        s[i] = usi_convex_pair_support(pair, us_vec3_scale(i % 2 ? -1 : 1, axis[i / 2]));
         P->size = fmax(P->size, us_vec3_norm(s[i].w));
         for (int j = 0; j < i; j++) {
             double length = us_vec3_norm(us_vec3_sub(s[i].w, s[j].w));
@@ -209,7 +209,7 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     for (int i = 0; i < 8; i++) {
         double cx = i < 4 ? (i % 2 ? 1 : -1) : (i == 4) - (i == 5),
                cy = i < 4 ? (i / 2 ? 1 : -1) : (i == 6) - (i == 7);
-        usi_difference c = usi_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
+        usi_minkowski_point c = usi_convex_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
         us_vec3 r = us_vec3_sub(c.w, p);
         double off = us_vec3_norm(us_vec3_sub(r, us_vec3_scale(us_vec3_dot(r, e), e)));
         if (off > farthest) {
@@ -220,7 +220,7 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     *out_flat = x;
     if (!(farthest > FLAT * P->size)) return false;
     us_vec3 n = unit_or(us_vec3_cross(e, us_vec3_sub(P->corner[2].w, p)), x);
-    usi_difference above = usi_pair_support(pair, n), below = usi_pair_support(pair, us_vec3_scale(-1, n));
+    usi_minkowski_point above = usi_convex_pair_support(pair, n), below = usi_convex_pair_support(pair, us_vec3_scale(-1, n));
     double up = us_vec3_dot(n, us_vec3_sub(above.w, p)), down = us_vec3_dot(n, us_vec3_sub(p, below.w));
     *out_flat = n;
     if (!(fmax(up, down) > FLAT * P->size)) return false;
@@ -283,7 +283,7 @@ static usi_core_gap finish(const polytope *P, const answer *best) {
         sum += best_share[k] = fmax(0, best_share[k]);
     if (!(sum > 0)) best_share[0] = sum = 1;
     for (int k = 0; k < 3; k++) {
-        const usi_difference *s = &P->corner[on->corner[k]];
+        const usi_minkowski_point *s = &P->corner[on->corner[k]];
         g.a = us_vec3_add(g.a, us_vec3_scale(best_share[k] / sum, s->a));
         g.b = us_vec3_add(g.b, us_vec3_scale(best_share[k] / sum, s->b));
     }
@@ -301,13 +301,13 @@ static usi_core_gap finish(const polytope *P, const answer *best) {
 static void polish(const polytope *P, usi_core_gap *g) {
     for (int i = 0; i < 32; i++) {
         us_vec3 q = us_vec3_scale(g->distance - 1e-3 * P->size, g->normal);
-        usi_pair beyond = *P->pair;
+        usi_convex_pair beyond = *P->pair;
         beyond.p_AB = us_vec3_add(beyond.p_AB, q);
         usi_core_gap next;
         if (!usi_gjk(&beyond, beyond.p_AB, &next)) return;
         next.b = us_vec3_sub(next.b, q);
         us_vec3 n = us_vec3_scale(-1, next.normal);
-        next.distance = -us_vec3_dot(n, usi_pair_support(P->pair, n).w);
+        next.distance = -us_vec3_dot(n, usi_convex_pair_support(P->pair, n).w);
         // Never a longer way out, but perhaps better points; worth another look while the way gets shorter.
         double gain = next.distance - g->distance;
         if (gain < 0) {
@@ -331,12 +331,12 @@ static void newton(const polytope *P, usi_core_gap *g) {
     const double step = 1e-4;
     for (int i = 0; i < 8; i++) {
         us_vec3 n = us_vec3_scale(-1, g->normal), x = across(n, P->pair->up), y = us_vec3_cross(n, x),
-                w = usi_pair_support(P->pair, n).w;
+                w = usi_convex_pair_support(P->pair, n).w;
         double J[2][2], fx = us_vec3_dot(w, x), fy = us_vec3_dot(w, y), depth = us_vec3_dot(w, n);
         for (int k = 0; k < 2; k++) {
             us_vec3 t = us_vec3_scale(step, k ? y : x);
-            us_vec3 dw = us_vec3_sub(usi_pair_support(P->pair, us_vec3_add(n, t)).w,
-                                     usi_pair_support(P->pair, us_vec3_sub(n, t)).w);
+            us_vec3 dw = us_vec3_sub(usi_convex_pair_support(P->pair, us_vec3_add(n, t)).w,
+                                     usi_convex_pair_support(P->pair, us_vec3_sub(n, t)).w);
             J[0][k] = us_vec3_dot(dw, x) / (2 * step) - (k == 0) * depth;
             J[1][k] = us_vec3_dot(dw, y) / (2 * step) - (k == 1) * depth;
         }
@@ -344,7 +344,7 @@ static void newton(const polytope *P, usi_core_gap *g) {
                ty = J[1][0] * fx - J[0][0] * fy;
         if (!(fabs(det) > 0) || !(hypot(tx, ty) < 0.1 * fabs(det))) return;
         n = unit_or(us_vec3_add(n, us_vec3_add(us_vec3_scale(tx / det, x), us_vec3_scale(ty / det, y))), n);
-        usi_difference s = usi_pair_support(P->pair, n);
+        usi_minkowski_point s = usi_convex_pair_support(P->pair, n);
         usi_core_gap next = {-us_vec3_dot(s.w, n), us_vec3_scale(-1, n), s.a, s.b, 0};
         if (next.distance < g->distance - ENOUGH * P->size ||
             !(us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g))))
@@ -361,13 +361,13 @@ static void straighten(const polytope *P, usi_core_gap *g) {
     double length = us_vec3_norm(v);
     if (!(length > 1e-6 * P->size)) return;
     us_vec3 n = us_vec3_scale(1 / length, v);
-    double depth = us_vec3_dot(n, usi_pair_support(P->pair, n).w);
+    double depth = us_vec3_dot(n, usi_convex_pair_support(P->pair, n).w);
     if (depth > 1e-8 * P->size - g->distance) return;
     g->normal = us_vec3_scale(-1, n);
     g->distance = -depth;
 }
 
-usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
+usi_core_gap usi_epa(const usi_convex_pair *pair, const usi_core_gap *touch) {
     polytope P;
     P.pair = pair;
     P.size = us_vec3_norm(pair->p_AB);
@@ -383,7 +383,7 @@ usi_core_gap usi_epa(const usi_pair *pair, const usi_core_gap *touch) {
             if (P.face[i].is_alive && (nearest < 0 || P.face[i].offset < P.face[nearest].offset)) nearest = i;
         if (nearest < 0 || P.face[nearest].offset == DBL_MAX) break;
         face *f = &P.face[nearest];
-        usi_difference s = usi_pair_support(pair, f->normal);
+        usi_minkowski_point s = usi_convex_pair_support(pair, f->normal);
         double depth = us_vec3_dot(f->normal, s.w);
         P.size = fmax(P.size, us_vec3_norm(s.w));
         if (depth < best.depth) best = (answer){*f, depth};

@@ -44,8 +44,8 @@ static us_vec3 mul_transposed(const us_mat3 *R, us_vec3 a) {
                         m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
 
-usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
-    usi_difference s;
+usi_minkowski_point usi_convex_pair_support(const usi_convex_pair *pair, us_vec3 d) {
+    usi_minkowski_point s;
     us_vec3 d_B = mul_transposed(&pair->R_AB, us_vec3_scale(-1, d));
     s.a = pair->meet_A ? usi_meet_support(pair->meet_A, d) : usi_core_support(pair->A, d);
     us_vec3 b_B = pair->meet_B ? usi_meet_support(pair->meet_B, d_B) : usi_core_support(pair->B, d_B);
@@ -59,7 +59,7 @@ usi_difference usi_pair_support(const usi_pair *pair, us_vec3 d) {
 
 typedef struct simplex {
     int n;
-    usi_difference s[4];
+    usi_minkowski_point s[4];
     double share[4];  // v = sum of share * s.w; 0 or more, sum 1
     us_vec3 v;
     double vv;
@@ -149,15 +149,15 @@ static usi_core_gap witness(const simplex *s) {
     return g;
 }
 
-bool usi_gjk(const usi_pair *pair, us_vec3 start, usi_core_gap *out) {
+bool usi_gjk(const usi_convex_pair *pair, us_vec3 start, usi_core_gap *out) {
     simplex now = {.n = 1, .share = {1}};
-    now.s[0] = usi_pair_support(pair, start);
+    now.s[0] = usi_convex_pair_support(pair, start);
     now.v = now.s[0].w;
     now.vv = us_vec3_dot(now.v, now.v);
     double size2 = now.vv, gain = 0;
     for (int step = 0; step < MAX_STEPS; step++) {
         if (now.vv <= TOUCH * TOUCH * size2) break;
-        usi_difference s = usi_pair_support(pair, us_vec3_scale(-1, now.v));
+        usi_minkowski_point s = usi_convex_pair_support(pair, us_vec3_scale(-1, now.v));
         size2 = fmax(size2, us_vec3_dot(s.w, s.w));
         gain = now.vv - us_vec3_dot(now.v, s.w);
         if (gain <= ENOUGH * now.vv + (2 * DBL_EPSILON + pair->noise) * sqrt(size2 * now.vv)) break;
@@ -338,14 +338,14 @@ bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_
 // Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search,
 // a little too far out. A face of EPA tells the way; a new search from there comes nearer. Where it still
 // leaves the direction open, the face's is taken.
-static usi_core_gap look_again(const usi_pair *pair, const usi_core_gap *first) {
+static usi_core_gap look_again(const usi_convex_pair *pair, const usi_core_gap *first) {
     usi_core_gap g = *first, by_face = usi_epa(pair, first), second;
     if (!usi_gjk(pair, us_vec3_scale(-1, by_face.normal), &second)) return usi_epa(pair, &second);
     if (second.distance < g.distance || second.slack < g.slack) g = second;
     return by_face.distance >= g.distance - 10 * SLACK * us_vec3_norm(pair->p_AB) ? by_face : g;
 }
 
-static usi_core_gap pair_gap(const usi_pair *pair) {
+static usi_core_gap pair_gap(const usi_convex_pair *pair) {
     usi_core_gap g;
     if (!usi_gjk(pair, pair->p_AB, &g)) return usi_epa(pair, &g);
     return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? look_again(pair, &g) : g;
@@ -359,8 +359,8 @@ static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
 
 // An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked
 // for. NaN: nothing is in it, or it has no end.
-static us_gap meeting_gap(const usi_pair *of, us_pose X_WA) {
-    usi_pair pair = *of;
+static us_gap meeting_gap(const usi_convex_pair *of, us_pose X_WA) {
+    usi_convex_pair pair = *of;
     usi_meet meet_A, meet_B;
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     us_vec3 up = us_vec3_make(0, 0, 1);
@@ -390,7 +390,7 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
     }
     if (A->kind == US_GEOM_SPHERE && B->kind == US_GEOM_BOX) return point_box(X_WA.p, B->size, X_WB);
     us_quat q_AW = us_quat_conj(X_WA.q);
-    usi_pair pair = {.A = A,
+    usi_convex_pair pair = {.A = A,
                      .B = B,
                      .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
                      .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),

@@ -290,7 +290,7 @@ static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_n
         return length;
     }
     static const us_geom point = {.kind = US_GEOM_SPHERE};
-    usi_pair pair = {
+    usi_convex_pair pair = {
         .A = &point, .B = part->geom, .R_AB = part->R_GP, .p_AB = us_vec3_scale(-1, p), .up = {0, 0, 1}};
     usi_core_gap gap;
     if (!usi_gjk(&pair, pair.p_AB, &gap)) return 0;
