@@ -70,7 +70,7 @@ static void find_corner(corner *c) {
 }
 
 // A corner of the box. No weight is 0, so that each exchange gains something.
-static corner first_corner(const usi_meet *m, us_vec3 d) {
+static corner first_corner(const usi_intersection *m, us_vec3 d) {
     const double part[3] = {d.x, d.y, d.z};
     corner c = {.d = d};
     double w[3];
@@ -104,7 +104,7 @@ static bool exchange(corner *c, us_vec3 normal, double offset) {
 }
 
 // The plane that x is farthest beyond, -1 for none; looks at four planes at once.
-static int find_worst(const usi_meet *m, us_vec3 x, double *out_beyond) {
+static int find_worst(const usi_intersection *m, us_vec3 x, double *out_beyond) {
     usi_v4 px = usi_v4_all(x.x), py = usi_v4_all(x.y), pz = usi_v4_all(x.z), most = usi_v4_all(behind);
     usi_v4i worst = {-1, -1, -1, -1};
     for (int i = 0; i < (m->n_plane + 3) / 4; i++) {
@@ -121,7 +121,7 @@ static int find_worst(const usi_meet *m, us_vec3 x, double *out_beyond) {
 }
 
 // From any corner to one behind all planes.
-static bool solve(const usi_meet *m, corner *c) {
+static bool solve(const usi_intersection *m, corner *c) {
     for (int step = 0; step < MAX_STEPS; step++) {
         double beyond;
         int i = find_worst(m, c->x, &beyond);
@@ -137,7 +137,7 @@ static bool solve(const usi_meet *m, corner *c) {
 // ---- Planes ----
 
 // normal . x <= offset, in units of the size from the centre.
-static void put_plane(usi_meet *m, int at, us_vec3 normal, double offset) {
+static void put_plane(usi_intersection *m, int at, us_vec3 normal, double offset) {
     int i = at / 4, k = at % 4;
     if (k == 0 && at >= m->n_plane) {
         // The other lanes of a new group are planes that nothing is beyond.
@@ -151,12 +151,12 @@ static void put_plane(usi_meet *m, int at, us_vec3 normal, double offset) {
 }
 
 // The same in the intersection's frame and in metres. Flat ones stay; of the others the oldest makes room.
-static bool add_plane(usi_meet *m, us_vec3 normal, double offset, bool is_flat) {
+static bool add_plane(usi_intersection *m, us_vec3 normal, double offset, bool is_flat) {
     int at = m->n_plane;
-    if (is_flat && at == USI_MEET_FLAT) return false;
-    if (at == USI_MEET_PLANES) {
+    if (is_flat && at == USI_INTERSECTION_FLAT) return false;
+    if (at == USI_INTERSECTION_PLANES) {
         at = m->n_flat + m->next;
-        if (++m->next == USI_MEET_PLANES - m->n_flat) m->next = 0;
+        if (++m->next == USI_INTERSECTION_PLANES - m->n_flat) m->next = 0;
     }
     put_plane(m, at, normal, (offset - us_vec3_dot(normal, m->centre)) / m->size);
     if (at == m->n_plane) m->n_plane++;
@@ -164,12 +164,12 @@ static bool add_plane(usi_meet *m, us_vec3 normal, double offset, bool is_flat) 
     return true;
 }
 
-static bool add_flat(usi_meet *m, us_pose X_GP, us_vec3 normal_P, double offset_P) {
+static bool add_flat(usi_intersection *m, us_pose X_GP, us_vec3 normal_P, double offset_P) {
     us_vec3 n = us_quat_rotate(X_GP.q, normal_P);
     return add_plane(m, n, offset_P + us_vec3_dot(n, X_GP.p), true);
 }
 
-static bool add_tetrahedron(usi_meet *m, us_pose X_GP, const us_vec3 *p) {
+static bool add_tetrahedron(usi_intersection *m, us_pose X_GP, const us_vec3 *p) {
     const int face[4][4] = {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 3, 1}, {1, 2, 3, 0}};
     for (int i = 0; i < 4; i++) {
         us_vec3 a = p[face[i][0]],
@@ -189,28 +189,28 @@ static bool is_thick(const us_vec3 *p) {
 }
 
 // One leaf of the tree: flat ones as planes, others as parts.
-static bool add_part(usi_meet *m, const us_geom *g, us_pose X_GP, double radius) {
+static bool add_part(usi_intersection *m, const us_geom *g, us_pose X_GP, double radius) {
     if (g->kind == US_GEOM_HALF_SPACE) return add_flat(m, X_GP, us_vec3_make(0, 0, 1), radius);
     bool is_sharp = !(radius > 0);
-    if (is_sharp && g->kind == US_GEOM_BOX && m->n_flat + 6 <= USI_MEET_FLAT) {
+    if (is_sharp && g->kind == US_GEOM_BOX && m->n_flat + 6 <= USI_INTERSECTION_FLAT) {
         for (int k = 0; k < 6; k++)
             if (!add_flat(m, X_GP, box_side(k), g->size[k / 2])) return false;
         return true;
     }
-    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) && m->n_flat + 4 <= USI_MEET_FLAT)
+    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) && m->n_flat + 4 <= USI_INTERSECTION_FLAT)
         return add_tetrahedron(m, X_GP, g->point);
-    if (is_sharp && g->kind == US_GEOM_CONVEX && m->n_flat + g->hull->n_face <= USI_MEET_FLAT) {
+    if (is_sharp && g->kind == US_GEOM_CONVEX && m->n_flat + g->hull->n_face <= USI_INTERSECTION_FLAT) {
         for (int32_t f = 0; f < g->hull->n_face; f++)
             if (!add_flat(m, X_GP, g->hull->normal[f], g->hull->offset[f])) return false;
         return true;
     }
-    if (m->n_part == USI_MEET_PARTS) return false;
-    m->part[m->n_part++] = (usi_meet_part){g, X_GP, us_quat_matrix(X_GP.q), radius};
+    if (m->n_part == USI_INTERSECTION_PARTS) return false;
+    m->part[m->n_part++] = (usi_intersection_part){g, X_GP, us_quat_matrix(X_GP.q), radius};
     return true;
 }
 
 // Parts of parts are parts. The radius of an intersection within is added to each of its parts.
-static bool add_parts(usi_meet *m, const us_geom *g, us_pose X_GQ, double more) {
+static bool add_parts(usi_intersection *m, const us_geom *g, us_pose X_GQ, double more) {
     for (int32_t i = 0; i < g->n_part; i++) {
         const us_geom *part = &g->parts[i].geom;
         us_pose X_GP = us_pose_mul(X_GQ, g->parts[i].X_GP);
@@ -222,7 +222,7 @@ static bool add_parts(usi_meet *m, const us_geom *g, us_pose X_GQ, double more) 
     return true;
 }
 
-bool usi_meet_init(usi_meet *m, const us_geom *g) {
+bool usi_intersection_init(usi_intersection *m, const us_geom *g) {
     us_geom core = *g;
     core.radius = 0;
     us_aabb box = us_geom_box(&core, us_pose_identity());
@@ -277,7 +277,7 @@ static bool nearest_on_core(const us_geom *g, us_vec3 x, us_vec3 *out) {
 
 // The way from a part's core to x (in metres, from the intersection's origin): its length, and its direction
 // where it is not 0.
-static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_normal) {
+static double way_from_core(const usi_intersection_part *part, us_vec3 x, us_vec3 *out_normal) {
     us_vec3 q;
     us_vec3 p = us_vec3_sub(x, part->X_GP.p);
     const double *m = part->R_GP.m;
@@ -299,7 +299,7 @@ static double way_from_core(const usi_meet_part *part, us_vec3 x, us_vec3 *out_n
 }
 
 // The plane that cuts x off where it is outside a part. beyond 0: it is inside.
-static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x) {
+static touch touch_part(const usi_intersection *m, const usi_intersection_part *part, us_vec3 x) {
     touch t = {{0, 0, 0}, 0, 0};
     if (way_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
     us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), t.normal);
@@ -311,7 +311,7 @@ static touch touch_part(const usi_meet *m, const usi_meet_part *part, us_vec3 x)
     return t;
 }
 
-us_vec3 usi_meet_support(usi_meet *m, us_vec3 d) {
+us_vec3 usi_intersection_support(usi_intersection *m, us_vec3 d) {
     us_vec3 x = us_vec3_make(0, 0, 0);
     double largest = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
     if (largest > DBL_MIN) d = us_vec3_scale(1 / largest, d);

@@ -427,13 +427,13 @@ static usi_line line_in(us_pose X, usi_line l) {
 
 // Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`,
 // but the distance of the core is searched for (intersection.c), to 1e-7 of the size. Infinity: nowhere.
-static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, double t, double end,
+static double advance_to_meet(const us_geom *core, usi_intersection *meet, usi_line l, double t, double end,
                               double radius, double sign, us_vec3 *out_normal) {
     const us_geom point = {.kind = US_GEOM_SPHERE};
     double enough = 1e-7 * (meet->size + radius);
     for (int step = 0; step < 100 && sign * (end - t) >= 0; step++) {
         us_pose X = {{1, 0, 0, 0}, usi_line_at(l, t)};
-        us_gap gap = usi_convex_gap_met(core, us_pose_identity(), meet, &point, X);
+        us_gap gap = usi_convex_gap_cached(core, us_pose_identity(), meet, &point, X);
         double f = gap.distance - radius, slope = -sign * us_vec3_dot(gap.normal, l.d);
         *out_normal = us_vec3_scale(-1, gap.normal);
         if (f <= enough) return t;
@@ -446,11 +446,11 @@ static double advance_to_meet(const us_geom *core, usi_meet *meet, usi_line l, d
 // `sharp` is the span of the parts' swept sides, whose common edges stay sharp: a swept intersection is
 // inside that, rounded.
 static usi_span span_swept_meet(const us_geom *geom, usi_line l, double radius, usi_span sharp) {
-    usi_meet meet;
+    usi_intersection meet;
     us_geom core = *geom;
     core.radius = 0;
     if (!isfinite(sharp.in) || !isfinite(sharp.out)) return sharp;
-    if (!usi_meet_init(&meet, &core) || isnan(usi_meet_support(&meet, l.d).x)) return usi_span_none(l);
+    if (!usi_intersection_init(&meet, &core) || isnan(usi_intersection_support(&meet, l.d).x)) return usi_span_none(l);
     usi_span s = sharp;
     us_vec3 unused;
     s.in = advance_to_meet(&core, &meet, l, sharp.in, sharp.out, radius, 1, &s.normal);

@@ -67,18 +67,18 @@ static us_status check_meeting(const us_geom *g, us_error *err) {
         status = check_meeting(&g->parts[i].geom, err);
     if (g->kind != US_GEOM_INTERSECTION) return status;
     us_aabb box = us_geom_box(g, us_pose_identity());
-    usi_meet meet;
+    usi_intersection meet;
     bool is_empty = box.min.x > box.max.x || box.min.y > box.max.y || box.min.z > box.max.z;
     if (!is_empty && !isfinite(us_vec3_norm(us_vec3_sub(box.max, box.min)))) {
         return us_error_set(err, US_ERR_VALUE, NULL, "add a box around it to the parts",
                             "an intersection of half spaces alone may have no end");
     }
-    if (!is_empty && !usi_meet_init(&meet, g)) {
+    if (!is_empty && !usi_intersection_init(&meet, g)) {
         return us_error_set(err, US_ERR_LIMIT, NULL,
                             "intersect fewer shapes, or give their intersection as one hull",
-                            "an intersection has more than %d parts", USI_MEET_PARTS);
+                            "an intersection has more than %d parts", USI_INTERSECTION_PARTS);
     }
-    if (is_empty || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x)) {
+    if (is_empty || isnan(usi_intersection_support(&meet, us_vec3_make(0, 0, 1)).x)) {
         return us_error_set(err, US_ERR_VALUE, NULL, "move the parts together",
                             "the parts of an intersection have nothing in common");
     }
@@ -278,8 +278,8 @@ us_vec3 usi_core_support(const us_geom *g, us_vec3 d) {
     case US_GEOM_CONVEX:
         return hull_support(g->hull, d);
     case US_GEOM_INTERSECTION: {
-        usi_meet meet;
-        return usi_meet_init(&meet, g) ? usi_meet_support(&meet, d) : us_vec3_make(NAN, NAN, NAN);
+        usi_intersection meet;
+        return usi_intersection_init(&meet, g) ? usi_intersection_support(&meet, d) : us_vec3_make(NAN, NAN, NAN);
     }
     default:
         return us_vec3_make(NAN, NAN, NAN);

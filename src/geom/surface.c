@@ -190,7 +190,7 @@ typedef struct search {
     walk base;  // limit: of best; toward: a point inside the shape
     const us_geom *shape;
     us_pose X_GS;
-    usi_meet *meet;  // of an intersection, otherwise NULL
+    usi_intersection *meet;  // of an intersection, otherwise NULL
     us_aabb box;     // around the shape, radius included
     us_gap best;
 } search;
@@ -198,7 +198,7 @@ typedef struct search {
 // The farthest point of the shape along the unit vector d, radius included.
 static us_vec3 farthest(const search *s, us_vec3 d) {
     us_vec3 d_S = us_quat_rotate(us_quat_conj(s->X_GS.q), d),
-            core = s->meet ? usi_meet_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
+            core = s->meet ? usi_intersection_support(s->meet, d_S) : usi_core_support(s->shape, d_S);
     return us_vec3_add(us_pose_point(s->X_GS, core), us_vec3_scale(s->shape->radius, d));
 }
 
@@ -229,13 +229,13 @@ static void search_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
         if (d > 0 && d >= w->limit) return;
     }
     us_geom triangle = {.kind = US_GEOM_TRIANGLE, .point = {a, b, c}};
-    us_gap g = usi_convex_gap_met(s->shape, s->X_GS, s->meet, &triangle, us_pose_identity());
+    us_gap g = usi_convex_gap_cached(s->shape, s->X_GS, s->meet, &triangle, us_pose_identity());
     if (g.distance >= w->limit) return;
     s->best = g;
     w->limit = g.distance;
 }
 
-static search search_begin(const us_geom *shape, us_pose X_GS, usi_meet *meet, double limit) {
+static search search_begin(const us_geom *shape, us_pose X_GS, usi_intersection *meet, double limit) {
     search s = {.base = {.limit = limit, .apart = search_apart, .meet = search_meet},
                 .shape = shape,
                 .X_GS = X_GS,
@@ -384,7 +384,7 @@ static int32_t n_corner(const us_geom *g) {
     }
 }
 
-static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
+static us_vec3 corner_of(const us_geom *g, usi_intersection *meet, int32_t i) {
     const double *s = g->size, sign = i % 2 ? 1 : -1;
     if (g->kind == US_GEOM_TRIANGLE || g->kind == US_GEOM_TETRAHEDRON) return g->point[i];
     if (g->kind == US_GEOM_CONVEX) return g->hull->vertex[i];
@@ -395,7 +395,7 @@ static us_vec3 corner_of(const us_geom *g, usi_meet *meet, int32_t i) {
         // The farthest points along six directions near its axes: not along them, where a face may lie
         // across.
         const double d[3] = {sign, 0.31 * sign, 0.17 * sign};
-        return usi_meet_support(meet, us_vec3_make(d[i / 2], d[(i / 2 + 1) % 3], d[(i / 2 + 2) % 3]));
+        return usi_intersection_support(meet, us_vec3_make(d[i / 2], d[(i / 2 + 1) % 3], d[(i / 2 + 2) % 3]));
     }
     if (g->kind == US_GEOM_CAPSULE) return us_vec3_make(0, 0, sign * s[0]);
     if (g->kind == US_GEOM_LOZENGE || g->kind == US_GEOM_BOX)
@@ -430,10 +430,10 @@ static void try_balls(search *s, const us_geom *surface) {
 }
 
 us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom *surface) {
-    usi_meet meet;
+    usi_intersection meet;
     bool is_meeting = shape->kind == US_GEOM_INTERSECTION;
     if (is_meeting &&
-        (!usi_meet_init(&meet, shape) || isnan(usi_meet_support(&meet, us_vec3_make(0, 0, 1)).x)))
+        (!usi_intersection_init(&meet, shape) || isnan(usi_intersection_support(&meet, us_vec3_make(0, 0, 1)).x)))
         return (us_gap){.distance = NAN};
     search s = search_begin(shape, X_GS, is_meeting ? &meet : NULL, DBL_MAX);
     walk_surface(&s.base, surface);
