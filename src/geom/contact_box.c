@@ -51,7 +51,7 @@ static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_
     for (int m = 1; m < 3; m++) {
         int i = (k + m) % 3;
         double side = us_vec3_dot(b->axis[i], d) < 0 ? -1 : 1;
-        p = usi_vec3_ahead(p, side * b->half[i], b->axis[i]);
+        p = usi_vec3_add_scaled(p, side * b->half[i], b->axis[i]);
         if (side > 0) *out_id |= (uint32_t)m;
     }
     return p;
@@ -76,7 +76,7 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
     double uv = us_vec3_dot(u, v), du = us_vec3_dot(d, u), dv = us_vec3_dot(d, v), w = 1 - uv * uv;
     double s = (du - uv * dv) / w, t = (uv * du - dv) / w, slack = 1 + 1e-9;
     if (!(fabs(s) <= A->half[i] * slack && fabs(t) <= B->half[j] * slack)) return false;
-    us_vec3 p_A = usi_vec3_ahead(a, s, u), p_B = usi_vec3_ahead(b, t, v);
+    us_vec3 p_A = usi_vec3_add_scaled(a, s, u), p_B = usi_vec3_add_scaled(b, t, v);
     double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
     if (gap <= margin) put(m, n, p_A, p_B, gap, 1ull << 52 | (uint64_t)id_A << 16 | id_B);
     return true;
@@ -251,13 +251,13 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     }
     n = choose(now, n_near, tolerance, bias);
     us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr,
-            on = usi_vec3_ahead(Q->p, Q->half[k], nr);
+            on = usi_vec3_add_scaled(Q->p, Q->half[k], nr);
     uint64_t id =
         (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
     for (int32_t i = 0; i < n; i++) {
         const double *c = now[i].c;
-        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
-                on_inc = usi_vec3_ahead(on_ref, c[2], nr);
+        us_vec3 on_ref = usi_vec3_add_scaled(usi_vec3_add_scaled(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
+                on_inc = usi_vec3_add_scaled(on_ref, c[2], nr);
         put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2],
             id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
     }

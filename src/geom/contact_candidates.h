@@ -44,7 +44,7 @@ typedef struct usi_points {
 } usi_points;
 
 // a + s b
-static inline us_vec3 usi_vec3_ahead(us_vec3 a, double s, us_vec3 b) {
+static inline us_vec3 usi_vec3_add_scaled(us_vec3 a, double s, us_vec3 b) {
     return us_vec3_make(a.x + s * b.x, a.y + s * b.y, a.z + s * b.z);
 }
 static inline us_vec3 usi_vec3_unit(us_vec3 a, us_vec3 otherwise) {
@@ -57,7 +57,7 @@ static inline us_vec3 usi_quat_z(us_quat q) {
     return us_vec3_make(2 * (q.x * q.z + q.w * q.y), 2 * (q.y * q.z - q.w * q.x),
                         1 - 2 * (q.x * q.x + q.y * q.y));
 }
-static inline us_vec3 usi_mat3_back(const us_mat3 *R, us_vec3 a) {
+static inline us_vec3 usi_mat3_mul_transposed(const us_mat3 *R, us_vec3 a) {
     const double *m = R->m;
     return us_vec3_make(m[0] * a.x + m[3] * a.y + m[6] * a.z, m[1] * a.x + m[4] * a.y + m[7] * a.z,
                         m[2] * a.x + m[5] * a.y + m[8] * a.z);

@@ -24,7 +24,7 @@ static bool box_on_plane(const us_geom *A, const us_pose *X_WA, us_vec3 n, doubl
                          us_manifold *m) {
     if (A->radius > 0) return false;
     us_mat3 R = us_quat_matrix(X_WA->q);
-    us_vec3 d = usi_mat3_back(&R, n);
+    us_vec3 d = usi_mat3_mul_transposed(&R, n);
     const double *s = A->size;
     double x = s[0] * d.x, y = s[1] * d.y, z = s[2] * d.z;
     if (!(height - fabs(x) - fabs(y) - fabs(z) <= margin)) return true;
@@ -38,14 +38,14 @@ static bool box_on_plane(const us_geom *A, const us_pose *X_WA, us_vec3 n, doubl
         us_vec3 v =
             us_vec3_make(corner & 1 ? s[0] : -s[0], corner & 2 ? s[1] : -s[1], corner & 4 ? s[2] : -s[2]);
         us_vec3 p = us_vec3_add(X_WA->p, us_mat3_mul_vec(&R, v));
-        put(m, n, p, usi_vec3_ahead(p, -gap, n), gap, (uint64_t)(USI_OF_CORNER + corner));
+        put(m, n, p, usi_vec3_add_scaled(p, -gap, n), gap, (uint64_t)(USI_OF_CORNER + corner));
     }
     return true;
 }
 
 static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                      double margin, us_manifold *m) {
-    const us_vec3 n = usi_quat_z(X_WB->q), at = usi_vec3_ahead(X_WB->p, B->radius, n);
+    const us_vec3 n = usi_quat_z(X_WB->q), at = usi_vec3_add_scaled(X_WB->p, B->radius, n);
     m->n = 0;
     if (A->kind == US_GEOM_BOX)
         return box_on_plane(A, X_WA, n, us_vec3_dot(n, us_vec3_sub(X_WA->p, at)), margin, m);
@@ -55,7 +55,7 @@ static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, co
         return false;
     for (int32_t i = 0; i < f.n; i++) {
         us_vec3 p = usi_v4_vec3(f.p[i]);
-        put(m, n, p, usi_vec3_ahead(p, -f.gap[i], n), f.gap[i], f.feature[i]);
+        put(m, n, p, usi_vec3_add_scaled(p, -f.gap[i], n), f.gap[i], f.feature[i]);
     }
     return true;
 }
@@ -92,7 +92,7 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
         } else {
             t = clamp(fr, b);
         }
-        d = usi_vec3_ahead(usi_vec3_ahead(r, s, e), -t, f);
+        d = usi_vec3_add_scaled(usi_vec3_add_scaled(r, s, e), -t, f);
     }
     double dd = us_vec3_dot(d, d);
     if (dd > reach * reach) return true;
@@ -100,8 +100,8 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
     if (dd <= 1e-16 * reach * reach || (fabs(turn) > 0.995 && a > 0 && b > 0)) return false;
     double distance = sqrt(dd);
     us_vec3 n = us_vec3_scale(1 / distance, d);
-    us_vec3 p_A = usi_vec3_ahead(usi_vec3_ahead(X_WA->p, s, e), -A->radius, n),
-            p_B = usi_vec3_ahead(usi_vec3_ahead(X_WB->p, t, f), B->radius, n);
+    us_vec3 p_A = usi_vec3_add_scaled(usi_vec3_add_scaled(X_WA->p, s, e), -A->radius, n),
+            p_B = usi_vec3_add_scaled(usi_vec3_add_scaled(X_WB->p, t, f), B->radius, n);
     put(m, n, p_A, p_B, distance - A->radius - B->radius, USI_OF_POINT);
     return true;
 }
@@ -111,7 +111,7 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
 static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                                double margin, us_manifold *m) {
     us_mat3 R = us_quat_matrix(X_WB->q);
-    us_vec3 d = us_vec3_sub(X_WA->p, X_WB->p), p = usi_mat3_back(&R, d), n;
+    us_vec3 d = us_vec3_sub(X_WA->p, X_WB->p), p = usi_mat3_mul_transposed(&R, d), n;
     double reach = A->radius + B->radius + margin, size, distance;
     const double *h = B->size;
     m->n = 0;
@@ -152,8 +152,8 @@ static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_g
     double gap = distance - A->radius - B->radius;
     if (!(gap <= margin)) return true;
     n = us_mat3_mul_vec(&R, n);
-    us_vec3 p_A = usi_vec3_ahead(X_WA->p, -A->radius, n);
-    put(m, n, p_A, usi_vec3_ahead(p_A, -gap, n), gap, USI_OF_POINT);
+    us_vec3 p_A = usi_vec3_add_scaled(X_WA->p, -A->radius, n);
+    put(m, n, p_A, usi_vec3_add_scaled(p_A, -gap, n), gap, USI_OF_POINT);
     return true;
 }
 

@@ -107,7 +107,7 @@ static void face_to_edge(us_vec3 d, usi_feature *f) {
     f->p[0] = is_next ? p : o;
     f->p[1] = is_next ? q : p;
     f->n = 2;
-    f->normal = usi_vec3_unit(usi_vec3_ahead(d, -us_vec3_dot(d, u), u), d);
+    f->normal = usi_vec3_unit(usi_vec3_add_scaled(d, -us_vec3_dot(d, u), u), d);
 }
 
 static void box_face(const double size[3], us_vec3 d, usi_feature *f) {
@@ -231,7 +231,7 @@ void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim
     if (out->n == 1) out->normal = d;
     us_mat3 R = us_quat_matrix(X_WG.q);
     out->normal = us_mat3_mul_vec(&R, out->normal);
-    us_vec3 shift = usi_vec3_ahead(X_WG.p, g->radius, out->normal);
+    us_vec3 shift = usi_vec3_add_scaled(X_WG.p, g->radius, out->normal);
     for (int32_t i = 0; i < out->n; i++)
         out->p[i] = us_vec3_add(shift, us_mat3_mul_vec(&R, out->p[i]));
 }
@@ -273,7 +273,7 @@ static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, do
     }
     us_vec3 middle = us_vec3_make(0, 0, 0);
     for (int32_t i = 0; i < n; i++)
-        middle = usi_vec3_ahead(middle, 1.0 / n, from[i].p);
+        middle = usi_vec3_add_scaled(middle, 1.0 / n, from[i].p);
     double depth = offset - us_vec3_dot(side, middle);
     bool is_moved[USI_FEATURE_POINTS * 2];
     for (int32_t i = 0; i < n; i++) {
@@ -289,7 +289,7 @@ static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, do
         if (in_i) {
             to[m] = from[i];
             if (is_moved[i])
-                to[m].p = usi_vec3_ahead(from[i].p, s[i] / (s[i] + depth), us_vec3_sub(middle, from[i].p));
+                to[m].p = usi_vec3_add_scaled(from[i].p, s[i] / (s[i] + depth), us_vec3_sub(middle, from[i].p));
             m++;
         }
         if (is_open && j == 0) break;
@@ -303,7 +303,7 @@ static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, do
             to[m - 1].out = line;
             continue;
         }
-        to[m].p = usi_vec3_ahead(from[i].p, t, us_vec3_sub(from[j].p, from[i].p));
+        to[m].p = usi_vec3_add_scaled(from[i].p, t, us_vec3_sub(from[j].p, from[i].p));
         to[m].in = in_i ? from[i].out : line;
         to[m].out = in_i ? line : from[i].out;
         m++;
@@ -335,10 +335,10 @@ static int32_t clip_line(const usi_feature *ref, const usi_feature *inc, corner 
         }
     }
     if (t0 > t1) return 0;
-    out[0].p = t0 > 0 ? usi_vec3_ahead(inc->p[0], t0, u) : inc->p[0];
+    out[0].p = t0 > 0 ? usi_vec3_add_scaled(inc->p[0], t0, u) : inc->p[0];
     out[0].in = in;
     out[0].out = 0;
-    out[1].p = t1 < 1 ? usi_vec3_ahead(inc->p[0], t1, u) : inc->p[1];
+    out[1].p = t1 < 1 ? usi_vec3_add_scaled(inc->p[0], t1, u) : inc->p[1];
     out[1].in = t1 < 1 ? 0 : LINE_NONE;
     out[1].out = end;
     return 2;
@@ -375,7 +375,7 @@ double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is
     us_vec3 normal = ref_is_A ? us_vec3_scale(-1, nr) : nr;
     for (int32_t i = 0; i < n; i++) {
         double gap = us_vec3_dot(nr, now[i].p) - offset;
-        us_vec3 on_ref = usi_vec3_ahead(now[i].p, -gap, nr);
+        us_vec3 on_ref = usi_vec3_add_scaled(now[i].p, -gap, nr);
         uint64_t id = face_id(ref, inc, ref_is_A, now[i].in, now[i].out);
         least = fmin(least, gap);
         usi_points_add(c, margin, normal, ref_is_A ? on_ref : now[i].p, ref_is_A ? now[i].p : on_ref, id);
@@ -400,7 +400,7 @@ bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, 
     for (int k = 0; k < 2; k++) {
         double s = k ? high : low, t = (s - s0) / along;
         uint64_t id = 1ull << 50 | (uint64_t)k << 40 | (uint64_t)(A->id & 0xffff) << 16 | (B->id & 0xffff);
-        usi_points_add(c, margin, normal, usi_vec3_ahead(A->p[0], s, u), usi_vec3_ahead(B->p[0], t, b), id);
+        usi_points_add(c, margin, normal, usi_vec3_add_scaled(A->p[0], s, u), usi_vec3_add_scaled(B->p[0], t, b), id);
     }
     return true;
 }

@@ -222,7 +222,7 @@ static inline double pos_of(const edge *e, bool is_1, int end) {
 
 // Across the edge as well: the sum of two such normals is.
 static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
-    us_vec3 n = usi_vec3_ahead(n1, x, us_vec3_sub(n2, n1));
+    us_vec3 n = usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1));
     return us_vec3_scale(1 / us_vec3_norm(n), n);
 }
 
@@ -269,11 +269,11 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
             }
         }
     } else {
-        us_vec3 c = usi_vec3_ahead(s->c, h, s->a), d = us_vec3_sub(c, first);
-        d = usi_vec3_ahead(d, -us_vec3_dot(d, u), u);
+        us_vec3 c = usi_vec3_add_scaled(s->c, h, s->a), d = us_vec3_sub(c, first);
+        d = usi_vec3_add_scaled(d, -us_vec3_dot(d, u), u);
         n = usi_vec3_unit(d, n1);
         if (us_vec3_dot(n, n1) < 0) n = us_vec3_scale(-1, n);
-        p = usi_vec3_ahead(c, -s->R, n);
+        p = usi_vec3_add_scaled(c, -s->R, n);
     }
     us_vec3 d = us_vec3_sub(p, first);
     double along = us_vec3_dot(u, d), gap = us_vec3_dot(n, d);
@@ -287,10 +287,10 @@ static void line_on_edge(gathered *g, const edge *e) {
     us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
     us_vec3 n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
-    us_vec3 low = usi_vec3_ahead(s->c, -(s->r + s->R), n), side = us_vec3_cross(way, n);
+    us_vec3 low = usi_vec3_add_scaled(s->c, -(s->r + s->R), n), side = us_vec3_cross(way, n);
     double middle = us_vec3_dot(side, us_vec3_sub(low, first)), to_end = s->half * us_vec3_dot(side, s->a);
     if (!(fabs(middle) < fabs(to_end))) return;
-    us_vec3 p = usi_vec3_ahead(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
+    us_vec3 p = usi_vec3_add_scaled(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
     double along = us_vec3_dot(way, d), gap = us_vec3_dot(n, d);
     if (along < 0 || along > us_vec3_dot(way, way) || !(gap <= g->margin)) return;
     add(g, n, p, gap, index_of(g, e), OF_LINE + e->which);
@@ -326,7 +326,7 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
     us_vec3 d = us_vec3_sub(v, s->c), n;
     const double over = fabs(z) - s->half;
     // From the corner to the shape: the outward normal there, turned round.
-    us_vec3 radial = usi_vec3_ahead(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
+    us_vec3 radial = usi_vec3_add_scaled(d, -z, s->a), axial = z < 0 ? us_vec3_scale(-1, s->a) : s->a;
     double rho = us_vec3_norm(radial), out = rho - s->r, distance;
     if (!(rho > 1e-12 * s->size) && over <= 0) return;
     radial = rho > 0 ? us_vec3_scale(1 / rho, radial) : us_vec3_make(0, 0, 0);
@@ -355,7 +355,7 @@ static void on_peak(gathered *g, int32_t i, int32_t j, us_vec3 v, double z) {
         // Strictly below: what a flat or an edge can do is done there.
         if (us_vec3_dot(n, rim) > -1e-9 * (f->dx + f->dy)) return;
     }
-    add(g, n, usi_vec3_ahead(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
+    add(g, n, usi_vec3_add_scaled(v, distance, n), distance, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
         OF_PEAK);
 }
 
@@ -715,7 +715,7 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
         const double gap = p->gap - B->radius;
         out->normal[i] = n;
         out->p_A[i] = p_A;
-        out->p_B[i] = usi_vec3_ahead(p_A, -gap, n);
+        out->p_B[i] = usi_vec3_add_scaled(p_A, -gap, n);
         out->gap[i] = gap;
         out->feature[i] = p->id;
     }
@@ -765,8 +765,8 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
     s->a = axis;
     if (is_turned) {
         R = us_quat_matrix(X_WB->q);
-        s->c = usi_mat3_back(&R, s->c);
-        s->a = usi_mat3_back(&R, s->a);
+        s->c = usi_mat3_mul_transposed(&R, s->c);
+        s->a = usi_mat3_mul_transposed(&R, s->a);
     }
     s->half = A->kind == US_GEOM_SPHERE ? 0 : A->size[A->kind == US_GEOM_CYLINDER];
     s->r = A->kind == US_GEOM_CYLINDER ? A->size[0] : 0;
@@ -827,7 +827,7 @@ static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3
                 is_peak = us_vec3_dot(n, rim) < -1e-9 * (f->dx + f->dy);
             }
             if (is_peak)
-                add(g, n, usi_vec3_ahead(p, gap, n), gap, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
+                add(g, n, usi_vec3_add_scaled(p, gap, n), gap, (uint64_t)j * (uint64_t)f->n_x + (uint64_t)i,
                     OF_PEAK);
         }
     }
@@ -838,10 +838,10 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     const us_height_field *f = B->field;
     gathered g;
     us_mat3 R = us_quat_matrix(X_WB->q), R_WA = us_quat_matrix(X_WA->q);
-    us_vec3 c = usi_mat3_back(&R, us_vec3_sub(X_WA->p, X_WB->p)), axis[3];
+    us_vec3 c = usi_mat3_mul_transposed(&R, us_vec3_sub(X_WA->p, X_WB->p)), axis[3];
     const double *half = A->size;
     for (int k = 0; k < 3; k++)
-        axis[k] = usi_mat3_back(&R, us_vec3_make(R_WA.m[k], R_WA.m[3 + k], R_WA.m[6 + k]));
+        axis[k] = usi_mat3_mul_transposed(&R, us_vec3_make(R_WA.m[k], R_WA.m[3 + k], R_WA.m[6 + k]));
     g.f = f;
     g.n = 0;
     g.margin = margin + B->radius;
@@ -869,7 +869,7 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
         return false;
     us_vec3 down = axis[k].z > 0 ? us_vec3_scale(-1, axis[k]) : axis[k];
     int u = (k + 1) % 3, v = (k + 2) % 3;
-    us_vec3 middle = usi_vec3_ahead(c, half[k], down);
+    us_vec3 middle = usi_vec3_add_scaled(c, half[k], down);
     spine *s = &g.s;
     s->r = 0;
     s->R = A->radius;
@@ -881,7 +881,7 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
         s->a = us_vec3_scale(sign, axis[run]);
         s->half = half[run];
         s->size = s->half + s->R;
-        s->c = usi_vec3_ahead(middle, side * half[off], axis[off]);
+        s->c = usi_vec3_add_scaled(middle, side * half[off], axis[off]);
         g.prefix = (uint64_t)(4 * k + e + 1) << 58;
         double low = s->c.z - s->half * fabs(s->a.z) - grow;
         window we;

@@ -156,7 +156,7 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
         // The lowest point itself, where it stands over the triangle: a rim, a rounded edge.
         tri.id |= 0x8000;
         A.n = 1;
-        A.p[0] = usi_vec3_ahead(p1, -t->A->radius, f->normal);
+        A.p[0] = usi_vec3_add_scaled(p1, -t->A->radius, f->normal);
         usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     }
     for (int32_t i = 0; i < p.n; i++) {
@@ -225,7 +225,7 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
         // The lowest point jumps from one end to the other where the axis is level: both ends are known
         // there.
         double x = tilt1 / (tilt1 - tilt2);
-        n = usi_vec3_unit(usi_vec3_ahead(n1, x, us_vec3_sub(n2, n1)), n1);
+        n = usi_vec3_unit(usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1)), n1);
         us_vec3 a = lowest_part(t, n, tilt1 > 0 ? END_MINUS : END_PLUS),
                 b = lowest_part(t, n, tilt1 > 0 ? END_PLUS : END_MINUS);
         double fa = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(a, e)),
@@ -244,7 +244,7 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     }
     for (int step = 0; step < 40 && !is_crossing; step++) {
         double x = step % 4 == 3 ? 0.5 * (low + high) : low + (high - low) * g1 / (g1 - g2);
-        n = usi_vec3_unit(usi_vec3_ahead(n1, x, us_vec3_sub(n2, n1)), n1);
+        n = usi_vec3_unit(usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1)), n1);
         us_vec3 p = lowest_part(t, n, r->part);
         double fx = us_vec3_dot(us_vec3_cross(u, n), us_vec3_sub(p, e));
         if (fx > 0) {
@@ -277,9 +277,9 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     double s1 = us_vec3_dot(s, us_vec3_sub(p1, e)), s2 = us_vec3_dot(s, us_vec3_sub(p2, e)), span = s1 - s2;
     double w = span > 0 ? s1 / span : 0.5;
     w = w < 0 ? 0 : (w > 1 ? 1 : w);
-    us_vec3 p = usi_vec3_ahead(usi_vec3_ahead(p1, w, d), -t->A->radius, n);
+    us_vec3 p = usi_vec3_add_scaled(usi_vec3_add_scaled(p1, w, d), -t->A->radius, n);
     double along = us_vec3_dot(u, us_vec3_sub(p, e));
-    us_vec3 on = usi_vec3_ahead(e, along, u);
+    us_vec3 on = usi_vec3_add_scaled(e, along, u);
     if (!(us_vec3_dot(n, us_vec3_sub(p, on)) <= t->margin)) return;
     uint64_t id = (uint64_t)f->index << 32 | OF_RIDGE | (uint64_t)k << 16 | (uint64_t)r->part << 8;
     if (r->part != WHOLE) {
@@ -417,7 +417,7 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
         if (us_vec3_dot(normal, us_vec3_sub(rim[i], v)) > 0) return;
     }
     if (!is_flat) {
-        add_point(t, normal, usi_vec3_ahead(v, distance, normal), v, id);
+        add_point(t, normal, usi_vec3_add_scaled(v, distance, normal), v, id);
         return;
     }
     peak.n = 1;
@@ -447,7 +447,7 @@ static void touch_facet(touch *t, const facet *f) {
     bool is_low_1 = -us_vec3_dot(axis, f->normal) < 0;
     if (is_long) {
         p1[END_MINUS] = lowest_part(t, f->normal, END_MINUS);
-        p1[END_PLUS] = usi_vec3_ahead(p1[END_MINUS], 2 * t->A->size[t->A->kind == US_GEOM_CYLINDER], axis);
+        p1[END_PLUS] = usi_vec3_add_scaled(p1[END_MINUS], 2 * t->A->size[t->A->kind == US_GEOM_CYLINDER], axis);
         p1[WHOLE] = p1[is_low_1 ? END_MINUS : END_PLUS];
     } else {
         p1[WHOLE] = lowest_point(t, f->normal);
@@ -508,7 +508,7 @@ static void end(touch *t, us_pose X_WB, double radius) {
     us_mat3 R = us_quat_matrix(X_WB.q);
     for (int32_t i = t->first; i < t->c->n; i++) {
         usi_point *p = &t->c->at[i];
-        p->p_B = usi_vec3_ahead(p->p_B, radius, p->normal);
+        p->p_B = usi_vec3_add_scaled(p->p_B, radius, p->normal);
         p->gap -= radius;
         p->normal = us_mat3_mul_vec(&R, p->normal);
         p->p_A = us_vec3_add(X_WB.p, us_mat3_mul_vec(&R, p->p_A));
@@ -571,12 +571,12 @@ static bool is_column_apart(const touch *t, us_vec3 middle, double x0, double y0
 static bool is_triangle_apart(const touch *t, us_vec3 middle, const us_vec3 v[3], us_vec3 n) {
     double height = us_vec3_dot(n, us_vec3_sub(middle, v[0])), best = INFINITY;
     if (!(height > 0)) return false;
-    us_vec3 foot = usi_vec3_ahead(middle, -height, n), q = foot;
+    us_vec3 foot = usi_vec3_add_scaled(middle, -height, n), q = foot;
     for (int k = 0; k < 3; k++) {
         us_vec3 a = v[k], e = us_vec3_sub(v[k < 2 ? k + 1 : 0], a), d = us_vec3_sub(foot, a);
         if (us_vec3_dot(us_vec3_cross(e, n), d) <= 0) continue;
         double s = us_vec3_dot(e, d) / us_vec3_dot(e, e);
-        us_vec3 p = usi_vec3_ahead(a, s < 0 ? 0 : (s > 1 ? 1 : s), e);
+        us_vec3 p = usi_vec3_add_scaled(a, s < 0 ? 0 : (s > 1 ? 1 : s), e);
         d = us_vec3_sub(foot, p);
         double far = us_vec3_dot(d, d);
         if (far < best) {
@@ -660,10 +660,10 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
             int32_t i = clamp_cell(x, f->n_x), j = clamp_cell(y, f->n_y);
             facet face;
             field_facet(f, i, j, y - j > x - i, &face);
-            us_vec3 p = usi_vec3_ahead(lowest_point(&t, face.normal), -A->radius, face.normal);
+            us_vec3 p = usi_vec3_add_scaled(lowest_point(&t, face.normal), -A->radius, face.normal);
             double gap = us_vec3_dot(face.normal, p) - face.offset;
             if (us_vec3_dot(face.normal, t.X_FA.p) < face.offset) {
-                usi_points_add(c, t.margin, face.normal, p, usi_vec3_ahead(p, -gap, face.normal),
+                usi_points_add(c, t.margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
                                (uint64_t)face.index << 32 | OF_DEPTH);
             }
         }
@@ -687,7 +687,7 @@ static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t
         int32_t a = v[k], b = v[(k + 1) % 3];
         f->neighbour[k] = -1;
         f->across[k] =
-            usi_vec3_ahead(f->v[k], -us_vec3_norm(us_vec3_sub(f->v[(k + 1) % 3], f->v[k])), f->normal);
+            usi_vec3_add_scaled(f->v[k], -us_vec3_norm(us_vec3_sub(f->v[(k + 1) % 3], f->v[k])), f->normal);
         for (int32_t i = 0; i < n && f->neighbour[k] < 0; i++) {
             const int32_t *w = m->triangle[list[i]];
             for (int s = 0; s < 3 && list[i] != index; s++) {

@@ -403,8 +403,8 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
 
 us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A, const us_geom *B, us_pose X_WB) {
     if (usi_is_swapped(A, X_WA, B, X_WB))
-        return usi_gap_turned(usi_gap_swept(core_gap(B, X_WB, A, X_WA, intersection_A), B->radius, A->radius));
-    return usi_gap_swept(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
+        return usi_gap_swapped(usi_gap_less_radii(core_gap(B, X_WB, A, X_WA, intersection_A), B->radius, A->radius));
+    return usi_gap_less_radii(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
 }
 
 us_gap usi_convex_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB) {

@@ -41,7 +41,7 @@ usi_core_gap usi_epa(const usi_convex_pair *pair, const usi_core_gap *touch);
 
 // True where (B, A) is the order in which the pair is computed, so that both orders give the same bits.
 bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB);
-static inline us_gap usi_gap_turned(us_gap g) {
+static inline us_gap usi_gap_swapped(us_gap g) {
     us_gap t = {g.distance, g.p_B, g.p_A, us_vec3_scale(-1, g.normal)};
     return t;
 }
@@ -49,7 +49,7 @@ static inline us_gap usi_gap_turned(us_gap g) {
 // used, and more is kept. B is of another kind. intersection_A NULL: A is any convex shape.
 us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A, const us_geom *B, us_pose X_WB);
 // Takes the radii off the distance and moves the points to the swept surfaces.
-static inline us_gap usi_gap_swept(us_gap g, double r_A, double r_B) {
+static inline us_gap usi_gap_less_radii(us_gap g, double r_A, double r_B) {
     g.distance -= r_A + r_B;
     g.p_A = us_vec3_sub(g.p_A, us_vec3_scale(r_A, g.normal));
     g.p_B = us_vec3_add(g.p_B, us_vec3_scale(r_B, g.normal));

@@ -85,7 +85,7 @@ static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B
         switch (B->kind) {
         case US_GEOM_HALF_SPACE:
             // The radius lifts the plane.
-            X_WB.p = usi_vec3_ahead(X_WB.p, B->radius, us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1)));
+            X_WB.p = usi_vec3_add_scaled(X_WB.p, B->radius, us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1)));
             usi_contact_half_space(A, X_WA, X_WB, margin, c);
             return US_OK;
         case US_GEOM_HEIGHT_FIELD:

@@ -47,8 +47,8 @@ static double box_distance2(const usi_bvh_node *node, us_vec3 p) {
     return x * x + y * y + z * z;
 }
 
-usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
-    usi_near best = {INFINITY, p, -1};
+usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
+    usi_mesh_point best = {INFINITY, p, -1};
     double least = INFINITY;
     struct {
         int32_t node;
@@ -64,7 +64,7 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
         for (int32_t i = node->first; i < node->first + node->count; i++) {
             us_vec3 corner[3];
             corners_of(mesh, mesh->order[i], corner);
-            us_vec3 q = usi_nearest_on_triangle(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
+            us_vec3 q = usi_triangle_nearest(p, corner[0], corner[1], corner[2]), d = us_vec3_sub(p, q);
             if (us_vec3_dot(d, d) < least) {
                 least = us_vec3_dot(d, d);
                 best.q = q;
@@ -84,7 +84,7 @@ usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p) {
     return best;
 }
 
-bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p) {
+bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p) {
     // Along no axis, face diagonal or space diagonal of what people draw.
     const us_vec3 odd = {0.36951862, 0.53427561, 0.76026947};
     us_geom g = {.kind = US_GEOM_MESH, .mesh = mesh};
@@ -102,18 +102,18 @@ typedef struct tile {
 // What is known over a tile; looks at its middle.
 static double look(const tile *t, const us_mesh *mesh, double enough, usi_standoff *s) {
     us_vec3 c = us_vec3_scale(1.0 / 3, us_vec3_add(t->corner[0], us_vec3_add(t->corner[1], t->corner[2])));
-    usi_near near = usi_mesh_nearest(mesh, c);
+    usi_mesh_point near = usi_mesh_nearest(mesh, c);
     double radius = 0, flat = 0;
     us_vec3 T[3];
     corners_of(mesh, near.triangle, T);
     for (int k = 0; k < 3; k++) {
         us_vec3 p = t->corner[k];
         radius = fmax(radius, us_vec3_norm(us_vec3_sub(p, c)));
-        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, usi_nearest_on_triangle(p, T[0], T[1], T[2]))));
+        flat = fmax(flat, us_vec3_norm(us_vec3_sub(p, usi_triangle_nearest(p, T[0], T[1], T[2]))));
     }
     double bound = fmin(flat, near.distance + radius);
     if (bound <= enough) return bound;
-    if (usi_mesh_holds(mesh, c)) return fmin(flat, fmax(0, radius - near.distance));
+    if (usi_mesh_contains(mesh, c)) return fmin(flat, fmax(0, radius - near.distance));
     if (near.distance > s->found) {
         s->found = near.distance;
         s->worst = c;
@@ -176,8 +176,8 @@ static void look_inside(const us_hull *hull, const us_mesh *mesh, usi_standoff *
         us_vec3 p = us_vec3_add(
             box.min, us_vec3_make(x / LATTICE * side.x, y / LATTICE * side.y, z / LATTICE * side.z));
         if (!is_in_hull(hull, p)) continue;
-        usi_near near = usi_mesh_nearest(mesh, p);
-        if (!(near.distance > s->found) || usi_mesh_holds(mesh, p)) continue;
+        usi_mesh_point near = usi_mesh_nearest(mesh, p);
+        if (!(near.distance > s->found) || usi_mesh_contains(mesh, p)) continue;
         s->found = near.distance;
         s->worst = p;
         s->q = near.q;

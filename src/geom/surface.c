@@ -165,7 +165,7 @@ static void walk_surface(walk *w, const us_geom *surface) {
 
 // By the region that q is in: corners first, then sides, then the face (Ericson, Real-time collision
 // detection, 5.1.5).
-us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
+us_vec3 usi_triangle_nearest(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c) {
     us_vec3 ab = us_vec3_sub(b, a), ac = us_vec3_sub(c, a), aq = us_vec3_sub(q, a), bq = us_vec3_sub(q, b),
             cq = us_vec3_sub(q, c);
     double d1 = us_vec3_dot(ab, aq), d2 = us_vec3_dot(ac, aq), d3 = us_vec3_dot(ab, bq),
@@ -225,7 +225,7 @@ static void search_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
     double d = box_distance(s->box, (us_aabb){vec3_min(a, vec3_min(b, c)), vec3_max(a, vec3_max(b, c))});
     if (d > 0 && d >= w->limit) return;
     if (w->limit < DBL_MAX) {
-        d = apart_from_plane(s, usi_nearest_on_triangle(w->toward, a, b, c));
+        d = apart_from_plane(s, usi_triangle_nearest(w->toward, a, b, c));
         if (d > 0 && d >= w->limit) return;
     }
     us_geom triangle = {.kind = US_GEOM_TRIANGLE, .point = {a, b, c}};
@@ -268,7 +268,7 @@ static double nearest_apart(const walk *w, us_aabb box) {
 
 static void nearest_meet(walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
     nearest *n = (nearest *)w;
-    us_vec3 q = usi_nearest_on_triangle(w->toward, a, b, c);
+    us_vec3 q = usi_triangle_nearest(w->toward, a, b, c);
     double d = us_vec3_norm(us_vec3_sub(q, w->toward));
     if (d >= w->limit) return;
     w->limit = d;
@@ -300,7 +300,7 @@ static bool is_in_box(us_vec3 p, us_vec3 min, us_vec3 max) {
 static bool is_inside(const us_geom *surface, us_vec3 p) {
     if (surface->kind == US_GEOM_HEIGHT_FIELD) return depth_under(surface->field, p) > 0;
     const us_mesh *m = surface->mesh;
-    return is_in_box(p, m->node[0].min, m->node[0].max) && usi_mesh_holds(m, p);
+    return is_in_box(p, m->node[0].min, m->node[0].max) && usi_mesh_contains(m, p);
 }
 
 // The way out for a ball with its middle in the solid, where that is deeper than the best so far. The ball is
@@ -529,7 +529,7 @@ us_gap usi_surface_gap(const us_geom *A, us_pose X_BA, const us_geom *B) {
     us_gap best = try_vertices(A, X_BA, B, d.best);
     us_gap of_B = try_vertices(B, X_AB, A, (us_gap){.distance = best.distance});
     if (of_B.distance < best.distance)
-        best = usi_gap_turned((us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A),
+        best = usi_gap_swapped((us_gap){of_B.distance, us_pose_point(X_BA, of_B.p_A),
                                        us_pose_point(X_BA, of_B.p_B), us_quat_rotate(X_BA.q, of_B.normal)});
     return best;
 }
