@@ -560,14 +560,14 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
                        *B = &c->collision_body[c->carrier_of[t->geom_b]];
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b], margin = ga->margin + gb->margin;
-    const bool is_spine = usi_is_spine(gb->geom.kind);
+    const bool is_spine = usi_has_core_segment(gb->geom.kind);
     find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
     if (is_spine && ga->geom.kind == US_GEOM_HALF_SPACE) {
-        usi_ends f;
+        usi_plane_contact f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
-        if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
+        if (usi_contact_on_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
             for (int32_t i = 0; i < f.n; i++)
                 add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
             if (old && t->n > 0) match_points(c, now, old, t, A);
@@ -585,7 +585,7 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the
         // store queue.
-        bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
+        bool is_found = !is_wheel && usi_contact_closed_form(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
         if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {

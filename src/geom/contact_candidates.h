@@ -32,16 +32,16 @@ typedef struct usi_feature {
     us_vec3 p[USI_FEATURE_POINTS];
 } usi_feature;
 
-typedef struct usi_point {
+typedef struct usi_candidate {
     us_vec3 normal, p_A, p_B;
     double gap;
     uint64_t id;
-} usi_point;
+} usi_candidate;
 
-typedef struct usi_points {
+typedef struct usi_candidates {
     int32_t n;
-    usi_point at[USI_CANDIDATES];
-} usi_points;
+    usi_candidate at[USI_CANDIDATES];
+} usi_candidates;
 
 // a + s b
 static inline us_vec3 usi_vec3_add_scaled(us_vec3 a, double s, us_vec3 b) {
@@ -72,44 +72,44 @@ void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim
 bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *out);
 
 // Adds a point; nothing happens when there is no room or the gap exceeds the margin.
-void usi_points_add(usi_points *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id);
+void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id);
 // Clips `inc` against the sides of the polygon `ref` (n >= 3) and adds what is left, with ref's normal.
 // Returns the least gap added.
 double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is_A, double tolerance,
-                     double margin, usi_points *c);
+                     double margin, usi_candidates *c);
 // Two lines that run side by side: their common stretch gives two points. False when they cross or only pass
 // each other.
-bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin, usi_points *c);
+bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin, usi_candidates *c);
 // Puts the exact deepest point among the candidates from `first` on: in place of a near one, which lends its
 // id, or as one more.
-void usi_points_put_deepest(usi_points *c, int32_t first, double near, double margin, us_vec3 normal,
+void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, double margin, us_vec3 normal,
                             us_vec3 p_A, us_vec3 p_B, uint64_t id);
 // Leaves at most `keep` of the candidates from `first` on: the deepest and those that span the largest area.
-void usi_points_keep_flat(usi_points *c, int32_t first, int32_t keep, double tolerance);
+void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, double tolerance);
 // Candidates to a manifold: at most 8, half of them the deepest, the others the most distant.
-void usi_points_finish(usi_points *c, double tolerance, us_manifold *out);
+void usi_candidates_to_manifold(usi_candidates *c, double tolerance, us_manifold *out);
 // Room for at least half of the candidates: when there is less, what is there shrinks to a manifold's worth.
-void usi_points_make_room(usi_points *c);
+void usi_candidates_make_room(usi_candidates *c);
 
 // Ids of pairs in closed form: one kind of feature, and which corner or end of the shape it is.
-enum { USI_OF_POINT = 1 << 20, USI_OF_CORNER = 2 << 20, USI_OF_END = 3 << 20 };
+enum { USI_ID_POINT = 1 << 20, USI_ID_CORNER = 2 << 20, USI_ID_END = 3 << 20 };
 
-static inline bool usi_is_spine(us_geom_kind kind) {
+static inline bool usi_has_core_segment(us_geom_kind kind) {
     return kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_CYLINDER;
 }
 
 // Where a sphere, a capsule or a cylinder lies on a plane: its one or two lowest points, within the margin.
-typedef struct usi_ends {
+typedef struct usi_plane_contact {
     int32_t n;
     usi_v4 p[2];
     double gap[2];
     uint64_t feature[2];
-} usi_ends;
+} usi_plane_contact;
 
 // By its centre and axis, the plane's normal and a point of it. False when only the general methods can do
 // it: a cylinder that stands, no length.
-static inline bool usi_contact_plane(const us_geom *g, usi_v4 centre, usi_v4 axis, usi_v4 n, usi_v4 at,
-                                     double margin, usi_ends *out) {
+static inline bool usi_contact_on_plane(const us_geom *g, usi_v4 centre, usi_v4 axis, usi_v4 n, usi_v4 at,
+                                     double margin, usi_plane_contact *out) {
     double height = usi_v4_dot(n, centre - at) - g->radius;
     usi_v4 low = centre - g->radius * n;
     out->n = 0;
@@ -118,7 +118,7 @@ static inline bool usi_contact_plane(const us_geom *g, usi_v4 centre, usi_v4 axi
             out->n = 1;
             out->p[0] = low;
             out->gap[0] = height;
-            out->feature[0] = USI_OF_POINT;
+            out->feature[0] = USI_ID_POINT;
         }
         return true;
     }
@@ -136,7 +136,7 @@ static inline bool usi_contact_plane(const us_geom *g, usi_v4 centre, usi_v4 axi
         if (!(gap <= margin)) continue;
         out->p[out->n] = low + h * axis;
         out->gap[out->n] = gap;
-        out->feature[out->n] = (uint64_t)(USI_OF_END + k);
+        out->feature[out->n] = (uint64_t)(USI_ID_END + k);
         out->n++;
     }
     return true;
@@ -144,7 +144,7 @@ static inline bool usi_contact_plane(const us_geom *g, usi_v4 centre, usi_v4 axi
 
 // The common pairs in closed form, straight into the manifold, of which only the points found are written.
 // False: not one of them, or a case that only the general methods can do; the manifold is then garbage.
-bool usi_contact_quick(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
+bool usi_contact_closed_form(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                        double margin, us_manifold *out);
 // Two boxes without radius; a sphere, capsule or cylinder on a height field (B), known by its centre and its
 // axis in W; a box on it.
@@ -157,15 +157,15 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
 
 // Candidates of a pair. All poses in W, points with a gap above the margin are left out.
 void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                        usi_points *c);
+                        usi_candidates *c);
 void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                          usi_points *c);
+                          usi_candidates *c);
 // A convex shape on a half space (B).
-void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c);
+void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c);
 // A convex shape on a height field or a mesh (B).
 void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *field, double radius,
-                       us_pose X_WB, double margin, usi_points *c);
+                       us_pose X_WB, double margin, usi_candidates *c);
 void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *mesh, double radius, us_pose X_WB,
-                      double margin, usi_points *c);
+                      double margin, usi_candidates *c);
 
 #endif

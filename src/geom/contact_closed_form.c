@@ -38,7 +38,7 @@ static bool box_on_plane(const us_geom *A, const us_pose *X_WA, us_vec3 n, doubl
         us_vec3 v =
             us_vec3_make(corner & 1 ? s[0] : -s[0], corner & 2 ? s[1] : -s[1], corner & 4 ? s[2] : -s[2]);
         us_vec3 p = us_vec3_add(X_WA->p, us_mat3_mul_vec(&R, v));
-        put(m, n, p, usi_vec3_add_scaled(p, -gap, n), gap, (uint64_t)(USI_OF_CORNER + corner));
+        put(m, n, p, usi_vec3_add_scaled(p, -gap, n), gap, (uint64_t)(USI_ID_CORNER + corner));
     }
     return true;
 }
@@ -49,8 +49,8 @@ static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, co
     m->n = 0;
     if (A->kind == US_GEOM_BOX)
         return box_on_plane(A, X_WA, n, us_vec3_dot(n, us_vec3_sub(X_WA->p, at)), margin, m);
-    usi_ends f;
-    if (!usi_contact_plane(A, usi_v4_from(X_WA->p), usi_v4_from(usi_quat_z(X_WA->q)), usi_v4_from(n),
+    usi_plane_contact f;
+    if (!usi_contact_on_plane(A, usi_v4_from(X_WA->p), usi_v4_from(usi_quat_z(X_WA->q)), usi_v4_from(n),
                            usi_v4_from(at), margin, &f))
         return false;
     for (int32_t i = 0; i < f.n; i++) {
@@ -102,7 +102,7 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
     us_vec3 n = us_vec3_scale(1 / distance, d);
     us_vec3 p_A = usi_vec3_add_scaled(usi_vec3_add_scaled(X_WA->p, s, e), -A->radius, n),
             p_B = usi_vec3_add_scaled(usi_vec3_add_scaled(X_WB->p, t, f), B->radius, n);
-    put(m, n, p_A, p_B, distance - A->radius - B->radius, USI_OF_POINT);
+    put(m, n, p_A, p_B, distance - A->radius - B->radius, USI_ID_POINT);
     return true;
 }
 
@@ -153,7 +153,7 @@ static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_g
     if (!(gap <= margin)) return true;
     n = us_mat3_mul_vec(&R, n);
     us_vec3 p_A = usi_vec3_add_scaled(X_WA->p, -A->radius, n);
-    put(m, n, p_A, usi_vec3_add_scaled(p_A, -gap, n), gap, USI_OF_POINT);
+    put(m, n, p_A, usi_vec3_add_scaled(p_A, -gap, n), gap, USI_ID_POINT);
     return true;
 }
 
@@ -162,7 +162,7 @@ static bool on_box_or_cylinder(const us_geom *A, const us_pose *X_WA, const us_g
 // A's kind is not behind B's.
 static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                     double margin, us_manifold *m) {
-    bool is_spine = usi_is_spine(A->kind);
+    bool is_spine = usi_has_core_segment(A->kind);
     switch (B->kind) {
     case US_GEOM_SPHERE:
     case US_GEOM_CAPSULE:
@@ -183,7 +183,7 @@ static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, con
     }
 }
 
-bool usi_contact_quick(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
+bool usi_contact_closed_form(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                        double margin, us_manifold *out) {
     if (A->kind <= B->kind) return ordered(A, X_WA, B, X_WB, margin, out);
     if (!ordered(B, X_WB, A, X_WA, margin, out)) return false;

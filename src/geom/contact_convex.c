@@ -238,10 +238,10 @@ void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim
 
 // ---- Clipping ----
 
-void usi_points_add(usi_points *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id) {
+void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id) {
     double gap = us_vec3_dot(normal, us_vec3_sub(p_A, p_B));
     if (c->n >= USI_CANDIDATES || !(gap <= margin)) return;
-    usi_point *p = &c->at[c->n++];
+    usi_candidate *p = &c->at[c->n++];
     p->normal = normal;
     p->p_A = p_A;
     p->p_B = p_B;
@@ -345,7 +345,7 @@ static int32_t clip_line(const usi_feature *ref, const usi_feature *inc, corner 
 }
 
 double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is_A, double tolerance,
-                     double margin, usi_points *c) {
+                     double margin, usi_candidates *c) {
     // Each cut can add one corner: the arrays hold the incident corners and one for each side.
     corner buffer[2][USI_FEATURE_POINTS * 2];
     corner *now = buffer[0], *next = buffer[1];
@@ -378,13 +378,13 @@ double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is
         us_vec3 on_ref = usi_vec3_add_scaled(now[i].p, -gap, nr);
         uint64_t id = face_id(ref, inc, ref_is_A, now[i].in, now[i].out);
         least = fmin(least, gap);
-        usi_points_add(c, margin, normal, ref_is_A ? on_ref : now[i].p, ref_is_A ? now[i].p : on_ref, id);
+        usi_candidates_add(c, margin, normal, ref_is_A ? on_ref : now[i].p, ref_is_A ? now[i].p : on_ref, id);
     }
     return least;
 }
 
 bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin,
-                    usi_points *c) {
+                    usi_candidates *c) {
     us_vec3 a = us_vec3_sub(A->p[1], A->p[0]), b = us_vec3_sub(B->p[1], B->p[0]);
     double la = us_vec3_norm(a), lb = us_vec3_norm(b);
     if (!(la > 0 && lb > 0)) return false;
@@ -400,12 +400,12 @@ bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, 
     for (int k = 0; k < 2; k++) {
         double s = k ? high : low, t = (s - s0) / along;
         uint64_t id = 1ull << 50 | (uint64_t)k << 40 | (uint64_t)(A->id & 0xffff) << 16 | (B->id & 0xffff);
-        usi_points_add(c, margin, normal, usi_vec3_add_scaled(A->p[0], s, u), usi_vec3_add_scaled(B->p[0], t, b), id);
+        usi_candidates_add(c, margin, normal, usi_vec3_add_scaled(A->p[0], s, u), usi_vec3_add_scaled(B->p[0], t, b), id);
     }
     return true;
 }
 
-void usi_points_put_deepest(usi_points *c, int32_t first, double near, double margin, us_vec3 normal,
+void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, double margin, us_vec3 normal,
                             us_vec3 p_A, us_vec3 p_B, uint64_t id) {
     int32_t best = -1;
     double near2 = near * near;
@@ -418,11 +418,11 @@ void usi_points_put_deepest(usi_points *c, int32_t first, double near, double ma
         }
     }
     if (best < 0 && c->n < USI_CANDIDATES) {
-        usi_points_add(c, margin, normal, p_A, p_B, id);
+        usi_candidates_add(c, margin, normal, p_A, p_B, id);
         return;
     }
     if (best < 0) best = c->n - 1;
-    usi_point *p = &c->at[best];
+    usi_candidate *p = &c->at[best];
     p->normal = normal;
     p->p_A = p_A;
     p->p_B = p_B;
@@ -431,17 +431,17 @@ void usi_points_put_deepest(usi_points *c, int32_t first, double near, double ma
 
 // ---- The choice ----
 
-static void exchange(usi_points *c, int32_t i, int32_t j) {
-    usi_point t = c->at[i];
+static void exchange(usi_candidates *c, int32_t i, int32_t j) {
+    usi_candidate t = c->at[i];
     c->at[i] = c->at[j];
     c->at[j] = t;
 }
 
 // The deepest comes first, then the farthest from it, then the corner of the largest triangle, then what adds
 // most area to that. A later candidate must win by the tolerance, so that equal ones do not take turns.
-void usi_points_keep_flat(usi_points *c, int32_t first, int32_t keep, double tolerance) {
+void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, double tolerance) {
     if (c->n - first <= keep) return;
-    usi_point *p = c->at + first;
+    usi_candidate *p = c->at + first;
     int32_t n = c->n - first;
     us_vec3 normal = p[0].normal;
     for (int32_t k = 0; k < keep; k++) {
@@ -490,9 +490,9 @@ void usi_points_keep_flat(usi_points *c, int32_t first, int32_t keep, double tol
     c->n = first + keep;
 }
 
-static void keep_spread(usi_points *c, double tolerance) {
+static void keep_spread(usi_candidates *c, double tolerance) {
     int32_t n = c->n;
-    usi_point *p = c->at;
+    usi_candidate *p = c->at;
     if (n > US_MANIFOLD_POINTS) {
         int32_t k = 0;
         for (; k < US_MANIFOLD_POINTS / 2; k++) {
@@ -522,14 +522,14 @@ static void keep_spread(usi_points *c, double tolerance) {
     }
 }
 
-void usi_points_make_room(usi_points *c) {
+void usi_candidates_make_room(usi_candidates *c) {
     if (c->n > USI_CANDIDATES / 2) keep_spread(c, 0);
 }
 
-void usi_points_finish(usi_points *c, double tolerance, us_manifold *out) {
+void usi_candidates_to_manifold(usi_candidates *c, double tolerance, us_manifold *out) {
     keep_spread(c, tolerance);
     int32_t n = out->n = c->n;
-    const usi_point *p = c->at;
+    const usi_candidate *p = c->at;
     for (int32_t i = 0; i < n; i++) {
         out->normal[i] = p[i].normal;
         out->p_A[i] = p[i].p_A;
@@ -547,7 +547,7 @@ static bool is_polyhedron(us_geom_kind kind) {
 }
 
 void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                        usi_points *c) {
+                        usi_candidates *c) {
     us_gap g = usi_convex_gap(A, X_WA, B, X_WB);
     if (!(g.distance <= margin)) return;
     usi_feature FA, FB;
@@ -555,7 +555,7 @@ void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
     usi_feature_find(B, X_WB, g.normal, USI_FEATURE_POINTS, &FB);
     uint64_t id = 1ull << 51 | (uint64_t)(FA.id & 0xffff) << 16 | (FB.id & 0xffff);
     if (FA.n == 1 || FB.n == 1) {
-        usi_points_add(c, margin, g.normal, g.p_A, g.p_B, id);
+        usi_candidates_add(c, margin, g.normal, g.p_A, g.p_B, id);
         return;
     }
     double size = fmin(usi_geom_extent(A), usi_geom_extent(B)), bias = USI_FACE_BIAS * size,
@@ -572,8 +572,8 @@ void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
         bool is_aligned = (is_A ? along_A : along_B) > 1 - 1e-9;
         if (c->n > first && (is_aligned || fabs(least - g.distance) <= bias)) {
             if (least > g.distance + USI_SAME_DEPTH * size)
-                usi_points_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
-            usi_points_keep_flat(c, first, USI_FACE_POINTS, tolerance);
+                usi_candidates_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
+            usi_candidates_reduce_face(c, first, USI_FACE_POINTS, tolerance);
             return;
         }
         c->n = first;
@@ -586,5 +586,5 @@ void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
     for (int32_t i = first; i < c->n; i++)
         least = fmin(least, c->at[i].gap);
     if (least > g.distance + USI_SAME_DEPTH * size)
-        usi_points_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
+        usi_candidates_put_deepest(c, first, 0.1 * size, margin, g.normal, g.p_A, g.p_B, id);
 }

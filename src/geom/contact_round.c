@@ -112,7 +112,7 @@ static us_vec3 capsule_side(const us_geom *g, us_pose X, us_vec3 axis, double s,
 }
 
 void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                          usi_points *c) {
+                          usi_candidates *c) {
     us_gap g = usi_convex_gap(A, X_WA, B, X_WB);
     if (!(g.distance <= margin)) return;
     double reach = A->radius + B->radius, size = fmin(A->size[0] + A->radius, B->size[0] + B->radius);
@@ -138,18 +138,18 @@ void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_p
             us_vec3 n = us_vec3_scale(1 / distance, d),
                     p_A = capsule_side(A, X_WA, u, s, us_vec3_scale(-1, n)),
                     p_B = capsule_side(B, X_WB, v, t, n);
-            usi_points_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
+            usi_candidates_add(c, margin, n, p_A, p_B, (uint64_t)1 << 50 | (uint64_t)k);
             least = fmin(least, us_vec3_dot(n, us_vec3_sub(p_A, p_B)));
         }
     }
     if (least > g.distance + USI_SAME_DEPTH * size || c->n == first) {
-        usi_points_put_deepest(c, first, 0.05 * size, margin, g.normal, g.p_A, g.p_B, 1ull << 51);
+        usi_candidates_put_deepest(c, first, 0.05 * size, margin, g.normal, g.p_A, g.p_B, 1ull << 51);
     }
 }
 
 // ---- Half space ----
 
-void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c) {
+void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c) {
     us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1)), down = us_vec3_scale(-1, n);
     us_vec3 d_A = us_quat_rotate(us_quat_conj(X_WA.q), down);
     us_vec3 deepest = usi_vec3_add_scaled(us_pose_point(X_WA, usi_core_support(A, d_A)), A->radius, down);
@@ -163,15 +163,15 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
     for (int32_t i = 0; i < f.n; i++) {
         double s = us_vec3_dot(n, us_vec3_sub(f.p[i], X_WB.p));
         least = fmin(least, s);
-        usi_points_add(c, margin, n, f.p[i], usi_vec3_add_scaled(f.p[i], -s, n),
+        usi_candidates_add(c, margin, n, f.p[i], usi_vec3_add_scaled(f.p[i], -s, n),
                        (uint64_t)f.id << 16 | (uint64_t)i);
     }
     if (least > gap + USI_SAME_DEPTH * size || c->n == first) {
         // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point
         // next to it.
         double near = f.n == 4 && A->kind != US_GEOM_BOX ? size : 0.1 * size;
-        usi_points_put_deepest(c, first, near, margin, n, deepest, usi_vec3_add_scaled(deepest, -gap, n),
+        usi_candidates_put_deepest(c, first, near, margin, n, deepest, usi_vec3_add_scaled(deepest, -gap, n),
                                1ull << 51 | (uint64_t)f.id << 16);
     }
-    usi_points_keep_flat(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
+    usi_candidates_reduce_face(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
 }

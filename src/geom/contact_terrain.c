@@ -103,15 +103,15 @@ typedef struct gathered {
     double flat;      // m: edges whose ends are less than this higher, in sum, than the far corners of their
                       // faces do not count as convex
     int32_t n;
-    usi_point at[GATHERED + 1];  // the one after the last is the candidate
+    usi_candidate at[GATHERED + 1];  // the one after the last is the candidate
 } gathered;
 
 // Takes over the candidate. Its p_B is made when the choice is made.
 static void keep(gathered *g) {
-    const usi_point *p = &g->at[g->n];
+    const usi_candidate *p = &g->at[g->n];
     // Where faces of one plane meet, both have the point.
     const double near = 1e-6 * g->s.size;
-    for (const usi_point *o = g->at; o < p; o++) {
+    for (const usi_candidate *o = g->at; o < p; o++) {
         if (fabs(o->p_A.x - p->p_A.x) > near) continue;
         us_vec3 d = us_vec3_sub(o->p_A, p->p_A), e = us_vec3_sub(o->normal, p->normal);
         if (us_vec3_dot(d, d) < near * near && us_vec3_dot(e, e) < 1e-12) return;
@@ -128,7 +128,7 @@ static void keep(gathered *g) {
 }
 
 static inline void add(gathered *g, us_vec3 n, us_vec3 p_A, double gap, uint64_t index, uint32_t kind) {
-    usi_point *p = &g->at[g->n];
+    usi_candidate *p = &g->at[g->n];
     p->normal = n;
     p->p_A = p_A;
     p->gap = gap;
@@ -693,7 +693,7 @@ static void choose(gathered *g) {
                 best = i;
             }
         }
-        usi_point t = g->at[k];
+        usi_candidate t = g->at[k];
         g->at[k] = g->at[best];
         g->at[best] = t;
     }
@@ -705,7 +705,7 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
                    us_manifold *out) {
     if (g->n > KEPT) choose(g);
     for (int32_t i = 0; i < g->n; i++) {
-        const usi_point *p = &g->at[i];
+        const usi_candidate *p = &g->at[i];
         us_vec3 n = p->normal, p_A = p->p_A;
         if (R_WB) {
             n = us_mat3_mul_vec(R_WB, n);

@@ -58,7 +58,7 @@ typedef struct touch {
     us_mat3 R_FA;
     us_aabb box;  // grown by the margin
     double margin, size, tolerance;
-    usi_points *c;
+    usi_candidates *c;
     int32_t first;  // of the candidates that belong to this pair
     uint32_t seen[VERTICES_SEEN];
     int32_t n_seen;
@@ -117,7 +117,7 @@ static void add_point(touch *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id
     double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
     if (!(gap <= t->margin)) return;
     for (int32_t i = t->first; i < t->c->n; i++) {
-        usi_point *q = &t->c->at[i];
+        usi_candidate *q = &t->c->at[i];
         us_vec3 d = us_vec3_sub(q->p_A, p_A), e = us_vec3_sub(q->normal, n);
         if (us_vec3_dot(d, d) > t->tolerance * t->tolerance || us_vec3_dot(e, e) > 1e-6) continue;
         if (gap < q->gap) {
@@ -129,7 +129,7 @@ static void add_point(touch *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id
         }
         return;
     }
-    usi_points_add(t->c, t->margin, n, p_A, p_B, id);
+    usi_candidates_add(t->c, t->margin, n, p_A, p_B, id);
 }
 
 static us_vec3 across_normal(const facet *f, int k) {
@@ -148,7 +148,7 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
     tri.normal = f->normal;
     for (int k = 0; k < 3; k++)
         tri.p[k] = f->v[k];
-    usi_points p;
+    usi_candidates p;
     p.n = 0;
     double least = usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     double low = us_vec3_dot(f->normal, p1) - t->A->radius - f->offset;
@@ -160,7 +160,7 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
         usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     }
     for (int32_t i = 0; i < p.n; i++) {
-        const usi_point *q = &p.at[i];
+        const usi_candidate *q = &p.at[i];
         bool is_others = false;
         uint32_t in = q->id >> 40 & 0xff, out = q->id >> 32 & 0xff;
         for (int k = 0; k < 3; k++) {
@@ -294,7 +294,7 @@ static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
     ridge.normal = n;
     ridge.p[0] = e;
     ridge.p[1] = f->v[(k + 1) % 3];
-    usi_points q;
+    usi_candidates q;
     q.n = 0;
     if (A.n == 2) usi_clip_lines(&A, &ridge, n, t->margin, &q);
     // The normal is then the face's, which must leave both faces beside the ridge behind.
@@ -424,7 +424,7 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
     peak.id = 0;
     peak.normal = normal;
     peak.p[0] = v;
-    usi_points q;
+    usi_candidates q;
     q.n = 0;
     usi_clip_face(&A, &peak, true, 0, t->margin, &q);
     if (q.n > 0) add_point(t, normal, q.at[0].p_A, q.at[0].p_B, id);
@@ -432,7 +432,7 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
 
 // A face and its convex sides. Each ridge is done by the lower of its two triangles.
 static void touch_facet(touch *t, const facet *f) {
-    usi_points_make_room(t->c);
+    usi_candidates_make_room(t->c);
     bool is_convex[3];
     us_vec3 n2[3];
     for (int k = 0; k < 3; k++) {
@@ -468,7 +468,7 @@ static void touch_facet(touch *t, const facet *f) {
     touch_face(t, f, p1[WHOLE], is_convex, n2, is_ridden);
 }
 
-static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_points *c) {
+static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c) {
     t->A = A;
     t->X_FA = us_pose_mul(us_pose_inverse(X_WB), X_WA);
     t->R_FA = us_quat_matrix(t->X_FA.q);
@@ -486,7 +486,7 @@ static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double
 
 // Where a ridge or a peak touches, the faces that end there say the same with a worse normal.
 static void drop_face_points(touch *t) {
-    usi_point *p = t->c->at;
+    usi_candidate *p = t->c->at;
     int32_t n = t->first;
     for (int32_t i = t->first; i < t->c->n; i++) {
         bool is_double = false;
@@ -507,7 +507,7 @@ static void end(touch *t, us_pose X_WB, double radius) {
     drop_face_points(t);
     us_mat3 R = us_quat_matrix(X_WB.q);
     for (int32_t i = t->first; i < t->c->n; i++) {
-        usi_point *p = &t->c->at[i];
+        usi_candidate *p = &t->c->at[i];
         p->p_B = usi_vec3_add_scaled(p->p_B, radius, p->normal);
         p->gap -= radius;
         p->normal = us_mat3_mul_vec(&R, p->normal);
@@ -607,7 +607,7 @@ static bool is_saddle(const us_height_field *f, us_vec3 v, const us_vec3 rim[6])
 static int32_t clamp_cell(double x, int32_t n) { return x < 0 ? 0 : (x > n - 2 ? n - 2 : (int32_t)x); }
 
 void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB,
-                       double margin, usi_points *c) {
+                       double margin, usi_candidates *c) {
     touch t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     double half_x = 0.5 * (f->n_x - 1), half_y = 0.5 * (f->n_y - 1);
@@ -663,7 +663,7 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
             us_vec3 p = usi_vec3_add_scaled(lowest_point(&t, face.normal), -A->radius, face.normal);
             double gap = us_vec3_dot(face.normal, p) - face.offset;
             if (us_vec3_dot(face.normal, t.X_FA.p) < face.offset) {
-                usi_points_add(c, t.margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
+                usi_candidates_add(c, t.margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
                                (uint64_t)face.index << 32 | OF_DEPTH);
             }
         }
@@ -701,7 +701,7 @@ static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t
 }
 
 void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double radius, us_pose X_WB,
-                      double margin, usi_points *c) {
+                      double margin, usi_candidates *c) {
     touch t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     int32_t list[MESH_TRIANGLES], stack[TREE_DEPTH], n = 0, depth = 0;

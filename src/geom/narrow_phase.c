@@ -12,9 +12,9 @@
 #include "geom/contact_candidates.h"
 
 // Turns a stretch of candidates round: A becomes B.
-static void turn_round(usi_points *c, int32_t first) {
+static void turn_round(usi_candidates *c, int32_t first) {
     for (int32_t i = first; i < c->n; i++) {
-        usi_point *p = &c->at[i];
+        usi_candidate *p = &c->at[i];
         us_vec3 t = p->p_A;
         p->p_A = p->p_B;
         p->p_B = t;
@@ -24,19 +24,19 @@ static void turn_round(usi_points *c, int32_t first) {
 
 // A single point from the distance, for pairs that have nothing better.
 static us_status distance_point(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                                usi_points *c) {
+                                usi_candidates *c) {
     us_gap g;
     us_status status = us_geom_distance(A, X_WA, B, X_WB, &g);
-    if (status == US_OK) usi_points_add(c, margin, g.normal, g.p_A, g.p_B, 1ull << 53);
+    if (status == US_OK) usi_candidates_add(c, margin, g.normal, g.p_A, g.p_B, 1ull << 53);
     return status;
 }
 
 static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                        usi_points *c);
+                        usi_candidates *c);
 
 // The parts of a union one after another. Ids are mixed with the part's index: the upper bits turn with it.
 static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                              usi_points *c) {
+                              usi_candidates *c) {
     us_aabb box = us_geom_box(B, X_WB);
     for (int32_t k = 0; k < A->n_part; k++) {
         const us_geom_part *part = &A->parts[k];
@@ -48,7 +48,7 @@ static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, 
                         b.min.y > box.max.y + margin || b.max.y < box.min.y - margin ||
                         b.min.z > box.max.z + margin || b.max.z < box.min.z - margin;
         if (is_apart) continue;
-        usi_points_make_room(c);
+        usi_candidates_make_room(c);
         int32_t first = c->n;
         us_status status = gather(&geom, X_WP, B, X_WB, margin, c);
         if (status) return status;
@@ -58,9 +58,9 @@ static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, 
     return US_OK;
 }
 
-static void add_manifold(const us_manifold *m, usi_points *c) {
+static void add_manifold(const us_manifold *m, usi_candidates *c) {
     for (int32_t i = 0; i < m->n && c->n < USI_CANDIDATES; i++) {
-        usi_point *p = &c->at[c->n++];
+        usi_candidate *p = &c->at[c->n++];
         p->normal = m->normal[i];
         p->p_A = m->p_A[i];
         p->p_B = m->p_B[i];
@@ -71,7 +71,7 @@ static void add_manifold(const us_manifold *m, usi_points *c) {
 
 // What the closed forms leave over.
 static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                                usi_points *c) {
+                                usi_candidates *c) {
     if (A->kind == US_GEOM_UNION) return gather_parts(A, X_WA, B, X_WB, margin, c);
     if (usi_is_convex(A->kind)) {
         if (usi_is_convex(B->kind)) {
@@ -108,9 +108,9 @@ static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B
 }
 
 static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
-                        usi_points *c) {
+                        usi_candidates *c) {
     us_manifold quick;
-    if (usi_contact_quick(A, &X_WA, B, &X_WB, margin, &quick)) {
+    if (usi_contact_closed_form(A, &X_WA, B, &X_WB, margin, &quick)) {
         add_manifold(&quick, c);
         return US_OK;
     }
@@ -120,11 +120,11 @@ static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pos
 us_status us_geom_contact(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                           us_manifold *out_manifold) {
     if (!A || !B || !out_manifold || !(margin >= 0) || isinf(margin)) return US_ERR_ARG;
-    if (usi_contact_quick(A, &X_WA, B, &X_WB, margin, out_manifold)) return US_OK;
-    usi_points c;
+    if (usi_contact_closed_form(A, &X_WA, B, &X_WB, margin, out_manifold)) return US_OK;
+    usi_candidates c;
     c.n = 0;
     us_status status = gather_general(A, X_WA, B, X_WB, margin, &c);
     if (status) return status;
-    usi_points_finish(&c, 0, out_manifold);
+    usi_candidates_to_manifold(&c, 0, out_manifold);
     return US_OK;
 }
