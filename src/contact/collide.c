@@ -43,7 +43,7 @@ static void place_free(const usi_contacts *c, usi_collision_body *k, const doubl
         k->p = usi_v4_from(k->X_WN.p);
         return;
     }
-    *(usi_v4_loose *)&k->X_WN.q = *(const usi_v4_loose *)a;
+    *(usi_v4_unaligned *)&k->X_WN.q = *(const usi_v4_unaligned *)a;
     k->p = usi_v4_set(a[4], a[5], a[6]) + n->r;
     k->X_WN.p = usi_v4_vec3(k->p);
 }
@@ -56,9 +56,9 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     for (int l = 0; l < 4; l++) {
         // Six numbers: the first four, and the last four.
         const double *t = v + m->tree[k[l]->tree].first;
-        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q;
-        four[l][1] = *(const usi_v4_loose *)t;
-        four[l][2] = *(const usi_v4_loose *)(t + 2);
+        four[l][0] = *(const usi_v4_unaligned *)&k[l]->X_WN.q;
+        four[l][1] = *(const usi_v4_unaligned *)t;
+        four[l][2] = *(const usi_v4_unaligned *)(t + 2);
     }
     usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
     usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
@@ -218,8 +218,8 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_coll
 // lanes 1 to 3 of its last four.
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
-    usi_v4 last = *(const usi_v4_loose *)&b->min.z;
-    return (corners){*(const usi_v4_loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
+    usi_v4 last = *(const usi_v4_unaligned *)&b->min.z;
+    return (corners){*(const usi_v4_unaligned *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
 }
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
@@ -404,7 +404,7 @@ static inline bool is_same_place(const us_pose *a, const us_pose *b, double same
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
     // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
     // which is never wrong.
-    usi_v4 r = *(const usi_v4_loose *)&a->q - *(const usi_v4_loose *)&b->q;
+    usi_v4 r = *(const usi_v4_unaligned *)&a->q - *(const usi_v4_unaligned *)&b->q;
     return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
 }
 

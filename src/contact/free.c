@@ -184,8 +184,8 @@ _Static_assert(sizeof(us_quat) == sizeof(usi_v4), "a quaternion is four lanes");
 
 static inline usi_four_quat rotations(const group *g) {
     usi_v4 q[4];
-    usi_v4_transpose(*(const usi_v4_loose *)&g->k[0]->X_WN.q, *(const usi_v4_loose *)&g->k[1]->X_WN.q,
-                     *(const usi_v4_loose *)&g->k[2]->X_WN.q, *(const usi_v4_loose *)&g->k[3]->X_WN.q, q);
+    usi_v4_transpose(*(const usi_v4_unaligned *)&g->k[0]->X_WN.q, *(const usi_v4_unaligned *)&g->k[1]->X_WN.q,
+                     *(const usi_v4_unaligned *)&g->k[2]->X_WN.q, *(const usi_v4_unaligned *)&g->k[3]->X_WN.q, q);
     return (usi_four_quat){q[0], {q[1], q[2], q[3]}};
 }
 

@@ -109,7 +109,7 @@ static inline us_vec3 usi_to_A(const usi_collision_body *A, usi_v4 p) {
 }
 // Of a vector of an anchor: something follows each.
 static inline usi_v4 usi_from_A(const usi_collision_body *A, const us_vec3 *p) {
-    return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p);
+    return A->node < 0 ? usi_v4_load3(p) : usi_to_world(A, *p);
 }
 
 // A contact point of this step.
