@@ -66,14 +66,14 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3],
                  xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
                  wz = z2 * q[0];
-    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
+    const usi_vec3x4 R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
                            {xy - wz, 1 - (xx + zz), yz + wx},
                            {xz + wy, yz - wx, 1 - (xx + yy)}};
-    USI_FOUR_TO(R[0], zero, k, X);
-    USI_FOUR_TO(R[1], zero, k, Y);
-    USI_FOUR_TO(R[2], zero, k, Z);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){low[0], low[1], low[2]})), zero, k, w);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){high[1], high[2], high[3]})), zero, k, v);
+    USI_VEC3X4_TO(R[0], zero, k, X);
+    USI_VEC3X4_TO(R[1], zero, k, Y);
+    USI_VEC3X4_TO(R[2], zero, k, Z);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){low[0], low[1], low[2]})), zero, k, w);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){high[1], high[2], high[3]})), zero, k, v);
 }
 
 static void frame_link(const usi_contacts *c, usi_collision_body *k) {
@@ -242,7 +242,7 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
         return false;
     }
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
-    usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
+    usi_v4 length = usi_v4_sqrt(usi_vec3x4_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
     k->speed = length[0];
     k->spin = length[1];
     double faster = k->speed - from->speed, spun = k->spin - from->spin,

@@ -89,7 +89,7 @@ static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
 }
 
 // The same of four.
-static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
+static inline usi_v4 usi_vec3x4_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
     usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
     usi_v4 zw = __builtin_shufflevector(z, w, 0, 4, 2, 6) + __builtin_shufflevector(z, w, 1, 5, 3, 7);
     return __builtin_shufflevector(xy, zw, 0, 1, 4, 5) + __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
