@@ -57,7 +57,7 @@ US_API bool us_soil_get(int32_t i, const char **out_name, us_soil *out_soil, con
 US_API bool us_soil_find(const char *name, us_soil *out_soil);
 // A number of a soil by the name of its field; NULL when there is none. `out_least` and `out_greatest` may be
 // NULL.
-US_API double *us_soil_number(us_soil *soil, const char *field, double *out_least, double *out_greatest);
+US_API double *us_soil_parameter(us_soil *soil, const char *field, double *out_least, double *out_greatest);
 // US_ERR_VALUE with the name of the first number that is out of its range or does not fit the others.
 US_API us_status us_soil_check(const us_soil *soil, us_error *err);
 
@@ -69,12 +69,12 @@ typedef struct us_soil_wheel {
 } us_soil_wheel;
 
 // m, of the cylinder that presses: with grousers greater than the rim's. Sinkage is that of its lowest line.
-US_API double us_soil_radius(const us_soil_wheel *wheel);
+US_API double us_soil_wheel_radius(const us_soil_wheel *wheel);
 
 // What was pressed before: the depth below the fresh surface to which the soil was pressed, m; 0: fresh soil.
-typedef struct us_soil_load {
+typedef struct us_soil_history {
     double pressed, gravity;
-} us_soil_load;
+} us_soil_history;
 
 typedef struct us_wheel_force {
     double fx;        // N, drawbar pull, along the heading
@@ -94,11 +94,11 @@ typedef struct us_wheel_force {
 // (behind another wheel: the rut), a slip in
 // [-1, 1] (positive: driving) and a slip angle. Good to 1e-6 of the integrals. Sinkage of 0 and less: no
 // force.
-US_API us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+US_API us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
                                     double sinkage, double slip, double slip_angle);
 
 // Where the surface under a wheel lies when it was pressed to a depth and left alone: m below the fresh one.
-US_API double us_soil_rut(const us_soil *soil, double width, double pressed);
+US_API double us_soil_rut_depth(const us_soil *soil, double width, double pressed);
 
 // The slip of a wheel that turns with `spin` (rad/s, positive drives forward) while its hub goes with vx
 // forward and vy to the left.
@@ -106,7 +106,7 @@ typedef struct us_wheel_slip {
     double slip, angle;    // [-1, 1]; [0, pi/2)
     double forward, left;  // 1 or -1: where it goes
 } us_wheel_slip;
-US_API us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, double spin);
+US_API us_wheel_slip us_soil_wheel_slip(const us_soil_wheel *wheel, double vx, double vy, double spin);
 
 // The forces in the wheel's frame (x heading, y left, z the soil's normal) for its motion: signs put right
 // for backward and sideways.
@@ -116,16 +116,16 @@ typedef struct us_wheel_reaction {
     us_wheel_force parts;
     us_wheel_slip slip;
 } us_wheel_reaction;
-US_API us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+US_API us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
                                        double sinkage, double vx, double vy, double spin);
 // The same with slip and slip angle made smaller by a factor from 0 to 1: of a wheel that hardly moves, they
 // mean little.
-US_API us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel,
-                                             us_soil_load load, double sinkage, double vx, double vy,
+US_API us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel,
+                                             us_soil_history load, double sinkage, double vx, double vy,
                                              double spin, double fade);
 
 // The sinkage at which the soil carries a load (N); NaN when it cannot.
-US_API double us_soil_carry(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double weight,
+US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load, double weight,
                             double slip, double slip_angle);
 
 #ifdef __cplusplus

@@ -129,7 +129,7 @@ typedef struct usi_soil_contact {
     usi_v4 hub, up, ahead,
         left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
     us_soil_wheel wheel;
-    us_soil_load load;
+    us_soil_history load;
     us_wheel_reaction reaction;  // wheels
     double sinkage;              // m, below the surface that is there
     double vx, vy, spin;         // m/s, rad/s: wheels

@@ -173,7 +173,7 @@ static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
 static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+    double reach = us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
            half = 0.5 * k->wheel.width;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left);
@@ -206,7 +206,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
     usi_deformable *bed = &s->bed[g->bed];
-    double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width,
+    double r = us_soil_wheel_radius(&k->wheel), half = 0.5 * k->wheel.width,
            reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);

@@ -239,7 +239,7 @@ static const number numbers[] = {
 };
 enum { N_NUMBER = sizeof numbers / sizeof numbers[0] };
 
-double *us_soil_number(us_soil *soil, const char *field, double *out_least, double *out_greatest) {
+double *us_soil_parameter(us_soil *soil, const char *field, double *out_least, double *out_greatest) {
     for (int i = 0; i < N_NUMBER; i++) {
         if (strcmp(numbers[i].name, field) != 0) continue;
         if (out_least) *out_least = numbers[i].least;

@@ -29,7 +29,7 @@ static bool take_parameter(map_reader *x, const char *name) {
     for (char *c = x->parameter; *c; c++)
         *c = *c == '-' ? '_' : *c;
     x->d.parameter = x->parameter;
-    return us_soil_number(&probe, x->parameter, NULL, NULL) != NULL;
+    return us_soil_parameter(&probe, x->parameter, NULL, NULL) != NULL;
 }
 
 static usi_dimension dimension_of(const char *parameter) {
