@@ -61,14 +61,14 @@ static column column_of(const usi_deformable *bed, double x, double y) {
     v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
     int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
             j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    uint32_t at = usi_deformable_at(bed, i, j);
+    uint32_t at = usi_deformable_column(bed, i, j);
     column k = {{at, at + 1, at + USI_DEFORMABLE_TILE, at + USI_DEFORMABLE_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
     if (i % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1 ||
         j % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1) {
-        k.at[1] = usi_deformable_at(bed, i + 1, j);
-        k.at[2] = usi_deformable_at(bed, i, j + 1);
-        k.at[3] = usi_deformable_at(bed, i + 1, j + 1);
+        k.at[1] = usi_deformable_column(bed, i + 1, j);
+        k.at[2] = usi_deformable_column(bed, i, j + 1);
+        k.at[3] = usi_deformable_column(bed, i + 1, j + 1);
     }
     return k;
 }
