@@ -61,8 +61,8 @@ static us_status write_png(const picture *p, const char *path, us_error *err) {
     const usi_gdal *g = usi_gdal_get(err);
     if (!g) return US_ERR_IO;
     us_place place = {.file = path};
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     GDALDriverH memory = g->GDALGetDriverByName("MEM"), png = g->GDALGetDriverByName("PNG");
     GDALDatasetH from = memory && png ? g->GDALCreate(memory, "", p->n_x, p->n_y, 1, GDT_Byte, NULL) : NULL,
                  to = NULL;
@@ -71,14 +71,14 @@ static us_status write_png(const picture *p, const char *path, us_error *err) {
         to = g->GDALCreateCopy(png, path, from, 0, NULL, NULL, NULL);
     if (to) g->GDALClose(to);
     if (from) g->GDALClose(from);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     if (to && !ear.text[0]) return US_OK;
     return us_error_set(
         err, US_ERR_IO, &place, "name a file in a directory that can be written, on a disk with room",
         "the picture cannot be written: %s", ear.text[0] ? ear.text : "GDAL has no driver for PNG");
 }
 
-us_status us_site_picture(const us_site *site, const char *path, us_error *err) {
+us_status us_site_write_hillshade(const us_site *site, const char *path, us_error *err) {
     if (!site || !path)
         return us_error_set(err, US_ERR_ARG, NULL, "give a site and a file name", "an argument is NULL");
     us_site_info info = us_site_get_info(site);
