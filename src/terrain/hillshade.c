@@ -9,18 +9,18 @@
 
 enum { WIDEST = 2048 };  // pixels
 
-typedef struct picture {
+typedef struct hillshade {
     us_allocator allocator;
     int32_t level, n_x, n_y;
     double dx, dy;
     float *height;   // row by row from the south
     uint8_t *shade;  // row by row from the north
     size_t n;
-} picture;
+} hillshade;
 
 static int32_t samples_of(int32_t n, int32_t level) { return ((n - 1) >> level) + 1; }
 
-static us_status read_level(const us_site *site, picture *p, us_error *err) {
+static us_status read_level(const us_site *site, hillshade *p, us_error *err) {
     float *tile = usi_alloc(&p->allocator, sizeof *tile * US_SITE_TILE * US_SITE_TILE, USI_ALIGN);
     if (!tile) return US_ERR_MEMORY;
     us_status status = US_OK;
@@ -39,7 +39,7 @@ static us_status read_level(const us_site *site, picture *p, us_error *err) {
 }
 
 // The cosine between the ground's normal and the sun, 45 degrees high; level ground is a light grey.
-static void shade(picture *p) {
+static void shade(hillshade *p) {
     const double sun[3] = {-0.5, 0.5, 0.70710678118654752};
     for (int32_t j = 0; j < p->n_y; j++) {
         int32_t south = j > 0 ? j - 1 : j, north = j + 1 < p->n_y ? j + 1 : j;
@@ -57,7 +57,7 @@ static void shade(picture *p) {
     }
 }
 
-static us_status write_png(const picture *p, const char *path, us_error *err) {
+static us_status write_png(const hillshade *p, const char *path, us_error *err) {
     const usi_gdal *g = usi_gdal_get(err);
     if (!g) return US_ERR_IO;
     us_place place = {.file = path};
@@ -83,7 +83,7 @@ us_status us_site_write_hillshade(const us_site *site, const char *path, us_erro
         return us_error_set(err, US_ERR_ARG, NULL, "give a site and a file name", "an argument is NULL");
     us_site_info info = us_site_get_info(site);
     const us_layer_info *l = &info.layer[0];
-    picture p = {.allocator = us_allocator_default()};
+    hillshade p = {.allocator = us_allocator_default()};
     while (p.level + 1 < l->n_level &&
            (samples_of(l->n_x, p.level) > WIDEST || samples_of(l->n_y, p.level) > WIDEST))
         p.level++;

@@ -37,7 +37,7 @@ enum {
     TABLE_STEPS = 16
 };  // a dear covariance: exact near 0, beyond that between values 16 to a node
 
-typedef struct maker {
+typedef struct embedding {
     const us_field_def *def;
     int32_t m_x, m_y, half_x, half_y;  // of the torus; m / 2 + 1
     usi_fft fft_x, fft_y;
@@ -48,7 +48,7 @@ typedef struct maker {
     int32_t n_table;
     double *waves;  // n_y x half_x, real and imaginary parts in turns
     double *out;
-} maker;
+} embedding;
 
 // ---------------------------------------------------------------- random numbers
 
@@ -73,7 +73,7 @@ usi_normal_pairs usi_field_normals(uint64_t key, uint64_t place) {
 // ---------------------------------------------------------------- eigenvalues
 
 // The covariances of a row, x = 0 .. half_x - 1.
-static void covariance_row(const maker *k, int32_t y, double *out) {
+static void covariance_row(const embedding *k, int32_t y, double *out) {
     const us_field_def *def = k->def;
     double y2 = (double)y * y;
     for (int32_t x = 0; x < k->half_x; x += 4) {
@@ -108,7 +108,7 @@ static void covariance_row(const maker *k, int32_t y, double *out) {
 
 // Eight rows at once: the transform of two even rows, one real and one imaginary, is theirs, side by side.
 static void transform_rows(void *context, int32_t batch, int32_t thread) {
-    maker *k = context;
+    embedding *k = context;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 8 * batch;
     for (int32_t i = 0; i < 8; i++) {
@@ -133,7 +133,7 @@ static void transform_rows(void *context, int32_t batch, int32_t thread) {
 }
 
 static void transform_columns(void *context, int32_t batch, int32_t thread) {
-    maker *k = context;
+    embedding *k = context;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 8 * batch, n = k->half_x - first < 8 ? k->half_x - first : 8;
     for (int32_t j = 0; j < k->m_y; j++) {
@@ -152,7 +152,7 @@ static void transform_columns(void *context, int32_t batch, int32_t thread) {
 }
 
 // Sets what is negative to 0. The sums count each eigenvalue as often as it stands on the torus.
-static void clip(maker *k, us_field_outcome *info) {
+static void clip(embedding *k, us_random_field_info *info) {
     double all = 0, kept = 0, least = INFINITY, greatest = 0;
     for (int32_t j = 0; j < k->half_y; j++) {
         double row_all = 0, row_kept = 0;
@@ -169,7 +169,7 @@ static void clip(maker *k, us_field_outcome *info) {
         all += n * row_all;
         kept += n * row_kept;
     }
-    info->least_eigen = least / greatest;
+    info->min_eigenvalue = least / greatest;
     info->clipped = least < -NEGATIVE * greatest ? 1 - all / kept : 0;
     k->scale = k->def->variance / ((double)k->m_x * k->m_y) * (info->clipped > 0 ? all / kept : 1);
 }
@@ -178,7 +178,7 @@ static void clip(maker *k, us_field_outcome *info) {
 
 // The waves of four kx: amplitudes along ky, and their sum at the rows of the window.
 static void sum_columns(void *context, int32_t batch, int32_t thread) {
-    maker *k = context;
+    embedding *k = context;
     const us_field_def *def = k->def;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 4 * batch, n = k->half_x - first < 4 ? k->half_x - first : 4;
@@ -219,7 +219,7 @@ static void sum_columns(void *context, int32_t batch, int32_t thread) {
 
 // Eight rows of the window: row A as the real and row B as the imaginary part of one transform.
 static void sum_rows(void *context, int32_t batch, int32_t thread) {
-    maker *k = context;
+    embedding *k = context;
     const us_field_def *def = k->def;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
     int32_t first = 8 * batch;
@@ -262,7 +262,7 @@ static int32_t power_of_two(int64_t least) {
 }
 
 // Memory of one attempt, in an arena; false when there is none.
-static bool prepare(maker *k, usi_arena *arena, int32_t n_thread) {
+static bool prepare(embedding *k, usi_arena *arena, int32_t n_thread) {
     const us_field_def *def = k->def;
     int32_t longest = k->m_x > k->m_y ? k->m_x : k->m_y;
     k->half_x = k->m_x / 2 + 1;
@@ -290,9 +290,9 @@ static bool prepare(maker *k, usi_arena *arena, int32_t n_thread) {
     return true;
 }
 
-static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info,
+static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_random_field_info *info,
                        us_error *err) {
-    maker k = {.def = def};
+    embedding k = {.def = def};
     k.out = out;
     k.m_x = power_of_two(2 * (int64_t)def->n_x);
     k.m_y = power_of_two(2 * (int64_t)def->n_y);
@@ -315,7 +315,7 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
         }
         usi_pool_run(pool, (k.half_y + 7) / 8, 1, transform_rows, &k);
         usi_pool_run(pool, (k.half_x + 7) / 8, 1, transform_columns, &k);
-        *info = (us_field_outcome){.m_x = k.m_x, .m_y = k.m_y};
+        *info = (us_random_field_info){.m_x = k.m_x, .m_y = k.m_y};
         clip(&k, info);
         if (info->clipped == 0 || attempt == N_ENLARGE || 4 * (int64_t)k.m_x * k.m_y > LARGEST) break;
         usi_arena_fini(&arena);
@@ -329,15 +329,15 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
 }
 
 // With its memory and its threads; of a definition that was checked.
-static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_field_outcome *info,
+static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_random_field_info *info,
                             us_error *err) {
     return def->method == US_FIELD_OUTER ? usi_field_outer(def, out, info, err)
                                          : embed(def, pool, out, info, err);
 }
 
 us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context,
-                               us_field_outcome *out_info, us_error *err) {
-    us_field_outcome info = {0};
+                               us_random_field_info *out_info, us_error *err) {
+    us_random_field_info info = {0};
     if (!def || !visit)
         return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a function",
                             "an argument is missing");
@@ -366,27 +366,27 @@ us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, vo
     return status;
 }
 
-typedef struct sheet {
+typedef struct field_copy {
     double *out;
     int32_t n_x;
-} sheet;
+} field_copy;
 
 static us_status put_part(void *context, const us_field_part *part, us_error *err) {
     (void)err;
-    const sheet *s = context;
+    const field_copy *s = context;
     for (int32_t j = 0; j < part->n_y; j++)
         memcpy(s->out + (size_t)(part->y + j) * (size_t)s->n_x + part->x,
                part->values + (size_t)j * (size_t)part->stride, sizeof(double) * (size_t)part->n_x);
     return US_OK;
 }
 
-us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info, us_error *err) {
-    us_field_outcome info = {0};
+us_status us_field_make(const us_field_def *def, double *out, us_random_field_info *out_info, us_error *err) {
+    us_random_field_info info = {0};
     if (!def || !out)
         return us_error_set(err, US_ERR_ARG, NULL, "give a definition and a place for the result",
                             "an argument is missing");
     if (def->method == US_FIELD_PATCH)
-        return us_field_visit_parts(def, put_part, &(sheet){out, def->n_x}, out_info, err);
+        return us_field_visit_parts(def, put_part, &(field_copy){out, def->n_x}, out_info, err);
     us_status status = usi_field_check(def, err);
     if (status != US_OK) return status;
     usi_pool *pool = NULL;

@@ -12,10 +12,10 @@ double usi_covariance_share(const us_field_def *def, double r);
 bool usi_covariance_is_dear(const us_field_def *def);
 
 // random_field_outer.c
-us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err);
+us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_info *info, us_error *err);
 // random_patch.c
 us_status usi_field_patches(const us_field_def *def, usi_pool *pool, us_field_visit visit, void *context,
-                            us_field_outcome *info, us_error *err);
+                            us_random_field_info *info, us_error *err);
 // Two independent normal numbers of this place in the sequence, for each of four places that follow one
 // another.
 typedef struct usi_normal_pairs {

@@ -30,7 +30,7 @@ static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft
     return usi_fft_run(fft, x, work);
 }
 
-us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome *info, us_error *err) {
+us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_info *info, us_error *err) {
     double half = 0.5 * hypot(def->n_x - 1.0, def->n_y - 1.0);
     int64_t n = (int64_t)ceil(2 * half * FINE) + 2 * FINE, m = 8;
     while (m < 2 * n)
@@ -58,7 +58,7 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_field_outcome
         kept += fmax(eigen[i].re[0], 0);
         strength[i] = sqrt(fmax(eigen[i].re[0], 0) / (double)m);
     }
-    *info = (us_field_outcome){
+    *info = (us_random_field_info){
         .m_x = (int32_t)m, .m_y = 1, .clipped = kept > 0 && 1 - all / kept > 1e-9 ? 1 - all / kept : 0};
 
     size_t n_node = (size_t)def->n_x * (size_t)def->n_y;

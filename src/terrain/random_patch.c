@@ -1,9 +1,10 @@
 // Fields of any size, patch by patch: a pyramid of moving averages of white noise.
 //
 // One torus for a site of 20 km at 1 m would be 2^31 nodes. Here the field is a sum over levels, each with
-// half as many nodes each way as the one below, and each with its own band of the spectrum (random_patch_level.c). A
-// level is white noise, a function of seed, level and node alone, under a moving average of bounded reach; so
-// any patch of it can be made by itself, from the noise in it and in a halo around it:
+// half as many nodes each way as the one below, and each with its own band of the spectrum
+// (random_patch_level.c). A level is white noise, a function of seed, level and node alone, under a moving
+// average of bounded reach; so any patch of it can be made by itself, from the noise in it and in a halo
+// around it:
 //
 //     +---------------------------+    torus 1024 x 1024: noise
 //     |   halo                    |    transform, gain, transform back
@@ -39,13 +40,13 @@ enum {
 static const double DIED_AWAY = 1e-3;
 static const uint64_t STREAM = 0x7061746368;  // beside the streams of whole fields
 
-typedef struct task {
+typedef struct patch_task {
     usi_pyramid *p;
     int32_t level, u, v;
     const double *parent, *taps;
     double *out;
     int32_t parent_x, parent_y;  // where in the parent the first column and row of `between` lie
-} task;
+} patch_task;
 
 static inline usi_v4 pick(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d, int l) {
     return (usi_v4){a[l], b[l], c[l], d[l]};
@@ -55,7 +56,7 @@ static inline usi_v4 pick(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d, int l) {
 
 // Four rows of noise, and their waves along x.
 static void noise_rows(void *context, int32_t batch, int32_t thread) {
-    const task *t = context;
+    const patch_task *t = context;
     const usi_pyramid *p = t->p;
     usi_complex4 *x = p->work[2 * thread], *work = p->work[2 * thread + 1];
     const int32_t first = -USI_PATCH_MARGIN - USI_PATCH_HALO;
@@ -90,7 +91,7 @@ static void noise_rows(void *context, int32_t batch, int32_t thread) {
 // Four columns of waves: along y, times the gain, and back. A transform done twice gives the sequence
 // backwards.
 static void gain_columns(void *context, int32_t batch, int32_t thread) {
-    const task *t = context;
+    const patch_task *t = context;
     const usi_pyramid *p = t->p;
     usi_complex4 *x = p->work[2 * thread], *work = p->work[2 * thread + 1], *column = p->torus + batch;
     for (int32_t j = 0; j < M; j++)
@@ -113,7 +114,7 @@ static void gain_columns(void *context, int32_t batch, int32_t thread) {
 }
 
 static void field_rows(void *context, int32_t batch, int32_t thread) {
-    const task *t = context;
+    const patch_task *t = context;
     const usi_pyramid *p = t->p;
     usi_complex4 *x = p->work[2 * thread], *work = p->work[2 * thread + 1];
     const usi_complex4 *from = p->torus + (size_t)(USI_PATCH_HALO + 4 * batch) * ROW;
@@ -158,7 +159,7 @@ static void make_taps(double taps[TAPS]) {
 
 static void widen_row(void *context, int32_t j, int32_t thread) {
     (void)thread;
-    const task *t = context;
+    const patch_task *t = context;
     const double *from = t->parent + (size_t)(t->parent_y + j) * SPAN + t->parent_x;
     double *to = t->p->between + (size_t)j * SPAN;
     for (int32_t i = 0; i < SPAN; i += 2) {
@@ -174,7 +175,7 @@ static void widen_row(void *context, int32_t j, int32_t thread) {
 
 static void add_row(void *context, int32_t j, int32_t thread) {
     (void)thread;
-    const task *t = context;
+    const patch_task *t = context;
     const double *from = t->p->between + (size_t)(j / 2) * SPAN;
     double *to = t->out + (size_t)j * SPAN;
     if (j % 2 == 0) {
@@ -191,7 +192,7 @@ static void add_row(void *context, int32_t j, int32_t thread) {
 }
 
 void usi_patch_make(usi_pyramid *p, int32_t level, int32_t u, int32_t v, const double *parent) {
-    task t = {.p = p, .level = level, .u = u, .v = v, .parent = parent};
+    patch_task t = {.p = p, .level = level, .u = u, .v = v, .parent = parent};
     if (p->level[level].gain) {
         usi_pool_run(p->pool, M / 4, 1, noise_rows, &t);
         usi_pool_run(p->pool, M / 4, 1, gain_columns, &t);
@@ -258,16 +259,16 @@ us_status usi_pyramid_init(usi_pyramid *p, const us_field_def *def, usi_pool *po
 
 void usi_pyramid_fini(usi_pyramid *p) { usi_arena_fini(&p->arena); }
 
-typedef struct walk {
+typedef struct patch_walk {
     usi_pyramid *p;
     us_field_visit visit;
     void *context;
     us_error *err;
-} walk;
+} patch_walk;
 
 // The part of the field under patch (u, v) of a level, which is made: the four patches below it, two at a
 // time.
-static us_status descend(const walk *w, int32_t level, int32_t u, int32_t v) {
+static us_status descend(const patch_walk *w, int32_t level, int32_t u, int32_t v) {
     usi_pyramid *p = w->p;
     const us_field_def *def = p->def;
     const double *values = p->patch[level][u % 2];
@@ -294,14 +295,14 @@ static us_status descend(const walk *w, int32_t level, int32_t u, int32_t v) {
 }
 
 us_status usi_field_patches(const us_field_def *def, usi_pool *pool, us_field_visit visit, void *context,
-                            us_field_outcome *info, us_error *err) {
+                            us_random_field_info *info, us_error *err) {
     usi_pyramid p;
     us_status status = usi_pyramid_init(&p, def, pool, err);
     if (status != US_OK) return status;
-    *info = (us_field_outcome){.m_x = M, .m_y = M};
+    *info = (us_random_field_info){.m_x = M, .m_y = M};
     for (int32_t i = 0; i < p.n_level; i++)
         info->clipped += p.level[i].clipped;
-    walk w = {&p, visit, context, err};
+    patch_walk w = {&p, visit, context, err};
     usi_patch_make(&p, p.n_level - 1, 0, 0, NULL);
     status = descend(&w, p.n_level - 1, 0, 0);
     usi_pyramid_fini(&p);

@@ -197,17 +197,17 @@ void usi_raster_close(usi_raster *r) {
 // ---------------------------------------------------------------- reading
 
 // Part of a window, in columns and rows of the frame from the north-west.
-typedef struct part {
+typedef struct raster_window {
     int32_t column, row, n_x, n_y;
-} part;
+} raster_window;
 
-static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band, const part *p,
-                        void *out, GDALDataType type) {
+static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band,
+                        const raster_window *p, void *out, GDALDataType type) {
     return r->gdal->GDALRasterIO(band, GF_Read, p->column - s->column, p->row - s->row, p->n_x, p->n_y, out,
                                  p->n_x, p->n_y, type, 0, 0);
 }
 
-static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const part *p,
+static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const raster_window *p,
                           bool *out_has_mask) {
     const usi_gdal *g = r->gdal;
     GDALDatasetH ds = s->chain[s->n_chain - 1];
@@ -227,8 +227,8 @@ static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const
 }
 
 // Puts what a source has into the gaps of the window.
-static void put(const usi_raster *r, const usi_raster_source *s, const part *p, bool has_mask, int32_t west,
-                int32_t south, int32_t n_x, void *out) {
+static void put(const usi_raster *r, const usi_raster_source *s, const raster_window *p, bool has_mask,
+                int32_t west, int32_t south, int32_t n_x, void *out) {
     size_t n = (size_t)p->n_x * (size_t)p->n_y;
     const uint8_t *mask = r->room + n * sizeof(double), *bytes = r->room;
     const double *numbers = (const double *)(const void *)r->room;
@@ -296,7 +296,7 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         int32_t north = top > s->row ? top : s->row,
                 south = top + n_y < s->row + s->n_row ? top + n_y : s->row + s->n_row;
         if (west >= east || north >= south) continue;
-        part p = {west, north, east - west, south - north};
+        raster_window p = {west, north, east - west, south - north};
         bool has_mask = false;
         usi_gdal_error ear;
         usi_gdal_catch_begin(r->gdal, &ear);

@@ -13,9 +13,9 @@
 #include "terrain/fft.h"
 #include "understudy/terrain.h"
 
-static us_field_outcome make(const us_field_def *def, double *out) {
+static us_random_field_info make(const us_field_def *def, double *out) {
     us_error err = {0};
-    us_field_outcome info;
+    us_random_field_info info;
     if (us_field_make(def, out, &info, &err) != US_OK) fail_msg("%s", err.message);
     return info;
 }
@@ -152,17 +152,17 @@ static void a_thousand_fields_have_the_covariance_prescribed(void **state) {
 static void eigenvalues_are_as_published(void **state) {
     (void)state;
     static double f[128 * 128];
-    us_field_outcome info;
+    us_random_field_info info;
     us_field_def def = field(US_COVARIANCE_EXPONENTIAL, 128, 10, 0);
     info = make(&def, f);
-    assert_true(info.m_x == 256 && fabs(info.least_eigen / 6.655e-5 - 1) < 1e-3);
+    assert_true(info.m_x == 256 && fabs(info.min_eigenvalue / 6.655e-5 - 1) < 1e-3);
     def = field(US_COVARIANCE_SPHERICAL, 128, 30, 0);
     info = make(&def, f);
-    assert_true(info.m_x == 256 && fabs(info.least_eigen / 3.46e-5 - 1) < 2e-3);
+    assert_true(info.m_x == 256 && fabs(info.min_eigenvalue / 3.46e-5 - 1) < 2e-3);
     // Slightly negative on 256: the torus is enlarged, and it is gone.
     def = field(US_COVARIANCE_MATERN, 128, 10, 1.5);
     info = make(&def, f);
-    assert_true(info.m_x == 512 && info.clipped == 0 && fabs(info.least_eigen / 2.4e-8 - 1) < 0.02);
+    assert_true(info.m_x == 512 && info.clipped == 0 && fabs(info.min_eigenvalue / 2.4e-8 - 1) < 0.02);
 }
 
 static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state) {
@@ -176,8 +176,8 @@ static void a_tent_is_no_covariance_and_how_much_is_clipped_is_told(void **state
     def.spacing = def.table_spacing = 5;
     def.n_table = 21;
     def.table = tent;
-    us_field_outcome info = make(&def, f);
-    assert_true(fabs(info.least_eigen + 2.1e-2) < 1e-3);
+    us_random_field_info info = make(&def, f);
+    assert_true(fabs(info.min_eigenvalue + 2.1e-2) < 1e-3);
     // Negative energy of a tenth of the variance; what is left is scaled to the variance asked for.
     assert_true(info.clipped > 0.05 && info.clipped < 0.12);
     double sum = 0;

@@ -41,7 +41,7 @@ static void numbers_of_craters_follow_the_power_law(void **state) {
     us_crater_def def = us_crater_def_default();
     def.density = 1e-4;
     def.slope = 2;
-    def.most = 1e6;
+    def.max_size = 1e6;
     assert_true(fabs(us_crater_density(&def, 10) / 1e-4 - 1) < 1e-9 &&
                 fabs(us_crater_density(&def, 5) / 1e-4 - 1) < 1e-9);
     assert_true(fabs(us_crater_density(&def, 20) / 0.25e-4 - 1) < 1e-6 &&
@@ -59,8 +59,8 @@ static void craters_are_as_many_as_asked_for(void **state) {
         us_crater_def def = us_crater_def_default();
         def.seed = 5;
         def.age = 0;
-        def.least = 20;
-        def.most = k == 0 ? 20 : 80;
+        def.min_size = 20;
+        def.max_size = k == 0 ? 20 : 80;
         def.density = 1e-3;
         memset(ground, 0, sizeof(double) * N * N);
         assert_int_equal(us_crater_add(&def, 2, 0, 0, N, N, N, ground, NULL), US_OK);
@@ -116,8 +116,8 @@ static void craters_that_cannot_be_are_refused(void **state) {
     good.density = 1e-3;
     for (int i = 0; i < 6; i++)
         bad[i] = good;
-    bad[0].least = 0;
-    bad[1].most = 5;
+    bad[0].min_size = 0;
+    bad[1].max_size = 5;
     bad[2].slope = 20;
     bad[3].rim = 0.3;
     bad[4].density = 1;
@@ -133,16 +133,16 @@ static void craters_that_cannot_be_are_refused(void **state) {
 
 // ---------------------------------------------------------------- rocks and trees
 
-enum { MOST = 60000 };
+enum { MAX_INSTANCES = 60000 };
 typedef struct heap {
-    us_scatter_instance thing[MOST];
+    us_scatter_instance instance[MAX_INSTANCES];
     int32_t n;
 } heap;
 
-static us_status keep(void *context, const us_scatter_instance *thing, us_error *err) {
+static us_status keep(void *context, const us_scatter_instance *instance, us_error *err) {
     heap *h = context;
-    if (h->n == MOST) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many");
-    h->thing[h->n++] = *thing;
+    if (h->n == MAX_INSTANCES) return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many");
+    h->instance[h->n++] = *instance;
     return US_OK;
 }
 
@@ -171,12 +171,12 @@ static void trees_are_as_many_as_asked_for_and_keep_their_distance(void **state)
     if (abs(h->n - 3600) > 240) fail_msg("%d trees", (int)h->n);
     double height = 0, nearest = INFINITY;
     for (int32_t i = 0; i < h->n; i++) {
-        const us_scatter_instance *t = &h->thing[i];
+        const us_scatter_instance *t = &h->instance[i];
         height += t->height / h->n;
         assert_true(t->height >= 5 && t->height < 15 && t->crown > 0 && t->diameter > 0 && t->x >= -150 &&
                     t->x < 150);
         for (int32_t j = 0; j < i; j++)
-            nearest = fmin(nearest, hypot(t->x - h->thing[j].x, t->y - h->thing[j].y));
+            nearest = fmin(nearest, hypot(t->x - h->instance[j].x, t->y - h->instance[j].y));
     }
     assert_true(nearest >= 2.5 && nearest < 2.6);
     assert_true(fabs(height - 10) < 4 * 10 / sqrt(12.0 * 3600));  // the mean of even numbers between 5 and 15
@@ -188,15 +188,15 @@ static void trees_are_as_many_as_asked_for_and_keep_their_distance(void **state)
 static void rocks_cover_the_share_asked_for(void **state) {
     (void)state;
     us_scatter_def def = square(US_SCATTER_ROCKS, 0.1, 200);
-    def.most = 5;
+    def.max_size = 5;
     heap *h = scatter(&def);
     double q = 1.79 + 0.152 / 0.1;
     static const double from[] = {0.2, 0.4, 0.8};
     for (int k = 0; k < 3; k++) {
         double covered = 0, square_sum = 0, want = 0.1 * (exp(-q * from[k]) - exp(-q * 5));
         for (int32_t i = 0; i < h->n; i++) {
-            if (h->thing[i].diameter < from[k]) continue;
-            double area = 0.25 * M_PI * pow(h->thing[i].diameter, 2);
+            if (h->instance[i].diameter < from[k]) continue;
+            double area = 0.25 * M_PI * pow(h->instance[i].diameter, 2);
             covered += area / 40000;
             square_sum += area * area;
         }
@@ -209,7 +209,7 @@ static void rocks_cover_the_share_asked_for(void **state) {
     // None overlap.
     for (int32_t i = 0; i < h->n; i += 17) {
         for (int32_t j = 0; j < h->n; j++) {
-            const us_scatter_instance *a = &h->thing[i], *b = &h->thing[j];
+            const us_scatter_instance *a = &h->instance[i], *b = &h->instance[j];
             if (i != j && hypot(a->x - b->x, a->y - b->y) < 0.5 * (a->diameter + b->diameter))
                 fail_msg("rocks %d and %d overlap", i, j);
         }
@@ -223,7 +223,7 @@ static int compare(const void *a, const void *b) {
     return s->x != t->x ? (s->x > t->x) - (s->x < t->x) : (s->y > t->y) - (s->y < t->y);
 }
 
-static void things_of_parts_are_those_of_the_whole(void **state) {
+static void instances_of_parts_are_those_of_the_whole(void **state) {
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         us_scatter_def def = square((us_scatter_kind)kind, kind ? 0.1 : 0.05, 60);
@@ -238,10 +238,10 @@ static void things_of_parts_are_those_of_the_whole(void **state) {
             assert_int_equal(us_scatter_visit(&part, keep, parts, NULL), US_OK);
         }
         assert_true(whole->n > 100 && whole->n == parts->n);
-        uint64_t hash = us_hash_bytes(0, whole->thing, sizeof(us_scatter_instance) * (size_t)whole->n);
-        qsort(whole->thing, (size_t)whole->n, sizeof(us_scatter_instance), compare);
-        qsort(parts->thing, (size_t)parts->n, sizeof(us_scatter_instance), compare);
-        assert_memory_equal(whole->thing, parts->thing, sizeof(us_scatter_instance) * (size_t)whole->n);
+        uint64_t hash = us_hash_bytes(0, whole->instance, sizeof(us_scatter_instance) * (size_t)whole->n);
+        qsort(whole->instance, (size_t)whole->n, sizeof(us_scatter_instance), compare);
+        qsort(parts->instance, (size_t)parts->n, sizeof(us_scatter_instance), compare);
+        assert_memory_equal(whole->instance, parts->instance, sizeof(us_scatter_instance) * (size_t)whole->n);
         // And on every machine.
         static const uint64_t hashes[] = {0xb18a3c485adea375, 0xf7aafc2ba8f971ba};
         assert_int_equal(hash, hashes[kind]);
@@ -255,7 +255,7 @@ static bool is_east(void *context, double x, double y) {
     return x > *(const double *)context;
 }
 
-static void things_stand_only_where_they_are_allowed(void **state) {
+static void instances_stand_only_where_they_are_allowed(void **state) {
     (void)state;
     us_scatter_def def = square(US_SCATTER_TREES, 0.1, 60);
     heap *all = scatter(&def);
@@ -265,7 +265,7 @@ static void things_stand_only_where_they_are_allowed(void **state) {
     heap *east = scatter(&def);
     int32_t n = 0;
     for (int32_t i = 0; i < all->n; i++)
-        n += all->thing[i].x > 12;
+        n += all->instance[i].x > 12;
     assert_true(n > 50 && n < all->n && east->n == n);
     free(all);
     free(east);
@@ -278,7 +278,7 @@ static void rocks_lie_on_their_lowest_corners_within_their_size(void **state) {
     assert_true(h->n > 100);
     for (int32_t i = 0; i < h->n; i++) {
         us_vec3 p[US_ROCK_POINTS];
-        us_rock_points(&h->thing[i], p);
+        us_rock_points(&h->instance[i], p);
         double low = INFINITY, high = 0, wide = 0;
         int on_ground = 0;
         for (int k = 0; k < US_ROCK_POINTS; k++) {
@@ -287,9 +287,9 @@ static void rocks_lie_on_their_lowest_corners_within_their_size(void **state) {
             wide = fmax(wide, hypot(p[k].x, p[k].y));
             on_ground += p[k].z == 0;
         }
-        assert_true(low == 0 && on_ground >= 3 && high <= h->thing[i].height &&
-                    high > 0.8 * h->thing[i].height);
-        assert_true(wide <= 0.5 * h->thing[i].diameter && wide > 0.25 * h->thing[i].diameter);
+        assert_true(low == 0 && on_ground >= 3 && high <= h->instance[i].height &&
+                    high > 0.8 * h->instance[i].height);
+        assert_true(wide <= 0.5 * h->instance[i].diameter && wide > 0.25 * h->instance[i].diameter);
     }
     free(h);
 }
@@ -299,11 +299,11 @@ static void densities_that_cannot_be_are_refused(void **state) {
     us_scatter_def rocks = square(US_SCATTER_ROCKS, 0.1, 10), trees = square(US_SCATTER_TREES, 0.1, 10),
                    bad[6] = {rocks, rocks, rocks, trees, trees, trees};
     bad[0].density = 0.7;
-    bad[1].least = 0;
+    bad[1].min_size = 0;
     bad[2].x0 = 20;
     bad[3].distance = 10;
     bad[4].density = -1;
-    bad[5].most = NAN;
+    bad[5].max_size = NAN;
     static const char *const says[] = {"cover 0.7",  "from 0 to", "area from (20",
                                        "10 m apart", "-1 trees",  "nan"};
     for (int i = 0; i < 6; i++) {
@@ -312,8 +312,8 @@ static void densities_that_cannot_be_are_refused(void **state) {
         if (!strstr(err.message, says[i])) fail_msg("\"%s\" does not say \"%s\"", err.message, says[i]);
         assert_true(isnan(us_scatter_density(&bad[i])));
     }
-    rocks.least = 1e-3;
-    rocks.most = 100;
+    rocks.min_size = 1e-3;
+    rocks.max_size = 100;
     rocks.density = 0.5;
     assert_int_equal(us_scatter_visit(&rocks, keep, NULL, NULL), US_ERR_LIMIT);
     rocks.density = 0;
@@ -329,8 +329,8 @@ int main(void) {
         cmocka_unit_test(craters_that_cannot_be_are_refused),
         cmocka_unit_test(trees_are_as_many_as_asked_for_and_keep_their_distance),
         cmocka_unit_test(rocks_cover_the_share_asked_for),
-        cmocka_unit_test(things_of_parts_are_those_of_the_whole),
-        cmocka_unit_test(things_stand_only_where_they_are_allowed),
+        cmocka_unit_test(instances_of_parts_are_those_of_the_whole),
+        cmocka_unit_test(instances_stand_only_where_they_are_allowed),
         cmocka_unit_test(rocks_lie_on_their_lowest_corners_within_their_size),
         cmocka_unit_test(densities_that_cannot_be_are_refused),
     };
