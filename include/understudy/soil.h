@@ -94,8 +94,9 @@ typedef struct us_wheel_force {
 // (behind another wheel: the rut), a slip in
 // [-1, 1] (positive: driving) and a slip angle. Good to 1e-6 of the integrals. Sinkage of 0 and less: no
 // force.
-US_API us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
-                                    double sinkage, double slip, double slip_angle);
+US_API us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel,
+                                          us_soil_history load, double sinkage, double slip,
+                                          double slip_angle);
 
 // Where the surface under a wheel lies when it was pressed to a depth and left alone: m below the fresh one.
 US_API double us_soil_rut_depth(const us_soil *soil, double width, double pressed);
@@ -116,17 +117,18 @@ typedef struct us_wheel_reaction {
     us_wheel_force parts;
     us_wheel_slip slip;
 } us_wheel_reaction;
-US_API us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
-                                       double sinkage, double vx, double vy, double spin);
+US_API us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel,
+                                                us_soil_history load, double sinkage, double vx, double vy,
+                                                double spin);
 // The same with slip and slip angle made smaller by a factor from 0 to 1: of a wheel that hardly moves, they
 // mean little.
 US_API us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel,
-                                             us_soil_history load, double sinkage, double vx, double vy,
-                                             double spin, double fade);
+                                                      us_soil_history load, double sinkage, double vx,
+                                                      double vy, double spin, double fade);
 
 // The sinkage at which the soil carries a load (N); NaN when it cannot.
-US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load, double weight,
-                            double slip, double slip_angle);
+US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
+                                    double weight, double slip, double slip_angle);
 
 #ifdef __cplusplus
 }

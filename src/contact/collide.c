@@ -67,8 +67,8 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
                  xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
                  wz = z2 * q[0];
     const usi_vec3x4 R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
-                           {xy - wz, 1 - (xx + zz), yz + wx},
-                           {xz + wy, yz - wx, 1 - (xx + yy)}};
+                             {xy - wz, 1 - (xx + zz), yz + wx},
+                             {xz + wy, yz - wx, 1 - (xx + yy)}};
     USI_VEC3X4_TO(R[0], zero, k, X);
     USI_VEC3X4_TO(R[1], zero, k, Y);
     USI_VEC3X4_TO(R[2], zero, k, Z);

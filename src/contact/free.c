@@ -13,7 +13,7 @@ typedef struct symmetric {
 
 static inline usi_vec3x4 times(const symmetric *A, usi_vec3x4 b) {
     return (usi_vec3x4){A->xx * b.x + A->xy * b.y + A->xz * b.z, A->xy * b.x + A->yy * b.y + A->yz * b.z,
-                      A->xz * b.x + A->yz * b.y + A->zz * b.z};
+                        A->xz * b.x + A->yz * b.y + A->zz * b.z};
 }
 
 // R A R^T, for rotations of columns X Y Z and symmetric A by columns.
@@ -38,16 +38,16 @@ static inline symmetric turn(const usi_vec3x4 R[3], const usi_v4 *a, const usi_v
 static inline usi_vec3x4 gyroscopic(const symmetric *J, usi_vec3x4 w, usi_vec3x4 L, double h) {
     // Columns of J + h (w x J - L x), L = J w.
     usi_vec3x4 A = {J->xx + h * (w.y * J->xz - w.z * J->xy), J->xy + h * (w.z * J->xx - w.x * J->xz - L.z),
-                  J->xz + h * (w.x * J->xy - w.y * J->xx + L.y)};
+                    J->xz + h * (w.x * J->xy - w.y * J->xx + L.y)};
     usi_vec3x4 B = {J->xy + h * (w.y * J->yz - w.z * J->yy + L.z), J->yy + h * (w.z * J->xy - w.x * J->yz),
-                  J->yz + h * (w.x * J->yy - w.y * J->xy - L.x)};
+                    J->yz + h * (w.x * J->yy - w.y * J->xy - L.x)};
     usi_vec3x4 C = {J->xz + h * (w.y * J->zz - w.z * J->yz - L.y),
-                  J->yz + h * (w.z * J->xz - w.x * J->zz + L.x), J->zz + h * (w.x * J->yz - w.y * J->xz)};
+                    J->yz + h * (w.z * J->xz - w.x * J->zz + L.x), J->zz + h * (w.x * J->yz - w.y * J->xz)};
     usi_vec3x4 BC = usi_vec3x4_cross(B, C), CA = usi_vec3x4_cross(C, A), AB = usi_vec3x4_cross(A, B),
-             torque = usi_vec3x4_cross(L, w);
+               torque = usi_vec3x4_cross(L, w);
     return times(J, usi_vec3x4_scale(1 / usi_vec3x4_dot(A, BC),
-                                   (usi_vec3x4){usi_vec3x4_dot(BC, torque), usi_vec3x4_dot(CA, torque),
-                                              usi_vec3x4_dot(AB, torque)}));
+                                     (usi_vec3x4){usi_vec3x4_dot(BC, torque), usi_vec3x4_dot(CA, torque),
+                                                  usi_vec3x4_dot(AB, torque)}));
 }
 
 // Which bodies a group is of. Lanes that are not free bodies, or beyond the last, do the work of another one
@@ -152,8 +152,8 @@ static void start_group(void *context, int32_t i, int32_t thread) {
     usi_v4 step = usi_v4_all(h), inv_mass = 1 / mass;
     usi_vec3x4 L = usi_vec3x4_add(angular, usi_vec3x4_scale(step, moment)), w_end = times(&inv, L);
     usi_vec3x4 v_com = usi_vec3x4_add(USI_VEC3X4_FROM(g.k, v), usi_vec3x4_cross(w, arm)),
-             v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step * inv_mass, force)),
-             pv = usi_vec3x4_scale(mass, v_end);
+               v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step * inv_mass, force)),
+               pv = usi_vec3x4_scale(mass, v_end);
     USI_VEC3X4_TO(pv, zero, g.b, pv);
     USI_VEC3X4_TO(usi_vec3x4_add(L, usi_vec3x4_cross(at, pv)), zero, g.b, pw);
     USI_VEC3X4_TO(w_end, zero, g.b, fw);
@@ -185,7 +185,8 @@ _Static_assert(sizeof(us_quat) == sizeof(usi_v4), "a quaternion is four lanes");
 static inline usi_quatx4 rotations(const group *g) {
     usi_v4 q[4];
     usi_v4_transpose(*(const usi_v4_unaligned *)&g->k[0]->X_WN.q, *(const usi_v4_unaligned *)&g->k[1]->X_WN.q,
-                     *(const usi_v4_unaligned *)&g->k[2]->X_WN.q, *(const usi_v4_unaligned *)&g->k[3]->X_WN.q, q);
+                     *(const usi_v4_unaligned *)&g->k[2]->X_WN.q, *(const usi_v4_unaligned *)&g->k[3]->X_WN.q,
+                     q);
     return (usi_quatx4){q[0], {q[1], q[2], q[3]}};
 }
 
@@ -199,13 +200,15 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
     group g = find_group(x, i);
     if (!g.any) return;
     usi_vec3x4 w = USI_VEC3X4_FROM(g.b, w), at = USI_VEC3X4_FROM(g.b, c),
-             v_com = usi_vec3x4_add(USI_VEC3X4_FROM(g.b, v), usi_vec3x4_cross(w, at));
-    usi_quatx4 q = usi_quatx4_normalize(usi_quatx4_mul(usi_quatx4_exp(usi_vec3x4_scale(h, w)), rotations(&g))),
-                  back = usi_quatx4_conj(q);
+               v_com = usi_vec3x4_add(USI_VEC3X4_FROM(g.b, v), usi_vec3x4_cross(w, at));
+    usi_quatx4 q = usi_quatx4_normalize(
+                   usi_quatx4_mul(usi_quatx4_exp(usi_vec3x4_scale(h, w)), rotations(&g))),
+               back = usi_quatx4_conj(q);
     usi_vec3x4 arm = usi_quatx4_rotate(q, USI_VEC3X4_FROM(g.n, com)),
-             p = usi_vec3x4_sub(usi_vec3x4_add(usi_vec3x4_add(origins(c, &g), at), usi_vec3x4_scale(h, v_com)), arm);
+               p = usi_vec3x4_sub(
+                   usi_vec3x4_add(usi_vec3x4_add(origins(c, &g), at), usi_vec3x4_scale(h, v_com)), arm);
     usi_vec3x4 v = usi_quatx4_rotate(back, usi_vec3x4_sub(v_com, usi_vec3x4_cross(w, arm))),
-             spin = usi_quatx4_rotate(back, w);
+               spin = usi_quatx4_rotate(back, w);
     usi_v4 out_q[4], out_p[4], out_v[4], out_w[4];
     usi_v4_transpose(q.w, q.v.x, q.v.y, q.v.z, out_q);
     usi_vec3x4_to(p, h, &out_p[0], &out_p[1], &out_p[2], &out_p[3]);

@@ -142,8 +142,8 @@ static double squares_over(int32_t n, const double *a, const double *b) {
     double rest = 0;
     int32_t i = 0;
     for (; i + 4 <= n; i += 4)
-        four +=
-            *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(b + i);
+        four += *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(a + i) *
+                *(const usi_v4_unaligned *)(b + i);
     for (; i < n; i++)
         rest += a[i] * a[i] * b[i];
     return usi_v4_sum(four) + rest;

@@ -223,7 +223,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
-    k->way = is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
+    k->way =
+        is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
@@ -256,20 +257,21 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
     k->blend = is_trial ? 0 : step_between(speed, REST, ROLL);
-    k->reaction = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
+    k->reaction =
+        us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
     double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper =
-        us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend)
-            .force.z;
+    double deeper = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy,
+                                                 k->spin, k->blend)
+                        .force.z;
     double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less =
-        us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend)
-            .moment.y;
+    double less = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy,
+                                               k->spin, k->blend)
+                      .moment.y;
     double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
     double isotropic = soil->lateral == US_LATERAL_ISHIGAMI

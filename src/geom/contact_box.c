@@ -84,16 +84,16 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
 
 // ---- Faces ----
 
-typedef struct corner {
+typedef struct box_corner {
     double c[3];  // x, y along the reference's sides, z over its face
     uint32_t in,
         out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
-} corner;
+} box_corner;
 
 // One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
 // onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
-static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
-                   uint32_t line, corner *to) {
+static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
+                   uint32_t line, box_corner *to) {
     double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = sign * from[i].c[axis] - limit;
@@ -146,11 +146,11 @@ static int32_t cut(const corner *from, int32_t n, int axis, double sign, double 
     return m;
 }
 
-static inline double area2(const corner *a, const corner *b, const corner *c) {
+static inline double area2(const box_corner *a, const box_corner *b, const box_corner *c) {
     return (b->c[0] - a->c[0]) * (c->c[1] - a->c[1]) - (b->c[1] - a->c[1]) * (c->c[0] - a->c[0]);
 }
 
-static inline double length2(const corner *a, const corner *b) {
+static inline double length2(const box_corner *a, const box_corner *b) {
     double x = b->c[0] - a->c[0], y = b->c[1] - a->c[1];
     return sqrt(x * x + y * y);
 }
@@ -158,7 +158,7 @@ static inline double length2(const corner *a, const corner *b) {
 // Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest
 // outside of that. A later one must win by the tolerance, so that equal ones do not take turns. The deepest
 // of all is among them, within the bias.
-static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
+static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
     if (n <= USI_FACE_POINTS) return n;
     for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
         int32_t best = k;
@@ -186,7 +186,7 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
                 best = i;
             }
         }
-        corner t = p[k];
+        box_corner t = p[k];
         p[k] = p[best];
         p[best] = t;
     }
@@ -211,7 +211,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
     int u = (f + 1) % 3, v = (f + 2) % 3;
     double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
-    corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
+    box_corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
     double middle[3], along_u[3], along_v[3];
     const int row[3] = {x, y, k};
     for (int c = 0; c < 3; c++) {
@@ -239,7 +239,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
             is_out |= sign * now[i].c[axis] > limit[axis];
         if (!is_out) continue;
         n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
-        corner *swap = now;
+        box_corner *swap = now;
         now = next;
         next = swap;
     }

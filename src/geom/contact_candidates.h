@@ -72,18 +72,20 @@ void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim
 bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *out);
 
 // Adds a point; nothing happens when there is no room or the gap exceeds the margin.
-void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id);
+void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B,
+                        uint64_t id);
 // Clips `inc` against the sides of the polygon `ref` (n >= 3) and adds what is left, with ref's normal.
 // Returns the least gap added.
 double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is_A, double tolerance,
                      double margin, usi_candidates *c);
 // Two lines that run side by side: their common stretch gives two points. False when they cross or only pass
 // each other.
-bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin, usi_candidates *c);
+bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin,
+                    usi_candidates *c);
 // Puts the exact deepest point among the candidates from `first` on: in place of a near one, which lends its
 // id, or as one more.
 void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, double margin, us_vec3 normal,
-                            us_vec3 p_A, us_vec3 p_B, uint64_t id);
+                                us_vec3 p_A, us_vec3 p_B, uint64_t id);
 // Leaves at most `keep` of the candidates from `first` on: the deepest and those that span the largest area.
 void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, double tolerance);
 // Candidates to a manifold: at most 8, half of them the deepest, the others the most distant.
@@ -109,7 +111,7 @@ typedef struct usi_plane_contact {
 // By its centre and axis, the plane's normal and a point of it. False when only the general methods can do
 // it: a cylinder that stands, no length.
 static inline bool usi_contact_on_plane(const us_geom *g, usi_v4 centre, usi_v4 axis, usi_v4 n, usi_v4 at,
-                                     double margin, usi_plane_contact *out) {
+                                        double margin, usi_plane_contact *out) {
     double height = usi_v4_dot(n, centre - at) - g->radius;
     usi_v4 low = centre - g->radius * n;
     out->n = 0;
@@ -145,7 +147,7 @@ static inline bool usi_contact_on_plane(const us_geom *g, usi_v4 centre, usi_v4 
 // The common pairs in closed form, straight into the manifold, of which only the points found are written.
 // False: not one of them, or a case that only the general methods can do; the manifold is then garbage.
 bool usi_contact_closed_form(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
-                       double margin, us_manifold *out);
+                             double margin, us_manifold *out);
 // Two boxes without radius; a sphere, capsule or cylinder on a height field (B), known by its centre and its
 // axis in W; a box on it.
 bool usi_contact_boxes(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,

@@ -51,7 +51,7 @@ static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, co
         return box_on_plane(A, X_WA, n, us_vec3_dot(n, us_vec3_sub(X_WA->p, at)), margin, m);
     usi_plane_contact f;
     if (!usi_contact_on_plane(A, usi_v4_from(X_WA->p), usi_v4_from(usi_quat_z(X_WA->q)), usi_v4_from(n),
-                           usi_v4_from(at), margin, &f))
+                              usi_v4_from(at), margin, &f))
         return false;
     for (int32_t i = 0; i < f.n; i++) {
         us_vec3 p = usi_v4_vec3(f.p[i]);
@@ -184,7 +184,7 @@ static bool ordered(const us_geom *A, const us_pose *X_WA, const us_geom *B, con
 }
 
 bool usi_contact_closed_form(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
-                       double margin, us_manifold *out) {
+                             double margin, us_manifold *out) {
     if (A->kind <= B->kind) return ordered(A, X_WA, B, X_WB, margin, out);
     if (!ordered(B, X_WB, A, X_WA, margin, out)) return false;
     for (int32_t i = 0; i < out->n; i++) {

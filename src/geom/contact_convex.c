@@ -238,7 +238,8 @@ void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim
 
 // ---- Clipping ----
 
-void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B, uint64_t id) {
+void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B,
+                        uint64_t id) {
     double gap = us_vec3_dot(normal, us_vec3_sub(p_A, p_B));
     if (c->n >= USI_CANDIDATES || !(gap <= margin)) return;
     usi_candidate *p = &c->at[c->n++];
@@ -249,16 +250,16 @@ void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec
     p->id = id;
 }
 
-typedef struct corner {
+typedef struct clip_corner {
     us_vec3 p;
     uint32_t in, out;  // the lines that meet here
-} corner;
+} clip_corner;
 
 // One side of the reference cuts a polygon or, when is_open, a line. Corners outside by less than the
 // tolerance are moved onto the side, towards the middle of what is left, so that they keep their id and stay
 // on both surfaces.
-static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, double offset, double tolerance,
-                   uint32_t line, corner *to) {
+static int32_t cut(const clip_corner *from, int32_t n, bool is_open, us_vec3 side, double offset,
+                   double tolerance, uint32_t line, clip_corner *to) {
     double s[USI_FEATURE_POINTS * 2], most = -INFINITY, least = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = us_vec3_dot(side, from[i].p) - offset;
@@ -289,7 +290,8 @@ static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, do
         if (in_i) {
             to[m] = from[i];
             if (is_moved[i])
-                to[m].p = usi_vec3_add_scaled(from[i].p, s[i] / (s[i] + depth), us_vec3_sub(middle, from[i].p));
+                to[m].p =
+                    usi_vec3_add_scaled(from[i].p, s[i] / (s[i] + depth), us_vec3_sub(middle, from[i].p));
             m++;
         }
         if (is_open && j == 0) break;
@@ -312,7 +314,7 @@ static int32_t cut(const corner *from, int32_t n, bool is_open, us_vec3 side, do
 }
 
 // A line without tolerance, the case of wheels on terrain: what is left between two fractions of its length.
-static int32_t clip_line(const usi_feature *ref, const usi_feature *inc, corner out[2]) {
+static int32_t clip_line(const usi_feature *ref, const usi_feature *inc, clip_corner out[2]) {
     us_vec3 u = us_vec3_sub(inc->p[1], inc->p[0]);
     double t0 = 0, t1 = 1;
     uint32_t in = LINE_NONE, end = 1;
@@ -347,8 +349,8 @@ static int32_t clip_line(const usi_feature *ref, const usi_feature *inc, corner 
 double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is_A, double tolerance,
                      double margin, usi_candidates *c) {
     // Each cut can add one corner: the arrays hold the incident corners and one for each side.
-    corner buffer[2][USI_FEATURE_POINTS * 2];
-    corner *now = buffer[0], *next = buffer[1];
+    clip_corner buffer[2][USI_FEATURE_POINTS * 2];
+    clip_corner *now = buffer[0], *next = buffer[1];
     int32_t n = inc->n;
     bool is_open = n <= 2;
     for (int32_t i = 0; i < n; i++) {
@@ -367,7 +369,7 @@ double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is
         side = us_vec3_scale(1 / length, side);
         n = cut(now, n, is_open, side, us_vec3_dot(side, ref->p[k]), tolerance, LINE_OF_REF + (uint32_t)k,
                 next);
-        corner *t = now;
+        clip_corner *t = now;
         now = next;
         next = t;
     }
@@ -400,13 +402,14 @@ bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, 
     for (int k = 0; k < 2; k++) {
         double s = k ? high : low, t = (s - s0) / along;
         uint64_t id = 1ull << 50 | (uint64_t)k << 40 | (uint64_t)(A->id & 0xffff) << 16 | (B->id & 0xffff);
-        usi_candidates_add(c, margin, normal, usi_vec3_add_scaled(A->p[0], s, u), usi_vec3_add_scaled(B->p[0], t, b), id);
+        usi_candidates_add(c, margin, normal, usi_vec3_add_scaled(A->p[0], s, u),
+                           usi_vec3_add_scaled(B->p[0], t, b), id);
     }
     return true;
 }
 
 void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, double margin, us_vec3 normal,
-                            us_vec3 p_A, us_vec3 p_B, uint64_t id) {
+                                us_vec3 p_A, us_vec3 p_B, uint64_t id) {
     int32_t best = -1;
     double near2 = near * near;
     for (int32_t i = first; i < c->n; i++) {

@@ -164,14 +164,14 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
         double s = us_vec3_dot(n, us_vec3_sub(f.p[i], X_WB.p));
         least = fmin(least, s);
         usi_candidates_add(c, margin, n, f.p[i], usi_vec3_add_scaled(f.p[i], -s, n),
-                       (uint64_t)f.id << 16 | (uint64_t)i);
+                           (uint64_t)f.id << 16 | (uint64_t)i);
     }
     if (least > gap + USI_SAME_DEPTH * size || c->n == first) {
         // Between two drawn points of a rim it takes the place of the nearer, with its id; else of a point
         // next to it.
         double near = f.n == 4 && A->kind != US_GEOM_BOX ? size : 0.1 * size;
         usi_candidates_put_deepest(c, first, near, margin, n, deepest, usi_vec3_add_scaled(deepest, -gap, n),
-                               1ull << 51 | (uint64_t)f.id << 16);
+                                   1ull << 51 | (uint64_t)f.id << 16);
     }
     usi_candidates_reduce_face(c, first, USI_FACE_POINTS, USI_CLIP_TOLERANCE * size);
 }

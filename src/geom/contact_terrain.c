@@ -75,7 +75,7 @@ typedef struct spine {
 //       which is the edge of index 0
 //       +-----------+
 //           under
-typedef struct reach {
+typedef struct cell_pair {
     usi_v4 sx, sy;      // slopes
     usi_v4 nx, ny, nz;  // normals
     usi_v4 along;       // n . a
@@ -88,7 +88,7 @@ typedef struct reach {
     int walls;                // those that are beyond this method
     int inside;               // ends that touch: their feet are in the triangle
     int under, over, across;  // ends whose feet are beyond a side
-} reach;
+} cell_pair;
 enum { ENDS = 4, LOWER = 5, FIRST = 3, SECOND = 12 };  // where the bits of end 1 begin; bits of triangles
 
 typedef struct gathered {
@@ -146,14 +146,14 @@ static inline int bits_of(usi_v4i a) {
 }
 
 // Cells of the field.
-typedef struct window {
+typedef struct cell_window {
     int32_t i0, i1, j0, j1;
     double half_x, half_y, per_x, per_y;
     bool is_gentle;  // there are no walls in it, and the shape is along with none of it
     // Only cells whose middle is within this strip along the shape's line: |x strip_x + y strip_y - strip_at|
     // <= strip_wide.
     double strip_x, strip_y, strip_at, strip_wide;
-} window;
+} cell_window;
 
 static inline double positive(double x) { return x > 0 ? x : 0; }
 
@@ -175,34 +175,34 @@ static inline us_vec3 lowest_of_end(const spine *s, int end, us_vec3 n, double a
 // ---- Ridges ----
 
 // A triangle of two cells.
-typedef struct face {
-    const reach *r;
+typedef struct lane_face {
+    const cell_pair *r;
     int lane;
-} face;
+} lane_face;
 
-static inline us_vec3 normal_of(face f) {
+static inline us_vec3 normal_of(lane_face f) {
     return us_vec3_make(f.r->nx[f.lane], f.r->ny[f.lane], f.r->nz[f.lane]);
 }
-static inline double along_of(face f) { return f.r->along[f.lane]; }
+static inline double along_of(lane_face f) { return f.r->along[f.lane]; }
 // The lowest point of end 0 (h = -half) or 1 (h = half), and any between.
-static inline us_vec3 point_of(const spine *s, face f, double h) {
+static inline us_vec3 point_of(const spine *s, lane_face f, double h) {
     return us_vec3_make(s->c.x + f.r->qx[f.lane] + h * s->a.x, s->c.y + f.r->qy[f.lane] + h * s->a.y,
                         s->c.z + f.r->qz[f.lane] + h * s->a.z);
 }
 
 // Edge `which` (0 .. 2) of cell (i, j), between faces 1 and 2.
-typedef struct edge {
-    face f1, f2;
+typedef struct grid_edge {
+    lane_face f1, f2;
     int32_t i, j;
     uint32_t which;
-} edge;
+} grid_edge;
 
-static inline uint64_t index_of(const gathered *g, const edge *e) {
+static inline uint64_t index_of(const gathered *g, const grid_edge *e) {
     return (uint64_t)e->j * (uint64_t)(g->f->n_x - 1) + (uint64_t)e->i;
 }
 
 // From its first end, which is the cell's first corner, to its second.
-static inline us_vec3 way_of(const us_height_field *f, const edge *e) {
+static inline us_vec3 way_of(const us_height_field *f, const grid_edge *e) {
     const double *h = f->height + (size_t)e->j * (size_t)f->n_x + e->i, *above = h + f->n_x;
     if (e->which == 0) return us_vec3_make(f->dx, f->dy, above[1] - h[0]);
     return e->which == 1 ? us_vec3_make(f->dx, 0, h[1] - h[0]) : us_vec3_make(0, f->dy, above[0] - h[0]);
@@ -210,13 +210,13 @@ static inline us_vec3 way_of(const us_height_field *f, const edge *e) {
 
 // Where the foot of an end on face 1 or 2 is, in cells: positive on face 2's side of the edge; and how far
 // along the edge, on it from 0 to 1.
-static inline double side_of(const edge *e, bool is_1, int end) {
-    face f = is_1 ? e->f1 : e->f2;
+static inline double side_of(const grid_edge *e, bool is_1, int end) {
+    lane_face f = is_1 ? e->f1 : e->f2;
     double u = f.r->U[end][f.lane], v = f.r->V[end][f.lane];
     return e->which == 0 ? v - u : (e->which == 1 ? v : u) - is_1;
 }
-static inline double pos_of(const edge *e, bool is_1, int end) {
-    face f = is_1 ? e->f1 : e->f2;
+static inline double pos_of(const grid_edge *e, bool is_1, int end) {
+    lane_face f = is_1 ? e->f1 : e->f2;
     return e->which == 2 ? f.r->V[end][f.lane] : f.r->U[end][f.lane];
 }
 
@@ -226,7 +226,7 @@ static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
     return us_vec3_scale(1 / us_vec3_norm(n), n);
 }
 
-static void end_on_ridge(gathered *g, const edge *e, int end) {
+static void end_on_ridge(gathered *g, const grid_edge *e, int end) {
     const spine *s = &g->s;
     // Both feet may only be beyond the ends of the edge as far as they are from each other.
     double side_1 = side_of(e, true, end), side_2 = side_of(e, false, end), pos_1 = pos_of(e, true, end),
@@ -282,7 +282,7 @@ static void end_on_ridge(gathered *g, const edge *e, int end) {
 }
 
 // The line between the ends where it crosses the edge, with a normal between those of the faces.
-static void line_on_edge(gathered *g, const edge *e) {
+static void line_on_edge(gathered *g, const grid_edge *e) {
     const spine *s = &g->s;
     us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
@@ -297,7 +297,7 @@ static void line_on_edge(gathered *g, const edge *e) {
 }
 
 // The same, with the normal of the face that it lies flatter on where none between the two is across it.
-static inline void line_on_ridge(gathered *g, const edge *e) {
+static inline void line_on_ridge(gathered *g, const grid_edge *e) {
     const spine *s = &g->s;
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
     if (a1 * a2 < 0) {
@@ -305,7 +305,7 @@ static inline void line_on_ridge(gathered *g, const edge *e) {
         return;
     }
     const bool is_1 = fabs(a1) <= fabs(a2);
-    const face f = is_1 ? e->f1 : e->f2;
+    const lane_face f = is_1 ? e->f1 : e->f2;
     double s0 = side_of(e, is_1, 0), s1 = side_of(e, is_1, 1), pos0 = pos_of(e, is_1, 0),
            pos1 = pos_of(e, is_1, 1);
     if (!(s0 * s1 < 0)) return;
@@ -383,8 +383,8 @@ static inline int bits_of_ends(usi_v4i end_0, usi_v4i end_1) {
 // those of the cells' corners to the left and to the right, lower and upper in turn; dx, dy: from the corner
 // of the first cell to the shape's centre. A triangle's normal is
 // (-sx, -sy, 1) / L, of slopes sx and sy. `cells`: FIRST, SECOND or both.
-static inline void reach_of(const gathered *g, const window *w, usi_v4 left, usi_v4 right, double dx,
-                            double dy, int cells, reach *out) {
+static inline void reach_of(const gathered *g, const cell_window *w, usi_v4 left, usi_v4 right, double dx,
+                            double dy, int cells, cell_pair *out) {
     const spine *s = &g->s;
     usi_v4 sx = (right - left) * w->per_x;
     usi_v4 sy = (__builtin_shufflevector(right, left, 1, 5, 3, 7) -
@@ -470,7 +470,7 @@ static inline void load_cells(const double *h, int32_t n, usi_v4 *left, usi_v4 *
 
 // Slopes (as differences of neighbouring heights) and the greatest height of a window. Rows are taken four
 // cells at a time, the last four once more rather than less.
-static double slopes_of(const us_height_field *f, const window *w, double dx[2], double dy[2]) {
+static double slopes_of(const us_height_field *f, const cell_window *w, double dx[2], double dy[2]) {
     const int32_t n = w->i1 - w->i0 + 1;
     usi_v4 big = usi_v4_all(INFINITY), top = -big;
     extent ex = {big, -big}, ey = ex;
@@ -502,7 +502,7 @@ static double slopes_of(const us_height_field *f, const window *w, double dx[2],
 
 // Makes the window as small as the slopes allow; false when the shape is above everything in it. `bottom`:
 // the lowest point, less the margin.
-static bool narrow(const gathered *g, double bottom, window *w) {
+static bool narrow(const gathered *g, double bottom, cell_window *w) {
     const spine *s = &g->s;
     double dx[2], dy[2], deep = slopes_of(g->f, w, dx, dy) - bottom;
     if (deep < 0) return false;
@@ -547,7 +547,7 @@ static bool narrow(const gathered *g, double bottom, window *w) {
 }
 
 // Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes up.
-static void lift(gathered *g, const window *w) {
+static void lift(gathered *g, const cell_window *w) {
     const us_height_field *f = g->f;
     double x = g->s.c.x * w->per_x + w->half_x, y = g->s.c.y * w->per_y + w->half_y;
     if (!(x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1)) return;
@@ -566,13 +566,14 @@ static void lift(gathered *g, const window *w) {
 }
 
 // Whether a place is beside the strip by more than `more`.
-static inline bool is_off_strip(const window *w, double x, double y, double more) {
+static inline bool is_off_strip(const cell_window *w, double x, double y, double more) {
     return fabs(w->strip_x * x + w->strip_y * y - w->strip_at) > w->strip_wide + more;
 }
 
 // Walls, and ends flat on the ground, are beyond this method: false, unless the cell is beside the strip or
 // below the shape, and so out of reach.
-static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, int32_t j, double bottom) {
+static bool drop_walls(const gathered *g, const cell_window *w, cell_pair *r, int32_t i, int32_t j,
+                       double bottom) {
     const us_height_field *f = g->f;
     for (int k = 0; k < 2; k++) {
         const int cell = k ? SECOND : FIRST;
@@ -589,18 +590,18 @@ static bool drop_walls(const gathered *g, const window *w, reach *r, int32_t i, 
 }
 
 // Two cells of which none is near.
-static const reach nothing;
+static const cell_pair nothing;
 
 // The faces of two cells from (i, j) on, and their edges to the cells before them: `left` and `below` are the
 // pairs of cells there, or nothing.
-static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j, const reach *r,
-                              const reach *left, const reach *below) {
+static inline void touch_pair(gathered *g, const cell_window *w, int32_t i, int32_t j, const cell_pair *r,
+                              const cell_pair *left, const cell_pair *below) {
     const spine *s = &g->s;
     for (int on = r->inside & g->own; on; on &= on - 1) {
         const int bit = __builtin_ctz((unsigned)on), lane = bit % ENDS, end = bit / ENDS;
         const uint64_t cell = (uint64_t)j * (uint64_t)(g->f->n_x - 1) + (uint64_t)i;
         const double h = end ? s->half : -s->half;
-        const face t = {r, lane};
+        const lane_face t = {r, lane};
         add(g, normal_of(t), point_of(s, t, h), r->height[lane] + h * along_of(t), 2 * cell + (uint64_t)lane,
             OF_END + (uint32_t)end);
     }
@@ -618,13 +619,13 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
     const int crossed = near & ((beyond_1 ^ beyond_1 >> ENDS) | (beyond_2 ^ beyond_2 >> ENDS));
     for (int look = (ends | ends >> ENDS | crossed) & (FIRST | SECOND) * 0x10101; look; look &= look - 1) {
         const int bit = __builtin_ctz((unsigned)look), which = bit / 8, lane = bit % 8;
-        edge e = {{r, lane}, {r, lane}, i + lane / 2, j, (uint32_t)which};
+        grid_edge e = {{r, lane}, {r, lane}, i + lane / 2, j, (uint32_t)which};
         if (which == 0)
             e.f2.lane = lane + 1;
         else if (which == 1)
-            e.f1 = (face){below, lane + 1};
+            e.f1 = (lane_face){below, lane + 1};
         else
-            e.f1 = lane == 3 ? (face){r, 0} : (face){left, 2};
+            e.f1 = lane == 3 ? (lane_face){r, 0} : (lane_face){left, 2};
         // Convex: the slope across it falls.
         const usi_v4 *slope_1 = which == 2 ? &e.f1.r->sx : &e.f1.r->sy,
                      *slope_2 = which == 2 ? &e.f2.r->sx : &e.f2.r->sy;
@@ -637,11 +638,11 @@ static inline void touch_pair(gathered *g, const window *w, int32_t i, int32_t j
 }
 
 // Everything in the window. `bottom`: the lowest point, less the margin.
-static bool touch_cells(gathered *g, double bottom, const window *w) {
+static bool touch_cells(gathered *g, double bottom, const cell_window *w) {
     const us_height_field *f = g->f;
     const spine *s = &g->s;
     // Two rows of pairs of cells.
-    reach rows[2][WIDE / 2], *row = rows[0], *row_below = rows[1];
+    cell_pair rows[2][WIDE / 2], *row = rows[0], *row_below = rows[1];
     g->own = g->is_edge || s->n_end == 1 ? FIRST | SECOND : 255;
     g->flat = s->n_end == 2 ? 1e-9 * s->size : INFINITY;
     const bool has_strip = w->strip_wide < INFINITY;
@@ -651,7 +652,7 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
     double dy = s->c.y - (w->j0 - w->half_y) * f->dy;
     for (int32_t j = w->j0; j <= w->j1; j++, h0 += f->n_x, dy -= f->dy) {
         const double *h1 = h0 + f->n_x;
-        reach *r = row, *below = row_below;
+        cell_pair *r = row, *below = row_below;
         double dx = dx0;
         for (int32_t i = w->i0; i <= w->i1; i += 2, r++, below++, dx -= 2 * f->dx) {
             r->near = 0;
@@ -670,7 +671,7 @@ static bool touch_cells(gathered *g, double bottom, const window *w) {
             if (has_below && has_left && (r->near & FIRST)) touch_peak(g, i, j);
             if (has_below && (r->near & SECOND)) touch_peak(g, i + 1, j);
         }
-        reach *last = row;
+        cell_pair *last = row;
         row = row_below;
         row_below = last;
     }
@@ -724,14 +725,15 @@ static void finish(gathered *g, const us_mat3 *R_WB, const us_geom *B, const us_
 
 // The cells under a box in F, x and y from middle - half to middle + half. COVER_RIM: it reaches beyond the
 // field.
-typedef enum cover { COVER_NONE, COVER_SOME, COVER_RIM } cover;
+typedef enum cell_cover { COVER_NONE, COVER_SOME, COVER_RIM } cell_cover;
 
-static cover cells_under(const us_height_field *f, us_vec3 middle, double ax, double ay, window *w) {
-    *w = (window){.half_x = 0.5 * (f->n_x - 1),
-                  .half_y = 0.5 * (f->n_y - 1),
-                  .per_x = 1 / f->dx,
-                  .per_y = 1 / f->dy,
-                  .strip_wide = INFINITY};
+static cell_cover cells_under(const us_height_field *f, us_vec3 middle, double ax, double ay,
+                              cell_window *w) {
+    *w = (cell_window){.half_x = 0.5 * (f->n_x - 1),
+                       .half_y = 0.5 * (f->n_y - 1),
+                       .per_x = 1 / f->dx,
+                       .per_y = 1 / f->dy,
+                       .strip_wide = INFINITY};
     double x0 = (middle.x - ax) * w->per_x + w->half_x, x1 = (middle.x + ax) * w->per_x + w->half_x;
     double y0 = (middle.y - ay) * w->per_y + w->half_y, y1 = (middle.y + ay) * w->per_y + w->half_y;
     if (x1 < 0 || y1 < 0 || x0 > f->n_x - 1 || y0 > f->n_y - 1) return COVER_NONE;
@@ -744,7 +746,7 @@ static cover cells_under(const us_height_field *f, us_vec3 middle, double ax, do
 }
 
 // Narrows the window and looks at what is left. False: beyond this method.
-static bool touch_spine(gathered *g, double bottom, window *w) {
+static bool touch_spine(gathered *g, double bottom, cell_window *w) {
     // A smaller window has fewer slopes: as long as it shrinks well, it may shrink again.
     for (int32_t n = 0, last = INT32_MAX; last > 6; last = n) {
         if (!narrow(g, bottom, w)) return true;
@@ -789,8 +791,8 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
         az += s->r * sqrt(positive(1 - s->a.z * s->a.z));
     }
     if (s->c.z - az > f->high) return true;
-    window w;
-    cover under = cells_under(f, s->c, ax, ay, &w);
+    cell_window w;
+    cell_cover under = cells_under(f, s->c, ax, ay, &w);
     if (under != COVER_SOME) return under == COVER_NONE;
     if (!touch_spine(&g, s->c.z - az, &w)) return false;
     if (g.n == 0) lift(&g, &w);
@@ -804,7 +806,7 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
 // or with the face itself where a peak pokes into it. The four edges are spines of no radius (or the box's
 // own), each with its first corner.
 
-static void peaks_in_face(gathered *g, const window *w, us_vec3 c, const us_vec3 axis[3],
+static void peaks_in_face(gathered *g, const cell_window *w, us_vec3 c, const us_vec3 axis[3],
                           const double half[3], int k, us_vec3 out) {
     static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
     const us_height_field *f = g->f;
@@ -856,8 +858,8 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     }
     double bottom = c.z - az;
     if (bottom > f->high) return true;
-    window w;
-    cover under = cells_under(f, c, ax, ay, &w);
+    cell_window w;
+    cell_cover under = cells_under(f, c, ax, ay, &w);
     if (under != COVER_SOME) return under == COVER_NONE;
     double dx[2], dy[2];
     if (slopes_of(f, &w, dx, dy) < bottom) return true;
@@ -884,7 +886,7 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
         s->c = usi_vec3_add_scaled(middle, side * half[off], axis[off]);
         g.prefix = (uint64_t)(4 * k + e + 1) << 58;
         double low = s->c.z - s->half * fabs(s->a.z) - grow;
-        window we;
+        cell_window we;
         if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow,
                                          s->half * fabs(s->a.y) + grow, &we) != COVER_SOME)
             continue;

@@ -42,17 +42,17 @@ enum { MESH_TRIANGLES = 512, TREE_DEPTH = 96, VERTICES_SEEN = 64 };
 enum { OF_RIDGE = 0x1000000, OF_PEAK = 0x2000000, OF_DEPTH = 0x4000000, OF_EDGE = OF_RIDGE | OF_PEAK };
 
 // One triangle of the surface with what lies across its sides. Side k runs from v[k] to v[k + 1].
-typedef struct facet {
+typedef struct surface_facet {
     us_vec3 v[3], normal;
     double offset;
     uint32_t index;        // of this triangle
     uint32_t vertex[3];    // of the corners
     us_vec3 across[3];     // the far corner of the neighbour; hangs below the edge where there is none
     int64_t neighbour[3];  // index of the neighbour, -1 where there is none
-} facet;
+} surface_facet;
 
 // Everything about the shape, in the surface's frame F.
-typedef struct touch {
+typedef struct surface_query {
     const us_geom *A;
     us_pose X_FA;
     us_mat3 R_FA;
@@ -62,7 +62,7 @@ typedef struct touch {
     int32_t first;  // of the candidates that belong to this pair
     uint32_t seen[VERTICES_SEEN];
     int32_t n_seen;
-} touch;
+} surface_query;
 
 static us_vec3 column(const us_mat3 *R, int k) { return us_vec3_make(R->m[k], R->m[3 + k], R->m[6 + k]); }
 
@@ -75,7 +75,7 @@ static bool has_ends(const us_geom *g) {
 }
 
 // The lowest point along n of the core, or of one end of it, in F.
-static us_vec3 lowest_part(const touch *t, us_vec3 n, int part) {
+static us_vec3 lowest_part(const surface_query *t, us_vec3 n, int part) {
     const us_mat3 *R = &t->R_FA;
     const double *s = t->A->size;
     us_vec3 d = us_vec3_make(-us_vec3_dot(column(R, 0), n), -us_vec3_dot(column(R, 1), n),
@@ -91,10 +91,10 @@ static us_vec3 lowest_part(const touch *t, us_vec3 n, int part) {
     }
     return us_vec3_add(t->X_FA.p, us_mat3_mul_vec(R, p));
 }
-static us_vec3 lowest_point(const touch *t, us_vec3 n) { return lowest_part(t, n, WHOLE); }
+static us_vec3 lowest_point(const surface_query *t, us_vec3 n) { return lowest_part(t, n, WHOLE); }
 
 // Height of the lowest point along n, radius included.
-static double lowest(const touch *t, us_vec3 n) {
+static double lowest(const surface_query *t, us_vec3 n) {
     const us_geom *g = t->A;
     double c = us_vec3_dot(n, t->X_FA.p) - g->radius, z = us_vec3_dot(n, column(&t->R_FA, 2));
     switch (g->kind) {
@@ -113,7 +113,7 @@ static double lowest(const touch *t, us_vec3 n) {
 }
 
 // Adds a point unless there is one at the same place with the same normal, of which the deeper stays.
-static void add_point(touch *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id) {
+static void add_point(surface_query *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id) {
     double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
     if (!(gap <= t->margin)) return;
     for (int32_t i = t->first; i < t->c->n; i++) {
@@ -132,15 +132,15 @@ static void add_point(touch *t, us_vec3 n, us_vec3 p_A, us_vec3 p_B, uint64_t id
     usi_candidates_add(t->c, t->margin, n, p_A, p_B, id);
 }
 
-static us_vec3 across_normal(const facet *f, int k) {
+static us_vec3 across_normal(const surface_facet *f, int k) {
     us_vec3 a = f->v[k], b = f->v[(k + 1) % 3];
     return usi_vec3_unit(us_vec3_cross(us_vec3_sub(a, b), us_vec3_sub(f->across[k], b)), f->normal);
 }
 
 // Points cut off by a ridge that the shape rests on (is_ridden) are left to the ridge, whose normal is the
 // better one.
-static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_convex[3], const us_vec3 n2[3],
-                       const bool is_ridden[3]) {
+static void touch_face(surface_query *t, const surface_facet *f, us_vec3 p1, const bool is_convex[3],
+                       const us_vec3 n2[3], const bool is_ridden[3]) {
     usi_feature A, tri;
     usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, f->normal), USI_FEATURE_POINTS, &A);
     tri.n = 3;
@@ -174,17 +174,18 @@ static void touch_face(touch *t, const facet *f, us_vec3 p1, const bool is_conve
     }
 }
 
-typedef struct ride {
+typedef struct ridge_contact {
     us_vec3 e, u, n1, n2;  // the ridge and the normals beside it
     double length;
     us_vec3 p1, p2;  // lowest points along n1 and n2
     double f1, f2;
     int part;
-} ride;
+} ridge_contact;
 
 // Does the shape, or a part of it, rest on the ridge rather than on the faces beside it?
 // p1 is the part's lowest point along the face's normal.
-static bool is_on_ridge(const touch *t, const facet *f, int k, us_vec3 n2, int part, us_vec3 p1, ride *r) {
+static bool is_on_ridge(const surface_query *t, const surface_facet *f, int k, us_vec3 n2, int part,
+                        us_vec3 p1, ridge_contact *r) {
     us_vec3 edge = us_vec3_sub(f->v[(k + 1) % 3], f->v[k]);
     us_vec3 d1 = us_vec3_sub(p1, f->v[k]);
     // The gap is no less than that along n1 or n2.
@@ -211,7 +212,7 @@ static bool is_on_ridge(const touch *t, const facet *f, int k, us_vec3 n2, int p
     return fmax(a1, a2) + slack >= 0 && fmin(a1, a2) - slack <= r->length;
 }
 
-static void touch_ridge(touch *t, const facet *f, int k, const ride *r) {
+static void touch_ridge(surface_query *t, const surface_facet *f, int k, const ridge_contact *r) {
     us_vec3 e = r->e, u = r->u, n1 = r->n1, n2 = r->n2, p1 = r->p1, p2 = r->p2;
     double length = r->length, f1 = r->f1, f2 = r->f2;
     // Illinois' secants: an end that stays twice running counts half. Twelve steps leave 1e-4 rad where p
@@ -338,7 +339,7 @@ static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distanc
 }
 
 // Where a point is as seen by the shape: signed distance, and the outward normal of the surface next to it.
-static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
+static double point_distance(const surface_query *t, us_vec3 v, us_vec3 *out_outward) {
     const us_geom *g = t->A;
     const us_mat3 *R = &t->R_FA;
     us_vec3 q_F = us_vec3_sub(v, t->X_FA.p);
@@ -378,7 +379,8 @@ static double point_distance(const touch *t, us_vec3 v, us_vec3 *out_outward) {
 }
 
 // Is the corner near the shape, and new?
-static bool is_peak_near(touch *t, us_vec3 v, uint32_t index, double *out_distance, us_vec3 *out_outward) {
+static bool is_peak_near(surface_query *t, us_vec3 v, uint32_t index, double *out_distance,
+                         us_vec3 *out_outward) {
     if (v.x < t->box.min.x || v.x > t->box.max.x || v.y < t->box.min.y || v.y > t->box.max.y ||
         v.z < t->box.min.z)
         return false;
@@ -397,7 +399,7 @@ static bool is_peak_near(touch *t, us_vec3 v, uint32_t index, double *out_distan
 
 // `rim` are the n corners at the far ends of the edges that leave the corner; distance and outward are of
 // is_peak_near.
-static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal, double distance,
+static void touch_peak(surface_query *t, us_vec3 v, uint32_t index, us_vec3 face_normal, double distance,
                        us_vec3 outward, const us_vec3 *rim, int32_t n) {
     uint64_t id = (uint64_t)index << 32 | OF_PEAK;
     // A flat face of the shape above the peak speaks first: its normal holds wherever the peak is under it.
@@ -431,7 +433,7 @@ static void touch_peak(touch *t, us_vec3 v, uint32_t index, us_vec3 face_normal,
 }
 
 // A face and its convex sides. Each ridge is done by the lower of its two triangles.
-static void touch_facet(touch *t, const facet *f) {
+static void touch_facet(surface_query *t, const surface_facet *f) {
     usi_candidates_make_room(t->c);
     bool is_convex[3];
     us_vec3 n2[3];
@@ -447,7 +449,8 @@ static void touch_facet(touch *t, const facet *f) {
     bool is_low_1 = -us_vec3_dot(axis, f->normal) < 0;
     if (is_long) {
         p1[END_MINUS] = lowest_part(t, f->normal, END_MINUS);
-        p1[END_PLUS] = usi_vec3_add_scaled(p1[END_MINUS], 2 * t->A->size[t->A->kind == US_GEOM_CYLINDER], axis);
+        p1[END_PLUS] =
+            usi_vec3_add_scaled(p1[END_MINUS], 2 * t->A->size[t->A->kind == US_GEOM_CYLINDER], axis);
         p1[WHOLE] = p1[is_low_1 ? END_MINUS : END_PLUS];
     } else {
         p1[WHOLE] = lowest_point(t, f->normal);
@@ -459,7 +462,7 @@ static void touch_facet(touch *t, const facet *f) {
         int done = is_low_1 != is_low_2 ? WHOLE : (is_low_1 ? END_MINUS : END_PLUS);
         for (int part = WHOLE; is_convex[k] && part <= (is_long && is_mine ? END_PLUS : WHOLE); part++) {
             if (part == done && part != WHOLE) continue;
-            ride r;
+            ridge_contact r;
             if (!is_on_ridge(t, f, k, n2[k], part, p1[part], &r)) continue;
             if (part == WHOLE) is_ridden[k] = true;
             if (is_mine) touch_ridge(t, f, k, &r);
@@ -468,7 +471,8 @@ static void touch_facet(touch *t, const facet *f) {
     touch_face(t, f, p1[WHOLE], is_convex, n2, is_ridden);
 }
 
-static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double margin, usi_candidates *c) {
+static void begin(surface_query *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double margin,
+                  usi_candidates *c) {
     t->A = A;
     t->X_FA = us_pose_mul(us_pose_inverse(X_WB), X_WA);
     t->R_FA = us_quat_matrix(t->X_FA.q);
@@ -485,7 +489,7 @@ static void begin(touch *t, const us_geom *A, us_pose X_WA, us_pose X_WB, double
 }
 
 // Where a ridge or a peak touches, the faces that end there say the same with a worse normal.
-static void drop_face_points(touch *t) {
+static void drop_face_points(surface_query *t) {
     usi_candidate *p = t->c->at;
     int32_t n = t->first;
     for (int32_t i = t->first; i < t->c->n; i++) {
@@ -503,7 +507,7 @@ static void drop_face_points(touch *t) {
 }
 
 // From the surface's frame to W; the surface's radius is put on.
-static void end(touch *t, us_pose X_WB, double radius) {
+static void end(surface_query *t, us_pose X_WB, double radius) {
     drop_face_points(t);
     us_mat3 R = us_quat_matrix(X_WB.q);
     for (int32_t i = t->first; i < t->c->n; i++) {
@@ -528,7 +532,7 @@ static int64_t field_index(const us_height_field *f, int32_t i, int32_t j, int k
     return ((int64_t)j * (f->n_x - 1) + i) * 2 + k;
 }
 
-static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, facet *t) {
+static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, surface_facet *t) {
     // Corners as steps from (i, j); neighbours over the sides: their far corner, their cell and which half.
     static const int corner[2][3][2] = {{{0, 0}, {1, 0}, {1, 1}}, {{0, 0}, {1, 1}, {0, 1}}};
     static const int far_corner[2][3][2] = {{{0, -1}, {2, 1}, {0, 1}}, {{1, 0}, {1, 2}, {-1, 0}}};
@@ -557,8 +561,8 @@ static void field_facet(const us_height_field *f, int32_t i, int32_t j, int k, f
 
 // Is the shape apart from everything in the column between two corners and below z = top? One direction is
 // tried: from the column's nearest point to the shape's middle.
-static bool is_column_apart(const touch *t, us_vec3 middle, double x0, double y0, double x1, double y1,
-                            double top) {
+static bool is_column_apart(const surface_query *t, us_vec3 middle, double x0, double y0, double x1,
+                            double y1, double top) {
     us_vec3 q = us_vec3_make(fmin(fmax(middle.x, x0), x1), fmin(fmax(middle.y, y0), y1), fmin(middle.z, top)),
             v = us_vec3_sub(middle, q);
     double length = us_vec3_norm(v);
@@ -568,7 +572,7 @@ static bool is_column_apart(const touch *t, us_vec3 middle, double x0, double y0
 }
 
 // The same for one triangle: from its nearest point to the shape's middle.
-static bool is_triangle_apart(const touch *t, us_vec3 middle, const us_vec3 v[3], us_vec3 n) {
+static bool is_triangle_apart(const surface_query *t, us_vec3 middle, const us_vec3 v[3], us_vec3 n) {
     double height = us_vec3_dot(n, us_vec3_sub(middle, v[0])), best = INFINITY;
     if (!(height > 0)) return false;
     us_vec3 foot = usi_vec3_add_scaled(middle, -height, n), q = foot;
@@ -608,7 +612,7 @@ static int32_t clamp_cell(double x, int32_t n) { return x < 0 ? 0 : (x > n - 2 ?
 
 void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB,
                        double margin, usi_candidates *c) {
-    touch t;
+    surface_query t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     double half_x = 0.5 * (f->n_x - 1), half_y = 0.5 * (f->n_y - 1);
     double x0 = t.box.min.x / f->dx + half_x, x1 = t.box.max.x / f->dx + half_x,
@@ -634,7 +638,7 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
                 us_vec3 v[3] = {corner, us_vec3_make(x + f->dx, y + (k ? f->dy : 0), k ? h11 : h10),
                                 us_vec3_make(x + (k ? 0 : f->dx), y + f->dy, k ? h01 : h11)};
                 if (is_triangle_apart(&t, middle, v, n)) continue;
-                facet face;
+                surface_facet face;
                 field_facet(f, i, j, k, &face);
                 touch_facet(&t, &face);
                 static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
@@ -658,13 +662,13 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
         double x = t.X_FA.p.x / f->dx + half_x, y = t.X_FA.p.y / f->dy + half_y;
         if (x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1) {
             int32_t i = clamp_cell(x, f->n_x), j = clamp_cell(y, f->n_y);
-            facet face;
+            surface_facet face;
             field_facet(f, i, j, y - j > x - i, &face);
             us_vec3 p = usi_vec3_add_scaled(lowest_point(&t, face.normal), -A->radius, face.normal);
             double gap = us_vec3_dot(face.normal, p) - face.offset;
             if (us_vec3_dot(face.normal, t.X_FA.p) < face.offset) {
                 usi_candidates_add(c, t.margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
-                               (uint64_t)face.index << 32 | OF_DEPTH);
+                                   (uint64_t)face.index << 32 | OF_DEPTH);
             }
         }
     }
@@ -673,7 +677,7 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
 
 // ---- Mesh ----
 
-static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t index, facet *f) {
+static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t index, surface_facet *f) {
     const int32_t *v = m->triangle[index];
     f->index = (uint32_t)index;
     for (int k = 0; k < 3; k++) {
@@ -702,7 +706,7 @@ static void mesh_facet(const us_mesh *m, const int32_t *list, int32_t n, int32_t
 
 void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double radius, us_pose X_WB,
                       double margin, usi_candidates *c) {
-    touch t;
+    surface_query t;
     begin(&t, A, X_WA, X_WB, margin + radius, c);
     int32_t list[MESH_TRIANGLES], stack[TREE_DEPTH], n = 0, depth = 0;
     if (m->n_node > 0) stack[depth++] = 0;
@@ -722,7 +726,7 @@ void usi_contact_mesh(const us_geom *A, us_pose X_WA, const us_mesh *m, double r
     }
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t.box.min, t.box.max));
     for (int32_t i = 0; i < n; i++) {
-        facet face;
+        surface_facet face;
         const int32_t *v = m->triangle[list[i]];
         us_vec3 a = m->vertex[v[0]];
         us_vec3 normal =

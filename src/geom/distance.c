@@ -126,8 +126,8 @@ static us_status ordered(const us_geom *A, us_pose X_WA, const us_geom *B, us_po
     }
     if (is_convex(A->kind) && B->kind == US_GEOM_HALF_SPACE) {
         us_vec3 n = us_quat_rotate(X_WB.q, us_vec3_make(0, 0, 1));
-        *out = usi_gap_less_radii(usi_gap_swapped(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0,
-                             B->radius);
+        *out = usi_gap_less_radii(
+            usi_gap_swapped(half_space_gap(X_WB, farthest(A, X_WA, us_vec3_scale(-1, n)))), 0, B->radius);
         return US_OK;
     }
     us_pose X_BA = us_pose_mul(us_pose_inverse(X_WB), X_WA);

@@ -31,20 +31,20 @@ enum { MAX_CORNERS = 256, MAX_FACES = 2 * MAX_CORNERS };
 // lead round bodies into such faces.
 static const double FLAT = 1e-12, ENOUGH = 1e-11, SEEN = 2e-12, SAME = 1e-13;
 
-typedef struct face {
+typedef struct polytope_face {
     int corner[3];  // counter-clockwise seen from outside
     int beyond[3];  // the face beyond the edge from corner i to corner i + 1
     us_vec3 normal;
     double offset;
     bool is_alive, is_seen;
-} face;
+} polytope_face;
 
 typedef struct polytope {
     const usi_convex_pair *pair;
     double size;
     int n_corner, n_face;  // n_face: slots used so far; dead ones are used again
     usi_minkowski_point corner[MAX_CORNERS];
-    face face[MAX_FACES];
+    polytope_face face[MAX_FACES];
 } polytope;
 
 // The edge of the hole: from corner to corner counter-clockwise, and the face that stays on the other side.
@@ -59,8 +59,8 @@ static int new_face(polytope *P, int a, int b, int c) {
     while (i < P->n_face && P->face[i].is_alive)
         i++;
     if (i == P->n_face) P->n_face++;
-    face *f = &P->face[i];
-    *f = (face){.corner = {a, b, c}, .beyond = {-1, -1, -1}, .is_alive = true};
+    polytope_face *f = &P->face[i];
+    *f = (polytope_face){.corner = {a, b, c}, .beyond = {-1, -1, -1}, .is_alive = true};
     us_vec3 p = corner_at(P, a), q = corner_at(P, b), r = corner_at(P, c);
     us_vec3 n = us_vec3_cross(us_vec3_sub(q, p), us_vec3_sub(r, p));
     double length = us_vec3_norm(n);
@@ -99,7 +99,7 @@ static int find_horizon(polytope *P, us_vec3 w, int f, horizon_edge *edge) {
             todo[n_todo++] = g;
         }
     for (int i = 0; i < n_todo; i++) {
-        face *seen = &P->face[todo[i]];
+        polytope_face *seen = &P->face[todo[i]];
         for (int k = 0; k < 3; k++) {
             int g = seen->beyond[k];
             if (P->face[g].is_seen) continue;
@@ -209,7 +209,8 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     for (int i = 0; i < 8; i++) {
         double cx = i < 4 ? (i % 2 ? 1 : -1) : (i == 4) - (i == 5),
                cy = i < 4 ? (i / 2 ? 1 : -1) : (i == 6) - (i == 7);
-        usi_minkowski_point c = usi_convex_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
+        usi_minkowski_point c =
+            usi_convex_pair_support(pair, us_vec3_add(us_vec3_scale(cx, x), us_vec3_scale(cy, y)));
         us_vec3 r = us_vec3_sub(c.w, p);
         double off = us_vec3_norm(us_vec3_sub(r, us_vec3_scale(us_vec3_dot(r, e), e)));
         if (off > farthest) {
@@ -220,7 +221,8 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     *out_flat = x;
     if (!(farthest > FLAT * P->size)) return false;
     us_vec3 n = unit_or(us_vec3_cross(e, us_vec3_sub(P->corner[2].w, p)), x);
-    usi_minkowski_point above = usi_convex_pair_support(pair, n), below = usi_convex_pair_support(pair, us_vec3_scale(-1, n));
+    usi_minkowski_point above = usi_convex_pair_support(pair, n),
+                        below = usi_convex_pair_support(pair, us_vec3_scale(-1, n));
     double up = us_vec3_dot(n, us_vec3_sub(above.w, p)), down = us_vec3_dot(n, us_vec3_sub(p, below.w));
     *out_flat = n;
     if (!(fmax(up, down) > FLAT * P->size)) return false;
@@ -256,7 +258,7 @@ static double foot(const us_vec3 p[3], us_vec3 n, double share[3]) {
 
 // The best answer so far: the face as it was when it gave it, and how far C reaches along its normal.
 typedef struct answer {
-    face f;
+    polytope_face f;
     double depth;
 } answer;
 
@@ -265,9 +267,9 @@ typedef struct answer {
 static usi_core_gap finish(const polytope *P, const answer *best) {
     usi_core_gap g = {-best->depth, us_vec3_scale(-1, best->f.normal), {0, 0, 0}, {0, 0, 0}, 0};
     double most = -DBL_MAX, share[3] = {0, 0, 0}, best_share[3] = {1, 0, 0}, sum = 0;
-    const face *on = &best->f;
+    const polytope_face *on = &best->f;
     for (int i = -1; i < P->n_face && most < 0; i++) {
-        const face *f = i < 0 ? &best->f : &P->face[i];
+        const polytope_face *f = i < 0 ? &best->f : &P->face[i];
         if (i >= 0 && (!f->is_alive || f->offset > best->depth + 1e-9 * P->size ||
                        us_vec3_dot(f->normal, best->f.normal) < 0.9))
             continue;
@@ -382,7 +384,7 @@ usi_core_gap usi_epa(const usi_convex_pair *pair, const usi_core_gap *touch) {
         for (int i = 0; i < P.n_face; i++)
             if (P.face[i].is_alive && (nearest < 0 || P.face[i].offset < P.face[nearest].offset)) nearest = i;
         if (nearest < 0 || P.face[nearest].offset == DBL_MAX) break;
-        face *f = &P.face[nearest];
+        polytope_face *f = &P.face[nearest];
         usi_minkowski_point s = usi_convex_pair_support(pair, f->normal);
         double depth = us_vec3_dot(f->normal, s.w);
         P.size = fmax(P.size, us_vec3_norm(s.w));

@@ -47,8 +47,10 @@ static us_vec3 mul_transposed(const us_mat3 *R, us_vec3 a) {
 usi_minkowski_point usi_convex_pair_support(const usi_convex_pair *pair, us_vec3 d) {
     usi_minkowski_point s;
     us_vec3 d_B = mul_transposed(&pair->R_AB, us_vec3_scale(-1, d));
-    s.a = pair->intersection_A ? usi_intersection_support(pair->intersection_A, d) : usi_core_support(pair->A, d);
-    us_vec3 b_B = pair->intersection_B ? usi_intersection_support(pair->intersection_B, d_B) : usi_core_support(pair->B, d_B);
+    s.a = pair->intersection_A ? usi_intersection_support(pair->intersection_A, d)
+                               : usi_core_support(pair->A, d);
+    us_vec3 b_B = pair->intersection_B ? usi_intersection_support(pair->intersection_B, d_B)
+                                       : usi_core_support(pair->B, d_B);
     s.b = us_vec3_add(pair->p_AB, us_mat3_mul_vec(&pair->R_AB, b_B));
     s.w = us_vec3_sub(s.a, s.b);
     return s;
@@ -365,13 +367,17 @@ static us_gap meeting_gap(const usi_convex_pair *of, us_pose X_WA) {
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     us_vec3 up = us_vec3_make(0, 0, 1);
     if (!pair.intersection_B) {
-        if (!usi_intersection_init(&intersection_B, pair.B) || isnan(usi_intersection_support(&intersection_B, up).x)) return none;
+        if (!usi_intersection_init(&intersection_B, pair.B) ||
+            isnan(usi_intersection_support(&intersection_B, up).x))
+            return none;
         pair.intersection_B = &intersection_B;
     }
     // Curved parts only: flat ones are exact. 3e-7: three times what a farthest point may be outside.
     pair.noise = pair.intersection_B->n_part > 0 ? 3e-7 : 0;
     if (pair.A->kind == US_GEOM_INTERSECTION) {
-        if (!usi_intersection_init(&intersection_A, pair.A) || isnan(usi_intersection_support(&intersection_A, up).x)) return none;
+        if (!usi_intersection_init(&intersection_A, pair.A) ||
+            isnan(usi_intersection_support(&intersection_A, up).x))
+            return none;
         pair.intersection_A = &intersection_A;
         if (intersection_A.n_part > 0) pair.noise = 3e-7;
     }
@@ -380,7 +386,8 @@ static us_gap meeting_gap(const usi_convex_pair *of, us_pose X_WA) {
 }
 
 // Cores only. Everything is computed from A's origin, so that shapes far from W's origin lose nothing.
-static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, usi_intersection *intersection_B) {
+static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB,
+                       usi_intersection *intersection_B) {
     if (B->kind <= US_GEOM_CAPSULE) {
         us_vec3 e = A->kind == US_GEOM_CAPSULE ? us_quat_rotate(X_WA.q, us_vec3_make(0, 0, A->size[0]))
                                                : us_vec3_make(0, 0, 0);
@@ -391,19 +398,21 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
     if (A->kind == US_GEOM_SPHERE && B->kind == US_GEOM_BOX) return point_box(X_WA.p, B->size, X_WB);
     us_quat q_AW = us_quat_conj(X_WA.q);
     usi_convex_pair pair = {.A = A,
-                     .B = B,
-                     .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
-                     .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
-                     .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
-                     .intersection_B = intersection_B};
+                            .B = B,
+                            .R_AB = us_quat_matrix(us_quat_mul(q_AW, X_WB.q)),
+                            .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
+                            .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
+                            .intersection_B = intersection_B};
     if (B->kind == US_GEOM_INTERSECTION) return meeting_gap(&pair, X_WA);
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }
 
-us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A, const us_geom *B, us_pose X_WB) {
+us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A,
+                             const us_geom *B, us_pose X_WB) {
     if (usi_is_swapped(A, X_WA, B, X_WB))
-        return usi_gap_swapped(usi_gap_less_radii(core_gap(B, X_WB, A, X_WA, intersection_A), B->radius, A->radius));
+        return usi_gap_swapped(
+            usi_gap_less_radii(core_gap(B, X_WB, A, X_WA, intersection_A), B->radius, A->radius));
     return usi_gap_less_radii(core_gap(A, X_WA, B, X_WB, NULL), A->radius, B->radius);
 }
 

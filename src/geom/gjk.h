@@ -11,9 +11,9 @@ typedef struct usi_convex_pair {
     const us_geom *A, *B;
     us_mat3 R_AB;
     us_vec3 p_AB;
-    us_vec3 up;                 // +z of W, in A: the way out where the shapes do not prefer one
+    us_vec3 up;  // +z of W, in A: the way out where the shapes do not prefer one
     usi_intersection *intersection_A, *intersection_B;  // of intersections, otherwise NULL
-    double noise;               // of the supports of intersections, relative to the size of C; 0 without
+    double noise;  // of the supports of intersections, relative to the size of C; 0 without
 } usi_convex_pair;
 
 // A point of C with the two points it is made of.
@@ -47,7 +47,8 @@ static inline us_gap usi_gap_swapped(us_gap g) {
 }
 // usi_convex_gap (geom.h) of an intersection A whose farthest points were asked for before: what was found is
 // used, and more is kept. B is of another kind. intersection_A NULL: A is any convex shape.
-us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A, const us_geom *B, us_pose X_WB);
+us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A,
+                             const us_geom *B, us_pose X_WB);
 // Takes the radii off the distance and moves the points to the swept surfaces.
 static inline us_gap usi_gap_less_radii(us_gap g, double r_A, double r_B) {
     g.distance -= r_A + r_B;

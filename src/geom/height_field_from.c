@@ -20,34 +20,34 @@
 static const double NEAR = 1e-6;
 enum { MAX_STEPS = 100 };
 
-typedef struct top {
+typedef struct upper_side {
     const us_geom *geom;
     us_aabb box;
     int32_t n_x, n_y;
     double dx, dy;
     double *height;
-} top;
+} upper_side;
 
-static double *node_at(const top *t, int32_t i, int32_t j) {
+static double *node_at(const upper_side *t, int32_t i, int32_t j) {
     return &t->height[(size_t)j * (size_t)t->n_x + (size_t)i];
 }
 
 // The shape's highest point over (x, y), in G; the box's bottom where there is none.
-static double top_at(const top *t, double x, double y) {
+static double top_at(const upper_side *t, double x, double y) {
     double above = t->box.max.z - t->box.min.z + 1;
     us_ray_hit hit = us_geom_ray(t->geom, us_pose_identity(), us_vec3_make(x, y, t->box.min.z + above),
                                  us_vec3_make(0, 0, -1), above);
     return hit.range <= above ? t->box.min.z + above - hit.range : t->box.min.z;
 }
 
-static void sample(const top *t) {
+static void sample(const upper_side *t) {
     for (int32_t j = 0; j < t->n_y; j++)
         for (int32_t i = 0; i < t->n_x; i++)
             *node_at(t, i, j) = top_at(t, t->box.min.x + i * t->dx, t->box.min.y + j * t->dy);
 }
 
 // Where the plate over a cell comes to rest.
-static us_status lower_plate(const top *t, int32_t i, int32_t j, double *out_z) {
+static us_status lower_plate(const upper_side *t, int32_t i, int32_t j, double *out_z) {
     us_geom plate = {.kind = US_GEOM_LOZENGE, .size = {0.5 * t->dx, 0.5 * t->dy}};
     us_pose X = us_pose_identity();
     X.p = us_vec3_make(t->box.min.x + (i + 0.5) * t->dx, t->box.min.y + (j + 0.5) * t->dy, t->box.max.z);
@@ -63,7 +63,7 @@ static us_status lower_plate(const top *t, int32_t i, int32_t j, double *out_z) 
     return US_OK;
 }
 
-static us_status cover(const top *t) {
+static us_status cover(const upper_side *t) {
     for (int32_t k = 0; k < t->n_x * t->n_y; k++)
         t->height[k] = t->box.min.z;
     for (int32_t j = 0; j < t->n_y - 1; j++) {
@@ -81,7 +81,7 @@ static us_status cover(const top *t) {
 }
 
 // The greatest difference in height at the nodes and in the middle of each triangle, by rays.
-static double error_of(const top *t) {
+static double error_of(const upper_side *t) {
     double most = 0;
     for (int32_t j = 0; j < t->n_y; j++) {
         for (int32_t i = 0; i < t->n_x; i++) {
@@ -118,7 +118,7 @@ us_status us_height_field_create_from(const us_geom *geom, int32_t n_x, int32_t 
                             side.x, side.y);
     us_allocator a = allocator ? *allocator : us_allocator_default();
     size_t bytes = (size_t)n_x * (size_t)n_y * sizeof(double);
-    top t = {
+    upper_side t = {
         .geom = geom, .box = box, .n_x = n_x, .n_y = n_y, .dx = side.x / (n_x - 1), .dy = side.y / (n_y - 1)};
     t.height = usi_alloc(&a, bytes, USI_ALIGN);
     if (!t.height)

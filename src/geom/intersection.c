@@ -40,18 +40,18 @@ static us_vec3 box_side(int k) {
 }
 
 // Three planes that meet in x. d = sum of weight * normal.
-typedef struct corner {
+typedef struct lp_corner {
     us_vec3 normal[3], across[3];  // across: the vector that is 1 along its own normal and 0 along the others
     double offset[3], weight[3];
     us_vec3 d, x;
-} corner;
+} lp_corner;
 
 static us_vec3 sum3(double a, us_vec3 u, double b, us_vec3 v, double c, us_vec3 w) {
     return us_vec3_make(a * u.x + b * v.x + c * w.x, a * u.y + b * v.y + c * w.y,
                         a * u.z + b * v.z + c * w.z);
 }
 
-static void find_corner(corner *c) {
+static void find_corner(lp_corner *c) {
     const us_vec3 *n = c->normal;
     us_vec3 yz = us_vec3_cross(n[1], n[2]), zx = us_vec3_cross(n[2], n[0]), xy = us_vec3_cross(n[0], n[1]);
     double scale = 1 / us_vec3_dot(n[0], yz);
@@ -70,9 +70,9 @@ static void find_corner(corner *c) {
 }
 
 // A corner of the box. No weight is 0, so that each exchange gains something.
-static corner first_corner(const usi_intersection *m, us_vec3 d) {
+static lp_corner first_corner(const usi_intersection *m, us_vec3 d) {
     const double part[3] = {d.x, d.y, d.z};
-    corner c = {.d = d};
+    lp_corner c = {.d = d};
     double w[3];
     for (int k = 0; k < 3; k++) {
         double sign = part[k] < 0 ? -1 : 1;
@@ -86,7 +86,7 @@ static corner first_corner(const usi_intersection *m, us_vec3 d) {
 }
 
 // Puts a plane that x is beyond in the place of one of the three. False: nothing is behind all four.
-static bool exchange(corner *c, us_vec3 normal, double offset) {
+static bool exchange(lp_corner *c, us_vec3 normal, double offset) {
     int out = -1;
     double least = INFINITY;
     for (int k = 0; k < 3; k++) {
@@ -121,7 +121,7 @@ static int find_worst(const usi_intersection *m, us_vec3 x, double *out_beyond) 
 }
 
 // From any corner to one behind all planes.
-static bool solve(const usi_intersection *m, corner *c) {
+static bool solve(const usi_intersection *m, lp_corner *c) {
     for (int step = 0; step < MAX_STEPS; step++) {
         double beyond;
         int i = find_worst(m, c->x, &beyond);
@@ -197,7 +197,8 @@ static bool add_part(usi_intersection *m, const us_geom *g, us_pose X_GP, double
             if (!add_flat(m, X_GP, box_side(k), g->size[k / 2])) return false;
         return true;
     }
-    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) && m->n_flat + 4 <= USI_INTERSECTION_FLAT)
+    if (is_sharp && g->kind == US_GEOM_TETRAHEDRON && is_thick(g->point) &&
+        m->n_flat + 4 <= USI_INTERSECTION_FLAT)
         return add_tetrahedron(m, X_GP, g->point);
     if (is_sharp && g->kind == US_GEOM_CONVEX && m->n_flat + g->hull->n_face <= USI_INTERSECTION_FLAT) {
         for (int32_t f = 0; f < g->hull->n_face; f++)
@@ -245,10 +246,10 @@ bool usi_intersection_init(usi_intersection *m, const us_geom *g) {
 // ---- Support ----
 
 // A plane that touches a part, and how far beyond it the point is that asked for it.
-typedef struct touch {
+typedef struct tangent_plane {
     us_vec3 normal;
     double offset, beyond;
-} touch;
+} tangent_plane;
 
 // The point of a core nearest to x, both in the part's frame, of kinds where that is one line. False: of
 // another kind.
@@ -299,8 +300,8 @@ static double way_from_core(const usi_intersection_part *part, us_vec3 x, us_vec
 }
 
 // The plane that cuts x off where it is outside a part. beyond 0: it is inside.
-static touch touch_part(const usi_intersection *m, const usi_intersection_part *part, us_vec3 x) {
-    touch t = {{0, 0, 0}, 0, 0};
+static tangent_plane touch_part(const usi_intersection *m, const usi_intersection_part *part, us_vec3 x) {
+    tangent_plane t = {{0, 0, 0}, 0, 0};
     if (way_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
     us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), t.normal);
     t.offset =
@@ -315,13 +316,13 @@ us_vec3 usi_intersection_support(usi_intersection *m, us_vec3 d) {
     us_vec3 x = us_vec3_make(0, 0, 0);
     double largest = fmax(fabs(d.x), fmax(fabs(d.y), fabs(d.z)));
     if (largest > DBL_MIN) d = us_vec3_scale(1 / largest, d);
-    corner c = first_corner(m, d);
+    lp_corner c = first_corner(m, d);
     for (int cuts = 0; cuts < MAX_CUTS; cuts++) {
         if (!solve(m, &c)) return us_vec3_make(NAN, NAN, NAN);
         x = us_vec3_add(m->centre, us_vec3_scale(m->size, c.x));
-        touch worst = {{0, 0, 0}, 0, 0};
+        tangent_plane worst = {{0, 0, 0}, 0, 0};
         for (int i = 0; i < m->n_part; i++) {
-            touch t = touch_part(m, &m->part[i], x);
+            tangent_plane t = touch_part(m, &m->part[i], x);
             if (t.beyond > worst.beyond) worst = t;
         }
         if (!(worst.beyond > 0)) break;

@@ -28,8 +28,8 @@ struct usi_intersection {
     int n_part, n_flat, n_plane, next;
     usi_intersection_part part[USI_INTERSECTION_PARTS];
     // normal . x <= offset, four planes side by side; the box first.
-    usi_v4 normal_x[USI_INTERSECTION_PLANES / 4], normal_y[USI_INTERSECTION_PLANES / 4], normal_z[USI_INTERSECTION_PLANES / 4],
-        offset[USI_INTERSECTION_PLANES / 4];
+    usi_v4 normal_x[USI_INTERSECTION_PLANES / 4], normal_y[USI_INTERSECTION_PLANES / 4],
+        normal_z[USI_INTERSECTION_PLANES / 4], offset[USI_INTERSECTION_PLANES / 4];
 };
 
 // False: it is not bounded by its parts' boxes, or has too many parts.

@@ -26,7 +26,7 @@ enum {
     STACK = 64,
 };
 
-typedef int32_t corners[3];
+typedef int32_t vertex_triple[3];
 
 // ---- Closed or not ----
 
@@ -57,12 +57,12 @@ static void weld(const us_vec3 *vertex, int32_t n, int32_t *slot, size_t n_slot,
     }
 }
 
-typedef struct side {
+typedef struct edge_balance {
     int32_t a, b;     // a < b; a = -1: free
     int32_t balance;  // triangles that run from a to b less those that run from b to a
-} side;
+} edge_balance;
 
-static void count_side(side *sides, size_t n_slot, int32_t from, int32_t to) {
+static void count_side(edge_balance *sides, size_t n_slot, int32_t from, int32_t to) {
     int32_t key[2] = {from < to ? from : to, from < to ? to : from};
     size_t s = us_hash_bytes(0, key, sizeof key) & (n_slot - 1);
     while (sides[s].a >= 0 && (sides[s].a != key[0] || sides[s].b != key[1]))
@@ -74,9 +74,9 @@ static void count_side(side *sides, size_t n_slot, int32_t from, int32_t to) {
 
 // A surface is closed when every side is run as often one way as the other: then it encloses space, and
 // tetrahedra from any point to its triangles add up to its volume. (Two solids that share an edge pass too.)
-static bool is_closed(const us_mesh *mesh, const int32_t *same, side *sides, size_t n_slot) {
+static bool is_closed(const us_mesh *mesh, const int32_t *same, edge_balance *sides, size_t n_slot) {
     for (size_t s = 0; s < n_slot; s++)
-        sides[s] = (side){-1, -1, 0};
+        sides[s] = (edge_balance){-1, -1, 0};
     for (int32_t t = 0; t < mesh->n_triangle; t++) {
         const int32_t *c = mesh->triangle[t];
         for (int k = 0; k < 3; k++)
@@ -255,7 +255,7 @@ static void build_tree(us_mesh *mesh) {
 
 // ---- Creation ----
 
-static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const corners *triangles,
+static us_status check_input(const us_vec3 *vertices, int32_t n_vertex, const vertex_triple *triangles,
                              int32_t n_triangle, us_error *err) {
     if (n_vertex < 3 || n_triangle < 1) {
         return us_error_set(err, US_ERR_VALUE, NULL, "give at least one triangle",
@@ -297,13 +297,13 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
 
     size_t nv = (size_t)n_vertex, nt = (size_t)n_triangle, bytes = sizeof(us_mesh);
     size_t at_vertex = usi_carve(&bytes, nv, sizeof(us_vec3)),
-           at_triangle = usi_carve(&bytes, nt, sizeof(corners));
+           at_triangle = usi_carve(&bytes, nt, sizeof(vertex_triple));
     size_t at_order = usi_carve(&bytes, nt, sizeof(int32_t)),
            at_node = usi_carve(&bytes, 2 * nt - 1, sizeof(usi_bvh_node));
     size_t n_slot = table_size(nv), n_side = table_size(3 * nt), scratch_bytes = 0;
     size_t at_same = usi_carve(&scratch_bytes, nv, sizeof(int32_t)),
            at_slot = usi_carve(&scratch_bytes, n_slot, sizeof(int32_t));
-    size_t at_side = usi_carve(&scratch_bytes, n_side, sizeof(side));
+    size_t at_side = usi_carve(&scratch_bytes, n_side, sizeof(edge_balance));
 
     us_mesh *mesh = usi_alloc(&a, bytes, USI_ALIGN);
     char *scratch = usi_alloc(&a, scratch_bytes, USI_ALIGN);
@@ -317,7 +317,7 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     mesh->allocator = a;
     mesh->bytes = bytes;
     mesh->vertex = (us_vec3 *)((char *)mesh + at_vertex);
-    mesh->triangle = (corners *)((char *)mesh + at_triangle);
+    mesh->triangle = (vertex_triple *)((char *)mesh + at_triangle);
     mesh->order = (int32_t *)((char *)mesh + at_order);
     mesh->node = (usi_bvh_node *)((char *)mesh + at_node);
     mesh->n_vertex = n_vertex;
@@ -330,7 +330,7 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
     for (int32_t t = 0; t < n_triangle; t++) {
         const int32_t *c = triangles[t];
         if (same[c[0]] == same[c[1]] || same[c[1]] == same[c[2]] || same[c[2]] == same[c[0]]) continue;
-        memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(corners));
+        memcpy(mesh->triangle[mesh->n_triangle++], c, sizeof(vertex_triple));
     }
     if (mesh->n_triangle == 0) {
         status =
@@ -339,7 +339,7 @@ us_status us_mesh_create(const us_vec3 *vertices, int32_t n_vertex, const int32_
         goto done;
     }
     build_tree(mesh);
-    mesh->is_closed = is_closed(mesh, same, (side *)(void *)(scratch + at_side), n_side);
+    mesh->is_closed = is_closed(mesh, same, (edge_balance *)(void *)(scratch + at_side), n_side);
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(mesh->node[0].min, mesh->node[0].max));
     if (mesh->is_closed) {
         mesh->unit_inertia = closed_inertia(mesh, middle);

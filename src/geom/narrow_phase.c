@@ -5,8 +5,8 @@
 //                     each other            feature
 //   all other pairs   one point from us_geom_distance, where that knows the pair
 //
-// Before that the closed forms are tried (contact_closed_form.c): spheres, capsules, boxes, wheels on terrain,
-// which is most of what there is.
+// Before that the closed forms are tried (contact_closed_form.c): spheres, capsules, boxes, wheels on
+// terrain, which is most of what there is.
 //
 // The kinds have an order; a pair in the other order is computed exchanged and turned round.
 #include "geom/contact_candidates.h"

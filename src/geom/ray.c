@@ -183,7 +183,7 @@ static usi_ray_span span_ellipsoid(usi_ray l, const double *size) {
 
 // A flat polygon, counter-clockwise about its unit normal n, thickened to n . x from low to high.
 static usi_ray_span span_prism(usi_ray l, const us_vec3 *corner, const int32_t *index, int32_t n_corner,
-                           us_vec3 n, double low, double high) {
+                               us_vec3 n, double low, double high) {
     usi_ray_span s = usi_ray_span_all(l);
     usi_ray_span_cut(&s, l, n, high);
     usi_ray_span_cut(&s, l, us_vec3_scale(-1, n), -low);
@@ -450,7 +450,8 @@ static usi_ray_span span_swept_meet(const us_geom *geom, usi_ray l, double radiu
     us_geom core = *geom;
     core.radius = 0;
     if (!isfinite(sharp.in) || !isfinite(sharp.out)) return sharp;
-    if (!usi_intersection_init(&meet, &core) || isnan(usi_intersection_support(&meet, l.d).x)) return usi_ray_span_none(l);
+    if (!usi_intersection_init(&meet, &core) || isnan(usi_intersection_support(&meet, l.d).x))
+        return usi_ray_span_none(l);
     usi_ray_span s = sharp;
     us_vec3 unused;
     s.in = advance_to_meet(&core, &meet, l, sharp.in, sharp.out, radius, 1, &s.normal);

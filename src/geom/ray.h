@@ -52,7 +52,8 @@ static inline void usi_ray_span_cut_slab(usi_ray_span *s, usi_ray l, us_vec3 n, 
 }
 
 static inline us_ray_hit usi_ray_span_hit(usi_ray_span s, usi_ray l, double range) {
-    if (usi_ray_span_is_empty(s) || s.out < 0 || s.in > range || (s.out == 0 && s.in < 0)) return USI_RAY_MISS;
+    if (usi_ray_span_is_empty(s) || s.out < 0 || s.in > range || (s.out == 0 && s.in < 0))
+        return USI_RAY_MISS;
     if (s.in < 0) return (us_ray_hit){0, us_vec3_scale(-1, l.d)};
     return (us_ray_hit){s.in, s.normal};
 }

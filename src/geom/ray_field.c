@@ -12,19 +12,19 @@ static int32_t field_cell(double x, double half, double spacing, int32_t n) {
 }
 
 // The plane of one of a cell's two triangles: height = z + gx (x - x_i) + gy (y - y_j).
-typedef struct facet {
+typedef struct cell_plane {
     double x, y, z, gx, gy;
-} facet;
+} cell_plane;
 
-static facet field_facet(const us_height_field *f, int32_t i, int32_t j, bool is_upper) {
+static cell_plane field_facet(const us_height_field *f, int32_t i, int32_t j, bool is_upper) {
     us_vec3 p = usi_field_point(f, i, j);
     double far = usi_field_point(f, i + 1, j + 1).z,
            side = is_upper ? usi_field_point(f, i, j + 1).z : usi_field_point(f, i + 1, j).z;
-    return is_upper ? (facet){p.x, p.y, p.z, (far - side) / f->dx, (side - p.z) / f->dy}
-                    : (facet){p.x, p.y, p.z, (side - p.z) / f->dx, (far - side) / f->dy};
+    return is_upper ? (cell_plane){p.x, p.y, p.z, (far - side) / f->dx, (side - p.z) / f->dy}
+                    : (cell_plane){p.x, p.y, p.z, (side - p.z) / f->dx, (far - side) / f->dy};
 }
 
-static double above(facet t, us_vec3 p) { return p.z - (t.z + t.gx * (p.x - t.x) + t.gy * (p.y - t.y)); }
+static double above(cell_plane t, us_vec3 p) { return p.z - (t.z + t.gx * (p.x - t.x) + t.gy * (p.y - t.y)); }
 
 // Height of a point over the surface; the point's x, y are inside the rectangle.
 static double field_above(const us_height_field *f, us_vec3 p) {
@@ -58,7 +58,7 @@ static us_ray_hit walk_field(const us_height_field *f, usi_ray l, double t, doub
         double piece[3] = {t, middle, leave};
         for (int k = 0; k < 2; k++) {
             double centre = 0.5 * (piece[k] + piece[k + 1]);
-            facet under = field_facet(f, i, j, side + rate * centre > 0);
+            cell_plane under = field_facet(f, i, j, side + rate * centre > 0);
             double before = above(under, usi_ray_at(l, piece[k])),
                    after = above(under, usi_ray_at(l, piece[k + 1]));
             if (before <= 0 || after <= 0) {
@@ -112,7 +112,7 @@ static us_ray_hit cast_swept(const us_height_field *f, usi_ray l, double range, 
         usi_ray_span_cut_slab(&wall, l, us_vec3_make(1, 0, 0), half.x + (k < 2 ? r : 0));
         usi_ray_span_cut_slab(&wall, l, us_vec3_make(0, 1, 0), half.y + (k < 2 ? 0 : r));
         usi_ray_span_cut(&wall, l, k < 2 ? us_vec3_make(-sign, 0, 0) : us_vec3_make(0, -sign, 0),
-                     k < 2 ? -half.x : -half.y);
+                         k < 2 ? -half.x : -half.y);
         us_vec3 corner = us_vec3_make(half.x * (k % 2 ? 1 : -1), half.y * (k / 2 ? 1 : -1), 0);
         usi_ray_span pillar = usi_ray_span_tube(l, corner, us_vec3_make(0, 0, 1), r);
         for (int m = 0; m < 2; m++) {

@@ -279,7 +279,8 @@ us_vec3 usi_core_support(const us_geom *g, us_vec3 d) {
         return hull_support(g->hull, d);
     case US_GEOM_INTERSECTION: {
         usi_intersection meet;
-        return usi_intersection_init(&meet, g) ? usi_intersection_support(&meet, d) : us_vec3_make(NAN, NAN, NAN);
+        return usi_intersection_init(&meet, g) ? usi_intersection_support(&meet, d)
+                                               : us_vec3_make(NAN, NAN, NAN);
     }
     default:
         return us_vec3_make(NAN, NAN, NAN);

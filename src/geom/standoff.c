@@ -95,12 +95,12 @@ bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p) {
 
 // ---- The bound ----
 
-typedef struct tile {
+typedef struct hull_tile {
     us_vec3 corner[3];
-} tile;
+} hull_tile;
 
 // What is known over a tile; looks at its middle.
-static double look(const tile *t, const us_mesh *mesh, double enough, usi_standoff *s) {
+static double look(const hull_tile *t, const us_mesh *mesh, double enough, usi_standoff *s) {
     us_vec3 c = us_vec3_scale(1.0 / 3, us_vec3_add(t->corner[0], us_vec3_add(t->corner[1], t->corner[2])));
     usi_mesh_point near = usi_mesh_nearest(mesh, c);
     double radius = 0, flat = 0;
@@ -123,7 +123,7 @@ static double look(const tile *t, const us_mesh *mesh, double enough, usi_stando
 }
 
 // Halves a tile along its longest side: the second half in *t, the first in the result.
-static tile halve(tile *t) {
+static hull_tile halve(hull_tile *t) {
     int k = 0;
     double longest = -1;
     for (int i = 0; i < 3; i++) {
@@ -134,19 +134,19 @@ static tile halve(tile *t) {
         }
     }
     us_vec3 middle = us_vec3_scale(0.5, us_vec3_add(t->corner[k], t->corner[(k + 1) % 3]));
-    tile first = *t;
+    hull_tile first = *t;
     first.corner[(k + 1) % 3] = middle;
     t->corner[k] = middle;
     return first;
 }
 
-static void bound_tile(const tile *whole, const us_mesh *mesh, double enough, int32_t *looks,
+static void bound_tile(const hull_tile *whole, const us_mesh *mesh, double enough, int32_t *looks,
                        usi_standoff *s) {
-    tile stack[STACK];
+    hull_tile stack[STACK];
     int n = 0;
     stack[n++] = *whole;
     while (n > 0) {
-        tile t = stack[--n];
+        hull_tile t = stack[--n];
         double wanted = fmax(enough, 1.05 * s->found), bound = look(&t, mesh, wanted, s);
         wanted = fmax(enough, 1.05 * s->found);
         if (bound <= wanted || n + 2 > STACK || ++*looks > MAX_LOOKS) {
@@ -193,7 +193,7 @@ usi_standoff usi_hull_standoff(const us_hull *hull, const us_mesh *mesh, double 
         for (int32_t f = 0; f < hull->n_face; f++) {
             const int32_t *c = hull->face_vertex + hull->face_start[f];
             for (int32_t k = 1; k + 1 < hull->face_start[f + 1] - hull->face_start[f]; k++) {
-                tile t = {{hull->vertex[c[0]], hull->vertex[c[k]], hull->vertex[c[k + 1]]}};
+                hull_tile t = {{hull->vertex[c[0]], hull->vertex[c[k]], hull->vertex[c[k + 1]]}};
                 if (pass == 0)
                     look(&t, mesh, enough, &s);
                 else

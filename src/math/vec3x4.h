@@ -17,15 +17,18 @@ static inline usi_vec3x4 usi_vec3x4_add(usi_vec3x4 a, usi_vec3x4 b) {
 static inline usi_vec3x4 usi_vec3x4_sub(usi_vec3x4 a, usi_vec3x4 b) {
     return (usi_vec3x4){a.x - b.x, a.y - b.y, a.z - b.z};
 }
-static inline usi_vec3x4 usi_vec3x4_scale(usi_v4 s, usi_vec3x4 a) { return (usi_vec3x4){s * a.x, s * a.y, s * a.z}; }
+static inline usi_vec3x4 usi_vec3x4_scale(usi_v4 s, usi_vec3x4 a) {
+    return (usi_vec3x4){s * a.x, s * a.y, s * a.z};
+}
 static inline usi_v4 usi_vec3x4_dot(usi_vec3x4 a, usi_vec3x4 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 static inline usi_vec3x4 usi_vec3x4_cross(usi_vec3x4 a, usi_vec3x4 b) {
     return (usi_vec3x4){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 // Matrices of columns R[0], R[1], R[2] times a.
 static inline usi_vec3x4 usi_vec3x4_columns(const usi_vec3x4 R[3], usi_vec3x4 a) {
-    return (usi_vec3x4){R[0].x * a.x + R[1].x * a.y + R[2].x * a.z, R[0].y * a.x + R[1].y * a.y + R[2].y * a.z,
-                      R[0].z * a.x + R[1].z * a.y + R[2].z * a.z};
+    return (usi_vec3x4){R[0].x * a.x + R[1].x * a.y + R[2].x * a.z,
+                        R[0].y * a.x + R[1].y * a.y + R[2].y * a.z,
+                        R[0].z * a.x + R[1].z * a.y + R[2].z * a.z};
 }
 
 // Four rotations.
@@ -34,12 +37,10 @@ typedef struct usi_quatx4 {
     usi_vec3x4 v;
 } usi_quatx4;
 
-static inline usi_quatx4 usi_quatx4_conj(usi_quatx4 q) {
-    return (usi_quatx4){q.w, {-q.v.x, -q.v.y, -q.v.z}};
-}
+static inline usi_quatx4 usi_quatx4_conj(usi_quatx4 q) { return (usi_quatx4){q.w, {-q.v.x, -q.v.y, -q.v.z}}; }
 static inline usi_quatx4 usi_quatx4_mul(usi_quatx4 a, usi_quatx4 b) {
     usi_vec3x4 v = usi_vec3x4_add(usi_vec3x4_add(usi_vec3x4_scale(a.w, b.v), usi_vec3x4_scale(b.w, a.v)),
-                              usi_vec3x4_cross(a.v, b.v));
+                                  usi_vec3x4_cross(a.v, b.v));
     return (usi_quatx4){a.w * b.w - usi_vec3x4_dot(a.v, b.v), v};
 }
 static inline usi_vec3x4 usi_quatx4_rotate(usi_quatx4 q, usi_vec3x4 a) {

@@ -173,7 +173,8 @@ static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
 static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+    double reach =
+               us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
            half = 0.5 * k->wheel.width;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left);
@@ -670,8 +671,8 @@ us_status us_sim_get_deformable_tile(const us_sim *s, int32_t i, int32_t u, int3
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
             if (out_height) out_height[k] = (float)usi_deformable_height(bed, x, y);
             if (out_change)
-                out_change[k] =
-                    (float)(USI_DEFORMABLE_UNIT * usi_deformable_change(bed, usi_deformable_column(bed, x, y)));
+                out_change[k] = (float)(USI_DEFORMABLE_UNIT *
+                                        usi_deformable_change(bed, usi_deformable_column(bed, x, y)));
         }
     }
     return status;

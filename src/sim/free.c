@@ -7,8 +7,8 @@
 // by 1e-6. A floating tree is integrated like any other and its root's twist is then corrected by the little
 // that momentum is off.
 #include "dyn/kinematics.h"
-#include "math/vec3x4.h"
 #include "math/rotation.h"
+#include "math/vec3x4.h"
 #include "sim/sim.h"
 
 // Solves the symmetric 3 x 3 system with columns J.
@@ -41,10 +41,10 @@ static usi_quatx4 turned(usi_quatx4 R, usi_vec3x4 theta) {
 // Rate of the rotation vector theta from R on, when the angular momentum is L: usi_rotation_rate of each.
 static usi_vec3x4 turn_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x4 theta, usi_vec3x4 L) {
     usi_vec3x4 w = body_rate(inverse, turned(R, theta), L), once = usi_vec3x4_cross(theta, w),
-             twice = usi_vec3x4_cross(theta, once);
+               twice = usi_vec3x4_cross(theta, once);
     usi_v4 x = usi_vec3x4_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
-    usi_vec3x4 rate =
-        usi_vec3x4_add(w, usi_vec3x4_add(usi_vec3x4_scale(usi_v4_all(0.5), once), usi_vec3x4_scale(c, twice)));
+    usi_vec3x4 rate = usi_vec3x4_add(
+        w, usi_vec3x4_add(usi_vec3x4_scale(usi_v4_all(0.5), once), usi_vec3x4_scale(c, twice)));
     usi_v4i is_small = x < 0.01;
     for (int l = 0; l < 4; l++) {
         if (is_small[l]) continue;
@@ -58,15 +58,17 @@ static usi_vec3x4 turn_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x
 }
 
 // The turn within a step of length h during which the angular momentum goes from L0 to L1.
-static usi_vec3x4 turn_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double h, usi_vec3x4 L0, usi_vec3x4 L1) {
+static usi_vec3x4 turn_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double h, usi_vec3x4 L0,
+                               usi_vec3x4 L1) {
     const usi_v4 half = usi_v4_all(0.5 * h), whole = usi_v4_all(h);
     usi_vec3x4 L_mid = usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(L0, L1));
     usi_vec3x4 a = body_rate(inverse, R, L0);
     usi_vec3x4 b = turn_rate(inverse, R, usi_vec3x4_scale(half, a), L_mid);
     usi_vec3x4 c = turn_rate(inverse, R, usi_vec3x4_scale(half, b), L_mid);
     usi_vec3x4 d = turn_rate(inverse, R, usi_vec3x4_scale(whole, c), L1);
-    return usi_vec3x4_scale(usi_v4_all(h / 6), usi_vec3x4_add(usi_vec3x4_add(a, d),
-                                                          usi_vec3x4_scale(usi_v4_all(2), usi_vec3x4_add(b, c))));
+    return usi_vec3x4_scale(
+        usi_v4_all(h / 6),
+        usi_vec3x4_add(usi_vec3x4_add(a, d), usi_vec3x4_scale(usi_v4_all(2), usi_vec3x4_add(b, c))));
 }
 
 // What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment
@@ -114,23 +116,26 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
     R.v = usi_vec3x4_from(orientation[0], orientation[1], orientation[2], orientation[3], &z);
     R = (usi_quatx4){R.v.x, {R.v.y, R.v.z, z}};
     usi_vec3x4 p = usi_vec3x4_from(place[0], place[1], place[2], place[3], NULL),
-             w = usi_vec3x4_from(spin[0], spin[1], spin[2], spin[3], NULL);
+               w = usi_vec3x4_from(spin[0], spin[1], spin[2], spin[3], NULL);
     usi_vec3x4 v = usi_vec3x4_from(velocity[0], velocity[1], velocity[2], velocity[3], NULL);
     usi_vec3x4 force = usi_vec3x4_from(force_of[0], force_of[1], force_of[2], force_of[3], NULL);
     usi_vec3x4 moment = usi_vec3x4_from(moment_of[0], moment_of[1], moment_of[2], moment_of[3], NULL);
     usi_vec3x4 c = usi_vec3x4_from(n[0]->com, n[1]->com, n[2]->com, n[3]->com, &mass);
-    usi_vec3x4 I[3] = {USI_VEC3X4_FROM(n, I[0]), USI_VEC3X4_FROM(n, I[1]), USI_VEC3X4_FROM(n, I[2])}, inverse[3];
+    usi_vec3x4 I[3] = {USI_VEC3X4_FROM(n, I[0]), USI_VEC3X4_FROM(n, I[1]), USI_VEC3X4_FROM(n, I[2])},
+               inverse[3];
     invert3(I, inverse);
     usi_vec3x4 L = usi_quatx4_rotate(R, usi_vec3x4_columns(I, w)),
-             L_end = usi_vec3x4_add(L, usi_vec3x4_scale(step, moment));
+               L_end = usi_vec3x4_add(L, usi_vec3x4_scale(step, moment));
     usi_quatx4 R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_quatx4_conj(R_end);
     usi_vec3x4 w_end = body_rate(inverse, R_end, L_end),
-             v_com = usi_quatx4_rotate(R, usi_vec3x4_add(v, usi_vec3x4_cross(w, c)));
+               v_com = usi_quatx4_rotate(R, usi_vec3x4_add(v, usi_vec3x4_cross(w, c)));
     usi_vec3x4 v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step / mass, force));
-    usi_vec3x4 v_way = is_second_order ? usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(v_com, v_end)) : v_end;
-    usi_vec3x4 p_com = usi_vec3x4_add(usi_vec3x4_add(p, usi_quatx4_rotate(R, c)), usi_vec3x4_scale(step, v_way));
+    usi_vec3x4 v_way =
+        is_second_order ? usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(v_com, v_end)) : v_end;
+    usi_vec3x4 p_com =
+        usi_vec3x4_add(usi_vec3x4_add(p, usi_quatx4_rotate(R, c)), usi_vec3x4_scale(step, v_way));
     usi_vec3x4 p_end = usi_vec3x4_sub(p_com, usi_quatx4_rotate(R_end, c)),
-             v_N = usi_vec3x4_sub(usi_quatx4_rotate(back, v_end), usi_vec3x4_cross(w_end, c));
+               v_N = usi_vec3x4_sub(usi_quatx4_rotate(back, v_end), usi_vec3x4_cross(w_end, c));
     usi_v4_transpose(R_end.w, R_end.v.x, R_end.v.y, R_end.v.z, orientation);
     usi_vec3x4_to(p_end, step, &place[0], &place[1], &place[2], &place[3]);
     usi_vec3x4_to(w_end, step, &spin[0], &spin[1], &spin[2], &spin[3]);

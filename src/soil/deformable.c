@@ -136,7 +136,8 @@ static void push(usi_deformable *bed, uint32_t at) {
 void usi_deformable_activate(usi_deformable *bed, int32_t x, int32_t y) {
     for (int32_t j = y - 1; j <= y + 1; j++) {
         for (int32_t i = x - 1; i <= x + 1; i++) {
-            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y) push(bed, usi_deformable_column_to_write(bed, i, j));
+            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y)
+                push(bed, usi_deformable_column_to_write(bed, i, j));
         }
     }
 }
@@ -275,7 +276,8 @@ static bool visit(usi_deformable *bed, const flow *f, int32_t x, int32_t y) {
         if (!own) own = limits_at(bed, f, x, y, &own_room);
         if (size <= own->bend[d >= 4]) continue;
         int64_t half = (size - own->bend[d >= 4]) / 8;  // to or from each side
-        uint32_t one = usi_deformable_column_to_write(bed, i, j), two = usi_deformable_column_to_write(bed, m, n);
+        uint32_t one = usi_deformable_column_to_write(bed, i, j),
+                 two = usi_deformable_column_to_write(bed, m, n);
         // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
         bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
         bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
@@ -324,7 +326,7 @@ int64_t usi_deformable_settle(usi_deformable *bed, const usi_deformable_law *law
 // ---------------------------------------------------------------- bodies
 
 usi_deformable_pressed_volume usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
-                                             int32_t y1, const int32_t *to, double compaction) {
+                                                   int32_t y1, const int32_t *to, double compaction) {
     usi_deformable_pressed_volume out = {0};
     int64_t floor = -(int64_t)(bed->depth / USI_DEFORMABLE_UNIT);
     int32_t width = x1 - x0;

@@ -138,7 +138,7 @@ typedef struct usi_deformable_pressed_volume {
     int64_t n_pressed, n_risen;
 } usi_deformable_pressed_volume;
 usi_deformable_pressed_volume usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
-                                             int32_t y1, const int32_t *to, double compaction);
+                                                   int32_t y1, const int32_t *to, double compaction);
 // Puts lost columns back into the ring, but for those that are covered.
 void usi_deformable_requeue(usi_deformable *bed);
 // The digest from the heights, for tests and after a bed was filled by hand.

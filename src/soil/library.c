@@ -8,14 +8,14 @@
 
 #include "understudy/soil.h"
 
-typedef struct entry {
+typedef struct soil_entry {
     const char *name, *source;
     us_soil soil;
-} entry;
+} soil_entry;
 
 #define DEG (M_PI / 180)
 
-static const entry library[] = {
+static const soil_entry library[] = {
     {"dry_sand",
      "Wong, Theory of Ground Vehicles: dry sand, Land Locomotion Laboratory; unloading of LETE sand",
      {.kc = 990,
@@ -226,12 +226,12 @@ bool us_soil_find(const char *name, us_soil *out_soil) {
 }
 
 // The names and ranges in the order of the list.
-typedef struct number {
+typedef struct parameter_row {
     const char *name;
     size_t at;
     double least, greatest;
-} number;
-static const number numbers[] = {
+} parameter_row;
+static const parameter_row numbers[] = {
 #define US_SOIL_NUMBER(field, unit, least, greatest, what) \
     {#field, offsetof(us_soil, field), least, greatest},
     US_SOIL_LIST(US_SOIL_NUMBER)

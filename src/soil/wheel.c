@@ -97,7 +97,7 @@ static bulldozer bulldozer_of(const us_soil *soil, double gravity) {
 }
 
 us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
-                             double sinkage, double slip, double slip_angle) {
+                                   double sinkage, double slip, double slip_angle) {
     us_wheel_force f = {0};
     if (!(sinkage > 0)) return f;
     double r = us_soil_wheel_radius(wheel), b = wheel->width;
@@ -200,17 +200,20 @@ static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *whee
     double fy = -slip.left * (f.fy_shear + f.fy_bulldoze);
     out.parts = f;
     out.force = us_vec3_make(slip.forward * f.fx, fy, f.fz);
-    out.moment = us_vec3_make(fy * us_soil_wheel_radius(wheel) * cos(0.5 * f.entry), slip.forward * f.moment, 0);
+    out.moment =
+        us_vec3_make(fy * us_soil_wheel_radius(wheel) * cos(0.5 * f.entry), slip.forward * f.moment, 0);
     return out;
 }
 
-us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
-                                double sinkage, double vx, double vy, double spin) {
+us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel,
+                                         us_soil_history load, double sinkage, double vx, double vy,
+                                         double spin) {
     return us_soil_wheel_reaction_faded(soil, wheel, load, sinkage, vx, vy, spin, 1);
 }
 
-us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
-                                      double sinkage, double vx, double vy, double spin, double fade) {
+us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel,
+                                               us_soil_history load, double sinkage, double vx, double vy,
+                                               double spin, double fade) {
     us_wheel_slip slip = us_soil_wheel_slip(wheel, vx, vy, spin);
     slip.slip *= fade;
     slip.angle *= fade;
@@ -232,8 +235,8 @@ us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soi
     return out;
 }
 
-double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load, double weight,
-                     double slip, double slip_angle) {
+double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
+                             double weight, double slip, double slip_angle) {
     if (!(weight > 0)) return 0;
     double low = 0, high = DEEPEST * us_soil_wheel_radius(wheel);
     if (us_soil_wheel_force(soil, wheel, load, high, slip, slip_angle).fz < weight) return NAN;

@@ -114,12 +114,12 @@ static void weld_corners(usi_surface *surface, int32_t *slot, size_t n_slot) {
     }
 }
 
-typedef struct edge {
+typedef struct edge_use {
     int32_t a, b;                   // a < b; a = -1: free slot
     int32_t n_forward, n_backward;  // triangles that run from a to b, and from b to a
-} edge;
+} edge_use;
 
-static void count_edge(edge *edges, size_t n_slot, int32_t from, int32_t to) {
+static void count_edge(edge_use *edges, size_t n_slot, int32_t from, int32_t to) {
     int32_t key[2] = {from < to ? from : to, from < to ? to : from};
     size_t s = us_hash_bytes(0, key, sizeof key) & (n_slot - 1);
     while (edges[s].a >= 0 && (edges[s].a != key[0] || edges[s].b != key[1]))
@@ -133,9 +133,9 @@ static void count_edge(edge *edges, size_t n_slot, int32_t from, int32_t to) {
     }
 }
 
-static void look_at_edges(usi_surface *surface, edge *edges, size_t n_slot) {
+static void look_at_edges(usi_surface *surface, edge_use *edges, size_t n_slot) {
     for (size_t s = 0; s < n_slot; s++)
-        edges[s] = (edge){.a = -1};
+        edges[s] = (edge_use){.a = -1};
     bool has_edge = false;
     for (int32_t t = 0; t < surface->n_triangle; t++) {
         const int32_t *c = surface->corner + 3 * (size_t)t;
@@ -170,10 +170,10 @@ us_status usi_surface_weld(const us_allocator *a, usi_surface *surface) {
     int32_t *slot = usi_alloc(a, n_slot * sizeof *slot, _Alignof(int32_t));
     if (slot) weld_corners(surface, slot, n_slot);
     usi_release(a, slot, n_slot * sizeof *slot, _Alignof(int32_t));
-    edge *edges = slot ? usi_alloc(a, n_slot * sizeof *edges, _Alignof(edge)) : NULL;
+    edge_use *edges = slot ? usi_alloc(a, n_slot * sizeof *edges, _Alignof(edge_use)) : NULL;
     if (!edges) return US_ERR_MEMORY;
     look_at_edges(surface, edges, n_slot);
-    usi_release(a, edges, n_slot * sizeof *edges, _Alignof(edge));
+    usi_release(a, edges, n_slot * sizeof *edges, _Alignof(edge_use));
     return US_OK;
 }
 

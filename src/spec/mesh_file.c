@@ -38,15 +38,15 @@ static const long long file_limit = 2LL * 1024 * 1024 * 1024;
 // ---- Finding the file ----
 
 // The places looked at so far, for the warning.
-typedef struct search {
+typedef struct path_search {
     char path[PATH_MAX];
     bool is_found;
     char places[360];
     int n_more;  // left out for want of room
-} search;
+} path_search;
 
-static void try_path(search *s, const char *format, ...) US_PRINTF(2, 3);
-static void try_path(search *s, const char *format, ...) {
+static void try_path(path_search *s, const char *format, ...) US_PRINTF(2, 3);
+static void try_path(path_search *s, const char *format, ...) {
     if (s->is_found) return;
     va_list args;
     va_start(args, format);
@@ -69,7 +69,7 @@ static void try_path(search *s, const char *format, ...) {
 }
 
 // DIR/NAME/rest, and DIR/rest when DIR itself is called NAME. `length`: of dir, without a slash at its end.
-static void try_package(search *s, const char *dir, size_t length, const char *name, size_t name_length,
+static void try_package(path_search *s, const char *dir, size_t length, const char *name, size_t name_length,
                         const char *rest) {
     while (length > 1 && dir[length - 1] == '/')
         length--;
@@ -82,7 +82,7 @@ static void try_package(search *s, const char *dir, size_t length, const char *n
 }
 
 // The directories of a list like that of PATH. In an ament prefix a package lives in share/NAME.
-static void try_environment(search *s, const char *variable, const char *inside, const char *name,
+static void try_environment(path_search *s, const char *variable, const char *inside, const char *name,
                             size_t name_length, const char *rest) {
     const char *list = getenv(variable);
     for (const char *at = list; at && *at;) {
@@ -96,7 +96,7 @@ static void try_environment(search *s, const char *variable, const char *inside,
     }
 }
 
-static void try_around_file(search *s, const char *from_file, const char *name, size_t name_length,
+static void try_around_file(path_search *s, const char *from_file, const char *name, size_t name_length,
                             const char *rest) {
     char path[PATH_MAX];
     if (!realpath(from_file, path)) {
@@ -112,7 +112,7 @@ static void try_around_file(search *s, const char *from_file, const char *name, 
     }
 }
 
-static us_status warn_not_found(usi_reader *r, const xmlNode *node, const search *s, const char *uri,
+static us_status warn_not_found(usi_reader *r, const xmlNode *node, const path_search *s, const char *uri,
                                 const char *why) {
     char message[sizeof((us_error *)0)->message], more[32] = "";
     if (s->n_more > 0) snprintf(more, sizeof more, " and %d more", s->n_more);
@@ -131,7 +131,7 @@ static us_status warn_not_found(usi_reader *r, const xmlNode *node, const search
 us_status usi_mesh_resolve(usi_reader *r, const xmlNode *node, const char *uri, const char *from_file,
                            char **out_path) {
     *out_path = NULL;
-    search s = {0};
+    path_search s = {0};
     const char *why = "was not found; looked at ", *scheme_end = strstr(uri, "://");
     bool is_package = strncmp(uri, "package://", 10) == 0, is_model = strncmp(uri, "model://", 8) == 0;
     if (is_package || is_model) {
@@ -300,14 +300,14 @@ static usi_placement placement_of_up(up_axis up) {
 }
 
 // One walk over the nodes: the visitor, and why it ended early.
-typedef struct walk {
+typedef struct node_walk {
     const struct aiScene *scene;
     usi_mesh_visit *visit;
     void *context;
     bool is_too_deep, is_over;
-} walk;
+} node_walk;
 
-static void walk_node(walk *w, const struct aiNode *node, const usi_placement *X_parent, int depth) {
+static void walk_node(node_walk *w, const struct aiNode *node, const usi_placement *X_parent, int depth) {
     if (depth > NODE_DEPTH) {
         w->is_too_deep = true;
         return;
@@ -320,20 +320,20 @@ static void walk_node(walk *w, const struct aiNode *node, const usi_placement *X
 }
 
 bool usi_mesh_walk(const usi_mesh_scene *mesh, usi_mesh_visit *visit, void *context) {
-    walk w = {.scene = mesh->scene, .visit = visit, .context = context};
+    node_walk w = {.scene = mesh->scene, .visit = visit, .context = context};
     walk_node(&w, mesh->scene->mRootNode, &mesh->X, 0);
     return !w.is_too_deep;
 }
 
-typedef struct gather {
+typedef struct triangle_copy {
     double *vertex;  // NULL while counting
     long long n_triangle;
     bool is_bad_index, is_not_finite;
-} gather;
+} triangle_copy;
 
 // Counts the triangles of one mesh, or copies them.
 static bool gather_mesh(void *context, const struct aiMesh *mesh, const usi_placement *X) {
-    gather *g = context;
+    triangle_copy *g = context;
     for (unsigned f = 0; f < mesh->mNumFaces; f++) {
         const struct aiFace *face = &mesh->mFaces[f];
         if (face->mNumIndices != 3) continue;  // points and lines
@@ -393,7 +393,7 @@ static us_status look(usi_reader *r, usi_surface *surface, us_shape_def *shape) 
 // Copies the triangles out of Assimp's scene, scaled, and fills the shape.
 static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_scene *mesh,
                             us_shape_def *shape) {
-    gather g = {0};
+    triangle_copy g = {0};
     bool is_too_deep = !usi_mesh_walk(mesh, gather_mesh, &g);
     if (is_too_deep || g.n_triangle > USI_TRIANGLE_LIMIT) {
         return usi_fail(r, US_ERR_LIMIT, node, "simplify the mesh, for example in Blender (Decimate)",
@@ -412,7 +412,7 @@ static us_status take_scene(usi_reader *r, const xmlNode *node, const usi_mesh_s
     if (!surface.vertex || !surface.corner) {
         status = usi_fail_memory(r);
     } else {
-        g = (gather){.vertex = surface.vertex};
+        g = (triangle_copy){.vertex = surface.vertex};
         usi_mesh_walk(mesh, gather_mesh, &g);
         if (g.is_bad_index)
             status = fail_mesh(r, node, shape->mesh, "write it again from the program that made it",

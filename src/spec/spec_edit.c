@@ -65,13 +65,13 @@ us_status us_spec_copy(const us_spec *spec, us_spec **out_spec) {
 // ---------------------------------------------------------------- remove
 
 // The new index of every element, -1 for what goes.
-typedef struct plan {
+typedef struct removal_plan {
     us_allocator allocator;
     int32_t *group, *link, *joint, *drive;
     size_t size;
-} plan;
+} removal_plan;
 
-static bool plan_init(plan *p, const us_spec *s) {
+static bool plan_init(removal_plan *p, const us_spec *s) {
     size_t n = (size_t)s->n_group + (size_t)s->n_link + (size_t)s->n_joint + (size_t)s->n_drive;
     p->allocator = s->texts.allocator;
     p->size = (n + 1) * sizeof(int32_t);
@@ -83,7 +83,7 @@ static bool plan_init(plan *p, const us_spec *s) {
     memset(p->group, 0, p->size);
     return true;
 }
-static void plan_fini(plan *p) { usi_release(&p->allocator, p->group, p->size, _Alignof(int32_t)); }
+static void plan_fini(removal_plan *p) { usi_release(&p->allocator, p->group, p->size, _Alignof(int32_t)); }
 
 static bool is_gone(const int32_t *map, int32_t n, int32_t i) { return i >= 0 && i < n && map[i] < 0; }
 static int32_t moved(const int32_t *map, int32_t n, int32_t i) { return i >= 0 && i < n ? map[i] : i; }
@@ -96,7 +96,7 @@ static void number(int32_t *map, int32_t n) {
 }
 
 // Below a link is whatever hangs on it by joints, however deep; the joints and drives go with it.
-static void mark_below(const us_spec *s, plan *p) {
+static void mark_below(const us_spec *s, removal_plan *p) {
     for (bool is_more = true; is_more;) {
         is_more = false;
         for (int32_t i = 0; i < s->n_joint; i++) {
@@ -115,7 +115,7 @@ static void mark_below(const us_spec *s, plan *p) {
 }
 
 // Whether a link, joint or drive that goes has this name.
-static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size_t length) {
+static bool is_gone_name(const us_spec *s, const removal_plan *p, const char *name, size_t length) {
 #define LOOK_AMONG(list)                                                                             \
     for (int32_t i = 0; i < s->n_##list; i++) {                                                      \
         const char *other = s->list[i].name;                                                         \
@@ -131,7 +131,7 @@ static bool is_gone_name(const us_spec *s, const plan *p, const char *name, size
 
 // A recording loses the values of what goes; without any it goes too, for a recording without names means
 // everything.
-static bool keep_record(const us_spec *s, const plan *p, us_record_def *d) {
+static bool keep_record(const us_spec *s, const removal_plan *p, us_record_def *d) {
     if (d->n_value == 0) return true;
     const char **values;  // the spec's own copy, which may be changed
     memcpy(&values, &d->values, sizeof values);
@@ -145,7 +145,7 @@ static bool keep_record(const us_spec *s, const plan *p, us_record_def *d) {
     return n > 0;
 }
 
-static bool keep_coupling(const us_spec *s, const plan *p, us_coupling_def *d) {
+static bool keep_coupling(const us_spec *s, const removal_plan *p, us_coupling_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     for (int32_t i = 0; i < d->n_term; i++) {
         if (is_gone(p->joint, s->n_joint, d->joint[i])) return false;
@@ -156,7 +156,7 @@ static bool keep_coupling(const us_spec *s, const plan *p, us_coupling_def *d) {
     return true;
 }
 
-static bool keep_loop(const us_spec *s, const plan *p, us_loop_def *d) {
+static bool keep_loop(const us_spec *s, const removal_plan *p, us_loop_def *d) {
     if (is_gone(p->group, s->n_group, d->group) || is_gone(p->link, s->n_link, d->link_a) ||
         is_gone(p->link, s->n_link, d->link_b))
         return false;
@@ -166,20 +166,20 @@ static bool keep_loop(const us_spec *s, const plan *p, us_loop_def *d) {
     return true;
 }
 
-static bool keep_exclude(const us_spec *s, const plan *p, us_exclude_def *d) {
+static bool keep_exclude(const us_spec *s, const removal_plan *p, us_exclude_def *d) {
     if (is_gone(p->link, s->n_link, d->link_a) || is_gone(p->link, s->n_link, d->link_b)) return false;
     d->link_a = moved(p->link, s->n_link, d->link_a);
     d->link_b = moved(p->link, s->n_link, d->link_b);
     return true;
 }
 
-static bool keep_shape(const us_spec *s, const plan *p, us_shape_def *d) {
+static bool keep_shape(const us_spec *s, const removal_plan *p, us_shape_def *d) {
     if (is_gone(p->link, s->n_link, d->link)) return false;
     d->link = moved(p->link, s->n_link, d->link);
     return true;
 }
 
-static bool keep_extension(const us_spec *s, const plan *p, us_extension_def *d) {
+static bool keep_extension(const us_spec *s, const removal_plan *p, us_extension_def *d) {
     if (is_gone(p->group, s->n_group, d->group) ||
         (d->reference && is_gone_name(s, p, d->reference, strlen(d->reference))))
         return false;
@@ -187,7 +187,7 @@ static bool keep_extension(const us_spec *s, const plan *p, us_extension_def *d)
     return true;
 }
 
-static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
+static bool keep_drive(const us_spec *s, const removal_plan *p, us_drive_def *d) {
     if (is_gone(p->joint, s->n_joint, d->joint)) return false;
     d->joint = moved(p->joint, s->n_joint, d->joint);
     return true;
@@ -195,7 +195,7 @@ static bool keep_drive(const us_spec *s, const plan *p, us_drive_def *d) {
 
 // A robot on the network goes with its group. It loses the wheels, legs and motors whose drives go: what is
 // left still has an interface.
-static bool keep_network(const us_spec *s, const plan *p, us_network_def *d) {
+static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def *d) {
     if (is_gone(p->group, s->n_group, d->group)) return false;
     // The spec's own copies, which may be changed.
     us_wheel_def *wheels = (us_wheel_def *)d->wheels;
@@ -252,7 +252,7 @@ static void name_bases(us_spec *s) {
 }
 
 // Closes the gaps. Nothing here can fail. What is found by name goes first, while the names are still there.
-static void carry_out(us_spec *s, const plan *p) {
+static void carry_out(us_spec *s, const removal_plan *p) {
 #define CLOSE_GAPS(list)                                                   \
     {                                                                      \
         int32_t n = 0;                                                     \
@@ -294,7 +294,7 @@ static void carry_out(us_spec *s, const plan *p) {
     name_bases(s);
 }
 
-static void finish(us_spec *s, plan *p) {
+static void finish(us_spec *s, removal_plan *p) {
     mark_below(s, p);
     number(p->group, s->n_group);
     number(p->link, s->n_link);
@@ -306,7 +306,7 @@ static void finish(us_spec *s, plan *p) {
 
 us_status us_spec_remove_link(us_spec *spec, int32_t link) {
     if (!us_spec_view_link(spec, link)) return US_ERR_ARG;
-    plan p;
+    removal_plan p;
     if (!plan_init(&p, spec)) return US_ERR_MEMORY;
     p.link[link] = -1;
     finish(spec, &p);
@@ -315,7 +315,7 @@ us_status us_spec_remove_link(us_spec *spec, int32_t link) {
 
 us_status us_spec_remove_group(us_spec *spec, int32_t group) {
     if (!us_spec_view_group(spec, group)) return US_ERR_ARG;
-    plan p;
+    removal_plan p;
     if (!plan_init(&p, spec)) return US_ERR_MEMORY;
     p.group[group] = -1;
     for (int32_t i = 0; i < spec->n_link; i++)

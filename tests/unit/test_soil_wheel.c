@@ -425,8 +425,8 @@ static void the_slope_of_the_rows_is_that_of_the_force_at_a_few_millimetres_per_
         usi_soil_law(&contacts, &next, &k, &seen, 0, memory, &law);
         double d = 0.01 * v, shear[2];
         for (int side = 0; side < 2; side++)
-            shear[side] = us_soil_wheel_reaction_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d), 0,
-                                              k.spin, k.blend)
+            shear[side] = us_soil_wheel_reaction_faded(soil, &small, earth, k.sinkage, k.vx + (side ? d : -d),
+                                                       0, k.spin, k.blend)
                               .moment.y /
                           r;
         double slope = (shear[0] - shear[1]) / (2 * d);

@@ -28,9 +28,9 @@ static usi_vec3x4 four_of(const us_vec3 v[4]) {
 static us_vec3 lane(usi_vec3x4 v, int l) { return us_vec3_make(v.x[l], v.y[l], v.z[l]); }
 static usi_quatx4 quats_of(const us_quat q[4]) {
     return (usi_quatx4){{q[0].w, q[1].w, q[2].w, q[3].w},
-                           {{q[0].x, q[1].x, q[2].x, q[3].x},
-                            {q[0].y, q[1].y, q[2].y, q[3].y},
-                            {q[0].z, q[1].z, q[2].z, q[3].z}}};
+                        {{q[0].x, q[1].x, q[2].x, q[3].x},
+                         {q[0].y, q[1].y, q[2].y, q[3].y},
+                         {q[0].z, q[1].z, q[2].z, q[3].z}}};
 }
 
 static void near_vec3(us_vec3 a, us_vec3 b, double tolerance) {
