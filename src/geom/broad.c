@@ -1,34 +1,31 @@
 // Broad phase: a sweep along x for few boxes, and for many a hashed grid with one level per power of two of
 // size, built anew at each call.
 //
-// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those behind it whose bucket is
+// The sweep. Boxes are put in buckets by their min.x. A box can overlap only those after it whose bucket is
 // no later than that of its max.x: one run, compared eight at a time as floats that are rounded outwards;
 // what passes is compared exactly. A thousand boxes in a cube have some ninety to compare with each, a dozen
 // instructions of eight; ten thousand have four hundred, and then the grid is quicker.
 //
-// The grid.
-// Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that level's
-// grid, the cell of its min corner. Two boxes of the same level that overlap then lie in the same cell or in
-// neighbouring ones:
+// The grid. Each box has a level k, the smallest with 2^k m > its longest side, and lies in one cell of that
+// level's grid, the cell of its min corner. Two boxes of the same level that overlap then lie in the same
+// cell or in neighbouring ones:
 //
-//         +------+------+------+        A in the middle cell looks at itself (entries behind it), and at half
-//         of the neighbours: |  +   |  +   |  +   |  y+1   those marked + and the nine of the layer z+1. The
-//         other half finds A. Cells that A's max
-//         +------+------+------+        corner does not reach cannot hold a min corner of a box that
-//         overlaps: they are skipped. |      |  A   |  +   |  y
-//         +------+------+------+        A box of level k looks also at all coarser levels c, at the cells
-//         from |      |      |      |  y-1   floor(min / 2^c) - 1 to floor(max / 2^c): two or three on each
-//         axis.
+//         +------+------+------+        A in the middle cell is compared with the entries after it in its own
+//         |  +   |  +   |  +   |  y+1   cell, and with half of the neighbours: those marked + and the nine of
+//         +------+------+------+        the layer z+1. The other half finds A. Cells that A's max corner does
+//         |      |  A   |  +   |  y     not reach cannot hold a min corner of a box that overlaps: skipped.
 //         +------+------+------+
-//           x-1     x     x+1
+//         |      |      |      |  y-1   A box of level k is compared also with all coarser levels c, in the
+//         +------+------+------+        cells from floor(min / 2^c) - 1 to floor(max / 2^c): two or three on
+//           x-1     x     x+1           each axis.
 //
-// The cells of one row (y, z, level) are kept side by side: bucket = (hash of the row + x) mod M. So the
-// boxes of three neighbouring cells are one run in an array sorted by bucket, and a whole look around takes
-// five runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries;
-// cells of one row M apart by the boxes themselves.
+// The cells of one row (y, z, level) are stored side by side: bucket = (hash of the row + x) mod M. So the
+// boxes of three neighbouring cells are one run in an array sorted by bucket, and all neighbours are five
+// runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries; cells
+// of one row M apart by the boxes themselves.
 //
 // Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are
-// first merged into the next coarser one, where any smaller box is welcome.
+// first merged into the next coarser one, which takes any smaller box.
 //
 // Pairs come out in the order of the buckets; counting sorts put them into the order (a, b).
 //

@@ -1,29 +1,29 @@
 // Contact points of any two convex shapes, from the flat features that face each other.
 //
-// The least distance (or depth) between two convex shapes is one number and one normal, but a box that rests
-// on a floor needs its four corners. They are found from the normal:
+// The distance (or depth) between two convex shapes is one number and one normal, but a box that rests on a
+// floor needs its four corners. They are found from the normal:
 //
-//        A    |            |            1. usi_convex_gap gives the normal n, from B to A.
-//             +--o------o--+            2. Each shape is asked for the flat feature that looks at the other:
-//             corner, line or polygon.
-//     ref  ------v------v-------        3. One polygon becomes the reference; the other feature is clipped by
-//     the planes that stand
-//             B  |      |                  on the reference's sides, and what is left is projected on the
-//             reference along its normal.
+//        A    |            |     1. usi_convex_gap gives the normal n, from B to A.
+//             +--o------o--+     2. usi_feature_find gives, of each shape, the flat feature that looks at the
+//     ref  ------v------v-------    other: corner, line or polygon.
+//             B  |      |        3. One polygon becomes the reference; the other feature is clipped by the
+//                                   planes on the reference's sides, and what is left is projected on the
+//                                   reference along its normal.
 //
 // Every point of the incident feature is on its shape's surface, and its projection is inside the reference
 // polygon, so both points of a pair are on the surfaces, whatever the tilt. The features carry the radius: a
 // polygon of a rounded box lies on the rounded box. What clipping can miss is the deepest point of a rounded
-// edge or of a rim between two drawn corners: the exact deepest pair is then put in place of its neighbour.
+// edge or of a rim between two drawn corners: the exact deepest pair then replaces its neighbour.
 //
-// The reference's normal takes the place of n only where the clipped points reach the exact depth, within a
-// small bias in favour of faces. Elsewhere edges cross: one point with the exact normal, or two when the
-// edges run side by side.
+// The reference's normal replaces n only where the clipped points reach the exact depth, within a small bias
+// in favour of faces. Elsewhere edges cross: one point with the exact normal, or two when the edges run side
+// by side.
 //
 // Ids. A corner of the clipped polygon is where two lines meet: sides of the incident polygon (0 ..) or sides
 // of the reference (32 ..). The pair of lines names it, whatever else was cut away; with the ids of both
-// features and which shape is the reference this fills 64 bits:   reference is B: 1 | lines in, out: 8 + 8 |
-// feature of the reference: 16 | of the other: 16
+// features and which shape is the reference this fills 64 bits:
+//
+//     reference is B: 1 | lines in, out: 8 + 8 | feature of the reference: 16 | of the other: 16
 #include "geom/contact_candidates.h"
 
 enum { LINE_OF_REF = 32, LINE_NONE = 63 };

@@ -5,35 +5,33 @@
 // sphere. Its lowest points along a normal n are the lowest points of the two ends, and the line between
 // them:
 //
-//          _____                   p = c +- half a - r (n - (n.a) a) / |n - (n.a) a| - R n
+//          _____                  p = c +- half a - r (n - (n.a) a) / |n - (n.a) a| - R n
 //        /   |   \     n
-//       |    c----|-- a ^          For each triangle under the shape's box that gives two points and their
-//       feet on the triangle's plane.
-//        \   |   /      |          Over a height field the feet are known by their grid coordinates, and
-//        whether a foot is in the triangle
-//     _____ -p- ________|____      is three comparisons.
+//       |    c----|-- a ^         Each triangle under the shape's box gives two such points and their feet on
+//        \   |   /      |         the triangle's plane. Over a height field the feet are known by their grid
+//     _____ -p- ________|____     coordinates, and a foot is in the triangle by three comparisons.
 //
 // What touches what:
 //   an end on a face     its foot is in the triangle; id: triangle and end, so that it stays while the shape
-//   rolls over this triangle an end on an edge    the feet on the two faces are both beyond their common
-//   edge; the normal is where the lowest point is over the edge.
-//                        So it is on a ridge, and for an end that has sunk below the bottom of a valley
+//                        rolls over this triangle
+//   an end on an edge    the feet on the two faces are both beyond their common edge; the normal is where the
+//                        lowest point is over the edge. So it is on a ridge, and for an end that has
+//                        sunk below the bottom of a valley
 //   the line on a ridge  the ends are on different sides of a convex edge; the normal is across the line if
-//   that lies between the two
-//                        faces' normals, else the nearer of these. One id for all of it: a line that rocks on
-//                        the edge of a step keeps it
+//                        that lies between the two faces' normals, else the nearer of these. One id for all
+//                        of it: a line that rocks on the edge of a step keeps it
 //   a peak in the shape  a corner nearer than the margin, with the shape's normal within what the six edges
-//   leave free
+//                        leave free
 //
 // Other edges, those of flat ground above all, touch nothing themselves. Gaps are continuous across all these
 // changes.
 //
-// Only a few cells are looked at, two of a row at a time. The heights under the shape's box bound the slopes
+// Only a few cells are visited, two of a row at a time. The heights under the shape's box bound the slopes
 // there, the slopes bound the normals, and the normals bound where the lowest points can be: a wheel on
 // gentle ground has its whole tread in one or two cells, whatever its box.
 //
-// Left to the general method (false is returned): shapes over the field's rim, cylinders that stand on an
-// end, walls steeper than 45 degrees, windows of more than WIDE cells across.
+// Left to the general method (false is returned): shapes over the field's rim, cylinders on end, walls
+// steeper than 45 degrees, windows of more than WIDE cells across.
 #include <string.h>
 
 #include "geom/contact_candidates.h"

@@ -1,36 +1,34 @@
-// Contact points of a convex shape on a height field or a mesh.
+// Contact points of a convex shape on a height field or a mesh: the general method, triangle by triangle.
 //
-// Only the cells under the shape's box, or the leaves of the tree that meet it, are looked at. A surface of
+// Only the cells under the shape's box, or the leaves of the tree that meet it, are visited. A surface of
 // triangles has three kinds of features, and each touches in its own way:
 //
-//      face            the shape's flat feature that looks at the face is clipped by the triangle; normal of
-//      the face convex edge     the shape rests on a ridge; the normal is between those of the two faces
-//      convex corner   a peak pokes into the shape; the normal is in the cone that all edges of the peak
-//      leave free
+//      face           the shape's flat feature that looks at the face is clipped by the triangle; the normal
+//                     is the face's
+//      convex edge    the shape rests on a ridge; the normal is between those of the two faces
+//      convex corner  a peak pokes into the shape; the normal is in the cone that all edges of the peak leave
+//                     free
 //
 // Flat and concave edges touch nothing themselves: whatever comes near them meets a face first. This is what
 // keeps a wheel from catching on the seams of flat ground, for the usual triangle-by-triangle test returns
 // sideways normals there.
 //
-//            n1 \   | n*  / n2        On a ridge the depth along a normal n is s(n) = n . (p(n) - e), p(n)
-//            the shape's lowest point
-//                \  |  /              along n. The true gap is the greatest s between n1 and n2, where its
-//                derivative
-//          _______\_|_/_______        f(n) = (u x n) . (p(n) - e) vanishes: where the lowest point stands
-//          over the ridge e + u x. face 1   e   face 2        f is bracketed by the two faces (else one of
-//          them is the answer) and the root is found by
-//                                     secants. Where p jumps from one corner of the shape to another, the
-//                                     ends of the bracket span an edge of the shape, and it is this edge that
-//                                     crosses the ridge.
+//            n1 \   | n*  / n2    On a ridge the depth along a normal n is s(n) = n . (p(n) - e), p(n) the
+//                \  |  /          shape's lowest point along n. The true gap is the greatest s between n1 and
+//          _______\_|_/_______    n2, where its derivative f(n) = (u x n) . (p(n) - e) vanishes: where the
+//          face 1   e   face 2    lowest point is over the ridge e + u x. f is bracketed by the two faces
+//                                 (else one of them is the answer) and the root is found by secants. Where p
+//                                 jumps from one corner of the shape to another, the ends of the bracket span
+//                                 an edge of the shape, and it is this edge that crosses the ridge.
 //
-// All this works below the surface as well as above it, with one support point for each step and no search
-// for the depth of overlap. A deep point that lies nearer to the plane of a neighbour across a sharp convex
-// edge belongs to that neighbour: without this rule the side wall of a mesh would throw out, sideways, a box
+// The method works below the surface as well as above it, with one support point for each step and no search
+// for the penetration depth. A deep point that lies nearer to the plane of a neighbour across a sharp convex
+// edge belongs to that neighbour: without this rule the side wall of a mesh would push out, sideways, a box
 // that has sunk a millimetre into its top. Across blunt edges both faces keep their points, for a wheel needs
 // them all.
 //
-// Limits: of a mesh, at most MESH_TRIANGLES triangles under one shape are looked at, in the order of the
-// tree. Triangles of a mesh push only shapes whose middle is on their outer side.
+// Limits: of a mesh, at most MESH_TRIANGLES triangles under one shape are visited, in the order of the tree.
+// Triangles of a mesh act only on shapes whose middle is on their outer side.
 #include "geom/contact_candidates.h"
 
 // Cosine between the normals beside a sharp edge: 45 degrees.

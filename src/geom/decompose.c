@@ -1,9 +1,11 @@
-// Convex parts of a closed mesh: cut by planes, greedily, until every part's hull hugs the solid.
+// Convex decomposition of a closed mesh: cut by planes, greedily, until every part's hull is close to the
+// solid.
 //
-//     +------+                  +------+
-//     |      |                  |      |        the part whose hull stands off the most is cut in two; of
-//     many planes the one is taken |   +--'   . hull         |   a  |        that leaves least volume in the
-//     two hulls together |   |    .                |......|......  <- plane |   +--------+            | b |
+//     +------+                  +------+        The part whose hull stands off the solid the most is cut in
+//     |      |                  |      |        two. Of many planes the one is taken that leaves the smallest
+//     |   +--'   . hull         |   a  |        volume in the two hulls together.
+//     |   |    .                |......|......  <- plane
+//     |   +--------+            |      b      |
 //     +------------+            +-------------+
 //
 // Planes that are tried: across the three axes and the part's three principal axes, at quarters of its length
@@ -12,7 +14,7 @@
 // axis gains no volume at all although it is the only way to begin, so among equals the more even cut wins.
 //
 // A part is a soup of triangles, clipped at the planes; the caps of the cuts are never made, since a cap's
-// rim spans it and a hull asks only for corners. Whether a point is inside the solid is asked of the whole
+// rim spans it and a hull needs only corners. Whether a point is inside the solid is decided by the whole
 // mesh. A triangle that lies in the plane goes to the side on which its back is.
 //
 // The hulls of the two sides of a plane lie on the two sides, so no two hulls of all share volume. At the

@@ -1,26 +1,25 @@
-// Depth of two convex cores that overlap: the expanding polytope (van den Bergen 2001).
+// Penetration depth of two convex cores: the expanding polytope algorithm (van den Bergen 2001).
 //
-// C = { a - b } holds the origin O. The shortest way out is the distance from O to C's surface. A polytope
-// inside C, with corners on C's surface, is blown up where it is nearest to O, until C has nothing beyond its
-// nearest face:
+// The Minkowski difference C = { a - b } holds the origin O. The depth is the distance from O to C's surface.
+// A polytope inside C, with corners on C's surface, is expanded where it is nearest to O, until C has nothing
+// beyond its nearest face:
 //
-//              . w .                 the face nearest to O has normal n and offset o
-//            .       .               w is the farthest point of C along n
-//        p0 *---------* p1           o <= depth <= n.w: equal, done; else w becomes a corner
-//          /     ^ n   \             the faces that w sees are dropped, and new ones join w with the edge of
-//          the hole (the horizon)
-//         /      O      \            .
+//              . w .            the face nearest to O has normal n and offset o
+//            .       .          w is the farthest point of C along n
+//        p0 *---------* p1      o <= depth <= n.w: equal, done; else w becomes a corner
+//          /     ^ n   \        the faces that w sees are dropped, and new ones join w with the edge of the
+//         /      O      \       hole (the horizon)
 //
 // Offsets are signed. While O is outside the polytope the nearest face is the one O is most in front of, and
 // the same rule makes the polytope grow over O. So any tetrahedron will do to begin with, and a C that O
 // merely touches is no special case: where rounding puts O outside C, the depth comes out as a tiny negative
 // number.
 //
-// Nothing else is left to luck: a C without volume (coplanar triangles, crossing segments, two points) has
-// depth 0 across itself; a face that w sees by less than rounding counts as unseen, so no new face is a
-// sliver thinner than that; a horizon that is not one simple loop ends the search with the best answer so
-// far. The distance that is returned is always the exact extent of C along the normal that is returned: moved
-// by that much the cores are apart, whatever went before.
+// Degenerate cases: a C without volume (coplanar triangles, crossing segments, two points) has depth 0 across
+// itself; a face that w sees by less than rounding counts as unseen, so no new face is a sliver thinner than
+// that; a horizon that is not one simple loop ends the search with the best answer so far. The distance that
+// is returned is always the exact extent of C along the normal that is returned: moved by that much the cores
+// are apart, whatever went before.
 #include "geom/gjk.h"
 
 #include <float.h>

@@ -1,23 +1,22 @@
-// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with exact short cuts for points, segments
-// and boxes.
+// Distance of two convex shapes (Gilbert, Johnson, Keerthi 1988), with closed forms for points, segments and
+// boxes.
 //
-// A and B are as far apart as their difference C = { a - b } is from the origin O. C is never built: only its
-// farthest point along a direction is ever asked for. A simplex of up to four such points closes in on O:
+// A and B are as far apart as their Minkowski difference C = { a - b } is from the origin O. C is never
+// built: only its support points are used. A simplex of up to four of them closes in on O:
 //
 //            w3 . . . . . .
 //              \    C      .         v  the point of the simplex nearest to O
-//               \           .        w  the farthest point of C along -v: nothing of C is nearer to O than
-//               v.w/|v|
-//        O ---v--*           .
-//               /           .        |v| - v.w/|v| is how much better the answer could still get
-//              w1 . . . . .
+//               \           .        w  the farthest point of C along -v: no point of C is nearer to O than
+//        O ---v--*           .          v.w/|v|
+//               /           .
+//              w1 . . . . .          |v| - v.w/|v| is how much better the answer could still get
 //
 // Where a step ends is found by trying every corner, edge, triangle of the simplex that has the newest point
 // in it, and taking the nearest valid one. Trying all costs little more than deciding which to try, and no
 // decision can go wrong by rounding: each candidate is a true point of C, so the answer never gets worse, and
 // the bound above says how good it is.
 //
-// When O lies in C (or nearer than the rounding of its corners allows a direction to be told) epa.c takes
+// Where O lies in C (or nearer than the rounding of its corners allows a direction to be known) epa.c takes
 // over. Both work on the cores, so shapes whose radii alone overlap never get there, and their normal is as
 // good as that of separate shapes.
 #include "geom/gjk.h"

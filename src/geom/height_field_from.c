@@ -1,14 +1,13 @@
-// A height field over any shape: samples of its upper side, or a volume that holds it.
+// A height field over any shape: samples of its upper side, or a volume that contains it.
 //
 // Samples: one ray from above per node; where it misses, the bottom of the shape's box. Overhangs are filled.
 //
-// A volume that holds the shape: over each cell a flat plate of the cell's size is lowered until it touches
-// the shape. It may be lowered by its distance from the shape and meet nothing, so that is done again and
-// again, and no thin spike between the rays is missed:
+// A volume that contains the shape: over each cell a flat plate of the cell's size is lowered until it
+// touches the shape. It may be lowered by its distance from the shape and meet nothing (conservative
+// advancement), so no thin spike between the rays is missed:
 //
-//       =====  plate              a node is as high as the plates of the cells around it, and so no corner of
-//       a cell's two triangles is
-//         | distance              below anything in the cell
+//       =====  plate              A node is as high as the highest plate of the cells around it, and so no
+//         | distance              corner of a cell's two triangles is below anything in the cell.
 //        /\    ______
 //     __/  \__/      \__
 //

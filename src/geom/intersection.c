@@ -1,4 +1,4 @@
-// The farthest points of an intersection of convex shapes, by cutting planes (Kelley 1960).
+// Support points of an intersection of convex shapes, by cutting planes (Kelley 1960).
 //
 // The intersection lies in a box, behind the planes of its flat parts, and behind every plane that touches a
 // curved one. The farthest point x of this polyhedron is a linear program in three unknowns. Where x lies
@@ -8,9 +8,8 @@
 //              x
 //             /.\                     n: from the part's nearest point to x
 //       -----/-.-\------- new plane
-//           / ,-. \                   the new plane's offset is the part's own farthest point along n: it
-//           never cuts into the part
-//          / (part)
+//           / ,-. \                   The new plane's offset is the part's own farthest point along n: it
+//          / (part)                   never cuts into the part.
 //
 // Each cut about halves the angle that is left open, and the error goes as its square: a dozen cuts are
 // enough for 1e-7. The planes stay for the next direction, so that the search for a distance pays for them
@@ -18,8 +17,8 @@
 //
 // The program is solved by the dual simplex method: three planes meet in a corner x, and d is a sum of their
 // normals with weights of 0 or more, so that nothing behind these three is farther along d. The plane that x
-// is farthest beyond takes the place of one of them, the one whose weight runs out first; the new corner is
-// less far along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
+// is farthest beyond replaces one of them, the one whose weight runs out first; the new corner is less far
+// along d. It begins at a corner of the box, and ends behind all planes. A cut is one such exchange.
 #include "geom/intersection.h"
 
 #include <float.h>

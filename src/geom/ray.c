@@ -1,15 +1,14 @@
 // Rays against every kind of shape.
 //
 // A straight line meets a convex shape in one span, from `in` to `out`. Everything convex below is written as
-// such a span, in the shape's own frame, over the whole line; where the ray starts and ends is looked at
-// last. Spans make the rest short:
+// such a span, in the shape's own frame, over the whole line; where the ray starts and ends is applied last.
+// Spans make the rest short:
 //
 //   planes, slabs       cut a span shorter
-//   intersection        the common part of the parts' spans; where it is swept, walked into from there as
-//   below swept shapes        a convex shape that is a union of convex pieces has the span from the first
-//   `in` to the last `out` of
-//                       the pieces. A swept polyhedron is the polyhedron, a prism on each face, and a capsule
-//                       along each edge:
+//   intersection        the common part of the parts' spans; where it is swept, advanced into from there
+//   swept shapes        a convex shape that is a union of convex pieces has the span from the first `in` to
+//                       the last `out` of the pieces. A swept polyhedron is the polyhedron, a prism on each
+//                       face, and a capsule along each edge:
 //
 //                         ,-----------.       r
 //                        ( +---------+ )     ---   prism on the face

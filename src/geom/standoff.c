@@ -1,15 +1,15 @@
-// How far a convex polyhedron stands off the solid inside a closed mesh: a bound that holds for every point,
+// Standoff of a convex polyhedron from the solid inside a closed mesh: a bound that holds for every point,
 // not only for samples.
 //
-// The hull's surface is bounded for certain. Each face is cut into triangles; over a triangle with middle c
-// and radius r (to its farthest corner) the distance is at most
+// The hull's surface is bounded for certain. Each face is divided into triangles; over a triangle with middle
+// c and radius r (to its farthest corner) the distance is at most
 //
-//     d(c) + r                       since it changes no faster than the point moves
-//     r - depth of c                 where c is inside the solid, and 0 where that is negative
-//     max of d(corner, T)            for any one triangle T of the mesh: the distance from one convex thing
-//     is convex, so it is largest at a corner
+//     d(c) + r                  since it changes no faster than the point moves
+//     r - depth of c            where c is inside the solid, and 0 where that is negative
+//     max of d(corner, T)       for any one triangle T of the mesh: the distance from a convex set is convex,
+//                               so it is largest at a corner
 //
-// The last makes faces that lie in the mesh cheap: one look says 0. A triangle whose bound is above the
+// The last makes faces that lie in the mesh cheap: one query gives 0. A triangle whose bound is above the
 // largest distance found so far is halved along its longest side, and so on, until the bound and the largest
 // distance found all but agree.
 //
@@ -18,7 +18,7 @@
 //     -----*----- T
 //
 // Inside the hull, a hollow with a narrow mouth or none may be deeper than the surface shows (a bottle). Such
-// hollows are looked for on a lattice.
+// hollows are searched for on a lattice.
 #include "geom/standoff.h"
 
 #include "geom/surface.h"

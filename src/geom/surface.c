@@ -1,34 +1,31 @@
 // Distance and depth of surfaces made of triangles: meshes and height fields.
 //
-// Apart, the distance is that of the nearest triangle. What "depth" means where things overlap is a
-// definition, since the shortest way out of a solid with hollows has no quick answer. It is the longest of
-// ways each of which has to be gone at least:
+// Apart, the distance is that of the nearest triangle. The depth where shapes overlap is a definition, since
+// the shortest translation that frees a shape from a solid with hollows has no quick answer. It is the
+// maximum of lower bounds of that translation:
 //
-//   off a triangle     the shortest way that takes the whole shape off one triangle, taken alone
+//   off a triangle     the shortest translation that takes the whole shape off one triangle, taken alone
 //   out of the solid   (closed meshes, and everything under a height field) for each of some balls in the
-//   shape, fixed to it: the way of its
-//                      middle to the surface, and its radius on top
+//                      shape, fixed to it: the distance of its middle to the surface, plus its radius
 //
-//            ___                     middle above the face: the way off the triangle says it all
-//          /     \                   .
-//     ____|___.___|____ face         middle below: the way off the triangle would be down; out of the solid,
-//     the ball in the shape says how
-//          \_____/                   far it is up
+//            ___                middle above the face: the translation off the triangle says it all
+//          /     \              .
+//     ____|___.___|____ face    middle below: the translation off the triangle would be down; out of the
+//          \_____/              solid, the ball in the shape says how far it is up
 //
 // The balls: every corner, or 16 points of a rim, or the ends of the axes, each with the shape's own radius;
 // and the largest one round the middle (of triangles, polyhedra and intersections: round the mean of the
 // others, with the shape's own radius). Of an intersection, its farthest points along six directions. Of a
 // surface, its vertices. So
 //
-//   - the depth is never more than the true one (the shortest move that frees the shape), and is that one for
-//   spheres, on flat ground, and off a
-//     convex edge or corner that is not passed by;
-//   - no part of it changes by more than the shapes move, and so neither does the answer. The one exception
-//   is the rim of a height field: its
-//     sides, under the rim, are no surface. What goes through them is under the field at once.
+//   - the depth is never more than the true one (the shortest translation that frees the shape), and equals
+//     it for spheres, on flat ground, and off a convex edge or corner that is not passed by;
+//   - no bound changes by more than the shapes move, and so neither does the answer. The one exception is the
+//     rim of a height field: its sides, under the rim, are no surface. What goes through them is under the
+//     field at once.
 //
-// One walk serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer part
-// first; boxes that are farther than the limit are left out.
+// One traversal serves every search: down the tree of a mesh, or halving the blocks of a field, the nearer
+// part first; boxes that are farther than the limit are left out.
 #include "geom/surface.h"
 
 #include "geom/contact_candidates.h"

@@ -1,20 +1,19 @@
-// A rigid wheel on soft soil.
+// Forces of a rigid wheel on soft soil.
 //
-//              o  hub                theta counts from straight down, positive ahead.
+//              o  hub              theta counts from straight down, positive ahead.
 //            / | .
-//     exit  /  |  \  entry           Soil is met at `entry`, pressed hardest at `peak`, left at `exit`.
-//    _____ /   |   \______ surface   The stress between entry and peak is Bekker's for the depth there;
-//    between peak and exit it falls off the
-//         \    |peak/                way it rose, mirrored and stretched (Wong and Reece).
-//           '--+--'
+//     exit  /  |  \  entry         The rim meets the soil at `entry`, presses hardest at `peak`, leaves at
+//    _____ /   |   \____ surface   `exit`. The normal stress between entry and peak is Bekker's for the depth
+//         \    |peak/              there; between peak and exit it falls off as it rose, mirrored and
+//           '--+--'                stretched (Wong and Reece).
 //
-// Shear stress grows with the way the rim has slipped through the soil since it entered (Janosi and
-// Hanamoto), up to the Mohr-Coulomb limit of the normal stress. Along and across are taken together by
-// default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each by itself, is kept for
-// comparison with the literature.
+// Shear stress grows with the distance that the rim has slipped through the soil since it entered (Janosi and
+// Hanamoto), up to the Mohr-Coulomb limit of the normal stress. Both directions are taken together by
+// default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each direction by itself, is
+// kept for comparison with the literature.
 //
-// Soil that was pressed before is met along its unloading line until the stress reaches the fresh soil's
-// curve again (Wong): a second wheel in the same rut sinks hardly deeper.
+// Soil that was pressed before follows its unloading line until the stress reaches the curve of fresh soil
+// again (Wong): a second wheel in the same rut sinks hardly deeper.
 //
 // Each of the two parts of the arc is integrated by itself: one rule over the whole arc, with the kink
 // inside, would need ten times as many points.

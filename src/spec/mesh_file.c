@@ -1,13 +1,12 @@
 // Mesh files: where they are, and what is in them.
 //
-// Assimp reads the formats; what is asked of it here is triangles and node transforms alone. Conventions:
+// Assimp reads the formats; only triangles and node transforms are taken from it. Conventions:
 //   STL, OBJ   have neither unit nor up-axis: taken as they are, in metres.
-//   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are turned to
-//   z-up, with a warning,
-//              because RViz and MoveIt ignore it. A file that states none is taken as it is, as every robot
-//              tool does (Collada itself would say y-up).
-//   glTF, GLB  metres and y-up by definition: turned to z-up, (x, y, z) -> (x, -z, y), as Blender, Drake and
-//   RViz do.
+//   DAE        <unit meter="..."> is honoured. A stated <up_axis> is honoured: y-up and x-up are rotated to
+//              z-up, with a warning, because RViz and MoveIt ignore it. A file that states none is taken as
+//              it is, as every robot tool does (Collada itself would say y-up).
+//   glTF, GLB  metres and y-up by definition: rotated to z-up, (x, y, z) -> (x, -z, y), as Blender, Drake and
+//              RViz do.
 // The scale of the URDF comes last, in the axes of the result.
 #include "spec/mesh_file.h"
 

@@ -2,16 +2,16 @@
 //
 //        rim                      R
 //      __/\__________________|____/\___      plain
-//   ___     \               /         ```--- blanket of what was thrown out: height * (r / R)^-3, 0 from 4 R
-//   on
+//   ___     \               /         ```--- ejecta blanket: height * (r / R)^-3, 0 from 4 R on
 //            \_           _/
 //              `---------'   floor           bowl: a parabola, cut by a flat floor where it is large
 //
-// With age the edge goes, the rim sinks and the bowl fills up: a fresh profile goes over into a soft hollow,
-// shallower and wider. Craters add up, large ones first, so that what lies in another follows its slope.
+// With age the edge is rounded, the rim sinks and the bowl fills up: the fresh profile blends into a soft
+// hollow, shallower and wider. Craters add up, large ones first, so that one inside another follows its
+// slope.
 //
-// Diameters are drawn by octaves. Each octave cuts the plane into cells of its own size; what is in a cell is
-// known from the cell alone.
+// Diameters are drawn by octaves. Each octave divides the plane into cells of its own size; the craters of a
+// cell are a function of the cell alone.
 #include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 

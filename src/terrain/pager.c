@@ -1,19 +1,18 @@
-// Heights of a site, tile by tile as they are needed.
+// Heights of a site, paged in tile by tile.
 //
-//     heights, row by row; # is in memory            A row of a tile is half a page long, so that neighbours
-//     share pages. Each page counts the rows
-//     +--------+--------+--------+                   of resident tiles that have a part in it; it is given
-//     back when there are none. What the |        |########|        |                   tiles take is
-//     therefore known exactly, and so is what one more would take. |        |########|        |
-//     +--------+--------+--------+
+//     heights, row by row; # is in memory     A row of a tile is half a page long, so that neighbours share
+//     +--------+--------+--------+            pages. Each page counts the rows of resident tiles that have a
+//     |        |########|        |            part in it, and is released when there are none. The memory of
+//     |        |########|        |            the tiles is therefore known exactly, and so is what one more
+//     +--------+--------+--------+            would take.
 //
-// A tile is absent, or wanted, or resident. Clients say which tiles they need, pin them, and wait until they
-// are resident; the worker alone reads tiles, gives pages back and changes what is resident, so that it may
-// look at the heights without a lock. Tiles that somebody has pinned stay. The others stay as long as there
-// is room for them, and go in the order in which they were last asked for.
+// A tile is absent, wanted or resident. Clients name the tiles that they need, pin them, and wait until they
+// are resident. The worker alone reads tiles, releases pages and changes what is resident, so that it may
+// read the heights without a lock. Pinned tiles stay. The others stay as long as there is room for them, and
+// are dropped least recently used first.
 //
-//     client   pin, want ---> [mutex] ---> wait ..................... all are resident: read on without any
-//     lock worker   ................. take ---> drop others, read, fill ---> [mutex] resident
+//     client   pin, want ---> [mutex] ---> wait .................. all resident: read without any lock
+//     worker   ................ take ---> drop others, read, fill ---> [mutex] resident
 #include "terrain/pager.h"
 
 #include <math.h>

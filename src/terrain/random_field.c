@@ -6,18 +6,17 @@
 // of those waves with independent normal amplitudes, each as strong as its eigenvalue; inside a window of
 // half the torus no place meets its own image, and the covariance is exactly the one prescribed.
 //
-//       +----------------+
-//       |        |       |    window n_x x n_y, torus m_x x m_y >= 2 n, powers of two
-//       | window |       |
-//       |________|       |    eigenvalues: the covariance is even in x and y, so that two rows, one as the
-//       real and one as the imaginary part, take one |                |    transform, and a quarter of the
-//       torus says all.
-//       +----------------+    field: it is real, so that half of the waves say all, and two of its rows come
-//       out of one transform.
+//       +----------------+  window n_x x n_y, torus m_x x m_y >= 2 n, powers of two
+//       |        |       |
+//       | window |       |  eigenvalues: the covariance is even in x and y. Two rows, one as the real and one
+//       |________|       |  as the imaginary part, take one transform, and a quarter of the torus says all.
+//       |                |
+//       +----------------+  field: it is real. Half of the waves say all, and two of its rows come out of
+//                           one transform.
 //
 // Eigenvalues below 0 mean that no field has such a covariance on this torus. A larger torus helps where the
 // covariance has not died away at its edge; where it does not help, they are set to 0, the rest is scaled to
-// the same variance, and the caller is told how much that was.
+// the same variance, and us_random_field_info.clipped reports how much that was.
 #include <math.h>
 #include <string.h>
 

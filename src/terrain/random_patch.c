@@ -1,4 +1,4 @@
-// Fields of any size, patch by patch: a pyramid of moving averages of white noise.
+// Random fields of any size, patch by patch: a pyramid of moving averages of white noise.
 //
 // One torus for a site of 20 km at 1 m would be 2^31 nodes. Here the field is a sum over levels, each with
 // half as many nodes each way as the one below, and each with its own band of the spectrum
@@ -12,15 +12,15 @@
 //     |   | margin            |   |    what the halo of 112 nodes leaves is right: 800 x 800
 //     |   |   +-----------+   |   |
 //     |   |   | own       |   |   |    the patch owns 768 x 768 = 3 x 3 tiles of it;
-//     |   |   +-----------+   |   |    the margin is for the patches of the finer level, which lie within the
-//     quarters of this one |   +-------------------+   |
+//     |   |   +-----------+   |   |    the margin is for the patches of the finer level, which lie within
+//     |   +-------------------+   |    the quarters of this one
 //     +---------------------------+
 //
-// The sum of the coarser levels is read between nodes by 16 values of a windowed sinc each way: twice as many
-// nodes as its waves need leave an error of 1e-5. Every node of the field belongs to one patch, and the value
-// there depends on nothing but the definition: not on the order, the threads, or which other patches are
-// made. Memory is two patches for each level. The gain is real and even, so that the noise of two neighbours,
-// one as the real and one as the imaginary part, takes one transform.
+// The sum of the coarser levels is interpolated by 16 values of a windowed sinc each way: twice as many nodes
+// as its waves need leave an error of 1e-5. Every node of the field belongs to one patch, and the value there
+// depends on nothing but the definition: not on the order, the threads, or which other patches are made.
+// Memory is two patches for each level. The gain is real and even, so that the noise of two neighbours, one
+// as the real and one as the imaginary part, takes one transform.
 #include "terrain/random_patch.h"
 
 #include <math.h>

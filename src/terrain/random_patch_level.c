@@ -1,25 +1,24 @@
-// What each level of the pyramid takes of a covariance.
+// The band of the spectrum that each level of the pyramid takes.
 //
-// The spectrum S(k) of the covariance is cut into bands an octave apart, with soft edges: sin^2 and cos^2 of
-// one angle, so that what one band leaves the next one takes. In radians per node of a level:
+// The spectrum S(k) of the covariance is divided into bands an octave apart, with soft edges: sin^2 and cos^2
+// of one angle, so that what one band leaves the next one takes. In radians per node of a level:
 //
 //     pi/12   pi/6    pi/4       pi/2                  pi
-//       ./"""""""""""""""""""""""""""""""""""""""""""""""""".    level 0 has no upper edge: up to the finest
-//       waves
-//       ./""""""""""""""""""""""`.                           the others end at pi/6 .. pi/2, where two nodes
-//       still carry each wave; the finer level
-//                                                            begins there, at its own pi/12 .. pi/4
-//    """"""""""""""""""""""""""""`.                          the coarsest has no lower edge
+//       ./""""""""""""""""""""""""""""""""""""""""""""".    level 0 has no upper edge: up to the finest waves
+//       ./""""""""""""""""""""""`.                          the others end at pi/6 .. pi/2, where two nodes
+//                                                           still carry each wave; the finer level begins
+//                                                           there, at its own pi/12 .. pi/4
+//    """"""""""""""""""""""""""""`.                         the coarsest has no lower edge
 //
 // A band that stays away from k = 0 has a moving average of bounded reach, however long the correlations are:
 // at the edge of the halo it has died away to some 1e-6 of its peak, and is cut there.
 //
-// Spectra come from the covariance itself. A constant has no waves: F(r) - F(b) is made 0 softly from a to b,
+// Spectra come from the covariance itself. A constant has no waves: F(r) - F(b) is tapered to 0 from a to b,
 // half the torus, which changes slow waves only. Level 0 samples it on the torus, finest waves with all their
 // aliases. For the other levels S depends on |k| alone: by the projection theorem it is the transform of the
 // sums along y, taken on samples at least four times as dense as the nodes. Near 0, where a covariance may be
 // pointed, the samples are four times as dense again, and so on down to the spacing of the field, so that
-// every level sees the same aliases: the parts of F, from far to near, go over into each other softly.
+// every level sees the same aliases: the rings of F, from far to near, blend softly into each other.
 #include <math.h>
 #include <string.h>
 

@@ -1,17 +1,16 @@
-// The files of a raster, laid onto one grid.
+// The files of a raster, resampled onto one grid.
 //
 // Every file becomes a source: a GDAL dataset on the grid of the frame. The samples of one that is on that
-// grid already are read as they are. Any other is resampled on the way by GDAL's warper, window by window,
-// through a virtual dataset that computes what is asked for:
+// grid already are read as they are. Any other is resampled by GDAL's warper, window by window, through a
+// virtual dataset that computes on demand:
 //
-//     file --> the band as Float64, or the bands as red, green, blue, alpha (translate) --> the frame's grid
-//     (warp) --> source
+//     file --> translate: the band as Float64, or the bands as RGBA --> warp: the frame's grid --> source
 //
 // Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled:
 // between two of them the ground is interpolated from both.
 //
-// Heights are interpolated, masks take the nearest sample. What is not there (nodata, a mask, NaN, beyond the
-// edge) is a gap, and the files behind the first one are asked for it, in their order.
+// Heights are interpolated, masks take the nearest sample. What is missing (nodata, a mask, NaN, beyond the
+// edge) is a gap, which the files after the first one fill, in their order.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
