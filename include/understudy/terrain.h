@@ -246,7 +246,7 @@ typedef struct us_random_site_def {
     us_field_def height;    // its mean becomes the site's origin.z
     us_crater_def craters;  // of density 0: none; their seed, and that of rocks and soils, is the heights'
     us_scatter_def rocks;   // of density 0: none; half ellipsoids on the heights, so that `min_size` is at
-                           // least two spacings
+                            // least two spacings
     int32_t n_soil;
     us_soil_field soil[US_SITE_LAYERS - 1];
     void (*progress)(void *context, double share);  // may be NULL

@@ -33,8 +33,8 @@ static bool take_parameter(map_reader *x, const char *name) {
 }
 
 static usi_dimension dimension_of(const char *parameter) {
-#define DIMENSION(field, unit, least, greatest, what) \
-    if (strcmp(parameter, #field) == 0)               \
+#define DIMENSION(field, unit, min, max, what) \
+    if (strcmp(parameter, #field) == 0)        \
         return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN;
     US_SOIL_LIST(DIMENSION)
 #undef DIMENSION
