@@ -13,7 +13,7 @@
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 

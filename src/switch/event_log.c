@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "switch/switch.h"
 
 // Notes that may wait. One that finds no room is counted, and the count is written as soon as there is some.

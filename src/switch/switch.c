@@ -9,8 +9,8 @@
 //
 // The watchdog is looked at once in every round of the thread, after every request, and while a hand-over
 // waits for something, which it then leaves off. What a lost source's heir has to be told is told before the
-// watchdog is up. The thread waits for nothing else: what is logged is written by another (event_log.c), who is
-// there is found by another (routes.c), and a write to DDS ends after a millisecond.
+// watchdog is up. The thread waits for nothing else: what is logged is written by another (event_log.c), who
+// is there is found by another (routes.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
