@@ -122,6 +122,7 @@ typedef struct usi_point_now {
     uint64_t feature;
     int32_t soil_contact;  // what it is in soil; -1: not in soil
     bool is_same;          // the last step's point of both bodies
+    bool is_tied;          // with the last step's spring between them
 } usi_point_now;
 
 // Something in soil, in this step.
