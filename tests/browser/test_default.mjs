@@ -1,8 +1,14 @@
 // The default scene in a browser: it appears soon and moves; it is driven by key and by touch; a plot shows the joint that moved; an object is added and
 // hit; a state is kept and gone back to.
+import { createServer } from 'node:net'
 import { app, browse, check, command, distance, moment, open, pass, place, run, scene, show, still, test, until } from './support.mjs'
 
-const world = await run([scene('default.xml'), '--set', 'motor_port=0'])
+// Another program has the port of the motors.
+const other = createServer()
+await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve))
+const motorPort = other.address().port
+const world = await run([scene('default.xml'), '--set', `motor_port=${motorPort}`])
+other.close()
 const browser = await browse()
 const page = await open(browser, world.url)
 const id = (name) => page.getByTestId(name)
@@ -22,6 +28,12 @@ await test(
       const world = await app(page, () => ({ robots: window.understudy.app.world.groups.filter((g) => g.robot).length, shapes: window.understudy.app.world.shapes.length }))
       check(world.robots === 1 && world.shapes > 50, 'the world is not the default scene')
       await page.screenshot({ path: 'default.png' })
+    }],
+    ['the log names the port that the motors have instead of one that is taken', async () => {
+      await show(page, 'log')
+      const line = page.getByText(`motors of k10: port ${motorPort} is taken, port `)
+      await line.first().waitFor({ state: 'visible' })
+      check(new RegExp(`port ${motorPort} is taken, port \\d+ is used instead`).test(world.output), world.output)
     }],
     ['the rover drives its round by itself', async () => {
       check((await speed()) > 0.2, 'it stands')
