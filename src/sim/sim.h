@@ -20,6 +20,9 @@
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
     X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
+    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
+    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
+    X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")

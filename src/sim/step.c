@@ -37,10 +37,9 @@ void usi_carry_over(us_sim *s) {
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
     usi_carry_plugins(s);
-    // The drive arrays stand one behind the other.
-    if (s->model->n_drive > 0)
-        memcpy(s->next.drive_position, s->now.drive_position,
-               (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
+    // What drives and joints keep stands one behind the other.
+    memcpy(s->next.drive_position, s->now.drive_position,
+           (size_t)((char *)(s->now.drive_effort + s->model->n_drive) - (char *)s->now.drive_position));
 }
 
 static us_status refuse(us_sim *s, const char *what, int32_t index) {
@@ -225,7 +224,8 @@ static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
-    usi_stiction_move(m, s->next.q, s->now.stuck, s->next.stuck);
+    usi_stiction_move(m, s->next.q, s->now.blockage, s->now.stuck, s->next.stuck);
+    usi_batteries_draw(m, s->next.drive_effort, s->next.v, s->now.battery_energy, s->next.battery_energy);
     s->next.tick[0] = s->now.tick[0] + 1;
     usi_state previous = s->now;
     s->now = s->next;
