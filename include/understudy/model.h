@@ -88,8 +88,9 @@ typedef struct us_battery_info {
 } us_battery_info;
 US_API us_battery us_model_find_battery(const us_model *model, const char *robot);
 US_API const char *us_model_battery_name(const us_model *model, us_battery battery);  // the robot's; borrowed
-US_API us_battery_info us_model_get_battery(const us_model *model, us_battery battery);  // NaN for a bad index
-US_API us_battery us_model_get_drive_battery(const us_model *model, us_drive drive);     // -1: none
+US_API us_battery_info us_model_get_battery(const us_model *model,
+                                            us_battery battery);                      // NaN for a bad index
+US_API us_battery us_model_get_drive_battery(const us_model *model, us_drive drive);  // -1: none
 
 // A shape that collides. Those of the world come first, then node by node. One shape of the spec may become
 // several convex parts.

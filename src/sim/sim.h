@@ -168,8 +168,18 @@ bool usi_pushes_root(const usi_tree *tree, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
-// Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
+// take_command.c. Carries over to next what a step keeps: the last acceleration, the sub-step, the drives'
+// commands, faults. usi_take_command: and then the command, and what plug-ins make of it.
 void usi_carry_over(us_sim *s);
+us_status usi_take_command(us_sim *s, const us_command *command);
+// touch.c: which shapes touch, and which trees hang together; the velocities that follow.
+us_status usi_find_contacts(us_sim *s);
+us_status usi_solve_contacts(us_sim *s, const us_command *command);
+// touched.c: the trees that the integrator moves, those that nothing touches, to dyn->run; free bodies are
+// moved by their momentum, unless something pushes their root. Touched trees end where the contact solve has
+// put them, ghosts that are still where they were.
+void usi_choose_runs(us_sim *s, const us_command *command);
+void usi_take_touched(us_sim *s);
 
 // Makes next's states of parts the same as now's.
 void usi_carry_plugins(us_sim *s);
