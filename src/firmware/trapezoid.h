@@ -1,7 +1,7 @@
 // A trapezoid profile: the quickest way from a position and velocity to rest at another position, with one
 // acceleration and a greatest velocity.
-#ifndef USI_KINCONTROL_TRAPEZOID_H
-#define USI_KINCONTROL_TRAPEZOID_H
+#ifndef USI_FIRMWARE_TRAPEZOID_H
+#define USI_FIRMWARE_TRAPEZOID_H
 
 #include "understudy/base.h"
 

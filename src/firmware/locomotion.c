@@ -15,7 +15,7 @@
 //
 // A wheel has two steering angles for one velocity, half a turn apart, and rolls backwards with one of them.
 // The one that is nearer to where the wheel stands is taken, if the joint reaches it.
-#include "kincontrol/locomotion.h"
+#include "firmware/locomotion.h"
 
 #include <math.h>
 

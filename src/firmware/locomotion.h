@@ -2,8 +2,8 @@
 //
 // Pure kinematics in the plane of the base: x forward, y left, angles to the left. Body velocities are (vx,
 // vy, wz) at the base's origin.
-#ifndef USI_KINCONTROL_LOCOMOTION_H
-#define USI_KINCONTROL_LOCOMOTION_H
+#ifndef USI_FIRMWARE_LOCOMOTION_H
+#define USI_FIRMWARE_LOCOMOTION_H
 
 #include "understudy/base.h"
 

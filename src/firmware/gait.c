@@ -21,7 +21,7 @@
 // touches down without being dragged. Each tick takes it a share of what is left of the way: whatever becomes
 // of the body's velocity meanwhile, the foot never jumps, and it arrives. In the second half of a swing the
 // place is no longer chosen anew, for there is not enough time to go elsewhere.
-#include "kincontrol/gait.h"
+#include "firmware/gait.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +87,7 @@ bool usi_leg_reach(const usi_leg *leg, const double foot[3], double out_q[3]) {
 
 // ---------------------------------------------------------------- the gait
 
-void usi_gait_pair_up(usi_gait *gait) {
+void usi_gait_assign_tripods(usi_gait *gait) {
     for (int32_t i = 0; i < gait->n_leg; i++) {
         const double *n = gait->leg[i].neutral;
         double angle = atan2(n[1], n[0]);
@@ -130,8 +130,8 @@ static void middle_of(const usi_gait *gait, const usi_gait_state *s, int32_t leg
 
 bool usi_gait_choose(const usi_gait *gait, usi_gait_state *s, usi_gait_kind kind, uint32_t spared) {
     if (count_legs(gait, spared) < 4 || (kind == USI_GAIT_TRIPOD && spared != 0)) return false;
-    s->told_kind = (int32_t)kind;
-    s->told_spared = spared;
+    s->next_kind = (int32_t)kind;
+    s->next_spared = spared;
     return true;
 }
 
@@ -178,12 +178,12 @@ static bool is_in_air(const usi_gait *gait, const usi_gait_state *s, int32_t leg
 
 // The way that it was told, once all feet stand: there both begin, with their phase at 0.
 static void change(const usi_gait *gait, usi_gait_state *s) {
-    if (s->told_kind == s->kind && s->told_spared == s->spared) return;
+    if (s->next_kind == s->kind && s->next_spared == s->spared) return;
     for (int32_t i = 0; i < gait->n_leg; i++) {
         if (!is_spared(s, i) && is_in_air(gait, s, i)) return;
     }
-    s->kind = s->told_kind;
-    s->spared = s->told_spared;
+    s->kind = s->next_kind;
+    s->spared = s->next_spared;
     s->phase = 0;
 }
 
@@ -292,12 +292,12 @@ void usi_gait_step(const usi_gait *gait, usi_gait_state *s, const double body[3]
 
 // ---------------------------------------------------------------- back
 
-void usi_gait_look(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]) {
+void usi_gait_observe(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]) {
     for (int32_t i = 0; i < gait->n_leg; i++) {
         double foot[3];
         usi_leg_foot(&gait->leg[i], q[i], foot);
-        s->seen[i][0] = foot[0];
-        s->seen[i][1] = foot[1];
+        s->measured[i][0] = foot[0];
+        s->measured[i][1] = foot[1];
     }
 }
 
@@ -312,11 +312,11 @@ void usi_gait_to_body(const usi_gait *gait, usi_gait_state *s, const double (*q)
         double foot[3];
         usi_leg_foot(&gait->leg[i], q[i], foot);
         for (int k = 0; k < 2; k++) {
-            at[n][k] = 0.5 * (s->seen[i][k] + foot[k]);
-            moved[n][k] = (s->seen[i][k] - foot[k]) / time;
+            at[n][k] = 0.5 * (s->measured[i][k] + foot[k]);
+            moved[n][k] = (s->measured[i][k] - foot[k]) / time;
         }
-        s->seen[i][0] = foot[0];
-        s->seen[i][1] = foot[1];
+        s->measured[i][0] = foot[0];
+        s->measured[i][1] = foot[1];
         n += !is_in_air(gait, s, i) || (!s->is_on && !is_spared(s, i));
     }
     for (int32_t i = 0; i < n; i++) {

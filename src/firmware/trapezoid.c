@@ -23,7 +23,7 @@
 //
 // The last phase is computed backwards from the end, so that the arrival is exact however long the way was;
 // what rounding is left shows as a step of some units in the last place at the seam before it.
-#include "kincontrol/trapezoid.h"
+#include "firmware/trapezoid.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
 //
 // Pure kinematics in the frame of the base: x forward, y left, z up. Body velocities are (vx, vy, wz) at the
 // base's origin.
-#ifndef USI_KINCONTROL_GAIT_H
-#define USI_KINCONTROL_GAIT_H
+#ifndef USI_FIRMWARE_GAIT_H
+#define USI_FIRMWARE_GAIT_H
 
 #include "understudy/base.h"
 
@@ -36,14 +36,14 @@ typedef enum usi_gait_kind { USI_GAIT_TRIPOD, USI_GAIT_WAVE } usi_gait_kind;
 
 // What a walker remembers from tick to tick.
 typedef struct usi_gait_state {
-    double phase;                   // 0 .. 1
-    double foot[USI_GAIT_LEGS][3];  // m: where each foot shall be, less its lift
-    double goal[USI_GAIT_LEGS][2];  // m: the place on the ground where a foot that swings will touch down
-    double seen[USI_GAIT_LEGS][2];  // m: where it was measured last
-    int32_t is_on;                  // the feet are known: usi_gait_start
-    int32_t is_limited;             // slower than told: the legs do not reach as far
-    int32_t kind, told_kind;        // usi_gait_kind; and the one that begins as soon as all feet stand
-    uint32_t spared, told_spared;   // bit i: leg i takes no part, and is held up
+    double phase;                       // 0 .. 1
+    double foot[USI_GAIT_LEGS][3];      // m: where each foot shall be, less its lift
+    double goal[USI_GAIT_LEGS][2];      // m: the place on the ground where a foot that swings will touch down
+    double measured[USI_GAIT_LEGS][2];  // m: where it was measured last
+    int32_t is_on;                      // the feet are known: usi_gait_start
+    int32_t is_limited;                 // slower than told: the legs do not reach as far
+    int32_t kind, next_kind;            // usi_gait_kind; and the one that begins as soon as all feet stand
+    uint32_t spared, next_spared;       // bit i: leg i takes no part, and is held up
 } usi_gait_state;
 
 // Where the joints have the foot's centre.
@@ -53,7 +53,7 @@ void usi_leg_foot(const usi_leg *leg, const double q[3], double out_foot[3]);
 bool usi_leg_reach(const usi_leg *leg, const double foot[3], double out_q[3]);
 
 // Shares the legs out: going around the body, each second one belongs to the other tripod.
-void usi_gait_pair_up(usi_gait *gait);
+void usi_gait_assign_tripods(usi_gait *gait);
 // Begins with the feet where these joint angles have them.
 void usi_gait_start(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]);
 // Walks in another way from the next moment on at which all feet stand; all 0: the tripods, with six legs.
@@ -65,9 +65,9 @@ void usi_gait_step(const usi_gait *gait, usi_gait_state *s, const double body[3]
                    double (*out_q)[3]);
 
 // The body velocity that fits measured joint angles best (least squares over the feet that stand), since the
-// last call a time ago. The first call after the state was 0 is usi_gait_look.
+// last call a time ago. The first call after the state was 0 is usi_gait_observe.
 void usi_gait_to_body(const usi_gait *gait, usi_gait_state *s, const double (*q)[3], double time,
                       double out_body[3]);
-void usi_gait_look(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]);
+void usi_gait_observe(const usi_gait *gait, usi_gait_state *s, const double (*q)[3]);
 
 #endif
