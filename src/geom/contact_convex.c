@@ -278,7 +278,7 @@ static int32_t cut(const clip_corner *from, int32_t n, bool is_open, us_vec3 sid
     double depth = offset - us_vec3_dot(side, middle);
     bool is_moved[USI_FEATURE_POINTS * 2];
     for (int32_t i = 0; i < n; i++) {
-        // Not where the way to the middle runs along the side: the corner would go far.
+        // Not where the direction to the middle is along the side: the corner would move far.
         is_moved[i] =
             s[i] > 0 && s[i] <= tolerance && depth > 0.1 * us_vec3_norm(us_vec3_sub(middle, from[i].p));
     }

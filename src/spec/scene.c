@@ -29,7 +29,7 @@ static us_status read_seed(usi_reader *r, const xmlNode *node, uint64_t *out) {
     bool is_good = length > 0 && length <= 19 && strspn(text, "0123456789") == length;
     if (!is_good) {
         return usi_fail(r, US_ERR_VALUE, node, "write a whole number of 0 or more, with at most 19 digits",
-                        "seed: \"%.60s\" is not such a number", text);
+                        "seed: invalid number \"%.60s\"", text);
     }
     *out = strtoull(text, NULL, 10);
     return US_OK;

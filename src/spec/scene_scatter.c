@@ -319,7 +319,7 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     s->def.context = s;
     if (s->n_clear % 4)
         return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1 of one rectangle after the other",
-                        "clear: %d numbers are no rectangles", s->n_clear);
+                        "clear: %d numbers do not form rectangles", s->n_clear);
     s->n_clear /= 4;
     if (is_trees && (s->is_loose || form))
         return usi_fail(r, US_ERR_VALUE, node, "remove it, or use kind=\"rocks\"", "%s: trees have none",

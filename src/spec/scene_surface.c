@@ -31,7 +31,7 @@ static us_status read_property(usi_reader *r, const xmlNode *node, us_property *
     long long value = strtoll(text, &end, 10);
     if (end == text || *end || errno || usi_is_blank(text[0]))
         return usi_fail(r, US_ERR_VALUE, node, "write a whole number, or use <number>",
-                        "value: \"%.60s\" is not a whole number", text);
+                        "value: invalid whole number \"%.60s\"", text);
     out->integer = value;
     return US_OK;
 }

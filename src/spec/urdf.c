@@ -263,7 +263,7 @@ static us_status add_extension(usi_urdf *u, const xmlNode *node, int32_t group) 
     if (reference && usi_urdf_find_joint(u, reference) < 0 &&
         (joint || usi_urdf_find_link(u, reference) < 0)) {
         status = usi_warn(u->r, node, "correct the name, or remove the element",
-                          "<%s> speaks of \"%.100s\", which is no %s of this robot", def.tag, reference,
+                          "<%s> refers to \"%.100s\", which is no %s of this robot", def.tag, reference,
                           joint ? "joint" : "link or joint");
     }
     if (status) return status;

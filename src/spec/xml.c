@@ -513,8 +513,8 @@ us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, boo
     } else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0) {
         *out = false;
     } else {
-        return usi_fail(r, US_ERR_VALUE, node, "write true or false",
-                        "%s: \"%.60s\" is neither true nor false", name, text);
+        return usi_fail(r, US_ERR_VALUE, node, "write true or false", "%s: invalid boolean \"%.60s\"", name,
+                        text);
     }
     return US_OK;
 }
