@@ -413,11 +413,31 @@ usi_point_now *usi_next_point(usi_contacts *c) {
     return c->n_point < c->max_contact ? &c->point[c->n_point++] : NULL;
 }
 
+// How fast the two come together at a point, m/s.
+static inline double closing_at(const usi_collision_body *A, const usi_collision_body *B,
+                                const usi_point_now *p) {
+    return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
+}
+
+// Whether a point may press within the step: its gap is no more than the margin and twice what its velocity
+// and gravity close. Models of others may act across a gap. The solve begins without the others, see
+// island.c.
+static inline bool may_press(const usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
+                             const usi_collision_body *B, const usi_point_now *p) {
+    const us_model *m = c->model;
+    if (p->gap <= BASE_MARGIN ||
+        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
+        return true;
+    const double closing = closing_at(A, B, p);
+    return p->gap - BASE_MARGIN <= 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
+}
+
 // The points of the last step, where they are now.
 void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
                              *B = &c->collision_body[c->carrier_of[t->geom_b]];
-    double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
+    const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
+    const bool is_soil = c->model->material[t->material].is_soil;
     for (int32_t i = 0; i < old->n; i++) {
         const usi_anchor *a = &now->anchor[old->first + i];
         usi_point_now *p = usi_next_point(c);
@@ -432,6 +452,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->is_same = true;
         p->soil_contact = -1;
         p->touch = c->n_touch;
+        p->may_press = is_soil || may_press(c, t, A, B, p);
         t->n++;
     }
 }
@@ -476,60 +497,6 @@ static void match_points(usi_contacts *c, const usi_contact_state *now, const us
     }
 }
 
-// How fast the two come together at a point, m/s.
-static inline double closing_at(const usi_collision_body *A, const usi_collision_body *B,
-                                const usi_point_now *p) {
-    return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
-}
-
-static inline bool keeps_all(const usi_contacts *c, const usi_collision_body *k) {
-    return k->tree >= 0 && c->tree[k->tree].keeps_all;
-}
-static inline void note_spare(usi_contacts *c, const usi_collision_body *k, double spare) {
-    if (k->tree >= 0 && spare < c->tree[k->tree].spare) c->tree[k->tree].spare = spare;
-}
-
-// Whether a point takes part. One that cannot push within the step would be a row that does nothing: its gap
-// is more than the margin and twice what its velocity and gravity close. Models of others may act across a
-// gap.
-static inline bool takes_part(usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
-                              const usi_collision_body *B, const usi_point_now *p) {
-    const us_model *m = c->model;
-    if (p->gap <= BASE_MARGIN ||
-        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
-        return true;
-    const double closing = closing_at(A, B, p);
-    const double spare = p->gap - BASE_MARGIN - 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
-    if (spare <= 0 || keeps_all(c, A) || keeps_all(c, B)) return true;
-    note_spare(c, A, spare);
-    note_spare(c, B, spare);
-    c->has_dropped = true;
-    return false;
-}
-
-// A blow to one end of a bar may throw the other end down as fast, within the step. Whether a tree of which
-// points were dropped gets one by which these could push: it then keeps all.
-static bool find_impacts(usi_contacts *c) {
-    bool any = false;
-    for (int32_t i = 0; i < c->n_touch; i++) {
-        const usi_touch *t = &c->touch_now[i];
-        const usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
-                                 *B = &c->collision_body[c->carrier_of[t->geom_b]];
-        const double a = A->tree < 0 ? INFINITY : c->tree[A->tree].spare,
-                     b = B->tree < 0 ? INFINITY : c->tree[B->tree].spare;
-        if (a == INFINITY && b == INFINITY) continue;
-        double most = 0;
-        for (const usi_point_now *p = &c->point[t->first], *end = p + t->n; p < end; p++) {
-            double closing = closing_at(A, B, p);
-            most = closing > most ? closing : most;
-        }
-        if (2 * c->model->step * most > a) any = c->tree[A->tree].keeps_all = true;
-        if (2 * c->model->step * most > b) any = c->tree[B->tree].keeps_all = true;
-    }
-    return any;
-}
-
-// Adds a point if it takes part.
 static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_body *A,
                              const usi_collision_body *B, usi_v4 n, usi_v4 p_A, usi_v4 p_B, double gap,
                              uint64_t feature) {
@@ -544,17 +511,11 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
     p->old = p->soil_contact = -1;
     p->is_same = false;
     p->touch = c->n_touch;
-    if (takes_part(c, t, A, B, p))
-        t->n++;
-    else {
-        c->n_point--;
-        c->error_count--;
-    }
+    p->may_press = may_press(c, t, A, B, p);
+    t->n++;
 }
 
-// Returns how many points the shapes have; those that take part are kept.
-static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old,
-                           usi_touch *t) {
+static void find_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t) {
     const us_model *m = c->model;
     const usi_geom *ga = &m->geom[t->geom_a], *gb = &m->geom[t->geom_b];
     usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
@@ -571,7 +532,7 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
             for (int32_t i = 0; i < f.n; i++)
                 add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
             if (old && t->n > 0) match_points(c, now, old, t, A);
-            return f.n;
+            return;
         }
     }
     us_manifold f;
@@ -586,7 +547,7 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         // The closed forms are asked without copies of the poses, which would wait until these have left the
         // store queue.
         bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
-        if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
+        if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return;
     }
     for (int32_t i = 0; i < f.n; i++) {
         usi_v4 n = usi_v4_from(f.normal[i]), p_A = usi_v4_from(f.p_A[i]), p_B = usi_v4_from(f.p_B[i]);
@@ -594,7 +555,6 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
                   f.gap[i] - margin, f.feature[i]);
     }
     if (old && t->n > 0) match_points(c, now, old, t, A);
-    return f.n;
 }
 
 // How far a shape reaches along a direction (a unit vector of the world) from its node's origin.
@@ -717,26 +677,23 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         } else if (is_apart(c, t, c->apart[i])) {
             continue;
         }
-        int32_t n_found = find_points(c, now, before, t);
-        if (n_found == 0) c->apart[i] = find_apart(c, t);
-        if (t->n == 0) continue;
+        find_points(c, now, before, t);
+        if (t->n == 0) {
+            c->apart[i] = find_apart(c, t);
+            continue;
+        }
         if (!before) t->X_AB = relative(A, B);
         c->n_touch++;
     }
 }
 
 us_status usi_collide(usi_contacts *c, const usi_contact_state *now, const double *q, const double *v) {
-    c->is_residency_error = c->is_pair_error = c->has_dropped = false;
+    c->is_residency_error = c->is_pair_error = false;
     find_frames(c, q, v, false);
     find_boxes(c);
     us_status status = find_near(c);
     if (status) return status;
-    for (int32_t i = 0; i < c->model->n_tree; i++) {
-        c->tree[i].spare = INFINITY;
-        c->tree[i].keeps_all = false;
-    }
     touch_pairs(c, now);
-    if (c->has_dropped && find_impacts(c)) touch_pairs(c, now);
     return c->error_count > c->max_contact ? US_ERR_LIMIT : US_OK;
 }
 

@@ -361,8 +361,9 @@ static void join_trees(usi_contacts *c) {
         c->touch_tree[i] = a >= 0 ? a : b;
     }
     // -2 marks the roots of islands that something touches.
-    for (int32_t i = 0; i < c->n_touch; i++)
-        c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        if (c->may_press[i]) c->tree[find_root(c->root, c->touch_tree[i])].island = -2;
+    }
     for (int32_t t = 0; t < m->n_tree && c->pushed; t++) {
         if (c->pushed[t]) c->tree[find_root(c->root, t)].island = -2;
     }
@@ -390,7 +391,8 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     // The points of a pair follow each other.
     for (int32_t i = 0; i < s->n_point;) {
         const usi_touch *t = &c->touch_now[c->point[c->order[s->first_point + i]].touch];
-        if (tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
+        const bool is_active = c->may_press[t - c->touch_now];
+        if (is_active && tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
         i += t->n;
     }
     return USI_ISLAND_BRANCH;
@@ -411,7 +413,9 @@ static bool are_kept(usi_contacts *c) {
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
         const usi_grouped *g = &c->grouped[i];
-        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n)) return false;
+        if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n) |
+            (c->may_press[i] ^ g->may_press))
+            return false;
     }
     return true;
 }
@@ -429,6 +433,7 @@ static void find_groups(usi_contacts *c) {
     double g = us_vec3_norm(m->gravity);
     join_trees(c);
     c->n_island = 0;
+    c->has_idle = false;
     for (int32_t t = 0; t < m->n_tree; t++) {
         int32_t root = find_root(c->root, t);
         if (root == t && c->tree[t].island == -2) {
@@ -445,8 +450,13 @@ static void find_groups(usi_contacts *c) {
         s->least_mass = mass < s->least_mass ? mass : s->least_mass;
         s->most_mass = mass > s->most_mass ? mass : s->most_mass;
     }
-    for (int32_t i = 0; i < c->n_touch; i++)
-        c->island[c->tree[c->touch_tree[i]].island].n_point += c->touch_now[i].n;
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        const int32_t island = c->tree[c->touch_tree[i]].island;
+        if (island >= 0)
+            c->island[island].n_point += c->touch_now[i].n;
+        else
+            c->has_idle = true;
+    }
     // A loop's rows are two blocks at most.
     for (int32_t l = 0; l < m->n_loop; l++) {
         int32_t island =
@@ -475,15 +485,19 @@ static void find_groups(usi_contacts *c) {
     }
     for (int32_t i = 0; i < c->n_touch; i++) {
         const usi_touch *t = &c->touch_now[i];
-        usi_island *s = &c->island[c->tree[c->touch_tree[i]].island];
-        int32_t *order = c->order + s->first_point + s->n_point;
-        for (int32_t k = 0; k < t->n; k++)
-            order[k] = t->first + k;
-        s->n_point += t->n;
+        const int32_t island = c->tree[c->touch_tree[i]].island;
+        if (island >= 0) {
+            usi_island *s = &c->island[island];
+            int32_t *order = c->order + s->first_point + s->n_point;
+            for (int32_t k = 0; k < t->n; k++)
+                order[k] = t->first + k;
+            s->n_point += t->n;
+        }
         int32_t a = c->carrier_of[t->geom_a], b = c->carrier_of[t->geom_b];
         c->grouped[i] = (usi_grouped){.geom_a = t->geom_a,
                                       .geom_b = t->geom_b,
                                       .n = t->n,
+                                      .may_press = c->may_press[i],
                                       .collision_body_a = a,
                                       .collision_body_b = b,
                                       .material_b = m->geom[t->geom_b].material,
@@ -496,12 +510,19 @@ static void find_groups(usi_contacts *c) {
 }
 
 void usi_find_islands(usi_contacts *c) {
+    for (int32_t i = 0; i < c->n_touch; i++) {
+        const usi_touch *t = &c->touch_now[i];
+        const usi_point_now *p = &c->point[t->first], *end = p + t->n;
+        while (p < end && !p->may_press)
+            p++;
+        c->may_press[i] = p < end;
+    }
     if (!are_kept(c)) find_groups(c);
     for (int32_t i = 0; i < c->n_island; i++) {
         usi_island *s = &c->island[i];
         s->n_iteration = s->refused = s->n_impact = s->round = 0;
         s->share = s->low = s->high = s->low_work = s->high_work = 0;
-        s->failed = s->is_lagged = false;
+        s->failed = s->is_lagged = s->is_again = false;
         for (int32_t k = 0; k < s->n_body; k++)
             c->collision_body[c->collision_body_of[s->first_body + k]].body = k;
         // All twists are about the first tree's place: near enough to everything in the island.
@@ -554,18 +575,57 @@ static void solve_rows(usi_contacts *c, usi_island *s, const usi_contact_input *
     }
 }
 
+// Points without rows that the solution goes through: from now on they have rows. A point without rows has no
+// impulse, and while the solution ends with a gap at it that is what its law asks for: with none of these the
+// solution is that of all points.
+static bool find_missed(usi_contacts *c, usi_island *s) {
+    const usi_free *body = &c->body[s->first_body];
+    const double h = c->model->step;
+    usi_v4 w = usi_v4_zero(), v = w;
+    bool any = false;
+    for (int32_t i = 0, touch = -1; i < s->n_point; i++) {
+        usi_point_now *p = &c->point[c->order[s->first_point + i]];
+        if (p->may_press) continue;
+        usi_grouped *pair = &c->grouped[p->touch];
+        if (p->touch != touch) {
+            touch = p->touch;
+            const int32_t a = c->collision_body[pair->collision_body_a].body,
+                          b = c->collision_body[pair->collision_body_b].body;
+            w = v = usi_v4_zero();
+            if (a >= 0) {
+                w = body[a].w;
+                v = body[a].v;
+            }
+            if (b >= 0) {
+                w -= body[b].w;
+                v -= body[b].v;
+            }
+        }
+        if (p->gap + h * usi_v4_dot(v + usi_v4_cross(w, p->p - s->O), p->n) >= 0) continue;
+        // The pair's entry changes too, so that the islands are found anew in the next step.
+        p->may_press = c->may_press[touch] = pair->may_press = any = true;
+    }
+    if (any) {
+        s->kind = (int32_t)kind_of(c, s);
+        s->is_again = true;
+    }
+    return any;
+}
+
 static void solve_one(void *context, int32_t i, int32_t thread) {
     solve_context *x = context;
     usi_contacts *c = x->c;
     usi_island *s = &c->island[i];
-    if (!usi_make_rows(c, s, x->now, x->next, thread)) {
-        s->failed = true;
-        return;
-    }
-    if (s->n_impact > 0) usi_impact_start(c, s);
-    do
-        solve_rows(c, s, x->push, thread);
-    while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
+    do {
+        if (!usi_make_rows(c, s, x->now, x->next, thread)) {
+            s->failed = true;
+            return;
+        }
+        if (s->n_impact > 0) usi_impact_start(c, s);
+        do
+            solve_rows(c, s, x->push, thread);
+        while (s->n_impact > 0 && usi_impact_again(c, s, x->next));
+    } while (s->n_skipped > 0 && !s->failed && find_missed(c, s));
     usi_keep_rows(c, s, x->now, x->next);
 }
 
@@ -616,6 +676,12 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
     usi_free_start(c, push);
     usi_rows_start(c);
     usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);
+    // Pairs that are near each other, and in no island.
+    for (int32_t i = 0; i < c->n_touch && c->has_idle; i++) {
+        const usi_touch *t = &c->touch_now[i];
+        for (int32_t k = 0; k < t->n && c->tree[c->touch_tree[i]].island < 0; k++)
+            usi_keep_place(c, t->first + k, now, next);
+    }
     usi_free_finish(c, push);
     bool ok = true;
     for (int32_t i = 0; i < c->n_island; i++) {

@@ -716,8 +716,9 @@ static bool goes_free(usi_problem *p) {
     return true;
 }
 
-// The bodies that blocks act on, and all free ones, where there are trees.
+// The bodies that blocks act on, those of points without rows, and all free ones, where there are trees.
 static void find_hit(usi_problem *p) {
+    const usi_contacts *c = p->c;
     p->n_hit = 0;
     // Marks first, in the place of the list, which never gets ahead of them.
     for (int32_t b = 0; b < p->s->n_body; b++)
@@ -726,6 +727,16 @@ static void find_hit(usi_problem *p) {
         const usi_block *k = &p->block[i];
         if (k->a >= 0) p->hit[k->a] = 1;
         if (k->b_ >= 0) p->hit[k->b_] = 1;
+    }
+    for (int32_t i = 0, touch = -1; i < p->s->n_point && p->s->n_skipped > 0; i++) {
+        const usi_point_now *point = &c->point[c->order[p->s->first_point + i]];
+        if (point->may_press || point->touch == touch) continue;
+        touch = point->touch;
+        const usi_grouped *pair = &c->grouped[touch];
+        const int32_t a = c->collision_body[pair->collision_body_a].body,
+                      b = c->collision_body[pair->collision_body_b].body;
+        if (a >= 0) p->hit[a] = 1;
+        if (b >= 0) p->hit[b] = 1;
     }
     for (int32_t b = 0; b < p->s->n_body; b++) {
         if (p->hit[b]) p->hit[p->n_hit++] = b;
@@ -805,9 +816,9 @@ void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, i
         if (!usi_unit_is_free(&p, i)) start_tree(&p, c->members[s->first_tree + i]);
     }
     if (!goes_free(&p)) {
-        // Free bodies are there already, unless an impact is solved again.
+        // Free bodies are there already, unless the island is solved again.
         p.has_moved = false;
-        if (!p.is_free || s->n_impact > 0) set_start(&p, false);
+        if (!p.is_free || s->n_impact > 0 || s->is_again) set_start(&p, false);
         if (!solve_exact(&p)) {
             s->is_lagged = true;
             // From where that got to, with the radii of its impulses.

@@ -418,8 +418,15 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     pair->touch = pair->turned = -1;
     pair->n_impact = 0;
     pair->was_kept = true;
+    s->n_skipped = 0;
     for (int32_t k = 0; k < s->n_point; k++) {
-        if (make_point(c, s, c->order[s->first_point + k], now, next, pair, &at)) continue;
+        const int32_t i = c->order[s->first_point + k];
+        // The rigid solvers take all.
+        if (!c->point[i].may_press && s->kind != USI_ISLAND_RIGID) {
+            s->n_skipped++;
+            continue;
+        }
+        if (make_point(c, s, i, now, next, pair, &at)) continue;
         s->refused = 1 + pair->pair->model;
         return false;
     }
@@ -432,6 +439,31 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     s->n_impact = pair->n_impact;
     s->was_kept = pair->was_kept;
     return true;
+}
+
+// Where the point is on both bodies.
+static inline void keep_place(const usi_contact_state *now, const usi_point_now *p,
+                              const usi_collision_body *A, const usi_collision_body *B, usi_anchor *a) {
+    if (p->is_same) {
+        const usi_anchor *old = &now->anchor[p->old];
+        a->normal = old->normal;
+        a->p_A = old->p_A;
+        a->p_B = old->p_B;
+    } else {
+        a->normal = usi_to_A(A, p->n);
+        a->p_A = usi_to_A(A, p->p_A - A->p);
+        a->p_B = usi_to_local(B, p->p_B - B->p);
+    }
+    a->feature = p->feature;
+}
+
+void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_state *now,
+                    usi_contact_state *next) {
+    const usi_point_now *p = &c->point[point];
+    const usi_grouped *g = &c->grouped[p->touch];
+    usi_anchor *a = &next->anchor[point];
+    *a = blank;
+    keep_place(now, p, &c->collision_body[g->collision_body_a], &c->collision_body[g->collision_body_b], a);
 }
 
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
@@ -494,18 +526,12 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             a->hold = usi_to_A(A, p->p_B - A->p + xi -
                                       h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = usi_to_A(A, g);
-        if (p->is_same) {
-            const usi_anchor *old = &now->anchor[p->old];
-            a->normal = old->normal;
-            a->p_A = old->p_A;
-            a->p_B = old->p_B;
-        } else {
-            a->normal = usi_to_A(A, p->n);
-            a->p_A = usi_to_A(A, p->p_A - A->p);
-            a->p_B = usi_to_local(B, p->p_B - B->p);
-        }
-        a->feature = p->feature;
+        keep_place(now, p, A, B, a);
         a->is_sliding = is_sliding;
         a->is_kept = s->n_iteration == 0;
+    }
+    for (int32_t i = 0; i < s->n_point && s->n_skipped > 0; i++) {
+        const int32_t point = c->order[s->first_point + i];
+        if (!c->point[point].may_press) usi_keep_place(c, point, now, next);
     }
 }

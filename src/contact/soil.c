@@ -434,6 +434,7 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
     p->feature = feature;
     p->old = -1;
     p->is_same = false;
+    p->may_press = true;
     p->touch = c->n_touch;
     p->soil_contact = c->n_soil_contact;
     *out_sunk = &c->soil_contact[c->n_soil_contact++];

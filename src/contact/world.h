@@ -123,6 +123,7 @@ typedef struct usi_point_now {
     int32_t soil_contact;  // what it is in soil; -1: not in soil
     bool is_same;          // the last step's point of both bodies
     bool is_tied;          // with the last step's spring between them
+    bool may_press;        // in this step; otherwise it has rows only if the solve without it goes through it
 } usi_point_now;
 
 // Something in soil, in this step.
@@ -160,6 +161,8 @@ typedef struct usi_island {
                               // place of the direct rigid solver
     int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
+    int32_t n_skipped;        // points without rows: they do not press
+    bool is_again;            // solved again, with points that the first solve went through
     int32_t round;            // of impact.c
     double share, low, high;  // of the restitution: that of the rows; between which two the right one lies
     double low_work, high_work;
@@ -176,6 +179,7 @@ typedef enum usi_island_kind {
 typedef struct usi_grouped {
     int32_t geom_a, geom_b;
     int32_t n;                                   // points
+    bool may_press;                              // some of them
     int32_t collision_body_a, collision_body_b;  // whose the shapes are
     int32_t material_b;
     double mass;  // kg, of both against each other
@@ -184,9 +188,6 @@ typedef struct usi_grouped {
 
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
-    double spare;  // m, the least way that a blow to it must add for a point that was dropped to push in the
-                   // step; INFINITY: none was dropped
-    bool keeps_all;    // no point of it is dropped
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
@@ -245,6 +246,7 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
       "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
     X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
+    X(bool, may_press, max_contact, "", "whether a point of each may press in this step")                \
     X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")               \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, order, max_contact, "", "points sorted by island")                                        \
@@ -298,9 +300,9 @@ typedef struct usi_contacts {
     int32_t n_grouped;  // -1: the islands are not to be kept
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;  // some tree is not a free body; some is
+    bool has_idle;              // some pairs are near each other, and in no island
     bool is_fat_valid;          // near holds the pairs of fat
     bool has_ceiling;           // some of them have one
-    bool has_dropped;           // points that cannot push in the step, as it seems
     int32_t *bounded_torque_start, *bounded_torque_of_tree;  // elements of each tree
     int32_t *joint_limit_start, *joint_limit_of_tree;
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
@@ -379,6 +381,9 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
                    int32_t thread);
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
                    usi_contact_state *next);
+// What a point without rows keeps: only where it is.
+void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_state *now,
+                    usi_contact_state *next);
 // impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and
 // after each solve whether they created energy, the rows being changed so that the next solve creates less.
 void usi_impact_start(usi_contacts *c, usi_island *s);
