@@ -293,7 +293,7 @@ static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, c
 // What stands in a block side by side is written at once.
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous,
                                usi_v4 K_limit_rebound) {
-    usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
+    usi_v4_unaligned *at = (usi_v4_unaligned *)(void *)((char *)k + offsetof(usi_block, b));
     at[0] = b_mu;
     at[1] = g_radius;
     at[2] = R_viscous;
