@@ -2,7 +2,7 @@
 #ifndef USI_SIM_SIM_H
 #define USI_SIM_SIM_H
 
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "dyn/dyn.h"
 #include "understudy/sim.h"
 
@@ -77,9 +77,9 @@ struct us_sim {
     us_error error;
 };
 
-// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot
-// has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has changed); and
-// the beds of another sim over the same ground.
+// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them;
+// what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has
+// changed); and the beds of another sim over the same ground.
 us_status usi_deformables_create(us_sim *s);
 void usi_deformables_destroy(us_sim *s);
 void usi_deformables_clear(us_sim *s);
@@ -101,15 +101,15 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->tree[tree].island >= 0) || usi_is_still(s, tree);
+    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
 // those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
     for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++)
-        s->contacts->tree[t].island = -1;
-    if (s->contacts) s->contacts->n_grouped = -1;
+        s->contacts->islands.tree[t].island = -1;
+    if (s->contacts) s->contacts->islands.n_grouped = -1;
     usi_run_all(s->dyn);
 }
 
