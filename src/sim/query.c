@@ -49,7 +49,7 @@ us_paging us_sim_get_paging(const us_sim *s) {
 
 us_status us_sim_get_soil_contact_soil(const us_sim *s, int32_t i, us_soil *out_soil) {
     if (i < 0 || i >= us_sim_n_soil_contact(s) || !out_soil) return US_ERR_ARG;
-    *out_soil = *usi_soil_contact_soil(s->contacts, &s->now.contact, &s->contacts->soil_contact[i]);
+    *out_soil = *usi_soil_contact_soil(s->contacts, &s->now.contact, &s->contacts->collide.soil_contact[i]);
     return US_OK;
 }
 

@@ -3,7 +3,7 @@
 #define USI_SIM_SIM_H
 
 #include "actuate/actuate.h"
-#include "contact/world.h"
+#include "contact/contact_world.h"
 #include "dyn/dyn.h"
 #include "understudy/sim.h"
 
@@ -106,15 +106,15 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->tree[tree].island >= 0) || usi_is_still(s, tree);
+    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
 // those of all trees.
 static inline void usi_let_all_run(us_sim *s) {
     for (int32_t t = 0; s->contacts && t < s->model->n_tree; t++)
-        s->contacts->tree[t].island = -1;
-    if (s->contacts) s->contacts->n_grouped = -1;
+        s->contacts->islands.tree[t].island = -1;
+    if (s->contacts) s->contacts->islands.n_grouped = -1;
     usi_run_all(s->dyn);
 }
 

@@ -257,7 +257,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     size_t fields = length_of(f, n);
     if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
         return US_ERR_SNAPSHOT;
-    if (s->contacts) s->contacts->n_soil_contact = 0;
+    if (s->contacts) s->contacts->collide.n_soil_contact = 0;
     s->back_buffer_is_one_step_old = false;
     from = start;
     for (int32_t i = 0; i < n; i++) {

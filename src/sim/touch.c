@@ -23,7 +23,7 @@ us_status usi_find_contacts(us_sim *s) {
     }
     if (status) return usi_diverged(s, "collide", NULL);
     for (int32_t i = 0; i < s->model->n_loose; i++)
-        s->next.contact.parted[i] |= !s->contacts->overlap[i];
+        s->next.contact.parted[i] |= !s->contacts->collide.overlap[i];
     usi_find_islands(s->contacts);
     return US_OK;
 }
@@ -41,8 +41,8 @@ us_status usi_solve_contacts(us_sim *s, const us_command *c) {
                                     .out_q = s->end_q,
                                     .out_v = s->end_v};
     if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
-    for (int32_t i = 0; i < s->contacts->n_island; i++) {
-        int32_t model = s->contacts->island[i].refused - 1;
+    for (int32_t i = 0; i < s->contacts->islands.n_island; i++) {
+        int32_t model = s->contacts->islands.island[i].refused - 1;
         if (model < 0) continue;
         return us_error_set(&s->error, US_ERR_VALUE, NULL,
                             "check the model's parameters in its <pair>, and what it answers",
