@@ -55,7 +55,7 @@ static int read_mode(const char *name, us_switch_mode *out_mode) {
     char remedy[128];
     snprintf(remedy, sizeof remedy,
              near ? "did you mean %s?" : "write hardware, proxy, mirror, shadow or stop", near);
-    return cli_fail(CLI_BAD_INPUT, element, remedy, "there is no mode \"%.60s\"", name);
+    return cli_fail(CLI_BAD_INPUT, element, remedy, "unknown mode \"%.60s\"", name);
 }
 
 // The file of evidence: "none", a name, or one made from the robot's.
@@ -100,15 +100,15 @@ static int run_switch(const char *robot, const switch_options *o) {
         loss++;
     if (loss > US_LOSS_STOP)
         return cli_fail(CLI_BAD_INPUT, element, "write proxy, other or stop",
-                        "there is no rule \"%.60s\" for a loss", o->on_loss);
+                        "--on-loss: invalid rule \"%.60s\"", o->on_loss);
     def.on_loss = (us_switch_loss)loss;
     def.rules = o->rules.item;
     def.n_rule = o->rules.n;
     def.is_secret = o->is_secret;
     def.shadow.resync_when_diverged = strcmp(o->on_parted, "resync") == 0;
     if (!def.shadow.resync_when_diverged && strcmp(o->on_parted, "ask") != 0)
-        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
-                        "there is no rule \"%.60s\" for two that have parted", o->on_parted);
+        return cli_fail(CLI_BAD_INPUT, element, "write ask or resync", "--on-parted: invalid rule \"%.60s\"",
+                        o->on_parted);
     int code = read_mode(o->mode, &def.mode);
     if (code == CLI_GO_ON) code = cli_shadow_set(&def.shadow, &o->tolerance);
     if (code != CLI_GO_ON) return code;
@@ -366,7 +366,7 @@ static int run(const cli_command *command, int argc, char **argv) {
     const int64_t domains[] = {o.operators, o.hardware, o.proxy};
     for (int i = 0; i < 3; i++) {
         if (domains[i] < -1 || domains[i] > 232)
-            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "there is no domain %lld",
+            return cli_fail(CLI_BAD_INPUT, element, "domains are 0 to 232", "invalid domain %lld",
                             (long long)domains[i]);
     }
     bool is_back = o.to && strcmp(o.to, "hardware") == 0;
