@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "wire/cdr.h"
 
 enum { MAX_DOMAIN = 232, MAX_PEER = 128, MAX_ENCLAVE = 200 };
