@@ -21,8 +21,8 @@
 //
 // The cells of one row (y, z, level) are stored side by side: bucket = (hash of the row + x) mod M. So the
 // boxes of three neighbouring cells are one run in an array sorted by bucket, and all neighbours are five
-// runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries; cells
-// of one row M apart by the boxes themselves.
+// runs. Rows that fall on the same buckets are distinguished by the row's key, which every entry carries;
+// cells of one row M apart by the boxes themselves.
 //
 // Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are
 // first merged into the next coarser one, which takes any smaller box.
@@ -226,7 +226,7 @@ static double cells_per_metre(int32_t level) {
     return x;
 }
 
-// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is asked far away.
+// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is needed far away.
 static int64_t cell_of(double x, double per_cell) {
     double c = floor(x * per_cell);
     c = c > 0x1p60 ? 0x1p60 : c < -0x1p60 ? -0x1p60 : c;

@@ -162,11 +162,11 @@ static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
     if (n <= USI_FACE_POINTS) return n;
     for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
         int32_t best = k;
-        double score = -INFINITY, turn = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1,
+        double score = -INFINITY, winding = k == 3 && area2(&p[0], &p[1], &p[2]) < 0 ? -1 : 1,
                scale[3] = {1, 1, 1};
         if (k == 2) scale[0] = 1 / (length2(&p[0], &p[1]) + tolerance);
         for (int a = 0; a < 3 && k == 3; a++)
-            scale[a] = -turn / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
+            scale[a] = -winding / (length2(&p[a], &p[(a + 1) % 3]) + tolerance);
         for (int32_t i = k; i < n; i++) {
             double s;
             if (k == 0) {
@@ -201,7 +201,7 @@ static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
 }
 
 // The incident face of I on the face k, `side` of the reference Q. R_QI[i][j]: axis i of Q . axis j of I; t:
-// I's middle in Q. Returns the least gap of the points added, infinite when there is none.
+// I's middle in Q. Returns the minimum gap of the points added, infinite when there is none.
 static double faces_meet(const posed_box *Q, const posed_box *I, int k, double side, double R[3][3],
                          const double t[3], bool ref_is_A, double margin, double tolerance, double bias,
                          us_manifold *m) {
@@ -266,7 +266,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
 
 static double face_area(const posed_box *b, int k) { return b->half[(k + 1) % 3] * b->half[(k + 2) % 3]; }
 
-// Two boxes and the separating axes on which they overlap least.
+// Two boxes and the separating axes of minimum overlap.
 typedef struct box_pair {
     posed_box A, B;
     us_vec3 t_W;              // from A's centre to B's, in W

@@ -438,7 +438,7 @@ static inline void reach_of(const gathered *g, const cell_window *w, usi_v4 left
     out->inside = touches & (out->near | out->near << ENDS) & ~(out->under | out->over | out->across);
 }
 
-// The least and the greatest of each lane.
+// Minimum and maximum over the lanes.
 typedef struct extent {
     usi_v4 low, high;
 } extent;
@@ -466,7 +466,7 @@ static inline void load_cells(const double *h, int32_t n, usi_v4 *left, usi_v4 *
     }
 }
 
-// Slopes (as differences of neighbouring heights) and the greatest height of a window. Rows are taken four
+// Slopes (as differences of neighbouring heights) and the maximum height of a window. Rows are taken four
 // cells at a time, the last four once more rather than less.
 static double slopes_of(const us_height_field *f, const cell_window *w, double dx[2], double dy[2]) {
     const int32_t n = w->i1 - w->i0 + 1;
@@ -523,7 +523,7 @@ static bool narrow(const gathered *g, double bottom, cell_window *w) {
     double ux = deep * n.x, uy = deep * n.y, more = g->margin + slack;
     double x = p.x + s->half * s->a.x + 0.5 * ux, half_x = s->half * fabs(s->a.x) + 0.5 * fabs(ux) + more;
     double y = p.y + s->half * s->a.y + 0.5 * uy, half_y = s->half * fabs(s->a.y) + 0.5 * fabs(uy) + more;
-    // Where little is left, all of it is looked at.
+    // Few cells left: all of them are tested.
     if (half_x * w->per_x > 1 || half_y * w->per_y > 1) {
         double length = sqrt(s->a.x * s->a.x + s->a.y * s->a.y);
         if (2 * s->half * length > 0.1 * s->size) {

@@ -151,7 +151,7 @@ static void touch_face(surface_query *t, const surface_facet *f, us_vec3 p1, con
     double least = usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     double low = us_vec3_dot(f->normal, p1) - t->A->radius - f->offset;
     if (least > low + USI_SAME_DEPTH * t->size) {
-        // The lowest point itself, where it stands over the triangle: a rim, a rounded edge.
+        // The lowest point itself, where it is over the triangle: a rim, a rounded edge.
         tri.id |= 0x8000;
         A.n = 1;
         A.p[0] = usi_vec3_add_scaled(p1, -t->A->radius, f->normal);
@@ -331,7 +331,7 @@ static void touch_ridge(surface_query *t, const surface_facet *f, int k, const r
 }
 
 // The nearest point x of an ellipsoid of half axes e to q is where q - x = t n(x), n the surface's normal,
-// not of unit length: x_i = e_i^2 q_i / (t + e_i^2). So t is the greatest root of F(t) = sum (e_i q_i / (t +
+// not of unit length: x_i = e_i^2 q_i / (t + e_i^2). So t is the largest root of F(t) = sum (e_i q_i / (t +
 // e_i^2))^2 - 1, which falls and is convex: Newton's method from the left of it ends there. False near the
 // middle, where there is no such root.
 static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distance, us_vec3 *out_outward) {

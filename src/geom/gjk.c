@@ -32,7 +32,7 @@ static const double TOUCH = 1e-10;
 // Relative to |v|: the improvement that is not worth another step. Flat shapes stop by running out of corners
 // well before.
 static const double ENOUGH = 1e-12;
-// Relative to the distance of the middles: a separation that is worth being looked at twice.
+// Relative to the distance of the middles: a separation that is worth a second test.
 static const double SLACK = 1e-8;
 // Flat shapes take 3 to 10 steps, round ones 10 to 40.
 enum { MAX_STEPS = 64 };

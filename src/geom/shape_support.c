@@ -435,7 +435,7 @@ us_aabb us_geom_box(const us_geom *geom, us_pose X_WG) {
     default: {
         us_aabb all = {us_vec3_make(-INFINITY, -INFINITY, -INFINITY),
                        us_vec3_make(INFINITY, INFINITY, INFINITY)};
-        // Level ground has an upper side: what is above it need not be looked at.
+        // Level ground has an upper side: what is above it need not be tested.
         if (geom->kind == US_GEOM_HALF_SPACE && R[2] == 0 && R[5] == 0 && R[8] > 0) all.max.z = p.z + r;
         return all;
     }

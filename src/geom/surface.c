@@ -315,7 +315,7 @@ static void try_ball(const us_geom *surface, us_vec3 p, double r, us_gap *best) 
     double d = to.base.limit;
     if (d + r <= -best->distance || !is_inside(surface, p)) return;
     us_vec3 face = usi_vec3_unit(to.face, us_vec3_make(0, 0, 1));
-    // On the surface the way to it says nothing about the direction.
+    // On the surface the offset to it has no direction.
     us_vec3 n = d > 1e-10 * us_vec3_norm(to.q) ? us_vec3_scale(1 / d, us_vec3_sub(to.q, p)) : face;
     // The normal first, so that the points are this far apart to the last bit but one.
     *best = (us_gap){-d - r, us_vec3_sub(to.q, us_vec3_scale(d + r, n)), to.q, n};

@@ -326,7 +326,8 @@ static bool visit(usi_deformable *patch, const flow *f, int32_t x, int32_t y) {
 int64_t usi_deformable_settle(usi_deformable *patch, const usi_deformable_law *law, int64_t max_visit) {
     if (patch->n == 0 && patch->n_lost == 0 && patch->n_wait == 0) return 0;
     flow f = {law, limits_of(patch, law)};
-    // A minimum curvature of 0 over all columns means that each is asked, not that there is no limit.
+    // A minimum curvature of 0 over all columns means that each column is checked, not that there is no
+    // limit.
     if (law->at && law->curvature <= 0) f.everywhere.bend[0] = f.everywhere.bend[1] = 0;
     int64_t n = 0;
     requeue_uncovered(patch);

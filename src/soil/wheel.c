@@ -190,7 +190,7 @@ us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *whe
 
 us_wheel_slip us_soil_wheel_slip(const us_soil_wheel *wheel, double vx, double vy, double spin) {
     double rim = us_soil_wheel_radius(wheel) * spin;
-    // Forward is the direction in which the hub moves, or, where it stands still, the rim.
+    // Forward is the direction in which the hub moves, or, where the hub is at rest, the rim.
     double forward = fabs(vx) >= MIN_SPEED || rim == 0 ? vx : rim;
     us_wheel_slip out = {.forward = forward < 0 ? -1 : 1, .left = vy < 0 ? -1 : 1};
     double v = out.forward * vx, u = out.forward * rim;

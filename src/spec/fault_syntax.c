@@ -74,7 +74,7 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
     if (!numbers) return US_OK;
     int n = 0;
     us_status status;
-    // One number says its range; several say how many there must be.
+    // One number: the error gives its range. Several: how many are expected.
     if (kinds[kind].max == 1) {
         status = usi_read_number(what, numbers, kinds[kind].low, kinds[kind].high, out->number, err);
         n = 1;
@@ -102,10 +102,10 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     bool needs_name = part < USI_COMPONENT_COUNT && usi_fault_component_is_named((usi_fault_component)part);
     bool has_name = name && what && what > name + 1;
     if (part == USI_COMPONENT_COUNT || !what || (needs_name && !has_name)) {
-        // What was meant by a part that is known is told in full.
+        // A known kind of fault: the error gives its full syntax.
         if (part < USI_COMPONENT_COUNT && part != USI_COMPONENT_MOTOR)
             return fail_form((usi_fault_component)part, text,
-                             !needs_name                   ? "says no fault"
+                             !needs_name                   ? "names no fault"
                              : part == USI_COMPONENT_JOINT ? "names no joint"
                                                            : "names no encoder",
                              err);

@@ -5,7 +5,7 @@
 //   validate   the whole against the schema                          scene_schema.c
 //   plug-ins   models of contact                                     scene_plugin.c
 //   materials  and how they touch                                    scene_surface.c
-//   world      settings, and shapes that stand still                 scene_shape.c
+//   world      settings, and fixed shapes                            scene_shape.c
 //   groups     robots with all they have, links of objects           scene_object.c
 //   joints     of objects: they may hang on any robot's link         scene_object.c
 //   changes    of the robots' joints, start velocities of bases
@@ -106,7 +106,7 @@ static us_status read_worlds(usi_reader *r, const xmlNode *root) {
     return status ? status : read_clock_rate(r, root, deepest);
 }
 
-// Shapes of the world itself: they stand still.
+// Fixed shapes of the world itself.
 static us_status read_ground(usi_reader *r, const xmlNode *root) {
     us_status status = US_OK;
     for (const xmlNode *w = usi_xml_child(root, "world"); w; w = usi_xml_next(w, "world")) {

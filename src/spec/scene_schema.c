@@ -167,7 +167,7 @@ static us_status fail_value(usi_reader *r, const xmlNode *schema, const xmlNode 
                     name, value ? value : "");
 }
 
-// An element that is not allowed where it stands: unknown, or known but in the wrong order or too often.
+// An element that is not allowed in its place: unknown, or known but in the wrong order or too often.
 static us_status fail_element(usi_reader *r, const xmlNode *schema, const xmlNode *node) {
     const char *name = (const char *)node->name;
     const xmlNode *parent = node->parent && node->parent->type == XML_ELEMENT_NODE ? node->parent : NULL;

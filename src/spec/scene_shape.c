@@ -139,7 +139,7 @@ static us_status read_mesh(usi_reader *r, const xmlNode *node, us_shape_def *s) 
 
 static bool is_between(char c) { return usi_is_blank(c) || c == ',' || c == ';'; }
 
-// Counts the numbers in a text, or stores them. Blanks, commas and semicolons stand between; a line that
+// Counts the numbers in a text, or stores them. Blanks, commas and semicolons separate them; a line that
 // begins with # is a remark.
 us_status usi_scene_numbers(usi_reader *r, const xmlNode *node, const char *what, const char *text,
                             double *out, int32_t max, int32_t *out_n) {

@@ -120,7 +120,7 @@ static us_status read_map(usi_reader *r, const xmlNode *root, const xmlNode *nod
     return file ? read_raster(&x) : add(&x);
 }
 
-// A site of soil that has such layers, and nobody says that they hold.
+// Warning for a site with soil layers that no <soil-map> uses.
 static us_status warn_of_layers(usi_reader *r, const xmlNode *node) {
     const char *name = usi_xml_attr(node, "name"), *file = usi_xml_attr(node, "file"),
                *surface = usi_xml_attr(node, "surface");

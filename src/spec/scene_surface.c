@@ -1,7 +1,7 @@
 // What surfaces are made of and how they touch: <material>, <pair>, <exclude>, and <surface> and <level> of a
 // robot.
 //
-// Materials are read before robots and objects, so that every shape can be told at its own line when it names
+// Materials are read before robots and objects, so that an error names a shape's own line when it names
 // one that is not there.
 #include <errno.h>
 #include <fnmatch.h>

@@ -24,7 +24,7 @@ static bool is_listed(const char *list, const char *name, bool *out_may_repeat) 
     return false;
 }
 
-// True the first time that it is asked about a key.
+// True on the first call with a key.
 static us_status note(usi_urdf *u, const char *key, bool *out_is_new) {
     *out_is_new = false;
     for (int i = 0; i < u->n_warned; i++) {
@@ -321,7 +321,7 @@ us_status usi_urdf_read(usi_reader *r, xmlDoc *doc, const char *name, us_pose X_
         status = usi_urdf_read_joint(&u, i);
     if (!status) status = usi_urdf_build_tree(&u);
     if (status) return status;
-    // A root called "world" is the robot's own way to say that it stands still.
+    // A root called "world" is the URDF convention for a fixed base.
     if (u.is_floating && strcmp(u.links[u.root].name, "world") == 0) {
         u.is_floating = false;
         status =

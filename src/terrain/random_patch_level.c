@@ -325,21 +325,21 @@ double usi_pyramid_covariance(const usi_pyramid *p, double x, double y) {
     for (int32_t level = 0; level < p->n_level; level++) {
         const double *gain = p->level[level].gain;
         if (!gain) continue;
-        double spacing = ldexp(p->def->spacing, level), turn = 2 * M_PI / USI_PATCH_TORUS / spacing;
+        double spacing = ldexp(p->def->spacing, level), wavenumber = 2 * M_PI / USI_PATCH_TORUS / spacing;
         // Beyond twice their reach two averages have no noise in common.
         if (level < p->n_level - 1 &&
             x * x + y * y > 4.0 * USI_PATCH_HALO * USI_PATCH_HALO * spacing * spacing)
             continue;
         double along_x[USI_PATCH_HALF];
         for (int32_t i = 0; i < USI_PATCH_HALF; i++)
-            along_x[i] = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) * cos(turn * i * x);
+            along_x[i] = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) * cos(wavenumber * i * x);
         for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
             double row = 0;
             for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
                 double g = gain[(size_t)j * USI_PATCH_HALF + (size_t)i];
                 row += g * g * along_x[i];
             }
-            sum += (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2) * row * cos(turn * j * y) * torus;
+            sum += (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2) * row * cos(wavenumber * j * y) * torus;
         }
     }
     return sum;

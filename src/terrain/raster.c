@@ -306,7 +306,7 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         if (bad)
             return us_error_set(
                 err, US_ERR_IO, &place, "get the file again: it may have been cut off on the way",
-                "its samples cannot be read: %s", error.text[0] ? error.text : "GDAL says no more");
+                "its samples cannot be read: %s", error.text[0] ? error.text : "no message from GDAL");
         fill_gaps(r, s, &p, has_mask, i, j, n_x, out);
     }
     if ((r->n_read += (int64_t)n) > MAX_CACHED) flush_cache(r);

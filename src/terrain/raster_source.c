@@ -241,7 +241,7 @@ static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_er
     if (!ds)
         return us_error_set(err, US_ERR_IO, &place, "look at it with gdalinfo",
                             "it cannot be laid into the frame: %s",
-                            error->text[0] ? error->text : "GDAL says no more");
+                            error->text[0] ? error->text : "no message from GDAL");
     s->chain[s->n_chain++] = ds;
     return US_OK;
 }

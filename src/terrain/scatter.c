@@ -2,7 +2,7 @@
 //
 // Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher
 // rank lies too near: of rocks the larger one, of trees the one with the higher random number (Matern's hard
-// core). Cells are as wide as the greatest distance at which two can meet, so that a look at the eight
+// core). Cells are as wide as the maximum distance at which two can meet, so that a look at the eight
 // neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as
 // many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
 // stay.
@@ -191,10 +191,10 @@ us_status us_scatter_visit(const us_scatter_def *def,
 
 // Corners spread over an ellipsoid by the golden angle, each moved in or out a little; flat on the ground.
 void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]) {
-    double turn = rock->yaw, long_side = 0.5 * rock->diameter,
+    double yaw = rock->yaw, long_side = 0.5 * rock->diameter,
            short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
     usi_v4 s, c;
-    usi_v4_sin_cos(usi_v4_all(0.5 * turn), &s, &c);
+    usi_v4_sin_cos(usi_v4_all(0.5 * yaw), &s, &c);
     double sine = 2 * s[0] * c[0], cosine = 1 - 2 * s[0] * s[0];
     double angle_x = 1, angle_y = 0;
     for (int32_t i = 0; i < US_ROCK_POINTS; i++) {
