@@ -122,7 +122,7 @@ static usi_ray_span span_cone(usi_ray l, double r, double half) {
     double A = d.x * d.x + d.y * d.y - d.z * d.z, B = o.x * d.x + o.y * d.y - o.z * d.z,
            C = o.x * o.x + o.y * o.y - o.z * o.z;
     us_vec3 m = us_vec3_cross(o, d);
-    double discriminant = m.x * m.x + m.y * m.y - m.z * m.z, t0, t1;
+    double discriminant = m.x * m.x + m.y * m.y - m.z * m.z, t0 = 0, t1 = 0;
     usi_ray_span s = usi_ray_span_all(l);
     if (fabs(A) < 1e-15) {
         // Parallel to a line of the surface: one root went to infinity.
