@@ -156,6 +156,38 @@ us_joint us_model_get_drive_joint(const us_model *m, us_drive d) {
     return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1};
 }
 
+int32_t us_model_n_warning(const us_model *m) { return m ? m->n_warning : 0; }
+const us_error *us_model_view_warning(const us_model *m, int32_t i) {
+    return m && in(i, m->n_warning) ? &m->warning[i] : NULL;
+}
+
+us_joint us_model_get_parent_joint(const us_model *m, us_body b) {
+    return (us_joint){m && in(b.i, m->n_body) ? m->body[b.i].joint : -1};
+}
+us_body us_model_get_parent(const us_model *m, us_body b) {
+    us_joint j = us_model_get_parent_joint(m, b);
+    return (us_body){j.i >= 0 ? m->joint[j.i].parent : -1};
+}
+
+us_limits us_model_get_limits(const us_model *m, us_joint j) {
+    if (!m || !in(j.i, m->n_joint)) return (us_limits){NAN, NAN};
+    const usi_joint *k = &m->joint[j.i];
+    for (int32_t i = 0; i < m->n_joint_limit && k->n_v == 1; i++) {
+        if (m->stop[i].v == k->first_v) return (us_limits){m->stop[i].lower, m->stop[i].upper};
+    }
+    return (us_limits){-INFINITY, INFINITY};
+}
+
+us_drive_info us_model_get_drive(const us_model *m, us_drive d) {
+    us_drive_info none = {{-1}, -1, -1, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!m || !in(d.i, m->n_drive)) return none;
+    const usi_drive *k = &m->drive[d.i];
+    return (us_drive_info){{k->joint}, k->q,        k->v,        k->kp,    k->kd,
+                           k->limit,   k->position, k->velocity, k->torque};
+}
+
+double us_model_get_total_mass(const us_model *m) { return m ? m->total_mass : NAN; }
+
 us_geom_info us_model_get_geom(const us_model *m, int32_t i) {
     us_geom_info none = {US_GEOM_COUNT, {-1}, {-1}, -1};
     if (!m || !in(i, m->n_geom)) return none;

@@ -36,6 +36,9 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_region; i++)
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
+    s->next.n_applied[0] = s->now.n_applied[0];
+    for (int32_t i = 0; i < s->now.n_applied[0]; i++)
+        s->next.applied[i] = s->now.applied[i];
     usi_carry_plugins(s);
     // The drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
@@ -230,11 +233,14 @@ static us_status commit(us_sim *s) {
         return usi_diverged(s, "commit", NULL);
     usi_move_stiction_anchors(s);
     s->next.tick[0] = s->now.tick[0] + 1;
+    s->next.n_applied[0] = 0;
     usi_state previous = s->now;
     s->now = s->next;
     s->next = previous;
     if (s->bed && !s->is_trial) usi_deformables_step(s);
     s->back_buffer_is_one_step_old = true;
+    s->has_last_step = !s->is_trial;
+    if (!s->is_trial) usi_find_contact_events(s);
     return US_OK;
 }
 
@@ -272,21 +278,26 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
     if (!s) return US_ERR_ARG;
     double t[US_STAGE_COUNT + 1] = {0};
     us_status status = US_OK;
+    us_command all = {0};
     for (int stage = 0; stage < US_STAGE_COUNT && !status; stage++) {
         if (s->enable_profile) t[stage] = seconds_now();
         switch ((us_stage)stage) {
         case US_STAGE_COMMAND:
             status = take_command(s, command);
+            s->is_stepping = true;
             if (!status) status = usi_run_plugins(s);
+            s->is_stepping = false;
+            s->has_last_step = false;
+            all = usi_take_applied(s, command);
             break;
         case US_STAGE_COLLIDE:
             status = collide(s);
             break;
         case US_STAGE_CONTACT:
-            status = solve_contact(s, command);
+            status = solve_contact(s, &all);
             break;
         case US_STAGE_DYNAMICS:
-            status = integrate(s, command);
+            status = integrate(s, &all);
             take_touched(s);
             break;
         case US_STAGE_CONSTRAIN:
