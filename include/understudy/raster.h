@@ -100,7 +100,7 @@ US_API us_status us_raster_write(const us_raster_write_def *def, const char *pat
 
 // Draws a site's ground from above, north up, lit from the north-west, into a PNG of at most 2048 x 2048
 // pixels.
-US_API us_status us_site_picture(const us_site *site, const char *path, us_error *err);
+US_API us_status us_site_write_hillshade(const us_site *site, const char *path, us_error *err);
 
 #ifdef __cplusplus
 }

@@ -61,16 +61,16 @@ typedef struct us_field_def {
 
 US_API us_field_def us_field_def_default(void);
 
-typedef struct us_field_outcome {
+typedef struct us_random_field_info {
     int32_t m_x, m_y;  // nodes of the embedding
     double clipped;  // share of the variance that no normal field can have: 0 for a covariance that there is
-    double least_eigen;  // the least eigenvalue over the greatest
-} us_field_outcome;
+    double min_eigenvalue;  // the least eigenvalue over the greatest
+} us_random_field_info;
 
 // Fills n_x * n_y numbers, row by row (y slowest). The same definition gives the same bits on every machine.
 // `out_info` may be NULL. Errors: US_ERR_VALUE with what is wrong in the definition; US_ERR_MEMORY. A table
 // that no field can have is clipped to the nearest that one can: `clipped`.
-US_API us_status us_field_make(const us_field_def *def, double *out, us_field_outcome *out_info,
+US_API us_status us_field_make(const us_field_def *def, double *out, us_random_field_info *out_info,
                                us_error *err);
 
 // A rectangle of a field: value (i, j) is that of node (x + i, y + j), values[j * stride + i].
@@ -84,20 +84,20 @@ typedef us_status (*us_field_visit)(void *context, const us_field_part *part, us
 // on, whose borders are multiples of 768; memory is some 30 MB and 13 MB for each doubling of the size (20000
 // nodes each way: 130 MB). The other methods make one part. A visit that returns an error ends it with that.
 US_API us_status us_field_visit_parts(const us_field_def *def, us_field_visit visit, void *context,
-                                      us_field_outcome *out_info, us_error *err);
+                                      us_random_field_info *out_info, us_error *err);
 // The covariance at a distance, as the definition says it; NaN for a bad definition.
 US_API double us_field_covariance(const us_field_def *def, double r);
 
 // ---------------------------------------------------------------- craters
 
-// Craters by density: N(D) = density * (D / least)^-slope of at least diameter D for each m^2, from `least`
-// to `most`. Where and how large they are is a function of seed, stream and place alone: ground made in parts
-// is that made at once.
+// Craters by density: N(D) = density * (D / min_size)^-slope of at least diameter D for each m^2, from
+// `min_size` to `max_size`. Where and how large they are is a function of seed, stream and place alone:
+// ground made in parts is that made at once.
 typedef struct us_crater_def {
     uint64_t seed, stream;
-    double density;      // of all, per m^2
-    double least, most;  // m, diameters from rim to rim; default 10 and 500
-    double slope;        // default 2
+    double density;             // of all, per m^2
+    double min_size, max_size;  // m, diameters from rim to rim; default 10 and 500
+    double slope;               // default 2
     double depth,
         rim;  // of a fresh one, over its diameter: from rim to floor, rim over the plain; default 0.2, 0.036
     double age;  // each is aged between 0, fresh, and this, at most 1: almost levelled; default 0.9
@@ -125,8 +125,9 @@ typedef enum us_scatter_kind { US_SCATTER_ROCKS, US_SCATTER_TREES } us_scatter_k
 typedef struct us_scatter_def {
     us_scatter_kind kind;
     uint64_t seed, stream;
-    double density;         // rocks: share, up to 0.5; trees: per m^2
-    double least, most;     // m: diameters of rocks, default 0.2 and 2; heights of trees, default 5 and 15
+    double density;  // rocks: share, up to 0.5; trees: per m^2
+    double min_size,
+        max_size;           // m: diameters of rocks, default 0.2 and 2; heights of trees, default 5 and 15
     double distance;        // m between trees; default 1
     double x0, y0, x1, y1;  // m: from, up to and without
     // Whether one may stand at (x, y): a region, a slope. NULL: everywhere.
@@ -151,7 +152,7 @@ US_API double us_scatter_density(
 // Calls back for each thing of the area, in an order that depends on it alone. A visit that returns an error
 // ends it with that.
 US_API us_status us_scatter_visit(const us_scatter_def *def,
-                                  us_status (*visit)(void *context, const us_scatter_instance *thing,
+                                  us_status (*visit)(void *context, const us_scatter_instance *instance,
                                                      us_error *err),
                                   void *context, us_error *err);
 // Corners of a rock that lies on z = 0, about its middle, yaw included.
@@ -244,8 +245,8 @@ typedef struct us_random_site_def {
     us_allocator allocator;
     us_field_def height;    // its mean becomes the site's origin.z
     us_crater_def craters;  // of density 0: none; their seed, and that of rocks and soils, is the heights'
-    us_scatter_def rocks;   // of density 0: none; half ellipsoids on the heights, so that `least` is at least
-                            // two spacings
+    us_scatter_def rocks;   // of density 0: none; half ellipsoids on the heights, so that `min_size` is at
+                            // least two spacings
     int32_t n_soil;
     us_soil_field soil[US_SITE_LAYERS - 1];
     void (*progress)(void *context, double share);  // may be NULL
@@ -255,7 +256,7 @@ typedef struct us_random_site_def {
 typedef struct us_random_layer {
     double mean, variance, low, high;  // of the samples
     int64_t n_raised;                  // of a soil: values that were below 0
-    us_field_outcome field;
+    us_random_field_info field;
 } us_random_layer;
 
 typedef struct us_random_site_info {

@@ -26,7 +26,7 @@ static inline usi_row times(const usi_six *A, usi_row S) {
     usi_v4 s[6], zero = usi_v4_zero();
     for (int r = 0; r < 6; r++)
         s[r] = A->a[r] * S.a + A->b[r] * S.b;
-    return (usi_row){usi_four_sums(s[0], s[1], s[2], s[3]), usi_four_sums(s[4], s[5], zero, zero)};
+    return (usi_row){usi_vec3x4_sums(s[0], s[1], s[2], s[3]), usi_vec3x4_sums(s[4], s[5], zero, zero)};
 }
 
 static inline double dot6(usi_row x, usi_row y) { return usi_v4_sum(x.a * y.a + x.b * y.b); }

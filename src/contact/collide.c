@@ -7,8 +7,8 @@
 
 #include "contact/residency.h"
 #include "contact/soil.h"
-#include "geom/contact.h"
-#include "math/four.h"
+#include "geom/contact_candidates.h"
+#include "math/vec3x4.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
@@ -43,7 +43,7 @@ static void place_free(const usi_contacts *c, usi_collision_body *k, const doubl
         k->p = usi_v4_from(k->X_WN.p);
         return;
     }
-    *(usi_v4_loose *)&k->X_WN.q = *(const usi_v4_loose *)a;
+    *(usi_v4_unaligned *)&k->X_WN.q = *(const usi_v4_unaligned *)a;
     k->p = usi_v4_set(a[4], a[5], a[6]) + n->r;
     k->X_WN.p = usi_v4_vec3(k->p);
 }
@@ -56,9 +56,9 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     for (int l = 0; l < 4; l++) {
         // Six numbers: the first four, and the last four.
         const double *t = v + m->tree[k[l]->tree].first;
-        four[l][0] = *(const usi_v4_loose *)&k[l]->X_WN.q;
-        four[l][1] = *(const usi_v4_loose *)t;
-        four[l][2] = *(const usi_v4_loose *)(t + 2);
+        four[l][0] = *(const usi_v4_unaligned *)&k[l]->X_WN.q;
+        four[l][1] = *(const usi_v4_unaligned *)t;
+        four[l][2] = *(const usi_v4_unaligned *)(t + 2);
     }
     usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
     usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
@@ -66,14 +66,14 @@ static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], con
     const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3],
                  xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
                  wz = z2 * q[0];
-    const usi_four R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
-                           {xy - wz, 1 - (xx + zz), yz + wx},
-                           {xz + wy, yz - wx, 1 - (xx + yy)}};
-    USI_FOUR_TO(R[0], zero, k, X);
-    USI_FOUR_TO(R[1], zero, k, Y);
-    USI_FOUR_TO(R[2], zero, k, Z);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){low[0], low[1], low[2]})), zero, k, w);
-    USI_FOUR_TO(usi_four_columns(R, ((usi_four){high[1], high[2], high[3]})), zero, k, v);
+    const usi_vec3x4 R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
+                             {xy - wz, 1 - (xx + zz), yz + wx},
+                             {xz + wy, yz - wx, 1 - (xx + yy)}};
+    USI_VEC3X4_TO(R[0], zero, k, X);
+    USI_VEC3X4_TO(R[1], zero, k, Y);
+    USI_VEC3X4_TO(R[2], zero, k, Z);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){low[0], low[1], low[2]})), zero, k, w);
+    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){high[1], high[2], high[3]})), zero, k, v);
 }
 
 static void frame_link(const usi_contacts *c, usi_collision_body *k) {
@@ -218,8 +218,8 @@ static inline corners box_of(const usi_contacts *c, int32_t geom, const usi_coll
 // lanes 1 to 3 of its last four.
 _Static_assert(sizeof(us_aabb) == 6 * sizeof(double), "a box is two corners");
 static inline corners corners_of(const us_aabb *b) {
-    usi_v4 last = *(const usi_v4_loose *)&b->min.z;
-    return (corners){*(const usi_v4_loose *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
+    usi_v4 last = *(const usi_v4_unaligned *)&b->min.z;
+    return (corners){*(const usi_v4_unaligned *)&b->min.x, __builtin_shufflevector(last, last, 1, 2, 3, 3)};
 }
 static inline bool boxes_overlap(const us_aabb *a, const us_aabb *b) {
     corners A = corners_of(a), B = corners_of(b);
@@ -242,7 +242,7 @@ static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, cons
         return false;
     }
     usi_v4 p = k->p - from->p, x = k->X - from->X, y = k->Y - from->Y, z = k->Z - from->Z;
-    usi_v4 length = usi_v4_sqrt(usi_four_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
+    usi_v4 length = usi_v4_sqrt(usi_vec3x4_sums(k->v * k->v, k->w * k->w, p * p, x * x + y * y + z * z));
     k->speed = length[0];
     k->spin = length[1];
     double faster = k->speed - from->speed, spun = k->spin - from->spin,
@@ -404,7 +404,7 @@ static inline bool is_same_place(const us_pose *a, const us_pose *b, double same
     if (us_vec3_dot(d, d) > SAME_PLACE * SAME_PLACE) return false;
     // Half the angle, for small ones. Where a quaternion has changed its sign the points are found anew,
     // which is never wrong.
-    usi_v4 r = *(const usi_v4_loose *)&a->q - *(const usi_v4_loose *)&b->q;
+    usi_v4 r = *(const usi_v4_unaligned *)&a->q - *(const usi_v4_unaligned *)&b->q;
     return usi_v4_dot(r, r) <= 0.25 * same_turn * same_turn;
 }
 
@@ -560,14 +560,14 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
     usi_collision_body *A = &c->collision_body[c->carrier_of[t->geom_a]],
                        *B = &c->collision_body[c->carrier_of[t->geom_b]];
     const double reach = c->grow[t->geom_a] + c->grow[t->geom_b], margin = ga->margin + gb->margin;
-    const bool is_spine = usi_is_spine(gb->geom.kind);
+    const bool is_spine = usi_has_core_segment(gb->geom.kind);
     find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
     if (is_spine && ga->geom.kind == US_GEOM_HALF_SPACE) {
-        usi_ends f;
+        usi_plane_contact f;
         const usi_v4 n = usi_v4_from(usi_quat_z(X_A.q)), at = usi_v4_from(X_A.p) + ga->geom.radius * n;
-        if (usi_contact_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
+        if (usi_contact_on_plane(&gb->geom, centre_of(gb, B), axis_of(c, t->geom_b, B), n, at, reach, &f)) {
             for (int32_t i = 0; i < f.n; i++)
                 add_point(c, t, A, B, -n, f.p[i] - f.gap[i] * n, f.p[i], f.gap[i] - margin, f.feature[i]);
             if (old && t->n > 0) match_points(c, now, old, t, A);
@@ -585,7 +585,7 @@ static int32_t find_points(usi_contacts *c, const usi_contact_state *now, const 
         const us_pose X_B = usi_geom_pose(c, t->geom_b, B);
         // The closed forms are asked without copies of the poses, which would wait until these have left the
         // store queue.
-        bool is_found = !is_wheel && usi_contact_quick(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
+        bool is_found = !is_wheel && usi_contact_closed_form(&ga->geom, &X_A, &gb->geom, &X_B, reach, &f);
         if (!is_found && us_geom_contact(&ga->geom, X_A, &gb->geom, X_B, reach, &f)) return 0;
     }
     for (int32_t i = 0; i < f.n; i++) {

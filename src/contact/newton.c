@@ -130,7 +130,7 @@ static double dot(int32_t n, const double *a, const double *b) {
     double rest = 0;
     int32_t i = 0;
     for (; i + 4 <= n; i += 4)
-        four += *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+        four += *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(b + i);
     for (; i < n; i++)
         rest += a[i] * b[i];
     return usi_v4_sum(four) + rest;
@@ -142,8 +142,8 @@ static double squares_over(int32_t n, const double *a, const double *b) {
     double rest = 0;
     int32_t i = 0;
     for (; i + 4 <= n; i += 4)
-        four +=
-            *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(a + i) * *(const usi_v4_loose *)(b + i);
+        four += *(const usi_v4_unaligned *)(a + i) * *(const usi_v4_unaligned *)(a + i) *
+                *(const usi_v4_unaligned *)(b + i);
     for (; i < n; i++)
         rest += a[i] * a[i] * b[i];
     return usi_v4_sum(four) + rest;
@@ -213,17 +213,17 @@ static inline void push_bodies(usi_problem *p, const usi_block *k, usi_v4 n, usi
 // impulses there. False when it does not.
 static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
     if (k->law != USI_POINT || k->viscous > 0) return false;
-    const usi_v4 b = *(const usi_v4_loose *)k->b, K_ = *(const usi_v4_loose *)k->K,
+    const usi_v4 b = *(const usi_v4_unaligned *)k->b, K_ = *(const usi_v4_unaligned *)k->K,
                  K = __builtin_shufflevector(K_, K_, 0, 1, 1, 3);
     const usi_v4 g = -(*y + b) * K, square = g * g;
     const double limit = b[3] * g[0];
     if (!(g[0] > 0 && square[1] + square[2] <= limit * limit)) return false;
     *y = g;
-    *(usi_v4_loose *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
+    *(usi_v4_unaligned *)k->g = __builtin_shufflevector(g, usi_v4_all(limit), 0, 1, 2, 4);
     const usi_v4 zero = usi_v4_zero();
-    *(usi_v4_loose *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
-    *(usi_v4_loose *)(G + 4) = zero;
-    *(usi_v4_loose *)(G + 5) = zero;
+    *(usi_v4_unaligned *)G = __builtin_shufflevector(K, zero, 0, 5, 6, 7);
+    *(usi_v4_unaligned *)(G + 4) = zero;
+    *(usi_v4_unaligned *)(G + 5) = zero;
     G[4] = G[8] = K[1];
     return true;
 }
@@ -295,7 +295,7 @@ static inline usi_v4 free_residual(const usi_problem *p, int32_t b, double *x) {
     usi_inertia_times(body->J, body->h, body->w, body->v, &n, &f);
     n -= body->pw + p->force[2 * b];
     f -= body->pv + p->force[2 * b + 1];
-    *(usi_v4_loose *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4);
+    *(usi_v4_unaligned *)x = __builtin_shufflevector(n, f, 0, 1, 2, 4);
     *(loose_pair *)(x + 4) = __builtin_shufflevector(f, f, 1, 2);
     usi_v4 at = n - usi_v4_cross(body->c * (usi_v4){1, 1, 1, 0}, f);
     usi_v4 turn = body->inv_I[0] * usi_v4_lane0(at) + body->inv_I[1] * usi_v4_lane1(at) +

@@ -278,19 +278,22 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
-// ends.
-static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n) {
+// ends. out_is_measured: whether it was.
+static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n,
+                                bool *out_is_measured) {
     usi_v4 xi = usi_from_A(n->A, &old->xi);
+    *out_is_measured = false;
     if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
     usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-    return usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC ? xi + arc : xi;
+    *out_is_measured = usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC;
+    return *out_is_measured ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.
 static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v4 R_viscous,
                                usi_v4 K_limit_rebound) {
-    usi_v4_loose *at = (usi_v4_loose *)(void *)((char *)k + offsetof(usi_block, b));
+    usi_v4_unaligned *at = (usi_v4_unaligned *)(void *)((char *)k + offsetof(usi_block, b));
     at[0] = b_mu;
     at[1] = g_radius;
     at[2] = R_viscous;
@@ -300,7 +303,7 @@ static inline void put_numbers(usi_block *k, usi_v4 b_mu, usi_v4 g_radius, usi_v
 static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const usi_contact_state *now,
                        usi_contact_state *next, pair_now *n, usi_block **at) {
     const double h = c->model->step;
-    const usi_point_now *p = &c->point[i];
+    usi_point_now *p = &c->point[i];
     if (p->touch != n->touch) start_pair(c, s, next, p, n);
     const usi_anchor *old = p->old >= 0 ? &now->anchor[p->old] : &blank;
     usi_anchor *kept = &next->anchor[i];
@@ -337,7 +340,12 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    usi_v4 pull = stretch_of(p, old, n) * usi_v4_all(n->give * old->stiffness), g = usi_from_A(n->A, &old->g);
+    bool is_measured;
+    usi_v4 pull = stretch_of(p, old, n, &is_measured) * usi_v4_all(n->give * old->stiffness),
+           g = usi_from_A(n->A, &old->g);
+    // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
+    p->is_tied = is_measured & p->is_same & (old->stiffness == law->tangent_stiffness) &
+                 (s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS);
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
@@ -477,9 +485,14 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             g += slip->d[0] * usi_v4_all(slip->g[0]) + slip->d[1] * usi_v4_all(slip->g[1]);
         }
         a->xi = usi_to_A(A, xi);
-        // Where the ends are now: the step brings them apart by h u.
-        a->hold =
-            usi_to_A(A, p->p_B - A->p + xi - h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
+        // The ends of the spring. One that sticks stays tied where it was: made anew each step from positions
+        // of a metre, it would wander by their rounding, 1e-16 m a step. Otherwise where they are now: the
+        // step brings them apart by h u.
+        if (p->is_tied && k->g[0] > 0 && k->rebound == 0 && !is_sliding)
+            a->hold = now->anchor[p->old].hold;
+        else
+            a->hold = usi_to_A(A, p->p_B - A->p + xi -
+                                      h * (k->d[1] * usi_v4_all(u[1]) + k->d[2] * usi_v4_all(u[2])));
         a->g = usi_to_A(A, g);
         if (p->is_same) {
             const usi_anchor *old = &now->anchor[p->old];

@@ -61,14 +61,14 @@ static column column_of(const usi_deformable *bed, double x, double y) {
     v = v < 0 ? 0 : v > bed->n_y - 1 ? bed->n_y - 1 : v;
     int32_t i = u < bed->n_x - 2 ? (int32_t)u : bed->n_x - 2,
             j = v < bed->n_y - 2 ? (int32_t)v : bed->n_y - 2;
-    uint32_t at = usi_deformable_at(bed, i, j);
+    uint32_t at = usi_deformable_column(bed, i, j);
     column k = {{at, at + 1, at + USI_DEFORMABLE_TILE, at + USI_DEFORMABLE_TILE + 1}, u - i, v - j};
     // All in one tile, but at its end.
     if (i % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1 ||
         j % USI_DEFORMABLE_TILE == USI_DEFORMABLE_TILE - 1) {
-        k.at[1] = usi_deformable_at(bed, i + 1, j);
-        k.at[2] = usi_deformable_at(bed, i, j + 1);
-        k.at[3] = usi_deformable_at(bed, i + 1, j + 1);
+        k.at[1] = usi_deformable_column(bed, i + 1, j);
+        k.at[2] = usi_deformable_column(bed, i, j + 1);
+        k.at[3] = usi_deformable_column(bed, i + 1, j + 1);
     }
     return k;
 }
@@ -194,7 +194,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                                .width = 2 * (g->geom.size[1] + g->geom.radius),
                                .grouser_height = tread->grouser_height,
                                .n_grouser = tread->n_grouser};
-    double r = us_soil_radius(&k->wheel), b = k->wheel.width;
+    double r = us_soil_wheel_radius(&k->wheel), b = k->wheel.width;
     double reach = clamp(sqrt(2 * r * fmax(last[1], 0)), 0.15 * r, 0.7 * r);
     us_vec3 n = us_vec3_make(0, 0, 1);
     if (e->g->geom.kind == US_GEOM_HEIGHT_FIELD) {
@@ -223,7 +223,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
     k->spin = usi_v4_dot(turn_to_world(e, axle), B->w);
     // One that stands meets the soil that it came to, whichever way it trembles: behind it is its own rut.
     bool is_still = fmax(fabs(k->vx), fabs(r * k->spin)) < ROLL;
-    k->way = is_still && last[0] != 0 ? last[0] : us_soil_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
+    k->way =
+        is_still && last[0] != 0 ? last[0] : us_soil_wheel_slip(&k->wheel, k->vx, k->vy, k->spin).forward;
     double below = 0, pressed = 0;
     for (int i = 0; i < 4; i++) {
         // Beyond the columns that it has pressed itself.
@@ -239,8 +240,8 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
         below += 0.25 * us_vec3_dot(us_vec3_make(p.x - x, p.y - y, p.z - height), n);
     }
     // A bed shows how deep the soil was pressed: without its load it has come up a little.
-    k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut(soil, b, pressed) : 0);
-    k->load = (us_soil_load){pressed, us_vec3_norm(c->model->gravity)};
+    k->sinkage = r - below + (pressed > 0 ? pressed - us_soil_rut_depth(soil, b, pressed) : 0);
+    k->load = (us_soil_history){pressed, us_vec3_norm(c->model->gravity)};
     return true;
 }
 
@@ -252,24 +253,25 @@ static double step_between(double x, double low, double high) {
 // The forces of a wheel and their slopes, and what an ordinary point would say in its place.
 static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, double normal_velocity,
                       us_touch_law *law) {
-    double r = us_soil_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
+    double r = us_soil_wheel_radius(&k->wheel), rim = r * k->spin, g = k->load.gravity;
     double speed = fmax(fabs(rim), sqrt(k->vx * k->vx + k->vy * k->vy));
     // What hardly moves has no slip: its share fades out with the rest.
     k->blend = is_trial ? 0 : step_between(speed, REST, ROLL);
-    k->reaction = us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
+    k->reaction =
+        us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx, k->vy, k->spin, k->blend);
     const us_vec3 f = k->reaction.force;
     // Sunk deeper than the model goes the wheel is carried by more than the rim.
     double dh = 1e-6 + 1e-3 * k->sinkage;
-    double deeper =
-        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy, k->spin, k->blend)
-            .force.z;
+    double deeper = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage + dh, k->vx, k->vy,
+                                                 k->spin, k->blend)
+                        .force.z;
     double stiff = fmax((deeper - f.z) / dh, fmax(f.z, 1) / r);
     double fz = fmax(f.z, 0) + (k->reaction.parts.is_buried ? stiff * (k->sinkage - 0.95 * r) : 0);
     // How the shear falls as the rim goes faster over the soil.
     double dv = 0.02 * fmax(speed, REST), sign = k->reaction.slip.forward;
-    double less =
-        us_soil_react_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy, k->spin, k->blend)
-            .moment.y;
+    double less = us_soil_wheel_reaction_faded(soil, &k->wheel, k->load, k->sinkage, k->vx + sign * dv, k->vy,
+                                               k->spin, k->blend)
+                      .moment.y;
     double shear = k->reaction.moment.y / r, along = sign * (k->reaction.moment.y - less) / (r * dv);
     k->drag[0] = fmax(fmax(along, fabs(shear) / 10), 1e-3);
     double isotropic = soil->lateral == US_LATERAL_ISHIGAMI
@@ -298,7 +300,7 @@ static void wheel_law(usi_soil_contact *k, const us_soil *soil, bool is_trial, d
 }
 
 void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_contact *k, usi_block *point) {
-    double r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r,
+    double r = us_soil_wheel_radius(&k->wheel), shear = k->reaction.moment.y / r,
            lean = k->blend * (k->reaction.force.x - shear);
     double upright = sqrt(fmax(k->force * k->force - lean * lean, 0));
     usi_v4 d = k->force > 0 ? (k->up * upright + k->ahead * lean) * (1 / k->force) : k->up,
@@ -315,7 +317,7 @@ void usi_soil_tilt(const usi_contacts *c, const usi_island *s, const usi_soil_co
 
 void usi_soil_slip_block(const usi_contacts *c, const usi_soil_contact *k, const usi_block *point,
                          usi_block *out) {
-    double h = c->model->step, r = us_soil_radius(&k->wheel), shear = k->reaction.moment.y / r;
+    double h = c->model->step, r = us_soil_wheel_radius(&k->wheel), shear = k->reaction.moment.y / r;
     const double force[2] = {shear, k->reaction.force.y}, u[2] = {k->vx - r * k->spin, k->vy};
     *out = (usi_block){.law = USI_EQUAL, .n = 2, .a = point->a, .b_ = point->b_, .point = -1};
     for (int j = 0; j < 2; j++) {
@@ -578,7 +580,7 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
             us_vec3 hub = to_ground(&e, usi_v4_vec3(k->hub));
             k->is_wheel = 1;
             p->n = -k->up;
-            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_radius(&k->wheel);
+            p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_wheel_radius(&k->wheel);
             p->gap = -k->sinkage;
             if (p->gap > c->grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
             return;

@@ -89,7 +89,7 @@ static inline usi_v4 usi_three_sums(usi_v4 x, usi_v4 y, usi_v4 z) {
 }
 
 // The same of four.
-static inline usi_v4 usi_four_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
+static inline usi_v4 usi_vec3x4_sums(usi_v4 x, usi_v4 y, usi_v4 z, usi_v4 w) {
     usi_v4 xy = __builtin_shufflevector(x, y, 0, 4, 2, 6) + __builtin_shufflevector(x, y, 1, 5, 3, 7);
     usi_v4 zw = __builtin_shufflevector(z, w, 0, 4, 2, 6) + __builtin_shufflevector(z, w, 1, 5, 3, 7);
     return __builtin_shufflevector(xy, zw, 0, 1, 4, 5) + __builtin_shufflevector(xy, zw, 2, 3, 6, 7);
@@ -109,7 +109,7 @@ static inline us_vec3 usi_to_A(const usi_collision_body *A, usi_v4 p) {
 }
 // Of a vector of an anchor: something follows each.
 static inline usi_v4 usi_from_A(const usi_collision_body *A, const us_vec3 *p) {
-    return A->node < 0 ? usi_v4_at(p) : usi_to_world(A, *p);
+    return A->node < 0 ? usi_v4_load3(p) : usi_to_world(A, *p);
 }
 
 // A contact point of this step.
@@ -122,6 +122,7 @@ typedef struct usi_point_now {
     uint64_t feature;
     int32_t soil_contact;  // what it is in soil; -1: not in soil
     bool is_same;          // the last step's point of both bodies
+    bool is_tied;          // with the last step's spring between them
 } usi_point_now;
 
 // Something in soil, in this step.
@@ -129,7 +130,7 @@ typedef struct usi_soil_contact {
     usi_v4 hub, up, ahead,
         left;  // wheels: m, in the world; unit vectors: the soil's normal, the heading, the axle
     us_soil_wheel wheel;
-    us_soil_load load;
+    us_soil_history load;
     us_wheel_reaction reaction;  // wheels
     double sinkage;              // m, below the surface that is there
     double vx, vy, spin;         // m/s, rad/s: wheels

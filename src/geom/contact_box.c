@@ -21,7 +21,7 @@
 //
 // Where the boxes are apart and pass each other corner to corner, no axis of the fifteen shows the true
 // distance; then the general method takes over.
-#include "geom/contact.h"
+#include "geom/contact_candidates.h"
 
 enum { CORNERS = 8, LINE_OF_REF = 32 };
 
@@ -51,7 +51,7 @@ static us_vec3 edge_towards(const posed_box *b, int k, us_vec3 d, uint32_t *out_
     for (int m = 1; m < 3; m++) {
         int i = (k + m) % 3;
         double side = us_vec3_dot(b->axis[i], d) < 0 ? -1 : 1;
-        p = usi_vec3_ahead(p, side * b->half[i], b->axis[i]);
+        p = usi_vec3_add_scaled(p, side * b->half[i], b->axis[i]);
         if (side > 0) *out_id |= (uint32_t)m;
     }
     return p;
@@ -76,7 +76,7 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
     double uv = us_vec3_dot(u, v), du = us_vec3_dot(d, u), dv = us_vec3_dot(d, v), w = 1 - uv * uv;
     double s = (du - uv * dv) / w, t = (uv * du - dv) / w, slack = 1 + 1e-9;
     if (!(fabs(s) <= A->half[i] * slack && fabs(t) <= B->half[j] * slack)) return false;
-    us_vec3 p_A = usi_vec3_ahead(a, s, u), p_B = usi_vec3_ahead(b, t, v);
+    us_vec3 p_A = usi_vec3_add_scaled(a, s, u), p_B = usi_vec3_add_scaled(b, t, v);
     double gap = us_vec3_dot(n, us_vec3_sub(p_A, p_B));
     if (gap <= margin) put(m, n, p_A, p_B, gap, 1ull << 52 | (uint64_t)id_A << 16 | id_B);
     return true;
@@ -84,16 +84,16 @@ static bool edges_meet(const posed_box *A, int i, const posed_box *B, int j, us_
 
 // ---- Faces ----
 
-typedef struct corner {
+typedef struct box_corner {
     double c[3];  // x, y along the reference's sides, z over its face
     uint32_t in,
         out;  // the lines that meet here: sides of the incident face (0 ..) or of the reference (32 ..)
-} corner;
+} box_corner;
 
 // One side of the reference, sign * c[axis] <= limit. Corners outside by less than the tolerance are moved
 // onto the side, towards the middle of what is left, so that they keep their id and stay on both faces.
-static int32_t cut(const corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
-                   uint32_t line, corner *to) {
+static int32_t cut(const box_corner *from, int32_t n, int axis, double sign, double limit, double tolerance,
+                   uint32_t line, box_corner *to) {
     double s[CORNERS + 4], most = -INFINITY, least = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         s[i] = sign * from[i].c[axis] - limit;
@@ -146,11 +146,11 @@ static int32_t cut(const corner *from, int32_t n, int axis, double sign, double 
     return m;
 }
 
-static inline double area2(const corner *a, const corner *b, const corner *c) {
+static inline double area2(const box_corner *a, const box_corner *b, const box_corner *c) {
     return (b->c[0] - a->c[0]) * (c->c[1] - a->c[1]) - (b->c[1] - a->c[1]) * (c->c[0] - a->c[0]);
 }
 
-static inline double length2(const corner *a, const corner *b) {
+static inline double length2(const box_corner *a, const box_corner *b) {
     double x = b->c[0] - a->c[0], y = b->c[1] - a->c[1];
     return sqrt(x * x + y * y);
 }
@@ -158,7 +158,7 @@ static inline double length2(const corner *a, const corner *b) {
 // Four of n: the deepest, the farthest from it, the corner of the largest triangle, then what lies farthest
 // outside of that. A later one must win by the tolerance, so that equal ones do not take turns. The deepest
 // of all is among them, within the bias.
-static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
+static int32_t choose(box_corner *p, int32_t n, double tolerance, double bias) {
     if (n <= USI_FACE_POINTS) return n;
     for (int32_t k = 0; k < USI_FACE_POINTS; k++) {
         int32_t best = k;
@@ -186,7 +186,7 @@ static int32_t choose(corner *p, int32_t n, double tolerance, double bias) {
                 best = i;
             }
         }
-        corner t = p[k];
+        box_corner t = p[k];
         p[k] = p[best];
         p[best] = t;
     }
@@ -211,7 +211,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     double face = R[k][f] * side < 0 ? 1 : -1;  // the incident face looks against the reference's normal
     int u = (f + 1) % 3, v = (f + 2) % 3;
     double hu = I->half[u], hv = face * I->half[v], hf = face * I->half[f];
-    corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
+    box_corner buffer[2][CORNERS + 4], *now = buffer[0], *next = buffer[1];
     double middle[3], along_u[3], along_v[3];
     const int row[3] = {x, y, k};
     for (int c = 0; c < 3; c++) {
@@ -239,7 +239,7 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
             is_out |= sign * now[i].c[axis] > limit[axis];
         if (!is_out) continue;
         n = cut(now, n, axis, sign, limit[axis], tolerance, LINE_OF_REF + line, next);
-        corner *swap = now;
+        box_corner *swap = now;
         now = next;
         next = swap;
     }
@@ -251,13 +251,13 @@ static double faces_meet(const posed_box *Q, const posed_box *I, int k, double s
     }
     n = choose(now, n_near, tolerance, bias);
     us_vec3 nr = us_vec3_scale(side, Q->axis[k]), normal = ref_is_A ? us_vec3_scale(-1, nr) : nr,
-            on = usi_vec3_ahead(Q->p, Q->half[k], nr);
+            on = usi_vec3_add_scaled(Q->p, Q->half[k], nr);
     uint64_t id =
         (uint64_t)(!ref_is_A) << 48 | (uint64_t)(2 * k + (side > 0)) << 16 | (uint64_t)(2 * f + (face > 0));
     for (int32_t i = 0; i < n; i++) {
         const double *c = now[i].c;
-        us_vec3 on_ref = usi_vec3_ahead(usi_vec3_ahead(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
-                on_inc = usi_vec3_ahead(on_ref, c[2], nr);
+        us_vec3 on_ref = usi_vec3_add_scaled(usi_vec3_add_scaled(on, c[0], Q->axis[x]), c[1], Q->axis[y]),
+                on_inc = usi_vec3_add_scaled(on_ref, c[2], nr);
         put(m, normal, ref_is_A ? on_ref : on_inc, ref_is_A ? on_inc : on_ref, c[2],
             id | (uint64_t)now[i].in << 40 | (uint64_t)now[i].out << 32);
     }

@@ -49,8 +49,8 @@ struct us_height_field {
     double *height;     // n_x * n_y, x fastest
     int32_t n_tile_x;   // tiles of USI_FIELD_TILE by USI_FIELD_TILE cells, those at the end smaller
     double (*tile)[2];  // extremes of each tile, x fastest
-    // Of ground that is paged in from a site (field_site.c): heights and extremes are known where a client of
-    // the pager has asked for them, and may be read there alone. NULL: all are known.
+    // Of ground that is paged in from a site (height_field_site.c): heights and extremes are known where a
+    // client of the pager has asked for them, and may be read there alone. NULL: all are known.
     struct usi_pager *pager;
     uint64_t hash;  // of the site and of the part of it that this is
     us_vec3 p_SF;   // m, of the field's middle in the site's frame

@@ -29,7 +29,7 @@
 
 enum {
     N_SPREAD = 16,
-    SPREAD_FROM = 48,  // hulls up to this size are searched one by one (shape.c)
+    SPREAD_FROM = 48,  // hulls up to this size are searched one by one (shape_support.c)
 };
 
 // Flatter than this part of their size, points are taken to lie in a plane. Ten times what facets are merged

@@ -6,14 +6,14 @@
 #include "geom/geom.h"
 
 // The point of a mesh that is nearest to p.
-typedef struct usi_near {
+typedef struct usi_mesh_point {
     double distance;
     us_vec3 q;
     int32_t triangle;
-} usi_near;
-usi_near usi_mesh_nearest(const us_mesh *mesh, us_vec3 p);
+} usi_mesh_point;
+usi_mesh_point usi_mesh_nearest(const us_mesh *mesh, us_vec3 p);
 // Whether a closed mesh goes round p.
-bool usi_mesh_holds(const us_mesh *mesh, us_vec3 p);
+bool usi_mesh_contains(const us_mesh *mesh, us_vec3 p);
 
 // The greatest distance of a hull's points from the solid.
 typedef struct usi_standoff {

@@ -11,6 +11,6 @@ us_gap usi_surface_gap_convex(const us_geom *shape, us_pose X_GS, const us_geom 
 us_gap usi_surface_gap(const us_geom *A, us_pose X_BA, const us_geom *B);
 
 // The point of a triangle nearest to q.
-us_vec3 usi_nearest_on_triangle(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c);
+us_vec3 usi_triangle_nearest(us_vec3 q, us_vec3 a, us_vec3 b, us_vec3 c);
 
 #endif

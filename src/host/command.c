@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/words.h"
+#include "spec/text_value.h"
 
 enum { MAX_WORD = 64 };
 

@@ -4,7 +4,7 @@
 #define USI_WORLD_COMMAND_H
 
 #include "proxy/adopt.h"
-#include "spec/fault.h"
+#include "spec/fault_syntax.h"
 #include "understudy/spec.h"
 
 enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };

@@ -138,12 +138,27 @@ usi_revision *usi_world_take_world(us_world *h) {
     return world;
 }
 
+// Motor ports that were taken: which ones the robots have instead.
+static void report_motor_ports(us_world *h, void (*log)(void *context, int32_t level, const char *text),
+                               void *context) {
+    const us_proxy *proxy = h->stage.proxy;
+    for (int32_t i = 0; i < us_proxy_n_robot(proxy); i++) {
+        int32_t wanted = 0, port = us_proxy_motor_port(proxy, i, &wanted);
+        char text[200];
+        snprintf(text, sizeof text, "motors of %.60s: port %d is taken, port %d is used instead",
+                 us_proxy_robot_name(proxy, i), (int)wanted, (int)port);
+        if (port && port != wanted) log(context, 1, text);
+    }
+}
+
 us_status us_world_connect(us_world *h, us_bus *bus, us_error *err) {
     if (!h || !bus || h->topics)
         return us_error_set(err, US_ERR_ARG, NULL, "connect a host once, to a bus that is open",
                             "us_world_connect: wrong argument, or connected already");
     us_status status = us_proxy_connect(h->stage.proxy, bus, err);
-    return status ? status : usi_topics_create(h, bus, err);
+    if (!status) status = usi_topics_create(h, bus, err);
+    if (!status && h->def.log) report_motor_ports(h, h->def.log, h->def.log_context);
+    return status;
 }
 
 // ---------------------------------------------------------------- the queue
@@ -400,12 +415,20 @@ us_status us_world_step(us_world *h, us_error *err) {
 
 // ---------------------------------------------------------------- the page
 
+static void log_to_page(void *context, int32_t level, const char *text) {
+    us_world *h = context;
+    usi_page_log(h->page, level, atomic_load_explicit(&h->time, memory_order_relaxed), text);
+}
+
 us_status us_world_serve(us_world *h, const us_page_def *def, us_error *err) {
     if (!h || h->page)
         return us_error_set(err, US_ERR_ARG, NULL, "serve a host once",
                             "us_world_serve: no host, or served already");
     us_page_def d = def ? *def : us_page_def_default();
-    return usi_page_create(h, &d, &h->page, err);
+    us_status status = usi_page_create(h, &d, &h->page, err);
+    // The page may come after the network.
+    if (!status) report_motor_ports(h, log_to_page, h);
+    return status;
 }
 
 const char *us_world_view_url(const us_world *h) { return h->page ? usi_page_url(h->page) : NULL; }

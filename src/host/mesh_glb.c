@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 
 #include "host/asset.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 
 enum { IMAGE_LIMIT = 64 * 1024 * 1024 };  // bytes of one texture
 

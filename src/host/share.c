@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/wait.h"
+#include "base/monotonic_cond.h"
 #include "host/host.h"
 #include "host/split.h"
 #include "proxy/tap.h"

@@ -10,7 +10,7 @@
 #include "host/host.h"
 #include "proxy/fault.h"
 #include "spec/spec.h"
-#include "spec/words.h"
+#include "spec/text_value.h"
 #include "spec/xml.h"
 
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.

@@ -23,10 +23,10 @@ static inline usi_v4 usi_v4_from(us_vec3 a) { return usi_v4_set(a.x, a.y, a.z); 
 static inline us_vec3 usi_v4_vec3(usi_v4 a) { return us_vec3_make(a[0], a[1], a[2]); }
 
 // Four numbers anywhere.
-typedef double usi_v4_loose __attribute__((vector_size(32), may_alias, aligned(8)));
+typedef double usi_v4_unaligned __attribute__((vector_size(32), may_alias, aligned(8)));
 // The vector at `a`, behind which there is another number, whatever that is.
-static inline usi_v4 usi_v4_at(const us_vec3 *a) {
-    const usi_v4 four = *(const usi_v4_loose *)a;
+static inline usi_v4 usi_v4_load3(const us_vec3 *a) {
+    const usi_v4 four = *(const usi_v4_unaligned *)a;
     return (usi_v4)((usi_v4i)four & (usi_v4i){-1, -1, -1, 0});
 }
 
@@ -37,15 +37,15 @@ static inline usi_v4 usi_v4_lane2(usi_v4 a) { return __builtin_shufflevector(a, 
 
 // a x b with one turn fewer than the textbook: turn(a * turn(b) - turn(a) * b), where turn makes (y, z, x).
 static inline usi_v4 usi_v4_rotate_lanes(usi_v4 a) { return __builtin_shufflevector(a, a, 1, 2, 0, 3); }
-static inline usi_v4 usi_v4_cross_unturned(usi_v4 a, usi_v4 b) {
+static inline usi_v4 usi_v4_cross_rotated(usi_v4 a, usi_v4 b) {
     return a * usi_v4_rotate_lanes(b) - usi_v4_rotate_lanes(a) * b;
 }
 static inline usi_v4 usi_v4_cross(usi_v4 a, usi_v4 b) {
-    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b));
+    return usi_v4_rotate_lanes(usi_v4_cross_rotated(a, b));
 }
 // a x b + c x d, turned once.
 static inline usi_v4 usi_v4_cross2(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d) {
-    return usi_v4_rotate_lanes(usi_v4_cross_unturned(a, b) + usi_v4_cross_unturned(c, d));
+    return usi_v4_rotate_lanes(usi_v4_cross_rotated(a, b) + usi_v4_cross_rotated(c, d));
 }
 
 // Sum of all four lanes, in every lane. The halves are swapped by name where that can be: for a plain shuffle

@@ -70,7 +70,7 @@ static bool make_bed(usi_deformable *bed, const us_model *m, const usi_deformabl
     char *memory = usi_pages_reserve(l.size);
     if (!memory) return false;
     bed->tile = (usi_deformable_tile *)(void *)memory;
-    bed->spot = (usi_deformable_spot *)(void *)(memory + l.spot);
+    bed->spot = (usi_deformable_tile_info *)(void *)(memory + l.spot);
     bed->ring = (uint32_t *)(void *)(memory + l.ring);
     bed->wait = bed->ring + RING;
     bed->slot = (uint32_t *)(void *)(memory + l.slot);
@@ -173,7 +173,8 @@ static us_vec3 turn_to_bed(us_pose X_WG, usi_v4 d) {
 
 // The columns around a wheel as far as it covers them: under it, and one row behind it.
 static bool wheel_columns(const usi_deformable *bed, const usi_soil_contact *k, us_pose X_WG, tile *out) {
-    double reach = us_soil_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
+    double reach =
+               us_soil_wheel_radius(&k->wheel) * sin(fmin(k->reaction.parts.entry, 1.5)) + 1.5 * bed->spacing,
            half = 0.5 * k->wheel.width;
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left);
@@ -206,7 +207,7 @@ static void print_wheel(us_sim *s, const usi_soil_contact *k, double compaction)
     const usi_geom *g = &s->model->geom[k->ground];
     const us_pose X_WG = g->X_NG;
     usi_deformable *bed = &s->bed[g->bed];
-    double r = us_soil_radius(&k->wheel), half = 0.5 * k->wheel.width,
+    double r = us_soil_wheel_radius(&k->wheel), half = 0.5 * k->wheel.width,
            reach = r * sin(fmin(k->reaction.parts.entry, 1.5));
     us_vec3 hub = to_bed(X_WG, k->hub), ahead = turn_to_bed(X_WG, k->ahead),
             left = turn_to_bed(X_WG, k->left), up = turn_to_bed(X_WG, k->up);
@@ -353,7 +354,7 @@ static void let_flow(us_sim *s, int32_t i) {
     const us_model *m = s->model;
     usi_deformable *bed = &s->bed[i];
     if (bed->n == 0 && bed->n_lost == 0 && bed->n_wait == 0) return;
-    if (bed->n == 0) usi_deformable_gather(bed);
+    if (bed->n == 0) usi_deformable_requeue(bed);
     const usi_geom *g = &m->geom[m->bed[i].geom];
     varied_bed varied = {s, bed, &m->bed[i], us_vec3_norm(m->gravity)};
     usi_deformable_law law =
@@ -490,9 +491,9 @@ static void load_bed(usi_deformable *bed, const char *from) {
     for (uint32_t i = 0; i < h.n_tile; i++) {
         uint32_t place;
         from = take(&place, from, 4);
-        uint32_t slot = usi_deformable_open(bed, place);
+        uint32_t slot = usi_deformable_open_tile(bed, place);
         from = take(&bed->tile[slot], from, sizeof *bed->tile);
-        usi_deformable_spot *spot = &bed->spot[slot];
+        usi_deformable_tile_info *spot = &bed->spot[slot];
         bool is_changed = false;
         for (int32_t k = 0; k < USI_DEFORMABLE_COLUMNS; k++) {
             spot->n_busy += bed->tile[slot].flag[k] & USI_DEFORMABLE_ACTIVE;
@@ -670,8 +671,8 @@ us_status us_sim_get_deformable_tile(const us_sim *s, int32_t i, int32_t u, int3
         for (int32_t x = t.x0; x < t.x1; x++, k++) {
             if (out_height) out_height[k] = (float)usi_deformable_height(bed, x, y);
             if (out_change)
-                out_change[k] =
-                    (float)(USI_DEFORMABLE_UNIT * usi_deformable_change(bed, usi_deformable_at(bed, x, y)));
+                out_change[k] = (float)(USI_DEFORMABLE_UNIT *
+                                        usi_deformable_change(bed, usi_deformable_column(bed, x, y)));
         }
     }
     return status;

@@ -7,8 +7,8 @@
 // by 1e-6. A floating tree is integrated like any other and its root's twist is then corrected by the little
 // that momentum is off.
 #include "dyn/kinematics.h"
-#include "math/four.h"
 #include "math/rotation.h"
+#include "math/vec3x4.h"
 #include "sim/sim.h"
 
 // Solves the symmetric 3 x 3 system with columns J.
@@ -21,30 +21,30 @@ static usi_v4 solve3(const usi_v4 J[3], usi_v4 b) {
 // ---------------------------------------------------------------- free bodies, four at a time
 
 // Columns of the inverses of the symmetric 3 x 3 matrices with columns J.
-static void invert3(const usi_four J[3], usi_four out[3]) {
-    usi_four c12 = usi_four_cross(J[1], J[2]);
-    usi_v4 inverse = 1 / usi_four_dot(J[0], c12);
-    out[0] = usi_four_scale(inverse, c12);
-    out[1] = usi_four_scale(inverse, usi_four_cross(J[2], J[0]));
-    out[2] = usi_four_scale(inverse, usi_four_cross(J[0], J[1]));
+static void invert3(const usi_vec3x4 J[3], usi_vec3x4 out[3]) {
+    usi_vec3x4 c12 = usi_vec3x4_cross(J[1], J[2]);
+    usi_v4 inverse = 1 / usi_vec3x4_dot(J[0], c12);
+    out[0] = usi_vec3x4_scale(inverse, c12);
+    out[1] = usi_vec3x4_scale(inverse, usi_vec3x4_cross(J[2], J[0]));
+    out[2] = usi_vec3x4_scale(inverse, usi_vec3x4_cross(J[0], J[1]));
 }
 
-static usi_four body_rate(const usi_four inverse[3], usi_four_quat R, usi_four L) {
-    return usi_four_columns(inverse, usi_four_rotate(usi_four_conj(R), L));
+static usi_vec3x4 body_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x4 L) {
+    return usi_vec3x4_columns(inverse, usi_quatx4_rotate(usi_quatx4_conj(R), L));
 }
 
 // R exp(theta).
-static usi_four_quat turned(usi_four_quat R, usi_four theta) {
-    return usi_four_normalize(usi_four_mul(R, usi_four_exp(theta)));
+static usi_quatx4 turned(usi_quatx4 R, usi_vec3x4 theta) {
+    return usi_quatx4_normalize(usi_quatx4_mul(R, usi_quatx4_exp(theta)));
 }
 
 // Rate of the rotation vector theta from R on, when the angular momentum is L: usi_rotation_rate of each.
-static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four theta, usi_four L) {
-    usi_four w = body_rate(inverse, turned(R, theta), L), once = usi_four_cross(theta, w),
-             twice = usi_four_cross(theta, once);
-    usi_v4 x = usi_four_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
-    usi_four rate =
-        usi_four_add(w, usi_four_add(usi_four_scale(usi_v4_all(0.5), once), usi_four_scale(c, twice)));
+static usi_vec3x4 turn_rate(const usi_vec3x4 inverse[3], usi_quatx4 R, usi_vec3x4 theta, usi_vec3x4 L) {
+    usi_vec3x4 w = body_rate(inverse, turned(R, theta), L), once = usi_vec3x4_cross(theta, w),
+               twice = usi_vec3x4_cross(theta, once);
+    usi_v4 x = usi_vec3x4_dot(theta, theta), c = 1.0 / 12 + x * (1.0 / 720 + x * (1.0 / 30240));
+    usi_vec3x4 rate = usi_vec3x4_add(
+        w, usi_vec3x4_add(usi_vec3x4_scale(usi_v4_all(0.5), once), usi_vec3x4_scale(c, twice)));
     usi_v4i is_small = x < 0.01;
     for (int l = 0; l < 4; l++) {
         if (is_small[l]) continue;
@@ -58,15 +58,17 @@ static usi_four turn_rate(const usi_four inverse[3], usi_four_quat R, usi_four t
 }
 
 // The turn within a step of length h during which the angular momentum goes from L0 to L1.
-static usi_four turn_of_step(const usi_four inverse[3], usi_four_quat R, double h, usi_four L0, usi_four L1) {
+static usi_vec3x4 turn_of_step(const usi_vec3x4 inverse[3], usi_quatx4 R, double h, usi_vec3x4 L0,
+                               usi_vec3x4 L1) {
     const usi_v4 half = usi_v4_all(0.5 * h), whole = usi_v4_all(h);
-    usi_four L_mid = usi_four_scale(usi_v4_all(0.5), usi_four_add(L0, L1));
-    usi_four a = body_rate(inverse, R, L0);
-    usi_four b = turn_rate(inverse, R, usi_four_scale(half, a), L_mid);
-    usi_four c = turn_rate(inverse, R, usi_four_scale(half, b), L_mid);
-    usi_four d = turn_rate(inverse, R, usi_four_scale(whole, c), L1);
-    return usi_four_scale(usi_v4_all(h / 6), usi_four_add(usi_four_add(a, d),
-                                                          usi_four_scale(usi_v4_all(2), usi_four_add(b, c))));
+    usi_vec3x4 L_mid = usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(L0, L1));
+    usi_vec3x4 a = body_rate(inverse, R, L0);
+    usi_vec3x4 b = turn_rate(inverse, R, usi_vec3x4_scale(half, a), L_mid);
+    usi_vec3x4 c = turn_rate(inverse, R, usi_vec3x4_scale(half, b), L_mid);
+    usi_vec3x4 d = turn_rate(inverse, R, usi_vec3x4_scale(whole, c), L1);
+    return usi_vec3x4_scale(
+        usi_v4_all(h / 6),
+        usi_vec3x4_add(usi_vec3x4_add(a, d), usi_vec3x4_scale(usi_v4_all(2), usi_vec3x4_add(b, c))));
 }
 
 // What acts on a body, in the axes of its joint's frame F, which is fixed in the world: force, and moment
@@ -109,32 +111,35 @@ static void step_bodies(us_sim *s, const int32_t first[4], const us_command *com
         velocity[l] = usi_v4_set(v[3], v[4], v[5]);
         find_push(s, first[l], command, &force_of[l], &moment_of[l]);
     }
-    usi_four_quat R;
+    usi_quatx4 R;
     usi_v4 z;
-    R.v = usi_four_from(orientation[0], orientation[1], orientation[2], orientation[3], &z);
-    R = (usi_four_quat){R.v.x, {R.v.y, R.v.z, z}};
-    usi_four p = usi_four_from(place[0], place[1], place[2], place[3], NULL),
-             w = usi_four_from(spin[0], spin[1], spin[2], spin[3], NULL);
-    usi_four v = usi_four_from(velocity[0], velocity[1], velocity[2], velocity[3], NULL);
-    usi_four force = usi_four_from(force_of[0], force_of[1], force_of[2], force_of[3], NULL);
-    usi_four moment = usi_four_from(moment_of[0], moment_of[1], moment_of[2], moment_of[3], NULL);
-    usi_four c = usi_four_from(n[0]->com, n[1]->com, n[2]->com, n[3]->com, &mass);
-    usi_four I[3] = {USI_FOUR_FROM(n, I[0]), USI_FOUR_FROM(n, I[1]), USI_FOUR_FROM(n, I[2])}, inverse[3];
+    R.v = usi_vec3x4_from(orientation[0], orientation[1], orientation[2], orientation[3], &z);
+    R = (usi_quatx4){R.v.x, {R.v.y, R.v.z, z}};
+    usi_vec3x4 p = usi_vec3x4_from(place[0], place[1], place[2], place[3], NULL),
+               w = usi_vec3x4_from(spin[0], spin[1], spin[2], spin[3], NULL);
+    usi_vec3x4 v = usi_vec3x4_from(velocity[0], velocity[1], velocity[2], velocity[3], NULL);
+    usi_vec3x4 force = usi_vec3x4_from(force_of[0], force_of[1], force_of[2], force_of[3], NULL);
+    usi_vec3x4 moment = usi_vec3x4_from(moment_of[0], moment_of[1], moment_of[2], moment_of[3], NULL);
+    usi_vec3x4 c = usi_vec3x4_from(n[0]->com, n[1]->com, n[2]->com, n[3]->com, &mass);
+    usi_vec3x4 I[3] = {USI_VEC3X4_FROM(n, I[0]), USI_VEC3X4_FROM(n, I[1]), USI_VEC3X4_FROM(n, I[2])},
+               inverse[3];
     invert3(I, inverse);
-    usi_four L = usi_four_rotate(R, usi_four_columns(I, w)),
-             L_end = usi_four_add(L, usi_four_scale(step, moment));
-    usi_four_quat R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_four_conj(R_end);
-    usi_four w_end = body_rate(inverse, R_end, L_end),
-             v_com = usi_four_rotate(R, usi_four_add(v, usi_four_cross(w, c)));
-    usi_four v_end = usi_four_add(v_com, usi_four_scale(step / mass, force));
-    usi_four v_way = is_second_order ? usi_four_scale(usi_v4_all(0.5), usi_four_add(v_com, v_end)) : v_end;
-    usi_four p_com = usi_four_add(usi_four_add(p, usi_four_rotate(R, c)), usi_four_scale(step, v_way));
-    usi_four p_end = usi_four_sub(p_com, usi_four_rotate(R_end, c)),
-             v_N = usi_four_sub(usi_four_rotate(back, v_end), usi_four_cross(w_end, c));
+    usi_vec3x4 L = usi_quatx4_rotate(R, usi_vec3x4_columns(I, w)),
+               L_end = usi_vec3x4_add(L, usi_vec3x4_scale(step, moment));
+    usi_quatx4 R_end = turned(R, turn_of_step(inverse, R, h, L, L_end)), back = usi_quatx4_conj(R_end);
+    usi_vec3x4 w_end = body_rate(inverse, R_end, L_end),
+               v_com = usi_quatx4_rotate(R, usi_vec3x4_add(v, usi_vec3x4_cross(w, c)));
+    usi_vec3x4 v_end = usi_vec3x4_add(v_com, usi_vec3x4_scale(step / mass, force));
+    usi_vec3x4 v_way =
+        is_second_order ? usi_vec3x4_scale(usi_v4_all(0.5), usi_vec3x4_add(v_com, v_end)) : v_end;
+    usi_vec3x4 p_com =
+        usi_vec3x4_add(usi_vec3x4_add(p, usi_quatx4_rotate(R, c)), usi_vec3x4_scale(step, v_way));
+    usi_vec3x4 p_end = usi_vec3x4_sub(p_com, usi_quatx4_rotate(R_end, c)),
+               v_N = usi_vec3x4_sub(usi_quatx4_rotate(back, v_end), usi_vec3x4_cross(w_end, c));
     usi_v4_transpose(R_end.w, R_end.v.x, R_end.v.y, R_end.v.z, orientation);
-    usi_four_to(p_end, step, &place[0], &place[1], &place[2], &place[3]);
-    usi_four_to(w_end, step, &spin[0], &spin[1], &spin[2], &spin[3]);
-    usi_four_to(v_N, step, &velocity[0], &velocity[1], &velocity[2], &velocity[3]);
+    usi_vec3x4_to(p_end, step, &place[0], &place[1], &place[2], &place[3]);
+    usi_vec3x4_to(w_end, step, &spin[0], &spin[1], &spin[2], &spin[3]);
+    usi_vec3x4_to(v_N, step, &velocity[0], &velocity[1], &velocity[2], &velocity[3]);
     for (int l = 0; l < 4; l++) {
         double *q = s->next.q + m->node[first[l]].q, *end_v = s->next.v + first[l], *a = s->next.a + first[l];
         const double *v0 = s->now.v + first[l];

@@ -37,17 +37,17 @@ static uint64_t mixed(const usi_deformable *bed, uint32_t at, uint32_t value) {
     return value == 0 ? 0 : us_random_bits(place, 0x626564, value);
 }
 
-uint32_t usi_deformable_open(usi_deformable *bed, uint32_t place) {
+uint32_t usi_deformable_open_tile(usi_deformable *bed, uint32_t place) {
     if (bed->n_tile == bed->max_tile) return 0;
     bed->slot[place] = ++bed->n_tile;
-    bed->spot[bed->n_tile] = (usi_deformable_spot){.place = place};
+    bed->spot[bed->n_tile] = (usi_deformable_tile_info){.place = place};
     return bed->n_tile;
 }
 
-uint32_t usi_deformable_touch(usi_deformable *bed, int32_t x, int32_t y) {
-    uint32_t at = usi_deformable_at(bed, x, y);
+uint32_t usi_deformable_column_to_write(usi_deformable *bed, int32_t x, int32_t y) {
+    uint32_t at = usi_deformable_column(bed, x, y);
     if (at >= USI_DEFORMABLE_COLUMNS) return at;
-    return usi_deformable_open(bed, (uint32_t)(y >> 6) * (uint32_t)bed->n_tile_x + (uint32_t)(x >> 6))
+    return usi_deformable_open_tile(bed, (uint32_t)(y >> 6) * (uint32_t)bed->n_tile_x + (uint32_t)(x >> 6))
                << USI_DEFORMABLE_TILE_BITS |
            at;
 }
@@ -76,14 +76,14 @@ static void set_pressed(usi_deformable *bed, uint32_t at, uint16_t pressed) {
 }
 
 // Those in the ring and those that wait are known by their lists; who is covered, by what stands there.
-enum { LASTING = USI_DEFORMABLE_FLOWING | USI_DEFORMABLE_LOST };
+enum { LASTING = USI_DEFORMABLE_FLOWING | USI_DEFORMABLE_OVERFLOW };
 
 static void set_flag(usi_deformable *bed, uint32_t at, uint8_t flag) {
     if (!is_own(at)) return;
     uint8_t *now = &bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS];
     if ((*now ^ flag) & LASTING)
         bed->flag_digest += mixed(bed, at, flag & LASTING) - mixed(bed, at, *now & LASTING);
-    usi_deformable_spot *spot = &bed->spot[at >> USI_DEFORMABLE_TILE_BITS];
+    usi_deformable_tile_info *spot = &bed->spot[at >> USI_DEFORMABLE_TILE_BITS];
     if ((*now ^ flag) & USI_DEFORMABLE_ACTIVE) {
         bed->has_stirred |= (flag & USI_DEFORMABLE_ACTIVE) && spot->n_busy == 0;
         spot->n_busy += flag & USI_DEFORMABLE_ACTIVE ? 1U : -1U;
@@ -100,7 +100,7 @@ static void lower_flag(usi_deformable *bed, uint32_t at, int flags) {
 
 static int64_t units_of(const usi_deformable *bed, int32_t x, int32_t y) {
     return (int64_t)bed->ground(bed->ground_context, x, y) +
-           usi_deformable_change(bed, usi_deformable_at(bed, x, y));
+           usi_deformable_change(bed, usi_deformable_column(bed, x, y));
 }
 
 double usi_deformable_height(const usi_deformable *bed, int32_t x, int32_t y) {
@@ -120,7 +120,7 @@ uint64_t usi_deformable_digest(const usi_deformable *bed) {
 // What is active already, and in no list any more.
 static void enlist(usi_deformable *bed, uint32_t at) {
     if (bed->n == bed->cap) {
-        raise_flag(bed, at, USI_DEFORMABLE_LOST);
+        raise_flag(bed, at, USI_DEFORMABLE_OVERFLOW);
         bed->n_lost++;
         return;
     }
@@ -133,22 +133,23 @@ static void push(usi_deformable *bed, uint32_t at) {
     enlist(bed, at);
 }
 
-void usi_deformable_wake(usi_deformable *bed, int32_t x, int32_t y) {
+void usi_deformable_activate(usi_deformable *bed, int32_t x, int32_t y) {
     for (int32_t j = y - 1; j <= y + 1; j++) {
         for (int32_t i = x - 1; i <= x + 1; i++) {
-            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y) push(bed, usi_deformable_touch(bed, i, j));
+            if (i >= 0 && i < bed->n_x && j >= 0 && j < bed->n_y)
+                push(bed, usi_deformable_column_to_write(bed, i, j));
         }
     }
 }
 
-void usi_deformable_gather(usi_deformable *bed) {
+void usi_deformable_requeue(usi_deformable *bed) {
     if (bed->n_lost == 0) return;
     for (uint32_t at = USI_DEFORMABLE_COLUMNS;
          at < (bed->n_tile + 1) << USI_DEFORMABLE_TILE_BITS && bed->n < bed->cap && bed->n_lost > 0; at++) {
-        if ((usi_deformable_flag(bed, at) & (USI_DEFORMABLE_LOST | USI_DEFORMABLE_COVERED)) !=
-            USI_DEFORMABLE_LOST)
+        if ((usi_deformable_flag(bed, at) & (USI_DEFORMABLE_OVERFLOW | USI_DEFORMABLE_COVERED)) !=
+            USI_DEFORMABLE_OVERFLOW)
             continue;
-        lower_flag(bed, at, USI_DEFORMABLE_LOST);
+        lower_flag(bed, at, USI_DEFORMABLE_OVERFLOW);
         bed->n_lost--;
         enlist(bed, at);
     }
@@ -172,14 +173,14 @@ static void put_off(usi_deformable *bed, uint32_t at) {
         bed->wait[bed->n_wait++] = at;
         return;
     }
-    raise_flag(bed, at, USI_DEFORMABLE_LOST);
+    raise_flag(bed, at, USI_DEFORMABLE_OVERFLOW);
     bed->n_lost++;
 }
 
 void usi_deformable_add(usi_deformable *bed, int32_t x, int32_t y, int32_t units) {
-    uint32_t at = usi_deformable_touch(bed, x, y);
+    uint32_t at = usi_deformable_column_to_write(bed, x, y);
     set_change(bed, at, usi_deformable_change(bed, at) + units);
-    usi_deformable_wake(bed, x, y);
+    usi_deformable_activate(bed, x, y);
 }
 
 // ---------------------------------------------------------------- flow
@@ -238,7 +239,7 @@ static bool move(usi_deformable *bed, const limits *l, uint32_t from, uint32_t t
 static bool visit(usi_deformable *bed, const flow *f, int32_t x, int32_t y) {
     limits own_room, other_room;
     const limits *own = NULL;  // found when it is asked for
-    uint32_t here = usi_deformable_at(bed, x, y);
+    uint32_t here = usi_deformable_column(bed, x, y);
     bool has_moved = false, was_flowing = usi_deformable_flag(bed, here) & USI_DEFORMABLE_FLOWING;
     uint32_t first = bed->turn++;
     int64_t height = units_of(bed, x, y);
@@ -246,7 +247,7 @@ static bool visit(usi_deformable *bed, const flow *f, int32_t x, int32_t y) {
         uint32_t d = (first + k) % N_NEIGHBOUR;
         int32_t i = x + step_x[d], j = y + step_y[d];
         if (i < 0 || i >= bed->n_x || j < 0 || j >= bed->n_y) continue;
-        uint32_t there = usi_deformable_at(bed, i, j);
+        uint32_t there = usi_deformable_column(bed, i, j);
         int64_t other = units_of(bed, i, j), difference = height > other ? height - other : other - height;
         bool is_flowing = was_flowing || (usi_deformable_flag(bed, there) & USI_DEFORMABLE_FLOWING),
              is_diagonal = d >= 4;
@@ -256,7 +257,7 @@ static bool visit(usi_deformable *bed, const flow *f, int32_t x, int32_t y) {
         if (difference <= (is_flowing ? l->stop : l->begin)[is_diagonal]) continue;
         int64_t units = (int64_t)(l->share * (double)(difference - l->stop[is_diagonal]));
         if (units <= 0) continue;
-        there = usi_deformable_touch(bed, i, j);
+        there = usi_deformable_column_to_write(bed, i, j);
         uint32_t from = height > other ? here : there, to = height > other ? there : here;
         if (!move(bed, l, from, to, units)) continue;
         raise_flag(bed, there, USI_DEFORMABLE_FLOWING);
@@ -275,7 +276,8 @@ static bool visit(usi_deformable *bed, const flow *f, int32_t x, int32_t y) {
         if (!own) own = limits_at(bed, f, x, y, &own_room);
         if (size <= own->bend[d >= 4]) continue;
         int64_t half = (size - own->bend[d >= 4]) / 8;  // to or from each side
-        uint32_t one = usi_deformable_touch(bed, i, j), two = usi_deformable_touch(bed, m, n);
+        uint32_t one = usi_deformable_column_to_write(bed, i, j),
+                 two = usi_deformable_column_to_write(bed, m, n);
         // Nothing goes uphill: at the foot of a wall soil comes from the wall alone.
         bool is_one = bend > 0 ? units_of(bed, i, j) > height : units_of(bed, i, j) < height;
         bool is_two = bend > 0 ? units_of(bed, m, n) > height : units_of(bed, m, n) < height;
@@ -301,7 +303,7 @@ int64_t usi_deformable_settle(usi_deformable *bed, const usi_deformable_law *law
     int64_t n = 0;
     end_wait(bed);
     for (; n < most; n++) {
-        if (bed->n == 0) usi_deformable_gather(bed);
+        if (bed->n == 0) usi_deformable_requeue(bed);
         if (bed->n == 0) break;
         uint32_t at = bed->ring[bed->head];
         bed->head = (bed->head + 1) & (bed->cap - 1);
@@ -316,23 +318,23 @@ int64_t usi_deformable_settle(usi_deformable *bed, const usi_deformable_law *law
         int32_t x = (int32_t)(place % wide * USI_DEFORMABLE_TILE + at % USI_DEFORMABLE_TILE);
         int32_t y =
             (int32_t)(place / wide * USI_DEFORMABLE_TILE + at % USI_DEFORMABLE_COLUMNS / USI_DEFORMABLE_TILE);
-        if (visit(bed, &f, x, y)) usi_deformable_wake(bed, x, y);
+        if (visit(bed, &f, x, y)) usi_deformable_activate(bed, x, y);
     }
     return n;
 }
 
 // ---------------------------------------------------------------- bodies
 
-usi_deformable_pressing usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
-                                             int32_t y1, const int32_t *to, double compaction) {
-    usi_deformable_pressing out = {0};
+usi_deformable_pressed_volume usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
+                                                   int32_t y1, const int32_t *to, double compaction) {
+    usi_deformable_pressed_volume out = {0};
     int64_t floor = -(int64_t)(bed->depth / USI_DEFORMABLE_UNIT);
     int32_t width = x1 - x0;
     for (int32_t y = y0; y < y1; y++) {
         for (int32_t x = x0; x < x1; x++) {
             int32_t goal = to[(y - y0) * width + (x - x0)];
             if (goal == INT32_MAX) continue;
-            uint32_t at = usi_deformable_touch(bed, x, y);
+            uint32_t at = usi_deformable_column_to_write(bed, x, y);
             int64_t change = (int64_t)goal - bed->ground(bed->ground_context, x, y);
             if (change < floor) change = floor;
             if (!is_own(at) || change >= usi_deformable_change(bed, at)) continue;
@@ -341,7 +343,7 @@ usi_deformable_pressing usi_deformable_press(usi_deformable *bed, int32_t x0, in
             int64_t deep = -change / (int64_t)(USI_DEFORMABLE_PRESSED_UNIT / USI_DEFORMABLE_UNIT + 0.5);
             if (deep > usi_deformable_pressed(bed, at))
                 set_pressed(bed, at, deep < UINT16_MAX ? (uint16_t)deep : UINT16_MAX);
-            usi_deformable_wake(bed, x, y);
+            usi_deformable_activate(bed, x, y);
         }
     }
     // What is not compacted comes up in the columns round the pressed ones, in proportion to how many pressed
@@ -354,7 +356,7 @@ usi_deformable_pressing usi_deformable_press(usi_deformable *bed, int32_t x0, in
                 if (x < 0 || x >= bed->n_x || y < 0 || y >= bed->n_y) continue;
                 bool inside = x >= x0 && x < x1 && y >= y0 && y < y1;
                 if ((inside && to[(y - y0) * width + (x - x0)] != INT32_MAX) ||
-                    (usi_deformable_flag(bed, usi_deformable_at(bed, x, y)) & USI_DEFORMABLE_COVERED))
+                    (usi_deformable_flag(bed, usi_deformable_column(bed, x, y)) & USI_DEFORMABLE_COVERED))
                     continue;
                 int64_t touching = 0;
                 for (int d = 0; d < 4; d++) {

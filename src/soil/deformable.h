@@ -50,11 +50,11 @@ typedef struct usi_deformable_tile {
     uint8_t flag[USI_DEFORMABLE_COLUMNS];
 } usi_deformable_tile;
 
-typedef struct usi_deformable_spot {
+typedef struct usi_deformable_tile_info {
     uint32_t place;    // of the tile in the grid: v * n_tile_x + u
     uint32_t version;  // another one with every change; 0: nothing has changed
     uint32_t n_busy;   // columns that may flow, or would if nothing stood on them
-} usi_deformable_spot;
+} usi_deformable_tile_info;
 
 typedef struct usi_deformable {
     int32_t n_x, n_y;
@@ -67,7 +67,7 @@ typedef struct usi_deformable {
     int32_t n_tile_x;   // of the grid
     uint32_t *slot;
     usi_deformable_tile *tile;
-    usi_deformable_spot *spot;  // of each touched tile
+    usi_deformable_tile_info *spot;  // of each touched tile
     uint32_t n_tile, max_tile;  // touched; the caller has memory for one more than max_tile, and sees to it
                                 // that they do not run out
     uint32_t version;           // the last one that was given
@@ -80,20 +80,20 @@ typedef struct usi_deformable {
     uint64_t digest;
     uint64_t pressed_digest, flag_digest;  // the same of what was pressed, and of the flags that last
     int32_t lowest, highest;               // units: the greatest changes there have been
-    int64_t n_lost;  // columns that found no room in the ring: they are found again by usi_deformable_gather
+    int64_t n_lost;  // columns that found no room in the ring: they are found again by usi_deformable_requeue
 } usi_deformable;
 
 enum {
     USI_DEFORMABLE_ACTIVE = 1,   // in the ring, waiting or lost
     USI_DEFORMABLE_FLOWING = 2,  // flowed when last looked at: flows on down to the angle of repose
     USI_DEFORMABLE_COVERED = 4,  // a body stands here: nothing flows in or out
-    USI_DEFORMABLE_LOST = 8,
+    USI_DEFORMABLE_OVERFLOW = 8,
 };
 
 usi_deformable_law usi_deformable_law_of(const us_soil *soil, double spacing, double gravity);
 
 // The column at a place of the grid. Of an untouched tile it can be read and not written.
-static inline uint32_t usi_deformable_at(const usi_deformable *bed, int32_t x, int32_t y) {
+static inline uint32_t usi_deformable_column(const usi_deformable *bed, int32_t x, int32_t y) {
     size_t place = (size_t)(y >> 6) * (size_t)bed->n_tile_x + (size_t)(x >> 6);
     return bed->slot[place] << USI_DEFORMABLE_TILE_BITS | (uint32_t)(y & 63) << 6 | (uint32_t)(x & 63);
 }
@@ -109,38 +109,38 @@ static inline uint8_t usi_deformable_flag(const usi_deformable *bed, uint32_t at
 // Height of a column now, m.
 double usi_deformable_height(const usi_deformable *bed, int32_t x, int32_t y);
 // The column at a place, to be written: its tile is touched from now on.
-uint32_t usi_deformable_touch(usi_deformable *bed, int32_t x, int32_t y);
+uint32_t usi_deformable_column_to_write(usi_deformable *bed, int32_t x, int32_t y);
 // Makes tile `place` of the grid the next one that is touched, and gives its number. 0 when there is no room.
-uint32_t usi_deformable_open(usi_deformable *bed, uint32_t place);
+uint32_t usi_deformable_open_tile(usi_deformable *bed, uint32_t place);
 // A body stands on a column; or no longer.
 static inline void usi_deformable_cover(usi_deformable *bed, int32_t x, int32_t y) {
-    uint32_t at = usi_deformable_at(bed, x, y);
-    if (at < USI_DEFORMABLE_COLUMNS) at = usi_deformable_touch(bed, x, y);
+    uint32_t at = usi_deformable_column(bed, x, y);
+    if (at < USI_DEFORMABLE_COLUMNS) at = usi_deformable_column_to_write(bed, x, y);
     if (at >= USI_DEFORMABLE_COLUMNS)
         bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS] |= USI_DEFORMABLE_COVERED;
 }
 static inline void usi_deformable_uncover(usi_deformable *bed, int32_t x, int32_t y) {
-    uint32_t at = usi_deformable_at(bed, x, y);
+    uint32_t at = usi_deformable_column(bed, x, y);
     if (at >= USI_DEFORMABLE_COLUMNS)
         bed->tile[at >> USI_DEFORMABLE_TILE_BITS].flag[at % USI_DEFORMABLE_COLUMNS] &=
             (uint8_t)~USI_DEFORMABLE_COVERED;
 }
 // Adds soil to a column, or takes it: units. It becomes active, and so do its neighbours.
 void usi_deformable_add(usi_deformable *bed, int32_t x, int32_t y, int32_t units);
-void usi_deformable_wake(usi_deformable *bed, int32_t x, int32_t y);
+void usi_deformable_activate(usi_deformable *bed, int32_t x, int32_t y);
 // Looks at columns that may flow, at most so many; how many it looked at. Nothing to do costs nothing. With
 // no more than there are in the ring, it reads the ground of those and of their neighbours, and no other.
 int64_t usi_deformable_settle(usi_deformable *bed, const usi_deformable_law *law, int64_t most);
 // Presses the columns in a rectangle to a given height (units; INT32_MAX: not this one): `to` has (x1 - x0) *
 // (y1 - y0) numbers, row by row. A share of what was above is lost to compaction, the rest comes up around
 // it. The volume, in units, that went and that came up.
-typedef struct usi_deformable_pressing {
+typedef struct usi_deformable_pressed_volume {
     int64_t n_pressed, n_risen;
-} usi_deformable_pressing;
-usi_deformable_pressing usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
-                                             int32_t y1, const int32_t *to, double compaction);
+} usi_deformable_pressed_volume;
+usi_deformable_pressed_volume usi_deformable_press(usi_deformable *bed, int32_t x0, int32_t y0, int32_t x1,
+                                                   int32_t y1, const int32_t *to, double compaction);
 // Puts lost columns back into the ring, but for those that are covered.
-void usi_deformable_gather(usi_deformable *bed);
+void usi_deformable_requeue(usi_deformable *bed);
 // The digest from the heights, for tests and after a bed was filled by hand.
 uint64_t usi_deformable_digest(const usi_deformable *bed);
 

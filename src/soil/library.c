@@ -8,14 +8,14 @@
 
 #include "understudy/soil.h"
 
-typedef struct entry {
+typedef struct soil_entry {
     const char *name, *source;
     us_soil soil;
-} entry;
+} soil_entry;
 
 #define DEG (M_PI / 180)
 
-static const entry library[] = {
+static const soil_entry library[] = {
     {"dry_sand",
      "Wong, Theory of Ground Vehicles: dry sand, Land Locomotion Laboratory; unloading of LETE sand",
      {.kc = 990,
@@ -226,24 +226,23 @@ bool us_soil_find(const char *name, us_soil *out_soil) {
 }
 
 // The names and ranges in the order of the list.
-typedef struct number {
+typedef struct parameter_row {
     const char *name;
     size_t at;
-    double least, greatest;
-} number;
-static const number numbers[] = {
-#define US_SOIL_NUMBER(field, unit, least, greatest, what) \
-    {#field, offsetof(us_soil, field), least, greatest},
+    double min, max;
+} parameter_row;
+static const parameter_row numbers[] = {
+#define US_SOIL_NUMBER(field, unit, min, max, what) {#field, offsetof(us_soil, field), min, max},
     US_SOIL_LIST(US_SOIL_NUMBER)
 #undef US_SOIL_NUMBER
 };
 enum { N_NUMBER = sizeof numbers / sizeof numbers[0] };
 
-double *us_soil_number(us_soil *soil, const char *field, double *out_least, double *out_greatest) {
+double *us_soil_parameter(us_soil *soil, const char *field, double *out_min, double *out_max) {
     for (int i = 0; i < N_NUMBER; i++) {
         if (strcmp(numbers[i].name, field) != 0) continue;
-        if (out_least) *out_least = numbers[i].least;
-        if (out_greatest) *out_greatest = numbers[i].greatest;
+        if (out_min) *out_min = numbers[i].min;
+        if (out_max) *out_max = numbers[i].max;
         return (double *)(void *)((char *)soil + numbers[i].at);
     }
     return NULL;
@@ -252,10 +251,10 @@ double *us_soil_number(us_soil *soil, const char *field, double *out_least, doub
 us_status us_soil_check(const us_soil *soil, us_error *err) {
     for (int i = 0; i < N_NUMBER; i++) {
         double x = *(const double *)(const void *)((const char *)soil + numbers[i].at);
-        if (x >= numbers[i].least && x <= numbers[i].greatest) continue;
+        if (x >= numbers[i].min && x <= numbers[i].max) continue;
         return us_error_set(err, US_ERR_VALUE, NULL, "give a number in that range; angles are in radians",
-                            "%s of the soil is %g, not from %g to %g", numbers[i].name, x, numbers[i].least,
-                            numbers[i].greatest);
+                            "%s of the soil is %g, not from %g to %g", numbers[i].name, x, numbers[i].min,
+                            numbers[i].max);
     }
     if (!(soil->kc > 0) && !(soil->kphi > 0))
         return us_error_set(err, US_ERR_VALUE, NULL, "give one of them",

@@ -1,20 +1,19 @@
-// A rigid wheel on soft soil.
+// Forces of a rigid wheel on soft soil.
 //
-//              o  hub                theta counts from straight down, positive ahead.
+//              o  hub              theta counts from straight down, positive ahead.
 //            / | .
-//     exit  /  |  \  entry           Soil is met at `entry`, pressed hardest at `peak`, left at `exit`.
-//    _____ /   |   \______ surface   The stress between entry and peak is Bekker's for the depth there;
-//    between peak and exit it falls off the
-//         \    |peak/                way it rose, mirrored and stretched (Wong and Reece).
-//           '--+--'
+//     exit  /  |  \  entry         The rim meets the soil at `entry`, presses hardest at `peak`, leaves at
+//    _____ /   |   \____ surface   `exit`. The normal stress between entry and peak is Bekker's for the depth
+//         \    |peak/              there; between peak and exit it falls off as it rose, mirrored and
+//           '--+--'                stretched (Wong and Reece).
 //
-// Shear stress grows with the way the rim has slipped through the soil since it entered (Janosi and
-// Hanamoto), up to the Mohr-Coulomb limit of the normal stress. Along and across are taken together by
-// default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each by itself, is kept for
-// comparison with the literature.
+// Shear stress grows with the distance that the rim has slipped through the soil since it entered (Janosi and
+// Hanamoto), up to the Mohr-Coulomb limit of the normal stress. Both directions are taken together by
+// default: j = hypot(jx, jy), which never exceeds that limit; Ishigami's form, each direction by itself, is
+// kept for comparison with the literature.
 //
-// Soil that was pressed before is met along its unloading line until the stress reaches the fresh soil's
-// curve again (Wong): a second wheel in the same rut sinks hardly deeper.
+// Soil that was pressed before follows its unloading line until the stress reaches the curve of fresh soil
+// again (Wong): a second wheel in the same rut sinks hardly deeper.
 //
 // Each of the two parts of the arc is integrated by itself: one rule over the whole arc, with the kink
 // inside, would need ten times as many points.
@@ -59,7 +58,7 @@ static stress_law law_of(const us_soil *soil, double width, double pressed) {
     double steep = soil->unload + soil->unload_depth * pressed;
     if (pressed > 0 && steep > 0) {
         law.steep = steep;
-        law.rut = us_soil_rut(soil, width, pressed);
+        law.rut = us_soil_rut_depth(soil, width, pressed);
     }
     return law;
 }
@@ -71,7 +70,7 @@ static usi_v4 stress(const stress_law *law, usi_v4 depth) {
     return law->steep > 0 ? usi_v4_min(law->steep * depth, fresh) : fresh;
 }
 
-double us_soil_rut(const us_soil *soil, double width, double pressed) {
+double us_soil_rut_depth(const us_soil *soil, double width, double pressed) {
     double steep = soil->unload + soil->unload_depth * pressed;
     if (!(pressed > 0) || !(steep > 0)) return 0;
     return fmax(0, pressed - (soil->kc / width + soil->kphi) * pow(pressed, soil->n) / steep);
@@ -79,7 +78,7 @@ double us_soil_rut(const us_soil *soil, double width, double pressed) {
 
 // Grousers carry the soil between them along: the wheel is as large as their tips where they stand close,
 // half way to them where they do not.
-double us_soil_radius(const us_soil_wheel *wheel) {
+double us_soil_wheel_radius(const us_soil_wheel *wheel) {
     if (wheel->n_grouser <= 0 || !(wheel->grouser_height > 0)) return wheel->radius;
     double spacing = 2 * M_PI * wheel->radius / wheel->n_grouser;
     return wheel->radius + (spacing > 3 * wheel->grouser_height ? 0.5 : 1) * wheel->grouser_height;
@@ -96,11 +95,11 @@ static bulldozer bulldozer_of(const us_soil *soil, double gravity) {
     return (bulldozer){.linear = d1 * soil->cohesion, .square = 0.5 * d1 * d2 * soil->density * gravity};
 }
 
-us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
-                             double sinkage, double slip, double slip_angle) {
+us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
+                                   double sinkage, double slip, double slip_angle) {
     us_wheel_force f = {0};
     if (!(sinkage > 0)) return f;
-    double r = us_soil_radius(wheel), b = wheel->width;
+    double r = us_soil_wheel_radius(wheel), b = wheel->width;
     f.is_buried = sinkage > DEEPEST * r;
     double h = fmin(sinkage, DEEPEST * r);
     double s = fmin(fmax(slip, -1), 1), beta = fabs(slip_angle);
@@ -182,8 +181,8 @@ us_wheel_force us_soil_press(const us_soil *soil, const us_soil_wheel *wheel, us
     return f;
 }
 
-us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, double spin) {
-    double rim = us_soil_radius(wheel) * spin;
+us_wheel_slip us_soil_wheel_slip(const us_soil_wheel *wheel, double vx, double vy, double spin) {
+    double rim = us_soil_wheel_radius(wheel) * spin;
     // Which way is forward: the way the hub goes, or, where it stands, the way the rim turns.
     double forward = fabs(vx) >= SLOWEST || rim == 0 ? vx : rim;
     us_wheel_slip out = {.forward = forward < 0 ? -1 : 1, .left = vy < 0 ? -1 : 1};
@@ -193,28 +192,31 @@ us_wheel_slip us_soil_slip(const us_soil_wheel *wheel, double vx, double vy, dou
     return out;
 }
 
-static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
+static us_wheel_reaction react_to(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
                                   double sinkage, us_wheel_slip slip) {
     us_wheel_reaction out = {.slip = slip};
-    us_wheel_force f = us_soil_press(soil, wheel, load, sinkage, slip.slip, slip.angle);
+    us_wheel_force f = us_soil_wheel_force(soil, wheel, load, sinkage, slip.slip, slip.angle);
     double fy = -slip.left * (f.fy_shear + f.fy_bulldoze);
     out.parts = f;
     out.force = us_vec3_make(slip.forward * f.fx, fy, f.fz);
-    out.moment = us_vec3_make(fy * us_soil_radius(wheel) * cos(0.5 * f.entry), slip.forward * f.moment, 0);
+    out.moment =
+        us_vec3_make(fy * us_soil_wheel_radius(wheel) * cos(0.5 * f.entry), slip.forward * f.moment, 0);
     return out;
 }
 
-us_wheel_reaction us_soil_react(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
-                                double sinkage, double vx, double vy, double spin) {
-    return us_soil_react_faded(soil, wheel, load, sinkage, vx, vy, spin, 1);
+us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel,
+                                         us_soil_history load, double sinkage, double vx, double vy,
+                                         double spin) {
+    return us_soil_wheel_reaction_faded(soil, wheel, load, sinkage, vx, vy, spin, 1);
 }
 
-us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load,
-                                      double sinkage, double vx, double vy, double spin, double fade) {
-    us_wheel_slip slip = us_soil_slip(wheel, vx, vy, spin);
+us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel,
+                                               us_soil_history load, double sinkage, double vx, double vy,
+                                               double spin, double fade) {
+    us_wheel_slip slip = us_soil_wheel_slip(wheel, vx, vy, spin);
     slip.slip *= fade;
     slip.angle *= fade;
-    double rim = us_soil_radius(wheel) * spin;
+    double rim = us_soil_wheel_radius(wheel) * spin;
     if (vx * rim >= 0) return react_to(soil, wheel, load, sinkage, slip);
     // The wheel slides one way and turns the other: on a slope that is too steep. Between spinning on the
     // spot (a slip of 1) and sliding as fast as the rim turns (-1, seen from the way it goes) the soil before
@@ -232,15 +234,15 @@ us_wheel_reaction us_soil_react_faded(const us_soil *soil, const us_soil_wheel *
     return out;
 }
 
-double us_soil_carry(const us_soil *soil, const us_soil_wheel *wheel, us_soil_load load, double weight,
-                     double slip, double slip_angle) {
+double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
+                             double weight, double slip, double slip_angle) {
     if (!(weight > 0)) return 0;
-    double low = 0, high = DEEPEST * us_soil_radius(wheel);
-    if (us_soil_press(soil, wheel, load, high, slip, slip_angle).fz < weight) return NAN;
+    double low = 0, high = DEEPEST * us_soil_wheel_radius(wheel);
+    if (us_soil_wheel_force(soil, wheel, load, high, slip, slip_angle).fz < weight) return NAN;
     // The force grows with the sinkage: halving, 60 times, is at the end of a double's digits.
     for (int i = 0; i < 60; i++) {
         double middle = 0.5 * (low + high);
-        if (us_soil_press(soil, wheel, load, middle, slip, slip_angle).fz < weight)
+        if (us_soil_wheel_force(soil, wheel, load, middle, slip, slip_angle).fz < weight)
             low = middle;
         else
             high = middle;

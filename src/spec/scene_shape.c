@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "spec/geometry.h"
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/scene.h"
 
 enum {

@@ -29,12 +29,12 @@ static bool take_parameter(map_reader *x, const char *name) {
     for (char *c = x->parameter; *c; c++)
         *c = *c == '-' ? '_' : *c;
     x->d.parameter = x->parameter;
-    return us_soil_number(&probe, x->parameter, NULL, NULL) != NULL;
+    return us_soil_parameter(&probe, x->parameter, NULL, NULL) != NULL;
 }
 
 static usi_dimension dimension_of(const char *parameter) {
-#define DIMENSION(field, unit, least, greatest, what) \
-    if (strcmp(parameter, #field) == 0)               \
+#define DIMENSION(field, unit, min, max, what) \
+    if (strcmp(parameter, #field) == 0)        \
         return strcmp(unit, "m") == 0 ? USI_LENGTH : strcmp(unit, "rad") == 0 ? USI_ANGLE : USI_PLAIN;
     US_SOIL_LIST(DIMENSION)
 #undef DIMENSION

@@ -1,24 +1,24 @@
-// <inertial>: mass properties, what is wrong with them, and what is done about it.
+// <inertial>: mass properties, what is wrong with them, and how it is repaired.
 //
 // A good inertia passes untouched, bit for bit. What is doubtful is used after a repair that the warning
 // states:
 //   principal moments that no rigid body has   raised as little as possible, the principal axes kept: one
-//   that is not positive
-//                                              to a millionth of the largest; then the two smaller ones by
-//                                              half of what they lack to the largest (A + B >= C)
+//                                              that is not positive to a millionth of the largest; then the
+//                                              two smaller ones by half of what they lack to the largest
+//                                              (A + B >= C)
 //   mass without inertia                       that of a ball of the link's mass at the density of water
 //   inertia without mass                       not used: the link is massless
-// A link on a fixed joint is one with its parent, whose moments make up for what it lacks: only negative
-// moments are raised there, and the rest is told of.
+// A link on a fixed joint is one body with its parent, whose moments make up for what it lacks: only negative
+// moments are raised there, and the rest is reported.
 //
-// Most links without <inertial> are mere frames, fixed to others: they stay massless, and nothing is said.
+// Most links without <inertial> are mere frames, fixed to others: they stay massless, without a warning.
 // Links joined by fixed joints are one rigid body, and only where such a body moves and has no mass at all,
 // mass properties are computed from the collision shapes of its links (the visual ones where there are none)
 // at the density of water. Shapes that overlap count twice.
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/urdf.h"
 
 static const double density = 1000;  // kg/m^3

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/mesh.h"
+#include "spec/mesh_file.h"
 #include "spec/urdf.h"
 
 // ---- Materials ----

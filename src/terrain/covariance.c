@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "math/v4_functions.h"
-#include "terrain/field.h"
+#include "terrain/random_field.h"
 
 static const char *const names[] = {
 #define US_COVARIANCE_NAME(code, name) name,

@@ -40,11 +40,11 @@ static void load(void) {
     }
     dlclose(library);
     if (why[0]) return;
-    usi_gdal_ear ear;
-    usi_gdal_begin(&table, &ear);  // a driver that cannot be loaded is no concern of ours
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(&table, &ear);  // a driver that cannot be loaded is no concern of ours
     table.GDALAllRegister();
     table.OSRSetPROJEnableNetwork(0);
-    usi_gdal_end(&table);
+    usi_gdal_catch_end(&table);
 }
 
 const usi_gdal *usi_gdal_get(us_error *err) {
@@ -59,7 +59,7 @@ const usi_gdal *usi_gdal_get(us_error *err) {
 
 static void CPL_STDCALL listen(CPLErr level, CPLErrorNum number, const char *text) {
     (void)number;
-    usi_gdal_ear *ear = table.CPLGetErrorHandlerUserData();
+    usi_gdal_error *ear = table.CPLGetErrorHandlerUserData();
     if (level < CE_Failure || !ear || ear->text[0]) return;
     snprintf(ear->text, sizeof ear->text, "%s", text);
     // One line.
@@ -68,9 +68,9 @@ static void CPL_STDCALL listen(CPLErr level, CPLErrorNum number, const char *tex
     }
 }
 
-void usi_gdal_begin(const usi_gdal *gdal, usi_gdal_ear *ear) {
+void usi_gdal_catch_begin(const usi_gdal *gdal, usi_gdal_error *ear) {
     ear->text[0] = 0;
     gdal->CPLPushErrorHandlerEx(listen, ear);
 }
 
-void usi_gdal_end(const usi_gdal *gdal) { gdal->CPLPopErrorHandler(); }
+void usi_gdal_catch_end(const usi_gdal *gdal) { gdal->CPLPopErrorHandler(); }

@@ -1,15 +1,17 @@
 // Sites from rasters.
 //
-// Twice over the heights: once for their extremes and gaps, which decide the reference height and whether
+// The heights are read twice: once for their extremes and gaps, which decide the reference height and whether
 // there is a site at all; then tile by tile. No more than a tile is in memory at a time, or, where one has
 // gaps to fill, that tile and the samples as far around it as a filling reaches.
 //
-// A gap is filled from what a sample of it sees in sixteen directions: the first value in each, weighted by
-// one over its squared distance.
+// A gap is filled from the values that a sample of it sees in sixteen directions: the first one in each,
+// weighted by one over its squared distance.
 //
-//      . x . x .      That depends on nothing but the values around it, so that tiles meet without a seam,
-//      and inside a gap the ground runs x x x x x      smoothly from one rim to the other. The sixteen are
-//      the sides, the diagonals, and the knight's moves between them. . x o x . x x x x x . x . x .
+//      . x . x .    The filling depends on the values around it alone, so that tiles meet without a seam, and
+//      x x x x x    inside a gap the ground runs smoothly from one rim to the other. The sixteen directions
+//      . x o x .    are the sides, the diagonals, and the knight's moves between them.
+//      x x x x x
+//      . x . x .
 #include <math.h>
 #include <string.h>
 

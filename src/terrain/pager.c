@@ -1,19 +1,18 @@
-// Heights of a site, tile by tile as they are needed.
+// Heights of a site, paged in tile by tile.
 //
-//     heights, row by row; # is in memory            A row of a tile is half a page long, so that neighbours
-//     share pages. Each page counts the rows
-//     +--------+--------+--------+                   of resident tiles that have a part in it; it is given
-//     back when there are none. What the |        |########|        |                   tiles take is
-//     therefore known exactly, and so is what one more would take. |        |########|        |
-//     +--------+--------+--------+
+//     heights, row by row; # is in memory     A row of a tile is half a page long, so that neighbours share
+//     +--------+--------+--------+            pages. Each page counts the rows of resident tiles that have a
+//     |        |########|        |            part in it, and is released when there are none. The memory of
+//     |        |########|        |            the tiles is therefore known exactly, and so is what one more
+//     +--------+--------+--------+            would take.
 //
-// A tile is absent, or wanted, or resident. Clients say which tiles they need, pin them, and wait until they
-// are resident; the worker alone reads tiles, gives pages back and changes what is resident, so that it may
-// look at the heights without a lock. Tiles that somebody has pinned stay. The others stay as long as there
-// is room for them, and go in the order in which they were last asked for.
+// A tile is absent, wanted or resident. Clients name the tiles that they need, pin them, and wait until they
+// are resident. The worker alone reads tiles, releases pages and changes what is resident, so that it may
+// read the heights without a lock. Pinned tiles stay. The others stay as long as there is room for them, and
+// are dropped least recently used first.
 //
-//     client   pin, want ---> [mutex] ---> wait ..................... all are resident: read on without any
-//     lock worker   ................. take ---> drop others, read, fill ---> [mutex] resident
+//     client   pin, want ---> [mutex] ---> wait .................. all resident: read without any lock
+//     worker   ................ take ---> drop others, read, fill ---> [mutex] resident
 #include "terrain/pager.h"
 
 #include <math.h>
@@ -27,12 +26,12 @@
 
 typedef enum tile_state { ABSENT, WANTED, RESIDENT, BROKEN, REFUSED } tile_state;
 
-typedef struct tile {
+typedef struct paged_tile {
     tile_state state;
     bool is_urgent;
     int32_t n_pin;   // clients that need it
     int64_t wanted;  // when it was last asked for
-} tile;
+} paged_tile;
 
 // An array in reserved addresses, and how many rows of resident tiles each of its pages has a part of.
 typedef struct paged {
@@ -44,10 +43,10 @@ typedef struct paged {
 } paged;
 
 // Tiles that wait for the worker, first come, first served.
-typedef struct queue {
+typedef struct tile_queue {
     int32_t *tile;
     int32_t first, n;
-} queue;
+} tile_queue;
 
 struct usi_pager {
     us_allocator allocator;
@@ -70,8 +69,8 @@ struct usi_pager {
     pthread_t thread;
     bool has_mutex, has_work, has_done, has_thread, is_over;
     // Under the mutex, but for what is said above.
-    tile *tile;
-    queue urgent, ahead;
+    paged_tile *tile;
+    tile_queue urgent, ahead;
     int64_t now;  // counts asks
     usi_pager_info info;
     us_error error;  // of the last tile that could not be read
@@ -90,12 +89,12 @@ struct usi_pager_client {
 
 // ---------------------------------------------------------------- pages
 
-typedef enum use { COUNT, TAKE, GIVE } use;
+typedef enum page_use { COUNT, TAKE, GIVE } page_use;
 
 // Goes over the pages under rows j0 .. j1 of columns i0 .. i1. COUNT: how many of them nobody uses; TAKE:
 // uses them; GIVE: gives back those that nobody uses any more. Returns the number of pages that are new or
 // were given back.
-static size_t use_pages(const usi_pager *p, paged *a, usi_window w, use what) {
+static size_t use_pages(const usi_pager *p, paged *a, usi_window w, page_use what) {
     size_t n = 0, seen = SIZE_MAX, run = 0, run_end = 0;
     for (int32_t j = w.j0; j <= w.j1; j++) {
         size_t from = ((size_t)j * a->width + (size_t)w.i0) * a->each,
@@ -143,7 +142,7 @@ static usi_window block_window(const usi_pager *p, usi_window w) {
     return b;
 }
 
-static size_t use_tile(usi_pager *p, int32_t t, use what) {
+static size_t use_tile(usi_pager *p, int32_t t, page_use what) {
     usi_window w = tile_window(p, t);
     return (use_pages(p, &p->height, w, what) + use_pages(p, &p->extremes, block_window(p, w), what)) *
            p->page;
@@ -210,7 +209,7 @@ static us_status fill_tile(usi_pager *p, int32_t t, us_error *err) {
 static int32_t find_spare(const usi_pager *p, bool is_urgent, int64_t before) {
     int32_t best = -1;
     for (int32_t t = 0; t < p->n_u * p->n_v; t++) {
-        const tile *x = &p->tile[t];
+        const paged_tile *x = &p->tile[t];
         if (x->state != RESIDENT || x->n_pin > 0 || (!is_urgent && x->wanted >= before)) continue;
         if (best < 0 || x->wanted < p->tile[best].wanted) best = t;
     }
@@ -258,7 +257,7 @@ static void read_tile(usi_pager *p, int32_t t) {
     p->info.n_resident++;
 }
 
-static int32_t take(queue *q, int32_t cap) {
+static int32_t take(tile_queue *q, int32_t cap) {
     int32_t t = q->tile[q->first];
     q->first = (q->first + 1) % cap;
     q->n--;
@@ -338,7 +337,7 @@ us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size
     p->n_cell_y = (p->n_y - 2) / USI_EXTREMES_CELLS + 1;
     bool ok = make_paged(p, &p->height, p->n_x, p->n_y, sizeof(double)) &&
               make_paged(p, &p->extremes, p->n_cell_x, p->n_cell_y, 2 * sizeof(double));
-    size_t n = (size_t)p->n_u * (size_t)p->n_v, size = 0, at_tile = usi_carve(&size, n, sizeof(tile));
+    size_t n = (size_t)p->n_u * (size_t)p->n_v, size = 0, at_tile = usi_carve(&size, n, sizeof(paged_tile));
     size_t at_height = usi_carve(&size, p->height.n_page, sizeof(uint16_t)),
            at_extremes = usi_carve(&size, p->extremes.n_page, sizeof(uint16_t));
     size_t at_queue = usi_carve(&size, 4 * n, sizeof(int32_t)),
@@ -349,7 +348,7 @@ us_status usi_pager_create(us_site *site, int32_t layer, usi_window window, size
         p->block_size = size;
         memset(p->block, 0, size);
         char *block = p->block;
-        p->tile = (tile *)(void *)(block + at_tile);
+        p->tile = (paged_tile *)(void *)(block + at_tile);
         p->height.n_use = (uint16_t *)(void *)(block + at_height);
         p->extremes.n_use = (uint16_t *)(void *)(block + at_extremes);
         p->urgent.tile = (int32_t *)(void *)(block + at_queue);
@@ -474,13 +473,13 @@ void usi_pager_expect(usi_pager_client *client, usi_window window) {
 // With the mutex.
 static void want(usi_pager *p, int32_t t, bool is_urgent) {
     const int32_t cap = 2 * p->n_u * p->n_v;
-    tile *x = &p->tile[t];
+    paged_tile *x = &p->tile[t];
     x->wanted = p->now;
     // A tile that cannot be read is tried again when somebody needs it.
     if (x->state == RESIDENT || (x->state == BROKEN && !is_urgent) ||
         (x->state == WANTED && (x->is_urgent || !is_urgent)))
         return;
-    queue *q = is_urgent ? &p->urgent : &p->ahead;
+    tile_queue *q = is_urgent ? &p->urgent : &p->ahead;
     if (q->n == cap) return;
     x->state = WANTED;
     x->is_urgent = is_urgent;

@@ -119,8 +119,8 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
     if (status) return status;
     usi_base base = {.unit = 1};
     bool is_same = true;
-    usi_gdal_ear ear;
-    usi_gdal_begin(r->gdal, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(r->gdal, &ear);
     if (within) {
         status = fit_within(r, within, err);
         base = usi_base_of_frame(&r->frame);
@@ -131,7 +131,7 @@ static us_status open_all(usi_raster *r, const usi_frame *within, us_error *err)
                 usi_frame_plan(r->gdal, &base, r->def.is_local, r->def.file[0], &r->frame, &is_same, err);
     }
     if (!status) describe(r);
-    usi_gdal_end(r->gdal);
+    usi_gdal_catch_end(r->gdal);
     r->info.is_resampled = !is_same;
     if (!status && !is_same && r->type == US_LAYER_NUMBER) status = usi_source_join(r, &base, err);
     for (int32_t k = 0; k < r->def.n_file && !status; k++) {
@@ -176,8 +176,8 @@ us_status usi_raster_open(const us_raster_def *def, us_layer_type type, const us
 void usi_raster_close(usi_raster *r) {
     if (!r) return;
     const usi_gdal *g = r->gdal;
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     // From the first on: what is joined reads the others' datasets.
     for (int32_t k = 0; r->sources && k < r->def.n_file; k++) {
         usi_raster_source *s = &r->sources[k];
@@ -187,7 +187,7 @@ void usi_raster_close(usi_raster *r) {
     }
     if (r->frame.srs) g->OSRDestroySpatialReference(r->frame.srs);
     g->VSIFree(r->wkt);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     us_allocator a = r->allocator;
     usi_release(&a, r->room, r->room_bytes, USI_ALIGN);
     usi_release(&a, r->sources, (size_t)r->def.n_file * sizeof *r->sources, _Alignof(usi_raster_source));
@@ -197,17 +197,17 @@ void usi_raster_close(usi_raster *r) {
 // ---------------------------------------------------------------- reading
 
 // Part of a window, in columns and rows of the frame from the north-west.
-typedef struct part {
+typedef struct raster_window {
     int32_t column, row, n_x, n_y;
-} part;
+} raster_window;
 
-static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band, const part *p,
-                        void *out, GDALDataType type) {
+static CPLErr read_band(const usi_raster *r, const usi_raster_source *s, GDALRasterBandH band,
+                        const raster_window *p, void *out, GDALDataType type) {
     return r->gdal->GDALRasterIO(band, GF_Read, p->column - s->column, p->row - s->row, p->n_x, p->n_y, out,
                                  p->n_x, p->n_y, type, 0, 0);
 }
 
-static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const part *p,
+static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const raster_window *p,
                           bool *out_has_mask) {
     const usi_gdal *g = r->gdal;
     GDALDatasetH ds = s->chain[s->n_chain - 1];
@@ -227,8 +227,8 @@ static CPLErr read_source(const usi_raster *r, const usi_raster_source *s, const
 }
 
 // Puts what a source has into the gaps of the window.
-static void put(const usi_raster *r, const usi_raster_source *s, const part *p, bool has_mask, int32_t west,
-                int32_t south, int32_t n_x, void *out) {
+static void put(const usi_raster *r, const usi_raster_source *s, const raster_window *p, bool has_mask,
+                int32_t west, int32_t south, int32_t n_x, void *out) {
     size_t n = (size_t)p->n_x * (size_t)p->n_y;
     const uint8_t *mask = r->room + n * sizeof(double), *bytes = r->room;
     const double *numbers = (const double *)(const void *)r->room;
@@ -296,12 +296,12 @@ us_status usi_raster_read(usi_raster *r, int32_t i, int32_t j, int32_t n_x, int3
         int32_t north = top > s->row ? top : s->row,
                 south = top + n_y < s->row + s->n_row ? top + n_y : s->row + s->n_row;
         if (west >= east || north >= south) continue;
-        part p = {west, north, east - west, south - north};
+        raster_window p = {west, north, east - west, south - north};
         bool has_mask = false;
-        usi_gdal_ear ear;
-        usi_gdal_begin(r->gdal, &ear);
+        usi_gdal_error ear;
+        usi_gdal_catch_begin(r->gdal, &ear);
         CPLErr bad = read_source(r, s, &p, &has_mask);
-        usi_gdal_end(r->gdal);
+        usi_gdal_catch_end(r->gdal);
         us_place place = {.file = s->file};
         if (bad)
             return us_error_set(

@@ -5,14 +5,11 @@
 // definition of the projection alike. Everything else is resampled:
 //
 //        ______________
-//       /  ________   /     degrees, or rows that do not run east: the frame is upright and metric, and of
-//       the file's outline it takes the
-//      /  |        | /      largest rectangle about its middle in which every sample lies between samples of
-//      the file, so that no sample is
-//     /   |________|/       made up. For degrees it is the transverse Mercator projection of the middle: a
-//     metre there is a metre, and
-//    /_____________/        x^2 / 2R^2 more at a distance x from the middle's meridian (3e-7 at 5 km on
-//    Earth).
+//       /  ________   /   degrees, or rows that do not run east: the frame is upright and metric, the largest
+//      /  |        | /    rectangle about the middle of the file's outline in which every sample lies between
+//     /   |________|/     samples of the file, so that no sample is made up. For degrees it is the transverse
+//    /_____________/      Mercator projection of the middle: a metre there is a metre, and x^2 / 2R^2 more at
+//                         a distance x from the middle's meridian (3e-7 at 5 km on Earth).
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,17 +1,16 @@
-// The files of a raster, laid onto one grid.
+// The files of a raster, resampled onto one grid.
 //
 // Every file becomes a source: a GDAL dataset on the grid of the frame. The samples of one that is on that
-// grid already are read as they are. Any other is resampled on the way by GDAL's warper, window by window,
-// through a virtual dataset that computes what is asked for:
+// grid already are read as they are. Any other is resampled by GDAL's warper, window by window, through a
+// virtual dataset that computes on demand:
 //
-//     file --> the band as Float64, or the bands as red, green, blue, alpha (translate) --> the frame's grid
-//     (warp) --> source
+//     file --> translate: the band as Float64, or the bands as RGBA --> warp: the frame's grid --> source
 //
 // Files that continue each other's grid, as tiles of degrees do, are joined before they are resampled:
 // between two of them the ground is interpolated from both.
 //
-// Heights are interpolated, masks take the nearest sample. What is not there (nodata, a mask, NaN, beyond the
-// edge) is a gap, and the files behind the first one are asked for it, in their order.
+// Heights are interpolated, masks take the nearest sample. What is missing (nodata, a mask, NaN, beyond the
+// edge) is a gap, which the files after the first one fill, in their order.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,11 +183,11 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
     const usi_gdal *g = r->gdal;
     us_place place = {.file = s->file};
     static const char *const geotiff[] = {"GTiff", NULL};
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     s->chain[0] = g->GDALOpenEx(s->file, GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                                 r->def.is_geotiff ? geotiff : NULL, NULL, NULL);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     if (!s->chain[0] || g->GDALGetRasterCount(s->chain[0]) == 0) {
         if (s->chain[0]) g->GDALClose(s->chain[0]);
         s->chain[0] = NULL;
@@ -209,12 +208,12 @@ us_status usi_source_open(usi_raster *r, usi_raster_source *s, us_error *err) {
     if (r->type == US_LAYER_NUMBER && (s->n_x < 2 || s->n_y < 2))
         return us_error_set(err, US_ERR_VALUE, &place, "use a raster of at least 2 x 2",
                             "%d x %d samples span no surface", (int)s->n_x, (int)s->n_y);
-    usi_gdal_begin(g, &ear);
+    usi_gdal_catch_begin(g, &ear);
     us_status status = read_reference(r, s, err);
     if (!status && r->type != US_LAYER_COLOUR) status = choose_band(r, s, err);
     if (!status && r->type == US_LAYER_NUMBER) status = read_unit(r, s, err);
     if (!status && s->srs) g->OSRStripVertical(s->srs);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     return status;
 }
 
@@ -237,7 +236,7 @@ static void add_number(arguments *a, double x) {
     add(a, text);
 }
 
-static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_ear *ear, us_error *err) {
+static us_status append(usi_raster_source *s, GDALDatasetH ds, const usi_gdal_error *ear, us_error *err) {
     us_place place = {.file = s->file};
     if (!ds)
         return us_error_set(err, US_ERR_IO, &place, "look at it with gdalinfo",
@@ -313,12 +312,12 @@ static us_status translate(usi_raster *r, usi_raster_source *s, us_error *err) {
             add_number(&a, *r->def.nodata);
         }
     }
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     GDALTranslateOptions *options = g->GDALTranslateOptionsNew((char **)a.item, NULL);
     GDALDatasetH ds = options ? g->GDALTranslate("", s->chain[0], options, NULL) : NULL;
     if (options) g->GDALTranslateOptionsFree(options);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     s->band = 1;
     return append(s, ds, &ear, err);
 }
@@ -332,8 +331,8 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
                             "of this file and the first one only one has a reference system");
     arguments a = {.n = 0};
     char *from = NULL, *to = NULL;
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     static const char *const wkt2[] = {"FORMAT=WKT2_2019", NULL};
     add(&a, "-of");
     add(&a, "VRT");
@@ -383,7 +382,7 @@ static us_status warp(usi_raster *r, usi_raster_source *s, us_error *err) {
     if (options) g->GDALWarpAppOptionsFree(options);
     g->VSIFree(from);
     g->VSIFree(to);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     return append(s, ds, &ear, err);
 }
 
@@ -404,12 +403,12 @@ us_status usi_source_lay(usi_raster *r, usi_raster_source *s, const usi_base *ba
     const usi_gdal *g = r->gdal;
     const usi_frame *f = &r->frame;
     double column, row, box[4];
-    usi_gdal_ear ear;
-    usi_gdal_begin(g, &ear);
+    usi_gdal_error ear;
+    usi_gdal_catch_begin(g, &ear);
     bool is_plain = is_same && r->type != US_LAYER_COLOUR && is_aligned(g, base, s, &column, &row);
     usi_base grid = usi_base_of_frame(f);
     bool has_box = !is_plain && usi_base_box(g, &grid, s->srs, s->gt, s->n_x, s->n_y, box);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     if (is_plain) {
         s->column = (int32_t)(round(column) - base->west);
         s->row = (int32_t)(round(row) - base->north);
@@ -460,12 +459,12 @@ us_status usi_source_join(usi_raster *r, const usi_base *base, us_error *err) {
         arguments a = {.n = 0};
         add(&a, "-vrtnodata");
         add(&a, "nan");
-        usi_gdal_ear ear;
-        usi_gdal_begin(g, &ear);
+        usi_gdal_error ear;
+        usi_gdal_catch_begin(g, &ear);
         GDALBuildVRTOptions *options = g->GDALBuildVRTOptionsNew((char **)a.item, NULL);
         GDALDatasetH ds = options ? g->GDALBuildVRT("", n, in, NULL, options, NULL) : NULL;
         if (options) g->GDALBuildVRTOptionsFree(options);
-        usi_gdal_end(g);
+        usi_gdal_catch_end(g);
         status = append(first, ds, &ear, err);
         if (ds) {
             g->GDALGetGeoTransform(ds, first->gt);

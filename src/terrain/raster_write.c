@@ -57,16 +57,16 @@ us_status us_raster_write(const us_raster_write_def *def, const char *path, us_e
                             (int)def->n_x);
     char *options[] = {(char[]){"COMPRESS=DEFLATE"}, (char[]){"PREDICTOR=3"}, (char[]){"INTERLEAVE=BAND"},
                        (char[]){"BIGTIFF=IF_SAFER"}, NULL};
-    usi_gdal_ear ear;
+    usi_gdal_error ear;
     us_error why = {0};
-    usi_gdal_begin(g, &ear);
+    usi_gdal_catch_begin(g, &ear);
     GDALDriverH driver = g->GDALGetDriverByName("GTiff");
     GDALDatasetH to =
         driver ? g->GDALCreate(driver, path, def->n_x, def->n_y, def->n_band, GDT_Float32, options) : NULL;
     us_status status = to ? set_place(g, to, def, &why) : US_ERR_IO;
     if (!status) status = write_rows(g, to, def, row, &why);
     if (to) g->GDALClose(to);
-    usi_gdal_end(g);
+    usi_gdal_catch_end(g);
     usi_release(&allocator, row, sizeof *row * (size_t)def->n_x, USI_ALIGN);
     // What was cached is written at the end, and may fail there.
     if (!status && ear.text[0]) status = US_ERR_IO;
