@@ -14,6 +14,10 @@ static int64_t pair_of(const usi_touch *t) {
                                  : (int64_t)t->geom_b << 32 | t->geom_a;
 }
 
+static bool is_same_touch(const usi_touch *a, const usi_touch *b) {
+    return a->geom_a == b->geom_a && a->geom_b == b->geom_b && (a->n > 0) == (b->n > 0);
+}
+
 static us_contact_event event_of(const us_model *m, const usi_touch *t, bool is_begin) {
     const usi_geom *a = &m->geom[t->geom_a], *b = &m->geom[t->geom_b];
     return (us_contact_event){{a->body}, {b->body}, a->shape, b->shape, is_begin};
@@ -42,6 +46,12 @@ void usi_find_contact_events(us_sim *s) {
     if (!s->event) return;
     int32_t i = 0, k = 0;
     for (;;) {
+        // Nearly all pairs are those of the step before.
+        while (i < now->n_touch[0] && k < before->n_touch[0] &&
+               is_same_touch(&now->touch[i], &before->touch[k])) {
+            i++;
+            k++;
+        }
         // Touches without points are none.
         while (i < now->n_touch[0] && now->touch[i].n == 0)
             i++;

@@ -11,21 +11,21 @@ static bool boxes_meet(const us_aabb *a, const us_aabb *b) {
 }
 
 // The columns of a bed that a box, in the ground's frame, reaches.
-typedef struct columns {
+typedef struct column_range {
     int32_t x0, y0, x1, y1;
-} columns;
+} column_range;
 
 static int32_t clamp(double x, int32_t n) { return x < 0 ? 0 : x > n - 1 ? n - 1 : (int32_t)x; }
 
-static columns columns_under(const usi_deformable *bed, const us_aabb *box) {
+static column_range columns_under(const usi_deformable *bed, const us_aabb *box) {
     const double half_x = 0.5 * (bed->n_x - 1), half_y = 0.5 * (bed->n_y - 1);
-    return (columns){clamp(floor(box->min.x / bed->spacing + half_x), bed->n_x),
-                     clamp(floor(box->min.y / bed->spacing + half_y), bed->n_y),
-                     clamp(ceil(box->max.x / bed->spacing + half_x), bed->n_x),
-                     clamp(ceil(box->max.y / bed->spacing + half_y), bed->n_y)};
+    return (column_range){clamp(floor(box->min.x / bed->spacing + half_x), bed->n_x),
+                          clamp(floor(box->min.y / bed->spacing + half_y), bed->n_y),
+                          clamp(ceil(box->max.x / bed->spacing + half_x), bed->n_x),
+                          clamp(ceil(box->max.y / bed->spacing + half_y), bed->n_y)};
 }
 
-static bool has_changed(const usi_deformable *bed, columns c) {
+static bool has_changed(const usi_deformable *bed, column_range c) {
     for (int32_t v = c.y0 >> 6; v <= c.y1 >> 6; v++) {
         for (int32_t u = c.x0 >> 6; u <= c.x1 >> 6; u++) {
             if (bed->slot[(size_t)v * (size_t)bed->n_tile_x + (size_t)u] != 0) return true;
@@ -35,7 +35,7 @@ static bool has_changed(const usi_deformable *bed, columns c) {
 }
 
 // Whether a shape reaches into one of the columns: boxes from below the shape up to the column's height.
-static us_status meets_columns(const usi_geom *ground, const usi_deformable *bed, columns c,
+static us_status meets_columns(const usi_geom *ground, const usi_deformable *bed, column_range c,
                                const us_geom *geom, us_pose X_TG, const us_aabb *box, bool *out_is_met) {
     *out_is_met = false;
     for (int32_t y = c.y0; y <= c.y1; y++) {
@@ -68,7 +68,7 @@ static us_status meets(const us_sim *s, int32_t i, const us_geom *geom, us_pose 
         us_pose X_TG = us_pose_mul(us_pose_inverse(X_WT), X_WG);
         us_aabb box = us_geom_box(geom, X_TG);
         bool has_end = isfinite(box.min.x + box.min.y + box.min.z + box.max.x + box.max.y);
-        columns c = {0, 0, 0, 0};
+        column_range c = {0, 0, 0, 0};
         if (has_end) c = columns_under(bed, &box);
         if (has_end && has_changed(bed, c)) return meets_columns(g, bed, c, geom, X_TG, &box, out_is_met);
     }
