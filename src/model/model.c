@@ -23,8 +23,7 @@ void us_model_destroy(us_model *m) {
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q,
-                  n_soft = m->n_soft, n_bounded_torque = m->n_bounded_torque,
-                  n_joint_limit = m->n_joint_limit;
+                  n_joint_law = m->n_joint_law, n_friction = m->n_friction, n_actuated = m->n_actuated;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling,
                   n_loop = m->n_loop, n_names = m->n_names, n_material = m->n_material,
                   n_exclusion = m->n_exclusion, n_loose = m->n_loose;
@@ -172,8 +171,12 @@ us_body us_model_get_parent(const us_model *m, us_body b) {
 us_limits us_model_get_limits(const us_model *m, us_joint j) {
     if (!m || !in(j.i, m->n_joint)) return (us_limits){NAN, NAN};
     const usi_joint *k = &m->joint[j.i];
-    for (int32_t i = 0; i < m->n_joint_limit && k->n_v == 1; i++) {
-        if (m->stop[i].v == k->first_v) return (us_limits){m->stop[i].lower, m->stop[i].upper};
+    for (int32_t t = 0; t < m->n_actuated && k->n_v == 1; t++) {
+        const int32_t *first = m->actuated[t].first;
+        for (int32_t i = first[USI_LAW_LIMIT]; i < first[USI_LAW_LIMIT + 1]; i++) {
+            const usi_joint_law *law = &m->joint_law[i];
+            if (law->v == k->first_v) return (us_limits){law->lower, law->upper};
+        }
     }
     return (us_limits){-INFINITY, INFINITY};
 }
