@@ -3,6 +3,7 @@
 
 #include "contact/residency.h"
 #include "contact/soil.h"
+#include "geom/geom.h"
 #include "sim/sim__query.h"
 
 static bool boxes_meet(const us_aabb *a, const us_aabb *b) {
@@ -59,6 +60,22 @@ static us_status meets_columns(const usi_geom *ground, const usi_deformable *bed
     return US_OK;
 }
 
+// Ground of which only the part under the shape is in memory has contact points, and no distance. A shape
+// that is all below the surface may have none.
+static us_status meets_paged(const usi_geom *ground, us_pose X_WT, const us_geom *geom, us_pose X_WG,
+                             bool *out_is_met) {
+    us_manifold points = {.n = 0};
+    us_status status = us_geom_contact(geom, X_WG, &ground->geom, X_WT, 0, &points);
+    for (int32_t i = 0; i < points.n && !status; i++)
+        *out_is_met = *out_is_met || points.gap[i] <= 0;
+    us_aabb box = us_geom_box(geom, us_pose_mul(us_pose_inverse(X_WT), X_WG));
+    const double x = 0.5 * (box.min.x + box.max.x), y = 0.5 * (box.min.y + box.max.y);
+    const us_height_field *f = ground->geom.field;
+    const bool is_over = fabs(x) <= 0.5 * (f->n_x - 1) * f->dx && fabs(y) <= 0.5 * (f->n_y - 1) * f->dy;
+    if (is_over && usi_ground_at(ground, x, y) >= box.max.z) *out_is_met = true;
+    return status;
+}
+
 static us_status meets(const us_sim *s, int32_t i, const us_geom *geom, us_pose X_WG, bool *out_is_met) {
     const usi_geom *g = &s->model->geom[i];
     const us_pose X_WT = usi_shape_pose(s, i);
@@ -72,6 +89,8 @@ static us_status meets(const us_sim *s, int32_t i, const us_geom *geom, us_pose 
         if (has_end) c = columns_under(bed, &box);
         if (has_end && has_changed(bed, c)) return meets_columns(g, bed, c, geom, X_TG, &box, out_is_met);
     }
+    if (g->geom.kind == US_GEOM_HEIGHT_FIELD && g->geom.field->pager)
+        return meets_paged(g, X_WT, geom, X_WG, out_is_met);
     us_gap gap;
     us_status status = us_geom_distance(geom, X_WG, &g->geom, X_WT, &gap);
     if (!status) *out_is_met = gap.distance <= 0;
