@@ -3,7 +3,7 @@
 // Four bodies at a time, of whichever islands, one in each lane: as vectors of x y z a body's numbers would
 // mostly wait for one another. The bodies of all islands stand in one list, in the order of the islands;
 // which four go together does not depend on threads.
-#include "contact/world.h"
+#include "contact/contact__parts.h"
 #include "math/vec3x4.h"
 
 // Symmetric matrices.
@@ -71,10 +71,10 @@ static inline group find_group(const free_context *x, int32_t i) {
     int spare = 0;
     for (int l = 3; l >= 0; l--) {
         int32_t j = 4 * i + l < x->n_body ? 4 * i + l : x->n_body - 1;
-        const usi_collision_body *k = &c->collision_body[c->collision_body_of[j]];
+        const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[j]];
         const usi_tree *tree = &c->model->tree[k->tree];
         g.k[l] = k;
-        g.b[l] = &c->body[j];
+        g.b[l] = &c->solve.body[j];
         g.n[l] = &c->model->node[tree->end - 1];
         if (tree->is_free_body) {
             g.any = true;
@@ -94,7 +94,7 @@ static inline group find_group(const free_context *x, int32_t i) {
 static inline usi_vec3x4 origins(const usi_contacts *c, const group *g) {
     usi_v4 O[4];
     for (int l = 0; l < 4; l++)
-        O[l] = c->island[c->tree[g->k[l]->tree].island].O;
+        O[l] = c->islands.island[c->islands.tree[g->k[l]->tree].island].O;
     return usi_vec3x4_from(O[0], O[1], O[2], O[3], NULL);
 }
 
@@ -236,8 +236,8 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
 enum { GRAIN = 16 };
 
 static void run_groups(usi_contacts *c, const usi_contact_input *push, usi_part part) {
-    if (c->n_island == 0 || !c->has_free) return;
-    const usi_island *last = &c->island[c->n_island - 1];
+    if (c->islands.n_island == 0 || !c->has_free) return;
+    const usi_island *last = &c->islands.island[c->islands.n_island - 1];
     free_context x = {c, push, last->first_body + last->n_body};
     usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
 }

@@ -13,6 +13,7 @@
 // takes over, whose limit is that of the soil: a parked rover stays on its slope for ever. What resists
 // rolling acts at rest as a limited torque, in motion as the backward lean.
 #include "contact/soil.h"
+#include "contact/contact__parts.h"
 
 #include "geom/geom.h"
 
@@ -154,20 +155,20 @@ int32_t usi_ground_material(const usi_contacts *c, const usi_contact_state *now,
     const us_model *m = c->model;
     if (!m->geom[geom].has_region) return m->geom[geom].material;
     ground e = ground_of(c, geom);
-    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collision_body[c->carrier_of[shape]]).p);
+    us_vec3 p = to_ground(&e, usi_geom_pose(c, shape, &c->collide.collision_body[c->carrier_of[shape]]).p);
     return usi_ground_material_at(m, now, geom, p.x, p.y);
 }
 
 const us_soil *usi_soil_contact_soil(const usi_contacts *c, const usi_contact_state *state,
                                      const usi_soil_contact *k) {
-    return c->model->geom[k->ground].has_soil_map ? &c->soil_here[k - c->soil_contact]
+    return c->model->geom[k->ground].has_soil_map ? &c->collide.soil_here[k - c->collide.soil_contact]
                                                   : &state->soil[k->material];
 }
 
 // Looks at the maps of a ground that has some, where something stands on it.
 static void look_at_maps(usi_contacts *c, const usi_contact_state *now, const usi_soil_contact *k, double x,
                          double y) {
-    us_soil *soil = &c->soil_here[k - c->soil_contact];
+    us_soil *soil = &c->collide.soil_here[k - c->collide.soil_contact];
     *soil = now->soil[k->material];
     usi_soil_map_apply(c->model, k->ground, k->material, x, y, soil);
 }
@@ -183,7 +184,7 @@ static bool look_at_wheel(const usi_contacts *c, const ground *e, const us_mater
                           const us_soil *soil, int32_t geom, const double last[US_TOUCH_MEMORY],
                           usi_soil_contact *k) {
     const usi_geom *g = &c->model->geom[geom];
-    const usi_collision_body *B = &c->collision_body[c->carrier_of[geom]];
+    const usi_collision_body *B = &c->collide.collision_body[c->carrier_of[geom]];
     us_pose X_WS = usi_geom_pose(c, geom, B);
     us_vec3 p = to_ground(e, X_WS.p), axle = turn_to_ground(e, us_quat_rotate(X_WS.q, us_vec3_make(0, 0, 1)));
     // Level directions first: along the wheel, and to its left.
@@ -405,8 +406,9 @@ static void place_foot(const usi_contacts *c, const usi_contact_state *now, cons
     double pressed = e->bed ? pressed_in(e->bed, column_of(e->bed, bottom.x, bottom.y)) : 0,
            fresh = usi_surface_at(e->g, e->bed, bottom.x, bottom.y) + pressed;
     if (p->old >= 0) {
-        us_vec3 was = to_ground(e, usi_v4_vec3(c->collision_body[0].p +
-                                               usi_to_world(&c->collision_body[0], now->anchor[p->old].p_A)));
+        us_vec3 was =
+            to_ground(e, usi_v4_vec3(c->collide.collision_body[0].p +
+                                     usi_to_world(&c->collide.collision_body[0], now->anchor[p->old].p_A)));
         double dx = bottom.x - was.x, dy = bottom.y - was.y,
                share = fmin(1, sqrt(dx * dx + dy * dy) / length);
         double kept = was.z + usi_ground_at(e->g, bottom.x, bottom.y) - usi_ground_at(e->g, was.x, was.y);
@@ -436,10 +438,11 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
     p->feature = feature;
     p->old = -1;
     p->is_same = false;
-    p->touch = c->n_touch;
-    p->soil_contact = c->n_soil_contact;
-    *out_sunk = &c->soil_contact[c->n_soil_contact++];
-    **out_sunk = (usi_soil_contact){.point = (int32_t)(p - c->point),
+    p->may_press = true;
+    p->touch = c->collide.n_touch;
+    p->soil_contact = c->collide.n_soil_contact;
+    *out_sunk = &c->collide.soil_contact[c->collide.n_soil_contact++];
+    **out_sunk = (usi_soil_contact){.point = (int32_t)(p - c->collide.point),
                                     .geom = t->geom_b,
                                     .ground = t->geom_a,
                                     .material = t->material,
@@ -449,8 +452,8 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
 }
 
 static void take_back(usi_contacts *c, usi_touch *t) {
-    c->n_point--;
-    c->n_soil_contact--;
+    c->collide.n_point--;
+    c->collide.n_soil_contact--;
     c->error_count--;
     t->n--;
 }
@@ -479,7 +482,7 @@ static bool add_foot(usi_contacts *c, const usi_contact_state *now, const usi_to
     place_foot(c, now, e, p, bottom, length);
     k->sinkage = -p->gap;
     *out = k;
-    if (p->gap > c->grow[t->geom_b]) {
+    if (p->gap > c->collide.grow[t->geom_b]) {
         take_back(c, t);
         return false;
     }
@@ -524,8 +527,9 @@ static us_quat turn_to_slope(us_pose X_GS, us_vec3 n) {
 static void find_feet(usi_contacts *c, const usi_contact_state *now, const usi_touch *before, usi_touch *t,
                       const ground *e) {
     const us_geom *g = &c->model->geom[t->geom_b].geom;
-    us_pose X_GS = us_pose_mul(us_pose_inverse(e->X_WG),
-                               usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]));
+    us_pose X_GS =
+        us_pose_mul(us_pose_inverse(e->X_WG),
+                    usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]));
     us_aabb box = us_geom_box(g, X_GS);
     double wide = box.max.x - box.min.x, deep = box.max.y - box.min.y, cx = 0.5 * (box.min.x + box.max.x),
            cy = 0.5 * (box.min.y + box.max.y);
@@ -571,8 +575,8 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
         static const double nothing[US_TOUCH_MEMORY];
         const double *last = p->old >= 0 ? now->anchor[p->old].memory : nothing;
         if (e.g->has_soil_map) {
-            us_vec3 hub =
-                to_ground(&e, usi_geom_pose(c, t->geom_b, &c->collision_body[c->carrier_of[t->geom_b]]).p);
+            us_vec3 hub = to_ground(
+                &e, usi_geom_pose(c, t->geom_b, &c->collide.collision_body[c->carrier_of[t->geom_b]]).p);
             look_at_maps(c, now, k, hub.x, hub.y);
         }
         if (look_at_wheel(c, &e, &m->material[g->material], usi_soil_contact_soil(c, now, k), t->geom_b, last,
@@ -582,19 +586,19 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
             p->n = -k->up;
             p->p = p->p_A = p->p_B = k->hub - k->up * us_soil_wheel_radius(&k->wheel);
             p->gap = -k->sinkage;
-            if (p->gap > c->grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
+            if (p->gap > c->collide.grow[t->geom_b] || !is_over(e.g, hub.x, hub.y)) take_back(c, t);
             return;
         }
         take_back(c, t);
     }
     if (is_same_place && before->n > 0 && now->anchor[before->first].feature != WHEEL_FEATURE) {
-        int32_t first = c->n_point;
+        int32_t first = c->collide.n_point;
         usi_reuse_points(c, now, before, t);
-        for (int32_t i = first; i < c->n_point; i++) {
-            usi_point_now *p = &c->point[i];
+        for (int32_t i = first; i < c->collide.n_point; i++) {
+            usi_point_now *p = &c->collide.point[i];
             const double kept = now->anchor[p->old].memory[1];
-            p->soil_contact = c->n_soil_contact;
-            c->soil_contact[c->n_soil_contact++] =
+            p->soil_contact = c->collide.n_soil_contact;
+            c->collide.soil_contact[c->collide.n_soil_contact++] =
                 (usi_soil_contact){.point = i,
                                    .geom = t->geom_b,
                                    .ground = t->geom_a,
@@ -607,7 +611,7 @@ void usi_soil_points(usi_contacts *c, const usi_contact_state *now, const usi_to
                                    .sinkage = -p->gap};
             if (!e.g->has_soil_map) continue;
             us_vec3 bottom = to_ground(&e, usi_v4_vec3(p->p_B));
-            look_at_maps(c, now, &c->soil_contact[c->n_soil_contact - 1], bottom.x, bottom.y);
+            look_at_maps(c, now, &c->collide.soil_contact[c->collide.n_soil_contact - 1], bottom.x, bottom.y);
         }
         return;
     }

@@ -52,6 +52,7 @@ us_status us_sim_apply_force(us_sim *s, us_body body, us_vec3 force_W, us_vec3 p
 us_command usi_take_applied(us_sim *s, const us_command *command) {
     us_command all = {0};
     if (command) all = *command;
+    s->has_last_step = false;
     s->has_wrench = all.wrench || s->next.n_applied[0] > 0;
     if (!s->has_wrench) return all;
     for (int32_t b = 0; b < s->model->n_body; b++)

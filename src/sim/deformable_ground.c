@@ -302,7 +302,7 @@ static void print_foot(us_sim *s, const usi_soil_contact *k, double compaction) 
     const usi_geom *g = &s->model->geom[k->ground];
     tile t;
     int32_t to[MAX_PRINT * MAX_PRINT];
-    if (foot_print(&s->bed[g->bed], k, &s->contacts->point[k->point], g->X_NG, &t, to))
+    if (foot_print(&s->bed[g->bed], k, &s->contacts->collide.point[k->point], g->X_NG, &t, to))
         press(s, g, t, to, compaction);
 }
 
@@ -375,13 +375,14 @@ static void let_flow(us_sim *s, int32_t i) {
 void usi_deformables_step(us_sim *s) {
     const us_model *m = s->model;
     const usi_contacts *c = s->contacts;
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
-        if (g->bed >= 0 && !k->is_wheel) cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, true);
+        if (g->bed >= 0 && !k->is_wheel)
+            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, true);
     }
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         double compaction = usi_soil_contact_soil(c, &s->now.contact, k)->compaction;
@@ -392,14 +393,14 @@ void usi_deformables_step(us_sim *s) {
     }
     for (int32_t i = 0; i < m->n_deformable; i++)
         let_flow(s, i);
-    for (int32_t i = 0; i < c->n_soil_contact; i++) {
-        const usi_soil_contact *k = &c->soil_contact[i];
+    for (int32_t i = 0; i < c->collide.n_soil_contact; i++) {
+        const usi_soil_contact *k = &c->collide.soil_contact[i];
         const usi_geom *g = &m->geom[k->ground];
         if (g->bed < 0) continue;
         if (k->is_wheel)
             uncover_wheel(&s->bed[g->bed], k, g->X_NG);
         else
-            cover_foot(&s->bed[g->bed], k, &c->point[k->point], g->X_NG, false);
+            cover_foot(&s->bed[g->bed], k, &c->collide.point[k->point], g->X_NG, false);
     }
 }
 
@@ -713,7 +714,9 @@ us_material us_sim_get_region(const us_sim *s, int32_t region) {
                                                                          : -1};
 }
 
-int32_t us_sim_n_soil_contact(const us_sim *s) { return s && s->contacts ? s->contacts->n_soil_contact : 0; }
+int32_t us_sim_n_soil_contact(const us_sim *s) {
+    return s && s->contacts ? s->contacts->collide.n_soil_contact : 0;
+}
 
 us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     us_soil_contact out = {
@@ -721,7 +724,7 @@ us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     out.force = out.place = us_vec3_make(NAN, NAN, NAN);
     if (i < 0 || i >= us_sim_n_soil_contact(s)) return out;
     const usi_contacts *c = s->contacts;
-    const usi_soil_contact *k = &c->soil_contact[i];
+    const usi_soil_contact *k = &c->collide.soil_contact[i];
     const usi_anchor *a = &s->now.contact.anchor[k->point];
     // What is kept is the impulse on the ground, which stands still.
     usi_v4 force = usi_v4_from(a->g) * (-1 / s->model->step);
@@ -729,7 +732,7 @@ us_soil_contact us_sim_get_soil_contact(const us_sim *s, int32_t i) {
     out.soil = (us_material){k->material};
     out.is_wheel = k->is_wheel;
     out.sinkage = k->sinkage;
-    out.place = usi_v4_vec3(c->point[k->point].p);
+    out.place = usi_v4_vec3(c->collide.point[k->point].p);
     out.force = usi_v4_vec3(force);
     out.slip = out.slip_angle = out.moment = 0;
     if (!k->is_wheel) return out;

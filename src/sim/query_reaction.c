@@ -110,10 +110,10 @@ static us_wrench need_of(const us_sim *s, int32_t body, us_vec3 p) {
 
 // The contact point that a block belongs to, the slip of a wheel in soil included; -1: none, a loop's.
 static int32_t point_of(const usi_contacts *c, int32_t block) {
-    for (int32_t i = 0; i < c->n_soil_contact && c->block[block].point < 0; i++) {
-        if (c->soil_contact[i].slip_block == block) return c->soil_contact[i].point;
+    for (int32_t i = 0; i < c->collide.n_soil_contact && c->rows.block[block].point < 0; i++) {
+        if (c->collide.soil_contact[i].slip_block == block) return c->collide.soil_contact[i].point;
     }
-    return c->block[block].point;
+    return c->rows.block[block].point;
 }
 
 // What contacts give to the bodies beyond a joint, about the point p.
@@ -121,14 +121,14 @@ static us_wrench contacts_beyond(const us_sim *s, int32_t joint, us_vec3 p) {
     us_wrench sum = {{0, 0, 0}, {0, 0, 0}};
     const usi_contacts *c = s->contacts;
     const us_model *m = s->model;
-    for (int32_t i = 0; c && i < c->n_island; i++) {
-        const usi_island *island = &c->island[i];
+    for (int32_t i = 0; c && i < c->islands.n_island; i++) {
+        const usi_island *island = &c->islands.island[i];
         const usi_v4 arm = island->O - usi_v4_from(p);
         for (int32_t b = island->first_block; b < island->first_block + island->n_block; b++) {
-            const usi_block *k = &c->block[b];
+            const usi_block *k = &c->rows.block[b];
             const int32_t point = point_of(c, b);
             if (point < 0) continue;
-            const usi_touch *t = &c->touch_now[c->point[point].touch];
+            const usi_touch *t = &c->collide.touch_now[c->collide.point[point].touch];
             int sign =
                 is_beyond(m, m->geom[t->geom_a].body, joint) - is_beyond(m, m->geom[t->geom_b].body, joint);
             if (sign == 0) continue;

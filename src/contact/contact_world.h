@@ -8,8 +8,8 @@
 //     interaction models                                            (rows.c) solve       Newton (newton.c),
 //     Gauss-Seidel, or rigid (rigid_island.c), island by island, in any order, on any thread remember    what
 //     the points keep for the next step                                                 (rows.c)
-#ifndef USI_CONTACT_WORLD_H
-#define USI_CONTACT_WORLD_H
+#ifndef USI_CONTACT_CONTACT_WORLD_H
+#define USI_CONTACT_CONTACT_WORLD_H
 
 #include "actuate/actuate.h"
 #include "base/pool.h"
@@ -124,6 +124,7 @@ typedef struct usi_point_now {
     int32_t soil_contact;  // what it is in soil; -1: not in soil
     bool is_same;          // the last step's point of both bodies
     bool is_tied;          // with the last step's spring between them
+    bool may_press;        // in this step; otherwise it has rows only if the solve without it goes through it
 } usi_point_now;
 
 // Something in soil, in this step.
@@ -161,6 +162,8 @@ typedef struct usi_island {
                               // place of the direct rigid solver
     int32_t refused;          // 1 + the interaction model that gave no usable law; 0: none
     int32_t n_impact;         // points with restitution
+    int32_t n_skipped;        // points without rows: they do not press
+    bool is_again;            // solved again, with points that the first solve went through
     int32_t round;            // of impact.c
     double share, low, high;  // of the restitution: that of the rows; between which two the right one lies
     double low_work, high_work;
@@ -177,6 +180,7 @@ typedef enum usi_island_kind {
 typedef struct usi_grouped {
     int32_t geom_a, geom_b;
     int32_t n;                                   // points
+    bool may_press;                              // some of them
     int32_t collision_body_a, collision_body_b;  // whose the shapes are
     int32_t material_b;
     double mass;  // kg, of both against each other
@@ -185,9 +189,6 @@ typedef struct usi_grouped {
 
 // What the solve of one tree starts from and leaves.
 typedef struct usi_tree_now {
-    double spare;  // m, the least way that a blow to it must add for a point that was dropped to push in the
-                   // step; INFINITY: none was dropped
-    bool keeps_all;    // no point of it is dropped
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
@@ -221,8 +222,11 @@ typedef struct usi_contact_input {
 // that is awake moves and touches as any tree.
 typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 
-// X(type, name, count, unit, about)
-#define USI_CONTACT_SCRATCH_FIELDS(X)                                                                    \
+// One struct per stage, in the order of a step: each is written by its stage alone, and read by those below
+// it. X(type, name, count, unit, about)
+
+// collide.c, soil.c, residency.c. Reads q, v, and the touches and anchors of the state.
+#define USI_COLLIDE_FIELDS(X)                                                                            \
     X(usi_collision_body, collision_body, n_collision_body, "", "links with shapes: pose and velocity")  \
     X(us_aabb, box, n_geom, "m", "boxes of the shapes in this step")                                     \
     X(double, grow, n_geom, "m", "how far outside a shape contact is looked for")                        \
@@ -236,34 +240,74 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, ceiling, max_pair, "m",                                                                    \
       "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
-    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")                   \
-    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from")               \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
-    X(int32_t, order, max_contact, "", "points sorted by island")                                        \
-    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                                  \
-    X(int32_t, root, n_tree, "", "union-find")                                                           \
-    X(int32_t, members, n_tree, "", "trees sorted by island")                                            \
-    X(usi_island, island, n_tree, "", "islands")                                                         \
-    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")                            \
-    X(int32_t, collision_body_of, n_collision_body + n_tree, "", "whose they are")                       \
-    X(usi_block, block, max_block, "", "rows of the islands")                                            \
-    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                                         \
-    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                           \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                  \
-    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                      \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                      \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                                                 \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                               \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                    \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                              \
-    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
-    X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
-    X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
-    X(double, turn, n_pad, "rad", "displacement of the step")                                            \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
     X(usi_soil_contact, soil_contact, max_sunk, "", "what is in soil")                                   \
     X(us_soil, soil_here, max_soil_here, "",                                                             \
       "what the soil under each of these is like, where it varies over its ground")
+
+// island.c. Reads which pairs touch, and where the links are.
+#define USI_ISLANDS_FIELDS(X)                                                              \
+    X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")     \
+    X(bool, may_press, max_contact, "", "whether a point of each may press in this step")  \
+    X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from") \
+    X(int32_t, order, max_contact, "", "points sorted by island")                          \
+    X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                    \
+    X(int32_t, root, n_tree, "", "union-find")                                             \
+    X(int32_t, members, n_tree, "", "trees sorted by island")                              \
+    X(usi_island, island, n_tree, "", "islands")                                           \
+    X(int32_t, collision_body_of, n_collision_body + n_tree, "", "whose they are")
+
+// rows.c. Reads points, islands, and the anchors of the state. The solvers write g, radius and press.
+#define USI_ROWS_FIELDS(X) X(usi_block, block, max_block, "", "rows of the islands")
+
+// free.c, newton.c, matrix.c, branch.c, gauss_seidel.c, rigid_island.c, impact.c. Reads rows, islands and
+// links. What comes out of it is in body, u, and in g of the rows. To remember it rows.c reads all, and
+// writes the state alone.
+#define USI_SOLVE_FIELDS(X)                                                     \
+    X(usi_free, body, n_collision_body + n_tree, "", "bodies of the islands")   \
+    X(double, u, 3 * max_block, "m/s", "velocities of the rows")                \
+    X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")  \
+    X(usi_branch, branch, n_node, "", "factors of a tree's matrix")             \
+    X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                 \
+    X(double, residual, n_pad, "N m s", "what is left of the momentum balance") \
+    X(double, delta, n_pad, "rad/s", "change of the joint velocities")
+
+// joints.c, for the solve. Reads q, v, commands.
+#define USI_JOINTS_FIELDS(X)                                               \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")    \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")        \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                   \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight") \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")      \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                \
+    X(double, turn, n_pad, "rad", "displacement of the step")
+
+#define USI_CONTACT_ARRAY(type, name, count, unit, about) type *name;
+typedef struct usi_collide_scratch {
+    int32_t n_near, n_touch, n_point, n_soil_contact;
+    bool is_fat_valid;  // near holds the pairs of fat
+    bool has_ceiling;   // some of them have one
+    USI_COLLIDE_FIELDS(USI_CONTACT_ARRAY)
+} usi_collide_scratch;
+typedef struct usi_islands_scratch {
+    int32_t n_island;
+    int32_t n_grouped;  // -1: the islands are not to be kept
+    bool has_idle;      // some pairs are near each other, and in no island
+    USI_ISLANDS_FIELDS(USI_CONTACT_ARRAY)
+} usi_islands_scratch;
+typedef struct usi_rows_scratch {
+    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
+    USI_ROWS_FIELDS(USI_CONTACT_ARRAY)
+} usi_rows_scratch;
+typedef struct usi_solve_scratch {
+    void **work;  // one work space per thread, for the sparse and rigid solvers
+    size_t work_size;
+    // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
+    struct usi_layout *layout;
+    int32_t n_layout;
+    USI_SOLVE_FIELDS(USI_CONTACT_ARRAY)
+} usi_solve_scratch;
 
 typedef struct usi_residency usi_residency;
 
@@ -275,19 +319,14 @@ typedef struct usi_contacts {
     us_allocator allocator;
     usi_arena fixed;             // what is made once
     struct usi_deformable *bed;  // of the model's beds, which belong to the sim; NULL: it has none
-    int32_t n_soil_contact;
-    bool is_trial;         // a robot is put down: wheels have no slip, and hold on to nothing
-    const uint8_t *ghost;  // n_tree of usi_ghost; NULL: all are our own
+    bool is_trial;               // a robot is put down: wheels have no slip, and hold on to nothing
+    const uint8_t *ghost;        // n_tree of usi_ghost; NULL: all are our own
     const bool *pushed;  // n_tree: a contact that another process solves touches it in this step; NULL: none
     void *block_memory;
     size_t block_size;
-    int32_t n_collision_body, n_geom, n_near, n_touch, n_point, n_island;
-    int32_t n_grouped;  // -1: the islands are not to be kept
+    int32_t n_collision_body, n_geom;
     int32_t max_contact, max_pair, max_block;
     bool has_joints, has_free;                   // some tree is not a free body; some is
-    bool is_fat_valid;                           // near holds the pairs of fat
-    bool has_ceiling;                            // some of them have one
-    bool has_dropped;                            // points that cannot push in the step, as it seems
     const usi_actuation *actuation;              // of the step that is solved
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
@@ -303,12 +342,6 @@ typedef struct usi_contacts {
                        // deepest inwards
     double *far;       // m, greatest distance of a shape's points from its node's origin
     bool *is_plain;    // shapes whose axes are their node's
-    void **work;       // one work space per thread, for the sparse and rigid solvers
-    struct usi_pair_now *pair;  // one per thread: the last pair that rows.c has seen in the step
-    struct usi_layout
-        *layout;  // n_layout: matrix.c keeps that of the island whose first tree it is from step to step
-    int32_t n_layout;
-    size_t work_size;
     int64_t n_solve, n_iteration, n_fallback;  // since create, for benchmarks
     int32_t error_count;       // contacts, or pairs that are near, for which there was no room
     bool is_pair_error;        // they were pairs
@@ -317,9 +350,11 @@ typedef struct usi_contacts {
     bool is_residency_error;  // some of it could not be had: residency_error
     us_error residency_error;
     int32_t lone;  // a tree's number + 1: only what touches it is found (sim/settle.c); 0: everything
-#define CONTACT_SCRATCH(type, name, count, unit, about) type *name;
-    USI_CONTACT_SCRATCH_FIELDS(CONTACT_SCRATCH)
-#undef CONTACT_SCRATCH
+    usi_collide_scratch collide;
+    usi_islands_scratch islands;
+    usi_rows_scratch rows;
+    usi_solve_scratch solve;
+    USI_JOINTS_FIELDS(USI_CONTACT_ARRAY)
 } usi_contacts;
 
 // A point's own block, that of its turning, and in soil that of a wheel's slip.
@@ -350,44 +385,5 @@ void usi_contacts_reach(usi_contacts *c, const double *q, const double *v, doubl
 // After usi_solve_islands: adds what our own trees gave to the ghosts that they touched in this step, as
 // forces at the links' origins; and marks these links, also where the force is 0. Both n_body.
 void usi_contacts_pushes(const usi_contacts *c, us_wrench *out_wrench, bool *out_is_touched);
-
-// ---------------------------------------------------------------- parts
-
-// collide.c: where a shape is; a new point of the step, NULL when there is no room; the last step's points of
-// a pair.
-us_pose usi_geom_pose(const usi_contacts *c, int32_t geom, const usi_collision_body *k);
-usi_point_now *usi_next_point(usi_contacts *c);
-void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_touch *old, usi_touch *t);
-// rows.c: the blocks of one island; after the solve what its points keep.
-bool usi_rows_create(usi_contacts *c);
-void usi_rows_start(usi_contacts *c);  // once a step, before the islands
-bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now, usi_contact_state *next,
-                   int32_t thread);
-void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
-                   usi_contact_state *next);
-// impact.c: what restitution asks for, to be called before the first solve of an island with impacts; and
-// after each solve whether they created energy, the rows being changed so that the next solve creates less.
-void usi_impact_start(usi_contacts *c, usi_island *s);
-bool usi_impact_again(usi_contacts *c, usi_island *s, const usi_contact_state *next);
-// newton.c
-void usi_newton(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
-// rigid_island.c: contacts that do not give; falls back on Newton's method. Bytes: what it wants of a
-// thread's work space.
-size_t usi_rigid_island_bytes(const us_model *m);
-void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
-// joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
-// diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
-// and vel.
-void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix);
-// Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
-// added to `impulse` and `slope`.
-void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
-                    double *restrict slope);
-// Joint velocities (vel) to the next state; efforts of drives.
-void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree);
-// free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they
-// end, after.
-void usi_free_start(usi_contacts *c, const usi_contact_input *push);
-void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
 
 #endif

@@ -1,8 +1,8 @@
 // What Newton's method and its matrix share: one island's unknowns, rows and work space.
-#ifndef USI_CONTACT_NEWTON_H
-#define USI_CONTACT_NEWTON_H
+#ifndef USI_CONTACT_CONTACT_NEWTON_H
+#define USI_CONTACT_CONTACT_NEWTON_H
 
-#include "contact/world.h"
+#include "contact/contact__parts.h"
 
 // Blocks one after another between the same two bodies: where their products go in the matrix.
 typedef struct usi_run {
@@ -23,7 +23,7 @@ typedef struct usi_layout {
 // Room for twelve free bodies with some thirty pairs: of larger islands nothing is kept.
 enum { USI_LAYOUT_BYTES = 32768 };
 
-struct usi_six;  // sparse_kernel.h
+struct usi_six;  // contact__sparse_kernel.h
 
 typedef struct usi_problem {
     usi_contacts *c;
@@ -67,20 +67,20 @@ typedef struct usi_problem {
 } usi_problem;
 
 static inline bool usi_unit_is_free(const usi_problem *p, int32_t unit) {
-    return p->c->model->tree[p->c->members[p->s->first_tree + unit]].is_free_body;
+    return p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]].is_free_body;
 }
 static inline bool usi_is_lone(const usi_problem *p) { return p->is_free && p->n_unit == 1; }
 static inline const usi_tree *usi_unit_tree(const usi_problem *p, int32_t unit) {
-    return &p->c->model->tree[p->c->members[p->s->first_tree + unit]];
+    return &p->c->model->tree[p->c->islands.members[p->s->first_tree + unit]];
 }
 static inline const usi_collision_body *usi_body_collision_body(const usi_problem *p, int32_t body) {
-    return &p->c->collision_body[p->c->collision_body_of[p->s->first_body + body]];
+    return &p->c->collide.collision_body[p->c->islands.collision_body_of[p->s->first_body + body]];
 }
 
 // Couplings of the island: rows over several joints that hold exactly up to the same compliance as loops.
 static inline bool usi_coupling_in(const usi_problem *p, const usi_coupling *k) {
-    return &p->c->island[p->c->tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
-           p->c->tree[p->c->model->node[k->v[0]].tree].island >= 0;
+    return &p->c->islands.island[p->c->islands.tree[p->c->model->node[k->v[0]].tree].island] == p->s &&
+           p->c->islands.tree[p->c->model->node[k->v[0]].tree].island >= 0;
 }
 static inline double usi_coupling_stiffness(const usi_problem *p) { return 1e6 * p->s->most_mass; }
 
@@ -105,9 +105,9 @@ static inline usi_span usi_free_root(const us_model *m, usi_span tree) {
     return (usi_span){tree.first, m->node[tree.first].kind == USI_NODE_FREE ? tree.first + 6 : tree.first};
 }
 
-// branch.c: factors of the matrix of a tree that touches only the world, in c->branch and p->lone, and
+// branch.c: factors of the matrix of a tree that touches only the world, in c->solve.branch and p->lone, and
 // solutions with them. p->made (overwritten) has what stands at each node, inertia and contacts, where
-// p->is_there; c->diag acts along the joints. False when a pivot is 0.
+// p->is_there; c->solve.diag acts along the joints. False when a pivot is 0.
 bool usi_branch_factor(usi_problem *p, usi_span span);
 void usi_branch_solve(usi_problem *p, usi_span span, double *x);
 void usi_branch_solve_two(usi_problem *p, usi_span span, double *x, double *y);

@@ -8,7 +8,8 @@
 //     joint      position, velocity, acceleration, by name and kind, when the start state is the same in
 //     both; one that has broken in between
 //                lets its link go with the pose and velocity that it has
-//     drive      command, by name, when the start command is the same in both; effort
+//     drive      command, by name, when the start command is the same in both; effort, strength
+//     battery    energy, by the robot's name, when the capacity is the same in both
 //     wrench     one that waits for the next step, by body
 //     contact    what the points remember, by pair of shapes, when both are the same shape at the same place
 //     on the same link,
@@ -108,6 +109,16 @@ static void let_go(move *x, const usi_joint *j, const usi_joint *was) {
     memcpy(x->to->now.v + j->first_v, u, sizeof u);
 }
 
+// What a fault has added to a joint's friction, where both models start alike.
+static void carry_blockage(const move *x, const usi_joint *j, const usi_joint *was) {
+    for (int32_t i = 0; i < j->n_v && i < was->n_v; i++) {
+        int32_t to = usi_find_friction(x->to->model, j->first_v + i),
+                from = usi_find_friction(x->from->model, was->first_v + i);
+        if (to < 0 || from < 0 || x->to->model->blockage[to] != x->from->model->blockage[from]) continue;
+        x->to->now.blockage[to] = x->from->now.blockage[from];
+    }
+}
+
 static us_status carry_joints(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
     x->old_joint = match_names(x, m->names, m->joint_name, m->n_joint, o->names, o->joint_name, o->n_joint);
@@ -117,6 +128,7 @@ static us_status carry_joints(move *x) {
     for (int32_t i = 0; i < m->n_joint; i++) {
         if (x->old_joint[i] < 0) continue;
         const usi_joint *j = &m->joint[i], *k = &o->joint[x->old_joint[i]];
+        carry_blockage(x, j, k);
         // Where a broken one starts says nothing: see model/broken.c.
         bool is_same =
             j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v && j->is_broken == k->is_broken;
@@ -132,14 +144,17 @@ static us_status carry_joints(move *x) {
         memcpy(to->a_before + j->first_v, from->a_before + k->first_v, (size_t)j->n_v * sizeof(double));
     }
     // Where dry friction holds the joints: of those that go on, what they remember.
-    usi_stiction_set(m, to->q, to->stuck);
+    usi_stiction_set(m, to->q, to->blockage, to->stuck);
     for (int32_t i = 0; i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
         const usi_node *n = &m->node[law->v];
         int32_t joint = x->old_joint[n->joint];
         if (joint < 0) continue;
         int32_t was = usi_find_friction(o, o->joint[joint].first_v + law->v - m->joint[n->joint].first_v);
-        if (was >= 0 && law->kp > 0 && o->joint_law[o->friction[was]].kp > 0) to->stuck[i] = from->stuck[was];
+        if (was < 0) continue;
+        bool is_stuck = usi_friction_now(law, to->blockage[i]).kp > 0;
+        const usi_joint_law *old = &o->joint_law[o->friction[was]];
+        if (is_stuck && usi_friction_now(old, from->blockage[was]).kp > 0) to->stuck[i] = from->stuck[was];
     }
     to->tick[0] = from->tick[0];
     if (m->integrator == o->integrator && m->step == o->step) to->substep[0] = from->substep[0];
@@ -159,6 +174,7 @@ static us_status carry_drives(move *x) {
         const usi_drive *a = &m->drive[i], *b = &o->drive[k];
         to->drive_effort[i] = a->v >= 0 ? from->drive_effort[k] : 0;
         to->drive_limit_scale[i] = from->drive_limit_scale[k];
+        to->drive_strength[i] = from->drive_strength[k];
         if (a->position != b->position || a->velocity != b->velocity || a->torque != b->torque) continue;
         to->drive_position[i] = from->drive_position[k];
         to->drive_velocity[i] = from->drive_velocity[k];
@@ -178,6 +194,18 @@ static us_status carry_applied(move *x) {
         usi_applied a = x->from->now.applied[i];
         a.body = new_body[a.body];
         if (a.body >= 0) x->to->now.applied[x->to->now.n_applied[0]++] = a;
+    }
+    return US_OK;
+}
+
+static us_status carry_batteries(move *x) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    const int32_t *old =
+        match_names(x, m->names, m->battery_name, m->n_battery, o->names, o->battery_name, o->n_battery);
+    if (!old) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < m->n_battery; i++) {
+        if (old[i] >= 0 && m->battery[i].capacity == o->battery[old[i]].capacity)
+            x->to->now.battery_energy[i] = x->from->now.battery_energy[old[i]];
     }
     return US_OK;
 }
@@ -410,6 +438,7 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     status = carry_joints(&x);
     if (!status) status = carry_drives(&x);
     if (!status) status = carry_applied(&x);
+    if (!status) status = carry_batteries(&x);
     if (!status) status = carry_pairs(&x);
     if (!status) status = carry_contacts(&x, &why);
     if (!status) carry_parted(&x);
@@ -460,7 +489,8 @@ void usi_sim_renew(us_sim *s, int32_t tree) {
     forget_contacts(s, tree);
     for (int32_t i = 0; i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
-        if (law->kp > 0 && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
+        bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
+        if (is_stuck && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
 }
@@ -494,7 +524,8 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     if (q) forget_contacts(s, tree);
     for (int32_t i = 0; q && i < m->n_friction; i++) {
         const usi_joint_law *law = &m->joint_law[m->friction[i]];
-        if (law->kp > 0 && m->node[law->v].joint == joint.i) s->now.stuck[i] = s->now.q[law->q];
+        bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
+        if (is_stuck && m->node[law->v].joint == joint.i) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
     return US_OK;
