@@ -256,11 +256,13 @@ struct us_model {
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
         n_joint_law, n_friction, n_actuated, n_battery, n_names;
-    int32_t max_joint_row;   // that the laws can make in a step
-    int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
-    bool is_flat;            // no ball or free joint: position i belongs to velocity i
-    double total_mass;       // kg, of all that moves
-    usi_geom *geom;          // shapes that collide, sorted by node, those of the world first
+    int32_t max_joint_row;    // that the laws can make in a step
+    int32_t n_pad, n_q_pad;   // n_node and n_q rounded up to whole vectors
+    bool is_flat;             // no ball or free joint: position i belongs to velocity i
+    double total_mass;        // kg, of all that moves
+    const us_error *warning;  // n_warning: the spec's
+    int32_t n_warning;
+    usi_geom *geom;  // shapes that collide, sorted by node, those of the world first
     int32_t n_geom, n_material, n_exclusion, n_loose;
     int32_t max_contact;  // contact points that the state has room for
     int32_t solver;       // usi_solver

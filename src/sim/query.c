@@ -66,7 +66,7 @@ us_pose us_sim_get_pose(const us_sim *s, us_body body) {
     return X;
 }
 
-us_twist us_sim_get_twist(us_sim *s, us_body body) {
+us_twist us_sim_get_twist(const us_sim *s, us_body body) {
     us_twist V = {{NAN, NAN, NAN}, {NAN, NAN, NAN}};
     if (!s || body.i < 0 || body.i >= s->model->n_body) return V;
     const usi_body *b = &s->model->body[body.i];
@@ -160,6 +160,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
         memcpy(s->now.q + n->q, &r, sizeof r);
     }
     if (v && m->n_node > 0) memcpy(s->now.v, v, (size_t)m->n_node * sizeof(double));
+    s->has_last_step = false;
     // Neither the old acceleration nor what touched says anything about the new state.
     if (q) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
@@ -173,18 +174,18 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     return US_OK;
 }
 
-us_energy us_sim_get_energy(us_sim *s) {
+us_energy us_sim_get_energy(const us_sim *s) {
     us_energy bad = {NAN, NAN};
     return s ? usi_energy(s->dyn, s->now.q, s->now.v) : bad;
 }
 
-us_momentum us_sim_get_momentum(us_sim *s) {
+us_momentum us_sim_get_momentum(const us_sim *s) {
     us_momentum p = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
     if (s) us_dyn_momentum(s->dyn, s->now.q, s->now.v, &p);
     return p;
 }
 
-double us_sim_get_closure(us_sim *s) {
+double us_sim_get_closure(const us_sim *s) {
     if (!s) return NAN;
     us_dyn *d = s->dyn;
     double most = 0;
@@ -280,7 +281,7 @@ static double soil_value(const us_sim *s, int32_t body, int part) {
     return value[part];
 }
 
-double us_sim_get_value(us_sim *s, int32_t id) {
+double us_sim_get_value(const us_sim *s, int32_t id) {
     if (!s || id < 0) return NAN;
     int kind = id >> KIND_SHIFT;
     int32_t i = id & INDEX_MASK;
