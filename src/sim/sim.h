@@ -106,7 +106,8 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
+    const usi_tree_now *t = s->contacts ? &s->contacts->islands.tree[tree] : NULL;
+    return (t && t->island >= 0 && !t->is_released) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
