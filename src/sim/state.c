@@ -251,8 +251,9 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         if (at == (const char *)s->now.contact.n_anchor) memcpy(&count[1], from, sizeof count[1]);
         from += f[i].count * f[i].each;
     }
-    int32_t most = s->model->n_geom > 0 ? s->model->max_contact : 0;
-    if (count[0] < 0 || count[1] < 0 || count[0] > most || count[1] > most) return US_ERR_SNAPSHOT;
+    int32_t max_contact = s->model->n_geom > 0 ? s->model->max_contact : 0;
+    if (count[0] < 0 || count[1] < 0 || count[0] > max_contact || count[1] > max_contact)
+        return US_ERR_SNAPSHOT;
     n = used_fields(s, f, count[0], count[1]);
     size_t fields = length_of(f, n);
     if (length < fields || !usi_deformables_restore(s, (const char *)buf + fields, length - fields))
