@@ -190,10 +190,10 @@ typedef struct usi_pair {
 } usi_pair;
 
 // The parameters of one row of the interaction table.
-typedef struct usi_pair_row {
+typedef struct usi_interaction_row {
     const us_property *parameters;
     int32_t n_parameter;
-} usi_pair_row;
+} usi_interaction_row;
 
 // The interaction models that are there without being registered: their `touch` is NULL.
 enum { USI_MODEL_COMPLIANT, USI_MODEL_SPRING_DAMPER, USI_MODEL_FIRST_REGISTERED };
@@ -269,9 +269,9 @@ struct us_model {
     usi_assets
         assets;  // hulls, meshes, height fields of the shapes; in its arena the shapes and what follows here
     const us_interaction
-        *interaction;                 // models of contact: the built-in ones, then those that were registered
-    const usi_pair_row *pair_row;     // one per row of the spec's table
-    const us_material_def *material;  // n_material, with their properties; 0 is "default"
+        *interaction;  // models of contact: the built-in ones, then those that were registered
+    const usi_interaction_row *pair_row;  // one per row of the spec's table
+    const us_material_def *material;      // n_material, with their properties; 0 is "default"
     const usi_deformable_row *bed;
     const usi_region_row *region;  // later ones lie over earlier ones
     const usi_soil_map *soil_map;  // later ones lie over earlier ones

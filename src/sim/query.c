@@ -115,12 +115,12 @@ static bool in_range(double x, double low, double high) { return x >= low && x <
 us_status us_sim_set_pair(us_sim *s, us_material a, us_material b, const us_pair_values *v) {
     if (!s || !v || a.i < 0 || b.i < 0 || a.i >= s->model->n_material || b.i >= s->model->n_material)
         return US_ERR_ARG;
-    const double most = 1e15;
+    const double max = 1e15;
     const double positive[] = {v->static_friction, v->kinetic_friction, v->viscous,         v->normal_static,
                                v->rotational,      v->assumed_mass,     v->reference_speed, v->stiffness,
                                v->damping_ratio,   v->torsion_radius,   v->rolling_length};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
-        if (!in_range(positive[i], 0, most)) return US_ERR_VALUE;
+        if (!in_range(positive[i], 0, max)) return US_ERR_VALUE;
     }
     if (!in_range(v->restitution, 0, 1) || v->kinetic_friction > v->static_friction) return US_ERR_VALUE;
     if (!(v->assumed_mass > 0) || !(v->reference_speed > 0)) return US_ERR_VALUE;
@@ -188,12 +188,12 @@ us_momentum us_sim_get_momentum(const us_sim *s) {
 double us_sim_get_closure(const us_sim *s) {
     if (!s) return NAN;
     us_dyn *d = s->dyn;
-    double most = 0;
+    double max = 0;
     if (s->model->n_row == 0) return 0;
     us_dyn_constraints(d, s->now.q, NULL, NULL);
     for (int32_t i = 0; i < s->model->n_row; i++)
-        most = fmax(most, fabs(d->phi[i]));
-    return most;
+        max = fmax(max, fabs(d->phi[i]));
+    return max;
 }
 
 // ---------------------------------------------------------------- values by name

@@ -51,7 +51,7 @@ enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 #define USI_SCRATCH_FIELDS(X)                                                                        \
     X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
     X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                              \
+    X(double, displacement, n_pad, "rad", "displacement from the step's start")                      \
     X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
     X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
     X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
@@ -122,7 +122,8 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
+    const usi_tree_now *t = s->contacts ? &s->contacts->islands.tree[tree] : NULL;
+    return (t && t->island >= 0 && !t->is_released) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
@@ -177,8 +178,8 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command);
 us_status usi_step_rk4(us_sim *s, const us_command *command);
 us_status usi_step_adaptive(us_sim *s, const us_command *command);
 
-// Whether the command has a torque or force along the root's own axes, which turn during the step.
-bool usi_pushes_root(const usi_tree *tree, const us_command *command);
+// Whether the command has a torque or force along the root's own axes, which rotate during the step.
+bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 // Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their
 // momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);

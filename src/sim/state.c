@@ -278,7 +278,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
     usi_field f[MAX_FIELDS];
     used_counts used = {0, 0, 0};
     int32_t n = used_fields(s, f, &used);
-    const int32_t most = s->model->n_geom > 0 ? s->model->max_contact : 0;
+    const int32_t max_contact = s->model->n_geom > 0 ? s->model->max_contact : 0;
     size_t at = sizeof h;
     for (int32_t i = 0; i < n; i++) {
         int32_t *count = strcmp(f[i].name, "n_touch") == 0     ? &used.n_touch
@@ -291,7 +291,7 @@ us_status us_sim_restore(us_sim *s, const void *buf, size_t length) {
         const size_t bytes = f[i].count * f[i].each;
         if (bytes > length - at) return US_ERR_SNAPSHOT;
         if (count) memcpy(count, (const char *)buf + at, sizeof *count);
-        if (count && (*count < 0 || *count > (count == &used.n_applied ? s->model->n_body : most)))
+        if (count && (*count < 0 || *count > (count == &used.n_applied ? s->model->n_body : max_contact)))
             return US_ERR_SNAPSHOT;
         if (strcmp(f[i].name, "applied") == 0 &&
             !has_bodies(s->model, (const char *)buf + at, used.n_applied))
