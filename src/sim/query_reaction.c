@@ -43,7 +43,7 @@ static bool has_loop(const us_model *m, int32_t tree) {
 static void find_motion(const us_sim *s) {
     const us_model *m = s->model;
     const double h = m->step, *q0 = s->next.q, *v0 = s->next.v, *v1 = s->now.v;
-    double *v = s->mid_v, *a = s->sub_v, *moved = s->turn;
+    double *v = s->mid_v, *a = s->sub_v, *moved = s->displacement;
     for (int32_t i = 0; i < m->n_pad; i++)
         v[i] = a[i] = moved[i] = 0;
     for (int32_t t = 0; t < m->n_tree; t++) {
