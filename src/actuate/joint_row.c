@@ -42,8 +42,9 @@ static usi_joint_row *drive_row(usi_joint_row *r, const usi_joint_law *law, cons
 // Towards the place where the joint stuck.
 static usi_joint_row *friction_row(usi_joint_row *r, const usi_joint_law *law,
                                    const usi_actuation_input *in) {
-    const usi_friction f = usi_friction_now(law, in->blockage[law->index]);
-    if (!(f.bound > 0)) return r;
+    const double blockage = in->blockage[law->index];
+    if (law->bound + blockage == 0) return r;
+    const usi_friction f = usi_friction_now(law, blockage);
     double torque = f.kp != 0 ? f.kp * (in->stuck[law->index] - in->q[law->q]) : 0;
     *r = (usi_joint_row){torque, f.kp, f.kd, -f.bound, f.bound, law->v, law->q, USI_LAW_FRICTION, -1};
     return r + 1;

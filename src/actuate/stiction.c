@@ -13,8 +13,9 @@ void usi_stiction_move(const us_model *m, const double *q, const double *blockag
                        double *out_stuck) {
     for (int32_t k = 0; k < m->n_friction; k++) {
         const usi_joint_law *law = &m->joint_law[m->friction[k]];
-        const usi_friction f = usi_friction_now(law, blockage[k]);
         out_stuck[k] = 0;
+        if (law->bound + blockage[k] == 0) continue;
+        const usi_friction f = usi_friction_now(law, blockage[k]);
         if (f.kp == 0) continue;
         double at = q[law->q], reach = f.bound / f.kp, stretch = stuck[k] - at;
         out_stuck[k] = stretch > reach ? at + reach : stretch < -reach ? at - reach : stuck[k];
