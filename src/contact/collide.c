@@ -96,8 +96,6 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
         if (!m->tree[t].is_free_body && (want_still || !is_still(c, t)))
             usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
-    usi_collision_body *group[4];
-    int n = 0;
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         usi_collision_body *k = &c->collide.collision_body[i];
         const usi_collision_body *fixed = &c->fixed_carrier[i];
@@ -112,25 +110,12 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
             k->w = k->v = usi_v4_zero();
         } else if (m->tree[k->tree].is_free_body) {
             place_free(c, k, q);
-            if (!usi_is_fast(c, USI_FAST_FRAMES)) {
-                turn_free(c, k, v);
-                continue;
-            }
-            group[n++] = k;
-            if (n == 4) {
-                usi_frames_four(c, group, v);
-                n = 0;
-            }
+            turn_free(c, k, v);
         } else {
             frame_link(c, k);
             if (m->n_loop > 0) find_turn(k);
         }
     }
-    if (n == 0) return;
-    // The lanes that are left do the last one again.
-    for (int l = n; l < 4; l++)
-        group[l] = group[n - 1];
-    usi_frames_four(c, group, v);
 }
 
 // ---------------------------------------------------------------- boxes

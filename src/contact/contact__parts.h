@@ -66,9 +66,6 @@ static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *
 // fast/free_four.c: the same, four bodies at a time.
 void usi_free_four_start(usi_contacts *c, const usi_contact_input *push);
 void usi_free_four_finish(usi_contacts *c, const usi_contact_input *push);
-// fast/frames_four.c: the axes of four free bodies in their places, and their velocities, which the state has
-// along these.
-void usi_frames_four(const usi_contacts *c, usi_collision_body *const k[4], const double *v);
 
 static inline bool usi_is_fast(const usi_contacts *c, usi_contact_fast twin) { return (c->fast & twin) != 0; }
 

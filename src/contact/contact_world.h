@@ -326,19 +326,18 @@ typedef struct usi_solve_scratch {
 // results to rounding (tests/unit/test_contact_fast.c). docs/contact.md says what each pays.
 typedef enum usi_contact_fast {
     USI_FAST_FREE = 1 << 0,      // free bodies four at a time: fast/free_four.c
-    USI_FAST_FRAMES = 1 << 1,    // their frames, fast/frames_four.c
-    USI_FAST_BRANCH = 1 << 2,    // one tree on the world joint by joint, fast/branch.c, not as a full matrix
-    USI_FAST_LONE = 1 << 3,      // one free body on the world as six by six, not as a sparse matrix
-    USI_FAST_LAYOUT = 1 << 4,    // structures of sparse matrices are kept
-    USI_FAST_ISLANDS = 1 << 5,   // islands are kept while the same pairs touch
-    USI_FAST_SKIP = 1 << 6,      // the solve begins without the points that cannot press
-    USI_FAST_STICK = 1 << 7,     // the law of points that stick, apart from the others
-    USI_FAST_POSES = 1 << 8,     // what lies on planes and height fields without its pose
-    USI_FAST_BOXES = 1 << 9,     // no boxes for shapes that are near nothing
-    USI_FAST_APART = 1 << 10,    // directions along which pairs are apart are kept
-    USI_FAST_CEILING = 1 << 11,  // and how high a height field reaches under a shape
-    USI_FAST_PAIR = 1 << 12,     // the rows of pairs of the same materials, masses and loads are alike
-    USI_FAST_ALL = (1 << 13) - 1
+    USI_FAST_BRANCH = 1 << 1,    // one tree on the world joint by joint, fast/branch.c, not as a full matrix
+    USI_FAST_LONE = 1 << 2,      // one free body on the world as six by six, not as a sparse matrix
+    USI_FAST_LAYOUT = 1 << 3,    // structures of sparse matrices are kept
+    USI_FAST_ISLANDS = 1 << 4,   // islands are kept while the same pairs touch
+    USI_FAST_SKIP = 1 << 5,      // the solve begins without the points that cannot press
+    USI_FAST_STICK = 1 << 6,     // the law of points that stick, apart from the others
+    USI_FAST_POSES = 1 << 7,     // what lies on planes and height fields without its pose
+    USI_FAST_BOXES = 1 << 8,     // no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 9,     // directions along which pairs are apart are kept
+    USI_FAST_CEILING = 1 << 10,  // and how high a height field reaches under a shape
+    USI_FAST_PAIR = 1 << 11,     // the rows of pairs of the same materials, masses and loads are alike
+    USI_FAST_ALL = (1 << 12) - 1
 } usi_contact_fast;
 
 typedef struct usi_residency usi_residency;
