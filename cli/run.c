@@ -60,7 +60,7 @@ static int parse_rate(const char *text, double *out_rate) {
         if (end == text || *end || !isfinite(*out_rate) || *out_rate <= 0) {
             return cli_fail(CLI_BAD_INPUT, "understudy run",
                             "write --rate real, --rate max, or a number above 0 such as --rate 2",
-                            "--rate: \"%s\" is no pace", text);
+                            "--rate: invalid pace \"%s\"", text);
         }
     }
     return CLI_GO_ON;
@@ -80,7 +80,7 @@ static int check_options(const run_options *options) {
                         "--csv-rate is not above 0");
     if (options->port != NOT_GIVEN && (options->port < 0 || options->port > 65535))
         return cli_fail(CLI_BAD_INPUT, element, "write --port N with N from 1 to 65535, or 0 for any",
-                        "--port: %lld is no port", (long long)options->port);
+                        "--port: invalid port %lld", (long long)options->port);
     if (options->is_headless && (options->port != NOT_GIVEN || options->address || options->token))
         return cli_fail(CLI_BAD_INPUT, element, "leave out --headless, or the others",
                         "--port, --address and --token are about the page, and --headless has none");
@@ -144,7 +144,7 @@ static int save_ground(const us_sim *sim, const us_spec *spec, const run_options
         sscanf(options->ground_zone, "%lf , %lf , %lf , %lf", &zone[0], &zone[1], &zone[2], &zone[3]) != 4)
         return cli_fail(CLI_BAD_INPUT, "--ground-zone",
                         "write --ground-zone X0,Y0,X1,Y1: metres in the ground's frame",
-                        "\"%s\" is no rectangle", options->ground_zone);
+                        "invalid rectangle \"%s\"", options->ground_zone);
     const us_shape_def *ground = us_spec_view_shape(spec, us_sim_get_deformable(sim, 0).shape);
     us_error err = {0};
     us_status status = us_sim_write_deformable(sim, 0, ground, options->ground_zone ? zone : NULL,
@@ -294,9 +294,9 @@ typedef struct loop {
     us_world *host;
     us_sim *sim;
     recordings *all;
-    cli_pace *pace;
+    us_pace *pace;
     cli_status *status;
-    us_pace_request wish;
+    us_pace_request request;
     int64_t tick_before;  // the commands
     int64_t due_tick;     // of the next row
     us_world_pace shown;  // on the page
@@ -338,10 +338,10 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
             code = CLI_RUN_FAILED;
             break;
         }
-        int64_t now = cli_now_ns();
+        int64_t now = us_clock_ns();
         if (tick == l->due_tick) {
             code = write_rows(l);
-            int64_t after = cli_now_ns();
+            int64_t after = us_clock_ns();
             *out_outside += after - now;
             now = after;
         }
@@ -353,13 +353,13 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
 
 // What a command has asked for: another pace, another world, another time.
 static int heed(loop *l) {
-    us_pace_request before = l->wish;
-    l->wish = us_world_get_pace_request(l->host);
-    if (l->wish.change == before.change) return CLI_GO_ON;
+    us_pace_request before = l->request;
+    l->request = us_world_get_pace_request(l->host);
+    if (l->request.change == before.change) return CLI_GO_ON;
     int64_t tick = us_sim_get_tick(l->sim);
     bool has_jumped = tick != l->tick_before;
-    if (l->wish.rate != before.rate || l->wish.is_paused != before.is_paused || has_jumped)
-        cli_pace_restart(l->pace, l->wish.rate, us_model_get_step(us_sim_view_model(l->sim)));
+    if (l->request.rate != before.rate || l->request.is_paused != before.is_paused || has_jumped)
+        us_pace_restart(l->pace, l->request.rate, us_model_get_step(us_sim_view_model(l->sim)));
     for (int32_t i = 0; i < l->all->n; i++)
         cli_recorder_follow(&l->all->item[i], l->sim);
     l->due_tick = next_due(l->all);
@@ -378,7 +378,7 @@ static void show(loop *l, int64_t now) {
         l->shown_seconds = l->status->step_seconds;
     }
     l->shown.n_missed = l->pace->n_missed;
-    l->shown.worst_late = 1e-9 * l->pace->worst_late_ns;
+    l->shown.worst_late = l->pace->worst_late;
     us_world_show(l->host, &l->shown);
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
@@ -387,8 +387,8 @@ static void show(loop *l, int64_t now) {
 // code.
 static int step_until(loop *l, int64_t goal) {
     us_world_poll(l->host);
-    l->wish = us_world_get_pace_request(l->host);
-    l->shown_ns = cli_now_ns();
+    l->request = us_world_get_pace_request(l->host);
+    l->shown_ns = us_clock_ns();
     int64_t flushed_ns = l->shown_ns;
     int code = write_rows(l);
     while (code == CLI_GO_ON && l->pace->n_done < goal && !stop_requested) {
@@ -396,23 +396,23 @@ static int step_until(loop *l, int64_t goal) {
         us_world_poll(l->host);
         code = heed(l);
         if (code != CLI_GO_ON) break;
-        bool is_paused = l->wish.is_paused;
+        bool is_paused = l->request.is_paused;
         int64_t n_asked = us_world_get_pace_request(l->host).n_step;
-        int64_t n = !is_paused ? cli_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
-        if (is_paused && n == 0) cli_pace_rest();
+        int64_t n = !is_paused ? us_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
+        if (is_paused && n == 0) us_pace_rest();
         if (n > goal - l->pace->n_done) n = goal - l->pace->n_done;
-        int64_t begin = cli_now_ns(), outside = 0, done = 0;
+        int64_t begin = us_clock_ns(), outside = 0, done = 0;
         if (n > 0) code = do_steps(l, n, begin, &done, &outside);
-        int64_t end = cli_now_ns();
+        int64_t end = us_clock_ns();
         l->status->step_seconds += 1e-9 * (double)(end - begin - outside);
         if (is_paused) {
             l->pace->n_done += done;  // no pace holds for them
         } else {
-            cli_pace_done(l->pace, done, begin, end);
+            us_pace_done(l->pace, done, begin, end);
         }
         show(l, end);
         // A paced run is looked at while it runs: its files should not lag far behind.
-        if (l->wish.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
+        if (l->request.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
             for (int32_t i = 0; i < l->all->n; i++)
                 cli_recorder_flush(&l->all->item[i]);
             flushed_ns = end;
@@ -449,7 +449,7 @@ static void print_start(const run_options *options, const cli_network *network, 
 static int serve(const run_options *options, cli_network *network, FILE *out) {
     if (options->is_headless) return CLI_GO_ON;
     us_page_def def = us_page_def_default();
-    // A port that was asked for is meant; the usual one is only a wish.
+    // A port that was asked for is meant; the usual one is only a request.
     if (options->port != NOT_GIVEN) {
         def.port = (int32_t)options->port;
         def.search_free_port = false;
@@ -490,12 +490,12 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         out = strcmp(all.item[i].path, "-") == 0 ? stderr : out;
     if (code == CLI_GO_ON) code = serve(options, network, stderr);
     cli_status status = {0};
-    cli_pace pace = {0};
+    us_pace pace = {0};
     if (code == CLI_GO_ON) {
         network->is_live = !options->is_quiet && cli_is_terminal(stderr);
         if (network->is_live) print_start(options, network, rate, span);
         cli_status_start(&status, sim, network->is_live, isfinite(span) ? span : 0);
-        cli_pace_start(&pace, rate, step);
+        pace = us_pace_start(rate, step);
         loop l = {.host = network->host, .sim = sim, .all = &all, .pace = &pace, .status = &status};
         code = step_until(&l, goal);
         cli_status_clear(&status);

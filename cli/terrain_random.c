@@ -71,8 +71,8 @@ static int read_method(settings *s) {
             return CLI_GO_ON;
         }
     }
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch",
-                    "--method: there is no method \"%s\"", s->method);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, "write embed, outer or patch", "--method: unknown method \"%s\"",
+                    s->method);
 }
 
 // Lines of a distance and the covariance there, evenly spaced from 0 on; # begins a remark.
@@ -141,8 +141,7 @@ static int read_covariance(settings *s, bool has_variance) {
              near ? "did you mean %s?"
                   : "write exponential, gaussian, matern, fractal or spherical, or give a --table",
              near);
-    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: there is none called \"%s\"",
-                    s->covariance);
+    return cli_fail(CLI_BAD_INPUT, ELEMENT, remedy, "--covariance: unknown covariance \"%s\"", s->covariance);
 }
 
 static int read_things(settings *s) {

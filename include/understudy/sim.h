@@ -81,8 +81,8 @@ US_API int64_t us_sim_get_tick(const us_sim *sim);
 US_API double us_sim_get_time(const us_sim *sim);
 US_API us_pose us_sim_get_pose(const us_sim *sim,
                                us_body body);  // X_WB; NaN for a bad index. Cost: the path to the root
-US_API us_twist
-us_sim_get_twist(us_sim *sim, us_body body);  // V_WB, world axes, at the link's origin. Cost: all kinematics
+US_API us_twist us_sim_get_twist(
+    const us_sim *sim, us_body body);  // V_WB, world axes, at the link's origin. Cost: all kinematics
 US_API const double *us_sim_view_q(const us_sim *sim);  // n_q
 US_API const double *us_sim_view_v(const us_sim *sim);  // n_v
 US_API const double *
@@ -107,10 +107,33 @@ US_API us_status us_sim_move(us_sim *sim, us_body body, us_pose X_WB);
 // outlive the sim. Allocates; on failure the sim is unchanged. Snapshots of the old model do not fit the new
 // one. Cost: like us_sim_create.
 US_API us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err);
-US_API us_energy us_sim_get_energy(us_sim *sim);
-US_API us_momentum us_sim_get_momentum(us_sim *sim);
+US_API us_energy us_sim_get_energy(const us_sim *sim);
+US_API us_momentum us_sim_get_momentum(const us_sim *sim);
 US_API double
-us_sim_get_closure(us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+us_sim_get_closure(const us_sim *sim);  // greatest |phi| over the constraint rows; 0 when there are none
+
+// Faults of motors and joints, from now on: part of the state, carried over by us_sim_replace.
+//
+// What is left of a motor's strength, 0 .. 1: a fraction of its torque limit, beside that of the commands; 0:
+// it gives no torque. US_ERR_ARG for a bad index, US_ERR_VALUE for a number out of range. get: NaN for a bad
+// index.
+US_API us_status us_sim_set_drive_strength(us_sim *sim, us_drive drive, double strength);
+US_API double us_sim_get_drive_strength(const us_sim *sim, us_drive drive);
+// Dry friction that a fault adds to a joint that a drive moves, N m or N; it sticks where it is. The start
+// value is us_joint_def.blockage. US_ERR_ARG for a bad index or a joint without drive, US_ERR_VALUE for a
+// number that is negative or not finite. get: NaN for a bad index, 0 for a joint that cannot be blocked.
+US_API us_status us_sim_set_blockage(us_sim *sim, us_joint joint, double blockage);
+US_API double us_sim_get_blockage(const us_sim *sim, us_joint joint);
+
+// A battery: part of the state. Motors take the power they give, and give nothing back; beside them it gives
+// its idle power. Drives of an empty one give no torque. Full at the start.
+typedef struct us_battery_state {
+    double energy;  // J, what is left
+    double power;   // W, what it gave at the end of the last step
+} us_battery_state;
+US_API us_battery_state us_sim_get_battery(const us_sim *sim, us_battery battery);  // NaN for a bad index
+// US_ERR_ARG for a bad index, US_ERR_VALUE below 0 or above the capacity.
+US_API us_status us_sim_set_battery(us_sim *sim, us_battery battery, double energy);
 
 // The contact points of the last step.
 typedef struct us_contact {
@@ -205,7 +228,7 @@ US_API us_status us_sim_write_deformable(const us_sim *sim, int32_t bed, const u
 // in the last step: "link.sinkage" .load, and of wheels .slip .slip-angle .pull .side .moment; 0 where it is
 // in none. Returns an id >= 0, or -1 for an unknown name.
 US_API int32_t us_sim_find_value(const us_sim *sim, const char *name);
-US_API double us_sim_get_value(us_sim *sim, int32_t id);  // NaN for a bad id
+US_API double us_sim_get_value(const us_sim *sim, int32_t id);  // NaN for a bad id
 
 // Snapshot: buf NULL asks for the size only. Restore checks that the model is the same one.
 US_API us_status us_sim_save(const us_sim *sim, void *buf, size_t cap, size_t *out_length);
@@ -223,10 +246,12 @@ US_API void us_sim_poison(us_sim *sim);
 #define US_STAGE_LIST(X)               \
     X(US_STAGE_COMMAND, "command")     \
     X(US_STAGE_COLLIDE, "collide")     \
+    X(US_STAGE_ACTUATE, "actuate")     \
     X(US_STAGE_CONTACT, "contact")     \
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \
-    X(US_STAGE_COMMIT, "commit")
+    X(US_STAGE_COMMIT, "commit")       \
+    X(US_STAGE_MORPH, "morph")
 
 typedef enum us_stage {
 #define US_STAGE_ENUM(code, name) code,
@@ -252,6 +277,18 @@ typedef struct us_paging {
     size_t memory;           // that they may take
 } us_paging;
 US_API us_paging us_sim_get_paging(const us_sim *sim);
+
+// One drive or one body, in place of a whole us_command. They are part of the state at once: a snapshot that
+// is taken before the step has them. Drive commands stay until the next ones, as in us_command; a position
+// and a velocity go together. A wrench acts in the next step alone, added to that of its command; several on
+// one body are added. From a plug-in's `before` they hold for the step that calls it. US_ERR_ARG for a bad
+// index, US_ERR_VALUE for numbers that are not finite; nothing changes then.
+US_API us_status us_sim_set_drive(us_sim *sim, us_drive drive, double position, double velocity);
+US_API us_status us_sim_set_drive_torque(us_sim *sim, us_drive drive, double torque);
+// A force at a point of the world, N and m, both along the world's axes.
+US_API us_status us_sim_apply_force(us_sim *sim, us_body body, us_vec3 force_W, us_vec3 point_W);
+// Moment and force at the body's origin, along the world's axes: N m, N.
+US_API us_status us_sim_apply_wrench(us_sim *sim, us_body body, us_wrench wrench);
 
 #ifdef __cplusplus
 }

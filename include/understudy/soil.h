@@ -97,7 +97,7 @@ typedef struct us_wheel_force {
 // (behind another wheel: the rut), a slip in [-1, 1] (positive: driving) and a slip angle. Good to 1e-6 of
 // the integrals. Sinkage of 0 and less: no force.
 US_API us_wheel_force us_soil_wheel_force(const us_soil *soil, const us_soil_wheel *wheel,
-                                          us_soil_history load, double sinkage, double slip,
+                                          us_soil_history history, double sinkage, double slip,
                                           double slip_angle);
 
 // Rut depth: where the surface lies that was pressed to a depth and released, m below the fresh one.
@@ -120,16 +120,16 @@ typedef struct us_wheel_reaction {
     us_wheel_slip slip;
 } us_wheel_reaction;
 US_API us_wheel_reaction us_soil_wheel_reaction(const us_soil *soil, const us_soil_wheel *wheel,
-                                                us_soil_history load, double sinkage, double vx, double vy,
+                                                us_soil_history history, double sinkage, double vx, double vy,
                                                 double spin);
 // The same with slip and slip angle scaled by a factor from 0 to 1: they mean little for a wheel that hardly
 // moves.
 US_API us_wheel_reaction us_soil_wheel_reaction_faded(const us_soil *soil, const us_soil_wheel *wheel,
-                                                      us_soil_history load, double sinkage, double vx,
+                                                      us_soil_history history, double sinkage, double vx,
                                                       double vy, double spin, double fade);
 
 // Static sinkage: at which the soil carries a weight (N); NaN when it cannot.
-US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history load,
+US_API double us_soil_wheel_sinkage(const us_soil *soil, const us_soil_wheel *wheel, us_soil_history history,
                                     double weight, double slip, double slip_angle);
 
 #ifdef __cplusplus

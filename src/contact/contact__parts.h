@@ -44,6 +44,8 @@ void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tre
 // state.
 void usi_free_start(usi_contacts *c, const usi_contact_input *push);
 void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
+// After an island's solve: which of its free bodies no contact acts on (is_released).
+void usi_free_release(usi_contacts *c, const usi_island *s);
 void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
                       usi_v4 *out_force, usi_v4 *out_moment);
 static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *push,

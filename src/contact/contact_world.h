@@ -11,6 +11,7 @@
 #ifndef USI_CONTACT_CONTACT_WORLD_H
 #define USI_CONTACT_CONTACT_WORLD_H
 
+#include "actuate/actuate.h"
 #include "base/pool.h"
 #include "contact/contact.h"
 #include "dyn/dyn.h"
@@ -190,15 +191,8 @@ typedef struct usi_grouped {
 typedef struct usi_tree_now {
     int32_t island;    // -1: nothing touches it
     int32_t variable;  // first of its variables within the island
+    bool is_released;  // a free body that no contact acts on in this step: it moves as in the air
 } usi_tree_now;
-
-// What acts on a joint in this step. Drives and dry friction: the torque without velocity, less per velocity,
-// and its bounds, N m. Limits: the impulses of the lower and the upper one without velocity, N m s, and how
-// much less per velocity; the first only where positive, the second where negative.
-typedef struct usi_joint_now {
-    double torque, rate, low, high;
-    int32_t v;  // of which velocity
-} usi_joint_now;
 
 // Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and
 // two zeros.
@@ -215,14 +209,13 @@ typedef struct usi_branch {
 
 // Inputs of a step's solve that come from outside.
 typedef struct usi_contact_input {
-    const double *q, *v;      // state at the start
-    const double *a;          // mean acceleration of the last step
-    const double *torque;     // n_v or NULL
-    const us_wrench *wrench;  // n_body or NULL
-    const double *drive_position, *drive_velocity, *drive_torque, *drive_limit_scale;
-    double *drive_effort;   // out
-    const double *stuck;    // n_bounded_torque: where friction holds a joint
-    double *out_q, *out_v;  // next state: written for touched trees
+    const double *q, *v;             // state at the start
+    const double *a;                 // mean acceleration of the last step
+    const double *torque;            // n_v or NULL
+    const us_wrench *wrench;         // n_body or NULL
+    const usi_actuation *actuation;  // what acts on the joints
+    double *drive_effort;            // out: of touched trees
+    double *out_q, *out_v;           // next state: written for touched trees
 } usi_contact_input;
 
 // Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to
@@ -282,19 +275,14 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")
 
 // joints.c, for the solve. Reads q, v, commands.
-#define USI_JOINTS_FIELDS(X)                                                         \
-    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")              \
-    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                  \
-    X(double, step_v, n_pad, "rad/s", "the Newton step")                             \
-    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")           \
-    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                \
-    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                          \
-    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity") \
-    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")    \
-    X(double, turn, n_pad, "rad", "displacement of the step")                        \
-    X(usi_joint_now, bounded_torque_now, n_bounded_torque, "",                       \
-      "drives and dry friction, in the order of bounded_torque_of_tree")             \
-    X(usi_joint_now, joint_limit_now, n_joint_limit, "", "limits, in the order of joint_limit_of_tree")
+#define USI_JOINTS_FIELDS(X)                                               \
+    X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")    \
+    X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")        \
+    X(double, step_v, n_pad, "rad/s", "the Newton step")                   \
+    X(double, push, n_pad, "N m s", "impulse of bias, torques and weight") \
+    X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")      \
+    X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                \
+    X(double, turn, n_pad, "rad", "displacement of the step")
 
 #define USI_CONTACT_ARRAY(type, name, count, unit, about) type *name;
 typedef struct usi_collide_scratch {
@@ -358,9 +346,8 @@ typedef struct usi_contacts {
     size_t block_size;
     int32_t n_collision_body, n_geom;
     int32_t max_contact, max_pair, max_block;
-    bool has_joints, has_free;                               // some tree is not a free body; some is
-    int32_t *bounded_torque_start, *bounded_torque_of_tree;  // elements of each tree
-    int32_t *joint_limit_start, *joint_limit_of_tree;
+    bool has_joints, has_free;                   // some tree is not a free body; some is
+    const usi_actuation *actuation;              // of the step that is solved
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of

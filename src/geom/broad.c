@@ -21,8 +21,8 @@
 //
 // The cells of one row (y, z, level) are stored side by side: bucket = (hash of the row + x) mod M. So the
 // boxes of three neighbouring cells are one run in an array sorted by bucket, and all neighbours are five
-// runs. Rows that fall on the same buckets are told apart by the row's key, which every entry carries; cells
-// of one row M apart by the boxes themselves.
+// runs. Rows that fall on the same buckets are distinguished by the row's key, which every entry carries;
+// cells of one row M apart by the boxes themselves.
 //
 // Boxes that are infinite, or of a level with few boxes, are tested against all others. Small levels are
 // first merged into the next coarser one, which takes any smaller box.
@@ -41,12 +41,12 @@ enum {
     LEVEL_MAX = 40,   // 2^40 m: larger boxes are tested against all
     N_LEVEL = LEVEL_MAX - LEVEL_MIN + 1,
     LARGE = N_LEVEL,  // "level" of the boxes that are tested against all
-    SWEEP = 1500,     // up to so many boxes are swept
+    SWEEP = 1500,     // maximum number of boxes that are swept
     N_SIDE = 6,       // of a box
-    FEW = 16,  // a level with at most so many boxes is not worth a look from all smaller ones (27 cells each)
+    FEW = 16,         // a level with no more boxes does not pay for a lookup of 27 cells by each smaller box
 };
 
-// What a look at a cell needs to know of a box, in one cache line.
+// Box as it is stored in a cell, in one cache line.
 typedef struct box_entry {
     us_vec3 min, max;
     uint64_t row;  // level and the cell's y, z, 28 bits each: rows further apart than that do not touch
@@ -193,14 +193,14 @@ void usi_broad_destroy(usi_broad *broad) {
 
 // ---------------------------------------------------------------- cells
 
-static us_status refuse(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
+static us_status fail_box(const usi_broad_box *b, int32_t i, int32_t n_body, us_error *err) {
     if (b->body < 0 || b->body >= n_body) {
         return us_error_set(err, US_ERR_VALUE, NULL, "number bodies from 0 to n_body - 1",
                             "box %d belongs to body %d, of %d", i, b->body, n_body);
     }
     return us_error_set(err, US_ERR_VALUE, NULL,
                         "a NaN here is a pose that diverged; min must not exceed max",
-                        "box %d is not a box: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y,
+                        "invalid box %d: min %g %g %g, max %g %g %g", i, b->box.min.x, b->box.min.y,
                         b->box.min.z, b->box.max.x, b->box.max.y, b->box.max.z);
 }
 
@@ -226,7 +226,7 @@ static double cells_per_metre(int32_t level) {
     return x;
 }
 
-// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is asked far away.
+// floor(x / cell), kept where a 64-bit number can hold it. Monotonic, which is all that is needed far away.
 static int64_t cell_of(double x, double per_cell) {
     double c = floor(x * per_cell);
     c = c > 0x1p60 ? 0x1p60 : c < -0x1p60 ? -0x1p60 : c;
@@ -277,7 +277,7 @@ static inline bool overlap(const box_entry *a, const box_entry *b) {
            (a->min.z <= b->max.z) & (b->min.z <= a->max.z);
 }
 
-// Two boxes overlap: are they meant to?
+// Adds a pair of overlapping boxes, unless their groups, masks, bodies or an exclusion forbid it.
 static void add_pair(pair_search *s, int32_t i, int32_t j) {
     const usi_broad_box *A = &s->boxes[i], *B = &s->boxes[j];
     if (!(A->group & B->mask) || !(B->group & A->mask) || A->body == B->body) return;
@@ -286,8 +286,8 @@ static void add_pair(pair_search *s, int32_t i, int32_t j) {
     s->n++;
 }
 
-// Runs of the sorted entries that a box has to be compared with: collected first, so that memory is asked for
-// all of them at once.
+// Runs of the sorted entries that a box has to be compared with: collected first, so that their loads
+// overlap.
 typedef struct bucket_runs {
     int32_t n;
     struct {
@@ -296,7 +296,7 @@ typedef struct bucket_runs {
     } run[2 * 9];
 } bucket_runs;
 
-// Written down always and kept when it is wanted: whether it is, is hard to guess for a processor.
+// Appends a run without a branch, which the processor could not predict: always written, counted if wanted.
 static inline void add_run(bucket_runs *r, uint64_t row, uint32_t first, uint32_t end, bool is_wanted) {
     r->run[r->n].first = first;
     r->run[r->n].end = end;
@@ -342,9 +342,9 @@ static void add_found(pair_search *s, int32_t i, const int32_t *found, int32_t n
         add_pair(s, i, found[k]);  // NOLINT(clang-analyzer-core.CallAndMessage)
 }
 
-// Compares without branches that depend on the outcome, which is anybody's guess: each candidate is written
-// down, and stays when it overlaps.
-static void look_at(pair_search *s, const box_entry *a, const bucket_runs *r) {
+// Compares a box with runs of entries, without branches that depend on the outcome: each candidate is
+// written, and counted if it overlaps.
+static void compare_runs(pair_search *s, const box_entry *a, const bucket_runs *r) {
     enum { BATCH = 64 };
     int32_t found[BATCH], n = 0;
     const bounds at = bounds_of(a);
@@ -363,8 +363,8 @@ static void look_at(pair_search *s, const box_entry *a, const bucket_runs *r) {
     add_found(s, a->id, found, n);
 }
 
-// Neighbours of the same level: what follows in its own cell, and half of the cells around.
-static void look_around(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
+// Pairs with neighbours of the same level: what follows in its own cell, and half of the cells around.
+static void find_neighbours(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
     int64_t x = cell_of(a->min.x, per_cell), y = cell_of(a->min.y, per_cell), z = cell_of(a->min.z, per_cell);
     bool reaches_x = cell_of(a->max.x, per_cell) > x, reaches_y = cell_of(a->max.y, per_cell) > y,
          reaches_z = cell_of(a->max.z, per_cell) > z;
@@ -377,11 +377,11 @@ static void look_around(pair_search *s, const box_entry *a, int32_t level, doubl
     add_cells(s, &r, row_key(level, y - 1, z + 1), x - 1, n, reaches_z);
     add_cells(s, &r, row_key(level, y, z + 1), x - 1, n, reaches_z);
     add_cells(s, &r, row_key(level, y + 1, z + 1), x - 1, n, reaches_y & reaches_z);
-    look_at(s, a, &r);
+    compare_runs(s, a, &r);
 }
 
-// Boxes of a coarser level.
-static void look_up(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
+// Pairs with boxes of a coarser level.
+static void find_coarser(pair_search *s, const box_entry *a, int32_t level, double per_cell) {
     int64_t x0 = cell_of(a->min.x, per_cell) - 1, y0 = cell_of(a->min.y, per_cell) - 1,
             z0 = cell_of(a->min.z, per_cell) - 1;
     int64_t x1 = cell_of(a->max.x, per_cell), y1 = cell_of(a->max.y, per_cell),
@@ -391,13 +391,13 @@ static void look_up(pair_search *s, const box_entry *a, int32_t level, double pe
         r.n = 0;
         for (int64_t y = y0; y <= y1; y++)
             add_cells(s, &r, row_key(level, y, z), x0, (uint32_t)(x1 - x0 + 1), true);
-        look_at(s, a, &r);
+        compare_runs(s, a, &r);
     }
 }
 
 // ---------------------------------------------------------------- the sweep
 
-// Outwards by more than what a float rounds off.
+// Rounding outwards, by more than a float's precision.
 static inline float round_down(double x) { return (float)(x - 1.5e-7 * fabs(x) - 1e-37); }
 static inline float round_up(double x) { return (float)(x + 1.5e-7 * fabs(x) + 1e-37); }
 
@@ -427,9 +427,11 @@ static inline uint32_t sweep_bucket(double x, double low, double scale, uint32_t
     return at < n_bucket - 1 ? (at > 0 ? (uint32_t)at : 0) : n_bucket - 1;
 }
 
-// The n entries at `unsorted`, all finite.
+// Sweeps the n entries at `unsorted`, all finite, along x.
 static void sweep(pair_search *s, usi_broad *broad, int32_t n) {
     double low = INFINITY, high = -INFINITY;
+
+    // Buckets along x.
     for (int32_t i = 0; i < n; i++) {
         double x = broad->unsorted[i].min.x;
         low = x < low ? x : low;
@@ -447,7 +449,8 @@ static void sweep(pair_search *s, usi_broad *broad, int32_t n) {
     }
     for (uint32_t b = 1; b <= n_bucket; b++)
         start[b] += start[b - 1];
-    // After this, start[b] is where bucket b ends.
+
+    // Sides as floats, in the order of the buckets. After this, start[b] is where bucket b ends.
     float *const *side = broad->side;
     int32_t *id = broad->count;
     for (int32_t i = 0; i < n; i++) {
@@ -467,6 +470,8 @@ static void sweep(pair_search *s, usi_broad *broad, int32_t n) {
             side[c + 3][k] = -INFINITY;
         }
     }
+
+    // Pairs.
     for (int32_t i = 0; i < n; i++) {
         const box_entry *a = &broad->unsorted[id[i]];
         const float at[N_SIDE] = {side[0][i], side[1][i], side[2][i], side[3][i], side[4][i], side[5][i]};
@@ -494,20 +499,20 @@ static void sort_pairs(const usi_broad_pair *from, usi_broad_pair *to, int64_t n
         to[count[by_a ? from[i].a : from[i].b]++] = from[i];
 }
 
-// The pairs by (a, b). As a rule a box has a handful of partners behind it: once by a, then by b within each.
-// Where some have many, the second sort goes first and over all.
-static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box) {
+// Sorts the pairs by (a, b). As a rule a box has a handful of partners after it: a counting sort by a, then
+// insertion by b within each. Where some have many, a counting sort by b goes first.
+static const usi_broad_pair *sort_all(usi_broad *broad, int64_t n, int32_t n_box) {
     enum { MANY = 24 };
     usi_broad_pair *from = broad->pair[0], *to = broad->pair[1];
-    int32_t *count = broad->count, most = 0;
+    int32_t *count = broad->count, max_partner = 0;
     memset(count, 0, ((size_t)n_box + 1) * sizeof *count);
     for (int64_t i = 0; i < n; i++)
         count[from[i].a + 1]++;
     for (int32_t i = 0; i < n_box; i++) {
-        most = count[i + 1] > most ? count[i + 1] : most;
+        max_partner = count[i + 1] > max_partner ? count[i + 1] : max_partner;
         count[i + 1] += count[i];
     }
-    if (most > MANY) {
+    if (max_partner > MANY) {
         sort_pairs(from, to, n, count, n_box, false);
         sort_pairs(to, from, n, count, n_box, true);
         return from;
@@ -526,9 +531,9 @@ static const usi_broad_pair *in_order(usi_broad *broad, int64_t n, int32_t n_box
     return to;
 }
 
-// Large boxes against the small ones and each other.
-static void look_at_large(pair_search *s, const box_entry *small, int32_t n_small, const box_entry *large,
-                          int32_t n_large) {
+// Pairs of large boxes with the small ones and each other.
+static void find_large(pair_search *s, const box_entry *small, int32_t n_small, const box_entry *large,
+                       int32_t n_large) {
     for (int32_t i = 0; i < n_large; i++) {
         for (int32_t j = 0; j < n_small; j++) {
             if (overlap(&large[i], &small[j])) add_pair(s, large[i].id, small[j].id);
@@ -543,7 +548,7 @@ static void sweep_boxes(pair_search *s, usi_broad *broad, int32_t n_box) {
     int32_t n_small = 0, n_large = 0;
     for (int32_t i = 0; i < n_box; i++) {
         const us_aabb *b = &s->boxes[i].box;
-        // Beyond 1e30 m floats end. Infinite boxes are among these.
+        // Beyond 1e30 m floats do not reach. Infinite boxes are among these.
         const double far = 1e30;
         bool is_small = (b->min.x > -far) & (b->min.y > -far) & (b->min.z > -far) & (b->max.x < far) &
                         (b->max.y < far) & (b->max.z < far);
@@ -555,11 +560,11 @@ static void sweep_boxes(pair_search *s, usi_broad *broad, int32_t n_box) {
         e->bucket = 0;
     }
     sweep(s, broad, n_small);
-    look_at_large(s, broad->unsorted, n_small, broad->unsorted + n_small, n_large);
+    find_large(s, broad->unsorted, n_small, broad->unsorted + n_small, n_large);
 }
 
-// `broad->count` holds the boxes' levels.
-static void look_in_grid(pair_search *s, usi_broad *broad, int32_t n_box, const int32_t *grid) {
+// Pairs by the grid. `broad->count` holds the boxes' levels.
+static void search_grid(pair_search *s, usi_broad *broad, int32_t n_box, const int32_t *grid) {
     // Buckets. The large boxes wait at the end.
     uint32_t n_bucket = bucket_count(n_box), mask = n_bucket - 1, *start = broad->start;
     memset(start, 0, ((size_t)n_bucket + 3) * sizeof *start);
@@ -593,11 +598,11 @@ static void look_in_grid(pair_search *s, usi_broad *broad, int32_t n_box, const 
     for (int32_t i = 0; i < n_small; i++) {
         const box_entry *a = &broad->sorted[i];
         int32_t level = (int32_t)(a->row >> 56);
-        look_around(s, a, level, cells_per_metre(level));
+        find_neighbours(s, a, level, cells_per_metre(level));
         for (int32_t k = 0; k < n_used && used[k] > level; k++)
-            look_up(s, a, used[k], cells_per_metre(used[k]));
+            find_coarser(s, a, used[k], cells_per_metre(used[k]));
     }
-    look_at_large(s, broad->sorted, n_small, broad->unsorted + n_small, n_large);
+    find_large(s, broad->sorted, n_small, broad->unsorted + n_small, n_large);
 }
 
 us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n_box,
@@ -612,14 +617,14 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
         return us_error_set(err, US_ERR_LIMIT, NULL, "create the broad phase with a larger max_box",
                             "%d boxes, room for %d", n_box, broad->max_box);
     }
-    // Levels, and who is on them.
+    // Levels, and how many boxes each has.
     int32_t n_of_level[N_LEVEL + 1] = {0}, grid[N_LEVEL + 1];
     for (int32_t i = 0; i < n_box; i++) {
         const us_aabb *b = &boxes[i].box;
         bool is_box =
             (b->min.x <= b->max.x) & (b->min.y <= b->max.y) & (b->min.z <= b->max.z);  // false for NaN
         if (!is_box || boxes[i].body < 0 || boxes[i].body >= broad->n_body)
-            return refuse(&boxes[i], i, broad->n_body, err);
+            return fail_box(&boxes[i], i, broad->n_body, err);
         int32_t level = level_of(b);
         broad->count[i] = level;
         n_of_level[level]++;
@@ -629,7 +634,7 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
         sweep_boxes(&s, broad, n_box);
     } else {
         choose_grids(n_of_level, grid);
-        look_in_grid(&s, broad, n_box, grid);
+        search_grid(&s, broad, n_box, grid);
     }
     *out_n = s.n;
     if (s.n > broad->max_pair) {
@@ -637,6 +642,6 @@ us_status usi_broad_find(usi_broad *broad, const usi_broad_box *boxes, int32_t n
                             "%lld pairs of boxes overlap, room for %lld", (long long)s.n,
                             (long long)broad->max_pair);
     }
-    *out_pairs = in_order(broad, s.n, n_box);
+    *out_pairs = sort_all(broad, s.n, n_box);
     return US_OK;
 }

@@ -1,5 +1,5 @@
-// What the files of contact points share: flat features of convex shapes, candidate points, and the choice
-// among them.
+// Contact candidates: flat features of convex shapes, candidate points of a pair, and the selection of a
+// manifold among them.
 #ifndef USI_GEOM_CONTACT_CANDIDATES_H
 #define USI_GEOM_CONTACT_CANDIDATES_H
 
@@ -7,24 +7,23 @@
 #include "math/v4.h"
 
 enum {
-    USI_FEATURE_POINTS = 16,  // corners of a flat feature; a circle is drawn with as many, a hull's larger
-                              // face is thinned to them
-    USI_CANDIDATES = 96,      // points gathered before the choice of at most US_MANIFOLD_POINTS
-    USI_FACE_POINTS = 4,      // of one pair of flat faces
+    USI_FEATURE_POINTS = 16,  // corners of a flat feature; a circle has as many, larger faces are thinned
+    USI_CANDIDATES = 96,      // points before the selection of at most US_MANIFOLD_POINTS
+    USI_FACE_POINTS = 4,      // points of one pair of flat faces
 };
 
-// A relative clip tolerance: 0.1 mm on a box of half length 0.1 m. A corner that sticks out of the other face
-// by less counts as inside (and is moved onto its rim), so that rounding does not make points come and go.
-// With 0, a shaken row of boxes lost hundreds.
+// Clip tolerance over the size: 0.1 mm on a box of half length 0.1 m. A corner that sticks out of the other
+// face by less counts as inside (and is moved onto its rim), so that rounding does not make points come and
+// go. With 0, a shaken row of boxes lost hundreds.
 #define USI_CLIP_TOLERANCE 1e-3
-// Faces win over edges, and A's face over B's, unless they are worse by this part of the smaller shape's size
-// (0.05 mm at 0.1 m).
+// Bias over the smaller shape's size (0.05 mm at 0.1 m): faces are preferred to edges, and A's face to B's,
+// unless they are worse by more than this.
 #define USI_FACE_BIAS 5e-4
-// A clipped point stands for the exact deepest one when it is within this part of the size.
+// Depth tolerance over the size: a clipped point this near to the exact deepest one replaces it.
 #define USI_SAME_DEPTH 5e-7
 
-// The flat part of a shape's surface (radius included) that lies farthest in some direction: a corner (n =
-// 1), a line (n = 2) or a polygon, counter-clockwise seen from outside. In W.
+// Feature: the flat part of a shape's surface (radius included) that lies farthest in some direction: a
+// corner (n = 1), a line (n = 2) or a polygon, counter-clockwise seen from outside. In W.
 typedef struct usi_feature {
     int32_t n;
     uint32_t id;  // which corner, edge or face: below 2^16
@@ -63,44 +62,44 @@ static inline us_vec3 usi_mat3_mul_transposed(const us_mat3 *R, us_vec3 a) {
                         m[2] * a.x + m[5] * a.y + m[8] * a.z);
 }
 
-// A length that stands for the shape's size, radius included (about half of the longest side). Convex kinds.
+// Characteristic size, radius included (about half of the longest side). Convex kinds.
 double usi_geom_extent(const us_geom *g);
-// The feature that lies farthest along the unit direction d_W. `n_rim` points stand for a circle: a divisor
+// The feature that lies farthest along the unit direction d_W. `n_rim` points represent a circle: a divisor
 // of USI_FEATURE_POINTS.
 void usi_feature_find(const us_geom *g, us_pose X_WG, us_vec3 d_W, int32_t n_rim, usi_feature *out);
 // The same for the round kinds, in G, without the radius; false when the kind is not round.
 bool usi_feature_round(const us_geom *g, us_vec3 d, int32_t n_rim, usi_feature *out);
 
-// Adds a point; nothing happens when there is no room or the gap exceeds the margin.
+// Adds a point, unless there is no room or the gap exceeds the margin.
 void usi_candidates_add(usi_candidates *c, double margin, us_vec3 normal, us_vec3 p_A, us_vec3 p_B,
                         uint64_t id);
 // Clips `inc` against the sides of the polygon `ref` (n >= 3) and adds what is left, with ref's normal.
-// Returns the least gap added.
+// Returns the smallest gap.
 double usi_clip_face(const usi_feature *ref, const usi_feature *inc, bool ref_is_A, double tolerance,
                      double margin, usi_candidates *c);
 // Two lines that run side by side: their common stretch gives two points. False when they cross or only pass
 // each other.
 bool usi_clip_lines(const usi_feature *A, const usi_feature *B, us_vec3 normal, double margin,
                     usi_candidates *c);
-// Puts the exact deepest point among the candidates from `first` on: in place of a near one, which lends its
-// id, or as one more.
+// Puts the exact deepest point among the candidates from `first` on: in place of a near one, whose id it
+// takes, or as one more.
 void usi_candidates_put_deepest(usi_candidates *c, int32_t first, double near, double margin, us_vec3 normal,
                                 us_vec3 p_A, us_vec3 p_B, uint64_t id);
-// Leaves at most `keep` of the candidates from `first` on: the deepest and those that span the largest area.
+// Reduces the candidates from `first` on to `keep`: the deepest and those that span the largest area.
 void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, double tolerance);
-// Candidates to a manifold: at most 8, half of them the deepest, the others the most distant.
+// Selects a manifold: at most 8 points, half of them the deepest, the others the most distant.
 void usi_candidates_to_manifold(usi_candidates *c, double tolerance, us_manifold *out);
-// Room for at least half of the candidates: when there is less, what is there shrinks to a manifold's worth.
+// Makes room for at least half of the candidates: when there is less, they are reduced to a manifold.
 void usi_candidates_make_room(usi_candidates *c);
 
-// Ids of pairs in closed form: one kind of feature, and which corner or end of the shape it is.
+// Feature ids of pairs in closed form: a kind, plus which corner or end of the shape it is.
 enum { USI_ID_POINT = 1 << 20, USI_ID_CORNER = 2 << 20, USI_ID_END = 3 << 20 };
 
 static inline bool usi_has_core_segment(us_geom_kind kind) {
     return kind == US_GEOM_SPHERE || kind == US_GEOM_CAPSULE || kind == US_GEOM_CYLINDER;
 }
 
-// Where a sphere, a capsule or a cylinder lies on a plane: its one or two lowest points, within the margin.
+// Contact of a sphere, capsule or cylinder on a plane: its one or two lowest points, within the margin.
 typedef struct usi_plane_contact {
     int32_t n;
     usi_v4 p[2];
@@ -108,8 +107,8 @@ typedef struct usi_plane_contact {
     uint64_t feature[2];
 } usi_plane_contact;
 
-// By its centre and axis, the plane's normal and a point of it. False when only the general methods can do
-// it: a cylinder that stands, no length.
+// The same by the shape's centre and axis, the plane's normal n and a point `at` of it. False when only the
+// general methods can do it: a cylinder on end, no length.
 static inline bool usi_contact_on_plane(const us_geom *g, usi_v4 centre, usi_v4 axis, usi_v4 n, usi_v4 at,
                                         double margin, usi_plane_contact *out) {
     double height = usi_v4_dot(n, centre - at) - g->radius;
@@ -144,8 +143,8 @@ static inline bool usi_contact_on_plane(const us_geom *g, usi_v4 centre, usi_v4 
     return true;
 }
 
-// The common pairs in closed form, straight into the manifold, of which only the points found are written.
-// False: not one of them, or a case that only the general methods can do; the manifold is then garbage.
+// Contact of common pairs in closed form, written into the manifold. False: not one of them, or a case that
+// only the general methods can do; the manifold is then undefined.
 bool usi_contact_closed_form(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                              double margin, us_manifold *out);
 // Two boxes without radius; a sphere, capsule or cylinder on a height field (B), known by its centre and its
@@ -157,7 +156,8 @@ bool usi_contact_terrain(const us_geom *A, us_vec3 centre, us_vec3 axis, const u
 bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                              double margin, us_manifold *out);
 
-// Candidates of a pair. All poses in W, points with a gap above the margin are left out.
+// Candidates of a pair by the general methods. All poses in W; points with a gap above the margin are left
+// out.
 void usi_contact_convex(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                         usi_candidates *c);
 void usi_contact_capsules(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,

@@ -68,7 +68,7 @@ static bool on_plane(const us_geom *A, const us_pose *X_WA, const us_geom *B, co
 static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                        double margin, us_manifold *m) {
     us_vec3 r = us_vec3_sub(X_WA->p, X_WB->p), e = us_vec3_make(0, 0, 0), f = e, d = r;
-    double reach = A->radius + B->radius + margin, a = 0, b = 0, s = 0, t = 0, turn = 0;
+    double reach = A->radius + B->radius + margin, a = 0, b = 0, s = 0, t = 0, cosine = 0;
     m->n = 0;
     if (B->kind == US_GEOM_CAPSULE) {
         b = B->size[0];
@@ -81,13 +81,13 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
             double far = reach + a + b;
             if (us_vec3_dot(r, r) > far * far) return true;
             double er = us_vec3_dot(e, r), det;
-            turn = us_vec3_dot(e, f);
-            det = 1 - turn * turn;
-            s = det > 1e-12 ? clamp((turn * fr - er) / det, a) : clamp(-er, a);
-            t = fr + s * turn;
+            cosine = us_vec3_dot(e, f);
+            det = 1 - cosine * cosine;
+            s = det > 1e-12 ? clamp((cosine * fr - er) / det, a) : clamp(-er, a);
+            t = fr + s * cosine;
             if (fabs(t) > b) {
                 t = clamp(t, b);
-                s = clamp(t * turn - er, a);
+                s = clamp(t * cosine - er, a);
             }
         } else {
             t = clamp(fr, b);
@@ -97,7 +97,7 @@ static bool on_segment(const us_geom *A, const us_pose *X_WA, const us_geom *B, 
     double dd = us_vec3_dot(d, d);
     if (dd > reach * reach) return true;
     // Crossing axes have no normal of their own; those side by side touch in two places.
-    if (dd <= 1e-16 * reach * reach || (fabs(turn) > 0.995 && a > 0 && b > 0)) return false;
+    if (dd <= 1e-16 * reach * reach || (fabs(cosine) > 0.995 && a > 0 && b > 0)) return false;
     double distance = sqrt(dd);
     us_vec3 n = us_vec3_scale(1 / distance, d);
     us_vec3 p_A = usi_vec3_add_scaled(usi_vec3_add_scaled(X_WA->p, s, e), -A->radius, n),

@@ -115,14 +115,14 @@ static void box_face(const double size[3], us_vec3 d, usi_feature *f) {
     int k = fabs(a[2]) >= fabs(a[0]) && fabs(a[2]) >= fabs(a[1]) ? 2 : (fabs(a[0]) >= fabs(a[1]) ? 0 : 1);
     int i = (k + 1) % 3, j = (k + 2) % 3;
     double side = a[k] < 0 ? -1 : 1;
-    static const double turn[4][2] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
+    static const double corner_sign[4][2] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
     f->n = 4;
     f->id = (uint32_t)(2 * k + (side > 0));
     for (int c = 0; c < 4; c++) {
         double v[3];
         v[k] = side * size[k];
-        v[i] = turn[c][0] * size[i];
-        v[j] = side * turn[c][1] * size[j];
+        v[i] = corner_sign[c][0] * size[i];
+        v[j] = side * corner_sign[c][1] * size[j];
         f->p[c] = us_vec3_make(v[0], v[1], v[2]);
     }
     double m[3] = {0, 0, 0};
@@ -278,7 +278,7 @@ static int32_t cut(const clip_corner *from, int32_t n, bool is_open, us_vec3 sid
     double depth = offset - us_vec3_dot(side, middle);
     bool is_moved[USI_FEATURE_POINTS * 2];
     for (int32_t i = 0; i < n; i++) {
-        // Not where the way to the middle runs along the side: the corner would go far.
+        // Not where the direction to the middle is along the side: the corner would move far.
         is_moved[i] =
             s[i] > 0 && s[i] <= tolerance && depth > 0.1 * us_vec3_norm(us_vec3_sub(middle, from[i].p));
     }
@@ -461,16 +461,16 @@ void usi_candidates_reduce_face(usi_candidates *c, int32_t first, int32_t keep, 
                 us_vec3 e = us_vec3_sub(p[1].p_A, p[0].p_A);
                 s = fabs(us_vec3_dot(normal, us_vec3_cross(e, d))) / (us_vec3_norm(e) + tolerance);
             } else {
-                // The greatest distance outside one of the triangle's sides.
-                double turn = us_vec3_dot(normal, us_vec3_cross(us_vec3_sub(p[1].p_A, p[0].p_A),
-                                                                us_vec3_sub(p[2].p_A, p[0].p_A))) < 0
-                                  ? -1
-                                  : 1;
+                // Maximum distance outside one of the triangle's sides.
+                double winding = us_vec3_dot(normal, us_vec3_cross(us_vec3_sub(p[1].p_A, p[0].p_A),
+                                                                   us_vec3_sub(p[2].p_A, p[0].p_A))) < 0
+                                     ? -1
+                                     : 1;
                 s = -INFINITY;
                 for (int a = 0; a < 3; a++) {
                     us_vec3 e = us_vec3_sub(p[(a + 1) % 3].p_A, p[a].p_A),
                             f = us_vec3_sub(p[i].p_A, p[a].p_A);
-                    s = fmax(s, -turn * us_vec3_dot(normal, us_vec3_cross(e, f)) /
+                    s = fmax(s, -winding * us_vec3_dot(normal, us_vec3_cross(e, f)) /
                                     (us_vec3_norm(e) + tolerance));
                 }
             }

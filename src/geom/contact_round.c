@@ -156,7 +156,7 @@ void usi_contact_half_space(const us_geom *A, us_pose X_WA, us_pose X_WB, double
     double gap = us_vec3_dot(n, us_vec3_sub(deepest, X_WB.p));
     if (!(gap <= margin)) return;
     usi_feature f;
-    // Four points of a rim carry a load like the whole rim; all corners of a polygon are looked at.
+    // Four points of a rim carry a load like the whole rim; all corners of a polygon are tested.
     usi_feature_find(A, X_WA, down, 4, &f);
     int32_t first = c->n;
     double least = INFINITY, size = usi_geom_extent(A);

@@ -58,21 +58,19 @@ typedef struct spine {
     int n_end;
 } spine;
 
-// What the triangles of two cells know that are neighbours in a row, one in each lane: lower and upper of the
-// first cell, lower and upper of the second one. Each triangle has three sides, and its feet are beyond some
-// of them:
+// The triangles of two cells that are neighbours in a row, one in each lane: lower and upper of the first
+// cell, lower and upper of the second one. Each triangle has three sides, and its feet are beyond some of
+// them:
 //
 //           over
-//       +-----------+           lower triangle: first = V, second = U
-//       |         / |           upper triangle: first = U, second = V
+//       +-----------+        lower triangle: first = V, second = U
+//       |         / |        upper triangle: first = U, second = V
 //       | upper /   |
-// under |     /     | over      under   first < 0: beyond the side that is the edge of index 1 (lower) or 2
-// (upper) of this cell
-//       |   / lower |           over    second > 1: beyond the side that is such an edge of the cell above
-//       (upper) or to the right (lower) | /         |           across  first > second: beyond the diagonal,
-//       which is the edge of index 0
-//       +-----------+
-//           under
+// under |     /     | over   under   first < 0: beyond the side that is the edge of index 1 (lower) or 2
+//       |   / lower |                (upper) of this cell
+//       | /         |        over    second > 1: beyond the side that is such an edge of the cell above
+//       +-----------+                (upper) or to the right (lower)
+//           under            across  first > second: beyond the diagonal, which is the edge of index 0
 typedef struct cell_pair {
     usi_v4 sx, sy;      // slopes
     usi_v4 nx, ny, nz;  // normals
@@ -94,17 +92,19 @@ typedef struct gathered {
     spine s;
     double margin;
     uint64_t prefix;  // of the ids
-    double reach;     // m, how far from the spine's surface a peak may be: the margin, and for edges of a box
-                      // the depth it may have sunk to
-    bool is_edge;     // the spine is an edge of a box: its second end is the first of the next edge
-    int own;          // bits of the ends that count: of such an edge the first; a sphere has one
-    double flat;      // m: edges whose ends are less than this higher, in sum, than the far corners of their
-                      // faces do not count as convex
+    // m, maximum distance of a peak from the spine's surface: the margin, and for edges of a box the depth it
+    // may have sunk to.
+    double reach;
+    bool is_edge;  // the spine is an edge of a box: its second end is the first of the next edge
+    int own;       // bits of the ends that count: of such an edge the first; a sphere has one
+    // m: edges whose ends are less than this higher, in sum, than the far corners of their faces do not count
+    // as convex.
+    double flat;
     int32_t n;
     usi_candidate at[GATHERED + 1];  // the one after the last is the candidate
 } gathered;
 
-// Takes over the candidate. Its p_B is made when the choice is made.
+// Adds the candidate. Its p_B is computed for the selected ones.
 static void keep(gathered *g) {
     const usi_candidate *p = &g->at[g->n];
     // Where faces of one plane meet, both have the point.
@@ -118,7 +118,7 @@ static void keep(gathered *g) {
         g->n++;
         return;
     }
-    // No room: the shallowest gives way.
+    // No room: the shallowest is replaced.
     int32_t at = 0;
     for (int32_t i = 1; i < GATHERED; i++)
         at = g->at[i].gap > g->at[at].gap ? i : at;
@@ -199,8 +199,8 @@ static inline uint64_t index_of(const gathered *g, const grid_edge *e) {
     return (uint64_t)e->j * (uint64_t)(g->f->n_x - 1) + (uint64_t)e->i;
 }
 
-// From its first end, which is the cell's first corner, to its second.
-static inline us_vec3 way_of(const us_height_field *f, const grid_edge *e) {
+// Vector from the edge's first end, which is the cell's first corner, to its second.
+static inline us_vec3 vector_of(const us_height_field *f, const grid_edge *e) {
     const double *h = f->height + (size_t)e->j * (size_t)f->n_x + e->i, *above = h + f->n_x;
     if (e->which == 0) return us_vec3_make(f->dx, f->dy, above[1] - h[0]);
     return e->which == 1 ? us_vec3_make(f->dx, 0, h[1] - h[0]) : us_vec3_make(0, f->dy, above[0] - h[0]);
@@ -218,7 +218,7 @@ static inline double pos_of(const grid_edge *e, bool is_1, int end) {
     return e->which == 2 ? f.r->V[end][f.lane] : f.r->U[end][f.lane];
 }
 
-// Across the edge as well: the sum of two such normals is.
+// Normal between those of two faces; it is perpendicular to their common edge as they are.
 static inline us_vec3 between(double x, us_vec3 n1, us_vec3 n2) {
     us_vec3 n = usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1));
     return us_vec3_scale(1 / us_vec3_norm(n), n);
@@ -232,9 +232,9 @@ static void end_on_ridge(gathered *g, const grid_edge *e, int end) {
     double low = pos_1 < pos_2 ? pos_1 : pos_2, high = pos_1 < pos_2 ? pos_2 : pos_1,
            slack = side_1 - side_2 + high - low;
     if (!(side_1 > 0 && side_2 < 0 && high + slack >= 0 && low - slack <= 1)) return;
-    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
-    double length = us_vec3_norm(way), h = end ? s->half : -s->half;
-    us_vec3 u = us_vec3_scale(1 / length, way), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), edge = vector_of(g->f, e);
+    double length = us_vec3_norm(edge), h = end ? s->half : -s->half;
+    us_vec3 u = us_vec3_scale(1 / length, edge), n1 = normal_of(e->f1), n2 = normal_of(e->f2), n, p;
     if (s->r > 0) {
         us_vec3 p1 = point_of(s, e->f1, h), p2 = point_of(s, e->f2, h);
         double x1 = 0, x2 = 1, f1 = us_vec3_dot(us_vec3_cross(u, n1), us_vec3_sub(p1, first));
@@ -282,15 +282,15 @@ static void end_on_ridge(gathered *g, const grid_edge *e, int end) {
 // The line between the ends where it crosses the edge, with a normal between those of the faces.
 static void line_on_edge(gathered *g, const grid_edge *e) {
     const spine *s = &g->s;
-    us_vec3 first = usi_field_point(g->f, e->i, e->j), way = way_of(g->f, e);
+    us_vec3 first = usi_field_point(g->f, e->i, e->j), edge = vector_of(g->f, e);
     double a1 = along_of(e->f1), a2 = along_of(e->f2);
     us_vec3 n = between(a1 / (a1 - a2), normal_of(e->f1), normal_of(e->f2));
-    us_vec3 low = usi_vec3_add_scaled(s->c, -(s->r + s->R), n), side = us_vec3_cross(way, n);
+    us_vec3 low = usi_vec3_add_scaled(s->c, -(s->r + s->R), n), side = us_vec3_cross(edge, n);
     double middle = us_vec3_dot(side, us_vec3_sub(low, first)), to_end = s->half * us_vec3_dot(side, s->a);
     if (!(fabs(middle) < fabs(to_end))) return;
     us_vec3 p = usi_vec3_add_scaled(low, -s->half * middle / to_end, s->a), d = us_vec3_sub(p, first);
-    double along = us_vec3_dot(way, d), gap = us_vec3_dot(n, d);
-    if (along < 0 || along > us_vec3_dot(way, way) || !(gap <= g->margin)) return;
+    double along = us_vec3_dot(edge, d), gap = us_vec3_dot(n, d);
+    if (along < 0 || along > us_vec3_dot(edge, edge) || !(gap <= g->margin)) return;
     add(g, n, p, gap, index_of(g, e), OF_LINE + e->which);
 }
 
@@ -438,7 +438,7 @@ static inline void reach_of(const gathered *g, const cell_window *w, usi_v4 left
     out->inside = touches & (out->near | out->near << ENDS) & ~(out->under | out->over | out->across);
 }
 
-// The least and the greatest of each lane.
+// Minimum and maximum over the lanes.
 typedef struct extent {
     usi_v4 low, high;
 } extent;
@@ -466,7 +466,7 @@ static inline void load_cells(const double *h, int32_t n, usi_v4 *left, usi_v4 *
     }
 }
 
-// Slopes (as differences of neighbouring heights) and the greatest height of a window. Rows are taken four
+// Slopes (as differences of neighbouring heights) and the maximum height of a window. Rows are taken four
 // cells at a time, the last four once more rather than less.
 static double slopes_of(const us_height_field *f, const cell_window *w, double dx[2], double dy[2]) {
     const int32_t n = w->i1 - w->i0 + 1;
@@ -523,7 +523,7 @@ static bool narrow(const gathered *g, double bottom, cell_window *w) {
     double ux = deep * n.x, uy = deep * n.y, more = g->margin + slack;
     double x = p.x + s->half * s->a.x + 0.5 * ux, half_x = s->half * fabs(s->a.x) + 0.5 * fabs(ux) + more;
     double y = p.y + s->half * s->a.y + 0.5 * uy, half_y = s->half * fabs(s->a.y) + 0.5 * fabs(uy) + more;
-    // Where little is left, all of it is looked at.
+    // Few cells left: all of them are tested.
     if (half_x * w->per_x > 1 || half_y * w->per_y > 1) {
         double length = sqrt(s->a.x * s->a.x + s->a.y * s->a.y);
         if (2 * s->half * length > 0.1 * s->size) {
@@ -544,7 +544,7 @@ static bool narrow(const gathered *g, double bottom, cell_window *w) {
     return true;
 }
 
-// Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes up.
+// Contact far below the surface, where no foot may be in its own triangle: the one above the shape's middle.
 static void lift(gathered *g, const cell_window *w) {
     const us_height_field *f = g->f;
     double x = g->s.c.x * w->per_x + w->half_x, y = g->s.c.y * w->per_y + w->half_y;
@@ -833,6 +833,30 @@ static void peaks_in_face(gathered *g, const cell_window *w, us_vec3 c, const us
     }
 }
 
+// Contact of the four edges of a box's lower face k, whose middle is `middle`. False: beyond this method.
+static inline bool touch_face_edges(gathered *g, const us_height_field *f, us_vec3 middle,
+                                    const us_vec3 axis[3], const double half[3], int k, double grow) {
+    int u = (k + 1) % 3, v = (k + 2) % 3;
+    spine *s = &g->s;
+    // Round the face: along +u, +v, -u, -v, each edge from its first corner.
+    for (int e = 0; e < 4; e++) {
+        int run = e & 1 ? v : u, off = e & 1 ? u : v;
+        double sign = e < 2 ? 1 : -1, side = e == 0 || e == 3 ? -1 : 1;
+        s->a = us_vec3_scale(sign, axis[run]);
+        s->half = half[run];
+        s->size = s->half + s->R;
+        s->c = usi_vec3_add_scaled(middle, side * half[off], axis[off]);
+        g->prefix = (uint64_t)(4 * k + e + 1) << 58;
+        double low = s->c.z - s->half * fabs(s->a.z) - grow;
+        cell_window we;
+        if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow,
+                                         s->half * fabs(s->a.y) + grow, &we) != COVER_SOME)
+            continue;
+        if (!touch_spine(g, low, &we)) return false;
+    }
+    return true;
+}
+
 bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geom *B, const us_pose *X_WB,
                              double margin, us_manifold *out) {
     const us_height_field *f = B->field;
@@ -867,29 +891,15 @@ bool usi_contact_terrain_box(const us_geom *A, const us_pose *X_WA, const us_geo
     int k = fabs(axis[2].z) > 0.8 ? 2 : (fabs(axis[0].z) > 0.8 ? 0 : 1);
     if (!(fabs(axis[k].z) > 0.9 && sx * sx + sy * sy < 0.2) || !(half[0] > 0 && half[1] > 0 && half[2] > 0))
         return false;
+
+    // The lower face: its edges, then peaks in it.
     us_vec3 down = axis[k].z > 0 ? us_vec3_scale(-1, axis[k]) : axis[k];
-    int u = (k + 1) % 3, v = (k + 2) % 3;
     us_vec3 middle = usi_vec3_add_scaled(c, half[k], down);
     spine *s = &g.s;
     s->r = 0;
     s->R = A->radius;
     s->n_end = 2;
-    // Round the face: along +u, +v, -u, -v, each edge from its first corner.
-    for (int e = 0; e < 4; e++) {
-        int run = e & 1 ? v : u, off = e & 1 ? u : v;
-        double sign = e < 2 ? 1 : -1, side = e == 0 || e == 3 ? -1 : 1;
-        s->a = us_vec3_scale(sign, axis[run]);
-        s->half = half[run];
-        s->size = s->half + s->R;
-        s->c = usi_vec3_add_scaled(middle, side * half[off], axis[off]);
-        g.prefix = (uint64_t)(4 * k + e + 1) << 58;
-        double low = s->c.z - s->half * fabs(s->a.z) - grow;
-        cell_window we;
-        if (low > f->high || cells_under(f, s->c, s->half * fabs(s->a.x) + grow,
-                                         s->half * fabs(s->a.y) + grow, &we) != COVER_SOME)
-            continue;
-        if (!touch_spine(&g, low, &we)) return false;
-    }
+    if (!touch_face_edges(&g, f, middle, axis, half, k, grow)) return false;
     g.prefix = (uint64_t)(4 * k) << 58;
     peaks_in_face(&g, &w, c, axis, half, k, down);
     if (g.n == 0 && c.z < f->high) {

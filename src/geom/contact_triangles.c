@@ -151,7 +151,7 @@ static void touch_face(surface_query *t, const surface_facet *f, us_vec3 p1, con
     double least = usi_clip_face(&tri, &A, false, 0, t->margin, &p);
     double low = us_vec3_dot(f->normal, p1) - t->A->radius - f->offset;
     if (least > low + USI_SAME_DEPTH * t->size) {
-        // The lowest point itself, where it stands over the triangle: a rim, a rounded edge.
+        // The lowest point itself, where it is over the triangle: a rim, a rounded edge.
         tri.id |= 0x8000;
         A.n = 1;
         A.p[0] = usi_vec3_add_scaled(p1, -t->A->radius, f->normal);
@@ -210,19 +210,23 @@ static bool is_on_ridge(const surface_query *t, const surface_facet *f, int k, u
     return fmax(a1, a2) + slack >= 0 && fmin(a1, a2) - slack <= r->length;
 }
 
-static void touch_ridge(surface_query *t, const surface_facet *f, int k, const ridge_contact *r) {
+// The normal of the contact on a ridge, and the lowest points at the ends of the bracket around it.
+typedef struct ridge_root {
+    us_vec3 n, p1, p2;
+} ridge_root;
+
+// Finds the normal between those of the two faces at which the lowest point is over the ridge.
+static inline ridge_root solve_ridge(const surface_query *t, const ridge_contact *r) {
     us_vec3 e = r->e, u = r->u, n1 = r->n1, n2 = r->n2, p1 = r->p1, p2 = r->p2;
-    double length = r->length, f1 = r->f1, f2 = r->f2;
-    // Illinois' secants: an end that stays twice running counts half. Twelve steps leave 1e-4 rad where p
-    // jumps, and rounding elsewhere.
     us_vec3 n = n1;
-    double low = 0, high = 1, g1 = f1, g2 = f2;
+    double low = 0, high = 1, g1 = r->f1, g2 = r->f2;
     int kept = 0;
     bool is_crossing = false;
+
+    // The lowest point of a cylinder or capsule jumps from one end to the other where the axis is level: both
+    // ends are known there.
     double tilt1 = us_vec3_dot(column(&t->R_FA, 2), n1), tilt2 = us_vec3_dot(column(&t->R_FA, 2), n2);
     if (r->part == WHOLE && has_ends(t->A) && (tilt1 > 0) != (tilt2 > 0)) {
-        // The lowest point jumps from one end to the other where the axis is level: both ends are known
-        // there.
         double x = tilt1 / (tilt1 - tilt2);
         n = usi_vec3_unit(usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1)), n1);
         us_vec3 a = lowest_part(t, n, tilt1 > 0 ? END_MINUS : END_PLUS),
@@ -241,6 +245,9 @@ static void touch_ridge(surface_query *t, const surface_facet *f, int k, const r
             high = x;
         }
     }
+
+    // Secants by the Illinois method: an end that stays twice running counts half. Twelve steps leave 1e-4
+    // rad where p jumps, and rounding elsewhere.
     for (int step = 0; step < 40 && !is_crossing; step++) {
         double x = step % 4 == 3 ? 0.5 * (low + high) : low + (high - low) * g1 / (g1 - g2);
         n = usi_vec3_unit(usi_vec3_add_scaled(n1, x, us_vec3_sub(n2, n1)), n1);
@@ -265,13 +272,47 @@ static void touch_ridge(surface_query *t, const surface_facet *f, int k, const r
             (high - low < 1e-3 && jump > 1e-4 * t->size * t->size))
             break;
     }
+    return (ridge_root){n, p1, p2};
+}
+
+// Adds the contact points of the whole shape on a ridge along the normal n: at the ends of the stretch where
+// a line or face of the shape lies along it, else the point p of the shape over the point `on` of the ridge.
+static inline void add_on_ridge(surface_query *t, const surface_facet *f, int k, const ridge_contact *r,
+                                us_vec3 n, us_vec3 p, us_vec3 on, bool is_within, uint64_t id) {
+    usi_feature A, ridge;
+    usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, n), USI_FEATURE_POINTS, &A);
+    ridge.n = 2;
+    ridge.id = 0;
+    ridge.normal = n;
+    ridge.p[0] = r->e;
+    ridge.p[1] = f->v[(k + 1) % 3];
+    usi_candidates q;
+    q.n = 0;
+    if (A.n == 2) usi_clip_lines(&A, &ridge, n, t->margin, &q);
+    // The normal of a face of the shape must leave both faces beside the ridge behind.
+    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], r->e)) >= 0 &&
+                     us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], r->e)) >= 0;
+    if (A.n > 2 && is_behind && fabs(us_vec3_dot(A.normal, r->u)) < 0.3)
+        usi_clip_face(&A, &ridge, true, 0, t->margin, &q);
+    for (int32_t i = 0; i < q.n; i++)
+        add_point(t, q.at[i].normal, q.at[i].p_A, q.at[i].p_B, id | (uint64_t)(i + 1));
+    if (q.n == 0 && is_within) add_point(t, n, p, on, id);
+}
+
+static void touch_ridge(surface_query *t, const surface_facet *f, int k, const ridge_contact *r) {
+    us_vec3 e = r->e, u = r->u;
+    const ridge_root root = solve_ridge(t, r);
+    us_vec3 n = root.n, p1 = root.p1, p2 = root.p2;
+
+    // Where an edge of the shape from p1 to p2 crosses the ridge, the normal is across both.
     us_vec3 d = us_vec3_sub(p2, p1), normal = us_vec3_cross(u, d);
     if (us_vec3_norm(normal) > 1e-3 * t->size) {
-        // The shape's edge from p1 to p2 crosses the ridge: the normal is across both.
         normal = usi_vec3_unit(normal, n);
         if (us_vec3_dot(normal, n) < 0) normal = us_vec3_scale(-1, normal);
         if (us_vec3_dot(normal, n) > 0.9) n = normal;
     }
+
+    // The point of the shape over the ridge, and its foot on it.
     us_vec3 s = us_vec3_cross(u, n);
     double s1 = us_vec3_dot(s, us_vec3_sub(p1, e)), s2 = us_vec3_dot(s, us_vec3_sub(p2, e)), span = s1 - s2;
     double w = span > 0 ? s1 / span : 0.5;
@@ -280,34 +321,17 @@ static void touch_ridge(surface_query *t, const surface_facet *f, int k, const r
     double along = us_vec3_dot(u, us_vec3_sub(p, e));
     us_vec3 on = usi_vec3_add_scaled(e, along, u);
     if (!(us_vec3_dot(n, us_vec3_sub(p, on)) <= t->margin)) return;
+
     uint64_t id = (uint64_t)f->index << 32 | OF_RIDGE | (uint64_t)k << 16 | (uint64_t)r->part << 8;
-    if (r->part != WHOLE) {
-        if (along >= 0 && along <= length) add_point(t, n, p, on, id);
-        return;
-    }
-    // A line or a face of the shape that lies along the ridge touches at the ends of the common stretch.
-    usi_feature A, ridge;
-    usi_feature_find(t->A, t->X_FA, us_vec3_scale(-1, n), USI_FEATURE_POINTS, &A);
-    ridge.n = 2;
-    ridge.id = 0;
-    ridge.normal = n;
-    ridge.p[0] = e;
-    ridge.p[1] = f->v[(k + 1) % 3];
-    usi_candidates q;
-    q.n = 0;
-    if (A.n == 2) usi_clip_lines(&A, &ridge, n, t->margin, &q);
-    // The normal is then the face's, which must leave both faces beside the ridge behind.
-    bool is_behind = us_vec3_dot(A.normal, us_vec3_sub(f->across[k], e)) >= 0 &&
-                     us_vec3_dot(A.normal, us_vec3_sub(f->v[(k + 2) % 3], e)) >= 0;
-    if (A.n > 2 && is_behind && fabs(us_vec3_dot(A.normal, u)) < 0.3)
-        usi_clip_face(&A, &ridge, true, 0, t->margin, &q);
-    for (int32_t i = 0; i < q.n; i++)
-        add_point(t, q.at[i].normal, q.at[i].p_A, q.at[i].p_B, id | (uint64_t)(i + 1));
-    if (q.n == 0 && along >= 0 && along <= length) add_point(t, n, p, on, id);
+    bool is_within = along >= 0 && along <= r->length;
+    if (r->part == WHOLE)
+        add_on_ridge(t, f, k, r, n, p, on, is_within, id);
+    else if (is_within)
+        add_point(t, n, p, on, id);
 }
 
 // The nearest point x of an ellipsoid of half axes e to q is where q - x = t n(x), n the surface's normal,
-// not of unit length: x_i = e_i^2 q_i / (t + e_i^2). So t is the greatest root of F(t) = sum (e_i q_i / (t +
+// not of unit length: x_i = e_i^2 q_i / (t + e_i^2). So t is the largest root of F(t) = sum (e_i q_i / (t +
 // e_i^2))^2 - 1, which falls and is convex: Newton's method from the left of it ends there. False near the
 // middle, where there is no such root.
 static bool ellipsoid_distance(const double e[3], us_vec3 q, double *out_distance, us_vec3 *out_outward) {
@@ -608,6 +632,38 @@ static bool is_saddle(const us_height_field *f, us_vec3 v, const us_vec3 rim[6])
 
 static int32_t clamp_cell(double x, int32_t n) { return x < 0 ? 0 : (x > n - 2 ? n - 2 : (int32_t)x); }
 
+// The corners of a triangle as peaks in the shape.
+static inline void touch_field_peaks(surface_query *t, const us_height_field *f, const surface_facet *face) {
+    static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
+    for (int s = 0; s < 3; s++) {
+        us_vec3 rim[6], outward = face->normal;
+        double distance;
+        if (!is_peak_near(t, face->v[s], face->vertex[s], &distance, &outward)) continue;
+        int32_t m = 0, a = (int32_t)(face->vertex[s] % (uint32_t)f->n_x),
+                b = (int32_t)(face->vertex[s] / (uint32_t)f->n_x);
+        for (int r = 0; r < 6; r++)
+            m += field_corner(f, a + step[r][0], b + step[r][1], &rim[m]);
+        if (m == 6 && is_saddle(f, face->v[s], rim)) continue;
+        touch_peak(t, face->v[s], face->vertex[s], face->normal, distance, outward, rim, m);
+    }
+}
+
+// Contact of a shape far below the surface, where no foot may be in its own triangle: the triangle above the
+// shape's middle lifts it.
+static inline void lift_from_below(surface_query *t, const us_height_field *f) {
+    double x = t->X_FA.p.x / f->dx + 0.5 * (f->n_x - 1), y = t->X_FA.p.y / f->dy + 0.5 * (f->n_y - 1);
+    if (!(x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1)) return;
+    int32_t i = clamp_cell(x, f->n_x), j = clamp_cell(y, f->n_y);
+    surface_facet face;
+    field_facet(f, i, j, y - j > x - i, &face);
+    us_vec3 p = usi_vec3_add_scaled(lowest_point(t, face.normal), -t->A->radius, face.normal);
+    double gap = us_vec3_dot(face.normal, p) - face.offset;
+    if (us_vec3_dot(face.normal, t->X_FA.p) < face.offset) {
+        usi_candidates_add(t->c, t->margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
+                           (uint64_t)face.index << 32 | OF_DEPTH);
+    }
+}
+
 void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f, double radius, us_pose X_WB,
                        double margin, usi_candidates *c) {
     surface_query t;
@@ -639,37 +695,11 @@ void usi_contact_field(const us_geom *A, us_pose X_WA, const us_height_field *f,
                 surface_facet face;
                 field_facet(f, i, j, k, &face);
                 touch_facet(&t, &face);
-                static const int step[6][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}};
-                for (int s = 0; s < 3; s++) {
-                    us_vec3 rim[6], outward = face.normal;
-                    double distance;
-                    if (!is_peak_near(&t, face.v[s], face.vertex[s], &distance, &outward)) continue;
-                    int32_t m = 0, a = (int32_t)(face.vertex[s] % (uint32_t)f->n_x),
-                            b = (int32_t)(face.vertex[s] / (uint32_t)f->n_x);
-                    for (int r = 0; r < 6; r++)
-                        m += field_corner(f, a + step[r][0], b + step[r][1], &rim[m]);
-                    if (m == 6 && is_saddle(f, face.v[s], rim)) continue;
-                    touch_peak(&t, face.v[s], face.vertex[s], face.normal, distance, outward, rim, m);
-                }
+                touch_field_peaks(&t, f, &face);
             }
         }
     }
-    if (c->n == t.first) {
-        // Far below the surface no foot may be in its own triangle: the one above the shape's middle pushes
-        // up.
-        double x = t.X_FA.p.x / f->dx + half_x, y = t.X_FA.p.y / f->dy + half_y;
-        if (x >= 0 && y >= 0 && x <= f->n_x - 1 && y <= f->n_y - 1) {
-            int32_t i = clamp_cell(x, f->n_x), j = clamp_cell(y, f->n_y);
-            surface_facet face;
-            field_facet(f, i, j, y - j > x - i, &face);
-            us_vec3 p = usi_vec3_add_scaled(lowest_point(&t, face.normal), -A->radius, face.normal);
-            double gap = us_vec3_dot(face.normal, p) - face.offset;
-            if (us_vec3_dot(face.normal, t.X_FA.p) < face.offset) {
-                usi_candidates_add(c, t.margin, face.normal, p, usi_vec3_add_scaled(p, -gap, face.normal),
-                                   (uint64_t)face.index << 32 | OF_DEPTH);
-            }
-        }
-    }
+    if (c->n == t.first) lift_from_below(&t, f);
     end(&t, X_WB, radius);
 }
 

@@ -235,7 +235,7 @@ static void sort_sides(triangle_side *s, size_t n) {
     }
 }
 
-// Keeps the edge of two triangles when the second's third corner stands above the first's plane.
+// Keeps the edge of two triangles when the second's third corner is above the first's plane.
 static us_status add_notch(decomposition *w, const triangle_side *s, const triangle_side *t) {
     const us_mesh *m = w->mesh;
     us_vec3 n[2] = {triangle_normal(m->vertex, m->triangle[s->triangle]),

@@ -14,7 +14,7 @@
 // end: US_ERR_ARG. An intersection counts as convex: its farthest points are found by cutting planes
 // (intersection.c), to 1e-7 of its size. One that is empty or without end is refused: US_ERR_ARG.
 //
-// What a surface of triangles answers is said in surface.c: apart, the exact distance; overlapping, a depth
+// Triangle surfaces are answered by surface.c: apart, the exact distance; overlapping, a depth
 // that is never more than the true one.
 #include "geom/gjk.h"
 #include "geom/surface.h"

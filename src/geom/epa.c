@@ -25,9 +25,9 @@
 #include <float.h>
 
 enum { MAX_CORNERS = 256, MAX_FACES = 2 * MAX_CORNERS };
-// Relative to C's size: what counts as no thickness; what is good enough; what counts as seen; what counts as
-// one point. A face thinner than 1e-12 has a normal that is off by 1e-4 and more; finer figures than these
-// lead round bodies into such faces.
+// Tolerances relative to C's size: of no thickness; of convergence; of a visible face; of equal points. A
+// face thinner than 1e-12 has a normal that is off by 1e-4 and more; finer figures than these lead round
+// bodies into such faces.
 static const double FLAT = 1e-12, ENOUGH = 1e-11, SEEN = 2e-12, SAME = 1e-13;
 
 typedef struct polytope_face {
@@ -84,8 +84,7 @@ static bool is_corner(const polytope *P, us_vec3 w) {
     return false;
 }
 
-// Marks the faces that w sees, beginning at f, and lists the edges between seen and unseen. They are marked
-// dead.
+// Removes the faces that w sees, beginning at f, and lists the edges of the hole.
 static int find_horizon(polytope *P, us_vec3 w, int f, horizon_edge *edge) {
     int todo[MAX_FACES], n_todo = 0, n_edge = 0, done = 0;
     todo[n_todo++] = f;
@@ -157,28 +156,28 @@ static us_vec3 across(us_vec3 e, us_vec3 wish) {
     return unit_or(us_vec3_sub(axis, us_vec3_scale(us_vec3_dot(axis, e), e)), axis);
 }
 
-// How far a - b is from where it should be, normal * distance.
-static us_vec3 rest_of(const usi_core_gap *g) {
+// Residual of the points: normal * distance - (a - b).
+static us_vec3 residual_of(const usi_core_gap *g) {
     return us_vec3_sub(us_vec3_scale(g->distance, g->normal), us_vec3_sub(g->a, g->b));
 }
-// Half of that to each.
-static void share_rest(usi_core_gap *g) {
-    us_vec3 half = us_vec3_scale(0.5, rest_of(g));
+// Moves each point by half of the residual.
+static void split_residual(usi_core_gap *g) {
+    us_vec3 half = us_vec3_scale(0.5, residual_of(g));
     g->a = us_vec3_add(g->a, half);
     g->b = us_vec3_sub(g->b, half);
 }
 
-// C has no thickness along n: the depth is 0, to the side where A's middle lies, or upwards.
+// Gap where C has no thickness along n: the depth is 0, towards the side where A's middle lies, or upwards.
 static usi_core_gap flat_gap(const usi_convex_pair *pair, us_vec3 n, const usi_core_gap *touch) {
     double side = -us_vec3_dot(n, pair->p_AB);
     if (side < 0 || (side == 0 && us_vec3_dot(n, pair->up) < 0)) n = us_vec3_scale(-1, n);
     usi_core_gap g = {us_vec3_dot(n, us_vec3_sub(touch->a, touch->b)), n, touch->a, touch->b, 0};
-    share_rest(&g);
+    split_residual(&g);
     return g;
 }
 
-// Looks along the axes and across what was found, for four corners with volume between them. False: C is flat
-// across *out_flat.
+// Finds four corners of C with volume between them: along the axes, then across the line and the plane of
+// those found. False: C is flat across *out_flat.
 static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
     const usi_convex_pair *pair = P->pair;
     const us_vec3 axis[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
@@ -244,7 +243,7 @@ static bool find_tetrahedron(polytope *P, us_vec3 *out_flat) {
 // ---- the end
 // ----------------------------------------------------------------
 
-// Where O falls on a face along n, as shares of its corners; returns the least of them.
+// Barycentric coordinates of O on a face along n; returns the smallest of them.
 static double foot(const us_vec3 p[3], us_vec3 n, double share[3]) {
     us_vec3 e = us_vec3_sub(p[1], p[0]), f = us_vec3_sub(p[2], p[0]);
     double area = us_vec3_dot(n, us_vec3_cross(e, f));
@@ -255,7 +254,7 @@ static double foot(const us_vec3 p[3], us_vec3 n, double share[3]) {
     return fmin(share[0], fmin(share[1], share[2]));
 }
 
-// The best answer so far: the face as it was when it gave it, and how far C reaches along its normal.
+// Best answer so far: its face, and the extent of C along the normal.
 typedef struct answer {
     polytope_face f;
     double depth;
@@ -291,13 +290,12 @@ static usi_core_gap finish(const polytope *P, const answer *best) {
     return g;
 }
 
-// Round bodies with many ways out that are (nearly) as short, such as a point on the axis of a cylinder, use
-// up the corners before the faces fit closely. Then the nearest point of C is looked up, by GJK, from a point
-// q outside C, straight ahead:
+// Refines the answer for round bodies with many directions of (nearly) the same depth, such as a point on the
+// axis of a cylinder, which use up the corners before the faces fit closely. The nearest point of C is found
+// by GJK from a point q outside C, straight ahead:
 //
-//          n'  .                   C's surface has a radius of curvature of R >= depth where O is nearest to
-//          it; a direction that is off
-//       O -----)----- q            by e comes back off by e depth / R
+//          n'  .            C's surface has a radius of curvature of R >= depth where O is nearest to it; a
+//       O -----)----- q     direction that is off by e comes back off by e depth / R
 //              .
 static void polish(const polytope *P, usi_core_gap *g) {
     for (int i = 0; i < 32; i++) {
@@ -309,20 +307,20 @@ static void polish(const polytope *P, usi_core_gap *g) {
         next.b = us_vec3_sub(next.b, q);
         us_vec3 n = us_vec3_scale(-1, next.normal);
         next.distance = -us_vec3_dot(n, usi_convex_pair_support(P->pair, n).w);
-        // Never a longer way out, but perhaps better points; worth another look while the way gets shorter.
+        // Never a greater depth, but perhaps better points; repeated while the depth shrinks.
         double gain = next.distance - g->distance;
         if (gain < 0) {
             next.distance = g->distance;
             next.normal = g->normal;
         }
-        if (gain > 0 || us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g))) *g = next;
+        if (gain > 0 || us_vec3_norm(residual_of(&next)) < us_vec3_norm(residual_of(g))) *g = next;
         if (gain <= 0.01 * ENOUGH * P->size) return;
     }
 }
 
-// The same for smooth surfaces that are nearly as round as a ball around O, where the above is slow (depth /
-// R near 1), by Newton's method. On the shortest way out the farthest point along n lies on n itself: w(n) =
-// depth n. With t a small step across n,
+// The same for smooth surfaces that are nearly as round as a ball around O, where polishing is slow (depth /
+// R near 1), by Newton's method. In the direction of the depth the support point along n lies on n itself:
+// w(n) = depth n. With t a small step across n,
 //
 //     w(n + t) - depth (n + t)  has no part across n:   (dw/dn - depth) t = -w(n), across n
 //
@@ -348,15 +346,15 @@ static void newton(const polytope *P, usi_core_gap *g) {
         usi_minkowski_point s = usi_convex_pair_support(P->pair, n);
         usi_core_gap next = {-us_vec3_dot(s.w, n), us_vec3_scale(-1, n), s.a, s.b, 0};
         if (next.distance < g->distance - ENOUGH * P->size ||
-            !(us_vec3_norm(rest_of(&next)) < us_vec3_norm(rest_of(g))))
+            !(us_vec3_norm(residual_of(&next)) < us_vec3_norm(residual_of(g))))
             return;
         *g = next;
     }
 }
 
-// Near the centre of something like a ball all directions are about as short, and the depth says little about
-// which is meant. The line through the two points is then as good a normal, and the points stay on the
-// surfaces: its error in depth is the square of its error in angle.
+// Near the centre of something like a ball all directions have about the same depth. The line through the two
+// points is then as good a normal, and the points stay on the surfaces: its error in depth is the square of
+// its error in angle.
 static void straighten(const polytope *P, usi_core_gap *g) {
     us_vec3 v = us_vec3_sub(g->a, g->b);
     double length = us_vec3_norm(v);
@@ -402,9 +400,9 @@ usi_core_gap usi_epa(const usi_convex_pair *pair, const usi_core_gap *touch) {
     if (best.depth == DBL_MAX) return flat_gap(pair, pair->up, touch);
     usi_core_gap g = finish(&P, &best);
     const double loose = 10 * enough * P.size;
-    if (!is_converged || has_doubt || us_vec3_norm(rest_of(&g)) > loose) polish(&P, &g);
-    if (us_vec3_norm(rest_of(&g)) > loose) newton(&P, &g);
-    if (us_vec3_norm(rest_of(&g)) > 1e-6 * P.size) straighten(&P, &g);
-    share_rest(&g);
+    if (!is_converged || has_doubt || us_vec3_norm(residual_of(&g)) > loose) polish(&P, &g);
+    if (us_vec3_norm(residual_of(&g)) > loose) newton(&P, &g);
+    if (us_vec3_norm(residual_of(&g)) > 1e-6 * P.size) straighten(&P, &g);
+    split_residual(&g);
     return g;
 }

@@ -32,7 +32,7 @@ static const double TOUCH = 1e-10;
 // Relative to |v|: the improvement that is not worth another step. Flat shapes stop by running out of corners
 // well before.
 static const double ENOUGH = 1e-12;
-// Relative to the distance of the middles: a separation that is worth being looked at twice.
+// Relative to the distance of the middles: a separation that is worth a second test.
 static const double SLACK = 1e-8;
 // Flat shapes take 3 to 10 steps, round ones 10 to 40.
 enum { MAX_STEPS = 64 };
@@ -67,8 +67,8 @@ typedef struct simplex {
     bool holds_origin;
 } simplex;
 
-// Keeps the candidate with corners a, b, c (n of them) and shares of the last n - 1 when it is valid and the
-// nearest so far.
+// Keeps the candidate with n corners and the barycentric coordinates of the last n - 1, if it is valid and
+// the nearest so far.
 static void offer(simplex *best, const simplex *from, int n, const int *corner, const double *share) {
     us_vec3 v = from->s[corner[0]].w;
     double first = 1;
@@ -165,7 +165,7 @@ bool usi_gjk(const usi_convex_pair *pair, us_vec3 start, usi_core_gap *out) {
         simplex grown = now;
         grown.s[grown.n++] = s;
         simplex next = nearest(&grown);
-        // Rounding has the last word: no progress, no more steps.
+        // Without progress beyond rounding the search ends.
         if (!(next.vv < now.vv)) break;
         now = next;
     }
@@ -174,7 +174,7 @@ bool usi_gjk(const usi_convex_pair *pair, us_vec3 start, usi_core_gap *out) {
     return now.vv > TOUCH * TOUCH * size2;
 }
 
-// ---- short cuts
+// ---- closed forms
 // ----------------------------------------------------------------
 
 // A unit vector perpendicular to e (any length, also 0), as near to +z of W as can be.
@@ -290,7 +290,7 @@ static int compare_poses(us_pose X, us_pose Y) {
     return compare(place[0], place[1], 7);
 }
 
-// Shapes by what they are made of; 0 when nothing tells them apart.
+// Order of shapes by their data; 0 when they are equal.
 static int compare_shapes(const us_geom *A, const us_geom *B) {
     if (A->kind != B->kind) return A->kind < B->kind ? -1 : 1;
     int order = compare(&A->radius, &B->radius, 1);
@@ -336,10 +336,10 @@ bool usi_is_swapped(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_
     return (order ? order : compare_shapes(A, B)) > 0;
 }
 
-// Round bodies that all but touch: the triangles of the simplex got so thin that rounding stopped the search,
-// a little too far out. A face of EPA tells the way; a new search from there comes nearer. Where it still
+// Second search for round bodies that all but touch: the triangles of the simplex got so thin that rounding
+// stopped the first one, a little too far out. A face of EPA gives a direction to start from. Where that
 // leaves the direction open, the face's is taken.
-static usi_core_gap look_again(const usi_convex_pair *pair, const usi_core_gap *first) {
+static usi_core_gap search_again(const usi_convex_pair *pair, const usi_core_gap *first) {
     usi_core_gap g = *first, by_face = usi_epa(pair, first), second;
     if (!usi_gjk(pair, us_vec3_scale(-1, by_face.normal), &second)) return usi_epa(pair, &second);
     if (second.distance < g.distance || second.slack < g.slack) g = second;
@@ -349,7 +349,7 @@ static usi_core_gap look_again(const usi_convex_pair *pair, const usi_core_gap *
 static usi_core_gap pair_gap(const usi_convex_pair *pair) {
     usi_core_gap g;
     if (!usi_gjk(pair, pair->p_AB, &g)) return usi_epa(pair, &g);
-    return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? look_again(pair, &g) : g;
+    return g.slack > SLACK * us_vec3_norm(pair->p_AB) && pair->noise == 0 ? search_again(pair, &g) : g;
 }
 
 static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
@@ -358,9 +358,9 @@ static us_gap gap_in_world(const usi_core_gap *g, us_pose X_WA) {
     return gap;
 }
 
-// An intersection (B, perhaps A too) remembers the planes that were found while its farthest points are asked
-// for. NaN: nothing is in it, or it has no end.
-static us_gap meeting_gap(const usi_convex_pair *of, us_pose X_WA) {
+// Gap of an intersection (B, perhaps A too), which keeps its cutting planes during the search. NaN: it is
+// empty or unbounded.
+static us_gap intersection_gap(const usi_convex_pair *of, us_pose X_WA) {
     usi_convex_pair pair = *of;
     usi_intersection intersection_A, intersection_B;
     us_gap none = {NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, {NAN, NAN, NAN}};
@@ -402,7 +402,7 @@ static us_gap core_gap(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose
                             .p_AB = us_quat_rotate(q_AW, us_vec3_sub(X_WB.p, X_WA.p)),
                             .up = us_quat_rotate(q_AW, us_vec3_make(0, 0, 1)),
                             .intersection_B = intersection_B};
-    if (B->kind == US_GEOM_INTERSECTION) return meeting_gap(&pair, X_WA);
+    if (B->kind == US_GEOM_INTERSECTION) return intersection_gap(&pair, X_WA);
     usi_core_gap g = pair_gap(&pair);
     return gap_in_world(&g, X_WA);
 }

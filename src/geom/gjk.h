@@ -1,4 +1,4 @@
-// Two convex cores as one set: what distance (gjk.c) and depth (epa.c) share.
+// Minkowski difference of two convex cores: shared by distance (gjk.c) and depth (epa.c).
 #ifndef USI_GEOM_GJK_H
 #define USI_GEOM_GJK_H
 
@@ -11,7 +11,7 @@ typedef struct usi_convex_pair {
     const us_geom *A, *B;
     us_mat3 R_AB;
     us_vec3 p_AB;
-    us_vec3 up;  // +z of W, in A: the way out where the shapes do not prefer one
+    us_vec3 up;  // +z of W, in A: the separating direction where the shapes prefer none
     usi_intersection *intersection_A, *intersection_B;  // of intersections, otherwise NULL
     double noise;  // of the supports of intersections, relative to the size of C; 0 without
 } usi_convex_pair;
@@ -31,11 +31,11 @@ typedef struct usi_core_gap {
     double slack;  // by how much less than `distance` the normal separates the cores
 } usi_core_gap;
 
-// Distance of the origin from C, begun at C's farthest point along `start` (0 will do). False where it is
-// inside, or nearer than a direction can be told; then the points (nearly) coincide.
+// Distance of the origin from C, started at C's support point along `start` (may be 0). False where it is
+// inside, or nearer than a direction can be resolved; then the points (nearly) coincide.
 bool usi_gjk(const usi_convex_pair *pair, us_vec3 start, usi_core_gap *out);
 
-// Depth of the origin in C, or close to its surface. `touch` holds a point a of A and b of B that (nearly)
+// Depth of the origin in C, or near its surface. `touch` holds a point a of A and b of B that (nearly)
 // coincide; used where C has no volume.
 usi_core_gap usi_epa(const usi_convex_pair *pair, const usi_core_gap *touch);
 
@@ -45,8 +45,8 @@ static inline us_gap usi_gap_swapped(us_gap g) {
     us_gap t = {g.distance, g.p_B, g.p_A, us_vec3_scale(-1, g.normal)};
     return t;
 }
-// usi_convex_gap (geom.h) of an intersection A whose farthest points were asked for before: what was found is
-// used, and more is kept. B is of another kind. intersection_A NULL: A is any convex shape.
+// usi_convex_gap (geom.h) of an intersection A whose cutting planes are kept from query to query. B is of
+// another kind. intersection_A NULL: A is any convex shape.
 us_gap usi_convex_gap_cached(const us_geom *A, us_pose X_WA, usi_intersection *intersection_A,
                              const us_geom *B, us_pose X_WB);
 // Takes the radii off the distance and moves the points to the swept surfaces.

@@ -1,12 +1,8 @@
 // Height fields: a rectangle of samples, copied. Those of a site: height_field_site.c.
 #include "geom/geom.h"
 
-us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
-                                 const us_allocator *allocator, us_height_field **out_field, us_error *err) {
-    if (!heights || !out_field)
-        return us_error_set(err, US_ERR_ARG, NULL, "give heights and a place for the result",
-                            "an argument is NULL");
-    us_allocator a = allocator ? *allocator : us_allocator_default();
+static us_status check_field(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
+                             us_error *err) {
     if (n_x < 2 || n_y < 2) {
         return us_error_set(err, US_ERR_VALUE, NULL, "use at least 2 samples each way",
                             "a height field of %d by %d samples has no cell", (int)n_x, (int)n_y);
@@ -20,17 +16,47 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
         return us_error_set(err, US_ERR_VALUE, NULL, "use a spacing above 0, finite",
                             "the spacing of a height field is %g by %g", dx, dy);
     }
-    size_t n = (size_t)n_x * (size_t)n_y, bytes = sizeof(us_height_field),
-           at = usi_carve(&bytes, n, sizeof(double));
-    int32_t n_tile_x = (n_x - 2) / USI_FIELD_TILE + 1, n_tile_y = (n_y - 2) / USI_FIELD_TILE + 1;
-    size_t at_tile = usi_carve(&bytes, (size_t)n_tile_x * (size_t)n_tile_y, 2 * sizeof(double));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < (size_t)n_x * (size_t)n_y; i++) {
         if (!isfinite(heights[i])) {
             return us_error_set(err, US_ERR_VALUE, NULL, "fill the hole from its neighbours",
                                 "the height of sample (%zu, %zu) is not finite", i % (size_t)n_x,
                                 i / (size_t)n_x);
         }
     }
+    return US_OK;
+}
+
+// Minimum and maximum height of each tile of cells.
+static void find_extremes(us_height_field *f, int32_t n_tile_y) {
+    for (int32_t t = 0; t < f->n_tile_x * n_tile_y; t++) {
+        int32_t i0 = t % f->n_tile_x * USI_FIELD_TILE, j0 = t / f->n_tile_x * USI_FIELD_TILE;
+        double low = INFINITY, high = -INFINITY;
+        for (int32_t j = j0; j <= j0 + USI_FIELD_TILE && j < f->n_y; j++) {
+            for (int32_t i = i0; i <= i0 + USI_FIELD_TILE && i < f->n_x; i++) {
+                double h = f->height[(size_t)j * (size_t)f->n_x + (size_t)i];
+                low = fmin(low, h);
+                high = fmax(high, h);
+            }
+        }
+        f->tile[t][0] = low;
+        f->tile[t][1] = high;
+    }
+}
+
+us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y, double dx, double dy,
+                                 const us_allocator *allocator, us_height_field **out_field, us_error *err) {
+    if (!heights || !out_field)
+        return us_error_set(err, US_ERR_ARG, NULL, "give heights and a place for the result",
+                            "an argument is NULL");
+    us_status status = check_field(heights, n_x, n_y, dx, dy, err);
+    if (status) return status;
+
+    // One block holds the struct and both arrays.
+    us_allocator a = allocator ? *allocator : us_allocator_default();
+    size_t n = (size_t)n_x * (size_t)n_y, bytes = sizeof(us_height_field),
+           at = usi_carve(&bytes, n, sizeof(double));
+    int32_t n_tile_x = (n_x - 2) / USI_FIELD_TILE + 1, n_tile_y = (n_y - 2) / USI_FIELD_TILE + 1;
+    size_t at_tile = usi_carve(&bytes, (size_t)n_tile_x * (size_t)n_tile_y, 2 * sizeof(double));
     us_height_field *f = usi_alloc(&a, bytes, USI_ALIGN);
     if (!f)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL,
@@ -42,28 +68,17 @@ us_status us_height_field_create(const double *heights, int32_t n_x, int32_t n_y
                            .dx = dx,
                            .dy = dy,
                            .low = heights[0],
-                           .high = heights[0]};
+                           .high = heights[0],
+                           .n_tile_x = n_tile_x};
     f->height = (double *)((char *)f + at);
+    f->tile = (double(*)[2])(void *)((char *)f + at_tile);
+
     for (size_t i = 0; i < n; i++) {
         f->height[i] = heights[i];
         f->low = fmin(f->low, heights[i]);
         f->high = fmax(f->high, heights[i]);
     }
-    f->n_tile_x = n_tile_x;
-    f->tile = (double(*)[2])(void *)((char *)f + at_tile);
-    for (int32_t t = 0; t < n_tile_x * n_tile_y; t++) {
-        int32_t i0 = t % n_tile_x * USI_FIELD_TILE, j0 = t / n_tile_x * USI_FIELD_TILE;
-        double low = INFINITY, high = -INFINITY;
-        for (int32_t j = j0; j <= j0 + USI_FIELD_TILE && j < n_y; j++) {
-            for (int32_t i = i0; i <= i0 + USI_FIELD_TILE && i < n_x; i++) {
-                double h = f->height[(size_t)j * (size_t)n_x + (size_t)i];
-                low = fmin(low, h);
-                high = fmax(high, h);
-            }
-        }
-        f->tile[t][0] = low;
-        f->tile[t][1] = high;
-    }
+    find_extremes(f, n_tile_y);
     *out_field = f;
     return US_OK;
 }

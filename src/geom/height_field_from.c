@@ -79,7 +79,7 @@ static us_status cover(const upper_side *t) {
     return US_OK;
 }
 
-// The greatest difference in height at the nodes and in the middle of each triangle, by rays.
+// Maximum difference in height at the nodes and in the middle of each triangle, by rays.
 static double error_of(const upper_side *t) {
     double most = 0;
     for (int32_t j = 0; j < t->n_y; j++) {

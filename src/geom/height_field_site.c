@@ -95,7 +95,7 @@ us_status usi_field_open(const char *path, const char *layer, const double zone[
                          const us_allocator *allocator, us_height_field **out_field, us_error *err) {
     if (!(memory > 0))
         return us_error_set(err, US_ERR_VALUE, NULL, "write memory=\"200 MB\", for example",
-                            "%g bytes are no memory for tiles of a site", memory);
+                            "invalid memory for tiles of a site: %g bytes", memory);
     us_site *site = NULL;
     us_status status = us_site_open(path, allocator, &site, err);
     if (status) return status;

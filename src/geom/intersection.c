@@ -27,7 +27,7 @@
 // be.
 static const double behind = 1e-12, empty = 1e-9, enough = 1e-7;
 // Of a direction's parts beside its largest, which is 1.
-static const double least_weight = 1e-12;
+static const double MIN_WEIGHT = 1e-12;
 // 10 to 30 exchanges are usual.
 enum { MAX_CUTS = 64, MAX_STEPS = 400 };
 
@@ -77,7 +77,7 @@ static lp_corner first_corner(const usi_intersection *m, us_vec3 d) {
         double sign = part[k] < 0 ? -1 : 1;
         c.normal[k] = us_vec3_make(k == 0 ? sign : 0, k == 1 ? sign : 0, k == 2 ? sign : 0);
         c.offset[k] = m->half[k];
-        w[k] = sign * fmax(fabs(part[k]), least_weight);
+        w[k] = sign * fmax(fabs(part[k]), MIN_WEIGHT);
     }
     c.d = us_vec3_make(w[0], w[1], w[2]);
     find_corner(&c);
@@ -275,18 +275,18 @@ static bool nearest_on_core(const us_geom *g, us_vec3 x, us_vec3 *out) {
     return true;
 }
 
-// The way from a part's core to x (in metres, from the intersection's origin): its length, and its direction
+// Distance from a part's core to x (in metres, from the intersection's origin): its value, and its direction
 // where it is not 0.
-static double way_from_core(const usi_intersection_part *part, us_vec3 x, us_vec3 *out_normal) {
+static double distance_from_core(const usi_intersection_part *part, us_vec3 x, us_vec3 *out_normal) {
     us_vec3 q;
     us_vec3 p = us_vec3_sub(x, part->X_GP.p);
     const double *m = part->R_GP.m;
     us_vec3 x_P = us_vec3_make(m[0] * p.x + m[3] * p.y + m[6] * p.z, m[1] * p.x + m[4] * p.y + m[7] * p.z,
                                m[2] * p.x + m[5] * p.y + m[8] * p.z);
     if (nearest_on_core(part->geom, x_P, &q)) {
-        us_vec3 way = us_vec3_sub(x_P, q);
-        double length = us_vec3_norm(way);
-        if (length > 0) *out_normal = us_mat3_mul_vec(&part->R_GP, us_vec3_scale(1 / length, way));
+        us_vec3 d = us_vec3_sub(x_P, q);
+        double length = us_vec3_norm(d);
+        if (length > 0) *out_normal = us_mat3_mul_vec(&part->R_GP, us_vec3_scale(1 / length, d));
         return length;
     }
     static const us_geom point = {.kind = US_GEOM_SPHERE};
@@ -301,7 +301,7 @@ static double way_from_core(const usi_intersection_part *part, us_vec3 x, us_vec
 // The plane that cuts x off where it is outside a part. beyond 0: it is inside.
 static tangent_plane touch_part(const usi_intersection *m, const usi_intersection_part *part, us_vec3 x) {
     tangent_plane t = {{0, 0, 0}, 0, 0};
-    if (way_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
+    if (distance_from_core(part, x, &t.normal) <= part->radius + enough * m->size) return t;
     us_vec3 n_P = us_quat_rotate(us_quat_conj(part->X_GP.q), t.normal);
     t.offset =
         us_vec3_dot(t.normal, us_pose_point(part->X_GP, usi_core_support(part->geom, n_P))) + part->radius;

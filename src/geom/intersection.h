@@ -1,4 +1,4 @@
-// The farthest points of an intersection of convex shapes, by cutting planes. See intersection.c.
+// Intersection of convex shapes as a support function, by cutting planes. See intersection.c.
 #ifndef USI_GEOM_INTERSECTION_H
 #define USI_GEOM_INTERSECTION_H
 
@@ -19,8 +19,8 @@ typedef struct usi_intersection_part {
     double radius;
 } usi_intersection_part;
 
-// What is known of an intersection while one pair is looked at. Lengths are from `centre`, in units of
-// `size`.
+// Polyhedron around an intersection, refined while one pair is processed. Lengths are from `centre`, in units
+// of `size`.
 struct usi_intersection {
     us_vec3 centre;
     double size;
@@ -32,10 +32,11 @@ struct usi_intersection {
         normal_z[USI_INTERSECTION_PLANES / 4], offset[USI_INTERSECTION_PLANES / 4];
 };
 
-// False: it is not bounded by its parts' boxes, or has too many parts.
+// Starts with the box and the planes of flat parts. False: not bounded by its parts' boxes, or too many
+// parts.
 bool usi_intersection_init(usi_intersection *meet, const us_geom *intersection);
-// The farthest point along d, without the intersection's own radius: exact where all parts at it are flat,
-// else outside by less than 1e-7 of the size. NaN where nothing is left.
+// Support point along d, without the intersection's own radius: exact where all parts at it are flat, else
+// outside by less than 1e-7 of the size. NaN for an empty intersection.
 us_vec3 usi_intersection_support(usi_intersection *meet, us_vec3 d);
 
 #endif

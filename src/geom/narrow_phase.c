@@ -1,18 +1,18 @@
-// Contact points of any two shapes: who meets whom.
+// Narrow phase: contact points of any two shapes, by the method for their kinds.
 //
 //                     convex                half space    mesh, height field        union
 //   convex            features that face    support       triangle by triangle      part by part
 //                     each other            feature
 //   all other pairs   one point from us_geom_distance, where that knows the pair
 //
-// Before that the closed forms are tried (contact_closed_form.c): spheres, capsules, boxes, wheels on
+// Before these the closed forms are tried (contact_closed_form.c): spheres, capsules, boxes, wheels on
 // terrain, which is most of what there is.
 //
-// The kinds have an order; a pair in the other order is computed exchanged and turned round.
+// The kinds have an order; a pair in the other order is computed exchanged and swapped back.
 #include "geom/contact_candidates.h"
 
-// Turns a stretch of candidates round: A becomes B.
-static void turn_round(usi_candidates *c, int32_t first) {
+// Swaps A and B in the candidates from `first` on.
+static void swap_shapes(usi_candidates *c, int32_t first) {
     for (int32_t i = first; i < c->n; i++) {
         usi_candidate *p = &c->at[i];
         us_vec3 t = p->p_A;
@@ -22,7 +22,7 @@ static void turn_round(usi_candidates *c, int32_t first) {
     }
 }
 
-// A single point from the distance, for pairs that have nothing better.
+// A single point from the distance, for pairs without a better method.
 static us_status distance_point(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                                 usi_candidates *c) {
     us_gap g;
@@ -34,7 +34,7 @@ static us_status distance_point(const us_geom *A, us_pose X_WA, const us_geom *B
 static us_status gather(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                         usi_candidates *c);
 
-// The parts of a union one after another. Ids are mixed with the part's index: the upper bits turn with it.
+// The parts of a union one after another. Ids are mixed with the part's index.
 static us_status gather_parts(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                               usi_candidates *c) {
     us_aabb box = us_geom_box(B, X_WB);
@@ -69,7 +69,7 @@ static void add_manifold(const us_manifold *m, usi_candidates *c) {
     }
 }
 
-// What the closed forms leave over.
+// The pairs that have no closed form.
 static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B, us_pose X_WB, double margin,
                                 usi_candidates *c) {
     if (A->kind == US_GEOM_UNION) return gather_parts(A, X_WA, B, X_WB, margin, c);
@@ -101,7 +101,7 @@ static us_status gather_general(const us_geom *A, us_pose X_WA, const us_geom *B
     if (B->kind == US_GEOM_UNION || (usi_is_convex(B->kind) && A->kind != US_GEOM_INTERSECTION)) {
         int32_t first = c->n;
         us_status status = gather(B, X_WB, A, X_WA, margin, c);
-        turn_round(c, first);
+        swap_shapes(c, first);
         return status;
     }
     return distance_point(A, X_WA, B, X_WB, margin, c);

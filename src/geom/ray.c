@@ -31,13 +31,13 @@
 #include "geom/intersection.h"
 // ---------------------------------------------------------------- spans
 
-static usi_ray_span meet(usi_ray_span a, usi_ray_span b) {
+static usi_ray_span intersect(usi_ray_span a, usi_ray_span b) {
     usi_ray_span s = a.in >= b.in ? a : b;
     s.out = a.out < b.out ? a.out : b.out;
     return s;
 }
 
-// Of two pieces of one convex shape. An empty one adds nothing.
+// Union of the spans of two pieces of one convex shape. An empty one adds nothing.
 static usi_ray_span join(usi_ray_span a, usi_ray_span b) {
     if (usi_ray_span_is_empty(a)) return b;
     if (usi_ray_span_is_empty(b)) return a;
@@ -108,7 +108,7 @@ static usi_ray_span span_box(usi_ray l, double x, double y, double z) {
 static usi_ray_span span_cylinder(usi_ray l, double r, double half) {
     usi_ray_span s = usi_ray_span_all(l);
     usi_ray_span_cut_slab(&s, l, us_vec3_make(0, 0, 1), half);
-    return meet(s, usi_ray_span_tube(l, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1), r));
+    return intersect(s, usi_ray_span_tube(l, us_vec3_make(0, 0, 0), us_vec3_make(0, 0, 1), r));
 }
 
 // With s = half - z counted downwards from the tip, the double cone is c^2 (x^2 + y^2) <= n^2 s^2, (n, c) the
@@ -122,7 +122,7 @@ static usi_ray_span span_cone(usi_ray l, double r, double half) {
     double A = d.x * d.x + d.y * d.y - d.z * d.z, B = o.x * d.x + o.y * d.y - o.z * d.z,
            C = o.x * o.x + o.y * o.y - o.z * o.z;
     us_vec3 m = us_vec3_cross(o, d);
-    double discriminant = m.x * m.x + m.y * m.y - m.z * m.z, t0, t1;
+    double discriminant = m.x * m.x + m.y * m.y - m.z * m.z, t0 = 0, t1 = 0;
     usi_ray_span s = usi_ray_span_all(l);
     if (fabs(A) < 1e-15) {
         // Parallel to a line of the surface: one root went to infinity.
@@ -177,7 +177,7 @@ static usi_ray_span span_ellipsoid(usi_ray l, const double *size) {
     } else if (c > 0) {
         return usi_ray_span_none(l);
     }
-    return meet(s, round);
+    return intersect(s, round);
 }
 
 // A flat polygon, counter-clockwise about its unit normal n, thickened to n . x from low to high.
@@ -336,8 +336,8 @@ static us_vec3 away_from(const us_geom *g, us_vec3 p) {
     }
 }
 
-// Walks from t towards `end` along sign * d; the core is within `reach` of the origin. Returns where the
-// surface is, infinity for none.
+// Conservative advancement along sign * d from outside; the core is within `reach` of the origin. Returns
+// where the surface is, infinity for none.
 static double advance(const us_geom *g, usi_ray l, double reach, double sign, us_vec3 *out_normal) {
     us_vec3 d = us_vec3_scale(sign, l.d);
     double t = -reach;
@@ -426,13 +426,13 @@ static usi_ray line_in(us_pose X, usi_ray l) {
 
 // Where a line enters a swept intersection, coming from t along `sign` times its direction: as in `advance`,
 // but the distance of the core is searched for (intersection.c), to 1e-7 of the size. Infinity: nowhere.
-static double advance_to_meet(const us_geom *core, usi_intersection *meet, usi_ray l, double t, double end,
-                              double radius, double sign, us_vec3 *out_normal) {
+static double advance_to_intersection(const us_geom *core, usi_intersection *planes, usi_ray l, double t,
+                                      double end, double radius, double sign, us_vec3 *out_normal) {
     const us_geom point = {.kind = US_GEOM_SPHERE};
-    double enough = 1e-7 * (meet->size + radius);
+    double enough = 1e-7 * (planes->size + radius);
     for (int step = 0; step < 100 && sign * (end - t) >= 0; step++) {
         us_pose X = {{1, 0, 0, 0}, usi_ray_at(l, t)};
-        us_gap gap = usi_convex_gap_cached(core, us_pose_identity(), meet, &point, X);
+        us_gap gap = usi_convex_gap_cached(core, us_pose_identity(), planes, &point, X);
         double f = gap.distance - radius, slope = -sign * us_vec3_dot(gap.normal, l.d);
         *out_normal = us_vec3_scale(-1, gap.normal);
         if (f <= enough) return t;
@@ -444,18 +444,19 @@ static double advance_to_meet(const us_geom *core, usi_intersection *meet, usi_r
 
 // `sharp` is the span of the parts' swept sides, whose common edges stay sharp: a swept intersection is
 // inside that, rounded.
-static usi_ray_span span_swept_meet(const us_geom *geom, usi_ray l, double radius, usi_ray_span sharp) {
-    usi_intersection meet;
+static usi_ray_span span_swept_intersection(const us_geom *geom, usi_ray l, double radius,
+                                            usi_ray_span sharp) {
+    usi_intersection planes;
     us_geom core = *geom;
     core.radius = 0;
     if (!isfinite(sharp.in) || !isfinite(sharp.out)) return sharp;
-    if (!usi_intersection_init(&meet, &core) || isnan(usi_intersection_support(&meet, l.d).x))
+    if (!usi_intersection_init(&planes, &core) || isnan(usi_intersection_support(&planes, l.d).x))
         return usi_ray_span_none(l);
     usi_ray_span s = sharp;
     us_vec3 unused;
-    s.in = advance_to_meet(&core, &meet, l, sharp.in, sharp.out, radius, 1, &s.normal);
+    s.in = advance_to_intersection(&core, &planes, l, sharp.in, sharp.out, radius, 1, &s.normal);
     if (s.in == INFINITY) return usi_ray_span_none(l);
-    s.out = advance_to_meet(&core, &meet, l, sharp.out, s.in, radius, -1, &unused);
+    s.out = advance_to_intersection(&core, &planes, l, sharp.out, s.in, radius, -1, &unused);
     if (s.out == INFINITY) s.out = s.in;
     return s;
 }
@@ -473,10 +474,10 @@ static usi_ray_span span_of(const us_geom *geom, usi_ray l, double more) {
             const us_geom_part *part = &geom->parts[i];
             usi_ray_span p = span_of(&part->geom, line_in(part->X_GP, l), geom->radius + more);
             p.normal = us_quat_rotate(part->X_GP.q, p.normal);
-            s = meet(s, p);
+            s = intersect(s, p);
         }
         if (usi_ray_span_is_empty(s)) return usi_ray_span_none(l);
-        return geom->radius + more > 0 ? span_swept_meet(geom, l, geom->radius + more, s) : s;
+        return geom->radius + more > 0 ? span_swept_intersection(geom, l, geom->radius + more, s) : s;
     }
     us_geom g = *geom;
     g.radius += more;

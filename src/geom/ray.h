@@ -1,4 +1,4 @@
-// A straight line and the stretch of it that lies in a shape: what rays of all kinds share. See ray.c.
+// Ray, and the span of it that lies in a shape: shared by rays against all kinds. See ray.c.
 #ifndef USI_GEOM_RAY_H
 #define USI_GEOM_RAY_H
 
@@ -29,7 +29,7 @@ static inline us_vec3 usi_unit_or(us_vec3 a, us_vec3 otherwise) {
     return n > 0 ? us_vec3_scale(1 / n, a) : otherwise;
 }
 
-// The side n . x <= c of a plane.
+// Cuts a span by the side n . x <= c of a plane.
 static inline void usi_ray_span_cut(usi_ray_span *s, usi_ray l, us_vec3 n, double c) {
     double room = c - us_vec3_dot(n, l.o), speed = us_vec3_dot(n, l.d);
     if (speed == 0) {
@@ -45,7 +45,7 @@ static inline void usi_ray_span_cut(usi_ray_span *s, usi_ray l, us_vec3 n, doubl
     }
 }
 
-// -h <= n . x <= h.
+// Cuts a span by the slab -h <= n . x <= h.
 static inline void usi_ray_span_cut_slab(usi_ray_span *s, usi_ray l, us_vec3 n, double h) {
     usi_ray_span_cut(s, l, n, h);
     usi_ray_span_cut(s, l, us_vec3_scale(-1, n), h);
@@ -58,9 +58,9 @@ static inline us_ray_hit usi_ray_span_hit(usi_ray_span s, usi_ray l, double rang
     return (us_ray_hit){s.in, s.normal};
 }
 
-// Within r of the endless straight line through p along the unit vector u.
+// Span of the infinite cylinder of radius r about the line through p along the unit vector u.
 usi_ray_span usi_ray_span_tube(usi_ray l, us_vec3 p, us_vec3 u, double r);
-// A triangle swept by a sphere of radius r.
+// Span of a triangle swept by a sphere of radius r.
 usi_ray_span usi_ray_span_triangle(usi_ray l, const us_vec3 *corner, double r);
 
 // The first surface within `range` along the line from its point o; `radius` is added all round.

@@ -1,4 +1,4 @@
-// Rays against height fields: over the cells one after another.
+// Rays against height fields: cell by cell.
 #include "geom/ray.h"
 
 // Half the rectangle's sides.
@@ -36,11 +36,11 @@ static double field_above(const us_height_field *f, us_vec3 p) {
 
 // Follows the ray over the cells it crosses:
 //
-//      +-----+-----+        within a cell the ray is over one triangle and then over the other, and its
-//      height over each is |   / |   / |        linear in t. The pieces follow each other without a gap, so
-//      the first piece that begins or ends | /  .|.'   |        below the surface has the hit, and no ray
-//      slips through a seam.
-//      +..'--+-----+
+//      +-----+-----+        Within a cell the ray is over one triangle and then over the other, and its
+//      height |   / |   / |        over each is linear in t. The pieces follow each other without a gap, so
+//      the first | /  .|.'   |        piece that begins or ends below the surface has the hit, and no ray
+//      slips through a
+//      +..'--+-----+        seam.
 static us_ray_hit walk_field(const us_height_field *f, usi_ray l, double t, double end) {
     us_vec3 half = field_half(f), p = usi_ray_at(l, t);
     int32_t i = field_cell(p.x, half.x, f->dx, f->n_x), j = field_cell(p.y, half.y, f->dy, f->n_y);

@@ -1,11 +1,11 @@
 // Rays against triangle meshes, by the tree of boxes.
 //
-// Whether a ray starts inside a closed mesh is told by counting: it leaves once more than it enters. Only
+// Whether a ray starts inside a closed mesh is decided by counting: it leaves once more than it enters. Only
 // rays whose first face shows its back are asked, all others see the outside.
 #include "geom/ray.h"
 
 // The ray with its axes renamed so that it goes mostly along z, and sheared so that it goes along z exactly.
-// Triangles are then looked at in the plane (x, y), the ray being the origin (Woop, Benthin, Wald 2013).
+// Triangles are then tested in the plane (x, y), the ray being the origin (Woop, Benthin, Wald 2013).
 typedef struct shear {
     int x, y, z;
     double sx, sy, sz;
@@ -177,6 +177,6 @@ us_ray_hit usi_ray_cast_mesh(const us_mesh *mesh, usi_ray l, double range, doubl
     }
     if (c.triangle < 0 || c.best > range) return USI_RAY_MISS;
     // An open mesh has two sides; the one that is seen is the one that was hit.
-    bool turn = us_vec3_dot(c.normal, l.d) > 0;
-    return (us_ray_hit){c.best, turn ? us_vec3_scale(-1, c.normal) : c.normal};
+    bool is_back_face = us_vec3_dot(c.normal, l.d) > 0;
+    return (us_ray_hit){c.best, is_back_face ? us_vec3_scale(-1, c.normal) : c.normal};
 }

@@ -1,5 +1,4 @@
-// What every kind of shape answers by itself: its name, whether its data make sense, its support point and
-// its box.
+// Shapes by themselves: name, check of the data, support point and bounding box of every kind.
 //
 // A convex shape is known to the distance algorithms only by its support function: the farthest point in a
 // direction. The radius is kept out of it, since a sphere-swept shape is touched where its thin core is
@@ -17,10 +16,8 @@
 #include "geom/intersection.h"
 
 enum {
-    CLIMB_FROM =
-        48,  // hulls with more vertices are climbed, since below that looking at all of them is quicker
-    CLIMB_SEEDS = 16,  // the first vertices of a hull are spread over it (hull.c): the climb starts at the
-                       // best of these
+    CLIMB_FROM = 48,   // hulls with more vertices are climbed; below that visiting all of them is quicker
+    CLIMB_SEEDS = 16,  // the first vertices of a hull, spread over it (hull.c): the climb starts at the best
     MAX_DEPTH = 16,    // of unions within unions; a part that contains itself would never end
 };
 
@@ -61,10 +58,10 @@ static int n_point(us_geom_kind kind) {
 static us_status check_at(const us_geom *g, int depth, us_error *err);
 
 // Every intersection has an end, and something in it; one within another need not have an end itself.
-static us_status check_meeting(const us_geom *g, us_error *err) {
+static us_status check_intersections(const us_geom *g, us_error *err) {
     us_status status = US_OK;
     for (int32_t i = 0; g->kind == US_GEOM_UNION && i < g->n_part && !status; i++)
-        status = check_meeting(&g->parts[i].geom, err);
+        status = check_intersections(&g->parts[i].geom, err);
     if (g->kind != US_GEOM_INTERSECTION) return status;
     us_aabb box = us_geom_box(g, us_pose_identity());
     usi_intersection meet;
@@ -121,7 +118,7 @@ static us_status check_parts(const us_geom *g, int depth, us_error *err) {
 static us_status check_at(const us_geom *g, int depth, us_error *err) {
     if ((int)g->kind < 0 || g->kind >= US_GEOM_COUNT) {
         return us_error_set(err, US_ERR_VALUE, NULL, "use a value of us_geom_kind",
-                            "%d is not a kind of shape", (int)g->kind);
+                            "invalid kind of shape %d", (int)g->kind);
     }
     const char *name = us_geom_kind_name(g->kind);
     if (!isfinite(g->radius) || g->radius < 0) {
@@ -168,7 +165,7 @@ static us_status check_at(const us_geom *g, int depth, us_error *err) {
 us_status us_geom_check(const us_geom *geom, us_error *err) {
     if (!geom) return us_error_set(err, US_ERR_ARG, NULL, "give a shape", "no shape to check");
     us_status status = check_at(geom, 0, err);
-    return status ? status : check_meeting(geom, err);
+    return status ? status : check_intersections(geom, err);
 }
 
 // ---- Support points ----
@@ -179,7 +176,7 @@ static us_vec3 farthest(const us_vec3 *p, int n, us_vec3 d) {
     double far = us_vec3_dot(p[0], d);
     for (int i = 1; i < n; i++) {
         double at = us_vec3_dot(p[i], d);
-        best = at > far ? i : best;  // without a branch: which way it would go is anyone's guess
+        best = at > far ? i : best;  // without a branch, which could not be predicted
         far = at > far ? at : far;
     }
     return p[best];
@@ -308,14 +305,14 @@ static us_aabb box_around(us_vec3 centre, double x, double y, double z) {
     return b;
 }
 
-// fmin and fmax take care of NaN, by a call; here there is none.
-static inline double less(double a, double b) { return a < b ? a : b; }
-static inline double more(double a, double b) { return a > b ? a : b; }
-static inline us_vec3 less3(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z));
+// Minimum and maximum without the care for NaN of fmin and fmax, which costs a call.
+static inline double fast_min(double a, double b) { return a < b ? a : b; }
+static inline double fast_max(double a, double b) { return a > b ? a : b; }
+static inline us_vec3 min3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(fast_min(a.x, b.x), fast_min(a.y, b.y), fast_min(a.z, b.z));
 }
-static inline us_vec3 more3(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z));
+static inline us_vec3 max3(us_vec3 a, us_vec3 b) {
+    return us_vec3_make(fast_max(a.x, b.x), fast_max(a.y, b.y), fast_max(a.z, b.z));
 }
 
 static us_aabb box_of_points(const us_vec3 *p, int32_t n, us_pose X_WG, double radius) {
@@ -323,8 +320,8 @@ static us_aabb box_of_points(const us_vec3 *p, int32_t n, us_pose X_WG, double r
     us_aabb b = {first, first};
     for (int32_t i = 1; i < n; i++) {
         us_vec3 x = us_pose_point(X_WG, p[i]);
-        b.min = less3(b.min, x);
-        b.max = more3(b.max, x);
+        b.min = min3(b.min, x);
+        b.max = max3(b.max, x);
     }
     us_vec3 r = us_vec3_make(radius, radius, radius);
     b.min = us_vec3_sub(b.min, r);
@@ -332,7 +329,7 @@ static us_aabb box_of_points(const us_vec3 *p, int32_t n, us_pose X_WG, double r
     return b;
 }
 
-// Around a box (of G) that is turned: its half lengths, seen along each axis of W, add up.
+// Box around a rotated box (of G): its half lengths, seen along each axis of W, add up.
 static us_aabb box_of_box(us_vec3 min, us_vec3 max, us_pose X_WG, const double *R, double radius) {
     us_vec3 h = us_vec3_scale(0.5, us_vec3_sub(max, min)),
             c = us_pose_point(X_WG, us_vec3_scale(0.5, us_vec3_add(min, max)));
@@ -360,8 +357,8 @@ static us_aabb box_of_cone(const us_geom *g, us_pose X_WG, const double *R) {
     for (int i = 0; i < 3; i++) {
         double tip = p[i] + R[3 * i + 2] * g->size[1], base = p[i] - R[3 * i + 2] * g->size[1];
         double rim = g->size[0] * sqrt(R[3 * i] * R[3 * i] + R[3 * i + 1] * R[3 * i + 1]);
-        low[i] = less(tip, base - rim) - g->radius;
-        high[i] = more(tip, base + rim) + g->radius;
+        low[i] = fast_min(tip, base - rim) - g->radius;
+        high[i] = fast_max(tip, base + rim) + g->radius;
     }
     us_aabb b = {us_vec3_make(low[0], low[1], low[2]), us_vec3_make(high[0], high[1], high[2])};
     return b;
@@ -376,11 +373,11 @@ static us_aabb box_of_parts(const us_geom *g, us_pose X_WG) {
     for (int32_t i = 0; i < g->n_part; i++) {
         us_aabb c = us_geom_box(&g->parts[i].geom, us_pose_mul(X_WG, g->parts[i].X_GP));
         if (is_union) {
-            b.min = less3(b.min, c.min);
-            b.max = more3(b.max, c.max);
+            b.min = min3(b.min, c.min);
+            b.max = max3(b.max, c.max);
         } else {
-            b.min = more3(b.min, c.min);
-            b.max = less3(b.max, c.max);
+            b.min = max3(b.min, c.min);
+            b.max = min3(b.max, c.max);
         }
     }
     b.min = us_vec3_sub(b.min, us_vec3_make(r, r, r));
@@ -438,7 +435,7 @@ us_aabb us_geom_box(const us_geom *geom, us_pose X_WG) {
     default: {
         us_aabb all = {us_vec3_make(-INFINITY, -INFINITY, -INFINITY),
                        us_vec3_make(INFINITY, INFINITY, INFINITY)};
-        // Level ground has an upper side: what is above it need not be looked at.
+        // Level ground has an upper side: what is above it need not be tested.
         if (geom->kind == US_GEOM_HALF_SPACE && R[2] == 0 && R[5] == 0 && R[8] > 0) all.max.z = p.z + r;
         return all;
     }

@@ -34,14 +34,14 @@
 
 #include <float.h>
 
-// fmin and fmax take care of NaN, by a call; here there is none.
-static inline double less(double a, double b) { return a < b ? a : b; }
-static inline double more(double a, double b) { return a > b ? a : b; }
+// Minimum and maximum without the care for NaN of fmin and fmax, which costs a call.
+static inline double fast_min(double a, double b) { return a < b ? a : b; }
+static inline double fast_max(double a, double b) { return a > b ? a : b; }
 static inline us_vec3 vec3_min(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(less(a.x, b.x), less(a.y, b.y), less(a.z, b.z));
+    return us_vec3_make(fast_min(a.x, b.x), fast_min(a.y, b.y), fast_min(a.z, b.z));
 }
 static inline us_vec3 vec3_max(us_vec3 a, us_vec3 b) {
-    return us_vec3_make(more(a.x, b.x), more(a.y, b.y), more(a.z, b.z));
+    return us_vec3_make(fast_max(a.x, b.x), fast_max(a.y, b.y), fast_max(a.z, b.z));
 }
 static double box_distance(us_aabb a, us_aabb b) {
     us_vec3 d =
@@ -52,10 +52,10 @@ static double box_distance(us_aabb a, us_aabb b) {
 // ---- the walk
 // ----------------------------------------------------------------
 
-// The first member of whatever walks.
+// Traversal of a surface's triangles; the first member of each search.
 typedef struct surface_walk surface_walk;
 struct surface_walk {
-    double limit;    // what is farther is of no use; `meet` lowers it
+    double limit;    // what is farther is skipped; `meet` lowers it
     us_vec3 toward;  // of two parts the one nearer to this point comes first
     double (*apart)(const surface_walk *w, us_aabb box);             // nothing in the box is nearer than this
     void (*meet)(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c);  // one triangle
@@ -103,8 +103,8 @@ static us_aabb block_box(const us_height_field *f, cell_block b) {
     if (b.i1 - b.i0 == 1 && b.j1 - b.j0 == 1) {
         double h[4] = {height_at(f, b.i0, b.j0), height_at(f, b.i1, b.j0), height_at(f, b.i0, b.j1),
                        height_at(f, b.i1, b.j1)};
-        min.z = less(less(h[0], h[1]), less(h[2], h[3]));
-        max.z = more(more(h[0], h[1]), more(h[2], h[3]));
+        min.z = fast_min(fast_min(h[0], h[1]), fast_min(h[2], h[3]));
+        max.z = fast_max(fast_max(h[0], h[1]), fast_max(h[2], h[3]));
         return (us_aabb){min, max};
     }
     int32_t t0 = b.i0 / USI_FIELD_TILE, t1 = (b.i1 - 1) / USI_FIELD_TILE, u0 = b.j0 / USI_FIELD_TILE,
@@ -115,8 +115,8 @@ static us_aabb block_box(const us_height_field *f, cell_block b) {
     for (int32_t u = u0; u <= u1; u++) {
         for (int32_t t = t0; t <= t1; t++) {
             const double *tile = f->tile[(size_t)u * (size_t)f->n_tile_x + (size_t)t];
-            min.z = less(min.z, tile[0]);
-            max.z = more(max.z, tile[1]);
+            min.z = fast_min(min.z, tile[0]);
+            max.z = fast_max(max.z, tile[1]);
         }
     }
     return (us_aabb){min, max};
@@ -199,7 +199,7 @@ static us_vec3 farthest(const shape_search *s, us_vec3 d) {
     return us_vec3_add(us_pose_point(s->X_GS, core), us_vec3_scale(s->shape->radius, d));
 }
 
-// The distance of two boxes; or, where that would not do, of a plane across the way from the box's nearest
+// The distance of two boxes; or, where that would not do, of a plane across the line from the box's nearest
 // point q to the shape's middle: the box is behind it.
 static double apart_from_plane(const shape_search *s, us_vec3 q) {
     us_vec3 v = us_vec3_sub(s->base.toward, q);
@@ -214,7 +214,7 @@ static double search_apart(const surface_walk *w, us_aabb box) {
     const shape_search *s = (const shape_search *)w;
     double d = box_distance(s->box, box);
     if ((d > 0 && d >= w->limit) || w->limit == DBL_MAX) return d;
-    return more(d, apart_from_plane(s, vec3_max(box.min, vec3_min(box.max, w->toward))));
+    return fast_max(d, apart_from_plane(s, vec3_max(box.min, vec3_min(box.max, w->toward))));
 }
 
 static void search_meet(surface_walk *w, us_vec3 a, us_vec3 b, us_vec3 c) {
@@ -315,7 +315,7 @@ static void try_ball(const us_geom *surface, us_vec3 p, double r, us_gap *best) 
     double d = to.base.limit;
     if (d + r <= -best->distance || !is_inside(surface, p)) return;
     us_vec3 face = usi_vec3_unit(to.face, us_vec3_make(0, 0, 1));
-    // On the surface the way to it says nothing about the direction.
+    // On the surface the offset to it has no direction.
     us_vec3 n = d > 1e-10 * us_vec3_norm(to.q) ? us_vec3_scale(1 / d, us_vec3_sub(to.q, p)) : face;
     // The normal first, so that the points are this far apart to the last bit but one.
     *best = (us_gap){-d - r, us_vec3_sub(to.q, us_vec3_scale(d + r, n)), to.q, n};
@@ -336,9 +336,9 @@ static double ball_in_middle(const us_geom *g, us_vec3 *out_p) {
     switch (g->kind) {
     case US_GEOM_BOX:
     case US_GEOM_ELLIPSOID:
-        return g->radius + less(s[0], less(s[1], s[2]));
+        return g->radius + fast_min(s[0], fast_min(s[1], s[2]));
     case US_GEOM_CYLINDER:
-        return g->radius + less(s[0], s[1]);
+        return g->radius + fast_min(s[0], s[1]);
     case US_GEOM_CONE: {
         // The circle in the triangle that is the cone seen from its side.
         double side = s[0] + sqrt(s[0] * s[0] + 4 * s[1] * s[1]), r = side > 0 ? 2 * s[0] * s[1] / side : 0;

@@ -210,21 +210,16 @@ static us_status set_joint(usi_live *stage, const usi_command *c, us_error *err)
                   : US_OK;
 }
 
-// A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
-static us_status set_motor(usi_live *stage, const usi_command *c, const char *text, int32_t joint,
-                           int32_t drive, char *reply, size_t cap, us_error *err) {
+// A motor has one fault at a time.
+static us_status set_motor(usi_live *stage, const usi_command *c, int32_t joint, int32_t drive, char *reply,
+                           size_t cap, us_error *err) {
     double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
-    double blockage = usi_fault_blockage(stage->world->spec, c, drive),
-           before = stage->world->spec->joint[joint].blockage;
-    double share_before = 1;
-    us_status status =
-        usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, &share_before, err);
+    double blockage = usi_fault_blockage(stage->world->spec, c, drive);
+    us_status status = usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share, NULL, err);
+    // What is broken has no friction.
+    if (!status && !stage->world->spec->joint[joint].is_broken)
+        status = us_sim_set_blockage(stage->sim, (us_joint){joint}, blockage);
     if (status) return status;
-    if (blockage != before) status = edit(stage, c, text, err);
-    if (status) {
-        usi_proxy_set_strength(stage->proxy, stage->sim, c->name, c->other, share_before, NULL, NULL);
-        return status;
-    }
     const char *name = stage->world->spec->joint[joint].name;
     switch (c->fault) {
     case USI_FAULT_DEAD:
@@ -243,12 +238,11 @@ static us_status set_motor(usi_live *stage, const usi_command *c, const char *te
     return US_OK;
 }
 
-static us_status set_fault(usi_live *stage, const usi_command *c, const char *text, char *reply, size_t cap,
-                           us_error *err) {
+static us_status set_fault(usi_live *stage, const usi_command *c, char *reply, size_t cap, us_error *err) {
     int32_t group = -1, joint = -1, drive = -1;
     us_status status = usi_fault_robot(stage->world->spec, c, &group, &joint, &drive, err);
     if (status) return status;
-    if (c->part == USI_COMPONENT_MOTOR) return set_motor(stage, c, text, joint, drive, reply, cap, err);
+    if (c->part == USI_COMPONENT_MOTOR) return set_motor(stage, c, joint, drive, reply, cap, err);
     usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
     memcpy(words.number, c->number, sizeof words.number);
     return usi_proxy_set_fault(stage->proxy, stage->sim, c->name, &words, reply, cap, err);
@@ -341,7 +335,7 @@ us_status usi_live_apply(usi_live *stage, const usi_command *c, const char *text
     if (c->verb == USI_VERB_JOINT) return set_joint(stage, c, err);
     if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)
         return break_joint(stage, c, text, reply, cap, err);
-    if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_FAULT) return set_fault(stage, c, reply, cap, err);
     if (c->verb == USI_VERB_ADOPT)
         return usi_proxy_adopt(stage->proxy, stage->sim, c->name, &c->adopt, reply, cap, err);
     usi_target target = {-1, -1, -1, false};

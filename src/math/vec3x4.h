@@ -1,4 +1,4 @@
-// Vectors of four things at once, one in each lane: x, y and z of all four.
+// Four vectors at once in structure-of-arrays form: x, y and z of all four, one vector in each lane.
 //
 // Where the same is done to many bodies or points, this takes a fraction of the instructions of vectors that
 // lie in one register each, and none of them waits for a sum over lanes.
@@ -47,8 +47,8 @@ static inline usi_vec3x4 usi_quatx4_rotate(usi_quatx4 q, usi_vec3x4 a) {
     usi_vec3x4 t = usi_vec3x4_scale(usi_v4_all(2), usi_vec3x4_cross(q.v, a));
     return usi_vec3x4_add(usi_vec3x4_add(a, usi_vec3x4_scale(q.w, t)), usi_vec3x4_cross(q.v, t));
 }
-// exp(r). What turns by less than a tenth of a radian, as nearly everything does in a step, needs no
-// functions: the series are exact to rounding. The others, one by one.
+// exp(r) of four rotation vectors. Below a tenth of a radian, as nearly all are in a step, the series are
+// exact to rounding; larger ones are computed one by one.
 static inline usi_quatx4 usi_quatx4_exp(usi_vec3x4 r) {
     usi_v4 x = usi_vec3x4_dot(r, r);
     usi_v4 c = 1 - x * (1.0 / 8 - x * (1.0 / 384 - x * (1.0 / 46080 - x * (1.0 / 10321920))));
@@ -70,7 +70,7 @@ static inline usi_quatx4 usi_quatx4_normalize(usi_quatx4 q) {
     return (usi_quatx4){s * q.w, usi_vec3x4_scale(s, q.v)};
 }
 
-// From four vectors, and back; the spare lanes hold a fourth number.
+// Transposition from four vectors, and back; the spare lanes hold a fourth number.
 static inline usi_vec3x4 usi_vec3x4_from(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d, usi_v4 *out_spare) {
     usi_v4 t[4];
     usi_v4_transpose(a, b, c, d, t);

@@ -23,8 +23,8 @@ void us_model_destroy(us_model *m) {
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q,
-                  n_soft = m->n_soft, n_bounded_torque = m->n_bounded_torque,
-                  n_joint_limit = m->n_joint_limit;
+                  n_joint_law = m->n_joint_law, n_friction = m->n_friction, n_actuated = m->n_actuated,
+                  n_battery = m->n_battery;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling,
                   n_loop = m->n_loop, n_names = m->n_names, n_material = m->n_material,
                   n_exclusion = m->n_exclusion, n_loose = m->n_loose;
@@ -74,6 +74,7 @@ us_model_counts us_model_get_counts(const us_model *m) {
     c.n_body = m->n_body;
     c.n_joint = m->n_joint;
     c.n_drive = m->n_drive;
+    c.n_battery = m->n_battery;
     c.n_q = m->n_q;
     c.n_v = m->n_node;
     c.n_node = m->n_node;
@@ -154,6 +155,56 @@ us_inertia us_model_get_inertia(const us_model *m, us_body b) {
 
 us_joint us_model_get_drive_joint(const us_model *m, us_drive d) {
     return (us_joint){m && in(d.i, m->n_drive) ? m->drive[d.i].joint : -1};
+}
+
+int32_t us_model_n_warning(const us_model *m) { return m ? m->n_warning : 0; }
+const us_error *us_model_view_warning(const us_model *m, int32_t i) {
+    return m && in(i, m->n_warning) ? &m->warning[i] : NULL;
+}
+
+us_joint us_model_get_parent_joint(const us_model *m, us_body b) {
+    return (us_joint){m && in(b.i, m->n_body) ? m->body[b.i].joint : -1};
+}
+us_body us_model_get_parent(const us_model *m, us_body b) {
+    us_joint j = us_model_get_parent_joint(m, b);
+    return (us_body){j.i >= 0 ? m->joint[j.i].parent : -1};
+}
+
+us_limits us_model_get_limits(const us_model *m, us_joint j) {
+    if (!m || !in(j.i, m->n_joint)) return (us_limits){NAN, NAN};
+    const usi_joint *k = &m->joint[j.i];
+    for (int32_t t = 0; t < m->n_actuated && k->n_v == 1; t++) {
+        const int32_t *first = m->actuated[t].first;
+        for (int32_t i = first[USI_LAW_LIMIT]; i < first[USI_LAW_LIMIT + 1]; i++) {
+            const usi_joint_law *law = &m->joint_law[i];
+            if (law->v == k->first_v) return (us_limits){law->lower, law->upper};
+        }
+    }
+    return (us_limits){-INFINITY, INFINITY};
+}
+
+us_drive_info us_model_get_drive(const us_model *m, us_drive d) {
+    us_drive_info none = {{-1}, -1, -1, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!m || !in(d.i, m->n_drive)) return none;
+    const usi_drive *k = &m->drive[d.i];
+    return (us_drive_info){{k->joint}, k->q,        k->v,        k->kp,    k->kd,
+                           k->limit,   k->position, k->velocity, k->torque};
+}
+
+double us_model_get_total_mass(const us_model *m) { return m ? m->total_mass : NAN; }
+
+us_battery us_model_find_battery(const us_model *m, const char *robot) {
+    return (us_battery){m ? find(m, m->battery_name, m->n_battery, robot) : -1};
+}
+const char *us_model_battery_name(const us_model *m, us_battery b) {
+    return m && in(b.i, m->n_battery) ? m->names + m->battery_name[b.i] : NULL;
+}
+us_battery_info us_model_get_battery(const us_model *m, us_battery b) {
+    if (!m || !in(b.i, m->n_battery)) return (us_battery_info){NAN, NAN, NAN};
+    return (us_battery_info){m->battery[b.i].capacity, m->battery[b.i].idle, m->battery[b.i].voltage};
+}
+us_battery us_model_get_drive_battery(const us_model *m, us_drive d) {
+    return (us_battery){m && in(d.i, m->n_drive) ? m->drive[d.i].battery : -1};
 }
 
 us_geom_info us_model_get_geom(const us_model *m, int32_t i) {

@@ -248,6 +248,7 @@ typedef struct teller {
     usi_fault_function *each;
     void *context;
     const usi_robot *r;
+    const us_sim *sim;
     const usi_robot_state *s;
 } teller;
 
@@ -258,7 +259,7 @@ static void tell_drives(const teller *t) {
     for (int32_t k = 0; k < r->firmware.n_drive; k++) {
         int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
         const us_joint_def *def = us_spec_view_joint(r->proxy->spec, joint);
-        double blockage = def->blockage;
+        double blockage = us_sim_get_blockage(t->sim, (us_joint){joint});
         const char *name = r->firmware.joint[r->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
         if ((d[k].lost == 0 && blockage == 0) || def->is_broken) continue;
@@ -361,8 +362,9 @@ static void tell_rest(const teller *t) {
     }
 }
 
-static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_function *each, void *context) {
-    const teller t = {each, context, r, s};
+static void tell_all(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                     usi_fault_function *each, void *context) {
+    const teller t = {each, context, r, sim, s};
     tell_drives(&t);
     tell_broken(&t);
     tell_encoders(&t);
@@ -375,7 +377,7 @@ void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, u
     if (robot < 0 || robot >= p->n_robot) return;
     const usi_robot *r = &p->robot[robot];
     const usi_robot_state *s = usi_view_state(r, sim);
-    if (s) tell_all(r, s, each, context);
+    if (s) tell_all(r, sim, s, each, context);
 }
 
 typedef struct list {
@@ -393,9 +395,10 @@ static void append(void *context, const char *what, const char *said) {
     l->at += strlen(l->out + l->at);
 }
 
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap) {
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap) {
     list l = {out, cap, 0, 0};
     out[0] = 0;
-    tell_all(r, s, append, &l);
+    tell_all(r, sim, s, append, &l);
     return l.n;
 }

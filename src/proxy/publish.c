@@ -335,7 +335,7 @@ static void tell_diagnostics(pen *w) {
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
     char buf[N_VALUE][TEXT], faults[FAULTS], name[128];
-    int32_t n_fault = usi_robot_list_faults(r, s, faults, sizeof faults);
+    int32_t n_fault = usi_robot_list_faults(r, w->sim, s, faults, sizeof faults);
     // A refusal is a matter for the operator for ten seconds.
     double age = f->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - f->refused_tick) * step;
     int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);

@@ -325,7 +325,8 @@ static inline bool usi_is_up(const usi_robot_state *s) {
 us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick);
 // The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many
 // there are.
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap);
 
 // script.c: from the network's definitions.
 us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);

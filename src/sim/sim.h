@@ -2,9 +2,18 @@
 #ifndef USI_SIM_SIM_H
 #define USI_SIM_SIM_H
 
+#include "actuate/actuate.h"
 #include "contact/contact_world.h"
 #include "dyn/dyn.h"
+#include "understudy/query.h"
 #include "understudy/sim.h"
+
+// A wrench that was applied to a body since the last step (apply.c).
+typedef struct usi_applied {
+    us_wrench wrench;  // at the body's origin, world axes
+    int32_t body;
+    int32_t reserved;  // 0
+} usi_applied;
 
 // The state: all that the future depends on. X(type, name, count, unit, about)
 #define USI_STATE_FIELDS(X)                                                                           \
@@ -19,8 +28,13 @@
     X(double, drive_velocity, n_drive, "rad/s, m/s", "commanded velocity")                            \
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
     X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
+    X(double, drive_strength, n_drive, "1", "what a fault has left of its strength: 1 all, 0 none")   \
+    X(double, blockage, n_friction, "N m, N", "dry friction that a fault adds")                       \
+    X(double, battery_energy, n_battery, "J", "what is left in each battery")                         \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
-    X(double, stuck, n_bounded_torque, "rad, m", "where dry friction holds a joint (0 for drives)")   \
+    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
+    X(int32_t, n_applied, 1, "1", "bodies that a wrench was applied to")                              \
+    X(usi_applied, applied, n_body, "", "those wrenches: they act in the next step")                  \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
 
 typedef struct usi_state {
@@ -34,21 +48,23 @@ typedef struct usi_state {
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
-#define USI_SCRATCH_FIELDS(X)                                                                               \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                             \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                               \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                                     \
-    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")                  \
-    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                            \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                             \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                               \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                    \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                      \
-    X(double, torque, n_bounded_torque, "N m, N", "torque of each element without bounds and acceleration") \
-    X(int8_t, bound, n_bounded_torque, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
-    X(int8_t, side, n_joint_limit, "", "which limit pushes: -1 lower, 0 none, 1 upper")                     \
-    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")                \
-    X(double, end_v, n_pad, "rad/s", "and their velocities")
+#define USI_SCRATCH_FIELDS(X)                                                                        \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
+    X(double, displacement, n_pad, "rad", "displacement from the step's start")                      \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
+    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                 \
+    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")          \
+    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration") \
+    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")           \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
+    X(double, end_v, n_pad, "rad/s", "and their velocities")                                         \
+    X(us_wrench, wrench, n_body, "N m, N", "command and applied wrenches of the step, with has_wrench")
 
 struct us_sim {
     const us_model *model;
@@ -72,6 +88,11 @@ struct us_sim {
     size_t n_plugin_byte;
     bool back_buffer_is_one_step_old;  // next's states of parts are those that now's came from, one step ago:
                                        // us_plugin.carry
+    bool is_stepping;                  // plug-ins run: inputs go to next
+    bool has_last_step;       // next and the scratch are as the last step left them: query_reaction.c
+    bool has_wrench;          // the step had wrenches: `wrench`
+    us_contact_event *event;  // 2 max_contact; NULL: no shape can collide
+    int32_t n_event;          // of the last step
     bool enable_profile;
     us_profile profile;
     us_error error;
@@ -101,7 +122,8 @@ static inline bool usi_is_still(const us_sim *s, int32_t tree) {
 }
 // Whether the contact solve moves this tree in the present step, rather than an integrator; or nothing does.
 static inline bool usi_is_touched(const us_sim *s, int32_t tree) {
-    return (s->contacts && s->contacts->islands.tree[tree].island >= 0) || usi_is_still(s, tree);
+    const usi_tree_now *t = s->contacts ? &s->contacts->islands.tree[tree] : NULL;
+    return (t && t->island >= 0 && !t->is_released) || usi_is_still(s, tree);
 }
 
 // Forgets which trees the contact solve moved in the last step: dynamics that are asked for between steps are
@@ -131,11 +153,19 @@ typedef struct usi_pass {
     bool is_first, is_last;
 } usi_pass;
 
-// Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at
+// Makes the joint rows of the step from now, with next's commands. Writes next.drive_effort: 0.
+void usi_make_joint_rows(us_sim *s);
+// The rows that are there.
+static inline usi_actuation usi_actuation_of(const us_sim *s) {
+    return (usi_actuation){s->row, s->row_start};
+}
+
+// Accelerations at (q, v), with the joint rows by a scheme that starts from now; out_a holds a guess at
 // entry. Writes the drives' efforts to next. Returns false when the inertia is not positive.
 bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q,
                     const double *v, const us_command *command, double *out_a);
-// Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an
+// Where the first step's iteration starts: makes the joint rows and the accelerations of a semi-implicit step
+// from now. Those of an
 // explicit one would be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
 bool usi_accelerate_first(us_sim *s, double *out_a);
 // The same with torques as they are at (q, v), for explicit schemes.
@@ -148,20 +178,30 @@ us_status usi_step_midpoint(us_sim *s, const us_command *command);
 us_status usi_step_rk4(us_sim *s, const us_command *command);
 us_status usi_step_adaptive(us_sim *s, const us_command *command);
 
-// Whether the command has a torque or force along the root's own axes, which turn during the step.
-bool usi_pushes_root(const usi_tree *tree, const us_command *command);
+// Whether the command has a torque or force along the root's own axes, which rotate during the step.
+bool usi_has_root_torque(const usi_tree *tree, const us_command *command);
 // Overwrites what the integrator did to free bodies by the momentum form; and gives free trees back their
 // momentum.
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
-// Friction holds the joints where they are now.
-void usi_set_stiction_anchors(us_sim *s);
-// A joint that slid in this step takes the place where it is stuck along, as far from it as friction
-// stretches.
-void usi_move_stiction_anchors(us_sim *s);
-// Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
+// apply.c: the step's command, applied wrenches included. The wrench array it points at is scratch.
+us_command usi_take_applied(us_sim *s, const us_command *command);
+// query_event.c: after now and next have changed places.
+void usi_find_contact_events(us_sim *s);
+
+// take_command.c. Carries over to next what a step keeps: the last acceleration, the sub-step, the drives'
+// commands, faults. usi_take_command: and then the command, and what plug-ins make of it.
 void usi_carry_over(us_sim *s);
+us_status usi_take_command(us_sim *s, const us_command *command);
+// touch.c: which shapes touch, and which trees hang together; the velocities that follow.
+us_status usi_find_contacts(us_sim *s);
+us_status usi_solve_contacts(us_sim *s, const us_command *command);
+// touched.c: the trees that the integrator moves, those that nothing touches, to dyn->run; free bodies are
+// moved by their momentum, unless something pushes their root. Touched trees end where the contact solve has
+// put them, ghosts that are still where they were.
+void usi_choose_runs(us_sim *s, const us_command *command);
+void usi_take_touched(us_sim *s);
 
 // Makes next's states of parts the same as now's.
 void usi_carry_plugins(us_sim *s);

@@ -128,7 +128,6 @@ us_status usi_condition_read(const us_spec *spec, const us_network_def *network,
         if (!*s) return US_OK;
         s = take_word(s, word, sizeof word);
         if (strcmp(word, "and") != 0)
-            return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"%.60s\" stands where and is expected",
-                                word);
+            return us_error_set(err, US_ERR_SYNTAX, NULL, usage, "\"and\" is expected, not \"%.60s\"", word);
     }
 }

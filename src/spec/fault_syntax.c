@@ -1,5 +1,4 @@
-// Faults as they are written: PART=KIND, with a joint behind the part and numbers behind the kind where these
-// have them.
+// Syntax of faults: COMPONENT=KIND, or COMPONENT:JOINT=KIND:NUMBERS.
 #include "spec/fault_syntax.h"
 
 #include <stdio.h>
@@ -17,12 +16,12 @@ static const struct {
 #undef PART_ROW
 };
 
-// Which faults a part has, with how many numbers of which range. All can be "ok".
+// Faults of each component, with the count and range of their numbers. All can be "ok".
 static const struct {
     usi_fault_component part;
     usi_fault fault;
     const char *name;
-    int least, most;
+    int min, max;
     double low, high;
 } kinds[] = {
     {USI_COMPONENT_MOTOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
@@ -70,18 +69,17 @@ static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
     bool is_ok = strcmp(what, "ok") == 0;
     if (kind < 0 && !is_ok) return usi_fail_unknown("fault", what, known, n_known, err);
     out->fault = is_ok ? USI_FAULT_NONE : kinds[kind].fault;
-    if (numbers && (is_ok || kinds[kind].most == 0))
-        return fail_form(out->part, what, "takes no number", err);
-    if (!numbers && !is_ok && kinds[kind].least > 0) return fail_form(out->part, what, "needs a number", err);
+    if (numbers && (is_ok || kinds[kind].max == 0)) return fail_form(out->part, what, "takes no number", err);
+    if (!numbers && !is_ok && kinds[kind].min > 0) return fail_form(out->part, what, "needs a number", err);
     if (!numbers) return US_OK;
     int n = 0;
     us_status status;
-    // One number says its range; several say how many there must be.
-    if (kinds[kind].most == 1) {
+    // One number: the error gives its range. Several: how many are expected.
+    if (kinds[kind].max == 1) {
         status = usi_read_number(what, numbers, kinds[kind].low, kinds[kind].high, out->number, err);
         n = 1;
     } else {
-        status = usi_read_list(what, numbers, kinds[kind].least, kinds[kind].most, kinds[kind].low,
+        status = usi_read_list(what, numbers, kinds[kind].min, kinds[kind].max, kinds[kind].low,
                                kinds[kind].high, out->number, &n, err);
     }
     if (!status && out->fault == USI_FAULT_BIAS && n != 3 && n != 6)
@@ -104,10 +102,10 @@ us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
     bool needs_name = part < USI_COMPONENT_COUNT && usi_fault_component_is_named((usi_fault_component)part);
     bool has_name = name && what && what > name + 1;
     if (part == USI_COMPONENT_COUNT || !what || (needs_name && !has_name)) {
-        // What was meant by a part that is known is told in full.
+        // A known kind of fault: the error gives its full syntax.
         if (part < USI_COMPONENT_COUNT && part != USI_COMPONENT_MOTOR)
             return fail_form((usi_fault_component)part, text,
-                             !needs_name                   ? "says no fault"
+                             !needs_name                   ? "names no fault"
                              : part == USI_COMPONENT_JOINT ? "names no joint"
                                                            : "names no encoder",
                              err);

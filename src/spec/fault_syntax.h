@@ -1,11 +1,10 @@
-// The language of faults: "motor:front_left_drive=weak:0.3". World commands and the scripts of scenes speak
-// it.
+// Syntax of faults: "motor:front_left_drive=weak:0.3", of world commands and of the scripts of scenes.
 #ifndef USI_SPEC_FAULT_SYNTAX_H
 #define USI_SPEC_FAULT_SYNTAX_H
 
 #include "understudy/network.h"
 
-// What can fail. X(code, name, how it is written, what it is called in errors)
+// Components that can fail. X(code, name, usage, name in errors)
 #define USI_FAULT_COMPONENT_LIST(X)                                                                          \
     X(USI_COMPONENT_MOTOR, "motor", "motor:JOINT=dead, weak:SHARE, blocked, blocked:TORQUE or ok", "motor")  \
     X(USI_COMPONENT_JOINT, "joint", "joint:JOINT=broken or ok", "joint")                                     \
@@ -23,7 +22,7 @@ typedef enum usi_fault_component {
         USI_COMPONENT_COUNT
 } usi_fault_component;
 
-// How it fails. USI_FAULT_NONE: it is mended.
+// Fault of a component. USI_FAULT_NONE: repaired.
 typedef enum usi_fault {
     USI_FAULT_NONE,
     USI_FAULT_DEAD,
@@ -61,7 +60,7 @@ bool usi_fault_component_is_named(usi_fault_component part);
 // such motor or encoder; the error names those it has.
 us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_words *words, int32_t *out_joint,
                          int32_t *out_drive, us_error *err);
-// What a script would do, parsed and found: nothing is kept.
+// Checks a fault of a script: parsed and found, nothing is kept.
 us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,
                           us_error *err);
 
@@ -69,7 +68,7 @@ us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, 
 
 // "odom.x > 3 and battery < 0.5": comparisons of values with numbers, all of which must hold.
 typedef enum usi_compare { USI_LESS, USI_LESS_EQUAL, USI_MORE, USI_MORE_EQUAL } usi_compare;
-// What a robot itself knows. X(code, name)
+// Values that the robot itself knows. X(code, name)
 #define USI_OWN_VALUE_LIST(X)       \
     X(USI_OWN_ODOM_X, "odom.x")     \
     X(USI_OWN_ODOM_Y, "odom.y")     \

@@ -36,7 +36,7 @@ static const long long file_limit = 2LL * 1024 * 1024 * 1024;
 
 // ---- Finding the file ----
 
-// The places looked at so far, for the warning.
+// Paths searched so far, for the warning.
 typedef struct path_search {
     char path[PATH_MAX];
     bool is_found;
@@ -99,7 +99,7 @@ static void try_around_file(path_search *s, const char *from_file, const char *n
                             const char *rest) {
     char path[PATH_MAX];
     if (!realpath(from_file, path)) {
-        // A text that stands in no file: its directory counts from the working one.
+        // Text without a file: paths are relative to the working directory.
         char cwd[PATH_MAX];
         if (from_file[0] == '/' || !getcwd(cwd, sizeof cwd)) cwd[0] = 0;
         int n = snprintf(path, sizeof path, "%s%s%s", cwd, cwd[0] ? "/" : "", from_file);

@@ -1,4 +1,4 @@
-// Meshes and the mass properties of shapes: what the readers share beside spec/xml.h.
+// Mesh files and mass properties of shapes: shared by the readers.
 #ifndef USI_SPEC_MESH_FILE_H
 #define USI_SPEC_MESH_FILE_H
 
@@ -14,8 +14,7 @@ typedef struct usi_surface {
     int32_t n_vertex;
     int32_t *corner;   // 3 * n_triangle: which vertex each corner is
     bool is_closed;    // every edge has exactly two triangles
-    bool is_oriented;  // and they run along it in opposite directions, so that inside and outside are told
-                       // apart
+    bool is_oriented;  // and they run along it in opposite directions: inside and outside are distinct
 } usi_surface;
 
 void usi_surface_box(usi_surface *surface);

@@ -167,7 +167,7 @@ static bool is_allowed(void *context, double x, double y) {
     return ground_at(s, x, y, &z, &slope) && slope <= s->max_slope;
 }
 
-// ---- What stands there ----
+// ---- Instances ----
 
 static us_status add_shape(scatter *s, us_shape_def *shape, int32_t link) {
     us_error why;
@@ -222,7 +222,7 @@ static us_status add_loose(scatter *s, us_shape_def *shape, us_pose X_WB) {
 static us_status add_rock(scatter *s, const us_scatter_instance *rock, double z, double slope) {
     static const float rgb[3] = {0.52f, 0.48f, 0.43f};
     double radius = 0.5 * rock->diameter, shade = (double)(rock->number >> 11) * 0x1p-53;
-    // One that stands still is sunk as far as the ground falls under it; a loose one starts clear of the
+    // A fixed instance is sunk as far as the ground falls under it; a loose one starts clear of the
     // ground.
     us_pose X = {us_quat_identity(),
                  {rock->x, rock->y,
@@ -319,7 +319,7 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     s->def.context = s;
     if (s->n_clear % 4)
         return usi_fail(r, US_ERR_VALUE, node, "write x0 y0 x1 y1 of one rectangle after the other",
-                        "clear: %d numbers are no rectangles", s->n_clear);
+                        "clear: %d numbers do not form rectangles", s->n_clear);
     s->n_clear /= 4;
     if (is_trees && (s->is_loose || form))
         return usi_fail(r, US_ERR_VALUE, node, "remove it, or use kind=\"rocks\"", "%s: trees have none",
@@ -330,7 +330,7 @@ static us_status read_scatter(usi_reader *r, const xmlNode *node, scatter *s) {
     return US_OK;
 }
 
-// What the ground is called, if it is said, must be there.
+// The named ground, if there is a name, must exist.
 static us_status check_ground(const scatter *s) {
     usi_guess guess = usi_guess_start(s->ground ? s->ground : "");
     bool is_found = false, has_regions = false;
@@ -406,7 +406,7 @@ static us_status add_instances(scatter *s) {
     us_error why = {0};
     us_status status = us_scatter_visit(&s->def, add_instance, s, &why);
     if (!status) status = s->status;
-    // What add_instance says, the reader knows already.
+    // Errors of add_instance are already in the reader.
     return status && why.message[0] ? usi_fail(s->r, status, s->node, why.remedy, "%s", why.message) : status;
 }
 

@@ -1,8 +1,7 @@
-// Changing a spec after it was built: copies, removals, other shapes, other places.
+// Edits of a spec: copies, removals, other shapes, other poses.
 //
 // An edit of a running world is made on a copy of its spec: copy, change, compile, us_sim_replace. Removing
-// closes the gaps: what stood behind the removed elements moves up, and everything that names an element by
-// its index follows.
+// closes the gaps: later elements move up, and every index of them follows.
 #include <string.h>
 
 #include "spec/spec.h"
@@ -88,14 +87,14 @@ static void plan_fini(removal_plan *p) { usi_release(&p->allocator, p->group, p-
 static bool is_gone(const int32_t *map, int32_t n, int32_t i) { return i >= 0 && i < n && map[i] < 0; }
 static int32_t moved(const int32_t *map, int32_t n, int32_t i) { return i >= 0 && i < n ? map[i] : i; }
 
-// From marks (-1 goes, 0 stays) to indices.
-static void number(int32_t *map, int32_t n) {
+// Turns marks (-1 removed, 0 kept) into indices.
+static void assign_indices(int32_t *map, int32_t n) {
     for (int32_t i = 0, next = 0; i < n; i++) {
         if (map[i] >= 0) map[i] = next++;
     }
 }
 
-// Below a link is whatever hangs on it by joints, however deep; the joints and drives go with it.
+// Marks what depends on marked links: the links below them, with joints and drives.
 static void mark_below(const us_spec *s, removal_plan *p) {
     for (bool is_more = true; is_more;) {
         is_more = false;
@@ -236,8 +235,8 @@ static bool keep_network(const us_spec *s, const removal_plan *p, us_network_def
     return true;
 }
 
-// Without the link that odometry tells of, it tells of the root again.
-static void name_bases(us_spec *s) {
+// Resets the base frame of odometry to the root link where its link was removed.
+static void reset_base_frames(us_spec *s) {
     int32_t n = 0;
     for (int32_t i = 0; i < s->n_network; i++) {
         us_network_def *d = &s->network[i];
@@ -291,15 +290,15 @@ static void carry_out(us_spec *s, const removal_plan *p) {
     s->n_joint = n_joint;
     s->n_link = n_link;
     s->n_group = n_group;
-    name_bases(s);
+    reset_base_frames(s);
 }
 
 static void finish(us_spec *s, removal_plan *p) {
     mark_below(s, p);
-    number(p->group, s->n_group);
-    number(p->link, s->n_link);
-    number(p->joint, s->n_joint);
-    number(p->drive, s->n_drive);
+    assign_indices(p->group, s->n_group);
+    assign_indices(p->link, s->n_link);
+    assign_indices(p->joint, s->n_joint);
+    assign_indices(p->drive, s->n_drive);
     carry_out(s, p);
     plan_fini(p);
 }

@@ -16,13 +16,13 @@
 #include "understudy/terrain.h"
 
 enum { OCTAVES = 32 };
-static const double REACH = 4;         // radii to the end of the blanket
-static const double CELL = 4;          // greatest diameters of an octave across its cell
-static const double FLOOR = 0.3;       // radii of the flat floor
-static const double OLD_DEPTH = 0.25;  // of an old one, as a share of a fresh one's
-static const double OLD_WIDTH = 1.5;   // radii to the edge of an old one
-static const double ROUNDING = 0.2;    // radii over which the edge of an old one is rounded
-static const double MAX_DENSE = 10;    // cells' worth of craters: more than that is no ground
+static const double REACH = 4;         // radii to the end of the ejecta blanket
+static const double CELL = 4;          // width of an octave's cells, over its maximum diameter
+static const double FLOOR = 0.3;       // radius of the flat floor, over that of the crater
+static const double OLD_DEPTH = 0.25;  // depth of an old crater, over that of a fresh one
+static const double OLD_WIDTH = 1.5;   // radii to the edge of an old crater
+static const double ROUNDING = 0.2;    // radii over which the edge of an old crater is rounded
+static const double MAX_DENSE = 10;    // maximum of density * min_size^2
 static const uint64_t STREAM = 0x6372617465;
 
 us_crater_def us_crater_def_default(void) {
@@ -35,7 +35,7 @@ static us_status check(const us_crater_def *def, us_error *err) {
     if (!(def->min_size > 0) || !(def->max_size >= def->min_size) || !isfinite(def->max_size) ||
         !(def->max_size / def->min_size < ldexp(1, OCTAVES)))
         return us_error_set(err, US_ERR_VALUE, NULL,
-                            "give a least diameter greater than 0 m, and a greatest that is not less",
+                            "give a minimum diameter greater than 0 m, and a maximum that is not less",
                             "diameters of craters from %g to %g m", def->min_size, def->max_size);
     if (!(def->slope >= 0.5 && def->slope <= 6))
         return us_error_set(err, US_ERR_VALUE, NULL, "it lies between 0.5 and 6",
@@ -63,7 +63,7 @@ double us_crater_density(const us_crater_def *def, double diameter) {
            (def->max_size > def->min_size ? 1 - power(def->max_size / def->min_size, -def->slope) : 1);
 }
 
-// Of a fresh one, x radii from the middle.
+// Height of a fresh crater, x radii from the middle.
 static double fresh(const us_crater_def *def, double diameter, double x) {
     double rim = def->rim * diameter, bottom = (def->depth - def->rim) * diameter;
     x = fabs(x);

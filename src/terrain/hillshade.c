@@ -1,5 +1,4 @@
-// A picture of a site: its ground in the light of a low sun in the north-west, from the finest level that
-// fits.
+// Hillshade of a site: its ground in the light of a sun in the north-west, from the finest level that fits.
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +6,7 @@
 #include "terrain/gdal.h"
 #include "understudy/raster.h"
 
-enum { WIDEST = 2048 };  // pixels
+enum { MAX_SIZE = 2048 };  // pixels each way
 
 typedef struct hillshade {
     us_allocator allocator;
@@ -61,8 +60,8 @@ static us_status write_png(const hillshade *p, const char *path, us_error *err) 
     const usi_gdal *g = usi_gdal_get(err);
     if (!g) return US_ERR_IO;
     us_place place = {.file = path};
-    usi_gdal_error ear;
-    usi_gdal_catch_begin(g, &ear);
+    usi_gdal_error error;
+    usi_gdal_catch_begin(g, &error);
     GDALDriverH memory = g->GDALGetDriverByName("MEM"), png = g->GDALGetDriverByName("PNG");
     GDALDatasetH from = memory && png ? g->GDALCreate(memory, "", p->n_x, p->n_y, 1, GDT_Byte, NULL) : NULL,
                  to = NULL;
@@ -72,10 +71,10 @@ static us_status write_png(const hillshade *p, const char *path, us_error *err) 
     if (to) g->GDALClose(to);
     if (from) g->GDALClose(from);
     usi_gdal_catch_end(g);
-    if (to && !ear.text[0]) return US_OK;
+    if (to && !error.text[0]) return US_OK;
     return us_error_set(
         err, US_ERR_IO, &place, "name a file in a directory that can be written, on a disk with room",
-        "the picture cannot be written: %s", ear.text[0] ? ear.text : "GDAL has no driver for PNG");
+        "the hillshade cannot be written: %s", error.text[0] ? error.text : "GDAL has no driver for PNG");
 }
 
 us_status us_site_write_hillshade(const us_site *site, const char *path, us_error *err) {
@@ -85,7 +84,7 @@ us_status us_site_write_hillshade(const us_site *site, const char *path, us_erro
     const us_layer_info *l = &info.layer[0];
     hillshade p = {.allocator = us_allocator_default()};
     while (p.level + 1 < l->n_level &&
-           (samples_of(l->n_x, p.level) > WIDEST || samples_of(l->n_y, p.level) > WIDEST))
+           (samples_of(l->n_x, p.level) > MAX_SIZE || samples_of(l->n_y, p.level) > MAX_SIZE))
         p.level++;
     p.n_x = samples_of(l->n_x, p.level);
     p.n_y = samples_of(l->n_y, p.level);
@@ -95,7 +94,7 @@ us_status us_site_write_hillshade(const us_site *site, const char *path, us_erro
     p.height = usi_alloc(&p.allocator, p.n * sizeof *p.height, USI_ALIGN);
     p.shade = usi_alloc(&p.allocator, p.n, USI_ALIGN);
     us_status status = p.height && p.shade ? read_level(site, &p, err) : US_ERR_MEMORY;
-    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, NULL, "no memory for a picture");
+    if (status == US_ERR_MEMORY) us_error_set(err, status, NULL, NULL, "no memory for a hillshade");
     if (!status) {
         shade(&p);
         status = write_png(&p, path, err);

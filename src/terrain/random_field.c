@@ -27,14 +27,14 @@
 #include "terrain/fft.h"
 #include "terrain/random_field.h"
 
-enum { N_ENLARGE = 3 };                    // a torus grows at most so often
-static const double NEGATIVE = 1e-12;      // of the greatest eigenvalue: less is rounding
-static const double DIED_AWAY = 1e-3;      // covariance at the torus' far side
-static const int64_t LARGEST = 1ll << 29;  // nodes of a torus: 8.6 GB on the way
-enum {
-    EXACT_NODES = 64,
-    TABLE_STEPS = 16
-};  // a dear covariance: exact near 0, beyond that between values 16 to a node
+enum { N_ENLARGE = 3 };                      // how often a torus is doubled, at most
+static const double NEGATIVE = 1e-12;        // over the maximum eigenvalue: less is rounding
+static const double DIED_AWAY = 1e-3;        // covariance at the torus' far side
+static const int64_t MAX_TORUS = 1ll << 29;  // nodes of a torus: 8.6 GB of memory
+
+// A slow covariance is evaluated exactly within EXACT_NODES nodes, and interpolated beyond that between
+// TABLE_STEPS values to a node.
+enum { EXACT_NODES = 64, TABLE_STEPS = 16 };
 
 typedef struct embedding {
     const us_field_def *def;
@@ -43,16 +43,16 @@ typedef struct embedding {
     double *eigen;        // half_y x half_x
     usi_complex4 **work;  // two arrays for each thread
     double scale;         // of eigenvalues
-    double *table;        // of a dear covariance
+    double *table;        // of a slow covariance
     int32_t n_table;
-    double *waves;  // n_y x half_x, real and imaginary parts in turns
+    double *waves;  // n_y x half_x, real and imaginary parts interleaved
     double *out;
 } embedding;
 
 // ---------------------------------------------------------------- random numbers
 
-// Box and Muller. The angle lies within half a turn; the half is told by a bit that the other uniform number
-// does not need.
+// Normal pairs by Box and Muller. The angle lies within half a circle; a spare bit of the other uniform
+// number chooses the half.
 usi_normal_pairs usi_field_normals(uint64_t key, uint64_t place) {
     usi_normal_pairs out;
     usi_v4 u, angle, sign, s, c;
@@ -87,7 +87,7 @@ static void covariance_row(const embedding *k, int32_t y, double *out) {
             value = usi_v4_zero();
             for (int l = 0; l < n; l++) {
                 if (k->table && r[l] >= EXACT_NODES) {
-                    // Third order between four values; so far out the covariance is smooth.
+                    // Cubic interpolation; so far out the covariance is smooth.
                     double at = (r[l] - EXACT_NODES) * TABLE_STEPS + 1, d;
                     int32_t i = (int32_t)at;
                     const double *f = k->table + i;
@@ -105,7 +105,7 @@ static void covariance_row(const embedding *k, int32_t y, double *out) {
     }
 }
 
-// Eight rows at once: the transform of two even rows, one real and one imaginary, is theirs, side by side.
+// Transforms eight rows at once: two even rows, one real and one imaginary, keep apart in one transform.
 static void transform_rows(void *context, int32_t batch, int32_t thread) {
     embedding *k = context;
     usi_complex4 *x = k->work[2 * thread], *work = k->work[2 * thread + 1];
@@ -150,16 +150,16 @@ static void transform_columns(void *context, int32_t batch, int32_t thread) {
     }
 }
 
-// Sets what is negative to 0. The sums count each eigenvalue as often as it stands on the torus.
+// Sets negative eigenvalues to 0. The sums count each eigenvalue as often as it occurs on the torus.
 static void clip(embedding *k, us_random_field_info *info) {
-    double all = 0, kept = 0, least = INFINITY, greatest = 0;
+    double all = 0, kept = 0, min = INFINITY, max = 0;
     for (int32_t j = 0; j < k->half_y; j++) {
         double row_all = 0, row_kept = 0;
         for (int32_t i = 0; i < k->half_x; i++) {
             double *e = k->eigen + (size_t)j * (size_t)k->half_x + i,
                    n = i == 0 || i == k->half_x - 1 ? 1 : 2;
-            least = *e < least ? *e : least;
-            greatest = *e > greatest ? *e : greatest;
+            min = *e < min ? *e : min;
+            max = *e > max ? *e : max;
             row_all += n * *e;
             *e = *e > 0 ? *e : 0;
             row_kept += n * *e;
@@ -168,14 +168,14 @@ static void clip(embedding *k, us_random_field_info *info) {
         all += n * row_all;
         kept += n * row_kept;
     }
-    info->min_eigenvalue = least / greatest;
-    info->clipped = least < -NEGATIVE * greatest ? 1 - all / kept : 0;
+    info->min_eigenvalue = min / max;
+    info->clipped = min < -NEGATIVE * max ? 1 - all / kept : 0;
     k->scale = k->def->variance / ((double)k->m_x * k->m_y) * (info->clipped > 0 ? all / kept : 1);
 }
 
 // ---------------------------------------------------------------- the field
 
-// The waves of four kx: amplitudes along ky, and their sum at the rows of the window.
+// Sums the waves of four kx: amplitudes along ky, and their sum at the rows of the window.
 static void sum_columns(void *context, int32_t batch, int32_t thread) {
     embedding *k = context;
     const us_field_def *def = k->def;
@@ -216,7 +216,7 @@ static void sum_columns(void *context, int32_t batch, int32_t thread) {
     }
 }
 
-// Eight rows of the window: row A as the real and row B as the imaginary part of one transform.
+// Sums eight rows of the window: row A as the real and row B as the imaginary part of one transform.
 static void sum_rows(void *context, int32_t batch, int32_t thread) {
     embedding *k = context;
     const us_field_def *def = k->def;
@@ -253,14 +253,14 @@ static void sum_rows(void *context, int32_t batch, int32_t thread) {
 
 // ---------------------------------------------------------------- memory and order
 
-static int32_t power_of_two(int64_t least) {
+static int32_t power_of_two(int64_t min) {
     int64_t m = 8;
-    while (m < least)
+    while (m < min)
         m *= 2;
-    return m > LARGEST ? 0 : (int32_t)m;
+    return m > MAX_TORUS ? 0 : (int32_t)m;
 }
 
-// Memory of one attempt, in an arena; false when there is none.
+// Allocates one attempt in an arena; false without memory.
 static bool prepare(embedding *k, usi_arena *arena, int32_t n_thread) {
     const us_field_def *def = k->def;
     int32_t longest = k->m_x > k->m_y ? k->m_x : k->m_y;
@@ -279,7 +279,7 @@ static bool prepare(embedding *k, usi_arena *arena, int32_t n_thread) {
     k->fft_x = usi_fft_make(k->m_x, root_x);
     k->fft_y = usi_fft_make(k->m_y, root_y);
     k->table = NULL;
-    if (!usi_covariance_is_dear(def)) return true;
+    if (!usi_covariance_is_slow(def)) return true;
     double farthest = sqrt((double)k->half_x * k->half_x + (double)k->half_y * k->half_y);
     k->n_table = (int32_t)(fmax(farthest - EXACT_NODES, 0) * TABLE_STEPS) + 5;
     k->table = usi_arena_alloc(arena, sizeof(double) * (size_t)k->n_table, 8);
@@ -300,14 +300,14 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
         if (usi_covariance_share(def, 0.5 * k.m_x * def->spacing) > DIED_AWAY) k.m_x *= 2;
         if (usi_covariance_share(def, 0.5 * k.m_y * def->spacing) > DIED_AWAY) k.m_y *= 2;
     }
-    while ((int64_t)k.m_x * k.m_y > LARGEST && k.m_x >= 4 * (int64_t)def->n_x) {
+    while ((int64_t)k.m_x * k.m_y > MAX_TORUS && k.m_x >= 4 * (int64_t)def->n_x) {
         k.m_x /= 2;
         k.m_y /= 2;
     }
     usi_arena arena;
     for (int attempt = 0;; attempt++) {
         usi_arena_init(&arena, &def->allocator);
-        if ((int64_t)k.m_x * k.m_y > LARGEST || !prepare(&k, &arena, usi_pool_n_thread(pool))) {
+        if ((int64_t)k.m_x * k.m_y > MAX_TORUS || !prepare(&k, &arena, usi_pool_n_thread(pool))) {
             usi_arena_fini(&arena);
             return us_error_set(err, US_ERR_MEMORY, NULL, "make smaller fields, or tiles",
                                 "no memory for a torus of %d x %d nodes", (int)k.m_x, (int)k.m_y);
@@ -316,7 +316,7 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
         usi_pool_run(pool, (k.half_x + 7) / 8, 1, transform_columns, &k);
         *info = (us_random_field_info){.m_x = k.m_x, .m_y = k.m_y};
         clip(&k, info);
-        if (info->clipped == 0 || attempt == N_ENLARGE || 4 * (int64_t)k.m_x * k.m_y > LARGEST) break;
+        if (info->clipped == 0 || attempt == N_ENLARGE || 4 * (int64_t)k.m_x * k.m_y > MAX_TORUS) break;
         usi_arena_fini(&arena);
         k.m_x *= 2;
         k.m_y *= 2;
@@ -327,7 +327,7 @@ static us_status embed(const us_field_def *def, usi_pool *pool, double *out, us_
     return US_OK;
 }
 
-// With its memory and its threads; of a definition that was checked.
+// Makes the whole field at once, of a definition that was checked.
 static us_status make_whole(const us_field_def *def, usi_pool *pool, double *out, us_random_field_info *info,
                             us_error *err) {
     return def->method == US_FIELD_OUTER ? usi_field_outer(def, out, info, err)

@@ -1,7 +1,7 @@
-// Random fields as sums of turned outer products, kept for comparison.
+// Random fields as sums of rotated outer products, for comparison.
 //
 // A(x, y) = X1(x) X2(y) / sqrt(F(0)) with two independent normal sequences of covariance F has the covariance
-// F(dx) F(dy) / F(0): right along its axes only. Turned by a random angle and summed N times, divided by
+// F(dx) F(dy) / F(0): right along its axes only. Rotated by a random angle and summed N times, divided by
 // sqrt(N), it is isotropic, but its covariance at a distance r is the mean of F(r |cos t|) F(r |sin t|) /
 // F(0) over all t, which is F(r) for a Gaussian F alone. Of one product the kurtosis is 9, of N it is 3 +
 // 6/N.
@@ -18,8 +18,8 @@
 
 enum { FINE = 4 };
 
-// Two sequences in lanes 0 and 1, independent real and imaginary parts: four sequences a transform, of which
-// the first `n` samples are good.
+// Random sequences, one pair per lane as independent real and imaginary parts, of which the first half is
+// free of wrap-around.
 static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft, const double *strength,
                                      uint64_t number, usi_complex4 *x, usi_complex4 *work) {
     uint64_t key = usi_random_key(def->seed, def->stream);
@@ -28,6 +28,28 @@ static const usi_complex4 *sequences(const us_field_def *def, const usi_fft *fft
         x[i] = (usi_complex4){strength[i] * *(usi_v4 *)z.a, strength[i] * *(usi_v4 *)z.b};
     }
     return usi_fft_run(fft, x, work);
+}
+
+// Adds the outer product of the two sequences of a lane, rotated by a random angle, times `scale`. half: half
+// of the field's diagonal, nodes.
+static void add_product(const us_field_def *def, const usi_complex4 *lines, int32_t k, double half,
+                        double scale, double *out) {
+    int lane = k % 4;
+    // Half a circle has all directions.
+    usi_v4 s, c;
+    usi_v4_sin_cos(
+        usi_v4_all(M_PI * (us_random_uniform(def->seed, def->stream + 0x6f75746572u, (uint64_t)k) - 0.5)), &s,
+        &c);
+    for (int32_t j = 0; j < def->n_y; j++) {
+        for (int32_t i = 0; i < def->n_x; i++) {
+            double dx = i - 0.5 * (def->n_x - 1), dy = j - 0.5 * (def->n_y - 1);
+            double u = FINE * (half + c[0] * dx + s[0] * dy), v = FINE * (half - s[0] * dx + c[0] * dy);
+            int32_t iu = (int32_t)u, iv = (int32_t)v;
+            double a = lines[iu].re[lane] + (u - iu) * (lines[iu + 1].re[lane] - lines[iu].re[lane]);
+            double b = lines[iv].im[lane] + (v - iv) * (lines[iv + 1].im[lane] - lines[iv].im[lane]);
+            out[(size_t)j * (size_t)def->n_x + (size_t)i] += scale * a * b;
+        }
+    }
 }
 
 us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_info *info, us_error *err) {
@@ -69,22 +91,7 @@ us_status usi_field_outer(const us_field_def *def, double *out, us_random_field_
     for (int32_t k = 0; k < def->n_outer; k++) {
         // Four lanes with a real and an imaginary part each: four products from one transform.
         if (k % 4 == 0) lines = sequences(def, &fft, strength, (uint64_t)(k / 4), x, work);
-        int lane = k % 4;
-        // Half a turn has all directions.
-        usi_v4 s, c;
-        usi_v4_sin_cos(
-            usi_v4_all(M_PI * (us_random_uniform(def->seed, def->stream + 0x6f75746572u, (uint64_t)k) - 0.5)),
-            &s, &c);
-        for (int32_t j = 0; j < def->n_y; j++) {
-            for (int32_t i = 0; i < def->n_x; i++) {
-                double dx = i - 0.5 * (def->n_x - 1), dy = j - 0.5 * (def->n_y - 1);
-                double u = FINE * (half + c[0] * dx + s[0] * dy), v = FINE * (half - s[0] * dx + c[0] * dy);
-                int32_t iu = (int32_t)u, iv = (int32_t)v;
-                double a = lines[iu].re[lane] + (u - iu) * (lines[iu + 1].re[lane] - lines[iu].re[lane]);
-                double b = lines[iv].im[lane] + (v - iv) * (lines[iv + 1].im[lane] - lines[iv].im[lane]);
-                out[(size_t)j * (size_t)def->n_x + (size_t)i] += scale * a * b;
-            }
-        }
+        add_product(def, lines, k, half, scale, out);
     }
     for (size_t i = 0; i < n_node; i++)
         out[i] += def->mean;

@@ -30,8 +30,8 @@
 
 enum {
     M = USI_PATCH_TORUS,
-    ROW = M / 4 +
-          1,  // four columns to an element; the one more keeps rows out of each other's place in the cache
+    // Four columns to an element; one more, so that rows do not share cache sets.
+    ROW = M / 4 + 1,
     SPAN = USI_PATCH_SPAN,
     TAPS = 16,
     COARSE = SPAN / 2 + TAPS - 1,  // rows of the coarser level under a patch
@@ -54,7 +54,7 @@ static inline usi_v4 pick(usi_v4 a, usi_v4 b, usi_v4 c, usi_v4 d, int l) {
 
 // ---------------------------------------------------------------- the moving average
 
-// Four rows of noise, and their waves along x.
+// Makes four rows of noise, and transforms them along x.
 static void noise_rows(void *context, int32_t batch, int32_t thread) {
     const patch_task *t = context;
     const usi_pyramid *p = t->p;
@@ -88,8 +88,8 @@ static void noise_rows(void *context, int32_t batch, int32_t thread) {
     }
 }
 
-// Four columns of waves: along y, times the gain, and back. A transform done twice gives the sequence
-// backwards.
+// Transforms four columns along y, applies the gain, and transforms back. A transform done twice gives the
+// sequence backwards.
 static void gain_columns(void *context, int32_t batch, int32_t thread) {
     const patch_task *t = context;
     const usi_pyramid *p = t->p;
@@ -138,8 +138,8 @@ static void field_rows(void *context, int32_t batch, int32_t thread) {
 
 // ---------------------------------------------------------------- from level to level
 
-// Half way between nodes: a sinc under Kaiser's window, whose first image lies three times as far as the last
-// wave.
+// Interpolation half way between nodes: a sinc under Kaiser's window, whose first image lies three times as
+// far as the last wave.
 static void make_taps(double taps[TAPS]) {
     const double beta = 10.5;
     double all = 0;
@@ -148,7 +148,7 @@ static void make_taps(double taps[TAPS]) {
                term = 1, window = 1;
         for (int32_t k = 1; k < 60; k++)
             window += term *= x / ((double)k * k);
-        // sin(pi at) over at: of one sign next to the middle, then in turns.
+        // sin(pi at) over at: of one sign next to the middle, then alternating.
         int32_t from_middle = i < TAPS / 2 ? TAPS / 2 - 1 - i : i - TAPS / 2;
         taps[i] = (from_middle % 2 ? -window : window) / fabs(at);
         all += taps[i];
@@ -202,7 +202,7 @@ void usi_patch_make(usi_pyramid *p, int32_t level, int32_t u, int32_t v, const d
             memset(p->patch[level][which], 0, sizeof(double) * SPAN * SPAN);
     }
     if (!parent) {
-        // What all places have in common, and the mean.
+        // The mean, and the constant that all places have in common.
         usi_normal_pairs z =
             usi_field_normals(usi_random_key(p->def->seed, p->def->stream + STREAM + USI_PATCH_LEVELS), 0);
         double all = p->def->mean + sqrt(p->def->variance * p->level_share) * z.a[0];
@@ -266,8 +266,7 @@ typedef struct patch_walk {
     us_error *err;
 } patch_walk;
 
-// The part of the field under patch (u, v) of a level, which is made: the four patches below it, two at a
-// time.
+// Visits the field under patch (u, v) of a level, which is made: the four patches below it, two at a time.
 static us_status descend(const patch_walk *w, int32_t level, int32_t u, int32_t v) {
     usi_pyramid *p = w->p;
     const us_field_def *def = p->def;

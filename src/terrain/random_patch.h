@@ -1,4 +1,4 @@
-// Inside fields of any size: what the levels of the pyramid hold, and one of its patches.
+// Random fields of any size: the levels of the pyramid, and its patches.
 #ifndef USI_TERRAIN_RANDOM_PATCH_H
 #define USI_TERRAIN_RANDOM_PATCH_H
 
@@ -21,9 +21,9 @@ enum {
 };
 
 typedef struct usi_level {
-    double *gain;  // HALF x HALF: what the wave (kx, ky) of the torus is multiplied by, 1 / TORUS^2 included;
-                   // NULL: this level has no share
-    double clipped;  // variance, as a share, that was below 0 in its spectrum
+    // HALF x HALF: factor of wave (kx, ky) of the torus, 1 / TORUS^2 included; NULL: nothing of the spectrum.
+    double *gain;
+    double clipped;  // fraction of the variance that was below 0 in its spectrum
 } usi_level;
 
 typedef struct usi_pyramid {
@@ -32,7 +32,7 @@ typedef struct usi_pyramid {
     usi_fft fft;
     int32_t n_level;  // the last is the coarsest
     usi_level level[USI_PATCH_LEVELS];
-    double level_share;  // of the variance: what all places have in common
+    double level_share;  // fraction of the variance that all places have in common
     usi_pool *pool;
     usi_complex4 **work;                 // two arrays of TORUS for each thread
     usi_complex4 *torus;                 // TORUS rows
@@ -40,13 +40,13 @@ typedef struct usi_pyramid {
     double *patch[USI_PATCH_LEVELS][2];  // SPAN x SPAN: two neighbours of each level
 } usi_pyramid;
 
-// Of a definition that was checked; the pool is borrowed. Errors: US_ERR_MEMORY.
+// Prepares the pyramid of a definition that was checked; the pool is borrowed. Errors: US_ERR_MEMORY.
 us_status usi_pyramid_init(usi_pyramid *p, const us_field_def *def, usi_pool *pool, us_error *err);
 void usi_pyramid_fini(usi_pyramid *p);
 
 // random_patch_level.c: the spectra. False when there is no memory.
 bool usi_level_make(usi_pyramid *p, int32_t level);
-// What the covariance comes to at (x, y) m: exactly, from the gains, for tests.
+// The resulting covariance at (x, y) m: exactly, from the gains, for tests.
 double usi_pyramid_covariance(const usi_pyramid *p, double x, double y);
 
 // Makes patches (u, v) and (u + 1, v) of a level, u even, from the patch (u/2, v/2) above, which lies in

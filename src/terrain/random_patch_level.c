@@ -33,21 +33,21 @@ enum {
     STEPS = 8,                            // radial values of the covariance to a dense sample
     EXACT = 16  // dense samples within which the covariance is evaluated itself: it may be pointed at 0
 };
-static const double SOFT_BAND = 0.1,
-                    SOFT_TOP = 0.6;  // where the covariance begins to be made 0, as a share of half the torus
-static const double NEAR = 0.5;      // the same of the finer samples: they end at half of their ring at most
+// Where the covariance begins to be tapered to 0, as a fraction of half the torus: of the bands, and of the
+// coarsest level; and of the finer samples, which end at half of their ring at most.
+static const double SOFT_BAND = 0.1, SOFT_TOP = 0.6, NEAR = 0.5;
 static const double NO_SHARE = 1e-12;  // of the variance: a level that has less is left out
 
 static double one(usi_v4 x) { return x[0]; }
 
-// From 0 at 0 to 1 at 1, all derivatives 0 at both.
+// Smooth step from 0 at 0 to 1 at 1, all derivatives 0 at both.
 static double step(double u) {
     if (u <= 0.002) return 0;
     if (u >= 0.998) return 1;
     return 1 / (1 + one(usi_v4_exp(usi_v4_all(fmax(fmin(1 / u - 1 / (1 - u), 690), -690)))));
 }
 
-// The square of what a level takes of a wave, k in radians per node of it.
+// Fraction of the power of a wave that a level takes, k in radians per node of it.
 static double band(const usi_pyramid *p, int32_t level, double k) {
     usi_v4 s, c;
     double share = 1;
@@ -66,18 +66,19 @@ static double band(const usi_pyramid *p, int32_t level, double k) {
 
 // ---------------------------------------------------------------- radial spectra
 
-// A ring of the covariance, from the near part, of which finer samples take care, to its end.
+// Ring of the covariance, from the near part, which finer samples cover, to its end.
 typedef struct radial {
     const us_field_def *def;
-    double dense;  // m between samples
-    double end, base, soft,
-        near;  // m: where it is 0; F there; from which share of `end` on it goes to 0; the end of the finer
-               // samples, 0: there are none
-    double inner;   // the end of this ring itself, where it is not the last
+    double dense;   // m between samples
+    double end;     // m: where it is 0
+    double base;    // F there
+    double soft;    // from this fraction of `end` on it is tapered to 0
+    double near;    // m: the end of the finer samples; 0: there are none
+    double inner;   // m: the end of this ring itself, where it is not the last
     double *table;  // STEPS to a sample
 } radial;
 
-// 1 up to a share of `end`, 0 from `end` on.
+// Taper: 1 up to a fraction of `end`, 0 from `end` on.
 static double within(double r, double end, double share) { return 1 - step((r / end - share) / (1 - share)); }
 
 static double softened(const radial *f, double r) {
@@ -106,7 +107,7 @@ static void fill_table(const radial *f, int32_t n) {
         f->table[i] = i / STEPS < EXACT - 1 ? 0 : softened(f, i * f->dense / STEPS);
 }
 
-// One column of the projection.
+// Columns of the projection.
 typedef struct columns {
     const radial *f;
     double *sum;
@@ -190,7 +191,7 @@ static void transform_eight(void *context, int32_t batch, int32_t thread) {
     }
 }
 
-// Of a function that is the same in x and y, which its transform is too.
+// Transforms a function that is symmetric in x and y, as its transform is.
 static void transform_even(const usi_pyramid *p, double *quarter) {
     even e = {p, quarter};
     for (int pass = 0; pass < 2; pass++) {
@@ -206,7 +207,7 @@ static void transform_even(const usi_pyramid *p, double *quarter) {
     }
 }
 
-// Over the whole torus.
+// Sum of squares over the whole torus.
 static double sum_of_squares(const double *quarter) {
     double sum = 0;
     for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
@@ -222,6 +223,65 @@ static double sum_of_squares(const double *quarter) {
 
 // ---------------------------------------------------------------- levels
 
+// Wave number of wave (i, j) of the torus, radians per node.
+static double wave_number(int32_t i, int32_t j) {
+    return 2 * M_PI / USI_PATCH_TORUS * sqrt((double)i * i + (double)j * j);
+}
+
+// Fills the spectrum of a level: for level 0 the covariance on the torus, to be transformed; for the others
+// the radial spectrum, interpolated.
+static void fill_spectrum(const radial *f, int32_t level, const double *spectrum, double *out) {
+    for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
+        for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
+            double *g = out + (size_t)j * USI_PATCH_HALF + i, k = wave_number(i, j);
+            if (level == 0) {
+                *g = sqrt((double)i * i + (double)j * j) < USI_PATCH_HALF - 1 ? sample(f, i, j) : 0;
+            } else {
+                double at = k * (LINE / 8.0 / M_PI);
+                *g = at < RADIAL - 4 ? (at < 1 ? spectrum[0] + at * at * (spectrum[1] - spectrum[0])
+                                               : between_four(spectrum, at))
+                                     : 0;
+            }
+        }
+    }
+}
+
+// Variance over the torus in the positive and in the negative values of a spectrum.
+typedef struct spectrum_sum {
+    double kept, lost;
+} spectrum_sum;
+
+// Takes the level's band of the spectrum, and its root: the transform of the moving average.
+static spectrum_sum take_band(const usi_pyramid *p, int32_t level, double *gain) {
+    spectrum_sum sum = {0, 0};
+    for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
+        for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
+            double *g = gain + (size_t)j * USI_PATCH_HALF + i, k = wave_number(i, j);
+            double e = *g * band(p, level, k), n = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) *
+                                                   (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2);
+            sum.lost += n * fmax(-e, 0);
+            sum.kept += n * fmax(e, 0);
+            *g = sqrt(fmax(e, 0));
+        }
+    }
+    return sum;
+}
+
+// Cuts the moving average off at the edge of the halo. Returns the ratio of its variances before and after.
+static double cut_at_halo(const usi_pyramid *p, double *gain) {
+    const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
+    double before = sum_of_squares(gain);
+    transform_even(p, gain);
+    for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
+        for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
+            double *g = gain + (size_t)j * USI_PATCH_HALF + i;
+            *g = (int64_t)i * i + (int64_t)j * j <= (int64_t)USI_PATCH_HALO * USI_PATCH_HALO ? *g / torus : 0;
+        }
+    }
+    transform_even(p, gain);
+    return before / sum_of_squares(gain);
+}
+
 bool usi_level_make(usi_pyramid *p, int32_t level) {
     bool is_top = level == p->n_level - 1;
     double spacing = ldexp(p->def->spacing, level),
@@ -232,6 +292,8 @@ bool usi_level_make(usi_pyramid *p, int32_t level) {
                 .soft = is_top ? SOFT_TOP : SOFT_BAND};
     f.base = usi_covariance_share(p->def, f.end);
     if (is_top) f.base = p->level_share = fmax(f.base, 0);
+
+    // Spectrum.
     usi_arena arena;
     usi_arena_init(&arena, &p->def->allocator);
     f.table = usi_arena_alloc(&arena, sizeof(double) * (STEPS * REACH + 8), 32);
@@ -239,61 +301,22 @@ bool usi_level_make(usi_pyramid *p, int32_t level) {
     bool is_good = gain && f.table && spectrum;
     if (is_good && level == 0) fill_table(&f, STEPS * USI_PATCH_HALF + 8);
     if (is_good && level > 0) is_good = radial_spectrum(p, &f, spacing, spectrum);
-    if (is_good) {
-        for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
-            for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
-                double *g = gain + (size_t)j * USI_PATCH_HALF + i,
-                       k = 2 * M_PI / USI_PATCH_TORUS * sqrt((double)i * i + (double)j * j);
-                if (level == 0) {
-                    *g = sqrt((double)i * i + (double)j * j) < USI_PATCH_HALF - 1 ? sample(&f, i, j) : 0;
-                } else {
-                    double at = k * (LINE / 8.0 / M_PI);
-                    *g = at < RADIAL - 4 ? (at < 1 ? spectrum[0] + at * at * (spectrum[1] - spectrum[0])
-                                                   : between_four(spectrum, at))
-                                         : 0;
-                }
-            }
-        }
-        if (level == 0) transform_even(p, gain);
-        // The root of the spectrum is the transform of the moving average.
-        double lost = 0, kept = 0;
-        for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
-            for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
-                double *g = gain + (size_t)j * USI_PATCH_HALF + i,
-                       k = 2 * M_PI / USI_PATCH_TORUS * sqrt((double)i * i + (double)j * j);
-                double e = *g * band(p, level, k), n = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) *
-                                                       (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2);
-                lost += n * fmax(-e, 0);
-                kept += n * fmax(e, 0);
-                *g = sqrt(fmax(e, 0));
-            }
-        }
-        const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
-        p->level[level].clipped = lost / torus;
-        if (kept / torus > NO_SHARE) {
-            double before = sum_of_squares(gain), cut = 1;
-            if (!is_top) {
-                transform_even(p, gain);
-                for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
-                    for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
-                        double *g = gain + (size_t)j * USI_PATCH_HALF + i;
-                        *g = (int64_t)i * i + (int64_t)j * j <= (int64_t)USI_PATCH_HALO * USI_PATCH_HALO
-                                 ? *g / torus
-                                 : 0;
-                    }
-                }
-                transform_even(p, gain);
-                cut = before / sum_of_squares(gain);
-            }
-            // What was clipped and cut is made up for by the rest.
-            double scale = sqrt(p->def->variance * cut * fmax(1 - lost / kept, 0)) / torus;
-            for (size_t i = 0; i < (size_t)USI_PATCH_HALF * USI_PATCH_HALF; i++)
-                gain[i] *= scale;
-            p->level[level].gain = gain;
-        }
-    }
+    if (is_good) fill_spectrum(&f, level, spectrum, gain);
     usi_arena_fini(&arena);
-    return is_good;
+    if (!is_good) return false;
+    if (level == 0) transform_even(p, gain);
+
+    // Gain. What was clipped and cut is made up for by the rest.
+    const double torus = (double)USI_PATCH_TORUS * USI_PATCH_TORUS;
+    spectrum_sum sum = take_band(p, level, gain);
+    p->level[level].clipped = sum.lost / torus;
+    if (!(sum.kept / torus > NO_SHARE)) return true;
+    double cut = is_top ? 1 : cut_at_halo(p, gain);
+    double scale = sqrt(p->def->variance * cut * fmax(1 - sum.lost / sum.kept, 0)) / torus;
+    for (size_t i = 0; i < (size_t)USI_PATCH_HALF * USI_PATCH_HALF; i++)
+        gain[i] *= scale;
+    p->level[level].gain = gain;
+    return true;
 }
 
 double usi_pyramid_covariance(const usi_pyramid *p, double x, double y) {
@@ -302,21 +325,21 @@ double usi_pyramid_covariance(const usi_pyramid *p, double x, double y) {
     for (int32_t level = 0; level < p->n_level; level++) {
         const double *gain = p->level[level].gain;
         if (!gain) continue;
-        double spacing = ldexp(p->def->spacing, level), turn = 2 * M_PI / USI_PATCH_TORUS / spacing;
+        double spacing = ldexp(p->def->spacing, level), wavenumber = 2 * M_PI / USI_PATCH_TORUS / spacing;
         // Beyond twice their reach two averages have no noise in common.
         if (level < p->n_level - 1 &&
             x * x + y * y > 4.0 * USI_PATCH_HALO * USI_PATCH_HALO * spacing * spacing)
             continue;
         double along_x[USI_PATCH_HALF];
         for (int32_t i = 0; i < USI_PATCH_HALF; i++)
-            along_x[i] = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) * cos(turn * i * x);
+            along_x[i] = (i == 0 || i == USI_PATCH_HALF - 1 ? 1 : 2) * cos(wavenumber * i * x);
         for (int32_t j = 0; j < USI_PATCH_HALF; j++) {
             double row = 0;
             for (int32_t i = 0; i < USI_PATCH_HALF; i++) {
                 double g = gain[(size_t)j * USI_PATCH_HALF + (size_t)i];
                 row += g * g * along_x[i];
             }
-            sum += (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2) * row * cos(turn * j * y) * torus;
+            sum += (j == 0 || j == USI_PATCH_HALF - 1 ? 1 : 2) * row * cos(wavenumber * j * y) * torus;
         }
     }
     return sum;

@@ -2,7 +2,7 @@
 //
 // Each cell of the plane has candidates, independent of all others. A candidate stays unless one of higher
 // rank lies too near: of rocks the larger one, of trees the one with the higher random number (Matern's hard
-// core). Cells are as wide as the greatest distance at which two can meet, so that a look at the eight
+// core). Cells are as wide as the maximum distance at which two can meet, so that a look at the eight
 // neighbours settles it, and any part of the ground can be made by itself. For trees the candidates are as
 // many more as the thinning takes away: of density c, within distance d, (1 - exp(-c pi d^2)) / (pi d^2)
 // stay.
@@ -10,9 +10,9 @@
 #include "terrain/random_cell.h"
 #include "understudy/terrain.h"
 
-enum { SIZES = 256, CELL_MOST = 4096 };
+enum { SIZES = 256, MAX_PER_CELL = 4096 };
 static const uint64_t STREAM = 0x7363617474;
-static const double FULLEST = 0.9;  // of the densest packing that thinning reaches
+static const double MAX_PACKING = 0.9;  // of the densest packing that thinning reaches
 
 typedef struct scatter_grid {
     const us_scatter_def *def;
@@ -30,13 +30,13 @@ us_scatter_def us_scatter_def_default(us_scatter_kind kind) {
 static us_status check(const us_scatter_def *def, us_error *err) {
     if (!def) return us_error_set(err, US_ERR_ARG, NULL, "give a definition", "an argument is missing");
     if (def->kind != US_SCATTER_ROCKS && def->kind != US_SCATTER_TREES)
-        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind",
-                            "there is no kind number %d", (int)def->kind);
+        return us_error_set(err, US_ERR_VALUE, NULL, "take one of us_scatter_kind", "invalid kind number %d",
+                            (int)def->kind);
     bool is_rocks = def->kind == US_SCATTER_ROCKS;
     if (!(def->min_size > 0) || !(def->max_size >= def->min_size) || !(def->max_size <= 1000))
         return us_error_set(
             err, US_ERR_VALUE, NULL,
-            "give a least size greater than 0 m, and a greatest of up to 1000 m that is not less",
+            "give a minimum size greater than 0 m, and a maximum of up to 1000 m that is not less",
             "%s from %g to %g m", is_rocks ? "rocks" : "trees", def->min_size, def->max_size);
     if (!(def->x0 <= def->x1) || !(def->y0 <= def->y1) || !(fabs(def->x0) <= 1e9) ||
         !(fabs(def->x1) <= 1e9) || !(fabs(def->y0) <= 1e9) || !(fabs(def->y1) <= 1e9))
@@ -51,10 +51,10 @@ static us_status check(const us_scatter_def *def, us_error *err) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "write a density of 0 to 100 for each m^2, and a distance of 0 to 1000 m",
                             "%g trees for each m^2, %g m apart", def->density, def->distance);
-    if (def->density * M_PI * def->distance * def->distance > FULLEST)
+    if (def->density * M_PI * def->distance * def->distance > MAX_PACKING)
         return us_error_set(err, US_ERR_VALUE, NULL, "write a lower density, or a smaller distance",
                             "%g trees for each m^2 do not fit %g m apart: %.3g would", def->density,
-                            def->distance, FULLEST / (M_PI * def->distance * def->distance));
+                            def->distance, MAX_PACKING / (M_PI * def->distance * def->distance));
     return US_OK;
 }
 
@@ -82,7 +82,7 @@ static void prepare(scatter_grid *k, const us_scatter_def *def) {
         density = area * def->density > 1e-9 ? -usi_log_of(1 - area * def->density) / area : def->density;
     }
     k->cell = fmax(fmax(reach, density > 0 ? sqrt(2 / density) : 1), 1e-3);
-    // No cell is so wide that an area of any size has less than one of them in a million.
+    // A cell is no wider than 10 km, unless instances reach farther.
     k->cell = fmin(k->cell, fmax(1e4, reach));
     k->mean = density * k->cell * k->cell;
 }
@@ -95,7 +95,7 @@ double us_scatter_density(const us_scatter_def *def) {
     return k.number[SIZES];
 }
 
-// A candidate, and by what it is ranked.
+// Candidate for an instance, with its rank.
 typedef struct candidate {
     double x, y, size, rank;
 } candidate;
@@ -166,7 +166,7 @@ us_status us_scatter_visit(const us_scatter_def *def,
     scatter_grid k;
     prepare(&k, def);
     if (!(k.mean > 0) || !(def->x0 < def->x1) || !(def->y0 < def->y1)) return US_OK;
-    if (k.mean > CELL_MOST)
+    if (k.mean > MAX_PER_CELL)
         return us_error_set(err, US_ERR_LIMIT, NULL, "give a lower density, or sizes that are less far apart",
                             "%.3g instances within reach of one another", k.mean);
     int64_t i1 = (int64_t)floor(def->x1 / k.cell), j1 = (int64_t)floor(def->y1 / k.cell);
@@ -189,13 +189,12 @@ us_status us_scatter_visit(const us_scatter_def *def,
     return US_OK;
 }
 
-// Points spread over an ellipsoid by the golden angle, each moved in or out a little; below the ground it is
-// cut flat.
+// Corners spread over an ellipsoid by the golden angle, each moved in or out a little; flat on the ground.
 void us_rock_points(const us_scatter_instance *rock, us_vec3 out[US_ROCK_POINTS]) {
-    double turn = rock->yaw, long_side = 0.5 * rock->diameter,
+    double yaw = rock->yaw, long_side = 0.5 * rock->diameter,
            short_side = long_side * (0.7 + 0.3 * usi_random_uniform(rock->number, 1));
     usi_v4 s, c;
-    usi_v4_sin_cos(usi_v4_all(0.5 * turn), &s, &c);
+    usi_v4_sin_cos(usi_v4_all(0.5 * yaw), &s, &c);
     double sine = 2 * s[0] * c[0], cosine = 1 - 2 * s[0] * s[0];
     double angle_x = 1, angle_y = 0;
     for (int32_t i = 0; i < US_ROCK_POINTS; i++) {

@@ -136,7 +136,7 @@ us_status us_site_create(const char *path, const us_site_info *info, const us_al
         (info->wkt && strlen(info->wkt) > USI_SITE_JSON / 8))
         return us_error_set(err, US_ERR_ARG, NULL,
                             "end the reference by a 0, count gaps from 0, shorten the WKT",
-                            "what is said of the site cannot be kept");
+                            "the site's description cannot be stored");
     us_site *s = begin(path, allocator, &status, err);
     if (!s) return status;
     status = begin_new(s, info, err);

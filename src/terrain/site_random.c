@@ -1,8 +1,8 @@
 // Sites from a seed: fields, craters and rocks, tile by tile.
 //
-// Parts of a field come in whatever size the method makes them; each is cut into the tiles of the site, which
-// its borders are multiples of. Craters and rocks are known from their places alone, so that a tile asks for
-// those that reach it, and nothing is kept but the tile at hand.
+// Parts of a field have the size of the method; each is divided into the tiles of the site, which its borders
+// are multiples of. Craters and rocks are functions of their places alone, so that each tile computes those
+// that reach it, and only one tile is in memory.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,8 +137,7 @@ static void finish_progress(void *context, double share) {
     k->def->progress(k->def->context, 0.8 + 0.2 * share);
 }
 
-// Everything that can be wrong is told before a directory is made: craters and rocks are asked about no
-// ground at all.
+// Reports errors of the definition before a directory is made: craters and rocks are made on an empty ground.
 static us_status check(const us_random_site_def *def, us_error *err) {
     double nothing = 0;
     if (!isnan(us_field_covariance(&def->height, 0))) {

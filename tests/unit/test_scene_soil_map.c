@@ -263,7 +263,7 @@ static void layers_of_a_site_are_felt_where_the_scene_says_so(void **state) {
     expect(is, 920, 960, 1000, 1040, 1080, 1e-6);
     // Nobody says so: nothing is felt, and that is told.
     assert_int_equal(numbers_of(ground, "", "cohesion", is, warning), 1);
-    assert_non_null(strstr(warning, "nothing feels it"));
+    assert_non_null(strstr(warning, "is not used"));
     expect(is, own, own, own, own, own, 0);
 }
 

@@ -8,7 +8,9 @@
 //     joint      position, velocity, acceleration, by name and kind, when the start state is the same in
 //     both; one that has broken in between
 //                lets its link go with the pose and velocity that it has
-//     drive      command, by name, when the start command is the same in both; effort
+//     drive      command, by name, when the start command is the same in both; effort, strength
+//     battery    energy, by the robot's name, when the capacity is the same in both
+//     wrench     one that waits for the next step, by body
 //     contact    what the points remember, by pair of shapes, when both are the same shape at the same place
 //     on the same link,
 //                and nothing between that link and the world was put elsewhere
@@ -107,6 +109,16 @@ static void let_go(move *x, const usi_joint *j, const usi_joint *was) {
     memcpy(x->to->now.v + j->first_v, u, sizeof u);
 }
 
+// What a fault has added to a joint's friction, where both models start alike.
+static void carry_blockage(const move *x, const usi_joint *j, const usi_joint *was) {
+    for (int32_t i = 0; i < j->n_v && i < was->n_v; i++) {
+        int32_t to = usi_find_friction(x->to->model, j->first_v + i),
+                from = usi_find_friction(x->from->model, was->first_v + i);
+        if (to < 0 || from < 0 || x->to->model->blockage[to] != x->from->model->blockage[from]) continue;
+        x->to->now.blockage[to] = x->from->now.blockage[from];
+    }
+}
+
 static us_status carry_joints(move *x) {
     const us_model *m = x->to->model, *o = x->from->model;
     x->old_joint = match_names(x, m->names, m->joint_name, m->n_joint, o->names, o->joint_name, o->n_joint);
@@ -116,6 +128,7 @@ static us_status carry_joints(move *x) {
     for (int32_t i = 0; i < m->n_joint; i++) {
         if (x->old_joint[i] < 0) continue;
         const usi_joint *j = &m->joint[i], *k = &o->joint[x->old_joint[i]];
+        carry_blockage(x, j, k);
         // Where a broken one starts says nothing: see model/broken.c.
         bool is_same =
             j->type == k->type && j->n_q == k->n_q && j->n_v == k->n_v && j->is_broken == k->is_broken;
@@ -131,20 +144,17 @@ static us_status carry_joints(move *x) {
         memcpy(to->a_before + j->first_v, from->a_before + k->first_v, (size_t)j->n_v * sizeof(double));
     }
     // Where dry friction holds the joints: of those that go on, what they remember.
-    usi_set_stiction_anchors(x->to);
-    for (int32_t i = 0, k = 0; i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        const usi_node *n = &m->node[e->v];
-        int32_t joint = e->drive >= 0 ? -1 : x->old_joint[n->joint];
+    usi_stiction_set(m, to->q, to->blockage, to->stuck);
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        const usi_node *n = &m->node[law->v];
+        int32_t joint = x->old_joint[n->joint];
         if (joint < 0) continue;
-        // Both lists are in the order of velocities, joint by joint; a search from the last place found is
-        // short.
-        int32_t wanted = o->joint[joint].first_v + e->v - m->joint[n->joint].first_v;
-        for (int32_t tries = 0; tries < o->n_bounded_torque; tries++, k = (k + 1) % o->n_bounded_torque) {
-            if (o->element[k].drive >= 0 || o->element[k].v != wanted) continue;
-            if (e->kp > 0 && o->element[k].kp > 0) to->stuck[i] = from->stuck[k];
-            break;
-        }
+        int32_t was = usi_find_friction(o, o->joint[joint].first_v + law->v - m->joint[n->joint].first_v);
+        if (was < 0) continue;
+        bool is_stuck = usi_friction_now(law, to->blockage[i]).kp > 0;
+        const usi_joint_law *old = &o->joint_law[o->friction[was]];
+        if (is_stuck && usi_friction_now(old, from->blockage[was]).kp > 0) to->stuck[i] = from->stuck[was];
     }
     to->tick[0] = from->tick[0];
     if (m->integrator == o->integrator && m->step == o->step) to->substep[0] = from->substep[0];
@@ -164,10 +174,38 @@ static us_status carry_drives(move *x) {
         const usi_drive *a = &m->drive[i], *b = &o->drive[k];
         to->drive_effort[i] = a->v >= 0 ? from->drive_effort[k] : 0;
         to->drive_limit_scale[i] = from->drive_limit_scale[k];
+        to->drive_strength[i] = from->drive_strength[k];
         if (a->position != b->position || a->velocity != b->velocity || a->torque != b->torque) continue;
         to->drive_position[i] = from->drive_position[k];
         to->drive_velocity[i] = from->drive_velocity[k];
         to->drive_torque[i] = from->drive_torque[k];
+    }
+    return US_OK;
+}
+
+// Wrenches that wait for the next step, by body.
+static us_status carry_applied(move *x) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    if (x->from->now.n_applied[0] == 0) return US_OK;
+    const int32_t *new_body =
+        match_names(x, o->names, o->body_name, o->n_body, m->names, m->body_name, m->n_body);
+    if (!new_body) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < x->from->now.n_applied[0]; i++) {
+        usi_applied a = x->from->now.applied[i];
+        a.body = new_body[a.body];
+        if (a.body >= 0) x->to->now.applied[x->to->now.n_applied[0]++] = a;
+    }
+    return US_OK;
+}
+
+static us_status carry_batteries(move *x) {
+    const us_model *m = x->to->model, *o = x->from->model;
+    const int32_t *old =
+        match_names(x, m->names, m->battery_name, m->n_battery, o->names, o->battery_name, o->n_battery);
+    if (!old) return US_ERR_MEMORY;
+    for (int32_t i = 0; i < m->n_battery; i++) {
+        if (old[i] >= 0 && m->battery[i].capacity == o->battery[old[i]].capacity)
+            x->to->now.battery_energy[i] = x->from->now.battery_energy[old[i]];
     }
     return US_OK;
 }
@@ -399,6 +437,8 @@ us_status us_sim_replace(us_sim *sim, const us_model *model, us_error *err) {
     usi_arena_init(&x.arena, &sim->allocator);
     status = carry_joints(&x);
     if (!status) status = carry_drives(&x);
+    if (!status) status = carry_applied(&x);
+    if (!status) status = carry_batteries(&x);
     if (!status) status = carry_pairs(&x);
     if (!status) status = carry_contacts(&x, &why);
     if (!status) carry_parted(&x);
@@ -445,10 +485,12 @@ static void forget_contacts(us_sim *s, int32_t tree) {
 
 void usi_sim_renew(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
+    s->has_last_step = false;
     forget_contacts(s, tree);
-    for (int32_t i = 0; i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        if (e->drive < 0 && e->kp > 0 && m->node[e->v].tree == tree) s->now.stuck[i] = s->now.q[e->q];
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
+        if (is_stuck && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
 }
@@ -480,9 +522,10 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     if (v) memmove(s->now.v + j->first_v, v, (size_t)j->n_v * sizeof(double));
     int32_t tree = m->node[j->first_v].tree;
     if (q) forget_contacts(s, tree);
-    for (int32_t i = 0; q && i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        if (e->drive < 0 && e->kp > 0 && m->node[e->v].joint == joint.i) s->now.stuck[i] = s->now.q[e->q];
+    for (int32_t i = 0; q && i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        bool is_stuck = usi_friction_now(law, s->now.blockage[i]).kp > 0;
+        if (is_stuck && m->node[law->v].joint == joint.i) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
     return US_OK;
