@@ -9,7 +9,6 @@
 #include "contact/residency.h"
 #include "contact/soil.h"
 #include "geom/contact_candidates.h"
-#include "math/vec3x4.h"
 
 // Contact is looked for this far outside each shape, m, plus what it moves in a step.
 static const double BASE_MARGIN = 0.5e-3;
@@ -25,14 +24,18 @@ static inline usi_v4 unit_lanes(void) { return (usi_v4){1, 1, 1, 0}; }
 
 // ---------------------------------------------------------------- frames
 
-static void set_frame(usi_collision_body *k, us_pose X) {
-    us_mat3 R = us_quat_matrix(X.q);
-    k->X_WN = X;
-    k->has_turn = true;
+static void set_axes(usi_collision_body *k) {
+    us_mat3 R = us_quat_matrix(k->X_WN.q);
     k->X = usi_v4_set(R.m[0], R.m[3], R.m[6]);
     k->Y = usi_v4_set(R.m[1], R.m[4], R.m[7]);
     k->Z = usi_v4_set(R.m[2], R.m[5], R.m[8]);
+}
+
+static void set_frame(usi_collision_body *k, us_pose X) {
+    k->X_WN = X;
+    k->has_turn = true;
     k->p = usi_v4_from(X.p);
+    set_axes(k);
 }
 
 static void place_free(const usi_contacts *c, usi_collision_body *k, const double *q) {
@@ -49,32 +52,12 @@ static void place_free(const usi_contacts *c, usi_collision_body *k, const doubl
     k->X_WN.p = usi_v4_vec3(k->p);
 }
 
-// The axes of four free bodies in their places, and their velocities, which the state has along these.
-static void turn_four(const usi_contacts *c, usi_collision_body *const k[4], const double *v) {
-    const us_model *m = c->model;
-    const usi_v4 zero = usi_v4_zero();
-    usi_v4 q[4], low[4], high[4], four[4][3];
-    for (int l = 0; l < 4; l++) {
-        // Six numbers: the first four, and the last four.
-        const double *t = v + m->tree[k[l]->tree].first;
-        four[l][0] = *(const usi_v4_unaligned *)&k[l]->X_WN.q;
-        four[l][1] = *(const usi_v4_unaligned *)t;
-        four[l][2] = *(const usi_v4_unaligned *)(t + 2);
-    }
-    usi_v4_transpose(four[0][0], four[1][0], four[2][0], four[3][0], q);
-    usi_v4_transpose(four[0][1], four[1][1], four[2][1], four[3][1], low);
-    usi_v4_transpose(four[0][2], four[1][2], four[2][2], four[3][2], high);
-    const usi_v4 x2 = 2 * q[1], y2 = 2 * q[2], z2 = 2 * q[3], xx = x2 * q[1], yy = y2 * q[2], zz = z2 * q[3],
-                 xy = x2 * q[2], xz = x2 * q[3], yz = y2 * q[3], wx = x2 * q[0], wy = y2 * q[0],
-                 wz = z2 * q[0];
-    const usi_vec3x4 R[3] = {{1 - (yy + zz), xy + wz, xz - wy},
-                             {xy - wz, 1 - (xx + zz), yz + wx},
-                             {xz + wy, yz - wx, 1 - (xx + yy)}};
-    USI_VEC3X4_TO(R[0], zero, k, X);
-    USI_VEC3X4_TO(R[1], zero, k, Y);
-    USI_VEC3X4_TO(R[2], zero, k, Z);
-    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){low[0], low[1], low[2]})), zero, k, w);
-    USI_VEC3X4_TO(usi_vec3x4_columns(R, ((usi_vec3x4){high[1], high[2], high[3]})), zero, k, v);
+// The axes of a free body in its place, and its velocity, which the state has along these.
+static void turn_free(const usi_contacts *c, usi_collision_body *k, const double *v) {
+    const double *t = v + c->model->tree[k->tree].first;
+    set_axes(k);
+    k->w = usi_v4_columns(k->X, k->Y, k->Z, t);
+    k->v = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
 }
 
 static void frame_link(const usi_contacts *c, usi_collision_body *k) {
@@ -113,8 +96,6 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
         if (!m->tree[t].is_free_body && (want_still || !is_still(c, t)))
             usi_kinematics_of(c->dyn, (usi_span){m->tree[t].first, m->tree[t].end}, q, v, NULL);
     }
-    usi_collision_body *group[4];
-    int n = 0;
     for (int32_t i = 0; i < c->n_collision_body; i++) {
         usi_collision_body *k = &c->collide.collision_body[i];
         const usi_collision_body *fixed = &c->fixed_carrier[i];
@@ -129,21 +110,12 @@ static void find_frames(usi_contacts *c, const double *q, const double *v, bool 
             k->w = k->v = usi_v4_zero();
         } else if (m->tree[k->tree].is_free_body) {
             place_free(c, k, q);
-            group[n++] = k;
-            if (n == 4) {
-                turn_four(c, group, v);
-                n = 0;
-            }
+            turn_free(c, k, v);
         } else {
             frame_link(c, k);
             if (m->n_loop > 0) find_turn(k);
         }
     }
-    if (n == 0) return;
-    // The lanes that are left do the last one again.
-    for (int l = n; l < 4; l++)
-        group[l] = group[n - 1];
-    turn_four(c, group, v);
 }
 
 // ---------------------------------------------------------------- boxes
@@ -238,7 +210,7 @@ static inline void set_speed(usi_collision_body *k) {
 // Whether no shape of a link can have left its grown box: the link has moved and turned by less than those
 // leave. Not asked where all are near others. Sets the speeds.
 static inline bool has_stayed(const usi_contacts *c, usi_collision_body *k, const usi_stay *from) {
-    if (from->room <= 0) {
+    if (from->room <= 0 || !usi_is_fast(c, USI_FAST_BOXES)) {
         set_speed(k);
         return false;
     }
@@ -421,14 +393,13 @@ static inline double closing_at(const usi_collision_body *A, const usi_collision
     return usi_v4_dot(B->v - A->v + usi_v4_cross2(B->w, p->p - B->p, A->w, A->p - p->p), p->n);
 }
 
-// Whether a point may press within the step: its gap is no more than the margin and twice what its velocity
-// and gravity close. Models of others may act across a gap. The solve begins without the others, see
-// island.c.
-static inline bool may_press(const usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
-                             const usi_collision_body *B, const usi_point_now *p) {
+// Whether a point with a gap of more than the margin may press within the step: its gap is no more than that
+// and twice what its velocity and gravity close. Models of others may act across a gap. The solve begins
+// without the others, see island.c.
+static bool may_press(const usi_contacts *c, const usi_touch *t, const usi_collision_body *A,
+                      const usi_collision_body *B, const usi_point_now *p) {
     const us_model *m = c->model;
-    if (p->gap <= BASE_MARGIN ||
-        m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
+    if (m->pair[t->material * m->n_material + m->geom[t->geom_b].material].model != USI_MODEL_COMPLIANT)
         return true;
     const double closing = closing_at(A, B, p);
     return p->gap - BASE_MARGIN <= 2 * m->step * (c->fall_speed + (closing > 0 ? closing : 0));
@@ -440,6 +411,7 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
                              *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     const double margin = c->model->geom[t->geom_a].margin + c->model->geom[t->geom_b].margin;
     const bool is_soil = c->model->material[t->material].is_soil;
+    bool any = false;
     for (int32_t i = 0; i < old->n; i++) {
         const usi_anchor *a = &now->anchor[old->first + i];
         usi_point_now *p = usi_next_point(c);
@@ -454,9 +426,11 @@ void usi_reuse_points(usi_contacts *c, const usi_contact_state *now, const usi_t
         p->is_same = true;
         p->soil_contact = -1;
         p->touch = c->collide.n_touch;
-        p->may_press = is_soil || may_press(c, t, A, B, p);
+        p->may_press = p->gap <= BASE_MARGIN || is_soil || may_press(c, t, A, B, p);
+        any |= p->may_press;
         t->n++;
     }
+    c->collide.may_press[c->collide.n_touch] = any;
 }
 
 // Which of the last step's points this one goes on from: the same feature, or else the nearest that nobody
@@ -514,7 +488,8 @@ static inline void add_point(usi_contacts *c, usi_touch *t, const usi_collision_
     p->old = p->soil_contact = -1;
     p->is_same = false;
     p->touch = c->collide.n_touch;
-    p->may_press = may_press(c, t, A, B, p);
+    p->may_press = p->gap <= BASE_MARGIN || may_press(c, t, A, B, p);
+    c->collide.may_press[c->collide.n_touch] |= p->may_press;
     t->n++;
 }
 
@@ -525,7 +500,7 @@ static void find_points(usi_contacts *c, const usi_contact_state *now, const usi
                        *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
     const double reach = c->collide.grow[t->geom_a] + c->collide.grow[t->geom_b],
                  margin = ga->margin + gb->margin;
-    const bool is_spine = usi_has_core_segment(gb->geom.kind);
+    const bool is_spine = usi_is_fast(c, USI_FAST_POSES) && usi_has_core_segment(gb->geom.kind);
     find_turn(A);
     const us_pose X_A = usi_geom_pose(c, t->geom_a, A);
     // What lies on a plane or the ground needs no pose of its own, and comes out the other way round.
@@ -633,7 +608,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
     for (int32_t i = 0; i < m->n_loose; i++)
         c->collide.overlap[i] = 0;
     const usi_touch *old = now->touch, *end = now->touch + now->n_touch[0];
-    const bool has_ceiling = c->collide.has_ceiling;
+    const bool has_ceiling = c->collide.has_ceiling && usi_is_fast(c, USI_FAST_CEILING);
     for (int32_t i = 0; i < c->collide.n_near; i++) {
         const usi_broad_pair *pair = &c->collide.near[i];
         if (c->lone && m->geom[pair->a].tree + 1 != c->lone && m->geom[pair->b].tree + 1 != c->lone) continue;
@@ -653,6 +628,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
         t->n = 0;
         t->material = m->geom[t->geom_a].material;
         t->reserved = 0;
+        c->collide.may_press[c->collide.n_touch] = false;
         if (m->n_loose > 0 && is_held_back(c, now, t)) continue;
         usi_collision_body *A = &c->collide.collision_body[c->carrier_of[t->geom_a]],
                            *B = &c->collide.collision_body[c->carrier_of[t->geom_b]];
@@ -681,7 +657,7 @@ static void touch_pairs(usi_contacts *c, const usi_contact_state *now) {
                 continue;
             }
             t->X_AB = X_AB;
-        } else if (is_apart(c, t, c->collide.apart[i])) {
+        } else if (usi_is_fast(c, USI_FAST_APART) && is_apart(c, t, c->collide.apart[i])) {
             continue;
         }
         find_points(c, now, before, t);

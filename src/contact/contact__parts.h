@@ -39,11 +39,36 @@ void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict 
                     double *restrict slope);
 // Joint velocities (vel) to the next state; efforts of drives.
 void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree);
-// free.c: momentum of the step of all islands' free bodies, before the islands are solved, and where they
-// end, after.
+// free_bodies.c: momentum of the step of all islands' free bodies, before the islands are solved, and where
+// they end, after. Of one body: force and moment of the commands about its centre of mass; its end to the
+// state.
 void usi_free_start(usi_contacts *c, const usi_contact_input *push);
 void usi_free_finish(usi_contacts *c, const usi_contact_input *push);
 // After an island's solve: which of its free bodies no contact acts on (is_released).
 void usi_free_release(usi_contacts *c, const usi_island *s);
+void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+                      usi_v4 *out_force, usi_v4 *out_moment);
+static inline void usi_free_end(const usi_contacts *c, const usi_contact_input *push,
+                                const usi_collision_body *k, us_pose X_WN, usi_v4 w, usi_v4 v) {
+    const usi_tree *tree = &c->model->tree[k->tree];
+    const usi_node *root = &c->model->node[tree->first];
+    us_pose X = X_WN;
+    if (root->flags & USI_NODE_TURNED)
+        X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
+    else
+        X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
+    const double end_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
+    for (int j = 0; j < 7; j++)
+        push->out_q[root->q + j] = end_q[j];
+    for (int j = 0; j < 3; j++) {
+        push->out_v[tree->first + j] = w[j];
+        push->out_v[tree->first + 3 + j] = v[j];
+    }
+}
+// fast/free_four.c: the same, four bodies at a time.
+void usi_free_four_start(usi_contacts *c, const usi_contact_input *push);
+void usi_free_four_finish(usi_contacts *c, const usi_contact_input *push);
+
+static inline bool usi_is_fast(const usi_contacts *c, usi_contact_fast twin) { return (c->fast & twin) != 0; }
 
 #endif

@@ -123,7 +123,7 @@ typedef struct usi_point_now {
     uint64_t feature;
     int32_t soil_contact;  // what it is in soil; -1: not in soil
     bool is_same;          // the last step's point of both bodies
-    bool is_tied;          // with the last step's spring between them
+    bool is_tied;          // the stretch of its spring was measured between these
     bool may_press;        // in this step; otherwise it has rows only if the solve without it goes through it
 } usi_point_now;
 
@@ -241,6 +241,7 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, ceiling, max_pair, "m",                                                                    \
       "of a near pair of a shape and a height field: no surface under the grown box is above this")      \
     X(usi_touch, touch_now, max_contact + 1, "", "pairs that touch in this step")                        \
+    X(bool, may_press, max_contact + 1, "", "whether a point of each may press in this step")            \
     X(usi_point_now, point, max_contact, "", "contact points of this step")                              \
     X(int32_t, overlap, n_loose, "1", "pairs that a broken joint held: 1 where they still overlap")      \
     X(usi_soil_contact, soil_contact, max_sunk, "", "what is in soil")                                   \
@@ -250,7 +251,6 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
 // island.c. Reads which pairs touch, and where the links are.
 #define USI_ISLANDS_FIELDS(X)                                                              \
     X(int32_t, touch_tree, max_contact, "", "by which tree each belongs to an island")     \
-    X(bool, may_press, max_contact, "", "whether a point of each may press in this step")  \
     X(usi_grouped, grouped, max_contact, "", "the pairs that the islands were found from") \
     X(int32_t, order, max_contact, "", "points sorted by island")                          \
     X(usi_tree_now, tree, n_tree, "", "which island a tree belongs to")                    \
@@ -310,10 +310,29 @@ typedef struct usi_solve_scratch {
     USI_SOLVE_FIELDS(USI_CONTACT_ARRAY)
 } usi_solve_scratch;
 
+// Fast twins of plain code, and what is kept from step to step: each can be switched off, and gives the same
+// results to rounding (tests/unit/test_contact_fast.c). docs/contact.md says what each pays.
+typedef enum usi_contact_fast {
+    USI_FAST_FREE = 1 << 0,      // free bodies four at a time: fast/free_four.c
+    USI_FAST_BRANCH = 1 << 1,    // one tree on the world joint by joint, fast/branch.c, not as a full matrix
+    USI_FAST_LONE = 1 << 2,      // one free body on the world as six by six, not as a sparse matrix
+    USI_FAST_LAYOUT = 1 << 3,    // structures of sparse matrices are kept
+    USI_FAST_ISLANDS = 1 << 4,   // islands are kept while the same pairs touch
+    USI_FAST_SKIP = 1 << 5,      // the solve begins without the points that cannot press
+    USI_FAST_STICK = 1 << 6,     // the law of points that stick, apart from the others
+    USI_FAST_POSES = 1 << 7,     // what lies on planes and height fields without its pose
+    USI_FAST_BOXES = 1 << 8,     // no boxes for shapes that are near nothing
+    USI_FAST_APART = 1 << 9,     // directions along which pairs are apart are kept
+    USI_FAST_CEILING = 1 << 10,  // and how high a height field reaches under a shape
+    USI_FAST_PAIR = 1 << 11,     // the rows of pairs of the same materials, masses and loads are alike
+    USI_FAST_ALL = (1 << 12) - 1
+} usi_contact_fast;
+
 typedef struct usi_residency usi_residency;
 
 typedef struct usi_contacts {
     const us_model *model;
+    uint32_t fast;  // of usi_contact_fast
     us_dyn *dyn;
     usi_pool *pool;
     usi_broad *broad;

@@ -41,7 +41,7 @@ typedef struct factor {
     usi_v4 w, v;  // twist about O without blocks
 } factor;
 
-typedef struct row {
+typedef struct sweep_row {
     usi_v4 ja[3], jb[3], d[3];
     usi_local local;
     double b[3];  // m/s, offset, with the velocity of the free motion
@@ -51,7 +51,7 @@ typedef struct row {
     int32_t a, b_;       // where the bodies are read
     int32_t to_a, to_b;  // where they are written
     int32_t index;       // of the block
-} row;
+} sweep_row;
 
 enum { WORLD, DUMP, FIRST };             // places in the list of bodies
 enum { POINT, DAMPED, TURN, EQUAL };     // kinds of rows
@@ -62,7 +62,7 @@ static size_t up(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 size_t usi_gauss_seidel_bytes(int32_t n_body, int32_t n_block) {
     size_t n = (size_t)n_body + FIRST;
-    return 64 + up(2 * n * sizeof(moving)) + up(n * sizeof(factor)) + up((size_t)n_block * sizeof(row));
+    return 64 + up(2 * n * sizeof(moving)) + up(n * sizeof(factor)) + up((size_t)n_block * sizeof(sweep_row));
 }
 
 // ---------------------------------------------------------------- rows
@@ -124,7 +124,7 @@ static void take_in_damper(double eta, int32_t n, double A[6]) {
     A[5] -= f2 * x2 * x2;
 }
 
-static void make_row(const factor *bodies, const usi_block *k, int32_t index, row *r) {
+static void make_row(const factor *bodies, const usi_block *k, int32_t index, sweep_row *r) {
     const factor *A = &bodies[k->a < 0 ? WORLD : k->a + FIRST],
                  *B = &bodies[k->b_ < 0 ? WORLD : k->b_ + FIRST];
     const usi_v4 none = usi_v4_zero(), w = A->w - B->w, v = A->v - B->v;
@@ -179,7 +179,7 @@ static void make_row(const factor *bodies, const usi_block *k, int32_t index, ro
 
 // ---------------------------------------------------------------- a visit
 
-static inline void apply(moving *body, const row *r, const double g[3]) {
+static inline void apply(moving *body, const sweep_row *r, const double g[3]) {
     moving *A = &body[r->a], *B = &body[r->b_];
     usi_v4 g0 = usi_v4_all(g[0]), g1 = usi_v4_all(g[1]), g2 = usi_v4_all(g[2]);
     usi_v4 f = r->d[0] * g0 + r->d[1] * g1 + r->d[2] * g2;
@@ -193,7 +193,7 @@ static inline void apply(moving *body, const row *r, const double g[3]) {
 }
 
 // Rows' velocities plus offset and compliance: 0 where an unbounded row is content.
-static inline void residual(const moving *body, const row *r, double e[3]) {
+static inline void residual(const moving *body, const sweep_row *r, double e[3]) {
     const moving *A = &body[r->a], *B = &body[r->b_];
     usi_v4 xa = A->x, xb = B->x, v = A->v - B->v;
     sums(r->ja[0] * xa + r->jb[0] * xb + r->d[0] * v, r->ja[1] * xa + r->jb[1] * xb + r->d[1] * v,
@@ -206,7 +206,7 @@ static inline void residual(const moving *body, const row *r, double e[3]) {
 // A point's friction beside a damper, and the damper's impulse after it. u1, u2: tangential velocities before
 // the visit. The damper lets go all at once when the point opens, so that a point on the verge may have no
 // answer and open and close with every sweep.
-static void visit_damped(row *r, double eta, const double e[3], double u1, double u2, double next[3]) {
+static void visit_damped(sweep_row *r, double eta, const double e[3], double u1, double u2, double next[3]) {
     usi_local *l = &r->local;
     double s[3] = {r->g[0], r->g[1] + eta * u1, r->g[2] + eta * u2},
            e_s[3] = {e[0], e[1] + r->R[1] * eta * u1, e[2] + r->R[1] * eta * u2};
@@ -222,7 +222,7 @@ static void visit_damped(row *r, double eta, const double e[3], double u1, doubl
 
 // Torsion, then rolling within its circle; `gn` is the point's normal impulse. For these rows a1, a2 are K01
 // and K02.
-static inline void visit_turn(row *r, double most, double gn, const double e[3], double next[3]) {
+static inline void visit_turn(sweep_row *r, double most, double gn, const double e[3], double next[3]) {
     usi_local *l = &r->local;
     double limit = most * gn, g0 = r->g[0] - l->k * e[0];
     next[0] = g0 > limit ? limit : g0 < -limit ? -limit : g0;
@@ -246,8 +246,8 @@ static inline void visit_turn(row *r, double most, double gn, const double e[3],
     next[2] = g[2];
 }
 
-static inline void visit(moving *body, row *rows, int32_t i, const usi_block *block) {
-    row *r = &rows[i];
+static inline void visit(moving *body, sweep_row *rows, int32_t i, const usi_block *block) {
+    sweep_row *r = &rows[i];
     double e[3], next[3], change[3];
     residual(body, r, e);
     if (r->kind == POINT) {
@@ -293,7 +293,7 @@ int32_t usi_gauss_seidel(usi_free *body, int32_t n_body, usi_block *block, int32
     char *memory = (char *)work + ((64 - ((uintptr_t)work & 63)) & 63);
     moving *now = (moving *)memory, *before = now + n;
     factor *factors = (factor *)(memory + up(2 * (size_t)n * sizeof(moving)));
-    row *rows = (row *)((char *)factors + up((size_t)n * sizeof(factor)));
+    sweep_row *rows = (sweep_row *)((char *)factors + up((size_t)n * sizeof(factor)));
 
     memset(now, 0, 2 * (size_t)n * sizeof *now);
     memset(factors, 0, FIRST * sizeof *factors);

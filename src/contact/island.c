@@ -279,6 +279,7 @@ us_status usi_contacts_create(const us_model *m, us_dyn *dyn, usi_pool *pool, co
     memset(c, 0, sizeof *c);
     c->model = m;
     c->dyn = dyn;
+    c->fast = USI_FAST_ALL;
     c->pool = pool;
     c->allocator = *allocator;
     usi_arena_init(&c->fixed, allocator);
@@ -376,7 +377,7 @@ static void join_trees(usi_contacts *c) {
     }
     // -2 marks the roots of islands that something touches.
     for (int32_t i = 0; i < c->collide.n_touch; i++) {
-        if (c->islands.may_press[i])
+        if (c->collide.may_press[i])
             c->islands.tree[find_root(c->islands.root, c->islands.touch_tree[i])].island = -2;
     }
     for (int32_t t = 0; t < m->n_tree && c->pushed; t++) {
@@ -403,11 +404,12 @@ static usi_island_kind kind_of(const usi_contacts *c, const usi_island *s) {
     if (s->n_tree > 1 || all_free || m->n_loop > 0 ||
         n_coupling_of(c, c->islands.members[s->first_tree]) > MAX_BRANCH_COUPLINGS)
         return USI_ISLAND_BLOCKS;
+    if (!usi_is_fast(c, USI_FAST_BRANCH)) return USI_ISLAND_BLOCKS;
     // The points of a pair follow each other.
     for (int32_t i = 0; i < s->n_point;) {
         const usi_touch *t =
             &c->collide.touch_now[c->collide.point[c->islands.order[s->first_point + i]].touch];
-        const bool is_active = c->islands.may_press[t - c->collide.touch_now];
+        const bool is_active = c->collide.may_press[t - c->collide.touch_now];
         if (is_active && tree_of(c, t->geom_a) >= 0 && tree_of(c, t->geom_b) >= 0) return USI_ISLAND_BLOCKS;
         i += t->n;
     }
@@ -425,12 +427,13 @@ static void clear_island(usi_island *s) {
 // Islands follow from which shapes touch, and at how many points: as long as these are the same, the last
 // ones hold.
 static bool are_kept(usi_contacts *c) {
-    if (c->pushed || c->islands.n_grouped != c->collide.n_touch) return false;
+    if (!usi_is_fast(c, USI_FAST_ISLANDS) || c->pushed || c->islands.n_grouped != c->collide.n_touch)
+        return false;
     for (int32_t i = 0; i < c->collide.n_touch; i++) {
         const usi_touch *t = &c->collide.touch_now[i];
         const usi_grouped *g = &c->islands.grouped[i];
         if ((t->geom_a ^ g->geom_a) | (t->geom_b ^ g->geom_b) | (t->n ^ g->n) |
-            (c->islands.may_press[i] ^ g->may_press))
+            (c->collide.may_press[i] ^ g->may_press))
             return false;
     }
     return true;
@@ -515,7 +518,7 @@ static void find_groups(usi_contacts *c) {
             .geom_a = t->geom_a,
             .geom_b = t->geom_b,
             .n = t->n,
-            .may_press = c->islands.may_press[i],
+            .may_press = c->collide.may_press[i],
             .collision_body_a = a,
             .collision_body_b = b,
             .material_b = m->geom[t->geom_b].material,
@@ -528,13 +531,6 @@ static void find_groups(usi_contacts *c) {
 }
 
 void usi_find_islands(usi_contacts *c) {
-    for (int32_t i = 0; i < c->collide.n_touch; i++) {
-        const usi_touch *t = &c->collide.touch_now[i];
-        const usi_point_now *p = &c->collide.point[t->first], *end = p + t->n;
-        while (p < end && !p->may_press)
-            p++;
-        c->islands.may_press[i] = p < end;
-    }
     if (!are_kept(c)) find_groups(c);
     for (int32_t i = 0; i < c->islands.n_island; i++) {
         usi_island *s = &c->islands.island[i];
@@ -623,7 +619,7 @@ static bool find_missed(usi_contacts *c, usi_island *s) {
         }
         if (p->gap + h * usi_v4_dot(v + usi_v4_cross(w, p->p - s->O), p->n) >= 0) continue;
         // The pair's entry changes too, so that the islands are found anew in the next step.
-        p->may_press = c->islands.may_press[touch] = pair->may_press = any = true;
+        p->may_press = c->collide.may_press[touch] = pair->may_press = any = true;
     }
     if (any) {
         s->kind = (int32_t)kind_of(c, s);

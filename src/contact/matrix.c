@@ -224,17 +224,17 @@ static void add_coupling(usi_problem *p, const usi_coupling *row) {
 
 // One side of a pair of bodies: which columns of which unit it moves, and how, about O. A free body has six,
 // a link those of its path.
-typedef struct side {
+typedef struct matrix_side {
     int32_t unit, n, first;
     const int32_t *index;  // variables of the model; NULL: 0 .. n - 1 of the unit
     usi_row *S;
-} side;
+} matrix_side;
 
-static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
+static matrix_side side_of(const usi_problem *p, int32_t body, usi_row *room) {
     const usi_contacts *c = p->c;
     const us_model *m = c->model;
     const usi_collision_body *at = usi_body_collision_body(p, body);
-    side s = {
+    matrix_side s = {
         .unit = c->islands.tree[at->tree].variable, .n = 6, .first = m->tree[at->tree].first, .S = room};
     if (m->tree[at->tree].is_free_body) {
         for (int i = 0; i < 6; i++) {
@@ -255,8 +255,8 @@ static side side_of(const usi_problem *p, int32_t body, usi_row *room) {
 }
 
 // block += sign S_a^T W S_b.
-static void add_product(double *block, int32_t stride, const side *a, const side *b, const usi_six *W,
-                        double sign) {
+static void add_product(double *block, int32_t stride, const matrix_side *a, const matrix_side *b,
+                        const usi_six *W, double sign) {
     for (int32_t i = 0; i < a->n; i++) {
         const double *s = (const double *)&a->S[i];
         usi_row R = {usi_v4_zero(), usi_v4_zero()};
@@ -275,7 +275,7 @@ static void add_sides(usi_problem *p, const usi_run *r) {
     usi_six W = {0};
     if (!sum_blocks(p, r->first, r->end, &W)) return;
     const usi_block *k = &p->block[r->first];
-    side a = {.unit = -1}, b = {.unit = -1};
+    matrix_side a = {.unit = -1}, b = {.unit = -1};
     if (k->a >= 0) a = side_of(p, k->a, (usi_row *)p->columns);
     if (k->b_ >= 0) b = side_of(p, k->b_, (usi_row *)p->columns + p->c->model->n_node + 6);
     int32_t stride_a = a.unit < 0 ? 0 : usi_sparse_stride(p->sparse, a.unit),
@@ -439,7 +439,7 @@ static bool make_sparse(usi_problem *p) {
     int32_t(*pair)[2] = usi_take(&p->at, most * sizeof *pair);
     if (p->at > p->end) return false;
     find_runs(p);
-    p->is_clear = !(kept && is_kept(p, kept));
+    p->is_clear = !(kept && usi_is_fast(c, USI_FAST_LAYOUT) && is_kept(p, kept));
     if (!p->is_clear) {
         p->sparse = kept->sparse;
         p->run = kept->run;

@@ -233,7 +233,8 @@ static inline bool stick(usi_block *k, usi_v4 *y, double *G) {
 // is at hand until the next pair.
 static double push_blocks(usi_problem *p) {
     const int32_t n_block = p->s->n_block;
-    const bool is_exact = p->is_exact, holds = p->holds;
+    const bool is_exact = p->is_exact, holds = p->holds,
+               may_stick = is_exact && !holds && usi_is_fast(p->c, USI_FAST_STICK);
     const usi_free *const body = p->body;
     usi_block *const block = p->block;
     double *u = p->u, *G = p->G;
@@ -271,7 +272,7 @@ static double push_blocks(usi_problem *p) {
         }
         usi_v4 y = row_velocity(k, w, v);
         put_velocity(y, u);
-        if (!is_exact || holds || !stick(k, &y, G)) {
+        if (!may_stick || !stick(k, &y, G)) {
             double g[3];
             usi_law_slope(k, u, is_exact, g, G);
             if (holds && p->hold[i]) hold_block(k, u, g, G);

@@ -36,10 +36,10 @@ typedef struct unit {
 } unit;
 
 // One side of a point: rows of J and columns of M^-1 J^T in one unit, n x 3 each, both with the side's sign.
-typedef struct side {
+typedef struct rigid_side {
     int32_t unit;  // -1: the world
     double *C[3], *X[3];
-} side;
+} rigid_side;
 
 typedef struct problem {
     usi_contacts *c;
@@ -48,7 +48,7 @@ typedef struct problem {
     int32_t n_unit, n_var, n_point;
     unit *unit;
     int32_t *block_of;       // n_point: block of each point
-    side *side;              // two per point
+    rigid_side *side;        // two per point
     double *v, *held;        // n_var: velocities; those at which the joint rows hold
     double *slope, *last;    // n_node of the model: slopes of the joint rows, and those of the round before
     double *A, *b, *mu, *g;  // of the complementarity problem
@@ -80,8 +80,8 @@ size_t usi_rigid_island_bytes(const us_model *m) {
         if (!m->tree[t].is_free_body) squares += padded(n * n, sizeof(double));
     }
     return padded(n_tree, sizeof(unit)) + squares + padded(n_point, sizeof(int32_t)) +
-           2 * n_point * (padded(1, sizeof(side)) + 6 * padded(largest, 8)) + 8 * padded(n_node + 8, 8) +
-           padded(row * row, 8) + 4 * padded(row, 8) +
+           2 * n_point * (padded(1, sizeof(rigid_side)) + 6 * padded(largest, 8)) +
+           8 * padded(n_node + 8, 8) + padded(row * row, 8) + 4 * padded(row, 8) +
            padded(usi_rigid_work(n_point < MAX_DIRECT ? (int32_t)n_point : MAX_DIRECT), 8);
 }
 
@@ -348,7 +348,7 @@ static void find_points(problem *p) {
         for (int j = 0; j < 3; j++)
             p->g[3 * n + j] = k->g[j];
         for (int end = 0; end < 2; end++) {
-            side *x = &p->side[2 * n + end];
+            rigid_side *x = &p->side[2 * n + end];
             int32_t body = end ? k->b_ : k->a;
             x->unit = body < 0 ? -1 : p->c->islands.tree[tree_of_body(p, body)].variable;
             if (x->unit >= 0) columns(p, k, body, end ? -1 : 1, x->C);
@@ -374,7 +374,7 @@ static void make_matrix(problem *p) {
         for (int j = 0; j < 3; j++)
             p->b[3 * k + j] = block->b[j];
         for (int end = 0; end < 2; end++) {
-            side *x = &p->side[2 * k + end];
+            rigid_side *x = &p->side[2 * k + end];
             if (x->unit < 0) continue;
             const unit *u = &p->unit[x->unit];
             for (int j = 0; j < 3; j++) {
@@ -388,7 +388,7 @@ static void make_matrix(problem *p) {
         for (int32_t o = 0; o <= k; o++) {
             double D[9] = {0};
             for (int e = 0; e < 4; e++) {
-                const side *x = &p->side[2 * k + (e & 1)], *y = &p->side[2 * o + (e >> 1)];
+                const rigid_side *x = &p->side[2 * k + (e & 1)], *y = &p->side[2 * o + (e >> 1)];
                 if (x->unit < 0 || x->unit != y->unit) continue;
                 for (int r = 0; r < 9; r++)
                     D[r] += product(x->C[r / 3], y->X[r % 3], p->unit[x->unit].n);
@@ -404,7 +404,7 @@ static void make_matrix(problem *p) {
 // V = V_free + M^-1 J^T g.
 static void add_impulses(problem *p) {
     for (int32_t k = 0; k < 2 * p->n_point; k++) {
-        const side *x = &p->side[k];
+        const rigid_side *x = &p->side[k];
         if (x->unit < 0) continue;
         double *v = p->v + p->unit[x->unit].first;
         for (int j = 0; j < 3; j++) {
@@ -478,7 +478,7 @@ static void finish(problem *p) {
         for (int j = 0; j < 3; j++) {
             double u = 0;
             for (int end = 0; end < 2; end++) {
-                const side *x = &p->side[2 * k + end];
+                const rigid_side *x = &p->side[2 * k + end];
                 if (x->unit >= 0) u += product(x->C[j], p->v + p->unit[x->unit].first, p->unit[x->unit].n);
             }
             c->rows.block[at].g[j] = p->g[3 * k + j];

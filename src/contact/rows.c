@@ -137,8 +137,8 @@ static void start_pair(usi_contacts *c, const usi_island *s, const usi_contact_s
     n->push = g->push;
     // The built-in model says the same of the same materials, masses and loads.
     bool is_soft = s->kind == USI_ISLAND_GAUSS_SEIDEL;
-    if (n->is_compliant && n->pair == pair && n->seen.mass == mass && n->seen.load == s->load &&
-        n->is_soft == is_soft)
+    if (usi_is_fast(c, USI_FAST_PAIR) && n->is_compliant && n->pair == pair && n->seen.mass == mass &&
+        n->seen.load == s->load && n->is_soft == is_soft)
         return;
     n->pair = pair;
     n->is_soft = is_soft;
@@ -279,16 +279,17 @@ static inline double offset(const usi_contacts *c, const usi_island *s, const us
 }
 
 // The stretch of a point's spring in the world's axes. While it sticks that is measured between the spring's
-// ends. out_is_measured: whether it was.
+// ends. out_is_tied: whether it was, between the same points of both bodies as in the last step.
 static inline usi_v4 stretch_of(const usi_point_now *p, const usi_anchor *old, const pair_now *n,
-                                bool *out_is_measured) {
+                                bool *out_is_tied) {
     usi_v4 xi = usi_from_A(n->A, &old->xi);
-    *out_is_measured = false;
+    *out_is_tied = false;
     if (old->is_sliding || !is_held(p, old, n->A, n->B)) return xi;
     usi_v4 arc = n->between + usi_from_A(n->A, &old->hold) - usi_to_world(n->B, old->p_B) - xi;
     arc -= p->n * usi_v4_all(usi_v4_dot(arc, p->n));
-    *out_is_measured = usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC;
-    return *out_is_measured ? xi + arc : xi;
+    const bool is_near = usi_v4_dot(arc, arc) < MAX_ARC * MAX_ARC;
+    *out_is_tied = is_near & p->is_same;
+    return is_near ? xi + arc : xi;
 }
 
 // What stands in a block side by side is written at once.
@@ -341,12 +342,8 @@ static bool make_point(usi_contacts *c, const usi_island *s, int32_t i, const us
     usi_v4 ut = u - p->n * usi_v4_all(un);
     if (old->is_sliding && usi_v4_dot(ut, ut) > STICK_SPEED * STICK_SPEED) mu = law->kinetic_friction;
     // A row that has become stiffer is stretched less by the same force.
-    bool is_measured;
-    usi_v4 pull = stretch_of(p, old, n, &is_measured) * usi_v4_all(n->give * old->stiffness),
+    usi_v4 pull = stretch_of(p, old, n, &p->is_tied) * usi_v4_all(n->give * old->stiffness),
            g = usi_from_A(n->A, &old->g);
-    // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
-    p->is_tied = is_measured & p->is_same & (old->stiffness == law->tangent_stiffness) &
-                 (s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS);
     usi_v4 b = usi_three_sums((usi_v4){offset(c, s, p, un, n), 0, 0, 0}, pull * n->t, pull * n->s);
     g = usi_three_sums(g * p->n, g * n->t, g * n->s);
     double g0 = g[0] > 0 ? g[0] : 0;
@@ -419,11 +416,12 @@ bool usi_make_rows(usi_contacts *c, usi_island *s, const usi_contact_state *now,
     pair->touch = pair->turned = -1;
     pair->n_impact = 0;
     pair->was_kept = true;
+    const bool can_skip = s->kind != USI_ISLAND_RIGID && usi_is_fast(c, USI_FAST_SKIP);
     s->n_skipped = 0;
     for (int32_t k = 0; k < s->n_point; k++) {
         const int32_t i = c->islands.order[s->first_point + k];
         // The rigid solvers take all.
-        if (!c->collide.point[i].may_press && s->kind != USI_ISLAND_RIGID) {
+        if (can_skip && !c->collide.point[i].may_press) {
             s->n_skipped++;
             continue;
         }
@@ -474,6 +472,8 @@ void usi_keep_place(const usi_contacts *c, int32_t point, const usi_contact_stat
 void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state *now,
                    usi_contact_state *next) {
     const double h = c->model->step;
+    // Sweeps leave impulses that are not those of the velocities: there the stretch follows the impulse.
+    const bool can_tie = s->kind == USI_ISLAND_BRANCH || s->kind == USI_ISLAND_BLOCKS;
     int32_t touch = -1;
     double stiffness = NAN, damping = NAN, sum = 0, stretch = 0;
     const usi_collision_body *A = c->collide.collision_body, *B = A;
@@ -506,7 +506,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         }
         usi_v4 xi = usi_v4_zero(), g = k->d[0] * usi_v4_all(k->g[0]);
         const double *u = &c->solve.u[3 * (s->first_block + i)];
-        bool is_sliding = false;
+        bool is_sliding = false, is_tied = false;
         if (k->g[0] > 0) {
             // The damper of sliding is not part of the spring.
             double g1 = k->g[1] + k->viscous * u[1], g2 = k->g[2] + k->viscous * u[2],
@@ -516,6 +516,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
             if (k->rebound == 0) xi = k->d[1] * usi_v4_all(x1) + k->d[2] * usi_v4_all(x2);
             g += k->d[1] * usi_v4_all(k->g[1]) + k->d[2] * usi_v4_all(k->g[2]);
             is_sliding = g1 * g1 + g2 * g2 >= limit * limit * (1 - 1e-9);
+            is_tied = can_tie & p->is_tied & !is_sliding & (k->rebound == 0);
         }
         if (p->soil_contact >= 0 && c->collide.soil_contact[p->soil_contact].slip_block >= 0) {
             const usi_block *slip = &c->rows.block[c->collide.soil_contact[p->soil_contact].slip_block];
@@ -525,7 +526,7 @@ void usi_keep_rows(usi_contacts *c, const usi_island *s, const usi_contact_state
         // The ends of the spring. One that sticks stays tied where it was: made anew each step from positions
         // of a metre, it would wander by their rounding, 1e-16 m a step. Otherwise where they are now: the
         // step brings them apart by h u.
-        if (p->is_tied && k->g[0] > 0 && k->rebound == 0 && !is_sliding)
+        if (is_tied && now->anchor[p->old].stiffness == stiffness)
             a->hold = now->anchor[p->old].hold;
         else
             a->hold = usi_to_A(A, p->p_B - A->p + xi -

@@ -438,7 +438,7 @@ static usi_point_now *add_point(usi_contacts *c, usi_touch *t, uint64_t feature,
     p->feature = feature;
     p->old = -1;
     p->is_same = false;
-    p->may_press = true;
+    p->may_press = c->collide.may_press[c->collide.n_touch] = true;
     p->touch = c->collide.n_touch;
     p->soil_contact = c->collide.n_soil_contact;
     *out_sunk = &c->collide.soil_contact[c->collide.n_soil_contact++];

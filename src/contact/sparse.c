@@ -31,30 +31,30 @@
 
 enum { MAX_ROWS = (1 << 20) - 1 };  // rows of all units: what the keys of the ordering hold
 
-typedef struct column {
+typedef struct sparse_column {
     double *D;        // diagonal block; factored: see contact__sparse_kernel.h (of size 6: by columns)
     double *inv, *x;  // 1/d, and the unit's part of the padded vector
     int32_t size, stride;
     int32_t first, end;  // its blocks beside the diagonal
     int32_t unit;
     int32_t start;  // in the caller's vector
-} column;
+} sparse_column;
 
-typedef struct entry {
+typedef struct sparse_entry {
     double *upper;  // (k, row), size_k rows of stride_row
     double *lower;  // (row, k), size_row rows of stride_k; factored: its transpose, size_k rows of stride_row
     int32_t row;
     int32_t reserved;
-} entry;
+} sparse_entry;
 
 struct usi_sparse {
     int32_t n, n_pair, n_word;
-    int32_t n_row;    // of all units
-    column *column;   // in the order of elimination
-    int32_t *place;   // of each unit in that order
-    uint64_t *later;  // n_word words for each column: its later neighbours
-    int32_t *rank;    // for each of these words the number of the column's entry that its first bit has
-    entry *entry;     // of all columns, one after another
+    int32_t n_row;          // of all units
+    sparse_column *column;  // in the order of elimination
+    int32_t *place;         // of each unit in that order
+    uint64_t *later;        // n_word words for each column: its later neighbours
+    int32_t *rank;          // for each of these words the number of the column's entry that its first bit has
+    sparse_entry *entry;    // of all columns, one after another
     int32_t *pair;  // for each pair of the setup 2 * entry + (1 when the pair's first unit comes later in the
                     // order); -1 - column for i == j
     double *value;  // all blocks
@@ -68,15 +68,15 @@ static size_t words_of(int32_t n) { return ((size_t)n + 63) / 64; }
 
 // What is needed before the fill is known. The ordering's own arrays are at the end, where blocks will be
 // later.
-typedef struct layout {
+typedef struct sparse_layout {
     size_t column, place, later, rank, pair, fixed_end;
     size_t adjacent, key, where, order_end;
-} layout;
+} sparse_layout;
 
-static layout lay_out(int32_t n, int32_t n_pair) {
-    layout l;
+static sparse_layout lay_out(int32_t n, int32_t n_pair) {
+    sparse_layout l;
     size_t size = sizeof(usi_sparse), words = (size_t)n * words_of(n);
-    l.column = usi_carve(&size, (size_t)n, sizeof(column));
+    l.column = usi_carve(&size, (size_t)n, sizeof(sparse_column));
     l.place = usi_carve(&size, (size_t)n, sizeof(int32_t));
     l.later = usi_carve(&size, words, sizeof(uint64_t));
     l.rank = usi_carve(&size, words, sizeof(int32_t));
@@ -102,9 +102,9 @@ size_t usi_sparse_bytes(int32_t n, const int32_t *size, int32_t n_pair) {
             of = stride;
         }
     }
-    layout l = lay_out(n, n_pair);
+    sparse_layout l = lay_out(n, n_pair);
     size_t bytes = l.fixed_end, entries = n > 0 ? (size_t)n * ((size_t)n - 1) / 2 : 0;
-    usi_carve(&bytes, entries, sizeof(entry));
+    usi_carve(&bytes, entries, sizeof(sparse_entry));
     usi_carve(&bytes, 2 * total, sizeof(double));
     usi_carve(&bytes, largest * largest, sizeof(double));
     usi_carve(&bytes, total * total / of * fullest + of * fullest, sizeof(double));
@@ -203,7 +203,7 @@ static int32_t find_fill(usi_sparse *s) {
     return n_entry;
 }
 
-static size_t lower_size(const column *k, const column *j) {
+static size_t lower_size(const sparse_column *k, const sparse_column *j) {
     size_t by_row = (size_t)j->size * (size_t)k->stride, by_column = (size_t)k->size * (size_t)j->stride;
     return by_row > by_column ? by_row : by_column;
 }
@@ -212,13 +212,13 @@ static size_t lower_size(const column *k, const column *j) {
 static size_t list_entries(usi_sparse *s) {
     size_t n_value = 0, n_word = (size_t)s->n_word;
     for (int32_t k = 0; k < s->n; k++) {
-        const column *c = &s->column[k];
+        const sparse_column *c = &s->column[k];
         n_value += (size_t)c->size * (size_t)c->stride;
-        entry *e = s->entry + c->first;
+        sparse_entry *e = s->entry + c->first;
         for (size_t w = (size_t)k / 64; w < n_word; w++) {
             for (uint64_t bits = s->later[(size_t)k * n_word + w]; bits; bits &= bits - 1, e++) {
                 e->row = (int32_t)(64 * w) + __builtin_ctzll(bits);
-                const column *j = &s->column[e->row];
+                const sparse_column *j = &s->column[e->row];
                 n_value += (size_t)c->size * (size_t)j->stride + lower_size(c, j);
             }
         }
@@ -229,12 +229,12 @@ static size_t list_entries(usi_sparse *s) {
 static void place_blocks(usi_sparse *s) {
     double *at = s->value;
     for (int32_t k = 0; k < s->n; k++) {
-        column *c = &s->column[k];
+        sparse_column *c = &s->column[k];
         c->D = at;
         at += (size_t)c->size * (size_t)c->stride;
         for (int32_t i = c->first; i < c->end; i++) {
-            entry *e = &s->entry[i];
-            const column *j = &s->column[e->row];
+            sparse_entry *e = &s->entry[i];
+            const sparse_column *j = &s->column[e->row];
             e->upper = at;
             at += (size_t)c->size * (size_t)j->stride;
             e->lower = at;
@@ -264,13 +264,13 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
                              const int32_t (*pair)[2], int32_t n_pair) {
     if (!memory || !check_units(n, size, pair, n_pair)) return NULL;
     size_t skip = round_up((size_t)(uintptr_t)memory, USI_ALIGN) - (size_t)(uintptr_t)memory;
-    layout l = lay_out(n, n_pair);
+    sparse_layout l = lay_out(n, n_pair);
     if (bytes < skip || bytes - skip < l.order_end) return NULL;
     char *base = (char *)memory + skip;
     bytes -= skip;
     usi_sparse *s = (usi_sparse *)(void *)base;
     *s = (usi_sparse){.n = n, .n_pair = n_pair, .n_word = (int32_t)words_of(n)};
-    s->column = (column *)(void *)(base + l.column);
+    s->column = (sparse_column *)(void *)(base + l.column);
     s->place = (int32_t *)(void *)(base + l.place);
     s->later = (uint64_t *)(void *)(base + l.later);
     s->rank = (int32_t *)(void *)(base + l.rank);
@@ -295,7 +295,7 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
     int32_t n_entry = find_fill(s);
     size_t n_pad = 0, largest = 0;
     for (int32_t i = 0; i < n; i++) {
-        column *c = &s->column[s->place[i]];
+        sparse_column *c = &s->column[s->place[i]];
         c->size = size[i];
         c->stride = (int32_t)stride_of(size[i]);
         c->start = s->n_row;
@@ -304,11 +304,11 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
         if ((size_t)c->stride > largest) largest = (size_t)c->stride;
     }
 
-    size_t end = l.fixed_end, entry_at = usi_carve(&end, (size_t)n_entry, sizeof(entry)),
+    size_t end = l.fixed_end, entry_at = usi_carve(&end, (size_t)n_entry, sizeof(sparse_entry)),
            vector_at = usi_carve(&end, 2 * n_pad, sizeof(double));
     size_t scratch_at = usi_carve(&end, largest * largest, sizeof(double));
     if (end > bytes) return NULL;
-    s->entry = (entry *)(void *)(base + entry_at);
+    s->entry = (sparse_entry *)(void *)(base + entry_at);
     s->scratch = (double *)(void *)(base + scratch_at);
     s->n_value = list_entries(s);
     size_t value_at = usi_carve(&end, s->n_value, sizeof(double));
@@ -318,7 +318,7 @@ usi_sparse *usi_sparse_setup(void *memory, size_t bytes, int32_t n, const int32_
     double *vector = (double *)(void *)(base + vector_at);
     memset(vector, 0, 2 * n_pad * sizeof *vector);
     for (int32_t k = 0; k < n; k++) {
-        column *c = &s->column[k];
+        sparse_column *c = &s->column[k];
         c->x = vector;
         c->inv = vector + n_pad;
         vector += c->stride;
@@ -348,7 +348,7 @@ void usi_sparse_pair_blocks(usi_sparse *s, int32_t pair, double **ij, double **j
         *ij = *ji = s->column[-1 - at].D;
         return;
     }
-    const entry *e = &s->entry[at / 2];
+    const sparse_entry *e = &s->entry[at / 2];
     *ij = at & 1 ? e->lower : e->upper;
     *ji = at & 1 ? e->upper : e->lower;
 }
@@ -359,8 +359,8 @@ int32_t usi_sparse_stride(const usi_sparse *s, int32_t j) { return s->column[s->
 // ----------------------------------------------------------------
 
 // Turns the blocks of column k beside its diagonal into factors, sizes other than 6 among them.
-static void finish_entry(const usi_sparse *s, const column *k, const entry *e) {
-    const column *j = &s->column[e->row];
+static void finish_entry(const usi_sparse *s, const sparse_column *k, const sparse_entry *e) {
+    const sparse_column *j = &s->column[e->row];
     // L(r, q) of the diagonal block is at D[r * row + q * col], U(p, c) at D[p * row + c * col].
     ptrdiff_t row = k->size == 6 ? 1 : k->stride, col = k->size == 6 ? k->stride : 1;
     usi_substitute(k->size, j->stride, k->D, row, col, e->upper, j->stride);
@@ -380,8 +380,8 @@ static void finish_entry(const usi_sparse *s, const column *k, const entry *e) {
 }
 
 // C -= L U, with L of row i and U of column j.
-static inline void update(const column *k, const column *i, const column *j, const double *L, const double *U,
-                          double *C) {
+static inline void update(const sparse_column *k, const sparse_column *i, const sparse_column *j,
+                          const double *L, const double *U, double *C) {
     if (k->size == 6 && i->size == 6 && j->size == 6) {
         usi_update6(L, U, C);
     } else {
@@ -391,11 +391,11 @@ static inline void update(const column *k, const column *i, const column *j, con
 
 bool usi_sparse_factor(usi_sparse *s) {
     for (int32_t n = 0; n < s->n; n++) {
-        const column *k = &s->column[n];
+        const sparse_column *k = &s->column[n];
         bool ok = k->size == 6 ? usi_factor6(k->D, k->inv) : usi_factor_any(k->size, k->stride, k->D, k->inv);
         if (!ok) return false;
-        const entry *end = s->entry + k->end;
-        for (const entry *e = s->entry + k->first; e < end; e++) {
+        const sparse_entry *end = s->entry + k->end;
+        for (const sparse_entry *e = s->entry + k->first; e < end; e++) {
             if (k->size == 6 && s->column[e->row].size == 6) {
                 usi_upper6(k->D, e->upper);
                 usi_lower6(k->D, e->lower);
@@ -403,12 +403,12 @@ bool usi_sparse_factor(usi_sparse *s) {
                 finish_entry(s, k, e);
             }
         }
-        for (const entry *a = s->entry + k->first; a < end; a++) {
-            const column *i = &s->column[a->row];
+        for (const sparse_entry *a = s->entry + k->first; a < end; a++) {
+            const sparse_column *i = &s->column[a->row];
             update(k, i, i, a->lower, a->upper, i->D);
-            for (const entry *b = a + 1; b < end; b++) {
-                const column *j = &s->column[b->row];
-                const entry *target = &s->entry[find_entry(s, a->row, b->row)];
+            for (const sparse_entry *b = a + 1; b < end; b++) {
+                const sparse_column *j = &s->column[b->row];
+                const sparse_entry *target = &s->entry[find_entry(s, a->row, b->row)];
                 update(k, i, j, a->lower, b->upper, target->upper);
                 update(k, j, i, b->lower, a->upper, target->lower);
             }
@@ -419,7 +419,7 @@ bool usi_sparse_factor(usi_sparse *s) {
 
 void usi_sparse_solve(usi_sparse *s, double *x) {
     for (int32_t n = 0; n < s->n; n++) {
-        const column *k = &s->column[n];
+        const sparse_column *k = &s->column[n];
         if (k->size == 6) {
             memcpy(k->x, x + k->start, 6 * sizeof *x);
         } else {
@@ -427,14 +427,14 @@ void usi_sparse_solve(usi_sparse *s, double *x) {
         }
     }
     for (int32_t n = 0; n < s->n; n++) {
-        const column *k = &s->column[n];
+        const sparse_column *k = &s->column[n];
         if (k->size == 6) {
             usi_forward6(k->D, k->x);
         } else {
             usi_forward_any(k->size, k->stride, k->D, k->x);
         }
-        for (const entry *e = s->entry + k->first, *end = s->entry + k->end; e < end; e++) {
-            const column *j = &s->column[e->row];
+        for (const sparse_entry *e = s->entry + k->first, *end = s->entry + k->end; e < end; e++) {
+            const sparse_column *j = &s->column[e->row];
             if (k->size == 6 && j->size == 6) {
                 usi_spread6(e->lower, k->x, j->x);
             } else {
@@ -443,9 +443,9 @@ void usi_sparse_solve(usi_sparse *s, double *x) {
         }
     }
     for (int32_t n = s->n - 1; n >= 0; n--) {
-        const column *k = &s->column[n];
-        for (const entry *e = s->entry + k->first, *end = s->entry + k->end; e < end; e++) {
-            const column *j = &s->column[e->row];
+        const sparse_column *k = &s->column[n];
+        for (const sparse_entry *e = s->entry + k->first, *end = s->entry + k->end; e < end; e++) {
+            const sparse_column *j = &s->column[e->row];
             if (k->size == 6 && j->size == 6) {
                 usi_gather6(e->upper, j->x, k->x);
                 continue;

@@ -98,29 +98,6 @@ static inline usi_vec3x4 origins(const usi_contacts *c, const group *g) {
     return usi_vec3x4_from(O[0], O[1], O[2], O[3], NULL);
 }
 
-// What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the
-// body's origin.
-static void command_of(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
-                       usi_v4 *out_force, usi_v4 *out_moment) {
-    const us_model *m = c->model;
-    const usi_tree *tree = &m->tree[k->tree];
-    usi_v4 arm = usi_to_world(k, usi_v4_vec3(m->node[tree->end - 1].com)), force = usi_v4_zero(),
-           moment = force;
-    if (push->torque) {
-        const double *t = push->torque + tree->first;
-        force = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
-        moment = usi_v4_columns(k->X, k->Y, k->Z, t) - usi_v4_cross(arm, force);
-    }
-    for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
-        const us_wrench *given = &push->wrench[c->body_of_tree[j]];
-        usi_v4 f = usi_v4_from(given->f), at = usi_to_world(k, m->body[c->body_of_tree[j]].X_NB.p);
-        force += f;
-        moment += usi_v4_from(given->n) + usi_v4_cross(at - arm, f);
-    }
-    *out_force = force;
-    *out_moment = moment;
-}
-
 // Momentum form, first order.
 static void start_group(void *context, int32_t i, int32_t thread) {
     const free_context *x = context;
@@ -145,7 +122,7 @@ static void start_group(void *context, int32_t i, int32_t thread) {
     if (x->push->torque || x->push->wrench) {
         usi_v4 f[4], n[4];
         for (int l = 0; l < 4; l++)
-            command_of(c, x->push, g.k[l], &f[l], &n[l]);
+            usi_free_command(c, x->push, g.k[l], &f[l], &n[l]);
         force = usi_vec3x4_add(force, usi_vec3x4_from(f[0], f[1], f[2], f[3], NULL));
         moment = usi_vec3x4_add(moment, usi_vec3x4_from(n[0], n[1], n[2], n[3], NULL));
     }
@@ -215,20 +192,8 @@ static void finish_group(void *context, int32_t i, int32_t thread) {
     usi_vec3x4_to(v, h, &out_v[0], &out_v[1], &out_v[2], &out_v[3]);
     usi_vec3x4_to(spin, h, &out_w[0], &out_w[1], &out_w[2], &out_w[3]);
     for (int l = 0; l < 4; l++) {
-        const usi_tree *tree = &m->tree[g.k[l]->tree];
-        const usi_node *root = &m->node[tree->first];
-        us_pose X = {{out_q[l][0], out_q[l][1], out_q[l][2], out_q[l][3]}, usi_v4_vec3(out_p[l])};
-        if (root->flags & USI_NODE_TURNED)
-            X = us_pose_mul(us_pose_inverse(usi_node_rest(root)), X);
-        else
-            X.p = us_vec3_sub(X.p, usi_v4_vec3(root->r));
-        const double end_q[7] = {X.q.w, X.q.x, X.q.y, X.q.z, X.p.x, X.p.y, X.p.z};
-        for (int j = 0; j < 7; j++)
-            x->push->out_q[root->q + j] = end_q[j];
-        for (int j = 0; j < 3; j++) {
-            x->push->out_v[tree->first + j] = out_w[l][j];
-            x->push->out_v[tree->first + 3 + j] = out_v[l][j];
-        }
+        const us_pose X = {{out_q[l][0], out_q[l][1], out_q[l][2], out_q[l][3]}, usi_v4_vec3(out_p[l])};
+        usi_free_end(c, x->push, g.k[l], X, out_w[l], out_v[l]);
     }
 }
 
@@ -242,34 +207,7 @@ static void run_groups(usi_contacts *c, const usi_contact_input *push, usi_part 
     usi_pool_run(c->pool, (x.n_body + 3) / 4, GRAIN, part, &x);
 }
 
-void usi_free_start(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, start_group); }
-void usi_free_finish(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, finish_group); }
-
-// ---------------------------------------------------------------- bodies that nothing pushes
-
-static void keep(usi_contacts *c, const usi_island *s, int32_t body) {
-    if (body < 0) return;
-    const int32_t carrier = c->islands.collision_body_of[s->first_body + body];
-    c->islands.tree[c->collide.collision_body[carrier].tree].is_released = false;
-}
-
-// A contact that does not push leaves a body to the integrator, so that its motion is the same, to the last
-// bit, as without the contact. What pushes is implicit in the velocity at the end of the step, and so is the
-// position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x' = x/2
-// + h v/2, v' = -x/h.
-void usi_free_release(usi_contacts *c, const usi_island *s) {
-    const us_model *m = c->model;
-    bool any = false;
-    for (int32_t i = 0; i < s->n_tree; i++) {
-        int32_t t = c->islands.members[s->first_tree + i];
-        bool is_released = m->tree[t].is_free_body && !(c->pushed && c->pushed[t]);
-        c->islands.tree[t].is_released = is_released;
-        any = any || is_released;
-    }
-    for (int32_t i = 0; any && i < s->n_block; i++) {
-        const usi_block *k = &c->rows.block[s->first_block + i];
-        if (k->g[0] == 0 && k->g[1] == 0 && k->g[2] == 0) continue;
-        keep(c, s, k->a);
-        keep(c, s, k->b_);
-    }
+void usi_free_four_start(usi_contacts *c, const usi_contact_input *push) { run_groups(c, push, start_group); }
+void usi_free_four_finish(usi_contacts *c, const usi_contact_input *push) {
+    run_groups(c, push, finish_group);
 }

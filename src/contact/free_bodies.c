@@ -1,0 +1,160 @@
+// Free bodies in islands: what a step does to them without contact, and where they end with it.
+#include "contact/contact__parts.h"
+
+// What commands push a body with: force, and moment about the centre of mass, which is at `arm` from the
+// body's origin.
+void usi_free_command(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+                      usi_v4 *out_force, usi_v4 *out_moment) {
+    const us_model *m = c->model;
+    const usi_tree *tree = &m->tree[k->tree];
+    usi_v4 arm = usi_to_world(k, usi_v4_vec3(m->node[tree->end - 1].com)), force = usi_v4_zero(),
+           moment = force;
+    if (push->torque) {
+        const double *t = push->torque + tree->first;
+        force = usi_v4_columns(k->X, k->Y, k->Z, t + 3);
+        moment = usi_v4_columns(k->X, k->Y, k->Z, t) - usi_v4_cross(arm, force);
+    }
+    for (int32_t j = c->body_start[k->tree]; push->wrench && j < c->body_start[k->tree + 1]; j++) {
+        const us_wrench *given = &push->wrench[c->body_of_tree[j]];
+        usi_v4 f = usi_v4_from(given->f), at = usi_to_world(k, m->body[c->body_of_tree[j]].X_NB.p);
+        force += f;
+        moment += usi_v4_from(given->n) + usi_v4_cross(at - arm, f);
+    }
+    *out_force = force;
+    *out_moment = moment;
+}
+
+// ---------------------------------------------------------------- one body
+
+static usi_v4 times(const usi_v4 A[3], usi_v4 b) { return A[0] * b[0] + A[1] * b[1] + A[2] * b[2]; }
+
+// R A R^T of a symmetric matrix in the body's axes, by columns.
+static void rotate(const usi_collision_body *k, const usi_v4 A[3], usi_v4 out[3]) {
+    usi_v4 B[3];
+    for (int i = 0; i < 3; i++)
+        B[i] = usi_v4_columns(k->X, k->Y, k->Z, (const double *)&A[i]);
+    for (int i = 0; i < 3; i++)
+        out[i] = B[0] * k->X[i] + B[1] * k->Y[i] + B[2] * k->Z[i];
+}
+
+// The gyroscopic torque of the step's end: the w that solves J (w - w0) + h w x J w = 0, by one step of
+// Newton's method. Taken at the start it would give energy to a body that tumbles; solved this way it takes a
+// little, of second order.
+static usi_v4 gyroscopic(const usi_v4 J[3], usi_v4 w, usi_v4 L, double h) {
+    usi_v4 A[3];
+    for (int i = 0; i < 3; i++)
+        A[i] = J[i] + h * (usi_v4_cross(w, J[i]) - usi_v4_cross(L, usi_v4_set(i == 0, i == 1, i == 2)));
+    const usi_v4 BC = usi_v4_cross(A[1], A[2]), CA = usi_v4_cross(A[2], A[0]), AB = usi_v4_cross(A[0], A[1]),
+                 torque = usi_v4_cross(L, w);
+    const double inverse = 1 / usi_v4_dot(A[0], BC);
+    return times(J, usi_v4_set(usi_v4_dot(BC, torque), usi_v4_dot(CA, torque), usi_v4_dot(AB, torque)) *
+                        usi_v4_all(inverse));
+}
+
+// Momentum form, first order.
+static void start_body(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+                       usi_free *b) {
+    const double h = c->model->step;
+    const usi_node *node = &c->model->node[c->model->tree[k->tree].end - 1];
+    const double mass = node->com[3];
+    const usi_v4 arm = usi_to_world(k, usi_v4_vec3(node->com)), w = k->w,
+                 at = k->p + arm - c->islands.island[c->islands.tree[k->tree].island].O;
+    usi_v4 J[3], force, moment;
+    rotate(k, node->I, J);
+    rotate(k, c->inv_inertia[k->tree], b->inv_I);
+    usi_free_command(c, push, k, &force, &moment);
+
+    // Momentum at the end, about the centre of mass.
+    const usi_v4 angular = times(J, w), L = angular + h * (gyroscopic(J, w, angular, h) + moment);
+    const usi_v4 v_com = k->v + usi_v4_cross(w, arm),
+                 v_end = v_com + h * (usi_v4_from(c->model->gravity) + force * (1 / mass));
+
+    // About O.
+    b->w = w;
+    b->v = v_com - usi_v4_cross(w, at);
+    b->fw = times(b->inv_I, L);
+    b->fv = v_end - usi_v4_cross(b->fw, at);
+    b->pv = mass * v_end;
+    b->pw = L + usi_v4_cross(at, b->pv);
+    for (int i = 0; i < 3; i++)
+        b->J[i] = J[i] + mass * (usi_v4_set(i == 0, i == 1, i == 2) * usi_v4_all(usi_v4_dot(at, at)) -
+                                 at * usi_v4_all(at[i]));
+    b->h = mass * at;
+    b->h[3] = mass;
+    b->c = at;
+    b->c[3] = 1 / mass;
+}
+
+// The centre of mass goes straight on, the body turns about it.
+static void finish_body(const usi_contacts *c, const usi_contact_input *push, const usi_collision_body *k,
+                        const usi_free *b) {
+    const double h = c->model->step;
+    const usi_v4 O = c->islands.island[c->islands.tree[k->tree].island].O, at = b->c * (usi_v4){1, 1, 1, 0},
+                 com = c->model->node[c->model->tree[k->tree].end - 1].com,
+                 v_com = b->v + usi_v4_cross(b->w, at);
+    const us_quat q = us_quat_normalize(us_quat_mul(us_quat_exp(usi_v4_vec3(h * b->w)), k->X_WN.q)),
+                  back = us_quat_conj(q);
+    const usi_v4 arm = usi_v4_from(us_quat_rotate(q, usi_v4_vec3(com)));
+    usi_free_end(c, push, k, (us_pose){q, usi_v4_vec3(O + at + h * v_com - arm)},
+                 usi_v4_from(us_quat_rotate(back, usi_v4_vec3(b->w))),
+                 usi_v4_from(us_quat_rotate(back, usi_v4_vec3(v_com - usi_v4_cross(b->w, arm)))));
+}
+
+// ---------------------------------------------------------------- all
+
+static int32_t n_bodies(const usi_contacts *c) {
+    if (c->islands.n_island == 0 || !c->has_free) return 0;
+    const usi_island *last = &c->islands.island[c->islands.n_island - 1];
+    return last->first_body + last->n_body;
+}
+
+void usi_free_start(usi_contacts *c, const usi_contact_input *push) {
+    if (usi_is_fast(c, USI_FAST_FREE)) {
+        usi_free_four_start(c, push);
+        return;
+    }
+    for (int32_t i = 0; i < n_bodies(c); i++) {
+        const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[i]];
+        if (c->model->tree[k->tree].is_free_body) start_body(c, push, k, &c->solve.body[i]);
+    }
+}
+
+void usi_free_finish(usi_contacts *c, const usi_contact_input *push) {
+    if (usi_is_fast(c, USI_FAST_FREE)) {
+        usi_free_four_finish(c, push);
+        return;
+    }
+    for (int32_t i = 0; i < n_bodies(c); i++) {
+        const usi_collision_body *k = &c->collide.collision_body[c->islands.collision_body_of[i]];
+        if (c->model->tree[k->tree].is_free_body) finish_body(c, push, k, &c->solve.body[i]);
+    }
+}
+
+// ---------------------------------------------------------------- bodies that nothing pushes
+
+static void keep(usi_contacts *c, const usi_island *s, int32_t body) {
+    if (body < 0) return;
+    const int32_t carrier = c->islands.collision_body_of[s->first_body + body];
+    c->islands.tree[c->collide.collision_body[carrier].tree].is_released = false;
+}
+
+// A contact that does not push leaves a body to the integrator, so that its motion is the same, to the last
+// bit, as without the contact. What pushes is implicit in the velocity at the end of the step, and so is the
+// position: moved by the mean of both velocities, as in the air, a body on stiff ground would ring, x' = x/2
+// + h v/2, v' = -x/h.
+void usi_free_release(usi_contacts *c, const usi_island *s) {
+    const us_model *m = c->model;
+    bool any = false;
+    for (int32_t i = 0; i < s->n_tree; i++) {
+        int32_t t = c->islands.members[s->first_tree + i];
+        bool is_released = m->tree[t].is_free_body && !(c->pushed && c->pushed[t]);
+        c->islands.tree[t].is_released = is_released;
+        any = any || is_released;
+    }
+    for (int32_t i = 0; any && i < s->n_block; i++) {
+        const usi_block *k = &c->rows.block[s->first_block + i];
+        if (k->g[0] == 0 && k->g[1] == 0 && k->g[2] == 0) continue;
+        keep(c, s, k->a);
+        keep(c, s, k->b_);
+    }
+}
