@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/host.h"
+#include "world/world__inner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
