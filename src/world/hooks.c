@@ -65,8 +65,7 @@ us_status usi_hooks_before_step(us_world *w, bool *out_is_ready, us_error *err) 
     us_status status = US_OK;
     *out_is_ready = true;
     for (int32_t i = 0; i < w->n_hooks && !status && *out_is_ready; i++) {
-        if (w->hooks[i].before_step)
-            status = w->hooks[i].before_step(w->hooks[i].context, out_is_ready, err);
+        if (w->hooks[i].before_step) status = w->hooks[i].before_step(w->hooks[i].context, out_is_ready, err);
     }
     return status;
 }

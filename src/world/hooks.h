@@ -1,5 +1,5 @@
-// What rooms around a live world (view, split) use of it beside its public functions: hooks that it calls, and a
-// few things to look at. The world knows none of them by name.
+// What rooms around a live world (view, split) use of it beside its public functions: hooks that it calls,
+// and a few things to look at. The world knows none of them by name.
 #ifndef USI_WORLD_HOOKS_H
 #define USI_WORLD_HOOKS_H
 
@@ -35,8 +35,8 @@ bool usi_world_has_hooks(const us_world *world, const char *name);
 
 const us_allocator *usi_world_allocator(const us_world *world);
 bool usi_world_is_connected(const us_world *world);
-// The tick was set by somebody else than a command: who keeps the pace is notified, and the state is published
-// before the next step.
+// The tick was set by somebody else than a command: who keeps the pace is notified, and the state is
+// published before the next step.
 void usi_world_jumped(us_world *world);
 // A reference to the revision of now, from any thread: usi_revision_unref gives it back.
 usi_revision *usi_world_take_revision(us_world *world);

@@ -275,11 +275,11 @@ static us_status run_command(us_world *w, const char *source, const char *text, 
     if (status) return status;
     // What ends a recording stands in it as its last word.
     bool is_last = c->verb == USI_VERB_RESET || c->verb == USI_VERB_RESTORE || c->verb == USI_VERB_RECORD;
-    if (is_last) us_proxy_note(w->live.proxy, w->live.sim, source, text);
+    if (is_last) usi_world_recording_note(&w->recording, w->live.sim, source, text);
     uint32_t number = us_world_get_revision(w);
     status = usi_verb_is_world(c->verb) ? apply_world(w, c, text, reply, err) : apply_own(w, c, reply, err);
     if (status) return status;
-    if (!is_last) us_proxy_note(w->live.proxy, w->live.sim, source, text);
+    if (!is_last) usi_world_recording_note(&w->recording, w->live.sim, source, text);
     if (number != us_world_get_revision(w) || is_about_time(c->verb)) w->request.change++;
     return US_OK;
 }
@@ -334,11 +334,16 @@ static void answer(us_world *w) {
 
 // ---------------------------------------------------------------- time
 
+static void publish(us_world *w) {
+    us_proxy_publish(w->live.proxy, w->live.sim);
+    usi_world_recording_tick(&w->recording, w->live.sim);
+}
+
 // The state of now goes out once before the first step from it.
 static void publish_first(us_world *w) {
     if (!w->is_fresh) return;
     w->is_fresh = false;
-    us_proxy_publish(w->live.proxy, w->live.sim);
+    publish(w);
     atomic_store_explicit(&w->time, us_sim_get_time(w->live.sim), memory_order_relaxed);
 }
 
@@ -388,7 +393,7 @@ us_status us_world_step(us_world *w, us_error *err) {
     }
     status = usi_hooks_after_step(w, err);
     if (status) return status;
-    us_proxy_publish(w->live.proxy, w->live.sim);
+    publish(w);
     if (w->request.n_step > 0) w->request.n_step--;
     atomic_store_explicit(&w->time, us_sim_get_time(w->live.sim), memory_order_relaxed);
     return US_OK;

@@ -10,6 +10,7 @@
 
 #include "world/hooks.h"
 #include "world/world__live.h"
+#include "world/world__recording.h"
 
 enum { USI_WORLD_QUEUE = 64, USI_WORLD_SOURCE = 64, USI_WORLD_ANSWERS = 8 };
 
@@ -61,6 +62,7 @@ struct us_world {
     int32_t n_snapshot;
     usi_snapshot snapshot[USI_WORLD_SNAPSHOTS];
 
+    usi_world_recording recording;
     us_recorder *recorder;  // NULL: nothing is recorded
     char *record_path;      // of the file being written
     char *record_base;      // as it was asked for, and which of its intervals of time this is

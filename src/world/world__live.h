@@ -15,17 +15,17 @@ typedef struct usi_live {
     us_allocator allocator;
     us_sim *sim;
     us_proxy *proxy;
-    pthread_mutex_t lock;     // of the pointer `revision`
-    usi_revision *revision;   // of now; one reference
-    uint32_t last_revision;   // the highest number given so far
+    pthread_mutex_t lock;    // of the pointer `revision`
+    usi_revision *revision;  // of now; one reference
+    uint32_t last_revision;  // the highest number given so far
 } usi_live;
 
 // Takes the reference over; makes the robots and the sim of it.
 us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revision *revision,
                         const us_proxy_def *proxy, int32_t n_thread, us_error *err);
 void usi_live_fini(usi_live *live);
-// Goes on with another revision: spec, model, robots and sim. On failure all is as before. It takes a reference
-// of its own.
+// Goes on with another revision: spec, model, robots and sim. On failure all is as before. It takes a
+// reference of its own.
 us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error *err);
 // Carries out a command that changes the world: from `pair` on in the list of verbs. `text` is the command as
 // it was written. A line about the result goes into `reply` ("" when there is nothing to say). On failure
@@ -33,9 +33,9 @@ us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error
 us_status usi_live_apply(usi_live *live, const usi_command *command, const char *text, char *reply,
                          size_t cap, us_error *err);
 
-// Faults of the scene's own script that are due: at each tick boundary, before the step and after the commands.
-// `command` is room for one; `notify` gets each and may be NULL. None of it is recorded: the scene is, and the
-// state says which were carried out.
+// Faults of the scene's own script that are due: at each tick boundary, before the step and after the
+// commands. `command` is room for one; `notify` gets each and may be NULL. None of it is recorded: the scene
+// is, and the state says which were carried out.
 enum { USI_SCRIPT_TEXT = USI_FAULT_TEXT + 256 };
 typedef void usi_script_notify(void *context, const char *text, const char *reply);
 us_status usi_live_run_scripts(usi_live *live, usi_command *command, usi_script_notify *notify, void *context,

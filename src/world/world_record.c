@@ -97,7 +97,7 @@ static us_status open_file(us_world *w, const char *path, us_recorder **out, us_
 us_status usi_world_record_end(us_world *w, us_error *err) {
     if (!w->recorder) return US_OK;
     us_recorder_info info = us_recorder_get_info(w->recorder);
-    us_proxy_record(w->live.proxy, NULL, NULL);
+    usi_world_recording_end(&w->recording);
     us_status status = us_recorder_close(w->recorder, err);
     char line[PATH_MAX + 64];
     snprintf(line, sizeof line, status ? "%s cannot be written to its end" : "wrote %s: %lld messages",
@@ -141,7 +141,7 @@ us_status usi_world_record(us_world *w, const char *path, bool may_overwrite, us
     w->record_base = base;
     w->record_segment = 1;
     w->may_overwrite = may_overwrite;
-    status = us_proxy_record(w->live.proxy, recorder, err);
+    status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
     if (status) usi_world_record_end(w, NULL);
     return status;
 }
@@ -180,7 +180,7 @@ us_status usi_world_record_next(us_world *w, us_error *err) {
     w->record_path = path;
     w->record_base = base;
     w->record_segment = segment;
-    status = us_proxy_record(w->live.proxy, recorder, err);
+    status = usi_world_recording_begin(&w->recording, &w->allocator, w->live.proxy, recorder, err);
     if (status) usi_world_record_end(w, NULL);
     return status;
 }
