@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "proxy/tap.h"
+#include "world/pair_field.h"
 #include "view/view__page.h"
 
 static usi_json begin(usi_bytes *out, const char *op) {
@@ -155,8 +156,8 @@ bool usi_text_pairs(usi_bytes *out, const usi_view_frame *frame) {
         usi_json_text(&j, "a", us_model_material_name(model, (us_material){row->a}));
         usi_json_text(&j, "b", us_model_material_name(model, (us_material){row->b}));
         usi_json_begin(&j, "values", '{');
-        for (int32_t k = 0; usi_pair_field_name(k); k++)
-            usi_json_number(&j, usi_pair_field_name(k), *usi_pair_field(&values, k));
+        for (int32_t k = 0; usi_pair_key_name(k); k++)
+            usi_json_number(&j, usi_pair_key_name(k), *usi_pair_field(&values, k));
         usi_json_end(&j, '}');
         usi_json_end(&j, '}');
     }

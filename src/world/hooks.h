@@ -4,7 +4,7 @@
 #define USI_WORLD_HOOKS_H
 
 #include "understudy/world.h"
-#include "world/command.h"
+#include "wire/world_command.h"
 #include "world/revision.h"
 
 enum { USI_WORLD_HOOKS = 4, USI_WORLD_SNAPSHOTS = 32, USI_WORLD_REPLY = 1024 };

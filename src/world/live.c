@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proxy/adopt.h"
 #include "proxy/fault.h"
 #include "spec/spec.h"
-#include "spec/words.h"
 #include "spec/xml.h"
+#include "world/pair_field.h"
 #include "world/world__inner.h"
 
 // Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
@@ -284,6 +285,16 @@ us_status usi_live_run_scripts(usi_live *live, usi_command *command, usi_script_
     return status;
 }
 
+static us_status set_soil_number(us_soil *soil, const char *name, double value, us_error *err) {
+    double low = 0, high = 0, *number = us_soil_number(soil, name, &low, &high);
+    if (!number) return us_error_set(err, US_ERR_NAME, NULL, NULL, "a soil has no number \"%s\"", name);
+    *number = value;
+    if (value >= low && value <= high) return US_OK;
+    char remedy[160];
+    snprintf(remedy, sizeof remedy, "write a number from %g to %g, in SI units", low, high);
+    return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: %g is out of range", name, value);
+}
+
 static us_status set_soil(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
     us_material material;
     us_soil soil;
@@ -292,8 +303,9 @@ static us_status set_soil(usi_live *live, const usi_command *c, char *reply, siz
     if (us_sim_get_soil(live->sim, material, &soil))
         return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>",
                             "the material \"%.60s\" is no soil", c->name);
-    for (int32_t i = 0; i < c->n_value; i++)
-        *usi_soil_field(&soil, c->value[i].field) = c->value[i].value;
+    for (int32_t i = 0; i < c->n_value && !status; i++)
+        status = set_soil_number(&soil, usi_soil_key_name(c->value[i].field), c->value[i].value, err);
+    if (status) return status;
     status = us_sim_set_soil(live->sim, material, &soil, err);
     if (status) return status;
     size_t used = (size_t)snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value,
@@ -302,7 +314,7 @@ static us_status set_soil(usi_live *live, const usi_command *c, char *reply, siz
     for (int32_t i = 0; i < spec->n_soil_map; i++) {
         const us_soil_map_def *map = &spec->soil_map[i];
         for (int32_t k = 0; k < c->n_value && (!map->material || strcmp(map->material, c->name) == 0); k++) {
-            if (strcmp(usi_soil_field_name(c->value[k].field), map->parameter) == 0 && used < cap)
+            if (strcmp(usi_soil_key_name(c->value[k].field), map->parameter) == 0 && used < cap)
                 used += (size_t)snprintf(
                     reply + used, cap - used,
                     "; a map has the %s of \"%.40s\": the number holds where the map has none",

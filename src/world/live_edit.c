@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "spec/fault.h"
 #include "spec/geometry.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
@@ -150,7 +151,12 @@ static us_status check_add(const us_spec *spec, const usi_command *c, us_error *
 }
 
 static us_shape_def object_shape(const usi_object_def *o) {
-    us_shape_def s = us_shape_def_default(o->kind);
+    static const us_shape_kind kinds[] = {
+        [USI_OBJECT_BOX] = US_SHAPE_BOX,           [USI_OBJECT_SPHERE] = US_SHAPE_SPHERE,
+        [USI_OBJECT_CYLINDER] = US_SHAPE_CYLINDER, [USI_OBJECT_CAPSULE] = US_SHAPE_CAPSULE,
+        [USI_OBJECT_CONE] = US_SHAPE_CONE,         [USI_OBJECT_ELLIPSOID] = US_SHAPE_ELLIPSOID,
+    };
+    us_shape_def s = us_shape_def_default(kinds[o->kind]);
     memcpy(s.size, o->size, sizeof s.size);
     memcpy(s.rgba, o->rgba, sizeof s.rgba);
     s.is_visual = s.is_collision = true;
@@ -177,13 +183,16 @@ static us_status object_inertia(const us_spec *spec, const usi_object_def *o, us
 
 static us_joint_def object_joint(const usi_object_def *o) {
     us_joint_def j = us_joint_def_default(o->is_fixed ? US_JOINT_FIXED : US_JOINT_FLOATING);
+    us_pose X_WB = {.p = us_vec3_make(o->position[0], o->position[1], o->position[2]),
+                    .q = us_quat_from_rpy(o->rpy[0], o->rpy[1], o->rpy[2])};
     j.parent = US_WORLD;
     if (o->is_fixed) {
-        j.X_PF = o->X_WB;
+        j.X_PF = X_WB;
         return j;
     }
-    us_quat q = o->X_WB.q;
-    us_vec3 p = o->X_WB.p, v = us_quat_rotate(us_quat_conj(q), o->velocity);
+    us_quat q = X_WB.q;
+    us_vec3 p = X_WB.p, v_W = us_vec3_make(o->velocity[0], o->velocity[1], o->velocity[2]);
+    us_vec3 v = us_quat_rotate(us_quat_conj(q), v_W);
     const double q0[7] = {q.w, q.x, q.y, q.z, p.x, p.y, p.z}, v0[6] = {0, 0, 0, v.x, v.y, v.z};
     memcpy(j.q0, q0, sizeof q0);
     memcpy(j.v0, v0, sizeof v0);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/words.h"
 #include "world/hooks.h"
 #include "world/world__live.h"
 #include "world/world__recording.h"

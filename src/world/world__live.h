@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "understudy/proxy.h"
-#include "world/command.h"
+#include "wire/world_command.h"
 #include "world/revision.h"
 
 typedef struct usi_live {

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
-#include "world/command.h"
+#include "base/words.h"
+#include "understudy/soil.h"
+#include "world/pair_field.h"
 
 static usi_command c;
 
@@ -67,15 +69,15 @@ static void commands_about_the_world_are_read(void **state) {
     assert_string_equal(c.name, "rubber");
     assert_string_equal(c.other, "soil");
     assert_int_equal(c.n_value, 2);
-    assert_string_equal(usi_pair_field_name(c.value[1].field), "rolling-length");
+    assert_string_equal(usi_pair_key_name(c.value[1].field), "rolling-length");
     assert_true(c.value[1].value == 5e-3);
     parse("pair a b friction=0.5");
     assert_int_equal(c.n_value, 2);
     parse("add capsule pill size=0.1,0 at=1,-2,3 rpy=0,0,1.5 mass=2 surface=rock rgba=1,0,0,0.5 "
           "velocity=0,0,-1");
-    assert_int_equal(c.object.kind, US_SHAPE_CAPSULE);
+    assert_int_equal(c.object.kind, USI_OBJECT_CAPSULE);
     assert_true(c.object.size[0] == 0.1 && c.object.size[1] == 0);
-    assert_true(c.object.X_WB.p.y == -2 && c.object.mass == 2 && c.object.velocity.z == -1);
+    assert_true(c.object.position[1] == -2 && c.object.mass == 2 && c.object.velocity[2] == -1);
     assert_string_equal(c.object.surface, "rock");
     parse("add box crate size=1,1,1");
     assert_true(isnan(c.object.mass) && c.object.density == 1000);
@@ -128,19 +130,43 @@ static void commands_about_the_world_are_read(void **state) {
 static void every_pair_value_has_a_name_and_a_place(void **state) {
     (void)state;
     us_pair_values v;
-    for (int32_t i = 0; i < USI_PAIR_FIELDS; i++) {
-        assert_non_null(usi_pair_field_name(i));
+    for (int32_t i = 0; i < USI_PAIR_KEYS; i++) {
+        assert_non_null(usi_pair_key_name(i));
         *usi_pair_field(&v, i) = i;
         char text[100];
-        snprintf(text, sizeof text, "pair a b %s=1", usi_pair_field_name(i));
+        snprintf(text, sizeof text, "pair a b %s=1", usi_pair_key_name(i));
         parse(text);
         assert_int_equal(c.value[0].field, i);
     }
     // Twelve doubles, each reached once.
-    for (int32_t i = 0; i < USI_PAIR_FIELDS; i++)
+    for (int32_t i = 0; i < USI_PAIR_KEYS; i++)
         assert_true(*usi_pair_field(&v, i) == i);
-    assert_int_equal(sizeof v, USI_PAIR_FIELDS * sizeof(double));
-    assert_null(usi_pair_field_name(USI_PAIR_FIELDS));
+    assert_int_equal(sizeof v, USI_PAIR_KEYS * sizeof(double));
+    assert_null(usi_pair_key_name(USI_PAIR_KEYS));
+}
+
+// The grammar names the numbers of a soil itself: they are those of the library, in any order.
+static void every_number_of_a_soil_has_a_key(void **state) {
+    (void)state;
+    us_soil soil = us_soil_default();
+    int32_t n = 0;
+#define SOIL_COUNT(field, unit, low, high, what) n++;
+    US_SOIL_LIST(SOIL_COUNT)
+#undef SOIL_COUNT
+    assert_int_equal(n, USI_SOIL_KEYS);
+    const double *seen[USI_SOIL_KEYS];
+    for (int32_t i = 0; i < USI_SOIL_KEYS; i++) {
+        char text[80];
+        seen[i] = us_soil_number(&soil, usi_soil_key_name(i), NULL, NULL);
+        assert_non_null(seen[i]);
+        for (int32_t k = 0; k < i; k++)
+            assert_ptr_not_equal(seen[i], seen[k]);
+        snprintf(text, sizeof text, "soil sand %s=1", usi_soil_key_name(i));
+        parse(text);
+        assert_true(c.n_value == 1 && c.value[0].field == i && c.value[0].value == 1);
+    }
+    assert_null(usi_soil_key_name(USI_SOIL_KEYS));
+    assert_null(usi_soil_key_name(-1));
 }
 
 static void mistakes_are_refused_with_what_to_write_instead(void **state) {
@@ -294,6 +320,7 @@ static void texts_are_cleaned_for_others(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_number_of_a_soil_has_a_key),
         cmocka_unit_test(commands_about_time_are_read),
         cmocka_unit_test(commands_about_the_world_are_read),
         cmocka_unit_test(every_pair_value_has_a_name_and_a_place),

@@ -2,13 +2,13 @@
 //
 // A line is cut into words at blanks; double quotes keep blanks in a name ("old crate"). Every refusal says
 // what is wrong and what to write instead, for a line may come from a person who typed it.
-#include "world/command.h"
+#include "wire/world_command.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/words.h"
+#include "base/words.h"
 
 enum { MAX_WORD = 64 };
 
@@ -23,45 +23,6 @@ static const char *const verb_usages[] = {
 #undef VERB_USAGE
 };
 
-// ---------------------------------------------------------------- texts
-
-// Length of the UTF-8 character at s, 0 when it is none.
-static size_t character(const unsigned char *s) {
-    if (s[0] < 0x80) return 1;
-    size_t n = s[0] >= 0xc2 && s[0] <= 0xdf   ? 2
-               : s[0] >= 0xe0 && s[0] <= 0xef ? 3
-               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
-                                              : 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    }
-    // Too long a form, halves of surrogate pairs, beyond the last character.
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
-    return n;
-}
-
-static bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
-
-void usi_text_clean(const char *text, char *out, size_t cap) {
-    size_t n = 0;
-    if (cap == 0) return;
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t length = character(s);
-        bool is_good = length > 0 && !is_control(*s);
-        size_t taken = is_good ? length : 1;
-        if (n + taken + 1 > cap) break;
-        if (is_good) {
-            memcpy(out + n, s, taken);
-        } else {
-            out[n] = '?';
-        }
-        n += taken;
-        s += taken;
-    }
-    out[n] = 0;
-}
-
 // ---------------------------------------------------------------- words
 
 typedef struct words {
@@ -75,11 +36,11 @@ static us_status check_text(const char *text, us_error *err) {
         return us_error_set(err, US_ERR_LIMIT, NULL, "say it in several commands",
                             "the command is longer than %d bytes", (int)USI_COMMAND_MAX);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t n = character(s);
+        size_t n = usi_utf8_length(s);
         if (n == 0)
             return us_error_set(err, US_ERR_SYNTAX, NULL, "write it in UTF-8",
                                 "the command is no text: byte 0x%02x", (unsigned)*s);
-        if (is_control(*s) && *s != '\t')
+        if (usi_is_control(*s) && *s != '\t')
             return us_error_set(err, US_ERR_SYNTAX, NULL,
                                 "write one command on one line, with blanks between the words",
                                 "the command has a control character, 0x%02x", (unsigned)*s);
@@ -133,41 +94,27 @@ static us_status cut_key(char *word, const char *usage, const char **out_key, co
 
 static const struct {
     const char *name;
-    size_t offset;
     double low, high;
-} pair_fields[USI_PAIR_FIELDS] = {
-    {"static-friction", offsetof(us_pair_values, static_friction), 0, 1e3},
-    {"kinetic-friction", offsetof(us_pair_values, kinetic_friction), 0, 1e3},
-    {"viscous", offsetof(us_pair_values, viscous), 0, 1e9},
-    {"normal-static", offsetof(us_pair_values, normal_static), 0, 1e3},
-    {"rotational", offsetof(us_pair_values, rotational), 0, 1e3},
-    {"assumed-mass", offsetof(us_pair_values, assumed_mass), 1e-9, 1e9},
-    {"restitution", offsetof(us_pair_values, restitution), 0, 1},
-    {"reference-speed", offsetof(us_pair_values, reference_speed), 1e-9, 1e6},
-    {"stiffness", offsetof(us_pair_values, stiffness), 0, 1e12},
-    {"damping-ratio", offsetof(us_pair_values, damping_ratio), 0, 1e3},
-    {"torsion-radius", offsetof(us_pair_values, torsion_radius), 0, 1e3},
-    {"rolling-length", offsetof(us_pair_values, rolling_length), 0, 1e3},
+} pair_keys[USI_PAIR_KEYS] = {
+#define PAIR_ROW(field, name, low, high) {name, low, high},
+    USI_PAIR_KEY_LIST(PAIR_ROW)
+#undef PAIR_ROW
 };
 
-const char *usi_pair_field_name(int32_t field) {
-    return field >= 0 && field < USI_PAIR_FIELDS ? pair_fields[field].name : NULL;
-}
-
-double *usi_pair_field(us_pair_values *values, int32_t field) {
-    return (double *)(void *)((char *)values + pair_fields[field].offset);
+const char *usi_pair_key_name(int32_t key) {
+    return key >= 0 && key < USI_PAIR_KEYS ? pair_keys[key].name : NULL;
 }
 
 static us_status add_value(usi_command *c, int32_t field, const char *text, us_error *err) {
-    const char *name = pair_fields[field].name;
+    const char *name = pair_keys[field].name;
     for (int32_t i = 0; i < c->n_value; i++) {
         if (c->value[i].field == field)
             return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", name);
     }
-    usi_pair_value *v = &c->value[c->n_value];
+    usi_key_value *v = &c->value[c->n_value];
     v->field = field;
     us_status status =
-        usi_read_number(name, text, pair_fields[field].low, pair_fields[field].high, &v->value, err);
+        usi_read_number(name, text, pair_keys[field].low, pair_keys[field].high, &v->value, err);
     if (!status) c->n_value++;
     return status;
 }
@@ -181,17 +128,17 @@ static us_status read_pair(usi_command *c, const words *w, us_error *err) {
     c->name = w->word[1];
     c->other = w->word[2];
     for (int32_t i = 3; i < w->n; i++) {
-        const char *key = "", *value = "", *names[USI_PAIR_FIELDS + 1] = {"friction"};
+        const char *key = "", *value = "", *names[USI_PAIR_KEYS + 1] = {"friction"};
         us_status status = cut_key(w->word[i], usage, &key, &value, err);
         if (status) return status;
         int32_t field = 0;
-        while (field < USI_PAIR_FIELDS && strcmp(pair_fields[field].name, key) != 0)
+        while (field < USI_PAIR_KEYS && strcmp(pair_keys[field].name, key) != 0)
             field++;
-        for (int32_t k = 0; k < USI_PAIR_FIELDS; k++)
-            names[k + 1] = pair_fields[k].name;
+        for (int32_t k = 0; k < USI_PAIR_KEYS; k++)
+            names[k + 1] = pair_keys[k].name;
         bool is_both = strcmp(key, "friction") == 0;  // static and kinetic alike
-        if (field == USI_PAIR_FIELDS && !is_both)
-            return usi_fail_unknown("value of a pair", key, names, USI_PAIR_FIELDS + 1, err);
+        if (field == USI_PAIR_KEYS && !is_both)
+            return usi_fail_unknown("value of a pair", key, names, USI_PAIR_KEYS + 1, err);
         status = add_value(c, is_both ? 0 : field, value, err);
         if (!status && is_both) status = add_value(c, 1, value, err);
         if (status) return status;
@@ -201,25 +148,14 @@ static us_status read_pair(usi_command *c, const words *w, us_error *err) {
 
 // ---------------------------------------------------------------- soil
 
-static const struct {
-    const char *field;
-    size_t offset;
-    double low, high;
-} soil_fields[] = {
-#define SOIL_ROW(field, unit, least, greatest, what) {#field, offsetof(us_soil, field), least, greatest},
-    US_SOIL_LIST(SOIL_ROW)
-#undef SOIL_ROW
+static const char *const soil_keys[USI_SOIL_KEYS] = {
+#define SOIL_NAME(field) #field,
+    USI_SOIL_KEY_LIST(SOIL_NAME)
+#undef SOIL_NAME
 };
-_Static_assert(sizeof soil_fields / sizeof soil_fields[0] == USI_SOIL_FIELDS, "all numbers of a soil");
-_Static_assert(USI_SOIL_FIELDS <= 2 * USI_PAIR_FIELDS, "a command has room for all of them");
+_Static_assert(USI_SOIL_KEYS <= 2 * USI_PAIR_KEYS, "a command has room for all of them");
 
-const char *usi_soil_field_name(int32_t field) {
-    return field >= 0 && field < USI_SOIL_FIELDS ? soil_fields[field].field : NULL;
-}
-
-double *usi_soil_field(us_soil *soil, int32_t field) {
-    return (double *)(void *)((char *)soil + soil_fields[field].offset);
-}
+const char *usi_soil_key_name(int32_t key) { return key >= 0 && key < USI_SOIL_KEYS ? soil_keys[key] : NULL; }
 
 // A key with - where the name has _.
 static bool is_field(const char *key, const char *name) {
@@ -237,22 +173,21 @@ static us_status read_soil(usi_command *c, const words *w, us_error *err) {
                             "soil: a material and at least one value are needed");
     c->name = w->word[1];
     for (int32_t i = 2; i < w->n; i++) {
-        const char *key = "", *value = "", *names[USI_SOIL_FIELDS];
+        const char *key = "", *value = "", *names[USI_SOIL_KEYS];
         us_status status = cut_key(w->word[i], usage, &key, &value, err);
         if (status) return status;
         int32_t field = 0;
-        while (field < USI_SOIL_FIELDS && !is_field(key, soil_fields[field].field))
+        while (field < USI_SOIL_KEYS && !is_field(key, soil_keys[field]))
             field++;
-        for (int32_t k = 0; k < USI_SOIL_FIELDS; k++)
-            names[k] = soil_fields[k].field;
-        if (field == USI_SOIL_FIELDS)
-            return usi_fail_unknown("number of a soil", key, names, USI_SOIL_FIELDS, err);
+        for (int32_t k = 0; k < USI_SOIL_KEYS; k++)
+            names[k] = soil_keys[k];
+        if (field == USI_SOIL_KEYS)
+            return usi_fail_unknown("number of a soil", key, names, USI_SOIL_KEYS, err);
         for (int32_t k = 0; k < c->n_value; k++) {
             if (c->value[k].field == field)
                 return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", key);
         }
-        status = usi_read_number(key, value, soil_fields[field].low, soil_fields[field].high,
-                                 &c->value[c->n_value].value, err);
+        status = usi_read_number(key, value, -1e15, 1e15, &c->value[c->n_value].value, err);
         if (status) return status;
         c->value[c->n_value++].field = field;
     }
@@ -292,18 +227,18 @@ static us_status check_new_name(const char *name, us_error *err) {
 
 static const struct {
     const char *name;
-    us_shape_kind kind;
+    usi_object_kind kind;
     int n_size;
     bool is_last_free;  // its last length may be 0
     const char *meaning;
 } kinds[] = {
-    {"box", US_SHAPE_BOX, 3, false, "of a box write size=X,Y,Z: the three lengths"},
-    {"sphere", US_SHAPE_SPHERE, 1, false, "of a sphere write size=R: the radius"},
-    {"cylinder", US_SHAPE_CYLINDER, 2, false, "of a cylinder write size=R,L: radius and length"},
-    {"capsule", US_SHAPE_CAPSULE, 2, true,
+    {"box", USI_OBJECT_BOX, 3, false, "of a box write size=X,Y,Z: the three lengths"},
+    {"sphere", USI_OBJECT_SPHERE, 1, false, "of a sphere write size=R: the radius"},
+    {"cylinder", USI_OBJECT_CYLINDER, 2, false, "of a cylinder write size=R,L: radius and length"},
+    {"capsule", USI_OBJECT_CAPSULE, 2, true,
      "of a capsule write size=R,L: radius and length of the straight part"},
-    {"cone", US_SHAPE_CONE, 2, false, "of a cone write size=R,L: radius of the base and length"},
-    {"ellipsoid", US_SHAPE_ELLIPSOID, 3, false, "of an ellipsoid write size=A,B,C: the three half axes"},
+    {"cone", USI_OBJECT_CONE, 2, false, "of a cone write size=R,L: radius of the base and length"},
+    {"ellipsoid", USI_OBJECT_ELLIPSOID, 3, false, "of an ellipsoid write size=A,B,C: the three half axes"},
 };
 enum { N_KIND = sizeof kinds / sizeof kinds[0] };
 
@@ -337,7 +272,7 @@ static us_status read_size(usi_object_def *o, int32_t kind, const char *text, us
     return US_OK;
 }
 
-static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, const char *text, double *rpy,
+static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, const char *text,
                                 us_error *err) {
     const double far = 1e6;
     double x[4] = {0};
@@ -348,10 +283,10 @@ static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, co
         return read_size(o, kind, text, err);
     case KEY_AT:
         status = usi_read_list("at", text, 3, 3, -far, far, x, &n, err);
-        if (!status) o->X_WB.p = us_vec3_make(x[0], x[1], x[2]);
+        if (!status) memcpy(o->position, x, sizeof o->position);
         return status;
     case KEY_RPY:
-        return usi_read_list("rpy", text, 3, 3, -1e3, 1e3, rpy, &n, err);
+        return usi_read_list("rpy", text, 3, 3, -1e3, 1e3, o->rpy, &n, err);
     case KEY_MASS:
         return usi_read_number("mass", text, 1e-6, 1e9, &o->mass, err);
     case KEY_DENSITY:
@@ -367,7 +302,7 @@ static us_status read_add_value(usi_object_def *o, int32_t kind, int32_t key, co
         return status;
     case KEY_VELOCITY:
         status = usi_read_list("velocity", text, 3, 3, -1e4, 1e4, x, &n, err);
-        if (!status) o->velocity = us_vec3_make(x[0], x[1], x[2]);
+        if (!status) memcpy(o->velocity, x, sizeof o->velocity);
         return status;
     default:
         o->is_fixed = strcmp(text, "true") == 0;
@@ -396,13 +331,9 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
     c->name = w->word[2];
     us_status status = check_new_name(c->name, err);
     usi_object_def *o = &c->object;
-    *o = (usi_object_def){.kind = kinds[kind].kind,
-                          .X_WB = us_pose_identity(),
-                          .mass = NAN,
-                          .density = 1000,
-                          .rgba = {0.7F, 0.7F, 0.7F, 1}};
+    *o = (usi_object_def){
+        .kind = kinds[kind].kind, .mass = NAN, .density = 1000, .rgba = {0.7F, 0.7F, 0.7F, 1}};
     bool is_said[N_KEY] = {false};
-    double rpy[3] = {0};
     for (int32_t i = 3; i < w->n && !status; i++) {
         const char *text = "", *value = "";
         status = cut_key(w->word[i], usage, &text, &value, err);
@@ -414,7 +345,7 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
         if (is_said[key])
             return us_error_set(err, US_ERR_NAME, NULL, "say it once", "%s is said twice", text);
         is_said[key] = true;
-        status = read_add_value(o, kind, key, value, rpy, err);
+        status = read_add_value(o, kind, key, value, err);
     }
     if (status) return status;
     if (!is_said[KEY_SIZE])
@@ -425,7 +356,6 @@ static us_status read_add(usi_command *c, const words *w, us_error *err) {
     if (o->is_fixed && is_said[KEY_VELOCITY])
         return us_error_set(err, US_ERR_VALUE, NULL, "leave out velocity, or fixed",
                             "what is fixed has no velocity");
-    o->X_WB.q = us_quat_from_rpy(rpy[0], rpy[1], rpy[2]);
     return US_OK;
 }
 
@@ -524,7 +454,7 @@ static us_status read_fault(usi_command *c, const words *w, us_error *err) {
 static const struct {
     const char *name;
     uint32_t flag;
-    int least, most;
+    int min, max;
 } adopt_keys[] = {
     {"odom", USI_ADOPT_ODOM, 3, 3},         {"origin", USI_ADOPT_ORIGIN, 3, 3},
     {"velocity", USI_ADOPT_VELOCITY, 3, 3}, {"want", USI_ADOPT_WANT, 3, 4},
@@ -537,7 +467,7 @@ static us_status read_adopt_value(usi_adopt *a, int32_t key, const char *text, u
     const bool is_share = flag == USI_ADOPT_BATTERY, is_stamp = flag == USI_ADOPT_STAMP;
     double x[4] = {0};
     int n = 0;
-    us_status status = usi_read_list(adopt_keys[key].name, text, adopt_keys[key].least, adopt_keys[key].most,
+    us_status status = usi_read_list(adopt_keys[key].name, text, adopt_keys[key].min, adopt_keys[key].max,
                                      is_share || is_stamp ? 0 : -1e6,
                                      is_share   ? 1
                                      : is_stamp ? 4e9

@@ -1,13 +1,11 @@
 // The language of world commands (docs/world-commands.md): from a line of text to what it says, checked as
 // far as that is possible without a world.
-#ifndef USI_WORLD_COMMAND_H
-#define USI_WORLD_COMMAND_H
+#ifndef USI_WIRE_WORLD_COMMAND_H
+#define USI_WIRE_WORLD_COMMAND_H
 
-#include "proxy/adopt.h"
-#include "spec/fault.h"
-#include "understudy/spec.h"
+#include "base/fault_words.h"
 
-enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64, USI_PAIR_FIELDS = 12 };
+enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
 
 // X(code, name, usage)
 #define USI_VERB_LIST(X)                                                                           \
@@ -44,24 +42,101 @@ typedef enum usi_verb {
 // From `pair` on a command changes the world; those before it are about time and files.
 static inline bool usi_verb_is_world(usi_verb verb) { return verb >= USI_VERB_PAIR; }
 
-// What `add` says.
+// ---------------------------------------------------------------- add
+
+typedef enum usi_object_kind {
+    USI_OBJECT_BOX,
+    USI_OBJECT_SPHERE,
+    USI_OBJECT_CYLINDER,
+    USI_OBJECT_CAPSULE,
+    USI_OBJECT_CONE,
+    USI_OBJECT_ELLIPSOID
+} usi_object_kind;
+
 typedef struct usi_object_def {
-    us_shape_kind kind;
+    usi_object_kind kind;
     double size[3];
-    us_pose X_WB;
-    double mass;     // kg; NaN: by the density
-    double density;  // kg/m^3
-    us_vec3 velocity;
-    const char *surface;  // NULL: not said
+    double position[3], rpy[3];  // m, rad, in the world
+    double mass;                 // kg; NaN: by the density
+    double density;              // kg/m^3
+    double velocity[3];          // m/s
+    const char *surface;         // NULL: not given
     float rgba[4];
     bool is_fixed;
 } usi_object_def;
 
-// One number of a pair of materials.
-typedef struct usi_pair_value {
-    int32_t field;
+// ---------------------------------------------------------------- adopt
+
+enum { USI_ADOPT_JOINTS = 56 };  // with all other words they are the 64 that a command may have
+
+enum {
+    USI_ADOPT_ODOM = 1,
+    USI_ADOPT_ORIGIN = 2,
+    USI_ADOPT_VELOCITY = 4,
+    USI_ADOPT_WANT = 8,
+    USI_ADOPT_BATTERY = 16,
+    USI_ADOPT_STAMP = 32,
+};
+
+typedef struct usi_adopt_joint {
+    const char *name;  // without the robot's
+    double q, v;
+    bool has_v;
+} usi_adopt_joint;
+
+typedef struct usi_adopt {
+    uint32_t has;      // USI_ADOPT_...
+    double odom[3];    // m, m, rad: the base in the odometry's frame
+    double origin[3];  // m, m, rad: the odometry's frame in the world; else that of the robot's start in the
+                       // scene
+    double velocity[3];   // m/s, m/s, rad/s: of the base in its own axes; else at rest
+    double want[3], age;  // the velocity last commanded, and how long ago, s
+    double battery;       // share of the charge, 0 .. 1
+    int64_t stamp;        // ns: what the robot's clock shows now
+    int32_t n_joint;
+    usi_adopt_joint joint[USI_ADOPT_JOINTS];
+} usi_adopt;
+
+// ---------------------------------------------------------------- pair and soil
+
+// Numbers of a pair of materials by the names that a scene's <pair> has. X(field of us_pair_values, key, low,
+// high)
+#define USI_PAIR_KEY_LIST(X)                         \
+    X(static_friction, "static-friction", 0, 1e3)    \
+    X(kinetic_friction, "kinetic-friction", 0, 1e3)  \
+    X(viscous, "viscous", 0, 1e9)                    \
+    X(normal_static, "normal-static", 0, 1e3)        \
+    X(rotational, "rotational", 0, 1e3)              \
+    X(assumed_mass, "assumed-mass", 1e-9, 1e9)       \
+    X(restitution, "restitution", 0, 1)              \
+    X(reference_speed, "reference-speed", 1e-9, 1e6) \
+    X(stiffness, "stiffness", 0, 1e12)               \
+    X(damping_ratio, "damping-ratio", 0, 1e3)        \
+    X(torsion_radius, "torsion-radius", 0, 1e3)      \
+    X(rolling_length, "rolling-length", 0, 1e3)
+// Numbers of a soil by the names that a scene's <soil> has; their ranges are those of US_SOIL_LIST.
+#define USI_SOIL_KEY_LIST(X)                                                                                \
+    X(kc)                                                                                                   \
+    X(kphi) X(n) X(cohesion) X(friction_angle) X(shear_x) X(shear_x_angle) X(shear_y) X(shear_y_angle)      \
+        X(density) X(peak_angle) X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle) \
+            X(critical_angle) X(compaction)
+enum {
+#define USI_COUNT_PAIR(field, key, low, high) +1
+    USI_PAIR_KEYS = 0 USI_PAIR_KEY_LIST(USI_COUNT_PAIR),
+#undef USI_COUNT_PAIR
+#define USI_COUNT_SOIL(field) +1
+    USI_SOIL_KEYS = 0 USI_SOIL_KEY_LIST(USI_COUNT_SOIL)
+#undef USI_COUNT_SOIL
+};
+const char *usi_pair_key_name(int32_t key);  // NULL beyond the last
+const char *usi_soil_key_name(int32_t key);
+
+typedef struct usi_key_value {
+    int32_t field;  // which key of the list
     double value;
-} usi_pair_value;
+} usi_key_value;
+
+// ---------------------------------------------------------------- all
 
 typedef struct usi_command {
     usi_verb verb;
@@ -76,7 +151,7 @@ typedef struct usi_command {
     usi_object_def object;
     usi_adopt adopt;  // its names point into `text`
     int32_t n_value;
-    usi_pair_value value[2 * USI_PAIR_FIELDS];
+    usi_key_value value[2 * USI_PAIR_KEYS];
     char text[USI_COMMAND_MAX + 1];  // cut into words; names point here
 } usi_command;
 
@@ -84,18 +159,5 @@ typedef struct usi_command {
 // US_ERR_SYNTAX for one that cannot be read, US_ERR_NAME for an unknown command, kind or key, US_ERR_VALUE
 // for numbers that are none or out of range.
 us_status usi_command_parse(const char *text, usi_command *out, us_error *err);
-
-// The numbers of a soil by the names that a scene's <soil> has.
-enum { USI_SOIL_FIELDS = 18 };
-const char *usi_soil_field_name(int32_t field);  // NULL beyond the last
-double *usi_soil_field(us_soil *soil, int32_t field);
-
-// The numbers of a pair by the names that a scene's <pair> has.
-const char *usi_pair_field_name(int32_t field);  // NULL beyond the last
-double *usi_pair_field(us_pair_values *values, int32_t field);
-
-// For texts that are shown or sent: a copy that fits, with what is no UTF-8 or a control character replaced
-// by "?".
-void usi_text_clean(const char *text, char *out, size_t cap);
 
 #endif
