@@ -441,6 +441,11 @@ static void print_start(const run_options *options, const cli_network *network, 
     fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n",
             (int)n_robot, n_robot == 1 ? "" : "s", us_bus_vendor(network->bus),
             (int)us_bus_domain(network->bus));
+    for (int32_t i = 0; i < n_robot; i++) {
+        const us_proxy *proxy = us_world_get_proxy(network->world);
+        int32_t port = us_proxy_motor_port(proxy, i, NULL);
+        if (port) fprintf(stderr, "motors of %s: port %d\n", us_proxy_robot_name(proxy, i), (int)port);
+    }
 }
 
 static int serve(const run_options *options, cli_network *network, FILE *out) {

@@ -59,6 +59,9 @@ US_API void us_proxy_publish(us_proxy *proxy, us_sim *sim);
 US_API int32_t us_proxy_n_robot(const us_proxy *proxy);
 US_API const char *us_proxy_robot_name(const us_proxy *proxy, int32_t robot);  // NULL for a bad index
 US_API int32_t us_proxy_find_robot(const us_proxy *proxy, const char *name);   // -1 when there is none
+// The port on which a robot's motors listen now: that of <motors> (*out_wanted, may be NULL), or one of the
+// next 20 where it is taken; 0: none.
+US_API int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted);
 // The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type`
 // may be NULL. Requests (has_services of us_network_def) stand under the name of their service. The text
 // stays as long as the proxy.

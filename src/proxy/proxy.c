@@ -272,12 +272,21 @@ static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
     def.allocator = p->allocator;
     if (p->def.motor_address) def.address = p->def.motor_address;
     def.port = r->network->motor_port;
+    def.n_port_more = 20;  // two runs of one scene on one machine
     def.n_motor = r->network->n_motor;
     def.motors = r->network->motors;
     def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
     def.on_command = on_motor;
     def.context = r;
     return usi_motor_server_create(&def, &r->motors, err);
+}
+
+int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted) {
+    if (out_wanted) *out_wanted = 0;
+    if (!proxy || robot < 0 || robot >= proxy->n_robot) return 0;
+    const usi_robot *r = &proxy->robot[robot];
+    if (out_wanted) *out_wanted = r->network->motor_port;
+    return r->motors ? usi_motor_server_port(r->motors) : 0;
 }
 
 static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {

@@ -228,6 +228,11 @@ static us_status start(us_view *view, const us_view_def *def, us_error *err) {
 
 // From here on the world calls the view.
 static us_status attach(us_view *view, us_error *err) {
+    // The view may come after the network.
+    char text[USI_PAGE_LINE];
+    for (int32_t i = 0; i < view->n_robot; i++) {
+        if (usi_world_moved_port(view->world, i, text, sizeof text)) on_log(view, 1, 0, text);
+    }
     const usi_world_hooks hooks = {
         .name = HOOKS, .context = view, .log = on_log, .changed = usi_view_changed};
     us_status status = usi_world_add_hooks(view->world, &hooks);

@@ -35,6 +35,8 @@ bool usi_world_has_hooks(const us_world *world, const char *name);
 
 const us_allocator *usi_world_allocator(const us_world *world);
 bool usi_world_is_connected(const us_world *world);
+// Whether a robot's motors listen on another port than the scene's, which was taken; says so in `out`.
+bool usi_world_moved_port(const us_world *world, int32_t robot, char *out, size_t cap);
 // The tick was set by somebody else than a command: who keeps the pace is notified, and the state is
 // published before the next step.
 void usi_world_jumped(us_world *world);

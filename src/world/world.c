@@ -134,12 +134,25 @@ usi_revision *usi_world_take_revision(us_world *w) {
     return revision;
 }
 
+bool usi_world_moved_port(const us_world *w, int32_t robot, char *out, size_t cap) {
+    int32_t wanted = 0, port = us_proxy_motor_port(w->live.proxy, robot, &wanted);
+    if (!port || port == wanted) return false;
+    snprintf(out, cap, "motors of %.60s: port %d is taken, port %d is used instead",
+             us_proxy_robot_name(w->live.proxy, robot), (int)wanted, (int)port);
+    return true;
+}
+
 us_status us_world_connect(us_world *w, us_bus *bus, us_error *err) {
     if (!w || !bus || w->topics)
         return us_error_set(err, US_ERR_ARG, NULL, "connect a world once, to a bus that is open",
                             "us_world_connect: wrong argument, or connected already");
     us_status status = us_proxy_connect(w->live.proxy, bus, err);
-    return status ? status : usi_topics_create(w, bus, err);
+    if (!status) status = usi_topics_create(w, bus, err);
+    char text[USI_WORLD_REPLY];
+    for (int32_t i = 0; i < us_proxy_n_robot(w->live.proxy) && !status; i++) {
+        if (usi_world_moved_port(w, i, text, sizeof text)) us_world_log(w, 1, text);
+    }
+    return status;
 }
 
 // ---------------------------------------------------------------- the queue

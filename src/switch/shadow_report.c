@@ -1,5 +1,5 @@
-// What the switch tells of the shadow: a line of JSON five times a second, an event when the two part, and
-// the way back together.
+// Reports of the shadow: a line of JSON five times a second, an event when hardware and proxy diverge, and
+// the resynchronisation that ends it.
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,19 +11,18 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-static const int64_t step_every = 50 * INT64_C(1000000);   // ns
-static const int64_t tell_every = 200 * INT64_C(1000000);  // ns
-// ns between two times that the proxy is set to the hardware's state by itself: it must have time to part
-// again, or not.
+static const int64_t step_every = 50 * INT64_C(1000000);      // ns
+static const int64_t publish_every = 200 * INT64_C(1000000);  // ns
+// Minimum time between two automatic resynchronisations, ns: long enough to see whether the two diverge
+// again.
 static const int64_t resync_every = INT64_C(5000000000);
-// ns that an event waits for what follows before the proxy is set, which ends it
+// Time after an event in which further deviations are collected before an automatic resynchronisation, ns.
 static const int64_t resync_after = INT64_C(1000000000);
 
-// Room for a line with all residuals, and behind it for the same as a message.
+// Two halves: a line with all residuals, and the encoded message of it.
 enum { LINE_SIZE = 49152 };
 
-// ---- as text
-// ----------------------------------------------------------------
+// ---- as text ----
 
 static size_t add(char *out, size_t cap, size_t n, const char *format, ...) US_PRINTF(4, 5);
 static size_t add(char *out, size_t cap, size_t n, const char *format, ...) {
@@ -35,7 +34,7 @@ static size_t add(char *out, size_t cap, size_t n, const char *format, ...) {
     return more < 0 ? n : n + (size_t)more;
 }
 
-// Names of joints come from strangers: what would break the line becomes a quote.
+// Joint names come from other programs: characters that would break the line of JSON become a quote.
 static void name_of(const usi_shadow *s, int32_t i, char out[USI_RESIDUAL_NAME]) {
     usi_shadow_residual_name(s, i, out);
     for (char *c = out; *c; c++) {
@@ -47,12 +46,12 @@ static double wall_of(const usi_shadow *s, double time, int64_t now, int64_t wal
     return 1e-9 * (double)wall + time - 1e-9 * (double)(now - s->origin);
 }
 
-size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
-                        size_t cap) {
+size_t usi_shadow_encode(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                         size_t cap) {
     char name[USI_RESIDUAL_NAME] = "";
     const usi_shadow_side *h = &s->sides[0], *p = &s->sides[1];
     bool has_clocks = h->has_origin && p->has_origin;
-    // From the proxy's stamps to the hardware's.
+    // offset from the proxy's stamps to the hardware's
     double clocks =
         has_clocks ? 1e-9 * (double)(h->origin - p->origin) - h->clock.median + p->clock.median : 0;
     name_of(s, s->worst, name);
@@ -75,40 +74,40 @@ size_t usi_shadow_print(const usi_shadow *s, const char *robot, int64_t now, int
     return add(out, cap, n, "]}");
 }
 
-size_t usi_shadow_print_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
-                              size_t cap) {
+size_t usi_shadow_encode_event(const usi_shadow *s, const char *robot, int64_t now, int64_t wall, char *out,
+                               size_t cap) {
     char name[USI_RESIDUAL_NAME];
-    double first = s->n_part > 0 ? s->parts[0].time : s->event_time;
+    double first = s->n_deviation > 0 ? s->deviations[0].time : s->event_time;
     size_t n = add(out, cap, 0, "{\"robot\":\"%s\",\"event\":\"parted\",\"time\":%.3f,\"told\":%.3f", robot,
                    wall_of(s, first, now, wall), wall_of(s, s->event_time, now, wall));
-    for (int32_t i = 0; i < s->n_part; i++) {
-        const usi_shadow_part *part = &s->parts[i];
-        name_of(s, part->residual, name);
+    for (int32_t i = 0; i < s->n_deviation; i++) {
+        const usi_deviation *deviation = &s->deviations[i];
+        name_of(s, deviation->residual, name);
         n = add(out, cap, n, "%s{\"name\":\"%s\",\"value\":%.5g,\"tolerance\":%.4g",
                 i == 0   ? ",\"first\":"
                 : i == 1 ? ",\"then\":["
                          : ",",
-                name, part->value, part->tolerance);
-        n = i == 0 ? add(out, cap, n, "}") : add(out, cap, n, ",\"delay\":%.2f}", part->time - first);
+                name, deviation->value, deviation->tolerance);
+        n = i == 0 ? add(out, cap, n, "}") : add(out, cap, n, ",\"delay\":%.2f}", deviation->time - first);
     }
-    return add(out, cap, n, s->n_part > 1 ? "]}" : "}");
+    return add(out, cap, n, s->n_deviation > 1 ? "]}" : "}");
 }
 
-void usi_shadow_say_event(const usi_shadow *s, int32_t from, char *out, size_t cap) {
+void usi_shadow_format_event(const usi_shadow *s, int32_t from, char *out, size_t cap) {
     char name[USI_RESIDUAL_NAME];
     size_t n = add(out, cap, 0, from == 0 ? "parted:" : "");
-    for (int32_t i = from; i < s->n_part; i++) {
-        const usi_shadow_part *part = &s->parts[i];
-        name_of(s, part->residual, name);
+    for (int32_t i = from; i < s->n_deviation; i++) {
+        const usi_deviation *deviation = &s->deviations[i];
+        name_of(s, deviation->residual, name);
         if (i > 0)
-            n = add(out, cap, n, "%s%.2f s later ", i == from ? "" : ", ", part->time - s->parts[0].time);
-        n = add(out, cap, n, "%s%s by %.3g (tolerance %.3g)", i == 0 ? " " : "", name, part->value,
-                part->tolerance);
+            n = add(out, cap, n, "%s%.2f s later ", i == from ? "" : ", ",
+                    deviation->time - s->deviations[0].time);
+        n = add(out, cap, n, "%s%s by %.3g (tolerance %.3g)", i == 0 ? " " : "", name, deviation->value,
+                deviation->tolerance);
     }
 }
 
-// ---- in the switch
-// ----------------------------------------------------------------
+// ---- in the switch ----
 
 us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_error *err) {
     sw->shadow = usi_alloc(&sw->allocator, sizeof *sw->shadow, _Alignof(usi_shadow));
@@ -140,14 +139,14 @@ static void write_line(us_switch *sw, us_writer *writer, size_t n) {
         atomic_fetch_add(&sw->n_unsent, 1);
 }
 
-bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap) {
+bool usi_switch_resync_comparison(us_switch *sw, char *why, size_t cap) {
     us_switch_mode mode = sw->authority.mode;
     if (mode != US_MODE_SHADOW && mode != US_MODE_MIRROR) {
-        snprintf(why, cap, "nothing is compared: ask for shadow or mirror first");
+        snprintf(why, cap, "no comparison is running: ask for shadow or mirror first");
         return false;
     }
     us_error err = {0};
-    // A proxy in control is not moved under its operators: then only the references begin anew.
+    // A proxy in control is not moved under its operators: then only the references are reset.
     bool is_set = !sw->handover.def.is_off && sw->authority.control != US_SWITCH_PROXY;
     us_status status = is_set ? usi_switch_resync(sw, &err) : US_OK;
     if (status) {
@@ -157,19 +156,19 @@ bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap) {
     pthread_mutex_lock(&sw->estimate_lock);
     usi_shadow_begin(sw->shadow, usi_switch_now());
     pthread_mutex_unlock(&sw->estimate_lock);
-    usi_switch_say(sw, "compared anew from here%s", is_set ? ", the proxy set to the hardware's state" : "");
+    usi_switch_log(sw, "compared anew from here%s", is_set ? ", the proxy set to the hardware's state" : "");
     return true;
 }
 
-void usi_switch_begin_comparison(us_switch *sw) {
+void usi_switch_restart_comparison(us_switch *sw) {
     pthread_mutex_lock(&sw->estimate_lock);
     bool is_on = sw->shadow->state != US_SHADOW_OFF;
     if (is_on) usi_shadow_begin(sw->shadow, usi_switch_now());
     pthread_mutex_unlock(&sw->estimate_lock);
-    if (is_on) usi_switch_say(sw, "compared anew from here");
+    if (is_on) usi_switch_log(sw, "compared anew from here");
 }
 
-// Begins and ends with the mode.
+// The comparison begins and ends with the mode.
 static void follow_mode(us_switch *sw, int64_t now) {
     usi_shadow *s = sw->shadow;
     us_switch_mode mode = sw->authority.mode;
@@ -182,7 +181,8 @@ static void follow_mode(us_switch *sw, int64_t now) {
     }
 }
 
-// Compares; what there is to say of it stands in `text` and, for the event's topic, in the line.
+// One comparison; an event or a change of state is described in `text` and, for the event's topic, in the
+// line.
 static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, size_t cap, size_t *out_line) {
     usi_shadow *s = sw->shadow;
     pthread_mutex_lock(&sw->estimate_lock);
@@ -192,9 +192,9 @@ static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, si
     bool is_event = s->is_event_new, is_change = s->state != before;
     s->is_event_new = false;
     if (is_event) {
-        usi_shadow_say_event(s, is_change ? 0 : sw->n_part_said, text, cap);
-        sw->n_part_said = s->n_part;
-        *out_line = usi_shadow_print_event(s, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
+        usi_shadow_format_event(s, is_change ? 0 : sw->n_deviation_logged, text, cap);
+        sw->n_deviation_logged = s->n_deviation;
+        *out_line = usi_shadow_encode_event(s, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
     } else if (is_change) {
         snprintf(text, cap, "hardware and proxy: %s, confidence %.2f", us_shadow_state_name(s->state),
                  s->confidence);
@@ -205,15 +205,15 @@ static bool step_shadow(us_switch *sw, int64_t now, int64_t wall, char *text, si
 
 static bool is_resync_due(us_switch *sw, int64_t now) {
     const usi_shadow *s = sw->shadow;  // only this thread changes its state
-    if (!s->def.resync_when_parted || s->state != US_SHADOW_DIVERGED || now - sw->resynced < resync_every)
+    if (!s->def.resync_when_diverged || s->state != US_SHADOW_DIVERGED || now - sw->resynced < resync_every)
         return false;
     return 1e-9 * (double)(now - s->origin) - s->event_time > 1e-9 * (double)resync_after;
 }
 
-void usi_switch_look_at_shadow(us_switch *sw) {
+void usi_switch_step_shadow(us_switch *sw) {
     int64_t now = usi_switch_now();
-    if (now - sw->shadow_stepped < step_every) return;
-    sw->shadow_stepped = now;
+    if (now - sw->shadow_step_time < step_every) return;
+    sw->shadow_step_time = now;
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     int64_t wall = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
@@ -221,17 +221,18 @@ void usi_switch_look_at_shadow(us_switch *sw) {
     size_t n = 0;
     if (step_shadow(sw, now, wall, text, sizeof text, &n)) {
         write_line(sw, sw->shadow_event_writer, n);
-        usi_switch_say(sw, "%s", text);
+        usi_switch_log(sw, "%s", text);
     }
-    if (sw->shadow->state != US_SHADOW_OFF && now - sw->shadow_told >= tell_every) {
-        sw->shadow_told = now;
+    if (sw->shadow->state != US_SHADOW_OFF && now - sw->shadow_published >= publish_every) {
+        sw->shadow_published = now;
         pthread_mutex_lock(&sw->estimate_lock);
-        n = usi_shadow_print(sw->shadow, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
+        n = usi_shadow_encode(sw->shadow, sw->robot, now, wall, sw->shadow_line, LINE_SIZE / 2);
         pthread_mutex_unlock(&sw->estimate_lock);
         write_line(sw, sw->shadow_writer, n);
     }
     if (is_resync_due(sw, now)) {
         sw->resynced = now;
-        if (!usi_switch_compare_anew(sw, why, sizeof why)) usi_switch_say(sw, "not compared anew: %s", why);
+        if (!usi_switch_resync_comparison(sw, why, sizeof why))
+            usi_switch_log(sw, "not compared anew: %s", why);
     }
 }

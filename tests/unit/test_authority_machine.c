@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "switch/authority.h"
+#include "switch/authority_machine.h"
 
 static const int64_t second = 1000000000;
 
@@ -18,7 +18,7 @@ static usi_authority start(us_switch_mode mode, us_switch_loss on_loss) {
 }
 
 static void hear(usi_authority *a, int64_t hardware, int64_t proxy) {
-    usi_authority_hear(a, (const int64_t[2]){hardware, proxy});
+    usi_authority_observe(a, (const int64_t[2]){hardware, proxy});
 }
 
 static void nobody_is_lost_before_anybody_was_heard(void **state) {
@@ -44,13 +44,13 @@ static void the_watchdog_gives_control_to_the_living_alone(void **state) {
     usi_verdict v = usi_authority_watch(&a, 12 * second);
     assert_true(v.is_change);
     assert_int_equal(v.mode, US_MODE_PROXY);
-    assert_int_equal(v.voice, US_SWITCH_PROXY);
+    assert_int_equal(v.output_source, US_SWITCH_PROXY);
     assert_string_equal(v.reason, "the hardware has been silent for 2.00 s");
     a.on_loss = US_LOSS_STOP;
     v = usi_authority_watch(&a, 12 * second);
     assert_int_equal(v.mode, US_MODE_STOP);
     assert_int_equal(v.control, US_SWITCH_NOBODY);
-    assert_int_equal(v.voice, US_SWITCH_HARDWARE);
+    assert_int_equal(v.output_source, US_SWITCH_HARDWARE);
 }
 
 static void by_the_usual_rule_hardware_never_gets_control_unasked(void **state) {
@@ -67,7 +67,7 @@ static void by_the_usual_rule_hardware_never_gets_control_unasked(void **state) 
     v = usi_authority_watch(&a, 20 * second);
     assert_int_equal(v.mode, US_MODE_STOP);
     assert_int_equal(v.control, US_SWITCH_NOBODY);
-    assert_int_equal(v.voice, US_SWITCH_PROXY);
+    assert_int_equal(v.output_source, US_SWITCH_PROXY);
     assert_string_equal(v.reason, "the proxy has been silent for 8.00 s");
     // It stays so, whoever is heard, until somebody asks.
     usi_authority_apply(&a, &v, 0);
@@ -109,7 +109,7 @@ static void when_both_are_lost_nobody_has_control_and_the_first_to_be_heard_play
     v = usi_authority_watch(&a, 20 * second);
     assert_int_equal(v.mode, US_MODE_PROXY);
     assert_int_equal(v.control, US_SWITCH_PROXY);
-    assert_int_equal(v.voice, US_SWITCH_PROXY);
+    assert_int_equal(v.output_source, US_SWITCH_PROXY);
     // A stop that was asked for meanwhile stays.
     v = usi_authority_ask(&a, US_MODE_STOP, 20 * second);
     assert_true(v.is_change);
@@ -174,7 +174,7 @@ static void a_long_random_life_keeps_one_in_control_and_growing_epochs(void **st
             bool is_dead = us_random_bits(3, (uint64_t)(3 + k), i / 50) % 3 == 0;
             if (!is_dead && us_random_uniform(3, (uint64_t)(5 + k), i) > 0.05) heard[k] = now;
         }
-        usi_authority_hear(&a, heard);
+        usi_authority_observe(&a, heard);
         uint64_t before = a.epoch;
         usi_verdict v =
             dice < 5 ? usi_authority_ask(&a, (us_switch_mode)(dice % 4), now) : usi_authority_watch(&a, now);
@@ -184,7 +184,7 @@ static void a_long_random_life_keeps_one_in_control_and_growing_epochs(void **st
         }
         assert_int_equal(a.epoch, before + (v.is_change ? 1 : 0));
         assert_true(a.control == US_SWITCH_NOBODY ? a.mode == US_MODE_STOP && a.is_waiting
-                                                  : a.control == a.voice);
+                                                  : a.control == a.output_source);
         assert_true(a.mode != US_MODE_HARDWARE || a.control == US_SWITCH_HARDWARE);
         assert_true(a.mode != US_MODE_PROXY || a.control == US_SWITCH_PROXY);
         assert_true(a.mode != US_MODE_SHADOW || a.control == US_SWITCH_HARDWARE);
