@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/description.h"
+
 enum { ODOM, JOINTS, IMU };                                            // groups that are compared
 enum { O_X, O_Y, O_YAW, O_VX, O_VY, O_WZ, O_PATH, O_TURNED, N_ODOM };  // their channels
 enum { I_RATE, I_ACCELERATION = 3, I_YAW = 6, I_TURNED, N_IMU };       //
@@ -153,25 +155,13 @@ void usi_shadow_end(usi_shadow *s) {
     s->state = US_SHADOW_OFF;
 }
 
-// Looks for <joint name="..." type="continuous">, whatever the order of the attributes. A whole reader of XML
-// would find no more.
 void usi_shadow_describe(usi_shadow *s, const char *urdf, size_t length) {
-    const char *end = urdf + length;
+    usi_description_joint joint;
+    size_t at = 0;
     s->n_described = 0;
-    for (const char *at = urdf; at && at < end && (at = memchr(at, '<', (size_t)(end - at)));) {
-        const char *close = memchr(at, '>', (size_t)(end - at));
-        if (!close) return;
-        char tag[256];
-        snprintf(tag, sizeof tag, "%.*s", (int)(close - at > 255 ? 255 : close - at), at);
-        at = close;
-        const char *name = strstr(tag, "name=");
-        bool is_joint = strncmp(tag, "<joint", 6) == 0 &&
-                        (strstr(tag, "type=\"continuous\"") || strstr(tag, "type='continuous'"));
-        if (!is_joint || !name || s->n_described == USI_MAX_ESTIMATE_JOINT) continue;
-        name += strlen("name=");
-        size_t n = strcspn(name + 1, "\"'");
-        if (n < USI_ESTIMATE_NAME)
-            snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%.*s", (int)n, name + 1);
+    while (s->n_described < USI_MAX_ESTIMATE_JOINT && usi_description_next(urdf, length, &at, &joint)) {
+        if (strcmp(joint.type, "continuous") == 0)
+            snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%s", joint.name);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "proxy/robot.h"
 #include "wire/messages.h"
+#include "wire/world_status.h"
 #include "world/world__inner.h"
 
 struct usi_authorities {
@@ -19,22 +20,11 @@ struct usi_authorities {
     char line[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE];
 };
 
-// The robot's name of a line {"robot":"NAME",...; false when it begins otherwise.
-static bool read_robot(const char *line, char out[USI_NAME_MAX + 1]) {
-    static const char start[] = "{\"robot\":\"";
-    if (strncmp(line, start, sizeof start - 1) != 0) return false;
-    const char *name = line + sizeof start - 1;
-    size_t n = strcspn(name, "\"");
-    if (n == 0 || n > USI_NAME_MAX || name[n] != '"') return false;
-    memcpy(out, name, n);
-    out[n] = 0;
-    return true;
-}
-
 static void on_line(void *context, const us_sample *sample) {
     usi_authorities *a = context;
     _Alignas(16) char memory[2 * USI_AUTHORITY_LINE];
-    char line[USI_AUTHORITY_LINE], robot[USI_NAME_MAX + 1];
+    char line[USI_AUTHORITY_LINE];
+    usi_authority_line read;
     const void *message = NULL;
     if (us_message_decode(usi_type_string, sample->bytes, sample->length, memory, sizeof memory, &message,
                           NULL))
@@ -42,14 +32,14 @@ static void on_line(void *context, const us_sample *sample) {
     const us_msg_string *string = message;
     if (strlen(string->data) >= sizeof line) return;
     usi_text_clean(string->data, line, sizeof line);
-    if (!read_robot(line, robot)) return;
+    if (!usi_authority_read(line, strlen(line), &read)) return;
     pthread_mutex_lock(&a->lock);
     int32_t i = 0;
-    while (i < a->n && strcmp(a->robot[i], robot) != 0)
+    while (i < a->n && strcmp(a->robot[i], read.robot) != 0)
         i++;
     if (i == a->n && a->n < USI_AUTHORITY_ROBOTS) a->n++;
     if (i < USI_AUTHORITY_ROBOTS) {
-        memcpy(a->robot[i], robot, sizeof robot);
+        memcpy(a->robot[i], read.robot, sizeof a->robot[i]);
         memcpy(a->line[i], line, sizeof line);
     }
     pthread_mutex_unlock(&a->lock);
