@@ -5,7 +5,7 @@
 //
 // The offset of a clock contains what the samples need to come, and the lag what the commands need to go:
 // neither can be measured alone, and neither has to be.
-#include "switch/track.h"
+#include "record/track.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,6 +65,36 @@ bool usi_track_at(const usi_track *t, double time, double gap, double *out) {
     const double *a = usi_track_view(t, i - 1);
     for (int32_t k = 0; k < t->width; k++)
         out[k] = a[k] + share * (b[k] - a[k]);
+    return true;
+}
+
+double usi_track_gap(const usi_track *t, double min) {
+    return t->n > 1 ? fmax(min, 3 * (usi_track_newest(t) - usi_track_oldest(t)) / (t->n - 1)) : min;
+}
+
+bool usi_track_band(const usi_track *t, const double *sample, double from, double to, double gap,
+                    usi_subtract *subtract, const void *context, double *out, int32_t *out_n) {
+    double other[USI_TRACK_WIDTH], d[USI_TRACK_WIDTH], low[USI_TRACK_WIDTH], high[USI_TRACK_WIDTH];
+    if (!usi_track_at(t, from, gap, other)) return false;
+    int32_t n = subtract(context, sample, other, low);
+    memcpy(high, low, (size_t)n * sizeof *high);
+    int32_t first = usi_track_find(t, from), last = usi_track_find(t, to);
+    for (int32_t i = first; i <= last; i++) {
+        const double *at = other;
+        if (i < last) {
+            at = usi_track_view(t, i);
+        } else if (!usi_track_at(t, to, gap, other)) {
+            return false;
+        }
+        subtract(context, sample, at, d);
+        for (int32_t k = 0; k < n; k++) {
+            low[k] = fmin(low[k], d[k]);
+            high[k] = fmax(high[k], d[k]);
+        }
+    }
+    for (int32_t k = 0; k < n; k++)
+        out[k] = low[k] > 0 ? low[k] : high[k] < 0 ? high[k] : isnan(low[k]) ? NAN : 0;
+    *out_n = n;
     return true;
 }
 

@@ -1,16 +1,22 @@
 // What a source said lately, by its own clock; how that clock goes beside ours; and how much later one of two
 // does the same as the other.
-#ifndef USI_SWITCH_TRACK_H
-#define USI_SWITCH_TRACK_H
+#ifndef USI_RECORD_TRACK_H
+#define USI_RECORD_TRACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { USI_TRACK_SIZE = 256, USI_CLOCK_SIZE = 101, USI_LAG_SIZE = 256, USI_LAG_REACH = 28 };
+enum {
+    USI_TRACK_SIZE = 256,
+    USI_TRACK_WIDTH = 256,
+    USI_CLOCK_SIZE = 101,
+    USI_LAG_SIZE = 256,
+    USI_LAG_REACH = 28
+};
 
 // The last samples of some channels. Times (s) only grow.
 typedef struct usi_track {
-    int32_t width;  // channels
+    int32_t width;  // channels, at most USI_TRACK_WIDTH
     int32_t n, first;
     double time[USI_TRACK_SIZE];
     double *value;  // USI_TRACK_SIZE * width
@@ -27,6 +33,22 @@ const double *usi_track_view(const usi_track *t, int32_t i);
 // Between two samples, on the straight line. False where there are not two, or where they are further apart
 // than `gap`.
 bool usi_track_at(const usi_track *t, double time, double gap, double *out);
+// The longest time between two samples that are still interpolated: three mean periods, at least `min`.
+double usi_track_gap(const usi_track *t, double min);
+
+// The distance from one sample to the band that a track's samples of an interval span, channel by channel:
+// that nearest to 0, and 0 inside. A difference that a shift in time within the interval explains is none.
+//
+//     track      ____________
+//               /:   :        the track's values from `from` to `to` span a band
+//     ________/  :   :
+//     sample       x          inside the band: 0; outside: the distance to it
+//
+// `subtract` writes the differences of a sample to one of the track, at most USI_TRACK_WIDTH, and returns how
+// many. False where the track has a gap.
+typedef int32_t usi_subtract(const void *context, const double *sample, const double *other, double *out);
+bool usi_track_band(const usi_track *t, const double *sample, double from, double to, double gap,
+                    usi_subtract *subtract, const void *context, double *out, int32_t *out_n);
 
 // The offset from a source's clock to ours: the median, over some seconds, of when its samples came less when
 // they were stamped. A few that were late do not move it, and it follows a clock that drifts.
