@@ -95,6 +95,9 @@ US_API us_status us_sim_set_state(
 // One joint: n_q positions and n_v velocities; NULL keeps. With positions, contacts of all that hangs
 // together with it are forgotten.
 US_API us_status us_sim_set_joint(us_sim *sim, us_joint joint, const double *q, const double *v);
+// Commands of a joint's drive, in force until the next ones: position and velocity. US_ERR_ARG for a joint
+// without a drive, US_ERR_VALUE for what is not finite. Plug-ins may command it anew in the next step.
+US_API us_status us_sim_set_drive(us_sim *sim, us_joint joint, double position, double velocity);
 // Takes an object that floats and puts it down elsewhere: the pose of any of its links. The object's root is
 // then at rest; its joints stay as they are. US_ERR_TREE for what stands on the world. For other objects and
 // their shapes: us_spec_copy, us_spec_move_link, us_sim_replace.

@@ -453,6 +453,19 @@ void usi_sim_renew(us_sim *s, int32_t tree) {
     start_tree(s, tree);
 }
 
+us_status us_sim_set_drive(us_sim *s, us_joint joint, double position, double velocity) {
+    if (!s || joint.i < 0 || joint.i >= s->model->n_joint) return US_ERR_ARG;
+    if (!isfinite(position) || !isfinite(velocity)) return US_ERR_VALUE;
+    bool has_drive = false;
+    for (int32_t i = 0; i < s->model->n_drive; i++) {
+        if (s->model->drive[i].joint != joint.i) continue;
+        s->now.drive_position[i] = position;
+        s->now.drive_velocity[i] = velocity;
+        has_drive = true;
+    }
+    return has_drive ? US_OK : US_ERR_ARG;
+}
+
 us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const double *v) {
     if (!s || joint.i < 0 || joint.i >= s->model->n_joint) return US_ERR_ARG;
     const us_model *m = s->model;

@@ -592,6 +592,7 @@ static us_status read_rest(usi_command *c, const words *w, us_error *err) {
     case USI_VERB_LOWER:
         return read_height(c, w, err);
     case USI_VERB_JOINT:
+    case USI_VERB_DRIVE:
         return read_joint(c, w, err);
     case USI_VERB_FAULT:
         return read_fault(c, w, err);

@@ -29,6 +29,7 @@ enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
     X(USI_VERB_LOWER, "lower", "lower NAME H")                                                     \
     X(USI_VERB_REMOVE, "remove", "remove NAME")                                                    \
     X(USI_VERB_JOINT, "joint", "joint NAME Q [V]")                                                 \
+    X(USI_VERB_DRIVE, "drive", "drive NAME POSITION [VELOCITY]")                                   \
     X(USI_VERB_FAULT, "fault", "fault ROBOT motor:JOINT=dead, or another fault of docs/faults.md") \
     X(USI_VERB_ADOPT, "adopt", "adopt ROBOT odom=X,Y,YAW velocity=VX,VY,WZ want=VX,VY,WZ joint:NAME=Q,V ...")
 
@@ -115,10 +116,11 @@ typedef struct usi_adopt {
     X(torsion_radius, "torsion-radius", 0, 1e3)      \
     X(rolling_length, "rolling-length", 0, 1e3)
 // Numbers of a soil by the names that a scene's <soil> has; their ranges are those of US_SOIL_LIST.
-#define USI_SOIL_KEY_LIST(X)                                                                                \
-    X(kc)                                                                                                   \
-    X(kphi) X(n) X(cohesion) X(friction_angle) X(shear_x) X(shear_x_angle) X(shear_y) X(shear_y_angle)      \
-        X(density) X(peak_angle) X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle) \
+#define USI_SOIL_KEY_LIST(X)                                                                              \
+    X(kc)                                                                                                 \
+    X(kphi)                                                                                               \
+    X(n) X(cohesion) X(friction_angle) X(shear_x) X(shear_x_angle) X(shear_y) X(shear_y_angle) X(density) \
+        X(peak_angle) X(peak_angle_slip) X(exit_ratio) X(unload) X(unload_depth) X(repose_angle)          \
             X(critical_angle) X(compaction)
 enum {
 #define USI_COUNT_PAIR(field, key, low, high) +1

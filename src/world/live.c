@@ -11,6 +11,7 @@
 #include "proxy/fault.h"
 #include "spec/spec.h"
 #include "spec/xml.h"
+#include "wire/messages.h"
 #include "world/pair_field.h"
 #include "world/world__inner.h"
 
@@ -172,11 +173,11 @@ static us_status set_pair(usi_live *live, const usi_command *c, char *reply, siz
                   : US_OK;
 }
 
-static us_status set_joint(usi_live *live, const usi_command *c, us_error *err) {
-    const us_spec *spec = live->revision->spec;
-    int32_t joint = us_spec_find_joint(spec, c->name);
-    if (joint < 0) {
-        usi_guess guess = usi_guess_start(c->name);
+// The joint with one coordinate that `joint` and `drive` name.
+static us_status find_joint(const us_spec *spec, const char *name, int32_t *out_joint, us_error *err) {
+    *out_joint = us_spec_find_joint(spec, name);
+    if (*out_joint < 0) {
+        usi_guess guess = usi_guess_start(name);
         char remedy[384];
         for (int32_t i = 0; i < spec->n_joint; i++) {
             if (us_joint_type_n_q(spec->joint[i].type) == 1 && !spec->joint[i].is_broken)
@@ -186,27 +187,103 @@ static us_status set_joint(usi_live *live, const usi_command *c, us_error *err) 
                  guess.best ? "did you mean \"%.200s\"?"
                             : "write OBJECT/JOINT; \"understudy info\" lists the joints",
                  guess.best);
-        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", c->name);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", name);
     }
-    const us_joint_def *j = &spec->joint[joint];
+    const us_joint_def *j = &spec->joint[*out_joint];
     if (j->is_broken)
         return us_error_set(err, US_ERR_ARG, NULL, "move what came off: move OBJECT/LINK X Y Z [R P Y]",
-                            "\"%.100s\" is broken", c->name);
+                            "\"%.100s\" is broken", name);
     if (us_joint_type_n_q(j->type) != 1)
         return us_error_set(err, US_ERR_ARG, NULL,
                             j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object"
                                                          : "name a joint with one coordinate",
-                            "\"%.100s\" is a %s joint with %d coordinates", c->name,
-                            us_joint_type_name(j->type), (int)us_joint_type_n_q(j->type));
-    if (j->has_limits && !(c->number[0] >= j->lower && c->number[0] <= j->upper)) {
-        char remedy[120];
-        snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
-        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
-                            c->name, c->number[0]);
-    }
-    us_status status =
+                            "\"%.100s\" is a %s joint with %d coordinates", name, us_joint_type_name(j->type),
+                            (int)us_joint_type_n_q(j->type));
+    return US_OK;
+}
+
+static us_status check_limits(const us_joint_def *j, double position, us_error *err) {
+    if (!j->has_limits || (position >= j->lower && position <= j->upper)) return US_OK;
+    char remedy[120];
+    snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
+    return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
+                        j->name, position);
+}
+
+static us_status set_joint(usi_live *live, const usi_command *c, us_error *err) {
+    const us_spec *spec = live->revision->spec;
+    int32_t joint = -1;
+    us_status status = find_joint(spec, c->name, &joint, err);
+    if (!status) status = check_limits(&spec->joint[joint], c->number[0], err);
+    if (status) return status;
+    status =
         us_sim_set_joint(live->sim, (us_joint){joint}, &c->number[0], c->n_number > 1 ? &c->number[1] : NULL);
     return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s",
+                                 c->name, us_status_text(status))
+                  : US_OK;
+}
+
+// ---------------------------------------------------------------- drives
+
+static const us_drive_def *find_drive(const us_spec *spec, int32_t joint) {
+    for (int32_t i = 0; i < spec->n_drive; i++) {
+        if (spec->drive[i].joint == joint) return &spec->drive[i];
+    }
+    return NULL;
+}
+
+// A robot's firmware commands its drives at every tick: the target goes to it as a command of its own, which
+// the recording has too. In a replay it comes from there.
+static us_status post_to_robot(const usi_live *live, int32_t robot, const char *joint, bool is_position,
+                               double target, us_error *err) {
+    if (live->is_replay) return US_OK;
+    us_msg_motor_profile motor = {.name = usi_text(joint), .mode = is_position ? 2 : 1, .value = target};
+    us_msg_motor_group_command m = {.header.frame_id = usi_text("")};
+    m.motors._buffer = &motor;
+    m.motors._length = m.motors._maximum = 1;
+    uint8_t bytes[1024];
+    size_t length = 0;
+    const us_message_type *type = NULL;
+    const char *topic = NULL;
+    us_status status = us_message_encode(usi_type_motor_group_command, &m, bytes, sizeof bytes, &length);
+    for (int32_t i = 0; (topic = us_proxy_command_topic(live->proxy, robot, i, &type)); i++) {
+        if (type == usi_type_motor_group_command) break;
+    }
+    if (!status)
+        status = topic ? us_proxy_post(live->proxy, topic, type, "world", bytes, length) : US_ERR_NAME;
+    return status ? us_error_set(err, status, NULL, "try again", "\"%.100s\" cannot be driven now: %s", joint,
+                                 us_status_text(status))
+                  : US_OK;
+}
+
+// The target of a drive with a position gain is a position, that of one without a velocity.
+static us_status set_drive(usi_live *live, const usi_command *c, us_error *err) {
+    const us_spec *spec = live->revision->spec;
+    int32_t joint = -1;
+    us_status status = find_joint(spec, c->name, &joint, err);
+    if (status) return status;
+    const us_joint_def *j = &spec->joint[joint];
+    const us_drive_def *drive = find_drive(spec, joint);
+    if (!drive || (drive->kp == 0 && drive->kd == 0))
+        return us_error_set(err, US_ERR_ARG, NULL, "set the joint itself: joint NAME Q [V]",
+                            drive ? "the drive of \"%.100s\" has no gains" : "\"%.100s\" has no drive",
+                            c->name);
+    bool is_position = drive->kp > 0;
+    double target = is_position ? c->number[0] : c->number[c->n_number - 1];
+    if (is_position) status = check_limits(j, target, err);
+    if (status) return status;
+    const char *group = j->group >= 0 ? spec->group[j->group].name : "";
+    int32_t robot = us_proxy_find_robot(live->proxy, group);
+    if (robot >= 0) {
+        if (is_position && c->n_number > 1)
+            return us_error_set(err, US_ERR_ARG, NULL, "leave out the velocity",
+                                "\"%.100s\" belongs to a robot, which takes a position alone", c->name);
+        return post_to_robot(live, robot, j->name + (group[0] ? strlen(group) + 1 : 0), is_position, target,
+                             err);
+    }
+    double velocity = is_position ? (c->n_number > 1 ? c->number[1] : 0) : target;
+    status = us_sim_set_drive(live->sim, (us_joint){joint}, is_position ? target : 0, velocity);
+    return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be driven: %s",
                                  c->name, us_status_text(status))
                   : US_OK;
 }
@@ -351,6 +428,7 @@ us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text,
     if (c->verb == USI_VERB_REGION) return set_region(live, c, reply, cap, err);
     if (c->verb == USI_VERB_PAIR) return set_pair(live, c, reply, cap, err);
     if (c->verb == USI_VERB_JOINT) return set_joint(live, c, err);
+    if (c->verb == USI_VERB_DRIVE) return set_drive(live, c, err);
     if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)
         return break_joint(live, c, text, reply, cap, err);
     if (c->verb == USI_VERB_FAULT) return set_fault(live, c, text, reply, cap, err);

@@ -17,6 +17,7 @@ typedef struct usi_live {
     us_proxy *proxy;
     pthread_mutex_t lock;    // of the pointer `revision`
     usi_revision *revision;  // of now; one reference
+    bool is_replay;          // robots get their own commands from a recording: none is posted
     uint32_t last_revision;  // the highest number given so far
 } usi_live;
 

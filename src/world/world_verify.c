@@ -63,6 +63,7 @@ us_status us_world_verify(const us_spec *spec, us_recording *recording,
     us_proxy_def proxy = us_proxy_def_default();
     proxy.enable_motor_servers = false;
     status = usi_live_init(&r.live, &a, revision, &proxy, 1, err);
+    r.live.is_replay = true;
     if (!status) {
         usi_verify_def def = {.progress = progress,
                               .progress_context = context,
