@@ -26,15 +26,16 @@ typedef struct us_split_def {
 } us_split_def;
 US_API us_split_def us_split_def_default(void);
 
-// On an open bus, which may be that of the robots. Robots that others own have no network here; world commands
-// other than those about time are refused, and so is a recording. US_ERR_ARG when it comes too late.
+// On an open bus, which may be that of the robots. Robots that others own have no network here; world
+// commands other than those about time are refused, and so is a recording. US_ERR_ARG when it comes too late.
 US_API us_status us_split_create(us_world *world, us_bus *bus, const us_split_def *def, us_split **out_split,
                                  us_error *err);
 // Stays up to 2 s for others that still need its last state. NULL is allowed.
 US_API void us_split_destroy(us_split *split);
-// Whether the next step can be made: others must have come so far. Waits for them, `seconds` at most. US_ERR_NAME,
-// US_ERR_TREE and US_ERR_VALUE when owners, scenes or steps do not fit together, US_ERR_LIMIT when the timeout is
-// over; err names whom. us_world_step without it fails with US_ERR_ARG where others are behind.
+// Whether the next step can be made: others must have come so far. Waits for them, `seconds` at most.
+// US_ERR_NAME, US_ERR_TREE and US_ERR_VALUE when owners, scenes or steps do not fit together, US_ERR_LIMIT
+// when the timeout is over; err names whom. us_world_step without it fails with US_ERR_ARG where others are
+// behind.
 US_API us_status us_split_wait(us_split *split, double seconds, bool *out_is_ready, us_error *err);
 
 #ifdef __cplusplus

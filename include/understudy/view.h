@@ -4,8 +4,8 @@
 //     us_view_show(view, &pace);                       // between steps, and while paused
 //     us_view_destroy(view);                           // before the world
 //
-// docs/page.md describes the page, docs/viewer-protocol.md what it says to the server. All functions are for the
-// thread that steps; the server has a thread of its own, and no client holds up the step.
+// docs/page.md describes the page, docs/viewer-protocol.md what it says to the server. All functions are for
+// the thread that steps; the server has a thread of its own, and no client holds up the step.
 #ifndef UNDERSTUDY_VIEW_H
 #define UNDERSTUDY_VIEW_H
 
@@ -25,8 +25,8 @@ typedef struct us_view_def {
 } us_view_def;
 US_API us_view_def us_view_def_default(void);
 
-// Opens the port and serves. `def` may be NULL. A world has one view: US_ERR_ARG for a second. US_ERR_IO for an
-// address or port that cannot be used, US_ERR_VALUE for a token that cannot stand in an address.
+// Opens the port and serves. `def` may be NULL. A world has one view: US_ERR_ARG for a second. US_ERR_IO for
+// an address or port that cannot be used, US_ERR_VALUE for a token that cannot stand in an address.
 US_API us_status us_view_create(us_world *world, const us_view_def *def, us_view **out_view, us_error *err);
 US_API void us_view_destroy(us_view *view);  // before the world; NULL is allowed
 // "http://localhost:8080/", with the token where one is needed; NULL for NULL.
@@ -39,8 +39,8 @@ typedef struct us_view_pace {
     int64_t n_missed;
     double worst_late;  // s
 } us_view_pace;
-// Takes a frame of the world when one is due (60 Hz at most) and somebody looks. Cheap when not: call it between
-// batches and while paused. `pace` may be NULL; a view of NULL does nothing.
+// Takes a frame of the world when one is due (60 Hz at most) and somebody looks. Cheap when not: call it
+// between batches and while paused. `pace` may be NULL; a view of NULL does nothing.
 US_API void us_view_show(us_view *view, const us_view_pace *pace);
 
 #ifdef __cplusplus

@@ -127,12 +127,12 @@ static void release(comparison *c) {
 
 // ---------------------------------------------------------------- samples
 
-typedef struct sample {
+typedef struct number_sample {
     topic *t;
     int32_t n;
     bool is_first;  // it names the fields
     double value[USI_TRACK_WIDTH];
-} sample;
+} number_sample;
 
 static bool is_stamp(const char *path) {
     const char *end = strrchr(path, '.');
@@ -141,7 +141,7 @@ static bool is_stamp(const char *path) {
 }
 
 static bool take_number(void *context, const char *path, double value) {
-    sample *s = context;
+    number_sample *s = context;
     if (is_stamp(path)) return true;
     if (s->n == USI_TRACK_WIDTH) return false;
     if (s->is_first) {
@@ -198,7 +198,7 @@ static void compare_waiting(comparison *c, topic *t, bool is_end) {
 }
 
 static void take(comparison *c, int side, topic *t, const us_recorded *m) {
-    sample s = {.t = t, .is_first = t->width < 0};
+    number_sample s = {.t = t, .is_first = t->width < 0};
     usi_message_each_number(t->type, m->bytes, m->length, take_number, &s);
     if (t->width < 0) t->width = t->tracks[0].width = t->tracks[1].width = s.n;
     if (t->width == 0) return;

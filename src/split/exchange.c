@@ -34,10 +34,10 @@ static const double LINGER = 2;
 
 static const char HOOKS[] = "split";
 
-typedef struct sample {
-    struct sample *next;
+typedef struct received_sample {
+    struct received_sample *next;
     size_t length;
-} sample;
+} received_sample;
 
 struct us_split {
     us_allocator allocator;
@@ -47,7 +47,7 @@ struct us_split {
     us_reader *reader;
     pthread_mutex_t lock;
     pthread_cond_t arrived;
-    sample *first, *last;
+    received_sample *first, *last;
     _Atomic int32_t n_waiting;
     char label[USI_SPLIT_LABEL];
 };
@@ -64,17 +64,17 @@ static int64_t clock_ns(void) {
 
 // ---------------------------------------------------------------- in and out
 
-static void *bytes_of(sample *x) { return x + 1; }
+static void *bytes_of(received_sample *x) { return x + 1; }
 
-static void release_sample(const us_split *s, sample *x) {
+static void release_sample(const us_split *s, received_sample *x) {
     usi_release(&s->allocator, x, sizeof *x + x->length, 16);
 }
 
 static void on_sample(void *context, const us_sample *given) {
     us_split *s = context;
-    sample *x = usi_alloc(&s->allocator, sizeof *x + given->length, 16);
+    received_sample *x = usi_alloc(&s->allocator, sizeof *x + given->length, 16);
     if (!x) return;
-    *x = (sample){.length = given->length};
+    *x = (received_sample){.length = given->length};
     memcpy(bytes_of(x), given->bytes, given->length);
     pthread_mutex_lock(&s->lock);
     bool has_room = s->n_waiting < MAX_WAITING;
@@ -93,13 +93,13 @@ static void on_sample(void *context, const us_sample *given) {
 }
 
 // Waits for a sample until a time of the monotonic clock, then takes all that are there.
-static sample *take_all(us_split *s, int64_t until_ns) {
+static received_sample *take_all(us_split *s, int64_t until_ns) {
     struct timespec t = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     pthread_mutex_lock(&s->lock);
     while (!s->first && until_ns > 0) {
         if (pthread_cond_timedwait(&s->arrived, &s->lock, &t) == ETIMEDOUT) break;
     }
-    sample *all = s->first;
+    received_sample *all = s->first;
     s->first = s->last = NULL;
     s->n_waiting = 0;
     pthread_mutex_unlock(&s->lock);
@@ -112,7 +112,7 @@ static void spin(const us_split *s, int64_t until_ns) {
 }
 
 static void receive(us_split *s, int64_t until_ns) {
-    for (sample *x = take_all(s, until_ns), *next; x; x = next) {
+    for (received_sample *x = take_all(s, until_ns), *next; x; x = next) {
         next = x->next;
         usi_split_receive(s->split, bytes_of(x), x->length, clock_ns());
         release_sample(s, x);
@@ -222,7 +222,7 @@ static void release(us_split *s) {
     us_allocator a = s->allocator;
     if (s->reader) us_reader_remove(s->reader);
     if (s->writer) us_writer_remove(s->writer);
-    for (sample *x = take_all(s, 0), *next; x; x = next) {
+    for (received_sample *x = take_all(s, 0), *next; x; x = next) {
         next = x->next;
         release_sample(s, x);
     }

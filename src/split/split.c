@@ -69,8 +69,8 @@ struct usi_split {
     packet packet[2], hello;  // the last message, and the one before
     int last;                 // which of the two
     us_msg_world_share out;
-    us_wrench *wrench, *push;  // n_body
-    bool *is_touched;          // n_body
+    us_wrench *wrench, *force;  // n_body: of predecessors, and on ghosts
+    bool *is_touched;           // n_body
     us_command command;
     usi_split_counts counts;
 };
@@ -545,7 +545,7 @@ static const usi_state_message *state_at(const usi_peer *p, int64_t tick) {
 }
 
 // The forces of a predecessor from the point on: to the next one, or as far as it came.
-static const usi_state_message *pushes_of(const usi_split *s, const usi_peer *p) {
+static const usi_state_message *forces_of(const usi_split *s, const usi_peer *p) {
     const usi_state_message *l = state_at(p, s->point + s->span);
     return l                                                                                  ? l
            : p->has_ended && p->ending.tick > s->point && p->ending.tick < s->point + s->span ? &p->ending
@@ -569,7 +569,7 @@ static us_status open_interval(usi_split *s, us_error *err) {
     int64_t end = s->point + s->span, tick = us_sim_get_tick(s->sim);
     for (int32_t i = 0; i < s->n_peer; i++) {
         if (!s->needs[i]) continue;
-        const usi_state_message *l = pushes_of(s, &s->peer[i]);
+        const usi_state_message *l = forces_of(s, &s->peer[i]);
         if (!l || l->tick <= tick) return wait_for(s, &s->peer[i], "has not sent its forces", err);
         if (l->tick < end) end = l->tick;
         has_predecessor = true;
@@ -604,7 +604,7 @@ const us_command *usi_split_command(usi_split *s) {
     bool any = false;
     memset(s->sim->pushed, 0, (size_t)model->n_tree * sizeof *s->sim->pushed);
     for (int32_t i = 0; i < s->n_peer; i++) {
-        const usi_state_message *l = s->needs[i] ? pushes_of(s, &s->peer[i]) : NULL;
+        const usi_state_message *l = s->needs[i] ? forces_of(s, &s->peer[i]) : NULL;
         const us_msg_world_share *m = l ? l->message : NULL;
         for (uint32_t k = 0; m && k < m->push_steps._length && k < m->push_links._length &&
                              6 * k + 5 < m->push_forces._length;
@@ -628,22 +628,22 @@ const us_command *usi_split_command(usi_split *s) {
 }
 
 // Forces of the last step on ghosts.
-static us_status collect_pushes(usi_split *s, us_error *err) {
+static us_status collect_forces(usi_split *s, us_error *err) {
     us_msg_world_share *m = &s->out;
     const us_model *model = s->sim->model;
-    memset(s->push, 0, (size_t)model->n_body * sizeof *s->push);
+    memset(s->force, 0, (size_t)model->n_body * sizeof *s->force);
     memset(s->is_touched, 0, (size_t)model->n_body * sizeof *s->is_touched);
-    usi_contacts_pushes(s->sim->contacts, s->push, s->is_touched);
+    usi_contacts_pushes(s->sim->contacts, s->force, s->is_touched);
     uint32_t step = (uint32_t)(us_sim_get_tick(s->sim) - 1 - s->point);
     for (int32_t b = 0; b < model->n_body; b++) {
         if (!s->is_touched[b]) continue;
-        const us_wrench *w = &s->push[b];
+        const us_wrench *w = &s->force[b];
         const double numbers[6] = {w->n.x, w->n.y, w->n.z, w->f.x, w->f.y, w->f.z};
         uint32_t k = m->push_steps._length;
         if (k == m->push_steps._maximum)
             return us_error_set(err, US_ERR_LIMIT, NULL,
                                 "write a shorter --exchange, or give what touches to one process",
-                                "at %.9g s: too much touches what others own: more than %u pushes",
+                                "at %.9g s: too much touches what others own: more than %u forces",
                                 us_sim_get_time(s->sim), (unsigned)k);
         m->push_steps._buffer[k] = step;
         m->push_links._buffer[k] = (uint32_t)b;
@@ -656,7 +656,7 @@ static us_status collect_pushes(usi_split *s, us_error *err) {
 }
 
 us_status usi_split_stepped(usi_split *s, us_error *err) {
-    us_status status = s->has_awake ? collect_pushes(s, err) : US_OK;
+    us_status status = s->has_awake ? collect_forces(s, err) : US_OK;
     if (us_sim_get_tick(s->sim) == s->open_end) s->is_open = false;
     if (status || us_sim_get_tick(s->sim) < s->point + s->span) return status;
     s->point += s->span;
@@ -685,7 +685,7 @@ bool usi_split_is_first(const usi_split *s) {
 static us_status make_out(usi_split *s, us_error *err) {
     const us_model *m = s->sim->model;
     size_t max = (size_t)s->n_step * (size_t)m->n_body, n_own = 0, n_body = (size_t)m->n_body;
-    if (max > USI_SPLIT_PUSHES) max = USI_SPLIT_PUSHES;
+    if (max > USI_SPLIT_FORCES) max = USI_SPLIT_FORCES;
     for (int32_t g = 0; g < s->ownership.n_group; g++)
         n_own += s->owns[g];
     us_msg_world_share *o = &s->out;
@@ -700,7 +700,7 @@ static us_status make_out(usi_split *s, us_error *err) {
               ROOM(o->drives._buffer, 4 * (size_t)m->n_drive, double) &&
               ROOM(o->push_steps._buffer, max, uint32_t) && ROOM(o->push_links._buffer, max, uint32_t) &&
               ROOM(o->push_forces._buffer, 6 * max, double) && ROOM(s->wrench, n_body, us_wrench) &&
-              ROOM(s->push, n_body, us_wrench) && ROOM(s->is_touched, n_body, bool) &&
+              ROOM(s->force, n_body, us_wrench) && ROOM(s->is_touched, n_body, bool) &&
               ROOM(s->owner, (size_t)m->n_tree, int32_t) && ROOM(s->box, (size_t)m->n_tree, us_aabb) &&
               ROOM(s->moves, (size_t)m->n_tree, bool) && ROOM(s->stack, (size_t)m->n_tree, int32_t);
 #undef ROOM

@@ -9,7 +9,7 @@
 #include "understudy/spec.h"
 #include "wire/messages.h"
 
-enum { USI_SPLIT_PEERS = 64, USI_SPLIT_LABEL = 80, USI_SPLIT_PUSHES = 1 << 16 };
+enum { USI_SPLIT_PEERS = 64, USI_SPLIT_LABEL = 80, USI_SPLIT_FORCES = 1 << 16 };
 
 typedef enum usi_split_kind {
     USI_SHARE_HELLO,

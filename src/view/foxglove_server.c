@@ -28,8 +28,8 @@ enum {
     N_CLIENT_CHANNEL = 64,  // that one client may advertise
     N_ERROR = 20,           // mistakes that a client may make
     SLOT = 16,              // records begin at multiples of it
-    CLOCK_MS = 10,          // the time is told no more often
-    TELL_MS = 1000,         // nor losses
+    CLOCK_MS = 10,          // the time is sent no more often
+    REPORT_MS = 1000,       // nor losses
 };
 
 // A record of the ring; its bytes follow. `channel` -1: nothing more before the ring's end.
@@ -53,12 +53,12 @@ typedef struct session {
     int64_t *subscription;  // per channel of the proxy: the client's number for it; -1: none
     client_channel says[N_CLIENT_CHANNEL];
     int32_t n_error;
-    int64_t n_lost;        // samples, not told yet
-    uint64_t n_ring_lost;  // as it was when last told
-    int64_t n_busy;        // commands that found no room, not told yet
-    int64_t told;          // ms, monotonic: when losses were last told
-    int64_t clocked;       // ms, monotonic: when the time was last told
-    int64_t time;          // ns, simulated: what was told; -1: nothing
+    int64_t n_lost;        // samples, not reported yet
+    uint64_t n_ring_lost;  // as it was when last sent
+    int64_t n_busy;        // commands that found no room, not reported yet
+    int64_t reported;      // ms, monotonic: when losses were last sent
+    int64_t clocked;       // ms, monotonic: when the time was last sent
+    int64_t time;          // ns, simulated: what was sent; -1: nothing
 } session;
 
 struct usi_foxglove {
@@ -110,14 +110,14 @@ static void on_sample(void *context, int32_t channel, int64_t time, const void *
     if (atomic_load(&f->tail) == begin) usi_web_wake(f->web);
 }
 
-// ---------------------------------------------------------------- telling
+// ---------------------------------------------------------------- reports
 
 static bool send_text(session *s, const usi_bytes *text) {
     return !text->status && usi_web_send(s->client, false, text->at, text->length);
 }
 
 // `level` 0 info, 1 warning, 2 error.
-static void tell(session *s, int32_t level, const char *message) {
+static void report(session *s, int32_t level, const char *message) {
     usi_bytes *text = &s->foxglove->text;
     usi_json json;
     text->length = 0;
@@ -132,35 +132,35 @@ static void tell(session *s, int32_t level, const char *message) {
     (void)send_text(s, text);
 }
 
-static void tell_error(session *s, const char *message) {
-    tell(s, 2, message);
+static void report_error(session *s, const char *message) {
+    report(s, 2, message);
     if (++s->n_error <= N_ERROR) return;
     char line[160];
-    snprintf(line, sizeof line, "%s was sent away: too many errors", usi_web_client_name(s->client));
+    snprintf(line, sizeof line, "%s disconnected: too many protocol errors", usi_web_client_name(s->client));
     us_world_log(s->foxglove->world, 1, line);
     usi_web_close(s->client, "too many errors");
 }
 
 // What was lost, once a second at most, and only when there is room to say so.
-static void tell_losses(session *s, int64_t now) {
+static void report_losses(session *s, int64_t now) {
     const uint64_t n_ring = atomic_load(&s->foxglove->n_lost);
-    if ((s->n_lost == 0 && s->n_busy == 0 && n_ring == s->n_ring_lost) || now - s->told < TELL_MS ||
+    if ((s->n_lost == 0 && s->n_busy == 0 && n_ring == s->n_ring_lost) || now - s->reported < REPORT_MS ||
         usi_web_backlog(s->client) > QUEUE / 2)
         return;
     char text[200];
-    s->told = now;
+    s->reported = now;
     if (s->n_lost > 0 || n_ring != s->n_ring_lost) {
         snprintf(text, sizeof text,
                  "%lld samples were left out: they come faster than this connection takes them",
                  (long long)(s->n_lost + (int64_t)(n_ring - s->n_ring_lost)));
-        tell(s, 1, text);
+        report(s, 1, text);
         s->n_lost = 0;
         s->n_ring_lost = n_ring;
     }
     if (s->n_busy > 0) {
         snprintf(text, sizeof text, "%lld commands were left out: too many wait for the robot",
                  (long long)s->n_busy);
-        tell(s, 1, text);
+        report(s, 1, text);
         s->n_busy = 0;
     }
 }
@@ -216,7 +216,7 @@ void usi_foxglove_wake(usi_foxglove *f) {
                 s->clocked = now;
             }
         }
-        tell_losses(s, now);
+        report_losses(s, now);
     }
     if (atomic_load(&f->head) != tail) usi_web_wake(f->web);
 }
@@ -241,7 +241,7 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
                                           : (usi_channel_info){0};
         if (!info.is_out) {
             snprintf(text, sizeof text, "there is no channel %u", e->channel);
-            tell_error(s, text);
+            report_error(s, text);
             continue;
         }
         bool is_taken = s->subscription[e->channel] >= 0;
@@ -251,7 +251,7 @@ static void subscribe(session *s, const usi_foxglove_message *m) {
             snprintf(text, sizeof text,
                      "channel %u is subscribed to already, or another one under the number %u", e->channel,
                      e->id);
-            tell_error(s, text);
+            report_error(s, text);
             continue;
         }
         s->subscription[e->channel] = e->id;
@@ -270,7 +270,7 @@ static void unsubscribe(session *s, const usi_foxglove_message *m) {
         while (i < f->n_channel && s->subscription[i] != (int64_t)m->list[k].id)
             i++;
         if (i == f->n_channel) {
-            tell_error(s, "there is no such subscription");
+            report_error(s, "there is no such subscription");
             continue;
         }
         s->subscription[i] = -1;
@@ -314,8 +314,8 @@ static client_channel *find_said(session *s, uint32_t id) {
 static void advertise(session *s, const usi_foxglove_message *m) {
     char text[600];
     if (!usi_web_may_control(s->client)) {
-        tell_error(s,
-                   "this connection may only look: open it with the token that the run printed (?token=...)");
+        report_error(
+            s, "this connection may only look: open it with the token that the run printed (?token=...)");
         return;
     }
     for (int32_t k = 0; k < m->n; k++) {
@@ -337,7 +337,7 @@ static void advertise(session *s, const usi_foxglove_message *m) {
         if (free) {
             *free = (client_channel){c->id, channel};
         } else {
-            tell_error(s, text);
+            report_error(s, text);
         }
     }
 }
@@ -352,7 +352,7 @@ static void unadvertise(session *s, const usi_foxglove_message *m) {
 static void command(session *s, const usi_foxglove_message *m) {
     const client_channel *c = find_said(s, m->id);
     if (!c) {
-        tell_error(s, "a message on a channel that was not advertised, or was refused");
+        report_error(s, "a message on a channel that was not advertised, or was refused");
         return;
     }
     const usi_foxglove *f = s->foxglove;
@@ -365,7 +365,7 @@ static void command(session *s, const usi_foxglove_message *m) {
         char text[400];
         snprintf(text, sizeof text, "a message for %.255s was refused: %s", info.topic,
                  us_status_text(status));
-        tell_error(s, text);
+        report_error(s, text);
     }
 }
 
@@ -407,7 +407,7 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
     us_error err = {0};
     char text[160];
     if (usi_foxglove_parse(is_binary, bytes, length, m, &err)) {
-        tell_error(s, err.message);
+        report_error(s, err.message);
         return;
     }
     switch (m->op) {
@@ -430,7 +430,7 @@ static void on_message(void *context, void *of, bool is_binary, const void *byte
         // Clients say who they are without being asked.
         if (strcmp(m->name, "clientInfo") == 0) break;
         snprintf(text, sizeof text, "\"%s\" is nothing that this server said it could do", m->name);
-        tell_error(s, text);
+        report_error(s, text);
         break;
     }
 }

@@ -1,4 +1,4 @@
-// Writes binary glTF 2.0: a header, a chunk of JSON that tells what is where, and a chunk with the arrays and
+// Writes binary glTF 2.0: a header, a chunk of JSON with a table of contents, and a chunk with the arrays and
 // images.
 //
 //     "glTF" 2 total | length "JSON" {...}   | length "BIN\0" arrays, images

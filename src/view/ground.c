@@ -63,15 +63,15 @@ void usi_ground_extremes(const usi_ground *ground, double *out_low, double *out_
 
 // A window of a layer: the tiles of the site that it meets, one after another, each of `each` bytes a sample.
 // Steps of 2^skip samples of the level.
-typedef struct window {
+typedef struct pixel_window {
     int32_t layer, level, skip;
     int64_t i0, j0, n_x, n_y;  // of the level
     int32_t n_i, n_j;
     size_t each;
-} window;
+} pixel_window;
 
-static us_status read_site(const us_site *site, const us_allocator *allocator, const window *w, void *out,
-                           us_error *err) {
+static us_status read_site(const us_site *site, const us_allocator *allocator, const pixel_window *w,
+                           void *out, us_error *err) {
     const size_t room = (size_t)US_SITE_TILE * US_SITE_TILE * w->each;
     uint8_t *tile = usi_alloc(allocator, room, _Alignof(max_align_t));
     if (!tile) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for a tile of the site");
@@ -108,21 +108,21 @@ static us_status read_site(const us_site *site, const us_allocator *allocator, c
 
 // The samples of a layer at one of its levels, or at a coarser one than it has: every so many of its
 // coarsest.
-static window window_of(const us_layer_info *layer, int32_t index, int32_t level) {
+static pixel_window window_of(const us_layer_info *layer, int32_t index, int32_t level) {
     int32_t kept = level < layer->n_level ? level : layer->n_level - 1;
     int64_t step = (int64_t)1 << kept;
-    return (window){.layer = index,
-                    .level = kept,
-                    .skip = level - kept,
-                    .n_x = (layer->n_x + step - 1) / step,
-                    .n_y = (layer->n_y + step - 1) / step,
-                    .each = layer->type == US_LAYER_REGION ? 1 : 4};
+    return (pixel_window){.layer = index,
+                          .level = kept,
+                          .skip = level - kept,
+                          .n_x = (layer->n_x + step - 1) / step,
+                          .n_y = (layer->n_y + step - 1) / step,
+                          .each = layer->type == US_LAYER_REGION ? 1 : 4};
 }
 
 us_status usi_ground_window(const usi_ground *ground, const us_allocator *allocator, int32_t level,
                             int64_t i0, int64_t j0, int32_t n_i, int32_t n_j, float *out, us_error *err) {
     if (ground->site) {
-        window w = window_of(&ground->height, 0, level);
+        pixel_window w = window_of(&ground->height, 0, level);
         w.i0 = i0;
         w.j0 = j0;
         w.n_i = n_i;
@@ -201,7 +201,7 @@ us_status usi_ground_picture(const usi_ground *ground, const us_allocator *alloc
         k++;
     span across = span_of(x, width, n, layer->n_x, layer->dx, k),
          up = span_of(y, height, n, layer->n_y, layer->dy, k);
-    window w = window_of(layer, ground->colour_index, k);
+    pixel_window w = window_of(layer, ground->colour_index, k);
     w.i0 = across.first;
     w.j0 = up.first;
     w.n_i = across.n;

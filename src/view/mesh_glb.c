@@ -235,13 +235,13 @@ static unsigned uv_channel(const conversion *c, unsigned index) {
 // ---- Triangles ----
 
 // A corner with all that belongs to it, as it is compared.
-typedef struct corner {
+typedef struct mesh_corner {
     float position[3], normal[3], uv[2], colour[4];
-} corner;
+} mesh_corner;
 
 // The corners of one part, each once: a table of their indices by hash, open addressing.
 typedef struct corner_set {
-    corner *corners;
+    mesh_corner *corners;
     int32_t n, cap;
     int32_t *table;  // -1: free
     size_t n_slot;   // a power of two
@@ -267,7 +267,7 @@ static void set_fini(corner_set *set, const us_allocator *a, size_t n_index) {
     usi_release(a, set->index, n_index * sizeof *set->index, _Alignof(uint32_t));
 }
 
-static us_status set_add(corner_set *set, const us_allocator *a, const corner *v) {
+static us_status set_add(corner_set *set, const us_allocator *a, const mesh_corner *v) {
     size_t slot = (size_t)us_hash_bytes(0, v, sizeof *v) & (set->n_slot - 1);
     while (set->table[slot] >= 0 && memcmp(&set->corners[set->table[slot]], v, sizeof *v) != 0)
         slot = (slot + 1) & (set->n_slot - 1);
@@ -333,9 +333,9 @@ static us_status take_mesh(conversion *c, const instance *from, unsigned channel
             if (!usi_placement_point(&from->X, v->x, v->y, v->z, p))
                 return fail(c, US_ERR_MESH, "write it again from the program that made it",
                             "has a vertex that is not finite");
-            corner q = {.position = {(float)p[0], (float)p[1], (float)p[2]},
-                        .normal = {0, 0, 1},
-                        .colour = {1, 1, 1, 1}};
+            mesh_corner q = {.position = {(float)p[0], (float)p[1], (float)p[2]},
+                             .normal = {0, 0, 1},
+                             .colour = {1, 1, 1, 1}};
             if (mesh->mNormals) take_normal(&map, mesh->mNormals[i], q.normal);
             // Assimp counts v from below, glTF from above.
             if (uv && isfinite(uv[i].x) && isfinite(uv[i].y)) {
@@ -377,11 +377,11 @@ static void put_part(usi_glb *glb, const corner_set *set, int32_t material, bool
             part.max[k] = fmaxf(part.max[k], set->corners[i].position[k]);
         }
     }
-    part.position = put_array(glb, set, offsetof(corner, position), sizeof set->corners->position);
-    part.normal = put_array(glb, set, offsetof(corner, normal), sizeof set->corners->normal);
-    part.uv = has_uv ? put_array(glb, set, offsetof(corner, uv), sizeof set->corners->uv) : SIZE_MAX;
+    part.position = put_array(glb, set, offsetof(mesh_corner, position), sizeof set->corners->position);
+    part.normal = put_array(glb, set, offsetof(mesh_corner, normal), sizeof set->corners->normal);
+    part.uv = has_uv ? put_array(glb, set, offsetof(mesh_corner, uv), sizeof set->corners->uv) : SIZE_MAX;
     part.n_colour = n_colour;
-    part.colour = n_colour > 0 ? put_array(glb, set, offsetof(corner, colour),
+    part.colour = n_colour > 0 ? put_array(glb, set, offsetof(mesh_corner, colour),
                                            (size_t)n_colour * sizeof *set->corners->colour)
                                : SIZE_MAX;
     usi_bytes_align(&glb->data, 0);

@@ -51,7 +51,7 @@ static void answer_world(us_view *view, const usi_revision *revision, usi_web_an
         usi_world_json(revision, &view->allocator, &view->world_json, &view->world_length)) {
         view->world_json = NULL;
         view->world_length = 0;
-        answer_text(view, 503, "there is not enough memory to tell the world", out);
+        answer_text(view, 503, "there is not enough memory for the text of the world", out);
         return;
     }
     answer_copy(view, "application/json", view->world_json, view->world_length, out);

@@ -1,10 +1,10 @@
-// What the server tells the page in JSON.
+// Texts of the server to the page, in JSON.
 #include <stdio.h>
 #include <string.h>
 
 #include "proxy/tap.h"
-#include "world/pair_field.h"
 #include "view/view__page.h"
+#include "world/pair_field.h"
 
 static usi_json begin(usi_bytes *out, const char *op) {
     out->length = 0;

@@ -1,7 +1,7 @@
 // One client of the page: what it asks for, and what it is sent.
 //
-// Everything that a client must learn has a number of what it was told last, so that what its queue has no
-// room for is told later and nothing is lost; frames alone are left out. A client whose queue is not empty
+// Everything that a client must learn has a number of what it was sent last, so that what its queue has no
+// room for is sent later and nothing is lost; frames alone are left out. A client whose queue is not empty
 // gets none: it sees fewer, and each is the newest.
 #include <math.h>
 #include <stdio.h>
@@ -33,27 +33,27 @@ static void close_session(usi_session *s, const char *why) {
     if (s->is_closing) return;
     s->is_closing = true;
     char line[200];
-    snprintf(line, sizeof line, "%s was sent away: %s", usi_web_client_name(s->client), why);
+    snprintf(line, sizeof line, "%s disconnected: %s", usi_web_client_name(s->client), why);
     usi_page_note(s->view, 1, shown_time(s->view), line);
     usi_web_close(s->client, why);
 }
 
 // An error that is no mistake of the protocol. One that there is no room for is dropped: the client does not
 // read.
-static void tell_error(usi_session *s, const char *text) {
+static void send_error(usi_session *s, const char *text) {
     if (usi_text_error(&s->view->buffer, text)) send_text(s, &s->view->buffer);
 }
 
-static void count_mistake(usi_session *s, const us_error *err) {
+static void count_error(usi_session *s, const us_error *err) {
     char text[sizeof err->message + sizeof err->remedy + 8];
     snprintf(text, sizeof text, err->remedy[0] ? "%s: %s" : "%s", err->message, err->remedy);
     if (++s->n_error == 1) {
         char line[sizeof text + 100];
-        snprintf(line, sizeof line, "%s said what is no message: %s", usi_web_client_name(s->client), text);
+        snprintf(line, sizeof line, "%s sent an invalid message: %s", usi_web_client_name(s->client), text);
         usi_page_note(s->view, 1, shown_time(s->view), line);
     }
-    tell_error(s, text);
-    if (s->n_error > USI_PAGE_ERRORS) close_session(s, "too many mistakes");
+    send_error(s, text);
+    if (s->n_error > USI_PAGE_ERRORS) close_session(s, "too many protocol errors");
 }
 
 // The answers that have come. False when the queue is full; the rest stays.
@@ -75,7 +75,7 @@ static bool send_replies(usi_session *s) {
     }
 }
 
-// An answer without a turn of the world. A client that has no room even for that is not worth keeping: an
+// An answer without a poll of the world. A client that has no room even for that is not worth keeping: an
 // answer is never lost on one that stays.
 static void answer_now(usi_session *s, int64_t id, const char *text) {
     if (!usi_text_reply(&s->view->buffer, id, false, text) || !send_text(s, &s->view->buffer))
@@ -286,12 +286,12 @@ static bool send_topics(usi_session *s, double now) {
     return true;
 }
 
-// Which of its names are none: told when they were looked up, and again in another revision.
+// Which of its names are none: sent when they were looked up, and again in another revision.
 static bool send_watching(usi_session *s, const usi_view_frame *p) {
-    if (p->watched < s->needed || (s->is_watching_told && s->watching_revision == p->revision->number))
+    if (p->watched < s->needed || (s->is_watching_sent && s->watching_revision == p->revision->number))
         return true;
     if (!usi_text_watching(&s->view->buffer, s, p) || !send_text(s, &s->view->buffer)) return false;
-    s->is_watching_told = true;
+    s->is_watching_sent = true;
     s->watching_revision = p->revision->number;
     return true;
 }
@@ -395,7 +395,7 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
     uint64_t needed;
     us_status status = usi_watch_table_take(table, m->n_value, m->values, slot, &needed);
     if (status) {
-        tell_error(s, status == US_ERR_LIMIT ? "all clients together watch too many values: watch fewer"
+        send_error(s, status == US_ERR_LIMIT ? "all clients together watch too many values: watch fewer"
                                              : us_status_text(status));
         return;
     }
@@ -404,7 +404,7 @@ static void take_watch(usi_session *s, const usi_view_message *m) {
     s->n_slot = m->n_value;
     s->needed = needed;
     s->generation = m->generation;
-    s->is_watching_told = false;
+    s->is_watching_sent = false;
     s->is_dirty = true;
 }
 
@@ -441,7 +441,7 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
     us_view *view = s->view;
     char text[USI_VIEW_NAME + 100];
     if (!usi_web_may_control(s->client)) {
-        tell_error(s, "this client may look but not control: open the address that `understudy run` printed, "
+        send_error(s, "this client may look but not control: open the address that `understudy run` printed, "
                       "with its ?token=");
         return;
     }
@@ -453,7 +453,7 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
         snprintf(text, sizeof text,
                  robot < view->n_robot ? "the robot \"%s\" has no cmd_vel" : "there is no robot \"%s\"",
                  m->robot);
-        tell_error(s, text);
+        send_error(s, text);
         return;
     }
     us_msg_twist twist = {.linear = {.x = m->vx, .y = m->vy}, .angular = {.z = m->wz}};
@@ -466,10 +466,10 @@ static void take_drive(usi_session *s, const usi_view_message *m) {
     if (!status) return;
     snprintf(text, sizeof text, "the robot \"%s\" cannot be driven now: %s", m->robot,
              status == US_ERR_LIMIT ? "too many commands wait for it" : us_status_text(status));
-    tell_error(s, text);
+    send_error(s, text);
 }
 
-// A client that says more than anybody could mean is told so, and in the end sent away.
+// A client that says more than anybody could mean is told so, and in the end disconnected.
 static bool is_allowed(usi_session *s) {
     double now = usi_view_clock();
     s->allowance = fmin(MESSAGE_BURST, s->allowance + MESSAGE_RATE * (now - s->allowed));
@@ -496,7 +496,7 @@ void usi_session_message(void *context, void *session, bool is_binary, const voi
         status = usi_view_parse(bytes, length, m, &err);
     }
     if (status) {
-        count_mistake(s, &err);
+        count_error(s, &err);
         return;
     }
     switch (m->op) {
@@ -531,7 +531,7 @@ us_status usi_session_open(void *context, usi_web_client *client, void **out_ses
     s->is_full = true;
     s->opened = s->allowed = s->due = usi_view_clock();
     s->allowance = MESSAGE_BURST;
-    s->is_watching_told = true;  // it watches nothing, and knows
+    s->is_watching_sent = true;  // it watches nothing, and knows
     usi_revision *revision = usi_world_take_revision(view->world);
     s->revision = s->watching_revision = revision->number;
     usi_revision_unref(revision);

@@ -2,8 +2,8 @@
 //
 // A want of memory, or growing beyond the limit, is kept in `status`; what is written afterwards is dropped,
 // so that only the end needs a look.
-#ifndef USI_WORLD_BYTES_H
-#define USI_WORLD_BYTES_H
+#ifndef USI_VIEW_BYTES_H
+#define USI_VIEW_BYTES_H
 
 #include "base/memory.h"
 #include "understudy/math.h"

@@ -11,8 +11,8 @@
 //     usi_foxglove_destroy(foxglove);
 //
 // All but usi_foxglove_wake are for the stepping thread.
-#ifndef USI_WORLD_FOXGLOVE_H
-#define USI_WORLD_FOXGLOVE_H
+#ifndef USI_VIEW_FOXGLOVE_H
+#define USI_VIEW_FOXGLOVE_H
 
 #include "bus/web.h"
 #include "understudy/world.h"

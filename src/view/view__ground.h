@@ -11,8 +11,8 @@
 //               +-------+                +---+---+                +-+-+-+-+
 //
 // Any thread: nothing here changes anything.
-#ifndef USI_WORLD_GROUND_H
-#define USI_WORLD_GROUND_H
+#ifndef USI_VIEW_GROUND_H
+#define USI_VIEW_GROUND_H
 
 #include "understudy/spec.h"
 #include "understudy/terrain.h"

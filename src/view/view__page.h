@@ -10,8 +10,8 @@
 // is whole. Neither thread ever waits for the other's copying, and a frame that nobody looked at in time is
 // taken over. The lock guards the log, the replies and the list of watched values, each held for a few copies
 // of short texts.
-#ifndef USI_WORLD_PAGE_LOCAL_H
-#define USI_WORLD_PAGE_LOCAL_H
+#ifndef USI_VIEW_PAGE_H
+#define USI_VIEW_PAGE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ enum {
     USI_PAGE_PAIRS = 4096,             // rows of the pair table that are shown
     USI_PAGE_CONTACTS = 8192,          // contacts that are shown
     USI_PAGE_PATH = 512,               // of a recording
-    USI_PAGE_ERRORS = 20,              // mistakes that a client may make
+    USI_PAGE_ERRORS = 20,              // protocol errors that a client may make
     USI_PAGE_QUEUE = 8 * 1024 * 1024,  // bytes that may wait for a client
     USI_PAGE_STATUS_HZ = 4,
     USI_PAGE_FAULTS = 2048,        // bytes of a robot's faults that are shown
@@ -165,7 +165,7 @@ typedef struct usi_session {
     uint32_t beds;                                     // the revision whose beds it was told
     uint64_t rut;                                      // the newest that it has
     double rut_due;                                    // s, monotonic
-    bool is_watching_told;
+    bool is_watching_sent;
     uint32_t watching_revision;
     int32_t n_sent, cap_sent;
     float (*sent)[7];

@@ -1,6 +1,6 @@
 // The files of the page, from inside the program; made from web/ by tools/build_page.
-#ifndef USI_WORLD_PAGE_FILES_H
-#define USI_WORLD_PAGE_FILES_H
+#ifndef USI_VIEW_PAGE_FILES_H
+#define USI_VIEW_PAGE_FILES_H
 
 #include "bus/web.h"
 

@@ -11,8 +11,8 @@
 //
 // One lock guards everything. The stepping thread only tries it: when the server has it, the tiles are taken
 // with the next frame.
-#ifndef USI_WORLD_RUTS_H
-#define USI_WORLD_RUTS_H
+#ifndef USI_VIEW_RUTS_H
+#define USI_VIEW_RUTS_H
 
 #include <pthread.h>
 

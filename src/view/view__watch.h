@@ -4,8 +4,8 @@
 // stepping thread. A name keeps its slot as long as somebody watches it, so that one client's change disturbs
 // no other's values; a slot that is given to another name is born again, and a frame that is older than
 // that says nothing about it.
-#ifndef USI_WORLD_WATCH_H
-#define USI_WORLD_WATCH_H
+#ifndef USI_VIEW_WATCH_H
+#define USI_VIEW_WATCH_H
 
 #include <stdatomic.h>
 

@@ -93,7 +93,7 @@ static void put_double(writer *w, double x) {
 }
 
 // One number of any kind, as it stands in memory.
-typedef union number {
+typedef union number_bytes {
     bool b;
     uint8_t u8;
     int8_t i8;
@@ -105,9 +105,9 @@ typedef union number {
     uint64_t u64;
     float f32;
     double f64;
-} number;
+} number_bytes;
 
-static void put_number(writer *w, usi_kind kind, number v) {
+static void put_number(writer *w, usi_kind kind, number_bytes v) {
     char text[32] = "";
     switch (kind) {
     case USI_KIND_BOOL:
@@ -152,7 +152,7 @@ static void put_number(writer *w, usi_kind kind, number v) {
     put_text(w, text);
 }
 
-static double number_value(usi_kind kind, number v) {
+static double number_value(usi_kind kind, number_bytes v) {
     switch (kind) {
     case USI_KIND_BOOL:
         return v.b ? 1 : 0;
@@ -289,7 +289,7 @@ static bool print_value(printer *p, const usi_message_field *f) {
         if (!usi_cdr_string(&p->r, f, &text, &length)) return false;
         put_string(&p->w, text, length);
     } else {
-        number v = {0};
+        number_bytes v = {0};
         if (!usi_cdr_numbers(&p->r, (usi_kind)f->kind, 1, &v)) return false;
         put_number(&p->w, (usi_kind)f->kind, v);
     }
@@ -431,7 +431,7 @@ double us_message_get_number(const us_message_type *type, const void *bytes, siz
         usi_cdr_at(&r, f, -1);
         if (!go_to_item(&r, f, &path)) return NAN;
         if (f->kind != USI_KIND_MESSAGE) {
-            number v = {0};
+            number_bytes v = {0};
             if (*path || f->kind == USI_KIND_STRING || !usi_cdr_numbers(&r, (usi_kind)f->kind, 1, &v))
                 return NAN;
             return number_value((usi_kind)f->kind, v);
@@ -445,16 +445,16 @@ double us_message_get_number(const us_message_type *type, const void *bytes, siz
 
 // ---- all numbers ----
 
-typedef struct walk {
+typedef struct number_walk {
     usi_cdr r;
     usi_number_function *visit;
     void *context;
     char path[USI_NUMBER_PATH];
-} walk;
+} number_walk;
 
-static bool walk_message(walk *w, const us_message_type *type, size_t n_path);
+static bool walk_message(number_walk *w, const us_message_type *type, size_t n_path);
 
-static bool walk_element(walk *w, const usi_message_field *f, size_t n_path) {
+static bool walk_element(number_walk *w, const usi_message_field *f, size_t n_path) {
     if (f->kind == USI_KIND_MESSAGE) {
         usi_cdr_enter(&w->r);
         bool is_good = walk_message(w, f->type, n_path);
@@ -462,12 +462,12 @@ static bool walk_element(walk *w, const usi_message_field *f, size_t n_path) {
         return is_good;
     }
     if (f->kind == USI_KIND_STRING) return usi_cdr_skip_element(&w->r, f);
-    number v = {0};
+    number_bytes v = {0};
     if (!usi_cdr_numbers(&w->r, (usi_kind)f->kind, 1, &v)) return false;
     return w->visit(w->context, w->path, number_value((usi_kind)f->kind, v));
 }
 
-static bool walk_message(walk *w, const us_message_type *type, size_t n_path) {
+static bool walk_message(number_walk *w, const us_message_type *type, size_t n_path) {
     for (int32_t i = 0; i < type->n_field; i++) {
         const usi_message_field *f = &type->fields[i];
         usi_cdr_at(&w->r, f, -1);
@@ -488,6 +488,6 @@ static bool walk_message(walk *w, const us_message_type *type, size_t n_path) {
 
 bool usi_message_each_number(const us_message_type *type, const void *bytes, size_t length,
                              usi_number_function *visit, void *context) {
-    walk w = {.visit = visit, .context = context};
+    number_walk w = {.visit = visit, .context = context};
     return !usi_cdr_open(&w.r, type, bytes, length, NULL) && walk_message(&w, type, 0);
 }

@@ -1,5 +1,5 @@
-// Who plays which robot: what switches (docs/switch.md) tell on /understudy/authority is kept for the page,
-// and `authority ROBOT MODE` asks them.
+// Who plays which robot: what switches (docs/switch.md) publish on /understudy/authority is kept for the
+// page, and `authority ROBOT MODE` asks them.
 //
 // The simulated world takes no part in it: nothing here reaches the state, and a recording that is run again
 // passes the command over.
@@ -75,7 +75,7 @@ void usi_authorities_destroy(us_world *w) {
 
 int32_t usi_authorities_copy(const us_world *w, char out[USI_AUTHORITY_ROBOTS][USI_AUTHORITY_LINE]) {
     usi_authorities *a = w->authorities;
-    // Who told it and is gone is not in charge of anything.
+    // A switch that is gone is not in charge of anything.
     if (!a || us_writer_n_match(a->writer) == 0) return 0;
     pthread_mutex_lock(&a->lock);
     int32_t n = a->n;

@@ -1,4 +1,4 @@
-// The stage: a sim with its robots, and world commands as they act on it.
+// A live world's inner part: a sim with its robots, and world commands as they act on it.
 //
 // What the world is made of does not change while somebody uses it: an edit makes another world beside it, of
 // a copy of the spec, and sim and robots go on with that one. The old one ends when the last of its users
@@ -132,7 +132,7 @@ static us_status find_material(const us_model *model, const char *name, us_mater
     return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no material \"%.100s\"", name);
 }
 
-// One friction alone moves the other out of its way: sliding never holds better than sticking.
+// One friction alone moves the other with it: sliding never holds better than sticking.
 static us_status set_pair(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
     us_material a, b;
     const us_model *model = live->revision->model;

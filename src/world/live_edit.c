@@ -116,7 +116,7 @@ static us_status fail_memory(us_error *err) {
     return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the edit");
 }
 
-// What a function of the spec says, as a sentence.
+// The status of a function of the spec as an error.
 static us_status notify(us_status status, const char *name, us_error *err) {
     if (!status) return US_OK;
     if (status == US_ERR_MEMORY) return fail_memory(err);
@@ -164,7 +164,7 @@ static us_shape_def object_shape(const usi_object_def *o) {
     return s;
 }
 
-// At the density that was said, or that which gives the mass.
+// At the density that was given, or that which gives the mass.
 static us_status object_inertia(const us_spec *spec, const usi_object_def *o, us_shape_def *s,
                                 us_inertia *out, us_error *err) {
     us_status status = usi_geometry_inertia(s, &spec->texts.allocator, &s->unit_inertia, err);

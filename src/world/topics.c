@@ -139,7 +139,7 @@ us_status usi_topics_create(us_world *w, us_bus *bus, us_error *err) {
                             "the sending thread cannot be made");
     status = us_bus_add_node(bus, "/understudy", "world", &status_topic.node, err);
     command_topic.node = status_topic.node;
-    // First the way out: who finds the way in is answered.
+    // The publisher first: whoever finds the subscriber is answered.
     if (!status) status = us_bus_add_writer(bus, &status_topic, &t->writer, err);
     if (!status) usi_topics_publish(w);
     if (!status) status = us_bus_add_reader(bus, &command_topic, on_command, w, &t->reader, err);

@@ -1,10 +1,10 @@
-// A world's life: the world on its stage, the queue of commands, time.
+// A world's life: the queue of commands, the pace, steps.
 //
 //     any thread          us_world_post --> [ ring of 64 ] --> us_world_poll          the thread that steps
-//                                                              parse, apply, note in the recording, reply
+//                                                              parse, apply, record, reply
 //
 // A command enters between two ticks. Whoever keeps the pace asks us_world_get_pace_request what the commands
-// said about time.
+// want of it.
 #include "world/world__inner.h"
 
 #include <math.h>
@@ -253,7 +253,7 @@ static us_status apply_own(us_world *w, const usi_command *c, char *reply, us_er
     }
 }
 
-// New warnings of an edit are told: nobody reads the spec again.
+// New warnings of an edit are logged: nobody reads the spec again.
 static void log_warnings(us_world *w, int32_t n_before) {
     int32_t n = us_spec_get_counts(w->live.revision->spec).n_warning;
     for (int32_t i = n_before; i < n; i++) {
@@ -322,8 +322,8 @@ static void log_answer(us_world *w, const usi_queued_command *m, us_status statu
              strlen(m->source) == 32 ? m->source + 4 : m->source);
     usi_verb verb = w->command->verb;
     bool is_small = verb == USI_VERB_PAIR || verb == USI_VERB_SOIL || verb == USI_VERB_REGION ||
-                    verb == USI_VERB_JOINT || verb == USI_VERB_DRIVE || verb == USI_VERB_STEP || verb == USI_VERB_MOVE ||
-                    verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
+                    verb == USI_VERB_JOINT || verb == USI_VERB_DRIVE || verb == USI_VERB_STEP ||
+                    verb == USI_VERB_MOVE || verb == USI_VERB_RAISE || verb == USI_VERB_LOWER;
     if (!status && is_small) return;
     snprintf(line, sizeof line, "%s: %s%s%s", who[0] ? who : "command", text, reply[0] ? ": " : "", reply);
     us_world_log(w, status ? 1 : 0, line);

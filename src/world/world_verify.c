@@ -4,15 +4,15 @@
 #include "proxy/verify.h"
 #include "world/world__inner.h"
 
-typedef struct run {
+typedef struct replay_run {
     usi_live live;
     usi_command *command;
-} run;
+} replay_run;
 
 // What is about time and files changes nothing in the world; where time jumped the recording ended.
 static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *source, const char *text,
                        us_error *err) {
-    run *r = context;
+    replay_run *r = context;
     (void)proxy;
     (void)sim;
     (void)source;
@@ -23,7 +23,7 @@ static us_status apply(void *context, us_proxy *proxy, us_sim *sim, const char *
 }
 
 static us_status before_step(void *context, us_error *err) {
-    run *r = context;
+    replay_run *r = context;
     return usi_live_run_scripts(&r->live, r->command, NULL, NULL, err);
 }
 
@@ -54,7 +54,7 @@ us_status us_world_verify(const us_spec *spec, us_recording *recording,
     usi_revision *revision = NULL;
     us_status status = make_world(spec, &a, edits ? edits : "", &revision, err);
     if (status) return status;
-    run r = {.command = usi_alloc(&a, sizeof *r.command, _Alignof(usi_command))};
+    replay_run r = {.command = usi_alloc(&a, sizeof *r.command, _Alignof(usi_command))};
     if (!r.command) {
         usi_revision_unref(revision);
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory",

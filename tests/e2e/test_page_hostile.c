@@ -42,7 +42,7 @@ static void mistakes_are_told_and_too_many_close_their_sender_alone(void **state
     good = page_open(NULL);
     cJSON *log = page_text(good, "log");
     char *text = cJSON_PrintUnformatted(log);
-    assert_non_null(strstr(text, "too many mistakes"));
+    assert_non_null(strstr(text, "too many protocol errors"));
     cJSON_free(text);
     cJSON_Delete(log);
     page_leave(good);
