@@ -240,7 +240,7 @@ static bool read_joints(body *b, const xmlNode *robot, char *why, size_t cap) {
         j->is_limited = strcmp(type, "revolute") == 0;
         j->lower = number_of(child_of(c, "limit"), "lower", -1);
         j->upper = number_of(child_of(c, "limit"), "upper", 1);
-        j->most_speed = number_of(child_of(c, "limit"), "velocity", 1);
+        j->max_speed = number_of(child_of(c, "limit"), "velocity", 1);
         j->actuator = number_of(child_of(c, "limit"), "effort", 0) > 0 ? n_actuator++ : -1;
     }
     for (const xmlNode *c = robot->children; c && !b->root[0]; c = c->next) {
@@ -340,6 +340,11 @@ void body_destroy(body *b) {
     if (b->model) mj_deleteModel(b->model);
     free(b->description);
     memset(b, 0, sizeof *b);
+}
+
+// Of a steering drive kp (position - q) + kd (velocity - v), by the one number that it takes.
+double body_target(const joint *j, double position, double velocity) {
+    return j->is_limited ? position + STEER_KD / STEER_KP * velocity : velocity;
 }
 
 void body_step(body *b, double time) {

@@ -11,7 +11,7 @@
 
 #include "hardware.h"
 
-static const double STEP = 2e-3;     // s: of the firmware
+const double STEP = 2e-3;            // s: of the firmware
 static const double PATIENCE = 2.0;  // s that it catches up with after a pause of the machine
 
 static volatile sig_atomic_t is_ended, is_reboot_asked;
@@ -203,10 +203,11 @@ static bool tick(machine *m) {
     }
     bool is_asked = is_reboot_asked != 0;
     if (m->network) {
-        is_asked = network_hear(m->network, &m->firmware, &m->body) || is_asked;
-        firmware_tick(&m->firmware, &m->body, STEP);
+        is_asked = network_hear(m->network, &m->firmware) || is_asked;
+        firmware_tick(&m->firmware, &m->body);
     } else {
         m->firmware.time += STEP;
+        m->firmware.tick++;
         firmware_rest(&m->body);
     }
     body_step(&m->body, STEP);
@@ -251,14 +252,17 @@ int main(int argc, char **argv) {
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_end}, NULL);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_end}, NULL);
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_reboot}, NULL);
-    m.firmware.options = &m.options;
-    firmware_boot(&m.firmware, &m.body);
-    bool is_good = join_network(&m);
+    bool is_good = firmware_create(&m.firmware, &m.options, &m.body);
+    if (is_good) {
+        firmware_boot(&m.firmware, &m.body);
+        is_good = join_network(&m);
+    }
     if (is_good) {
         printf("ready: /%s\n", m.options.namespace_);
         is_good = run(&m);
     }
     network_close(m.network);
+    firmware_destroy(&m.firmware);
     body_destroy(&m.body);
     return is_good ? 0 : 3;
 }

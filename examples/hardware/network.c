@@ -196,11 +196,11 @@ static void put_covariance(network *n) {
 
 static void say_odom(network *n, const firmware *f, const body *b, int64_t stamp) {
     double q[4];
-    yaw_to_quaternion(f->odom[2], q);
+    yaw_to_quaternion(f->state->odom[2], q);
     put_stamp(n, stamp);
     put_frame(n, "odom");
     put_frame(n, b->root);
-    put_numbers(n, (const double[]){f->odom[0], f->odom[1], 0}, 3);
+    put_numbers(n, (const double[]){f->state->odom[0], f->state->odom[1], 0}, 3);
     put_quaternion(n, q);
     put_covariance(n);
     put_numbers(n, (const double[]){f->odom_v[0], f->odom_v[1], 0, 0, 0, f->odom_v[2]}, 6);
@@ -239,8 +239,8 @@ static void say_frames(network *n, const firmware *f, const body *b, int64_t sta
     put_stamp(n, stamp);
     put_frame(n, "odom");
     put_frame(n, b->root);
-    put_numbers(n, (const double[]){f->odom[0], f->odom[1], 0}, 3);
-    yaw_to_quaternion(f->odom[2], q);
+    put_numbers(n, (const double[]){f->state->odom[0], f->state->odom[1], 0}, 3);
+    yaw_to_quaternion(f->state->odom[2], q);
     put_quaternion(n, q);
     for (int i = 0; i < b->n_joint; i++) {
         const joint *j = &b->joint[i];
@@ -300,7 +300,7 @@ static void put_value(network *n, const char *key, int64_t value) {
 }
 
 static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
-    static const char *const motions[] = {"stopped", "body velocity", "joints"};
+    const int32_t motion = f->state->motion;
     bool is_warning = f->time - f->refused_time < 10;
     char name[2 * NAME_SIZE];
     put_stamp(n, stamp);
@@ -309,17 +309,19 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
     put_byte(n, f->is_emergency ? 2 : is_warning ? 1 : 0);
     snprintf(name, sizeof name, "%s: commands", n->options->namespace_);
     put_text(n, name);
-    put_text(n, f->is_emergency ? "the emergency stop is on" : is_warning ? f->refusal : "ok");
+    put_text(n, f->is_emergency ? "the emergency stop is on" : is_warning ? f->state->refusal : "ok");
     put_text(n, n->options->namespace_);
     put_count(n, f->is_emergency ? 12 : 11);
     put_text(n, "motion");
-    put_text(n, motions[f->motion]);
-    put_value(n, "taken", f->n_taken);
-    put_value(n, "refused", f->n_refused);
+    put_text(n, motion == USI_MOTION_TWIST    ? "body velocity"
+                : motion == USI_MOTION_JOINTS ? "joints"
+                                              : "stopped");
+    put_value(n, "taken", f->state->n_command);
+    put_value(n, "refused", f->state->n_refused);
     put_text(n, "last refusal");
-    put_text(n, f->refusal);
+    put_text(n, f->state->refusal);
     put_value(n, "dropped", n->n_dropped);
-    put_value(n, "safe stops", f->n_safe_stop);
+    put_value(n, "safe stops", f->state->n_timeout);
     put_value(n, "uplink lost", n->up.n_lost);
     put_value(n, "downlink lost", n->down.n_lost);
     put_value(n, "unsent", n->n_unsent);
@@ -334,9 +336,9 @@ static void say_diagnostics(network *n, const firmware *f, int64_t stamp) {
 static void say_motors(network *n, const firmware *f, const body *b, int64_t stamp) {
     put_stamp(n, stamp);
     put_frame(n, b->root);
-    put_count(n, f->motors_sequence);
-    put_byte(n, f->is_motors_refused);
-    put_text(n, f->motors_message);
+    put_count(n, f->state->motors.sequence);
+    put_byte(n, f->state->motors.state == USI_SERVICE_REFUSED);
+    put_text(n, f->state->motors.message);
     put_count(n, 2 * N_WHEEL);
     for (int i = 0; i < b->n_joint; i++) {
         const joint *j = &b->joint[i];
@@ -409,7 +411,7 @@ void network_tell(network *n, firmware *f, const body *b, int64_t tick, double s
 // ---- what it obeys ----
 
 // True when it is told to reboot.
-static bool obey(const network *n, firmware *f, const body *b, const letter *m) {
+static bool obey(const network *n, firmware *f, const letter *m) {
     const us_message_type *type = n->heard_type[m->topic];
     if (m->topic == EMERGENCY || m->topic == REBOOT) {
         bool is_on = us_message_get_number(type, m->bytes, m->length, "data") > 0;
@@ -418,7 +420,7 @@ static bool obey(const network *n, firmware *f, const body *b, const letter *m) 
         return false;
     }
     if (m->topic == JOINTS || m->topic == MOTOR_GROUP) {
-        (m->topic == JOINTS ? motors_take_joints : motors_take_group)(f, b, m->bytes, m->length);
+        (m->topic == JOINTS ? motors_take_joints : motors_take_group)(f, m->bytes, m->length);
         return false;
     }
     const char *const paths[2][3] = {{"linear.x", "linear.y", "angular.z"},
@@ -444,7 +446,7 @@ static size_t take(network *n, us_reader *reader) {
     return status == US_OK ? length : 0;
 }
 
-bool network_hear(network *n, firmware *f, const body *b) {
+bool network_hear(network *n, firmware *f) {
     bool is_reboot = false;
     for (int32_t i = 0; i < N_HEARS; i++) {
         size_t length;
@@ -460,7 +462,7 @@ bool network_hear(network *n, firmware *f, const body *b) {
         }
     }
     for (const letter *m; (m = lag_first(&n->up, f->time)) != NULL; lag_drop(&n->up))
-        is_reboot = obey(n, f, b, m) || is_reboot;
+        is_reboot = obey(n, f, m) || is_reboot;
     return is_reboot;
 }
 

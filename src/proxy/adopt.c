@@ -29,9 +29,9 @@ typedef struct taker {
 
 static us_status find_joint(const usi_robot *r, const usi_adopt_joint *told, int32_t *out, us_error *err) {
     usi_guess guess = usi_guess_start(told->name);
-    for (int32_t i = 0; i < r->n_joint; i++) {
-        usi_guess_offer(&guess, r->joint[i].name);
-        if (strcmp(r->joint[i].name, told->name) != 0) continue;
+    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
+        usi_guess_offer(&guess, r->firmware.joint[i].name);
+        if (strcmp(r->firmware.joint[i].name, told->name) != 0) continue;
         *out = i;
         return US_OK;
     }
@@ -50,7 +50,7 @@ static us_status check_joints(const taker *t, us_error *err) {
         int32_t i = -1;
         us_status status = find_joint(t->r, told, &i, err);
         if (status) return status;
-        const usi_robot_joint *j = &t->r->joint[i];
+        const usi_firmware_joint *j = &t->r->firmware.joint[i];
         if (told->q >= j->lower - LIMIT_SLACK && told->q <= j->upper + LIMIT_SLACK) continue;
         char remedy[120];
         snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
@@ -101,16 +101,17 @@ static void set_joints(const taker *t) {
         const usi_adopt_joint *told = &t->a->joint[k];
         int32_t i = -1;
         find_joint(t->r, told, &i, NULL);
-        const usi_robot_joint *j = &t->r->joint[i];
+        const usi_firmware_joint *j = &t->r->firmware.joint[i];
         if (j->drive < 0 && (t->a->has & USI_ADOPT_ODOM)) continue;
-        t->q[j->q] = fmin(fmax(told->q, j->lower), j->upper);
-        t->v[j->v] = told->has_v ? told->v : 0;
+        t->q[t->r->joint[i].q] = fmin(fmax(told->q, j->lower), j->upper);
+        t->v[t->r->joint[i].v] = told->has_v ? told->v : 0;
     }
 }
 
 // The velocity of the base, carried to the root; wheels that were not told one roll along.
 static void set_motion(const taker *t) {
     const usi_robot *r = t->r;
+    const usi_firmware *fw = &r->firmware;
     const double *body = t->a->velocity;
     us_pose X_BR =
         us_pose_mul(us_pose_inverse(us_sim_get_pose(t->sim, r->base)), us_sim_get_pose(t->sim, r->root));
@@ -121,15 +122,15 @@ static void set_motion(const taker *t) {
     memcpy(t->v + r->base_v, root, sizeof root);
     double steer[USI_MAX_WHEEL];
     usi_loco_command c;
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++)
-        steer[i] = r->steer_joint[i] >= 0 ? t->q[r->joint[r->steer_joint[i]].q] : 0;
-    usi_loco_to_wheels(&r->locomotion, body, steer, steer, &c);
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        const usi_robot_joint *wheel = &r->joint[r->wheel_joint[i]];
+    for (int32_t i = 0; i < fw->locomotion.n_wheel; i++)
+        steer[i] = fw->steer_joint[i] >= 0 ? t->q[r->joint[fw->steer_joint[i]].q] : 0;
+    usi_loco_to_wheels(&fw->locomotion, body, steer, steer, &c);
+    for (int32_t i = 0; i < fw->locomotion.n_wheel; i++) {
+        const char *wheel = fw->joint[fw->wheel_joint[i]].name;
         bool is_told = false;
         for (int32_t k = 0; k < t->a->n_joint; k++)
-            is_told = is_told || (t->a->joint[k].has_v && strcmp(t->a->joint[k].name, wheel->name) == 0);
-        if (!is_told) t->v[wheel->v] = c.speed[i];
+            is_told = is_told || (t->a->joint[k].has_v && strcmp(t->a->joint[k].name, wheel) == 0);
+        if (!is_told) t->v[r->joint[fw->wheel_joint[i]].v] = c.speed[i];
     }
 }
 
@@ -139,7 +140,7 @@ static void put(const taker *t) {
     const usi_robot *r = t->r;
     int32_t last = -1;
     if (t->a->has & USI_ADOPT_ODOM) last = m->node[r->base_v].tree;
-    for (int32_t i = last >= 0 ? -1 : 0; i < r->n_joint; i++) {
+    for (int32_t i = last >= 0 ? -1 : 0; i < r->firmware.n_joint; i++) {
         int32_t tree = i < 0 ? last : m->node[r->joint[i].v].tree;
         if (i >= 0 && tree == last) continue;
         last = tree;
@@ -155,65 +156,80 @@ static void put(const taker *t) {
 
 // Drives hold where their joints are; those of wheels and legs belong to the body's motion.
 static void set_drives(const taker *t) {
-    usi_drive_state *d = usi_drives_of(t->r, t->s);
-    for (int32_t k = 0; k < t->r->n_drive; k++) {
-        const usi_robot_drive *drive = &t->r->drive[k];
+    const usi_firmware *fw = &t->r->firmware;
+    usi_drive_state *d = usi_firmware_drives(fw, usi_firmware_of(t->r, t->s));
+    usi_drive_fault *fault = usi_drives_of(t->r, t->s);
+    for (int32_t k = 0; k < fw->n_drive; k++) {
+        const usi_firmware_drive *drive = &fw->drive[k];
         const usi_robot_joint *j = &t->r->joint[drive->joint];
-        d[k] = (usi_drive_state){
-            .mode = USI_DRIVE_KEEP, .is_off = d[k].is_off, .v_before = t->v[j->v], .lost = d[k].lost};
-        t->sim->now.drive_position[drive->index] = t->q[j->q];
-        t->sim->now.drive_velocity[drive->index] = drive->kind == USI_DRIVE_BY_VELOCITY ? t->v[j->v] : 0;
-        t->sim->now.drive_torque[drive->index] = 0;
+        int32_t index = t->r->drive[k].index;
+        d[k] = (usi_drive_state){.mode = USI_DRIVE_KEEP, .is_off = d[k].is_off, .v_before = t->v[j->v]};
+        fault[k] = (usi_drive_fault){.lost = fault[k].lost};
+        t->sim->now.drive_position[index] = t->q[j->q];
+        t->sim->now.drive_velocity[index] = drive->kind == USI_DRIVE_BY_VELOCITY ? t->v[j->v] : 0;
+        t->sim->now.drive_torque[index] = 0;
         bool is_wheel = false;
-        for (int32_t i = 0; i < t->r->locomotion.n_wheel; i++)
-            is_wheel = is_wheel || t->r->wheel_joint[i] == drive->joint;
+        for (int32_t i = 0; i < fw->locomotion.n_wheel; i++)
+            is_wheel = is_wheel || fw->wheel_joint[i] == drive->joint;
         if (drive->kind != USI_DRIVE_BY_VELOCITY || is_wheel) continue;
         d[k].mode = USI_DRIVE_POSITION;
         d[k].value = t->q[j->q];
     }
 }
 
+// The last command, with its timeout.
+static void set_want(const taker *t, usi_firmware_state *f) {
+    const usi_adopt *a = t->a;
+    int64_t tick = us_sim_get_tick(t->sim);
+    memset(f->want, 0, sizeof f->want);
+    memcpy(f->now, a->velocity, sizeof f->now);
+    f->motion = USI_MOTION_STOP;
+    f->motion_tick = tick;
+    if (!(a->has & USI_ADOPT_WANT)) return;
+    f->motion = USI_MOTION_TWIST;
+    f->motion_tick = tick - llround(a->age / t->p->step);
+    memcpy(f->want, a->want, sizeof f->want);
+    for (int i = 0; i < 3; i++)
+        f->now[i] = fabs(a->want[i] - a->velocity[i]) < REACHED ? a->want[i] : a->velocity[i];
+}
+
+// Wheels and legs as they are, and how far wheels have rolled until now: the next count finds one tick's
+// distance.
+static void set_locomotion(const taker *t, usi_firmware_state *f) {
+    const usi_robot *r = t->r;
+    const usi_firmware *fw = &r->firmware;
+    for (int32_t i = 0; i < fw->locomotion.n_wheel; i++) {
+        const usi_robot_joint *j = &r->joint[fw->wheel_joint[i]];
+        f->wheel_q[i] = t->q[j->q] - t->v[j->v] * t->p->step;
+        f->wheel_goal[i] = t->q[j->q];
+        f->steer[i] = fw->steer_joint[i] >= 0 ? t->q[r->joint[fw->steer_joint[i]].q] : 0;
+    }
+    double legs[USI_GAIT_LEGS][3];
+    for (int32_t i = 0; i < 3 * fw->gait.n_leg; i++)
+        legs[i / 3][i % 3] = t->q[r->joint[fw->leg_joint[i / 3][i % 3]].q];
+    f->gait.is_on = 0;
+    if (fw->gait.n_leg > 0) usi_gait_observe(&fw->gait, &f->gait, (const double(*)[3])legs);
+}
+
 static void set_firmware(const taker *t) {
     const usi_robot *r = t->r;
     usi_robot_state *s = t->s;
+    usi_firmware_state *f = usi_firmware_of(r, s);
     const usi_adopt *a = t->a;
-    const double step = t->p->step;
-    int64_t tick = us_sim_get_tick(t->sim);
     set_drives(t);
-    memset(s->want, 0, sizeof s->want);
-    memcpy(s->now, a->velocity, sizeof s->now);
-    s->motion = USI_MOTION_STOP;
-    s->motion_tick = tick;
-    if (a->has & USI_ADOPT_WANT) {
-        s->motion = USI_MOTION_TWIST;
-        s->motion_tick = tick - llround(a->age / step);
-        memcpy(s->want, a->want, sizeof s->want);
-        for (int i = 0; i < 3; i++)
-            s->now[i] = fabs(a->want[i] - a->velocity[i]) < REACHED ? a->want[i] : a->velocity[i];
-    }
-    s->goal = s->done = s->speed = 0;
-    s->n_route = s->next_route = s->n_trajectory = 0;
-    if (s->locomotor.state == 1) s->locomotor.state = 3;
-    if (s->navigator.state == 1) s->navigator.state = 3;
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        const usi_robot_joint *j = &r->joint[r->wheel_joint[i]];
-        // As if it had turned until now: the next count finds the way of one tick.
-        s->wheel_q[i] = t->q[j->q] - t->v[j->v] * step;
-        s->wheel_goal[i] = t->q[j->q];
-        s->steer[i] = r->steer_joint[i] >= 0 ? t->q[r->joint[r->steer_joint[i]].q] : 0;
-    }
-    double legs[USI_GAIT_LEGS][3];
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++)
-        legs[i / 3][i % 3] = t->q[r->joint[r->leg_joint[i / 3][i % 3]].q];
-    s->gait.is_on = 0;
-    if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
+    set_want(t, f);
+    f->goal = f->done = f->speed = 0;
+    f->n_route = f->next_route = f->n_trajectory = 0;
+    if (f->locomotor.state == USI_SERVICE_MOVING) f->locomotor.state = USI_SERVICE_STOPPED;
+    if (f->navigator.state == USI_SERVICE_MOVING) f->navigator.state = USI_SERVICE_STOPPED;
+    set_locomotion(t, f);
     if (a->has & USI_ADOPT_ODOM) {
-        memcpy(s->odom, a->odom, sizeof s->odom);
-        memcpy(s->odom_v, a->velocity, sizeof s->odom_v);
+        memcpy(f->odom, a->odom, sizeof f->odom);
+        memcpy(f->odom_v, a->velocity, sizeof f->odom_v);
     }
     if (r->floating.i >= 0) memcpy(s->base_v, t->v + r->base_v, sizeof s->base_v);
     if (a->has & USI_ADOPT_BATTERY) s->energy = (1 - a->battery) * r->network->battery_capacity;
-    if (a->has & USI_ADOPT_STAMP) s->stamp_offset = a->stamp - usi_time_of(t->p, tick);
+    if (a->has & USI_ADOPT_STAMP) s->stamp_offset = a->stamp - usi_time_of(t->p, us_sim_get_tick(t->sim));
 }
 
 // ---------------------------------------------------------------- all

@@ -69,7 +69,7 @@ bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
     bool can_move = usi_can_move(r);
     switch (topic) {
     case US_TOPIC_JOINT_STATES:
-        return r->n_joint > 0;
+        return r->firmware.n_joint > 0;
     case US_TOPIC_ODOM:
     case US_TOPIC_LOCOMOTOR_STATUS:
     case US_TOPIC_POSE_STATUS:
@@ -87,7 +87,7 @@ bool usi_has_topic(const usi_robot *r, us_topic_kind topic) {
     case US_TOPIC_BATTERY_STATE:
         return r->network->battery_capacity > 0;
     case US_TOPIC_MOTOR_STATUS:
-        return r->n_drive > 0;
+        return r->firmware.n_drive > 0;
     default:
         return true;
     }
@@ -103,17 +103,17 @@ bool usi_has_command(const usi_robot *r, int32_t topic) {
     case USI_COMMAND_NAVIGATOR:
         return can_move;
     case USI_COMMAND_GAIT:
-        return r->gait.n_leg > 0;
+        return r->firmware.gait.n_leg > 0;
     case USI_COMMAND_MOTOR_TEXT:
         return r->network->n_motor > 0;
     case USI_COMMAND_ASK_MOTORS:
-        return r->network->has_services && r->n_drive > 0;
+        return r->network->has_services && r->firmware.n_drive > 0;
     case USI_COMMAND_ASK_LOCOMOTOR:
     case USI_COMMAND_ASK_POSE:
     case USI_COMMAND_ASK_NAVIGATOR:
         return r->network->has_services && can_move;
     default:
-        return r->n_drive > 0;
+        return r->firmware.n_drive > 0;
     }
 }
 
@@ -269,9 +269,10 @@ us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
         const usi_robot_state *s = usi_view_state(&p->robot[i], sim);
         c.n_dropped += usi_mailbox_n_dropped(p->robot[i].mailbox);
         if (!s) continue;
-        c.n_command += s->n_command;
-        c.n_refused += s->n_refused;
-        c.n_timeout += s->n_timeout;
+        const usi_firmware_state *f = usi_view_firmware(&p->robot[i], s);
+        c.n_command += f->n_command;
+        c.n_refused += f->n_refused;
+        c.n_timeout += f->n_timeout;
     }
     return c;
 }
@@ -279,5 +280,5 @@ us_proxy_counts us_proxy_get_counts(us_proxy *p, const us_sim *sim) {
 void us_proxy_last_refusal(const us_proxy *p, const us_sim *sim, int32_t robot, char *buf, size_t cap) {
     const usi_robot_state *s =
         robot >= 0 && robot < p->n_robot ? usi_view_state(&p->robot[robot], sim) : NULL;
-    snprintf(buf, cap, "%s", s ? s->refusal : "");
+    snprintf(buf, cap, "%s", s ? usi_view_firmware(&p->robot[robot], s)->refusal : "");
 }

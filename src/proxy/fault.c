@@ -18,8 +18,8 @@ static int64_t ticks_of(const usi_robot *r, double seconds) {
 // ---------------------------------------------------------------- drives
 
 static int32_t joint_of(const usi_robot *r, const char *joint) {
-    for (int32_t i = 0; i < r->n_joint; i++) {
-        if (strcmp(r->joint[i].name, joint) == 0) return i;
+    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
+        if (strcmp(r->firmware.joint[i].name, joint) == 0) return i;
     }
     return -1;
 }
@@ -27,7 +27,7 @@ static int32_t joint_of(const usi_robot *r, const char *joint) {
 // The drive of a joint, in the robot's own count; -1: it has none.
 static int32_t drive_of(const usi_robot *r, const char *joint) {
     int32_t i = joint_of(r, joint);
-    return i >= 0 ? r->joint[i].drive : -1;
+    return i >= 0 ? r->firmware.joint[i].drive : -1;
 }
 
 static us_status fail_robot(const char *robot, us_error *err) {
@@ -217,7 +217,7 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
     const int64_t tick = us_sim_get_tick(sim);
     usi_fault_state *f = &s->faults;
     usi_encoder_state *e = usi_encoders_of(r, s);
-    for (int32_t i = 0; i < r->n_joint; i++)
+    for (int32_t i = 0; i < r->firmware.n_joint; i++)
         e[i].offset += e[i].drift * r->proxy->step;
     if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
     if (f->power_until != 0 && tick >= f->power_until) {
@@ -228,16 +228,8 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
         f->boot_until = 0;
         f->boot_tick = tick + 1;
         f->n_boot++;
-        // Drives keep what they were told last, which is to hold.
-        usi_drive_state *d = usi_drives_of(r, s);
-        for (int32_t k = 0; k < r->n_drive; k++) {
-            d[k].mode = USI_DRIVE_KEEP;
-            d[k].value = 0;
-            d[k].is_lasting = 0;
-        }
-        usi_robot_start(r, sim, s);
-        if (r->locomotion.n_wheel > 0) s->motion = USI_MOTION_STOP;
-        memcpy(s->wheel_goal, s->wheel_q, sizeof s->wheel_goal);
+        usi_firmware_readings in = usi_robot_read(r, sim, s);
+        usi_firmware_restart(&r->firmware, usi_firmware_of(r, s), &in);
     }
 }
 
@@ -256,18 +248,19 @@ typedef struct teller {
     usi_fault_function *each;
     void *context;
     const usi_robot *r;
+    const us_sim *sim;
     const usi_robot_state *s;
 } teller;
 
 static void tell_drives(const teller *t) {
     const usi_robot *r = t->r;
-    const usi_drive_state *d = usi_view_drives(r, t->s);
+    const usi_drive_fault *d = usi_view_drives(r, t->s);
     char what[300], said[300];
-    for (int32_t k = 0; k < r->n_drive; k++) {
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
         int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
         const us_joint_def *def = us_spec_view_joint(r->proxy->spec, joint);
-        double blockage = def->blockage;
-        const char *name = r->joint[r->drive[k].joint].name;
+        double blockage = us_sim_get_blockage(t->sim, (us_joint){joint});
+        const char *name = r->firmware.joint[r->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
         if ((d[k].lost == 0 && blockage == 0) || def->is_broken) continue;
         if (blockage > 0) {
@@ -300,8 +293,8 @@ static void tell_broken(const teller *t) {
 static void tell_encoders(const teller *t) {
     const usi_encoder_state *e = usi_view_encoders(t->r, t->s);
     char what[300], said[300];
-    for (int32_t i = 0; i < t->r->n_joint; i++) {
-        const char *name = t->r->joint[i].name;
+    for (int32_t i = 0; i < t->r->firmware.n_joint; i++) {
+        const char *name = t->r->firmware.joint[i].name;
         if (!e[i].is_stuck && e[i].offset == 0 && e[i].drift == 0) continue;
         if (e[i].is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
@@ -369,8 +362,9 @@ static void tell_rest(const teller *t) {
     }
 }
 
-static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_function *each, void *context) {
-    const teller t = {each, context, r, s};
+static void tell_all(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                     usi_fault_function *each, void *context) {
+    const teller t = {each, context, r, sim, s};
     tell_drives(&t);
     tell_broken(&t);
     tell_encoders(&t);
@@ -383,7 +377,7 @@ void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, u
     if (robot < 0 || robot >= p->n_robot) return;
     const usi_robot *r = &p->robot[robot];
     const usi_robot_state *s = usi_view_state(r, sim);
-    if (s) tell_all(r, s, each, context);
+    if (s) tell_all(r, sim, s, each, context);
 }
 
 typedef struct list {
@@ -401,9 +395,10 @@ static void append(void *context, const char *what, const char *said) {
     l->at += strlen(l->out + l->at);
 }
 
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap) {
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap) {
     list l = {out, cap, 0, 0};
     out[0] = 0;
-    tell_all(r, s, append, &l);
+    tell_all(r, sim, s, append, &l);
     return l.n;
 }

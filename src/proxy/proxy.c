@@ -16,6 +16,21 @@ us_proxy_def us_proxy_def_default(void) {
 
 // ---------------------------------------------------------------- create and destroy
 
+// Memory for what goes into one robot's firmware and comes out of it.
+static us_status make_scratch(us_proxy *p) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
+        const usi_firmware *fw = &p->robot[i].firmware;
+        if (p->n_reading < fw->n_joint) p->n_reading = fw->n_joint;
+        if (p->n_output < fw->n_drive) p->n_output = fw->n_drive;
+    }
+    p->readings = usi_arena_alloc(&p->arena, (2 * (size_t)p->n_reading + 1) * sizeof *p->readings, 8);
+    p->output = usi_arena_alloc(&p->arena, ((size_t)p->n_output + 1) * sizeof *p->output, 8);
+    // A message may name a drive several times.
+    p->n_commands = 4 * p->n_output;
+    p->commands = usi_arena_alloc(&p->arena, ((size_t)p->n_commands + 1) * sizeof *p->commands, 8);
+    return p->readings && p->output && p->commands ? US_OK : US_ERR_MEMORY;
+}
+
 us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_proxy_def *def,
                           us_proxy **out_proxy, us_error *err) {
     if (!spec || !model || !out_proxy)
@@ -47,6 +62,7 @@ us_status us_proxy_create(const us_spec *spec, const us_model *model, const us_p
     p->bytes = usi_arena_alloc(&p->arena, BYTES_SIZE, 64);
     us_status status = p->mails && p->decoded && p->message && p->bytes ? US_OK : US_ERR_MEMORY;
     if (!status) status = usi_robots_make(p, err);
+    if (!status) status = make_scratch(p);
     if (!status) status = usi_robots_equip(p);
     if (!status) status = usi_channels_make(p);
     if (status == US_ERR_MEMORY)
@@ -106,7 +122,10 @@ static void start(void *context, us_sim *sim, void *state) {
         usi_robot *r = &p->robot[i];
         usi_link_clear(&r->downlink);
         r->downlink_head = (usi_link_head){0};
-        usi_robot_start(r, sim, state_of(r, state));
+        usi_robot_state *s = state_of(r, state);
+        const usi_firmware_readings in = usi_robot_read(r, sim, s);
+        usi_firmware_start(&r->firmware, usi_firmware_of(r, s), &in);
+        if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
     }
 }
 
@@ -204,7 +223,8 @@ static void carry(void *context, const us_sim *sim, const void *from, void *to) 
         uint64_t used = ((usi_robot_state *)(void *)next)->uplink.used;
         if (used < s->uplink.used) used = s->uplink.used;
         // A trajectory stays as it came.
-        memcpy(next, now, s->trajectory_tick >= last ? r->uplink_at : r->times_at);
+        bool is_new = usi_view_firmware(r, s)->trajectory_tick >= last;
+        memcpy(next, now, is_new ? r->uplink_at : r->firmware_at + r->firmware.trajectory_at);
         if (used > 0) memcpy(next + r->uplink_at, now + r->uplink_at, used);
     }
 }
@@ -378,11 +398,11 @@ void usi_proxy_set_record_tap(us_proxy *p, const usi_record_tap *tap) {
 
 // To the clients of the motor protocol.
 static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
-    const usi_drive_state *drives = usi_view_drives(r, s);
+    const usi_drive_state *drives = usi_firmware_view_drives(&r->firmware, usi_view_firmware(r, s));
     for (int32_t k = 0; k < r->network->n_motor; k++) {
-        for (int32_t d = 0; d < r->n_drive; d++) {
+        for (int32_t d = 0; d < r->firmware.n_drive; d++) {
             if (r->drive[d].index != r->network->motors[k].drive) continue;
-            int32_t joint = r->drive[d].joint;
+            int32_t joint = r->firmware.drive[d].joint;
             double v = usi_read_v(r, sim, s, joint);
             usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
                                     usi_read_q(r, sim, s, joint));

@@ -29,6 +29,7 @@ typedef struct pen {
     usi_robot *r;
     const us_sim *sim;
     const usi_robot_state *s;
+    const usi_firmware_state *firmware;
     int64_t time;
     size_t used;
     usi_sink sink;
@@ -162,14 +163,14 @@ static void tell_joint_states(pen *w) {
     const usi_robot *r = w->r;
     us_msg_joint_state m = {0};
     head(w, &m.header, "");
-    TAKE(w, m.name, r->n_joint);
-    TAKE(w, m.position, r->n_joint);
-    TAKE(w, m.velocity, r->n_joint);
-    TAKE(w, m.effort, r->n_joint);
-    if (r->n_joint > 0 && m.effort._length == 0) return;
+    TAKE(w, m.name, r->firmware.n_joint);
+    TAKE(w, m.position, r->firmware.n_joint);
+    TAKE(w, m.velocity, r->firmware.n_joint);
+    TAKE(w, m.effort, r->firmware.n_joint);
+    if (r->firmware.n_joint > 0 && m.effort._length == 0) return;
     const double *torque = us_sim_view_torque(w->sim);
-    for (int32_t i = 0; i < r->n_joint; i++) {
-        const usi_robot_joint *j = &r->joint[i];
+    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
+        const usi_firmware_joint *j = &r->firmware.joint[i];
         m.name._buffer[i] = text(j->name);
         m.position._buffer[i] = usi_read_q(r, w->sim, w->s, i);
         m.velocity._buffer[i] = usi_read_v(r, w->sim, w->s, i);
@@ -195,10 +196,10 @@ static void tell_odom(pen *w) {
     us_msg_odometry m = {0};
     head(w, &m.header, r->odom_frame);
     m.child_frame_id = text(r->base_frame);
-    m.pose.pose = pose_of_plane(w->s->odom);
-    m.twist.twist.linear.x = w->s->odom_v[0];
-    m.twist.twist.linear.y = w->s->odom_v[1];
-    m.twist.twist.angular.z = w->s->odom_v[2];
+    m.pose.pose = pose_of_plane(w->firmware->odom);
+    m.twist.twist.linear.x = w->firmware->odom_v[0];
+    m.twist.twist.linear.y = w->firmware->odom_v[1];
+    m.twist.twist.angular.z = w->firmware->odom_v[2];
     odometry_covariance(m.pose.covariance, m.twist.covariance);
     send_topic(w, US_TOPIC_ODOM, usi_type_odometry, &m);
 }
@@ -250,8 +251,8 @@ static void tell_frames(pen *w, bool is_fixed) {
     int32_t k = 0;
     if (!is_fixed && usi_can_move(r)) {
         us_pose X = us_pose_identity();
-        X.p = us_vec3_make(w->s->odom[0], w->s->odom[1], 0);
-        X.q = (us_quat){cos(0.5 * w->s->odom[2]), 0, 0, sin(0.5 * w->s->odom[2])};
+        X.p = us_vec3_make(w->firmware->odom[0], w->firmware->odom[1], 0);
+        X.q = (us_quat){cos(0.5 * w->firmware->odom[2]), 0, 0, sin(0.5 * w->firmware->odom[2])};
         // A frame has one parent: where the base hangs on another link, that one's root is told.
         X = us_pose_mul(X, us_pose_mul(us_pose_inverse(us_sim_get_pose(w->sim, r->base)),
                                        us_sim_get_pose(w->sim, r->root)));
@@ -326,6 +327,7 @@ static void add_value(us_msg_diagnostic_status *status, const char *key, char *b
 
 static void tell_diagnostics(pen *w) {
     const usi_robot_state *s = w->s;
+    const usi_firmware_state *f = w->firmware;
     const usi_robot *r = w->r;
     const double step = w->p->step;
     enum { N_VALUE = 11, TEXT = 200, FAULTS = 1024 };
@@ -333,9 +335,9 @@ static void tell_diagnostics(pen *w) {
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
     char buf[N_VALUE][TEXT], faults[FAULTS], name[128];
-    int32_t n_fault = usi_robot_list_faults(r, s, faults, sizeof faults);
+    int32_t n_fault = usi_robot_list_faults(r, w->sim, s, faults, sizeof faults);
     // A refusal is a matter for the operator for ten seconds.
-    double age = s->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - s->refused_tick) * step;
+    double age = f->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - f->refused_tick) * step;
     int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);
     // So is a computer that has started anew: what it was told before is lost.
     double up = (double)(us_sim_get_tick(w->sim) - s->faults.boot_tick) * step;
@@ -347,19 +349,19 @@ static void tell_diagnostics(pen *w) {
     status.message = is_empty        ? text("the battery is empty")
                      : n_fault > 0   ? text("it has faults")
                      : is_new        ? text("the computer has started anew: commands and odometry are lost")
-                     : age < 10      ? text(s->refusal)
+                     : age < 10      ? text(f->refusal)
                      : n_dropped > 0 ? text("commands came too fast and were dropped")
                                      : text("ok");
     status.hardware_id = text(r->name);
     status.values._buffer = values;
     static const char *const motions[] = {"as the scene says", "stopped", "body velocity", "arc", "turn",
                                           "navigating",        "joints"};
-    add_value(&status, "motion", buf[0], TEXT, "%s", motions[s->motion]);
-    add_value(&status, "taken", buf[1], TEXT, "%lld", (long long)s->n_command);
-    add_value(&status, "refused", buf[2], TEXT, "%lld", (long long)s->n_refused);
-    add_value(&status, "last refusal", buf[3], TEXT, "%s", s->refusal);
+    add_value(&status, "motion", buf[0], TEXT, "%s", motions[f->motion]);
+    add_value(&status, "taken", buf[1], TEXT, "%lld", (long long)f->n_command);
+    add_value(&status, "refused", buf[2], TEXT, "%lld", (long long)f->n_refused);
+    add_value(&status, "last refusal", buf[3], TEXT, "%s", f->refusal);
     add_value(&status, "dropped", buf[4], TEXT, "%lld", (long long)n_dropped);
-    add_value(&status, "safe stops", buf[5], TEXT, "%lld", (long long)s->n_timeout);
+    add_value(&status, "safe stops", buf[5], TEXT, "%lld", (long long)f->n_timeout);
     add_value(&status, "uplink lost", buf[6], TEXT, "%lld", (long long)(s->uplink.n_lost + s->uplink.n_full));
     add_value(&status, "downlink lost", buf[7], TEXT, "%lld",
               (long long)(r->downlink_head.n_lost + r->downlink_head.n_full));
@@ -382,17 +384,17 @@ static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     const usi_robot *r = w->r;
     memset(m, 0, sizeof *m);
     head(w, &m->header, r->base_frame);
-    TAKE(w, m->motors, r->n_drive);
-    if (r->n_drive == 0 || m->motors._length == 0) return false;
-    m->sequence = w->s->motors.sequence;
-    m->result = w->s->motors.state == 4;
-    m->message = text(w->s->motors.message);
-    const usi_drive_state *d = usi_view_drives(r, w->s);
+    TAKE(w, m->motors, r->firmware.n_drive);
+    if (r->firmware.n_drive == 0 || m->motors._length == 0) return false;
+    m->sequence = w->firmware->motors.sequence;
+    m->result = w->firmware->motors.state == 4;
+    m->message = text(w->firmware->motors.message);
+    const usi_drive_state *d = usi_firmware_view_drives(&r->firmware, w->firmware);
     const double *torque = us_sim_view_torque(w->sim);
-    for (int32_t k = 0; k < r->n_drive; k++) {
-        int32_t joint = r->drive[k].joint;
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+        int32_t joint = r->firmware.drive[k].joint;
         double v = usi_read_v(r, w->sim, w->s, joint);
-        m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->joint[joint].name),
+        m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->firmware.joint[joint].name),
                                                     .position = usi_read_q(r, w->sim, w->s, joint),
                                                     .velocity = v,
                                                     .acceleration = (v - d[k].v_before) / w->p->step,
@@ -404,7 +406,7 @@ static bool make_motors(pen *w, us_msg_motor_group_status *m) {
 }
 
 static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
-    const usi_robot_state *s = w->s;
+    const usi_firmware_state *s = w->firmware;
     *m = (us_msg_locomotor_status){.sequence = s->locomotor.sequence,
                                    .state = s->locomotor.state,
                                    .message = text(s->locomotor.message),
@@ -417,7 +419,7 @@ static bool make_locomotor(pen *w, us_msg_locomotor_status *m) {
 }
 
 static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
-    const usi_robot_state *s = w->s;
+    const usi_firmware_state *s = w->firmware;
     *m = (us_msg_pose_estimator_status){.sequence = s->pose.sequence,
                                         .state = s->pose.state == 4 ? 1 : s->pose.state,
                                         .message = text(s->pose.message)};
@@ -433,7 +435,7 @@ static bool make_pose(pen *w, us_msg_pose_estimator_status *m) {
 }
 
 static bool make_navigator(pen *w, us_msg_navigator_status *m) {
-    const usi_robot_state *s = w->s;
+    const usi_firmware_state *s = w->firmware;
     *m = (us_msg_navigator_status){.sequence = s->navigator.sequence,
                                    .state = s->navigator.state,
                                    .message = text(s->navigator.message),
@@ -470,7 +472,12 @@ void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_rob
                      const usi_reply *reply) {
     r->stamp_offset = s->stamp_offset;
     if (reply->service < 0 || !r->writer[US_TOPIC_COUNT + reply->service]) return;
-    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim))};
+    pen w = {.p = p,
+             .r = r,
+             .sim = sim,
+             .s = s,
+             .firmware = usi_view_firmware(r, s),
+             .time = usi_time_of(p, us_sim_get_tick(sim))};
     int32_t outlet = US_TOPIC_COUNT + reply->service;
     char *message = text(reply->message);
     us_msg_motor_group_response motors = {
@@ -580,7 +587,13 @@ static void tell(pen *w, us_topic_kind topic) {
 
 void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s, usi_sink sink) {
     r->stamp_offset = s->stamp_offset;
-    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, us_sim_get_tick(sim)), .sink = sink};
+    pen w = {.p = p,
+             .r = r,
+             .sim = sim,
+             .s = s,
+             .firmware = usi_view_firmware(r, s),
+             .time = usi_time_of(p, us_sim_get_tick(sim)),
+             .sink = sink};
     for (int i = 0; i < US_TOPIC_COUNT; i++) {
         if (is_told_once(i) && r->has_told[i]) tell(&w, (us_topic_kind)i);
     }
@@ -588,7 +601,12 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 
 void usi_robot_publish(us_proxy *p, usi_robot *r, us_sim *sim, const usi_robot_state *s, bool is_first) {
     int64_t tick = us_sim_get_tick(sim);
-    pen w = {.p = p, .r = r, .sim = sim, .s = s, .time = usi_time_of(p, tick)};
+    pen w = {.p = p,
+             .r = r,
+             .sim = sim,
+             .s = s,
+             .firmware = usi_view_firmware(r, s),
+             .time = usi_time_of(p, tick)};
     // Robots do not speak in step: of a fleet that did, each would wait for all others. A prime spreads them
     // over any period.
     const int64_t phase = tick + 617 * (int64_t)r->index;

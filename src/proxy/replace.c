@@ -32,7 +32,7 @@ static bool is_same_timing(const us_timing *a, const us_timing *b) {
 
 // A drive of the spec in the robot's own count: edits elsewhere move the spec's.
 static int32_t own_drive(const usi_robot *r, int32_t drive) {
-    for (int32_t k = 0; k < r->n_drive; k++) {
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
         if (r->drive[k].index == drive) return k;
     }
     return -1;
@@ -95,14 +95,18 @@ static bool has_same_network(const usi_robot *a, const usi_robot *b) {
 }
 
 static bool has_same_joints(const usi_robot *a, const usi_robot *b) {
-    if (a->n_joint != b->n_joint || a->n_drive != b->n_drive || (a->root.i < 0) != (b->root.i < 0))
+    if (a->firmware.n_joint != b->firmware.n_joint || a->firmware.n_drive != b->firmware.n_drive ||
+        (a->root.i < 0) != (b->root.i < 0))
         return false;
-    for (int32_t i = 0; i < a->n_joint; i++) {
-        if (strcmp(a->joint[i].name, b->joint[i].name) != 0 || a->joint[i].drive != b->joint[i].drive)
+    for (int32_t i = 0; i < a->firmware.n_joint; i++) {
+        if (strcmp(a->firmware.joint[i].name, b->firmware.joint[i].name) != 0 ||
+            a->firmware.joint[i].drive != b->firmware.joint[i].drive)
             return false;
     }
-    for (int32_t i = 0; i < a->n_drive; i++) {
-        if (a->drive[i].kind != b->drive[i].kind || a->drive[i].joint != b->drive[i].joint) return false;
+    for (int32_t i = 0; i < a->firmware.n_drive; i++) {
+        if (a->firmware.drive[i].kind != b->firmware.drive[i].kind ||
+            a->firmware.drive[i].joint != b->firmware.drive[i].joint)
+            return false;
     }
     return true;
 }
@@ -163,13 +167,13 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
 static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
     size_t n = 0;
     for (int32_t i = 0; i < p->n_robot; i++)
-        n += (size_t)p->robot[i].n_joint;
+        n += (size_t)p->robot[i].firmware.n_joint;
     double *out = usi_arena_alloc(&fresh->arena, (n + 1) * sizeof *out, _Alignof(double));
     double *to = out;
     for (int32_t i = 0; i < p->n_robot && out; i++) {
         const usi_robot *r = &p->robot[i];
         const usi_robot_state *s = usi_view_state(r, sim);
-        for (int32_t k = 0; k < r->n_joint; k++)
+        for (int32_t k = 0; k < r->firmware.n_joint; k++)
             *to++ = s ? usi_read_q(r, sim, s, k) : 0;
     }
     return out;
@@ -181,7 +185,7 @@ static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, con
     for (int32_t i = 0; i < p->n_robot && state; i++) {
         const usi_robot *was = &p->robot[i], *r = &fresh->robot[i];
         usi_encoder_state *e = usi_encoders_of(r, (usi_robot_state *)(void *)(state + r->state_at));
-        for (int32_t k = 0; k < r->n_joint; k++, read++) {
+        for (int32_t k = 0; k < r->firmware.n_joint; k++, read++) {
             if (r->joint[k].is_lost && !was->joint[k].is_lost) e[k].held = *read;
         }
     }

@@ -28,6 +28,9 @@ const us_message_type *usi_command_type(int32_t topic) {
 
 // ---------------------------------------------------------------- texts
 
+#define TAKE(p, n, type) \
+    ((type *)usi_arena_alloc(&(p)->bound, ((size_t)(n) + 1) * sizeof(type), _Alignof(type)))
+
 static const char *join(us_proxy *p, const char *a, const char *b) {
     size_t n = strlen(a) + strlen(b) + 1;
     char *text = usi_arena_alloc(&p->bound, n, 1);
@@ -64,17 +67,16 @@ static bool has_one_coordinate(us_joint_type type) {
     return us_joint_type_n_v(type) == 1 && us_joint_type_n_q(type) == 1;
 }
 
-// How fast a velocity drive closes the way to a position: as fast as the drive itself settles would ring, a
-// fifth of 1/step and at most 10/s does not.
-static double position_rate(double step) { return fmin(10, 0.2 / step); }
-
 static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const bool *is_off) {
     us_spec_counts n = us_spec_get_counts(p->spec);
-    r->joint =
-        usi_arena_alloc(&p->bound, ((size_t)n.n_joint + 1) * sizeof *r->joint, _Alignof(usi_robot_joint));
-    r->drive =
-        usi_arena_alloc(&p->bound, ((size_t)n.n_drive + 1) * sizeof *r->drive, _Alignof(usi_robot_drive));
-    if (!r->joint || !r->drive) return US_ERR_MEMORY;
+    usi_firmware *fw = &r->firmware;
+    usi_firmware_joint *joint = TAKE(p, n.n_joint, usi_firmware_joint);
+    usi_firmware_drive *drive = TAKE(p, n.n_drive, usi_firmware_drive);
+    r->joint = TAKE(p, n.n_joint, usi_robot_joint);
+    r->drive = TAKE(p, n.n_drive, usi_robot_drive);
+    if (!joint || !drive || !r->joint || !r->drive) return US_ERR_MEMORY;
+    fw->joint = joint;
+    fw->drive = drive;
     for (int32_t i = 0; i < n.n_joint; i++) {
         const us_joint_def *j = us_spec_view_joint(p->spec, i);
         if (j->group != group) continue;
@@ -88,15 +90,14 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
             }
         }
         if (!has_one_coordinate(j->type)) continue;
-        usi_robot_joint *out = &r->joint[r->n_joint++];
-        *out = (usi_robot_joint){.name = without_group(j->name, r->name),
-                                 .q = info.first_q,
-                                 .v = info.first_v,
-                                 .drive = -1,
-                                 .lower = -INFINITY,
-                                 .upper = INFINITY,
-                                 .most_speed = j->velocity,
-                                 .is_lost = is_off[j->child]};
+        usi_firmware_joint *out = &joint[fw->n_joint];
+        *out = (usi_firmware_joint){.name = without_group(j->name, r->name),
+                                    .drive = -1,
+                                    .lower = -INFINITY,
+                                    .upper = INFINITY,
+                                    .max_speed = j->velocity};
+        r->joint[fw->n_joint] =
+            (usi_robot_joint){.q = info.first_q, .v = info.first_v, .is_lost = is_off[j->child]};
         if (j->has_limits && j->type != US_JOINT_CONTINUOUS) {
             out->lower = j->lower;
             out->upper = j->upper;
@@ -104,18 +105,19 @@ static us_status make_joints(us_proxy *p, usi_robot *r, int32_t group, const boo
         for (int32_t k = 0; k < n.n_drive; k++) {
             const us_drive_def *d = us_spec_view_drive(p->spec, k);
             if (d->joint != i) continue;
-            out->drive = r->n_drive;
-            r->drive[r->n_drive++] = (usi_robot_drive){.index = k,
-                                                       .joint = r->n_joint - 1,
-                                                       .kind = d->kp > 0   ? USI_DRIVE_BY_POSITION
-                                                               : d->kd > 0 ? USI_DRIVE_BY_VELOCITY
-                                                                           : USI_DRIVE_BY_TORQUE,
-                                                       .rate = position_rate(p->step)};
+            out->drive = fw->n_drive;
+            r->drive[fw->n_drive] = (usi_robot_drive){.index = k};
+            drive[fw->n_drive++] = (usi_firmware_drive){.joint = fw->n_joint,
+                                                        .kind = d->kp > 0   ? USI_DRIVE_BY_POSITION
+                                                                : d->kd > 0 ? USI_DRIVE_BY_VELOCITY
+                                                                            : USI_DRIVE_BY_TORQUE,
+                                                        .rate = usi_firmware_position_rate(p->step)};
             break;
         }
+        fw->n_joint++;
     }
     for (int32_t i = 0; i < r->network->n_motor; i++) {
-        for (int32_t k = 0; k < r->n_drive; k++) {
+        for (int32_t k = 0; k < r->firmware.n_drive; k++) {
             if (r->drive[k].index == r->network->motors[i].drive)
                 memcpy(r->drive[k].motor, r->network->motors[i].name, sizeof r->drive[k].motor);
         }
@@ -144,8 +146,8 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group, const boo
         f->is_lost = is_off[j->child];
         f->joint = -1;
         const char *own = without_group(j->name, r->name);
-        for (int32_t k = 0; k < r->n_joint && has_one_coordinate(j->type); k++) {
-            if (strcmp(r->joint[k].name, own) == 0) f->joint = k;
+        for (int32_t k = 0; k < r->firmware.n_joint && has_one_coordinate(j->type); k++) {
+            if (strcmp(r->firmware.joint[k].name, own) == 0) f->joint = k;
         }
         double length = us_vec3_norm(j->axis);
         f->axis = length > 0 ? us_vec3_scale(1 / length, j->axis) : j->axis;
@@ -168,8 +170,8 @@ static us_status make_frames(us_proxy *p, usi_robot *r, int32_t group, const boo
 // ---------------------------------------------------------------- wheels
 
 static int32_t joint_of_drive(const usi_robot *r, int32_t drive) {
-    for (int32_t k = 0; k < r->n_drive; k++) {
-        if (r->drive[k].index == drive) return r->drive[k].joint;
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+        if (r->drive[k].index == drive) return r->firmware.drive[k].joint;
     }
     return -1;
 }
@@ -186,7 +188,8 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
     if (n->n_wheel > USI_MAX_WHEEL)
         return us_error_set(err, US_ERR_LIMIT, &place, "name at most 16 wheels", "locomotion with %d wheels",
                             (int)n->n_wheel);
-    usi_locomotion *l = &r->locomotion;
+    usi_firmware *fw = &r->firmware;
+    usi_locomotion *l = &fw->locomotion;
     l->kind = n->locomotion == US_LOCOMOTION_SKID        ? USI_LOCOMOTION_SKID
               : n->locomotion == US_LOCOMOTION_ACKERMANN ? USI_LOCOMOTION_ACKERMANN
                                                          : USI_LOCOMOTION_ALL_WHEEL;
@@ -197,9 +200,9 @@ static us_status make_wheels(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_
     for (int32_t i = 0; i < n->n_wheel; i++) {
         const us_wheel_def *w = &n->wheels[i];
         usi_loco_wheel *out = &l->wheel[i];
-        r->wheel_joint[i] = joint_of_drive(r, w->drive);
-        r->steer_joint[i] = w->steer >= 0 ? joint_of_drive(r, w->steer) : -1;
-        if (r->wheel_joint[i] < 0 || (w->steer >= 0 && r->steer_joint[i] < 0))
+        fw->wheel_joint[i] = joint_of_drive(r, w->drive);
+        fw->steer_joint[i] = w->steer >= 0 ? joint_of_drive(r, w->steer) : -1;
+        if (fw->wheel_joint[i] < 0 || (w->steer >= 0 && fw->steer_joint[i] < 0))
             return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot",
                                 "wheel %d has a drive of another robot", (int)i);
         const us_joint_def *roll = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, w->drive)->joint);
@@ -280,7 +283,8 @@ static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_er
     char element[128];
     snprintf(element, sizeof element, "robot \"%.100s\"", r->name);
     us_place place = {n->file, n->line, 0, element};
-    usi_gait *g = &r->gait;
+    usi_firmware *fw = &r->firmware;
+    usi_gait *g = &fw->gait;
     if (n->n_leg != USI_GAIT_LEGS) return US_OK;
     *g = (usi_gait){.step_height = n->step_height, .period = n->step_time, .duty = n->duty};
     us_pose X_BW = us_pose_inverse(X_WB[r->base.i]);
@@ -291,8 +295,8 @@ static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_er
         const us_joint_def *j = NULL;
         usi_leg *leg = &g->leg[i];
         for (int k = 0; k < 3; k++) {
-            r->leg_joint[i][k] = joint_of_drive(r, drives[k]);
-            if (r->leg_joint[i][k] < 0)
+            fw->leg_joint[i][k] = joint_of_drive(r, drives[k]);
+            if (fw->leg_joint[i][k] < 0)
                 return us_error_set(err, US_ERR_NAME, &place, "name joints with one coordinate of this robot",
                                     "leg %d has a drive of another robot", (int)i + 1);
             j = us_spec_view_joint(p->spec, us_spec_view_drive(p->spec, drives[k])->joint);
@@ -301,8 +305,8 @@ static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_er
                                     "leg %d hangs on the world", (int)i + 1);
             X_BF[k] = us_pose_mul(us_pose_mul(X_BW, X_WB[j->parent]), j->X_PF);
             axis[k] = us_vec3_scale(1 / us_vec3_norm(j->axis), us_quat_rotate(X_BF[k].q, j->axis));
-            leg->lower[k] = r->joint[r->leg_joint[i][k]].lower;
-            leg->upper[k] = r->joint[r->leg_joint[i][k]].upper;
+            leg->lower[k] = fw->joint[fw->leg_joint[i][k]].lower;
+            leg->upper[k] = fw->joint[fw->leg_joint[i][k]].upper;
         }
         const us_shape_def *foot = find_foot(p->spec, j->child);
         if (!foot)
@@ -325,7 +329,7 @@ static us_status make_legs(us_proxy *p, usi_robot *r, const us_pose *X_WB, us_er
                                 "leg %d does not reach the ground where it stands", (int)i + 1);
     }
     g->n_leg = n->n_leg;
-    usi_gait_pair_up(g);
+    usi_gait_assign_tripods(g);
     return US_OK;
 }
 
@@ -377,38 +381,20 @@ static us_status find_off(us_proxy *p, bool **out) {
 static size_t align_up(size_t n) { return (n + 63) / 64 * 64; }
 
 static void lay_out(usi_robot *r, size_t at) {
-    size_t n = (size_t)r->n_drive, size = align_up(sizeof(usi_robot_state));
+    size_t size = align_up(sizeof(usi_robot_state));
     r->state_at = at;
     r->drives_at = size;
-    size = align_up(size + n * sizeof(usi_drive_state));
+    size = align_up(size + (size_t)r->firmware.n_drive * sizeof(usi_drive_fault));
     r->encoders_at = size;
-    size = align_up(size + (size_t)r->n_joint * sizeof(usi_encoder_state));
+    size = align_up(size + (size_t)r->firmware.n_joint * sizeof(usi_encoder_state));
     r->scripts_at = size;
     size = align_up(size + (size_t)r->n_script * sizeof(usi_script_state));
-    r->times_at = size;
-    size = align_up(size + (n ? USI_TRAJECTORY_POINTS : 0) * sizeof(double));
-    r->positions_at = size;
-    size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
-    r->velocities_at = size;
-    size = align_up(size + n * USI_TRAJECTORY_POINTS * sizeof(double));
+    r->firmware_at = size;
+    size = align_up(size + r->firmware.state_size);
     r->uplink_size = usi_link_is_perfect(&r->network->uplink) ? USI_UPLINK_SPARE : USI_UPLINK_SIZE;
     r->uplink_at = size;
     size = align_up(size + r->uplink_size);
     r->state_size = size;
-}
-
-void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
-    s->motion = USI_MOTION_SCENE;
-    s->motion_tick = s->refused_tick = -1;
-    for (int32_t i = 0; i < r->locomotion.n_wheel; i++) {
-        s->wheel_q[i] = usi_read_q(r, sim, s, r->wheel_joint[i]);
-        if (r->steer_joint[i] >= 0) s->steer[i] = usi_read_q(r, sim, s, r->steer_joint[i]);
-    }
-    double legs[USI_GAIT_LEGS][3];
-    for (int32_t i = 0; i < 3 * r->gait.n_leg; i++)
-        legs[i / 3][i % 3] = usi_read_q(r, sim, s, r->leg_joint[i / 3][i % 3]);
-    if (r->gait.n_leg > 0) usi_gait_look(&r->gait, &s->gait, (const double(*)[3])legs);
-    if (r->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->base_v, sizeof s->base_v);
 }
 
 // ---------------------------------------------------------------- all
@@ -420,12 +406,19 @@ static us_status make_robot(us_proxy *p, usi_robot *r, int32_t group, const us_p
     r->name = us_spec_view_group(p->spec, group)->name;
     r->network = us_spec_view_network(p->spec, group);
     r->root.i = r->floating.i = -1;
+    r->firmware = (usi_firmware){.step = p->step,
+                                 .timeout = r->network->timeout,
+                                 .max_speed = r->network->max_speed,
+                                 .max_turn = r->network->max_turn,
+                                 .max_acceleration = r->network->max_acceleration,
+                                 .releases_drives = r->network->lets_go};
     us_status status = make_joints(p, r, group, is_off);
     if (!status) status = make_frames(p, r, group, is_off);
     if (!status && r->root.i >= 0) status = make_wheels(p, r, X_WB, err);
     if (!status && r->root.i >= 0) status = make_legs(p, r, X_WB, err);
     if (!status) status = usi_scripts_make(p, r, err);
     if (status) return status;
+    usi_firmware_lay_out(&r->firmware);
     lay_out(r, p->state_size);
     p->state_size += r->state_size;
     return US_OK;

@@ -6,14 +6,12 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
-#include "kincontrol/gait.h"
-#include "kincontrol/locomotion.h"
+#include "firmware/firmware.h"
 #include "kincontrol/odometry.h"
-#include "kincontrol/trapezoid.h"
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
-#include "spec/fault.h"
+#include "spec/fault_target.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -48,38 +46,21 @@ const char *usi_command_name(int32_t topic);
 const us_message_type *usi_command_type(int32_t topic);
 
 enum {
-    USI_TRAJECTORY_POINTS = 128,
-    USI_ROUTE_POINTS = 64,
-    USI_REFUSAL_MAX = 160,
     USI_UPLINK_SIZE = 64 * 1024,
     USI_UPLINK_SPARE = 8 * 1024,  // of a perfect link, for the day when a fault delays it
-    USI_MAX_WHEEL = 16,
     USI_OUTLET_COUNT = US_TOPIC_COUNT + USI_SERVICE_COUNT,  // what it says: topics, then replies
 };
 
 // ---------------------------------------------------------------- what never changes
 
-typedef enum usi_drive_kind {
-    USI_DRIVE_BY_POSITION,
-    USI_DRIVE_BY_VELOCITY,
-    USI_DRIVE_BY_TORQUE
-} usi_drive_kind;
-
-// A joint with one coordinate.
+// Beside what the firmware knows of a joint and a drive, in the same order: where the simulated ones are.
 typedef struct usi_robot_joint {
-    const char *name;     // without the robot's
-    int32_t q, v;         // in the sim's vectors
-    int32_t drive;        // of the robot; -1: none
-    double lower, upper;  // infinite: none
-    double most_speed;    // 0: not known
+    int32_t q, v;  // in the sim's vectors
     bool is_lost;  // it is broken, or behind a break: neither its encoder nor its drive is connected any more
 } usi_robot_joint;
 
 typedef struct usi_robot_drive {
     int32_t index;  // of the sim
-    int32_t joint;  // of the robot
-    usi_drive_kind kind;
-    double rate;    // 1/s: how fast a velocity drive goes to a position
     char motor[5];  // name in the ASCII protocol; "" for none
 } usi_robot_drive;
 
@@ -113,17 +94,14 @@ typedef struct usi_robot {
     us_joint floating;              // of the root; -1: it stands on the world
     int32_t base_q, base_v;         // of that joint
     const char *base_frame, *root_frame, *odom_frame;
-    usi_robot_joint *joint;
-    usi_robot_drive *drive;
+    usi_firmware firmware;
+    usi_robot_joint *joint;  // firmware.n_joint
+    usi_robot_drive *drive;  // firmware.n_drive
     usi_robot_frame *frame;
-    int32_t n_joint, n_drive, n_frame, n_fixed_frame;
-    usi_locomotion locomotion;                                       // n_wheel 0: none
-    int32_t wheel_joint[USI_MAX_WHEEL], steer_joint[USI_MAX_WHEEL];  // of the robot
-    usi_gait gait;                                                   // n_leg 0: none
-    int32_t leg_joint[USI_GAIT_LEGS][3];                             // of the robot
-    // Where its state stands in the part's, and how large the parts of that are.
-    size_t state_at, state_size, drives_at, encoders_at, scripts_at, times_at, positions_at, velocities_at,
-        uplink_at, uplink_size;
+    int32_t n_frame, n_fixed_frame;
+    // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
+    // are.
+    size_t state_at, state_size, drives_at, encoders_at, scripts_at, firmware_at, uplink_at, uplink_size;
     usi_script *script;
     int32_t n_script;
     // The outside.
@@ -145,38 +123,13 @@ typedef struct usi_robot {
 
 // ---------------------------------------------------------------- what it remembers
 
-typedef enum usi_motion {
-    USI_MOTION_SCENE,     // as the scene says: no command came yet
-    USI_MOTION_STOP,      // stands: told so, or safe stop
-    USI_MOTION_TWIST,     // follows a body velocity that must be renewed
-    USI_MOTION_ARC,       // drives a distance
-    USI_MOTION_TURN,      // turns by an angle
-    USI_MOTION_NAVIGATE,  // drives along points
-    USI_MOTION_JOINTS,    // each drive for itself
-} usi_motion;
-
-typedef enum usi_drive_mode {
-    USI_DRIVE_KEEP,  // the command stays as it is
-    USI_DRIVE_VELOCITY,
-    USI_DRIVE_POSITION,
-    USI_DRIVE_PROFILE,
-    USI_DRIVE_TORQUE,
-    USI_DRIVE_TRAJECTORY,
-} usi_drive_mode;
-
-typedef struct usi_drive_state {
-    int64_t tick;  // when the command came
-    double value;
-    usi_trapezoid profile;
-    int32_t mode;                  // usi_drive_mode
-    int32_t is_off;                // it has no power
-    int32_t is_lasting, reserved;  // a velocity that need not be renewed
-    double v_before;               // rad/s, for the acceleration in telemetry
-    double lost;                   // share of its strength that a fault has taken: 0 none, 1 all
+// Of a drive: what faults do to it.
+typedef struct usi_drive_fault {
+    double lost;  // share of its strength that a fault has taken: 0 none, 1 all
     // Of a drive whose encoder is wrong: what it was told, while the sim has what it does about it.
     double told_position, told_velocity, told_torque;
     int64_t is_fooled;
-} usi_drive_state;
+} usi_drive_fault;
 
 // Of a joint: what its encoder says is held, or the truth and an offset.
 typedef struct usi_encoder_state {
@@ -202,47 +155,21 @@ typedef struct usi_fault_state {
     int64_t is_imu_stuck;
 } usi_fault_state;
 
-// Of the services: number of the last command, how it fares, and why it was refused.
-typedef struct usi_service_state {
-    uint32_t sequence;
-    uint8_t state;  // 0 idle, 1 moving, 2 done, 3 stopped, 4 refused
-    char message[USI_REFUSAL_MAX - 5];
-} usi_service_state;
-
+// Beside the firmware's state.
 typedef struct usi_robot_state {
-    int64_t motion_tick;  // of the last motion command
-    int64_t n_command, n_refused, n_timeout, refused_tick;
-    double want[3], now[3];  // body velocity wanted, and as far as the acceleration let it come: vx, vy, wz
-    double odom[3], odom_v[3];  // wheel odometry: x, y, angle; vx, vy, wz
-    double pose_offset[3];      // the pose estimator's frame
-    double base_v[6];           // of the floating joint in the tick before
-    double goal, done, speed;   // of an arc or a turn: m or rad to do and done, m/s or rad/s
-    double route[USI_ROUTE_POINTS][2], tolerance;
-    double wheel_q[USI_MAX_WHEEL];     // rad, in the tick before
-    double wheel_goal[USI_MAX_WHEEL];  // rad: where a wheel should be by now
-    double steer[USI_MAX_WHEEL];       // rad, last commanded
-    usi_gait_state gait;
+    double base_v[6];      // of the floating joint in the tick before
     double energy;         // J taken from the battery
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
-    int64_t trajectory_tick;
-    int32_t motion;  // usi_motion
-    int32_t n_route, next_route;
-    int32_t n_trajectory;
-    usi_service_state motors, locomotor, pose, navigator;
-    char refusal[USI_REFUSAL_MAX];
     usi_link_head uplink;
     usi_fault_state faults;
 } usi_robot_state;
 
-// Whether it follows a velocity of its body.
-static inline bool usi_can_move(const usi_robot *r) { return r->locomotion.n_wheel > 0 || r->gait.n_leg > 0; }
-
 // The arrays behind it.
-static inline usi_drive_state *usi_drives_of(const usi_robot *r, usi_robot_state *s) {
-    return (usi_drive_state *)(void *)((char *)s + r->drives_at);
+static inline usi_drive_fault *usi_drives_of(const usi_robot *r, usi_robot_state *s) {
+    return (usi_drive_fault *)(void *)((char *)s + r->drives_at);
 }
-static inline const usi_drive_state *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
-    return (const usi_drive_state *)(const void *)((const char *)s + r->drives_at);
+static inline const usi_drive_fault *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
+    return (const usi_drive_fault *)(const void *)((const char *)s + r->drives_at);
 }
 static inline usi_encoder_state *usi_encoders_of(const usi_robot *r, usi_robot_state *s) {
     return (usi_encoder_state *)(void *)((char *)s + r->encoders_at);
@@ -256,15 +183,13 @@ static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_sta
 static inline const usi_script_state *usi_view_scripts(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_script_state *)(const void *)((const char *)s + r->scripts_at);
 }
-static inline double *usi_times_of(const usi_robot *r, usi_robot_state *s) {
-    return (double *)(void *)((char *)s + r->times_at);
+static inline usi_firmware_state *usi_firmware_of(const usi_robot *r, usi_robot_state *s) {
+    return (usi_firmware_state *)(void *)((char *)s + r->firmware_at);
 }
-static inline double *usi_positions_of(const usi_robot *r, usi_robot_state *s) {
-    return (double *)(void *)((char *)s + r->positions_at);
+static inline const usi_firmware_state *usi_view_firmware(const usi_robot *r, const usi_robot_state *s) {
+    return (const usi_firmware_state *)(const void *)((const char *)s + r->firmware_at);
 }
-static inline double *usi_velocities_of(const usi_robot *r, usi_robot_state *s) {
-    return (double *)(void *)((char *)s + r->velocities_at);
-}
+static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_move(&r->firmware); }
 
 // ---------------------------------------------------------------- the proxy
 
@@ -290,6 +215,10 @@ struct us_proxy {
     int32_t n_robot;
     usi_robot *robot;
     size_t state_size;
+    double *readings;             // positions, then velocities: of as many joints as a robot has at most
+    usi_firmware_output *output;  // of as many drives
+    usi_drive_command *commands;  // of one message
+    int32_t n_reading, n_output, n_commands;
     void *mails;    // USI_MAILBOX_SIZE: what was taken out of a mailbox
     void *decoded;  // of one message
     size_t n_decoded;
@@ -320,7 +249,6 @@ struct us_proxy {
 us_status usi_robots_make(us_proxy *p, us_error *err);
 // And what they have on the outside: names, mailboxes, links.
 us_status usi_robots_equip(us_proxy *p);
-void usi_robot_start(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
 // What a request is answered, beside the status.
 typedef struct usi_reply {
@@ -336,14 +264,11 @@ typedef struct usi_reply {
 usi_motor_reason usi_robot_command(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t topic,
                                    const void *bytes, size_t length, usi_reply *out_reply);
 
-// control.c: one tick of the firmware.
+// control.c: one tick of the firmware, between the simulated sensors and the simulated drives.
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
-// Every drive holds where it is, without the computer: see usi_robot_forget.
-void usi_robot_hold(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
-// The computer loses its memory: commands, odometry, services.
+// The computer loses its memory; faults, the battery, how the body moved and what is on its way by radio
+// stay.
 void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
-// Stops all motion: wheels to 0, other drives hold where they are.
-void usi_robot_stop(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 
 // Commands to the world itself stand in recordings under this topic.
 #define USI_WORLD_TOPIC "/understudy/command"
@@ -378,6 +303,8 @@ const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
 // inertial sensor orientation (w x y z), angular velocity and acceleration.
 double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
 double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
+// All of them, for the firmware: in the proxy's memory, until the next robot is read.
+usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s);
 void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
 // Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left
 // them, at its end as the sim must have them.
@@ -395,7 +322,8 @@ static inline bool usi_is_up(const usi_robot_state *s) {
 us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick);
 // The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many
 // there are.
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap);
 
 // script.c: from the network's definitions.
 us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);

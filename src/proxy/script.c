@@ -40,15 +40,16 @@ us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err) {
 // ---------------------------------------------------------------- conditions
 
 static double own_value(const usi_robot *r, const usi_robot_state *s, usi_own_value value) {
+    const usi_firmware_state *f = usi_view_firmware(r, s);
     switch (value) {
     case USI_OWN_ODOM_X:
-        return s->odom[0];
+        return f->odom[0];
     case USI_OWN_ODOM_Y:
-        return s->odom[1];
+        return f->odom[1];
     case USI_OWN_ODOM_YAW:
-        return s->odom[2];
+        return f->odom[2];
     case USI_OWN_SPEED:
-        return hypot(s->odom_v[0], s->odom_v[1]);
+        return hypot(f->odom_v[0], f->odom_v[1]);
     case USI_OWN_BATTERY:
         return 1 - s->energy / r->network->battery_capacity;
     default:

@@ -20,15 +20,24 @@ double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *
     return e->is_stuck || r->joint[joint].is_lost ? 0 : us_sim_view_v(sim)[r->joint[joint].v] + e->drift;
 }
 
+usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+    double *q = r->proxy->readings, *v = q + r->proxy->n_reading;
+    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
+        q[i] = usi_read_q(r, sim, s, i);
+        v[i] = usi_read_v(r, sim, s, i);
+    }
+    return (usi_firmware_readings){us_sim_get_tick(sim), q, v, usi_has_power(s), usi_is_up(s)};
+}
+
 // The loop of a drive gives kp (told position - reading) + kd (told velocity - its rate), and the sim's loop
 // knows the truth. An offset or a drift is taken from the command: that is the same torque. Of an encoder
 // that stands still the torque is known beforehand: it is commanded, and the gains' goals are where the joint
 // is, as for any torque.
 
 void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view) {
-    usi_drive_state *all = usi_drives_of(r, s);
-    for (int32_t k = 0; k < r->n_drive; k++) {
-        usi_drive_state *d = &all[k];
+    usi_drive_fault *all = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+        usi_drive_fault *d = &all[k];
         int32_t index = r->drive[k].index;
         if (!d->is_fooled) continue;
         view->drive_position[index] = d->told_position;
@@ -40,12 +49,12 @@ void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *v
 }
 
 void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
-    usi_drive_state *all = usi_drives_of(r, s);
-    for (int32_t k = 0; k < r->n_drive; k++) {
-        usi_drive_state *d = &all[k];
+    usi_drive_fault *all = usi_drives_of(r, s);
+    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+        usi_drive_fault *d = &all[k];
         int32_t index = r->drive[k].index;
-        const usi_robot_joint *j = &r->joint[r->drive[k].joint];
-        const usi_encoder_state *e = &usi_view_encoders(r, s)[r->drive[k].joint];
+        const usi_robot_joint *j = &r->joint[r->firmware.drive[k].joint];
+        const usi_encoder_state *e = &usi_view_encoders(r, s)[r->firmware.drive[k].joint];
         if ((!e->is_stuck && e->offset == 0 && e->drift == 0) || j->is_lost) continue;
         d->told_position = view->drive_position[index];
         d->told_velocity = view->drive_velocity[index];

@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/words.h"
+#include "base/text_value.h"
 #include "bus/web.h"
 #include "proxy/robot.h"
 #include "spec/spec.h"

@@ -183,13 +183,12 @@ static void take_status(us_view *view, us_sim *sim, const us_view_pace *pace) {
     for (int32_t i = 0; i < s->n_soil_contact; i++)
         s->soil_contact[i] = us_sim_get_soil_contact(sim, i);
     const us_proxy *proxy = us_world_get_proxy(world);
-    const char *part = us_sim_view_plugin(sim, 0);
     for (int32_t i = 0; i < view->n_robot; i++) {
         usi_robot_status *out = &s->robot[i];
-        const usi_robot_state *state =
-            part ? (const usi_robot_state *)(const void *)(part + proxy->robot[i].state_at) : NULL;
-        out->n_command = state ? state->n_command : 0;
-        out->n_refused = state ? state->n_refused : 0;
+        const usi_robot *r = &proxy->robot[i];
+        const usi_robot_state *state = usi_view_state(r, sim);
+        out->n_command = state ? usi_view_firmware(r, state)->n_command : 0;
+        out->n_refused = state ? usi_view_firmware(r, state)->n_refused : 0;
         us_proxy_last_refusal(proxy, sim, i, out->refusal, sizeof out->refusal);
         out->faults[0] = 0;
         usi_proxy_each_fault(proxy, sim, i, add_fault, out);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text_value.h"
 
 enum { MAX_WORD = 64 };
 

@@ -3,7 +3,7 @@
 #ifndef USI_WIRE_WORLD_COMMAND_H
 #define USI_WIRE_WORLD_COMMAND_H
 
-#include "base/fault_words.h"
+#include "base/fault_syntax.h"
 
 enum { USI_COMMAND_MAX = 4096, USI_NAME_MAX = 64 };
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/words.h"
+#include "base/text_value.h"
 #include "world/hooks.h"
 #include "world/world__live.h"
 #include "world/world__recording.h"

@@ -14,8 +14,12 @@
 #include "live_world.h"
 #include "proxy/robot.h"
 
-static const usi_robot_state *firmware(us_world *host) {
+static const usi_robot_state *robot_state(us_world *host) {
     return usi_view_state(&us_world_get_proxy(host)->robot[0], us_world_get_sim(host));
+}
+
+static const usi_firmware_state *firmware(us_world *host) {
+    return usi_view_firmware(&us_world_get_proxy(host)->robot[0], robot_state(host));
 }
 
 static us_world *open_file(const char *path) {
@@ -53,14 +57,14 @@ static void it_goes_on_as_it_is_told(void **state) {
                     "joint:front_left_drive=12.5,1.8 "
                     "joint:front_left_steer=0.2390 joint:rear_left_steer=-0.2390 "
                     "joint:front_right_steer=0.1677 joint:rear_right_steer=-0.1677");
-    const usi_robot_state *s = firmware(host);
+    const usi_firmware_state *s = firmware(host);
     live_near(s->odom[0], 3, 0);
     live_near(s->want[0], 0.4, 0);
     live_near(s->now[0], 0.4, 0);
     live_near(joint(host, "k10/front_left_drive.q"), 12.5, 0);
     live_near(joint(host, "k10/front_left_steer.q"), 0.239, 0);
     int64_t tick = us_sim_get_tick(us_world_get_sim(host));
-    assert_int_equal(s->stamp_offset, INT64_C(1794819600123456789) - tick * 1000000);
+    assert_int_equal(robot_state(host)->stamp_offset, INT64_C(1794819600123456789) - tick * 1000000);
     us_pose at = live_pose(host, "k10/base");
     live_near(at.p.x, 3, 1e-12);
     live_near(at.p.y, 1, 1e-12);
@@ -222,10 +226,10 @@ static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
     const us_proxy *proxy = us_world_get_proxy(host);
     assert_true(proxy->n_robot > 0);
     const usi_robot *r = &proxy->robot[0];
-    assert_true(r->n_joint > 1 && r->joint[1].drive >= 0);
+    assert_true(r->firmware.n_joint > 1 && r->firmware.joint[1].drive >= 0);
     char text[256];
     live_step(host, 20);
-    snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->joint[1].name);
+    snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->firmware.joint[1].name);
     live_done(host, text);
     live_near(us_sim_view_q(us_world_get_sim(host))[r->joint[1].q], 0.3, 0);
     live_step(host, 300);

@@ -138,7 +138,7 @@ static void what_joints_cannot_do_is_refused(void **state) {
     repeat_joints(joints, nine, 7, &sent);
     WAIT_FOR(
         (h = listen(o),
-         strstr(h.diagnostics, "joint_commands: the value for \"rear_right_drive\" is not a finite number")));
+         strstr(h.diagnostics, "joint_commands: velocity of \"rear_right_drive\" is not a finite number")));
     assert_true(is_still(&h));
     leave(o);
     end(pid);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kincontrol/gait.h"
+#include "firmware/gait.h"
 #include "kincontrol/odometry.h"
 
 static const double PI = 3.14159265358979323846, STEP = 1e-3;
@@ -40,7 +40,7 @@ static usi_gait make_gait(void) {
         l->neutral[0] = l->hip[0] + 0.23 * cos(l->heading);
         l->neutral[1] = l->hip[1] + 0.23 * sin(l->heading);
     }
-    usi_gait_pair_up(&g);
+    usi_gait_assign_tripods(&g);
     return g;
 }
 
@@ -53,7 +53,7 @@ static usi_gait_state stand(const usi_gait *g) {
         assert_true(usi_leg_reach(&g->leg[i], foot, q[i]));
     }
     usi_gait_start(g, &s, (const double(*)[3])q);
-    usi_gait_look(g, &s, (const double(*)[3])q);
+    usi_gait_observe(g, &s, (const double(*)[3])q);
     return s;
 }
 

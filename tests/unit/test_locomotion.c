@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kincontrol/locomotion.h"
+#include "firmware/locomotion.h"
 #include "kincontrol/odometry.h"
 
 static const double PI = 3.14159265358979323846;

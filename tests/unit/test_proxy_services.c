@@ -17,20 +17,22 @@ static const char *const with_services = "<network services='true'/>";
 typedef struct bench {
     proxy_world w;
     const usi_robot *r;
-    usi_robot_state *s;
+    usi_robot_state *state;
+    usi_firmware_state *s;
 } bench;
 
 static void open_bench(bench *b) {
     proxy_world_k10(&b->w, with_services);
     proxy_world_step(&b->w, 10);
     b->r = &b->w.proxy->robot[0];
-    b->s = malloc(b->r->state_size);
-    assert_non_null(b->s);
-    memcpy(b->s, (const char *)us_sim_view_plugin(b->w.sim, 0) + b->r->state_at, b->r->state_size);
+    b->state = malloc(b->r->state_size);
+    assert_non_null(b->state);
+    memcpy(b->state, usi_view_state(b->r, b->w.sim), b->r->state_size);
+    b->s = usi_firmware_of(b->r, b->state);
 }
 
 static void close_bench(bench *b) {
-    free(b->s);
+    free(b->state);
     proxy_world_fini(&b->w);
 }
 
@@ -41,7 +43,7 @@ static usi_reply ask(bench *b, usi_command_topic topic, const void *request) {
         us_message_encode(usi_command_type((int32_t)topic), request, b->w.bytes, sizeof b->w.bytes, &length),
         US_OK);
     usi_motor_reason reason =
-        usi_robot_command(b->r, b->w.sim, b->s, (int32_t)topic, b->w.bytes, length, &reply);
+        usi_robot_command(b->r, b->w.sim, b->state, (int32_t)topic, b->w.bytes, length, &reply);
     assert_true((reason == USI_MOTOR_GOOD) == reply.is_accepted);
     return reply;
 }
@@ -134,13 +136,14 @@ static void what_is_no_request_and_what_is_none_have_no_reply(void **state) {
     bench b;
     open_bench(&b);
     usi_reply reply;
-    assert_int_not_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply),
-                         USI_MOTOR_GOOD);
+    assert_int_not_equal(
+        usi_robot_command(b.r, b.w.sim, b.state, USI_COMMAND_ASK_POSE, "\0\1\0\0abc", 7, &reply),
+        USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     us_msg_twist m = {{0.1, 0, 0}, {0, 0, 0}};
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_twist, &m, b.w.bytes, sizeof b.w.bytes, &length), US_OK);
-    assert_int_equal(usi_robot_command(b.r, b.w.sim, b.s, USI_COMMAND_TWIST, b.w.bytes, length, &reply),
+    assert_int_equal(usi_robot_command(b.r, b.w.sim, b.state, USI_COMMAND_TWIST, b.w.bytes, length, &reply),
                      USI_MOTOR_GOOD);
     assert_int_equal(reply.service, -1);
     close_bench(&b);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kincontrol/trapezoid.h"
+#include "firmware/trapezoid.h"
 
 static void near(const char *what, double value, double expected, double tolerance) {
     if (fabs(value - expected) <= tolerance) return;
