@@ -172,7 +172,7 @@ static void what_is_no_message_is_refused_with_a_text(void **state) {
         {"{\"op\":1}", US_ERR_NAME, "no \"op\""},
         {"{\"op\":null}", US_ERR_NAME, "no \"op\""},
         {"{\"op\":\"\"}", US_ERR_NAME, "unknown op"},
-        {"{\"op\":\"Full\"}", US_ERR_NAME, "no op \"Full\""},
+        {"{\"op\":\"Full\"}", US_ERR_NAME, "unknown op \"Full\""},
         {"{\"OP\":\"full\"}", US_ERR_NAME, "no \"op\""},
         {"{\"op\":\"subscribe\"}", US_ERR_NAME, "no op \"subscribe\""},
         {"{\"op\":\"full\",\"more\":1}", US_ERR_NAME, "unknown field \"more\""},
