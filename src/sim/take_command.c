@@ -21,6 +21,9 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_region; i++)
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
+    s->next.n_applied[0] = s->now.n_applied[0];
+    for (int32_t i = 0; i < s->now.n_applied[0]; i++)
+        s->next.applied[i] = s->now.applied[i];
     usi_carry_plugins(s);
     // What drives and joints keep stands one behind the other.
     memcpy(s->next.drive_position, s->now.drive_position,
@@ -58,5 +61,8 @@ static us_status copy_command(us_sim *s, const us_command *c) {
 us_status usi_take_command(us_sim *s, const us_command *command) {
     usi_carry_over(s);
     us_status status = copy_command(s, command);
-    return status ? status : usi_run_plugins(s);
+    s->is_stepping = true;
+    if (!status) status = usi_run_plugins(s);
+    s->is_stepping = false;
+    return status;
 }

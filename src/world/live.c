@@ -282,7 +282,8 @@ static us_status set_drive(usi_live *live, const usi_command *c, us_error *err) 
                              err);
     }
     double velocity = is_position ? (c->n_number > 1 ? c->number[1] : 0) : target;
-    status = us_sim_set_drive(live->sim, (us_joint){joint}, is_position ? target : 0, velocity);
+    status = us_sim_set_drive(live->sim, (us_drive){(int32_t)(drive - spec->drive)}, is_position ? target : 0,
+                              velocity);
     return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be driven: %s",
                                  c->name, us_status_text(status))
                   : US_OK;

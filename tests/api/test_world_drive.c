@@ -112,22 +112,6 @@ static void a_recording_with_drives_runs_again(void **state) {
     }
 }
 
-static void a_sims_drive_is_commanded_between_steps(void **state) {
-    (void)state;
-    us_world *w = live_open(arms);
-    us_sim *sim = us_world_get_sim(w);
-    us_joint held = us_model_find_joint(us_world_view_model(w), "o/held"),
-             loose = us_model_find_joint(us_world_view_model(w), "o/free");
-    assert_int_equal(us_sim_set_drive(sim, held, 0.5, 0), US_OK);
-    assert_int_equal(us_sim_set_drive(sim, loose, 0.5, 0), US_ERR_ARG);
-    assert_int_equal(us_sim_set_drive(sim, held, NAN, 0), US_ERR_VALUE);
-    assert_int_equal(us_sim_set_drive(sim, (us_joint){-1}, 0, 0), US_ERR_ARG);
-    assert_int_equal(us_sim_set_drive(NULL, held, 0, 0), US_ERR_ARG);
-    live_step(w, 2000);
-    live_near(live_value(w, "o/held.q"), 0.5, 1e-3);
-    us_world_destroy(w);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_robots_joint_goes_there_and_stays),
@@ -135,7 +119,6 @@ int main(void) {
         cmocka_unit_test(a_drive_without_firmware_gets_its_target),
         cmocka_unit_test(what_cannot_be_driven_is_refused),
         cmocka_unit_test(a_recording_with_drives_runs_again),
-        cmocka_unit_test(a_sims_drive_is_commanded_between_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

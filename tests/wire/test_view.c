@@ -174,7 +174,7 @@ static void what_is_no_message_is_refused_with_a_text(void **state) {
         {"{\"op\":\"\"}", US_ERR_NAME, "unknown op"},
         {"{\"op\":\"Full\"}", US_ERR_NAME, "unknown op \"Full\""},
         {"{\"OP\":\"full\"}", US_ERR_NAME, "no \"op\""},
-        {"{\"op\":\"subscribe\"}", US_ERR_NAME, "no op \"subscribe\""},
+        {"{\"op\":\"subscribe\"}", US_ERR_NAME, "unknown op \"subscribe\""},
         {"{\"op\":\"full\",\"more\":1}", US_ERR_NAME, "unknown field \"more\""},
         {"{\"op\":\"full\",\"op\":\"full\"}", US_ERR_NAME, "twice"},
         {"{\"op\":\"view\",\"hz\":1,\"hz\":2}", US_ERR_NAME, "twice"},
