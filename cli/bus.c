@@ -306,3 +306,14 @@ void cli_bar(double share, char *out, size_t cap) {
     int n = (int)(share * length);
     snprintf(out, cap, "%3.0f %% [%.*s%.*s]", 100 * share, n, full, length - n, empty);
 }
+
+bool cli_is_listed(const char *list, const char *topic) {
+    if (!list) return true;
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ",");
+        const char *name = topic + (at[0] == '/' ? 0 : 1);
+        if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
+        at += n + (at[n] ? 1 : 0);
+    }
+    return false;
+}

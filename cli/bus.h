@@ -70,4 +70,7 @@ void cli_line_clear(void);
 // " 43 % [####.....]" into out.
 void cli_bar(double share, char *out, size_t cap);
 
+// True when the list "A,B" names the topic, with or without its first /, or there is no list.
+bool cli_is_listed(const char *list, const char *topic);
+
 #endif

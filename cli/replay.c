@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "bus.h"
+#include "compare.h"
 #include "understudy/record.h"
 #include "understudy/world.h"
 
 typedef struct replay_options {
-    const char *path, *scene, *rate, *topics;
+    const char *path, *scene, *rate, *topics, *compare;
+    double tolerance, slack;
     cli_load load;  // what shall differ from the recorded run: set, path, base
     bool is_verify, is_quiet;
 } replay_options;
@@ -49,18 +51,6 @@ static int parse_rate(const char *text, double *out_rate) {
     return CLI_GO_ON;
 }
 
-// True when the list "A,B" names the topic, or there is no list.
-static bool is_wanted(const char *list, const char *topic) {
-    if (!list) return true;
-    for (const char *at = list; *at;) {
-        size_t n = strcspn(at, ",");
-        const char *name = topic + (at[0] == '/' ? 0 : 1);
-        if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
-        at += n + (at[n] ? 1 : 0);
-    }
-    return false;
-}
-
 // The recorded topic that the first of the list is nearest to.
 static int fail_topics(const player *p) {
     if (!p->options->topics)
@@ -82,7 +72,7 @@ static int add_writers(player *p, int32_t node) {
         us_channel_info channel = us_recording_get_channel(p->recording, i);
         // What the simulation keeps for itself is not said on the network.
         if (strncmp(channel.topic, "/understudy/", 12) == 0 || channel.topic[0] != '/' ||
-            !is_wanted(p->options->topics, channel.topic))
+            !cli_is_listed(p->options->topics, channel.topic))
             continue;
         const us_message_type *type =
             strcmp(channel.encoding, "cdr") == 0 ? us_message_find(channel.type) : NULL;
@@ -306,7 +296,7 @@ static void show_progress(void *context, double share) {
     cli_line_show("%s  running it again", bar);
 }
 
-static int compare(const replay_options *o, us_recording *recording, cli_world *world) {
+static int run_again(const replay_options *o, us_recording *recording, cli_world *world) {
     proof p = {.is_live = !o->is_quiet && cli_is_terminal(stderr), .shown = -INFINITY};
     us_verify_result result = {0};
     us_error err = {0};
@@ -354,7 +344,7 @@ static int verify(const replay_options *o, us_recording *recording) {
     if (code == CLI_GO_ON) {
         char hash[32];
         snprintf(hash, sizeof hash, "%016" PRIx64, us_model_hash(world.model));
-        code = strcmp(hash, metadata(recording, "model")) == 0 ? compare(o, recording, &world)
+        code = strcmp(hash, metadata(recording, "model")) == 0 ? run_again(o, recording, &world)
                                                                : fail_model(o, recording, load.file, hash);
     }
     cli_world_fini(&world);
@@ -364,13 +354,18 @@ static int verify(const replay_options *o, us_recording *recording) {
 }
 
 static int run(const cli_command *command, int argc, char **argv) {
-    replay_options o = {0};
+    replay_options o = {.tolerance = NAN, .slack = NAN};
     const cli_option table[] = {
         {"rate", CLI_TEXT, &o.rate, "real|max|N",
          "pace: as recorded, as fast as possible, N times as fast (real)"},
         {"topics", CLI_TEXT, &o.topics, "A,B", "only these topics"},
         {"verify", CLI_FLAG, &o.is_verify, NULL,
          "run the recorded scene again and compare the state's hash at every tick"},
+        {"compare", CLI_TEXT, &o.compare, "OTHER", "compare with this recording, number by number"},
+        {"tolerance", CLI_NUMBER, &o.tolerance, "X",
+         "with --compare: exit code 1 where a number differs by more"},
+        {"slack", CLI_NUMBER, &o.slack, "S",
+         "with --compare: a shift in time that explains a difference, s (0)"},
         {"scene", CLI_TEXT, &o.scene, "FILE", "with --verify: where the scene is now"},
         {"quiet", CLI_FLAG, &o.is_quiet, NULL, "no status line and no summary"},
         CLI_LOAD_OPTIONS(o.load),
@@ -384,6 +379,14 @@ static int run(const cli_command *command, int argc, char **argv) {
     if (!o.is_verify && (o.scene || o.load.set.n || o.load.path.n || o.load.base))
         return cli_fail(CLI_BAD_INPUT, element, "add --verify",
                         "--scene, --set, --path and --base say what is run again, but nothing is");
+    if (!o.compare && (!isnan(o.tolerance) || !isnan(o.slack)))
+        return cli_fail(CLI_BAD_INPUT, element, "add --compare OTHER",
+                        "--tolerance and --slack say how recordings are compared, but none is");
+    if (o.compare && (o.is_verify || o.rate))
+        return cli_fail(CLI_BAD_INPUT, element, "leave out --compare, or the others",
+                        "--compare reads two files: --verify and --rate mean nothing");
+    if (o.tolerance < 0 || o.slack < 0)
+        return cli_fail(CLI_BAD_INPUT, element, "write 0 or more", "a tolerance or slack below 0");
     us_error err = {0};
     us_recording *recording = NULL;
     if (us_recording_open(o.path, NULL, &recording, &err)) {
@@ -393,7 +396,18 @@ static int run(const cli_command *command, int argc, char **argv) {
     cli_catch_stop(NULL);
     if (!us_recording_get_info(recording).is_complete)
         cli_warn(NULL, "%s has no end: whoever wrote it was stopped; what is there is used", o.path);
-    code = o.is_verify ? verify(&o, recording) : replay(&o, recording);
+    if (o.compare) {
+        const cli_compare compare = {.path = o.path,
+                                     .other = o.compare,
+                                     .topics = o.topics,
+                                     .tolerance = o.tolerance,
+                                     .has_tolerance = !isnan(o.tolerance),
+                                     .slack = isnan(o.slack) ? 0 : o.slack,
+                                     .is_quiet = o.is_quiet};
+        code = cli_compare_recordings(&compare, recording);
+    } else {
+        code = o.is_verify ? verify(&o, recording) : replay(&o, recording);
+    }
     us_recording_close(recording);
     return code;
 }
@@ -403,15 +417,18 @@ const cli_command cli_command_replay = {
     .operand = "FILE",
     .needs_operand = true,
     .summary = "say a recording on the network again, or prove that it repeats",
-    .about = "Topics are written as by ROS convention, /clock too; what the simulation keeps for itself "
-             "(/understudy/...) is left out.\n"
-             "With --verify nothing is said: the scene is run again from the recorded start with the "
-             "recorded commands, and the first tick that\n"
-             "differs is named, with exit code 3.\n"
-             "\n"
-             "Examples:\n"
-             "  understudy replay drive.mcap --rate 2\n"
-             "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && "
-             "understudy replay run.mcap --verify\n",
+    .about =
+        "Topics are written as by ROS convention, /clock too; what the simulation keeps for itself "
+        "(/understudy/...) is left out.\n"
+        "With --verify nothing is said: the scene is run again from the recorded start with the "
+        "recorded commands, and the first tick that\n"
+        "differs is named, with exit code 3.\n"
+        "With --compare two recordings are compared topic by topic at equal stamps: the largest and the mean "
+        "difference of each number that differs.\n"
+        "\n"
+        "Examples:\n"
+        "  understudy replay drive.mcap --rate 2\n"
+        "  understudy run scenes/default.xml --time 5 --record run.mcap --offline --rate max && "
+        "understudy replay run.mcap --verify\n",
     .run = run,
 };

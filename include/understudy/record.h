@@ -109,6 +109,46 @@ US_API us_status us_recording_rewind(us_recording *recording);
 US_API us_status us_recording_seek(us_recording *recording, int64_t time);
 US_API us_status us_recording_next(us_recording *recording, us_recorded *out, bool *out_has, us_error *err);
 
+// ---- comparing ----
+
+struct us_compared_field;
+typedef struct us_compare_def {
+    us_allocator allocator;
+    double tolerance;  // in the unit of each number; default 0
+    double slack;      // s: a shift in time that explains a difference; default 0
+    bool (*is_wanted)(void *context, const char *topic);  // NULL: all but those of the simulation itself
+    void *context;                                        // of is_wanted and field
+    // Each number that differs by more than 0, in the order of the first recording; may be NULL.
+    void (*field)(void *context, const struct us_compared_field *field);
+} us_compare_def;
+US_API us_compare_def us_compare_def_default(void);
+
+typedef struct us_compared_field {
+    const char *topic;
+    const char *path;  // "pose.pose.position.x"; NULL: only one of the two recordings has the topic
+    int32_t side;      // where the path is NULL: which one has it, 0 or 1
+    int64_t n;         // samples that were compared
+    double max, rms;   // of the absolute difference; infinite where only one of the two is a number
+    double max_time;   // s of the stamps
+    double onset;      // s: since when it has been beyond the tolerance; NaN: it never was
+} us_compared_field;
+
+typedef struct us_compare_result {
+    int32_t n_topic;   // that both have
+    int32_t n_alone;   // that one of them has
+    int64_t n_sample;  // of the first that were compared
+    int64_t
+        n_unmatched;  // and that had no counterpart: at their stamp the second has no samples on both sides
+    int64_t n_field, n_different, n_beyond;  // numbers; that differ; that differ by more than the tolerance
+} us_compare_result;
+
+// Compares two recordings topic by topic, number by number: each sample of the first with the second at the
+// same stamp (publish_time), on the straight line between two of its samples that are no further apart than
+// three periods or 0.3 s. Stamps inside messages are not compared, nor is what lies behind the first 256
+// numbers of a message. Reads both from the start. US_ERR_SYNTAX where a file is damaged, US_ERR_MEMORY.
+US_API us_status us_recording_compare(us_recording *a, us_recording *b, const us_compare_def *def,
+                                      us_compare_result *out_result, us_error *err);
+
 // ---- playing ----
 
 // Says which message of a recording is due when. It waits for nothing and reads no clock: the caller tells it

@@ -5,7 +5,7 @@
 #ifndef USI_PROXY_FAULT_H
 #define USI_PROXY_FAULT_H
 
-#include "spec/fault_syntax.h"
+#include "spec/fault_target.h"
 #include "understudy/proxy.h"
 
 // From now on the drive of a joint has this share (0 .. 1) of its strength left. `joint` and `robot` as the

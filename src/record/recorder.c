@@ -50,7 +50,7 @@ _Static_assert((int)US_COMPRESSION_NONE == (int)USI_MCAP_NONE &&
 typedef enum entry_kind { ENTRY_MESSAGE, ENTRY_ATTACHMENT, ENTRY_METADATA, ENTRY_GAP } entry_kind;
 
 // The head of an entry in the ring; the bytes follow, filled up to ENTRY_ALIGN.
-typedef struct entry {
+typedef struct queue_entry {
     entry_kind kind;
     int32_t channel;
     uint32_t sequence;
@@ -59,14 +59,14 @@ typedef struct entry {
     const void *bytes;  // NULL: they follow
     const void *more;   // attachment, metadata: what else belongs to it
     size_t size;        // in the ring
-} entry;
+} queue_entry;
 
 enum { ENTRY_ALIGN = 64 };
-_Static_assert(sizeof(entry) <= ENTRY_ALIGN, "a gap of any size has room for its head");
+_Static_assert(sizeof(queue_entry) <= ENTRY_ALIGN, "a gap of any size has room for its head");
 
-typedef struct attachment {
+typedef struct queued_attachment {
     const char *name, *media_type;
-} attachment;
+} queued_attachment;
 
 typedef struct metadata {
     const char *name;
@@ -75,10 +75,10 @@ typedef struct metadata {
 } metadata;
 
 // Lives in the arena; all but the sequence stays as it is.
-typedef struct channel {
+typedef struct written_channel {
     const char *topic, *type, *schema, *hash;
     uint32_t sequence;  // of the next message; under the lock
-} channel;
+} written_channel;
 
 typedef struct known_schema {
     const char *type;
@@ -100,7 +100,7 @@ struct us_recorder {
     size_t ring_size, wake_size;
     uint64_t head, tail;
     usi_arena arena;
-    channel **channels;
+    written_channel **channels;
     int32_t n_channel, cap_channel;
     int64_t last_time;  // greatest log time so far
     us_recorder_info info;
@@ -188,7 +188,7 @@ static void sync_file(us_recorder *r) {
     r->is_unsynced = false;
 }
 
-static us_status write_channel(us_recorder *r, const channel *c) {
+static us_status write_channel(us_recorder *r, const written_channel *c) {
     uint16_t schema = 0, id;
     for (int32_t i = 0; i < r->n_schema; i++) {
         if (strcmp(r->schemas[i].type, c->type) == 0) schema = r->schemas[i].id;
@@ -212,7 +212,8 @@ static us_status write_channel(us_recorder *r, const channel *c) {
 static void write_channels(us_recorder *r) {
     for (;;) {
         pthread_mutex_lock(&r->mutex);
-        const channel *c = r->n_written_channel < r->n_channel ? r->channels[r->n_written_channel] : NULL;
+        const written_channel *c =
+            r->n_written_channel < r->n_channel ? r->channels[r->n_written_channel] : NULL;
         pthread_mutex_unlock(&r->mutex);
         if (!c || r->is_failed) return;
         us_status status = write_channel(r, c);
@@ -221,7 +222,7 @@ static void write_channels(us_recorder *r) {
     }
 }
 
-static void write_entry(us_recorder *r, const entry *e) {
+static void write_entry(us_recorder *r, const queue_entry *e) {
     if (r->is_failed) return;
     usi_mcap_writer *w = &r->writer;
     us_status status = US_OK;
@@ -236,7 +237,7 @@ static void write_entry(us_recorder *r, const entry *e) {
         break;
     }
     case ENTRY_ATTACHMENT: {
-        const attachment *a = e->more;
+        const queued_attachment *a = e->more;
         status = usi_mcap_write_attachment(w, a->name, a->media_type, (uint64_t)e->log_time, 0, e->bytes,
                                            e->length);
         drain_writer(r);
@@ -279,7 +280,7 @@ static void empty_queue(us_recorder *r) {
         uint64_t from = r->tail;
         pthread_mutex_unlock(&r->mutex);
         while (from < to && from - r->tail < BATCH) {
-            const entry *e = (const entry *)(r->ring + from % r->ring_size);
+            const queue_entry *e = (const queue_entry *)(r->ring + from % r->ring_size);
             write_entry(r, e);
             from += e->size;
         }
@@ -320,8 +321,8 @@ static void *run(void *context) {
 
 // The entry's place in the ring, with its head written and the lock held; NULL after a failure, without the
 // lock. Waits while the ring is full.
-static entry *push(us_recorder *r, const entry *head, size_t length) {
-    size_t size = (sizeof(entry) + length + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
+static queue_entry *push(us_recorder *r, const queue_entry *head, size_t length) {
+    size_t size = (sizeof(queue_entry) + length + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
     bool has_waited = false;
     for (;;) {
         if (r->info.failed) {
@@ -330,8 +331,8 @@ static entry *push(us_recorder *r, const entry *head, size_t length) {
         }
         size_t at = (size_t)(r->head % r->ring_size), gap = r->ring_size - at < size ? r->ring_size - at : 0;
         if (r->head + gap + size - r->tail <= r->ring_size) {
-            if (gap) *(entry *)(r->ring + at) = (entry){.kind = ENTRY_GAP, .size = gap};
-            entry *e = (entry *)(r->ring + (r->head + gap) % r->ring_size);
+            if (gap) *(queue_entry *)(r->ring + at) = (queue_entry){.kind = ENTRY_GAP, .size = gap};
+            queue_entry *e = (queue_entry *)(r->ring + (r->head + gap) % r->ring_size);
             *e = *head;
             e->size = size;
             r->head += gap + size;
@@ -361,18 +362,18 @@ us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int
     if (!r || (!bytes && length) || log_time < 0 || publish_time < 0) return US_ERR_ARG;
     if (length > USI_MCAP_MAX_MESSAGE) return US_ERR_LIMIT;
     bool is_large = length > r->ring_size / 4;
-    entry head = {.kind = ENTRY_MESSAGE,
-                  .channel = index,
-                  .log_time = log_time,
-                  .publish_time = publish_time,
-                  .length = length};
+    queue_entry head = {.kind = ENTRY_MESSAGE,
+                        .channel = index,
+                        .log_time = log_time,
+                        .publish_time = publish_time,
+                        .length = length};
     pthread_mutex_lock(&r->mutex);
     if (index < 0 || index >= r->n_channel) {
         pthread_mutex_unlock(&r->mutex);
         return US_ERR_ARG;
     }
     if (is_large) head.bytes = bytes;
-    entry *e = push(r, &head, is_large ? 0 : length);
+    queue_entry *e = push(r, &head, is_large ? 0 : length);
     if (!e) return us_recorder_get_info(r).failed;
     // The number is given where the order is: while this thread waited for room, others may have gone ahead.
     e->sequence = r->channels[index]->sequence++;
@@ -391,7 +392,7 @@ us_status us_recorder_write(us_recorder *r, int32_t index, int64_t log_time, int
 }
 
 // Puts an entry that points to the caller's memory, and waits until it is in the file.
-static us_status push_and_wait(us_recorder *r, entry *head) {
+static us_status push_and_wait(us_recorder *r, queue_entry *head) {
     pthread_mutex_lock(&r->mutex);
     head->log_time = r->last_time;
     if (!push(r, head, 0)) return us_recorder_get_info(r).failed;
@@ -404,8 +405,8 @@ static us_status push_and_wait(us_recorder *r, entry *head) {
 us_status us_recorder_attach(us_recorder *r, const char *name, const char *media_type, const void *bytes,
                              size_t length) {
     if (!r || !name || (!bytes && length)) return US_ERR_ARG;
-    attachment a = {name, media_type ? media_type : ""};
-    entry head = {.kind = ENTRY_ATTACHMENT, .bytes = bytes, .length = length, .more = &a};
+    queued_attachment a = {name, media_type ? media_type : ""};
+    queue_entry head = {.kind = ENTRY_ATTACHMENT, .bytes = bytes, .length = length, .more = &a};
     return push_and_wait(r, &head);
 }
 
@@ -416,7 +417,7 @@ us_status us_recorder_set_metadata(us_recorder *r, const char *name, int32_t n, 
         if (!keys[i] || !values[i]) return US_ERR_ARG;
     }
     metadata m = {name, n, keys, values};
-    entry head = {.kind = ENTRY_METADATA, .more = &m};
+    queue_entry head = {.kind = ENTRY_METADATA, .more = &m};
     return push_and_wait(r, &head);
 }
 
@@ -426,13 +427,13 @@ static us_status new_channel(us_recorder *r, const char *topic, const us_message
         return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "a recording has at most %d channels",
                             (int)MAX_CHANNEL);
     bool ok = true;
-    channel *c = usi_arena_alloc(&r->arena, sizeof *c, _Alignof(channel));
-    us_status status =
-        usi_grow(&r->allocator, (void **)&r->channels, r->n_channel, &r->cap_channel, sizeof(channel *));
+    written_channel *c = usi_arena_alloc(&r->arena, sizeof *c, _Alignof(written_channel));
+    us_status status = usi_grow(&r->allocator, (void **)&r->channels, r->n_channel, &r->cap_channel,
+                                sizeof(written_channel *));
     const char *copy = usi_arena_text(&r->arena, topic, &ok), *hash = us_message_hash(type);
     if (!c || status || !ok)
         return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory left for another channel");
-    *c = (channel){copy, us_message_name(type), us_message_schema(type), hash ? hash : "", 0};
+    *c = (written_channel){copy, us_message_name(type), us_message_schema(type), hash ? hash : "", 0};
     r->channels[r->n_channel++] = c;
     return US_OK;
 }
@@ -539,7 +540,7 @@ static void release(us_recorder *r) {
     us_allocator a = r->allocator;
     usi_mcap_writer_fini(&r->writer);
     usi_release(&a, r->ring, r->ring_size, ENTRY_ALIGN);
-    usi_release(&a, r->channels, (size_t)r->cap_channel * sizeof(channel *), _Alignof(max_align_t));
+    usi_release(&a, r->channels, (size_t)r->cap_channel * sizeof(written_channel *), _Alignof(max_align_t));
     usi_release(&a, r->schemas, (size_t)r->cap_schema * sizeof *r->schemas, _Alignof(max_align_t));
     usi_arena_fini(&r->arena);
     pthread_cond_destroy(&r->moved);

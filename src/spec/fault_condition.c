@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spec/fault_syntax.h"
+#include "spec/fault_target.h"
 #include "spec/spec.h"
-#include "spec/text_value.h"
 #include "spec/xml.h"
 
 static const char *const own_names[] = {

@@ -8,6 +8,7 @@
 #include <libxml/tree.h>
 
 #include "base/memory.h"
+#include "base/text_value.h"
 #include "understudy/spec.h"
 
 enum {
@@ -78,26 +79,11 @@ us_status usi_xml_doubles(usi_reader *r, const xmlNode *node, const char *name, 
 us_status usi_xml_int(usi_reader *r, const xmlNode *node, const char *name, bool is_required, int32_t *out);
 us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required, bool *out);
 
-// Scans one decimal number at `text` (no leading blanks). NULL when all is well, otherwise what is wrong with
-// it, to be put after the quoted text: "is not a number", "is too large ...". *out_end is just behind the
-// number (or what was taken for one).
-const char *usi_number_scan(const char *text, const char **out_end, double *out);
-bool usi_is_blank(char c);  // space, tab, line feed, carriage return
-
 // Elements by name, in any namespace; NULL: any name. usi_xml_child: the first child; usi_xml_next: the next
 // sibling.
 bool usi_xml_is(const xmlNode *node, const char *name);
 const xmlNode *usi_xml_child(const xmlNode *parent, const char *name);
 const xmlNode *usi_xml_next(const xmlNode *node, const char *name);
-
-// Suggestion "did you mean": the offered name that is nearest to the wanted one, which it borrows.
-typedef struct usi_guess {
-    const char *wanted;
-    const char *best;  // NULL: nothing is near enough
-    int distance;
-} usi_guess;
-usi_guess usi_guess_start(const char *wanted);
-void usi_guess_offer(usi_guess *guess, const char *candidate);
 
 // The readers. `X_WR` places the root link; `name` is the group's name ("": no prefix, otherwise full names
 // are "name/link").

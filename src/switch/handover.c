@@ -23,7 +23,10 @@
 #include "base/monotonic_cond.h"
 #include "kincontrol/odometry.h"
 #include "switch/switch.h"
+#include "wire/cdr.h"
+#include "wire/description.h"
 #include "wire/messages.h"
+#include "wire/world_status.h"
 
 // Transport delay to the proxy, ns: the state is extrapolated by it.
 static const int64_t lead = INT64_C(1000000);
@@ -70,37 +73,18 @@ const char *usi_switch_description(us_switch *sw) {
             if (side->n_latched == 0) continue;
             const usi_latched *last =
                 &side->latched[(side->next_latched + route->qos.depth - 1) % route->qos.depth];
-            const char *text = (const char *)last->bytes + 8;
-            if (last->length > 8 && memchr(text, 0, last->length - 8)) return text;
+            size_t length = 0;
+            const char *text = usi_cdr_view_text(last->bytes, last->length, &length);
+            if (text) return text;
         }
     }
     return NULL;
 }
 
-// The value of an attribute within a tag, "" when it has none.
-static void read_attribute(const char *tag, const char *end, const char *name, char *out, size_t cap) {
-    size_t n = strlen(name);
-    out[0] = 0;
-    for (const char *s = tag; (s = strstr(s, name)) != NULL && s < end; s += n) {
-        if (s[-1] > ' ' || s[n] != '=' || (s[n + 1] != '"' && s[n + 1] != '\'')) continue;
-        const char *value = s + n + 2, *stop = strchr(value, s[n + 1]);
-        if (stop) snprintf(out, cap, "%.*s", (int)(stop - value), value);
-        return;
-    }
-}
-
 bool usi_handover_is_steered(const char *description, const char *joint) {
-    char name[USI_ESTIMATE_NAME], type[32], effort[32] = "";
-    for (const char *s = description; s && (s = strstr(s, "<joint")) != NULL; s++) {
-        const char *end = strchr(s, '>'), *last = strstr(s, "</joint>"), *limit = strstr(s, "<limit");
-        if (!end) return false;
-        read_attribute(s, end, "name", name, sizeof name);
-        read_attribute(s, end, "type", type, sizeof type);
-        if (strcmp(name, joint) != 0 || !type[0]) continue;
-        if (limit && last && limit < last) read_attribute(limit, last, "effort", effort, sizeof effort);
-        return strcmp(type, "continuous") != 0 && strtod(effort, NULL) > 0;
-    }
-    return false;
+    usi_description_joint j;
+    return description && usi_description_find(description, strlen(description), joint, &j) &&
+           strcmp(j.type, "continuous") != 0 && j.effort > 0;
 }
 
 static const usi_estimate_joint *find_joint(const usi_estimate *e, const char *name) {
@@ -213,21 +197,14 @@ static void on_status(void *context, const us_sample *sample) {
     us_switch *sw = context;
     usi_handover *h = &sw->handover;
     pthread_mutex_lock(&h->lock);
-    size_t n = strlen(h->awaited);
-    const char *bytes = sample->bytes, *end = bytes + sample->length,
-               *at = n > 0 ? memmem(bytes, sample->length, h->awaited, n) : NULL;
-    if (at && !h->is_answered) {
-        const char *ok = memmem(at, (size_t)(end - at), "\"ok\":", 5);
-        const char *text = ok ? memmem(ok, (size_t)(end - ok), "\"message\":\"", 11) : NULL;
-        h->is_answered = ok && text;
-        h->is_accepted = h->is_answered && ok[5] == 't';
-        if (text) text += 11;
-        for (size_t i = 0; text && i + 1 < sizeof h->message; i++) {
-            bool is_over = text + i >= end || (text[i] == '"' && text[i - 1] != '\\');
-            h->message[i] = is_over ? 0 : text[i];
-            h->message[i + 1] = 0;
-            if (is_over) break;
-        }
+    usi_status_answer answer;
+    size_t length = 0;
+    const char *line = usi_cdr_view_text(sample->bytes, sample->length, &length);
+    if (line && h->awaited[0] && !h->is_answered &&
+        usi_status_find_answer(line, length, h->awaited, &answer)) {
+        h->is_answered = true;
+        h->is_accepted = answer.is_ok;
+        snprintf(h->message, sizeof h->message, "%.*s", (int)sizeof h->message - 1, answer.message);
         pthread_cond_signal(&h->wake);
     }
     pthread_mutex_unlock(&h->lock);
@@ -241,7 +218,7 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     us_msg_string message = {usi_text(text)};
     us_status status = us_message_encode(usi_type_string, &message, bytes, sizeof bytes, &length);
     pthread_mutex_lock(&h->lock);
-    snprintf(h->awaited, sizeof h->awaited, "\"text\":\"%.*s",
+    snprintf(h->awaited, sizeof h->awaited, "%.*s",
              (int)strcspn(strstr(text, "stamp="), " ") + (int)(strstr(text, "stamp=") - text), text);
     h->is_answered = h->is_accepted = false;
     h->message[0] = 0;

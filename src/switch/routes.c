@@ -17,6 +17,7 @@
 #include "bus/bus.h"
 #include "switch/shadow.h"
 #include "switch/switch.h"
+#include "wire/cdr.h"
 #include "wire/messages.h"
 
 // Wait for the node's name of a new endpoint, ns. Names come on a topic of their own, a moment after the
@@ -194,9 +195,9 @@ static void read_state(const usi_side *side, const us_sample *sample) {
     usi_estimate *e = &sw->estimates[side->source];
     pthread_mutex_lock(&sw->estimate_lock);
     if (side->route->type == usi_type_string) {
-        // Plain CDR: a String is its length and its characters behind the header.
-        if (sample->length > 8)
-            usi_shadow_describe(sw->shadow, (const char *)sample->bytes + 8, sample->length - 8);
+        size_t length = 0;
+        const char *text = usi_cdr_view_text(sample->bytes, sample->length, &length);
+        if (text) usi_shadow_describe(sw->shadow, text, length);
     } else {
         usi_estimate_group group = usi_estimate_take(e, side->route->topic, side->route->type, sample->bytes,
                                                      sample->length, sample->source_time, usi_switch_now());

@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wire/description.h"
+
 enum { ODOM, JOINTS, IMU };                                            // groups that are compared
 enum { O_X, O_Y, O_YAW, O_VX, O_VY, O_WZ, O_PATH, O_TURNED, N_ODOM };  // their channels
 enum { I_RATE, I_ACCELERATION = 3, I_YAW = 6, I_TURNED, N_IMU };       //
@@ -37,9 +39,7 @@ static const double anchor_distance =
     0.05;                             // m, rad: distance is counted in such steps, so that noise adds nothing
 static const double lag_lever = 0.5;  // m: a yaw rate counts in the lag's search as the speed at this radius
 static const double joint_weight = 0.1;   // of a joint's speed, where there is no odometry
-static const double stale = 2;            // s after which a comparison is forgotten
 static const double smooth_imu = 0.2;     // s: of the inertial unit before samples are thinned out
-static const double forget_ratio = 0.7;   // below it a difference that began is over
 static const double followers_time = 10;  // s after an event in which what follows belongs to it
 static const double back_to_ok = 0.8;     // confidence above which all is well again
 // Time for which the confidence must ask for a state before it is entered, s.
@@ -110,7 +110,7 @@ static void clear_residuals(usi_shadow *s) {
     memset(s->explained, 0, sizeof s->explained);
     memset(s->explained_at, 0, sizeof s->explained_at);
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++)
-        s->residuals[i] = (usi_residual){.compared = -1, .onset = -1};
+        usi_residual_clear(&s->residuals[i]);
 }
 
 void usi_shadow_init(usi_shadow *s, const us_shadow_def *def, int64_t now) {
@@ -153,25 +153,13 @@ void usi_shadow_end(usi_shadow *s) {
     s->state = US_SHADOW_OFF;
 }
 
-// Looks for <joint name="..." type="continuous">, whatever the order of the attributes. A whole reader of XML
-// would find no more.
 void usi_shadow_describe(usi_shadow *s, const char *urdf, size_t length) {
-    const char *end = urdf + length;
+    usi_description_joint joint;
+    size_t at = 0;
     s->n_described = 0;
-    for (const char *at = urdf; at && at < end && (at = memchr(at, '<', (size_t)(end - at)));) {
-        const char *close = memchr(at, '>', (size_t)(end - at));
-        if (!close) return;
-        char tag[256];
-        snprintf(tag, sizeof tag, "%.*s", (int)(close - at > 255 ? 255 : close - at), at);
-        at = close;
-        const char *name = strstr(tag, "name=");
-        bool is_joint = strncmp(tag, "<joint", 6) == 0 &&
-                        (strstr(tag, "type=\"continuous\"") || strstr(tag, "type='continuous'"));
-        if (!is_joint || !name || s->n_described == USI_MAX_ESTIMATE_JOINT) continue;
-        name += strlen("name=");
-        size_t n = strcspn(name + 1, "\"'");
-        if (n < USI_ESTIMATE_NAME)
-            snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%.*s", (int)n, name + 1);
+    while (s->n_described < USI_MAX_ESTIMATE_JOINT && usi_description_next(urdf, length, &at, &joint)) {
+        if (strcmp(joint.type, "continuous") == 0)
+            snprintf(s->described[s->n_described++], USI_ESTIMATE_NAME, "%s", joint.name);
     }
 }
 
@@ -346,9 +334,16 @@ static void relative_pose(const double *pose, const double *from, double out[3])
     out[2] = pose[O_YAW] - from[O_YAW];
 }
 
+// What usi_track_band subtracts by.
+typedef struct shadow_group {
+    const usi_shadow *s;
+    int g;
+} shadow_group;
+
 // Hardware less proxy, in the order of the group's residuals. Their number.
-static int32_t subtract(const usi_shadow *s, int g, const double *hardware, const double *proxy,
-                        double *out) {
+static int32_t subtract(const void *context, const double *hardware, const double *proxy, double *out) {
+    const usi_shadow *s = ((const shadow_group *)context)->s;
+    const int g = ((const shadow_group *)context)->g;
     const double *h0 = s->reference[0][g], *p0 = s->reference[1][g];
     if (g == ODOM) {
         double h[3], p[3];
@@ -407,58 +402,13 @@ static double tolerance_of(const usi_shadow *s, int g, int32_t k, const double *
     return def->joint + def->joint_growth * (joint[J_TURNED] - joint0[J_TURNED]) + unsure * speed;
 }
 
-static void update_residual(usi_shadow *s, int32_t i, double time, double difference, double tolerance,
-                            double filter) {
-    usi_residual *r = &s->residuals[i];
-    if (isnan(difference) || isnan(tolerance)) return;
-    bool is_first = r->compared < 0 || time - r->compared > stale;
-    r->value += (is_first ? 1 : step / (step + filter)) * (difference - r->value);
-    r->tolerance = tolerance;
-    r->ratio = fabs(r->value) / tolerance;
-    r->compared = time;
-    if (r->ratio > 1 && r->onset < 0) r->onset = time;
-    if (r->ratio < forget_ratio) r->onset = -1;
-}
-
-// The longest time between two samples that are still compared in between.
-static double gap_of(const usi_track *t) {
-    return t->n > 1 ? fmax(gap, 3 * (usi_track_newest(t) - usi_track_oldest(t)) / (t->n - 1)) : gap;
-}
-
-// The distances from the hardware's sample to the band of the proxy's: those nearest to 0, and 0 inside.
-// False where the proxy was not heard.
-static bool measure(const usi_shadow *s, int g, const double *hardware, double from, double to, double *out,
-                    int32_t *out_n) {
-    const usi_track *p = &s->sides[1].tracks[g];
-    double proxy[USI_MAX_CHANNEL], d[USI_MAX_CHANNEL], low[USI_MAX_CHANNEL], high[USI_MAX_CHANNEL];
-    if (!usi_track_at(p, from, gap_of(p), proxy)) return false;
-    int32_t n = subtract(s, g, hardware, proxy, low);
-    memcpy(high, low, (size_t)n * sizeof *high);
-    int32_t first = usi_track_find(p, from), last = usi_track_find(p, to);
-    for (int32_t i = first; i <= last; i++) {
-        const double *at = proxy;
-        if (i < last) {
-            at = usi_track_view(p, i);
-        } else if (!usi_track_at(p, to, gap_of(p), proxy)) {
-            return false;
-        }
-        subtract(s, g, hardware, at, d);
-        for (int32_t k = 0; k < n; k++) {
-            low[k] = fmin(low[k], d[k]);
-            high[k] = fmax(high[k], d[k]);
-        }
-    }
-    for (int32_t k = 0; k < n; k++)
-        out[k] = low[k] > 0 ? low[k] : high[k] < 0 ? high[k] : isnan(low[k]) ? NAN : 0;
-    *out_n = n;
-    return true;
-}
+static double gap_of(const usi_track *t) { return usi_track_gap(t, gap); }
 
 // Distance between the two that their headings explain: the integral of the angle between them along the
 // path, across it. It is added to the tolerance of the position, as the heading has a residual of its own.
 static void explain(usi_shadow *s, const double *hardware, const double *proxy) {
     double difference[USI_MAX_CHANNEL], pose[3];
-    subtract(s, ODOM, hardware, proxy, difference);
+    subtract(&(shadow_group){s, ODOM}, hardware, proxy, difference);
     relative_pose(hardware, s->reference[0][ODOM], pose);
     s->explained[0] -= difference[2] * (pose[1] - s->explained_at[1]);
     s->explained[1] += difference[2] * (pose[0] - s->explained_at[0]);
@@ -487,11 +437,13 @@ static bool compare(usi_shadow *s, int g) {
         return true;
     }
     if (g == ODOM && has_proxy) explain(s, hardware, proxy);
-    if (!measure(s, g, hardware, time - offset_p - slack, time - offset_p + slack, difference, &n))
+    if (!usi_track_band(p, hardware, time - offset_p - slack, time - offset_p + slack, gap_of(p), subtract,
+                        &(shadow_group){s, g}, difference, &n))
         return true;
     for (int32_t k = 0; k < n; k++) {
         double filter, tolerance = tolerance_of(s, g, k, hardware, &filter);
-        update_residual(s, first_residual[g] + k, time, difference[k], tolerance, filter);
+        usi_residual_update(&s->residuals[first_residual[g] + k], time, difference[k], tolerance,
+                            step / (step + filter));
     }
     return true;
 }
@@ -553,8 +505,8 @@ static void judge(usi_shadow *s, double now) {
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) {
         usi_residual *r = &s->residuals[i];
         if (r->compared < 0) continue;
-        if (now - r->compared > stale + unknown_lag + usi_lag_step * USI_LAG_REACH) {
-            *r = (usi_residual){.compared = -1, .onset = -1};
+        if (now - r->compared > usi_residual_stale + unknown_lag + usi_lag_step * USI_LAG_REACH) {
+            usi_residual_clear(r);
         } else if (s->worst < 0 || r->ratio > worst) {
             worst = r->ratio;
             s->worst = i;

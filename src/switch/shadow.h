@@ -4,8 +4,9 @@
 #ifndef USI_SWITCH_SHADOW_H
 #define USI_SWITCH_SHADOW_H
 
+#include "record/residual.h"
+#include "record/track.h"
 #include "switch/estimate.h"
-#include "switch/track.h"
 #include "understudy/switch.h"
 
 // Residuals: of the body and its sensors, and two of each joint.
@@ -33,12 +34,6 @@ enum {
     USI_N_FOLLOWER = 3,
     USI_RESIDUAL_NAME = USI_ESTIMATE_NAME + 16
 };
-
-typedef struct usi_residual {
-    double value, tolerance, ratio;  // hardware less proxy, low-passed
-    double compared;                 // our time of the last comparison, s; negative: never
-    double onset;                    // since when the ratio is above 1, s; negative: it is not
-} usi_residual;
 
 // One of the two sources in the comparison.
 typedef struct usi_shadow_side {

@@ -25,7 +25,9 @@
 #include "base/memory.h"
 #include "base/monotonic_cond.h"
 #include "switch/shadow.h"
+#include "wire/cdr.h"
 #include "wire/messages.h"
+#include "wire/world_status.h"
 
 // Fast discovery after the start of the switch, a loss or a return, ns: new endpoints appear then, and their
 // samples do not pass before they are found.
@@ -156,14 +158,14 @@ static void on_request(void *context, const us_sample *sample) {
 // withdraws.
 static void on_authority(void *context, const us_sample *sample) {
     us_switch *sw = context;
-    char text[1024], start[128];
-    int n = snprintf(start, sizeof start, "{\"robot\":\"%s\",", sw->robot);
-    if (!read_string(sample, text, sizeof text) || strncmp(text, start, (size_t)n) != 0) return;
-    const char *epoch = strstr(text, "\"epoch\":");
-    if (!epoch) return;
-    uint64_t value = strtoull(epoch + strlen("\"epoch\":"), NULL, 10);
+    size_t length = 0;
+    const char *text = usi_cdr_view_text(sample->bytes, sample->length, &length);
+    usi_authority_line line;
+    if (!text || !usi_authority_read(text, length, &line) || !line.has_epoch ||
+        strcmp(line.robot, sw->robot) != 0)
+        return;
     pthread_mutex_lock(&sw->lock);
-    if (value > sw->newest) sw->newest = value;
+    if (line.epoch > sw->newest) sw->newest = line.epoch;
     pthread_mutex_unlock(&sw->lock);
 }
 

@@ -352,3 +352,15 @@ us_status us_message_encode(const us_message_type *type, const void *message, vo
     *out_length = e.at + HEADER;
     return buf && *out_length > cap ? US_ERR_LIMIT : US_OK;
 }
+
+const char *usi_cdr_view_text(const void *bytes, size_t length, size_t *out_length) {
+    const uint8_t *b = bytes;
+    if (length < 9 || b[0] != 0 || b[1] > 1) return NULL;
+    bool is_little = b[1] == 1;
+    uint32_t n = 0;
+    for (int i = 0; i < 4; i++)
+        n |= (uint32_t)b[4 + i] << (is_little ? 8 * i : 24 - 8 * i);
+    if (n == 0 || n > length - 8 || b[8 + n - 1] != 0) return NULL;
+    *out_length = n - 1;
+    return (const char *)b + 8;
+}

@@ -37,6 +37,10 @@ bool usi_cdr_skip_field(usi_cdr *r, const usi_message_field *f);
 // What is wrong and in which member, as an error.
 us_status usi_cdr_error(const usi_cdr *r, us_error *err);
 
+// The text of a message that is one String, in place and with its 0; NULL when it is none. *out_length is
+// without the 0.
+const char *usi_cdr_view_text(const void *bytes, size_t length, size_t *out_length);
+
 // Every walk over a message calls these around its parts, so that errors can say where they are.
 static inline void usi_cdr_enter(usi_cdr *r) { r->depth++; }
 static inline void usi_cdr_leave(usi_cdr *r) { r->depth--; }

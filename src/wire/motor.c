@@ -186,19 +186,19 @@ bool usi_motor_status_round(double acceleration, double velocity, double positio
 }
 
 // A message in the making. Once something did not fit, it stays without length.
-typedef struct writer {
+typedef struct line_writer {
     char *buf;
     size_t cap, length;
     bool is_full;
-} writer;
+} line_writer;
 
-static writer begin(char *buf, size_t cap) {
-    writer w = {.cap = cap};
+static line_writer begin(char *buf, size_t cap) {
+    line_writer w = {.cap = cap};
     w.buf = buf;
     return w;
 }
 
-static void put(writer *w, const char *text, size_t length) {
+static void put(line_writer *w, const char *text, size_t length) {
     if (w->is_full || length > w->cap - w->length) {
         w->is_full = true;
         return;
@@ -208,7 +208,7 @@ static void put(writer *w, const char *text, size_t length) {
 }
 
 // scaled / 10^n_decimal with all its decimals, as "%.*f" would in the C locale; zero has no sign.
-static void put_fixed(writer *w, int64_t scaled, int n_decimal) {
+static void put_fixed(line_writer *w, int64_t scaled, int n_decimal) {
     char digits[24];
     size_t at = sizeof digits;
     uint64_t u = scaled < 0 ? 0 - (uint64_t)scaled : (uint64_t)scaled;
@@ -222,7 +222,7 @@ static void put_fixed(writer *w, int64_t scaled, int n_decimal) {
 }
 
 // A copy of what a peer sent, made safe to send: it cannot end the message that it stands in.
-static void put_copy(writer *w, const char *text, size_t length) {
+static void put_copy(line_writer *w, const char *text, size_t length) {
     if (length > USI_MOTOR_TEXT) length = USI_MOTOR_TEXT;
     for (size_t i = 0; i < length; i++) {
         bool is_plain = (text[i] >= ' ' && text[i] <= '~' && text[i] != ';') || text[i] == '\t';
@@ -230,14 +230,14 @@ static void put_copy(writer *w, const char *text, size_t length) {
     }
 }
 
-static size_t finish(writer *w) {
+static size_t finish(line_writer *w) {
     put(w, ";", 1);
     return w->is_full ? 0 : w->length;
 }
 
 size_t usi_motor_format_status(const char *name, const usi_motor_status *status, char *buf, size_t cap) {
     if (!usi_motor_name_is_valid(name) || !status || !buf) return 0;
-    writer w = begin(buf, cap);
+    line_writer w = begin(buf, cap);
     put(&w, "MSTA", KEYWORD);
     put(&w, name, USI_MOTOR_NAME);
     put_fixed(&w, status->acceleration, 3);
@@ -250,7 +250,7 @@ size_t usi_motor_format_status(const char *name, const usi_motor_status *status,
 
 size_t usi_motor_format_ack(const char *text, size_t length, char *buf, size_t cap) {
     if ((!text && length > 0) || !buf) return 0;
-    writer w = begin(buf, cap);
+    line_writer w = begin(buf, cap);
     put(&w, "MACK", KEYWORD);
     put_copy(&w, text, length);
     return finish(&w);
@@ -259,7 +259,7 @@ size_t usi_motor_format_ack(const char *text, size_t length, char *buf, size_t c
 size_t usi_motor_format_refusal(const char *text, size_t length, usi_motor_reason reason, char *buf,
                                 size_t cap) {
     if ((!text && length > 0) || !buf) return 0;
-    writer w = begin(buf, cap);
+    line_writer w = begin(buf, cap);
     put(&w, "MNAK", KEYWORD);
     put_copy(&w, text, length);
     put(&w, ",", 1);

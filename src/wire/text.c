@@ -22,6 +22,7 @@
 #include <strings.h>
 
 #include "wire/cdr.h"
+#include "wire/numbers.h"
 
 // ---- where the text goes ----
 
@@ -92,7 +93,7 @@ static void put_double(writer *w, double x) {
 }
 
 // One number of any kind, as it stands in memory.
-typedef union number {
+typedef union number_bytes {
     bool b;
     uint8_t u8;
     int8_t i8;
@@ -104,9 +105,9 @@ typedef union number {
     uint64_t u64;
     float f32;
     double f64;
-} number;
+} number_bytes;
 
-static void put_number(writer *w, usi_kind kind, number v) {
+static void put_number(writer *w, usi_kind kind, number_bytes v) {
     char text[32] = "";
     switch (kind) {
     case USI_KIND_BOOL:
@@ -151,7 +152,7 @@ static void put_number(writer *w, usi_kind kind, number v) {
     put_text(w, text);
 }
 
-static double number_value(usi_kind kind, number v) {
+static double number_value(usi_kind kind, number_bytes v) {
     switch (kind) {
     case USI_KIND_BOOL:
         return v.b ? 1 : 0;
@@ -288,7 +289,7 @@ static bool print_value(printer *p, const usi_message_field *f) {
         if (!usi_cdr_string(&p->r, f, &text, &length)) return false;
         put_string(&p->w, text, length);
     } else {
-        number v = {0};
+        number_bytes v = {0};
         if (!usi_cdr_numbers(&p->r, (usi_kind)f->kind, 1, &v)) return false;
         put_number(&p->w, (usi_kind)f->kind, v);
     }
@@ -430,7 +431,7 @@ double us_message_get_number(const us_message_type *type, const void *bytes, siz
         usi_cdr_at(&r, f, -1);
         if (!go_to_item(&r, f, &path)) return NAN;
         if (f->kind != USI_KIND_MESSAGE) {
-            number v = {0};
+            number_bytes v = {0};
             if (*path || f->kind == USI_KIND_STRING || !usi_cdr_numbers(&r, (usi_kind)f->kind, 1, &v))
                 return NAN;
             return number_value((usi_kind)f->kind, v);
@@ -440,4 +441,53 @@ double us_message_get_number(const us_message_type *type, const void *bytes, siz
         type = f->type;
         usi_cdr_enter(&r);
     }
+}
+
+// ---- all numbers ----
+
+typedef struct number_walk {
+    usi_cdr r;
+    usi_number_function *visit;
+    void *context;
+    char path[USI_NUMBER_PATH];
+} number_walk;
+
+static bool walk_message(number_walk *w, const us_message_type *type, size_t n_path);
+
+static bool walk_element(number_walk *w, const usi_message_field *f, size_t n_path) {
+    if (f->kind == USI_KIND_MESSAGE) {
+        usi_cdr_enter(&w->r);
+        bool is_good = walk_message(w, f->type, n_path);
+        usi_cdr_leave(&w->r);
+        return is_good;
+    }
+    if (f->kind == USI_KIND_STRING) return usi_cdr_skip_element(&w->r, f);
+    number_bytes v = {0};
+    if (!usi_cdr_numbers(&w->r, (usi_kind)f->kind, 1, &v)) return false;
+    return w->visit(w->context, w->path, number_value((usi_kind)f->kind, v));
+}
+
+static bool walk_message(number_walk *w, const us_message_type *type, size_t n_path) {
+    for (int32_t i = 0; i < type->n_field; i++) {
+        const usi_message_field *f = &type->fields[i];
+        usi_cdr_at(&w->r, f, -1);
+        uint32_t n = f->count;
+        if (f->shape == USI_SHAPE_SEQUENCE && !usi_cdr_count(&w->r, f, &n)) return false;
+        if (f->shape == USI_SHAPE_ONE) n = 1;
+        size_t name = n_path + (size_t)snprintf(w->path + n_path, sizeof w->path - n_path, "%s%s",
+                                                n_path ? "." : "", f->name);
+        for (uint32_t k = 0; k < n && name < sizeof w->path; k++) {
+            size_t end = name;
+            if (f->shape != USI_SHAPE_ONE)
+                end += (size_t)snprintf(w->path + name, sizeof w->path - name, "[%u]", (unsigned)k);
+            if (end >= sizeof w->path || !walk_element(w, f, end)) return false;
+        }
+    }
+    return true;
+}
+
+bool usi_message_each_number(const us_message_type *type, const void *bytes, size_t length,
+                             usi_number_function *visit, void *context) {
+    number_walk w = {.visit = visit, .context = context};
+    return !usi_cdr_open(&w.r, type, bytes, length, NULL) && walk_message(&w, type, 0);
 }

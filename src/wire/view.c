@@ -153,12 +153,12 @@ static us_status scan(const uint8_t *s, size_t length, us_error *err) {
 
 // ---------------------------------------------------------------- fields
 
-typedef struct reader {
+typedef struct json_reader {
     const cJSON *object;
     usi_view_message *out;
     size_t used;  // of out->memory
     us_error *err;
-} reader;
+} json_reader;
 
 // Fields that an op may have; "op" itself comes with each.
 static const struct {
@@ -193,7 +193,7 @@ static quoted quote(const char *text) {
     return q;
 }
 
-static us_status check_fields(const reader *r, const char *const fields[5]) {
+static us_status check_fields(const json_reader *r, const char *const fields[5]) {
     for (const cJSON *item = r->object->child; item; item = item->next) {
         if (!item->string) return us_error_set(r->err, US_ERR_SYNTAX, NULL, NULL, "a field has no name");
         bool is_known = strcmp(item->string, "op") == 0;
@@ -213,17 +213,17 @@ static us_status check_fields(const reader *r, const char *const fields[5]) {
     return US_OK;
 }
 
-static bool has(const reader *r, const char *field) {
+static bool has(const json_reader *r, const char *field) {
     return cJSON_GetObjectItemCaseSensitive(r->object, field) != NULL;
 }
 
-static us_status need(const reader *r, const char *field, const cJSON **out) {
+static us_status need(const json_reader *r, const char *field, const cJSON **out) {
     *out = cJSON_GetObjectItemCaseSensitive(r->object, field);
     return *out ? US_OK
                 : us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "the field \"%s\" is missing", field);
 }
 
-static us_status read_number(const reader *r, const char *field, double low, double high, bool is_whole,
+static us_status read_number(const json_reader *r, const char *field, double low, double high, bool is_whole,
                              double *out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
@@ -238,7 +238,7 @@ static us_status read_number(const reader *r, const char *field, double low, dou
     return US_OK;
 }
 
-static us_status read_bool(const reader *r, const char *field, bool *out) {
+static us_status read_bool(const json_reader *r, const char *field, bool *out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
     if (status) return status;
@@ -250,7 +250,7 @@ static us_status read_bool(const reader *r, const char *field, bool *out) {
 }
 
 // A text into the message's memory. All texts together are shorter than the message was: there is room.
-static us_status copy_text(reader *r, const cJSON *item, const char *field, size_t min, size_t max,
+static us_status copy_text(json_reader *r, const cJSON *item, const char *field, size_t min, size_t max,
                            const char **out) {
     if (!cJSON_IsString(item) || !item->valuestring)
         return us_error_set(r->err, US_ERR_VALUE, NULL, NULL, "\"%s\" is not a text", field);
@@ -274,7 +274,7 @@ static us_status copy_text(reader *r, const cJSON *item, const char *field, size
     return US_OK;
 }
 
-static us_status read_text(reader *r, const char *field, size_t min, size_t max, const char **out) {
+static us_status read_text(json_reader *r, const char *field, size_t min, size_t max, const char **out) {
     const cJSON *item;
     us_status status = need(r, field, &item);
     return status ? status : copy_text(r, item, field, min, max, out);
@@ -282,7 +282,7 @@ static us_status read_text(reader *r, const char *field, size_t min, size_t max,
 
 // ---------------------------------------------------------------- ops
 
-static us_status read_view(reader *r) {
+static us_status read_view(json_reader *r) {
     usi_view_message *m = r->out;
     const struct {
         const char *name;
@@ -304,7 +304,7 @@ static us_status read_view(reader *r) {
     return US_OK;
 }
 
-static us_status read_watch(reader *r) {
+static us_status read_watch(json_reader *r) {
     double generation = 0;
     const cJSON *list;
     us_status status = read_number(r, "generation", 0, UINT32_MAX, true, &generation);
@@ -324,7 +324,7 @@ static us_status read_watch(reader *r) {
     return US_OK;
 }
 
-static us_status read_command(reader *r) {
+static us_status read_command(json_reader *r) {
     const double max = 9007199254740992.0;  // 2^53: whole numbers are exact up to there
     double id = 0;
     us_status status = read_number(r, "id", -max, max, true, &id);
@@ -332,7 +332,7 @@ static us_status read_command(reader *r) {
     return status ? status : read_text(r, "text", 1, USI_VIEW_COMMAND, &r->out->text);
 }
 
-static us_status read_drive(reader *r) {
+static us_status read_drive(json_reader *r) {
     const double max = 1e6;  // far beyond any robot; its own limits are checked where it takes the command
     us_status status =
         read_text(r, "robot", 0, USI_VIEW_NAME, &r->out->robot);  // a robot file alone is the robot ""
@@ -342,7 +342,7 @@ static us_status read_drive(reader *r) {
     return status;
 }
 
-static us_status read_object(reader *r) {
+static us_status read_object(json_reader *r) {
     const char *remedy = "the ops are view, watch, full, command and drive";
     if (!cJSON_IsObject(r->object))
         return us_error_set(r->err, US_ERR_SYNTAX, NULL, remedy, "the message is not a JSON object");
@@ -389,7 +389,7 @@ us_status usi_view_parse(const void *bytes, size_t length, usi_view_message *out
     const char *stop = (const char *)bytes + length;
     while (end && end < stop && strchr(" \t\r\n", *end) && *end)
         end++;
-    reader r = {object, out, 0, err};
+    json_reader r = {object, out, 0, err};
     if (!end || end != stop) {
         status = us_error_set(err, US_ERR_SYNTAX, NULL, "send each object in a message of its own",
                               "something follows the JSON object");

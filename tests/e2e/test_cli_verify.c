@@ -105,11 +105,38 @@ static void verify_names_the_first_tick_that_differs(void **state) {
     assert_has(a.err, "remedy:");
 }
 
+static void compare_names_the_numbers_that_differ(void **state) {
+    (void)state;
+    const char *made =
+        "run %s --headless --offline --set motor_port=0 --set speed=%s --time 0.5 --rate max --record %s";
+    assert_code(run(made, scene, "0.3", "one.mcap"), 0);
+    assert_code(run(made, scene, "0.3", "two.mcap"), 0);
+    assert_code(run(made, scene, "0.4", "three.mcap"), 0);
+    outcome a = run("replay one.mcap --compare two.mcap --tolerance 0");
+    assert_code(a, 0);
+    assert_has(a.out, "same: 0 of ");
+    outcome b = run("replay one.mcap --compare three.mcap --topics /k10/odom,joint_states");
+    assert_code(b, 0);
+    assert_has(b.out, "/k10/odom pose.pose.position.x");
+    assert_has(b.out, "different: ");
+    outcome c = run("replay one.mcap --compare three.mcap --tolerance 1e-4 --topics k10/odom");
+    assert_int_equal(c.code, 1);
+    assert_has(c.out, "from 0.");
+    assert_has(c.out, "beyond the tolerance of 0.0001");
+    assert_code(run("replay one.mcap --compare three.mcap --tolerance 1e6"), 0);
+    assert_int_equal(run("replay one.mcap --compare none.mcap").code, 2);
+    assert_int_equal(run("replay one.mcap --compare two.mcap --topics /nothing").code, 2);
+    assert_int_equal(run("replay one.mcap --compare two.mcap --verify").code, 2);
+    assert_int_equal(run("replay one.mcap --compare two.mcap --tolerance -1").code, 2);
+    assert_int_equal(run("replay one.mcap --tolerance 1").code, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(verify_proves_a_run_that_was_driven, use_own_domain),
         cmocka_unit_test_setup(verify_refuses_another_model, use_own_domain),
         cmocka_unit_test_setup(verify_names_the_first_tick_that_differs, use_own_domain),
+        cmocka_unit_test_setup(compare_names_the_numbers_that_differ, use_own_domain),
     };
     return cmocka_run_group_tests(tests, start_alone, kill_the_rest);
 }

@@ -169,20 +169,24 @@ function create(app: App, root: HTMLElement): void {
       value(part, name, joint.n_q !== 1 ? '' : part === 'q' ? (angular ? 'rad' : 'm') : angular ? 'rad/s' : 'm/s')
     }
     if (joint.n_q === 1) {
-      const [low, high] = joint.limits ?? (angular ? [-Math.PI, Math.PI] : [-1, 1])
+      // A drive would bring the joint back to its target: of a driven joint that is what the slider sets.
+      const drive = world.drives.find((d) => d.joint === index && (d.kp > 0 || d.kd > 0))
+      const isSpeed = drive !== undefined && drive.kp === 0
+      const turn: [number, number] = angular ? [-Math.PI, Math.PI] : [-1, 1]
+      const [low, high] = isSpeed ? turn : (joint.limits ?? turn)
       const slide = h('input', {
         type: 'range',
         min: low,
         max: high,
         step: (high - low) / 500,
         test: 'joint-slider',
-        'aria-label': 'Position of the joint',
+        'aria-label': drive ? (isSpeed ? 'Velocity of the drive' : 'Target of the drive') : 'Position of the joint',
         class: 'grow',
       })
-      const send = throttle(100, () => tell(app, `joint ${quote(joint.name)} ${write(slide.valueAsNumber)}`))
+      const send = throttle(100, () => tell(app, `${drive ? 'drive' : 'joint'} ${quote(joint.name)} ${write(slide.valueAsNumber)}`))
       slide.addEventListener('input', send)
       live.push(() => {
-        if (!slide.matches(':active, :focus')) slide.value = String(app.value(`${joint.name}.q`) ?? 0)
+        if (!slide.matches(':active, :focus')) slide.value = String(app.value(`${joint.name}.${isSpeed ? 'v' : 'q'}`) ?? 0)
       })
       acts.append(slide)
     }
