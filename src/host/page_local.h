@@ -76,10 +76,10 @@ typedef struct usi_page_status {
 } usi_page_status;
 
 // How materials touch and what soils are like. Taken when a pair, a soil, a region or the epoch has changed.
-typedef struct usi_pair_row {
+typedef struct usi_page_pair_row {
     int32_t a, b;  // materials of the picture's model
     us_pair_values values;
-} usi_pair_row;
+} usi_page_pair_row;
 typedef struct usi_soil_row {
     int32_t material;
     us_soil soil;
@@ -87,7 +87,7 @@ typedef struct usi_soil_row {
 typedef struct usi_page_pairs {
     uint64_t version;
     int32_t n, cap;
-    usi_pair_row *row;
+    usi_page_pair_row *row;
     int32_t n_soil, n_region;
     usi_soil_row soil[USI_PAGE_SOILS];
     int32_t region[USI_PAGE_REGIONS];  // what each is made of

@@ -149,7 +149,7 @@ bool usi_text_pairs(usi_bytes *out, const usi_view_frame *picture) {
     usi_json_begin(&j, "pairs", '[');
     const us_model *model = picture->world->model;
     for (int32_t i = 0; i < picture->pairs.n; i++) {
-        const usi_pair_row *row = &picture->pairs.row[i];
+        const usi_page_pair_row *row = &picture->pairs.row[i];
         us_pair_values values = row->values;
         usi_json_begin(&j, NULL, '{');
         usi_json_text(&j, "a", us_model_material_name(model, (us_material){row->a}));

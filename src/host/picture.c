@@ -240,7 +240,7 @@ static bool take_pairs(usi_page *page, const us_sim *sim) {
     bool is_other = page->taker.is_world_new || pairs->version == 0;
     for (int32_t a = 0; a < n_material; a++) {
         for (int32_t b = a; b < n_material && n < most; b++) {
-            usi_pair_row row = {.a = a, .b = b};
+            usi_page_pair_row row = {.a = a, .b = b};
             if (us_sim_get_pair(sim, (us_material){a}, (us_material){b}, &row.values)) continue;
             is_other |= n >= pairs->n || memcmp(&pairs->row[n], &row, sizeof row) != 0;
             pairs->row[n++] = row;

@@ -25,7 +25,7 @@ us_status usi_live_init(usi_live *stage, const us_allocator *allocator, usi_revi
         return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
                             "a lock cannot be made");
     }
-    us_status status = us_proxy_create(world->spec, world->model, proxy, &stage->proxy, err);
+    us_status status = us_proxy_create(world->model, proxy, &stage->proxy, err);
     if (!status) {
         us_plugin part = us_proxy_get_plugin(stage->proxy);
         us_sim_def def = us_sim_def_default();
@@ -50,7 +50,7 @@ void usi_live_fini(usi_live *stage) {
 
 us_status usi_live_set_world(usi_live *stage, usi_revision *world, us_error *err) {
     if (world == stage->world) return US_OK;
-    us_status status = us_proxy_replace(stage->proxy, stage->sim, world->spec, world->model, err);
+    us_status status = us_proxy_replace(stage->proxy, stage->sim, world->model, err);
     if (status) return status;
     usi_revision *old = stage->world;
     pthread_mutex_lock(&stage->lock);

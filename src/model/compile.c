@@ -424,6 +424,7 @@ static us_status fill(usi_build *b, us_model *m) {
     if (!status) status = fill_drives(b, m);
     if (!status) status = fill_constraints(b, m);
     if (!status) status = usi_build_pairs(b, m);
+    if (!status) status = usi_build_robots(b, m);
     if (status) return status;
     fill_elements(b, m);
     fill_trees(b, m);

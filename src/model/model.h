@@ -256,6 +256,9 @@ struct us_model {
     const usi_soil_map *soil_map;  // later ones lie over earlier ones
     int32_t n_interaction, n_pair_row, n_deformable, n_region, n_soil_map;
     int32_t n_soil;  // n_material when any of them is a soil, otherwise 0
+    const struct usi_robot_model *robot;  // those on the network: robots.h
+    int32_t n_robot;
+    double clock_rate;  // Hz, of /clock
 #define MODEL_FIELD(type, name, count, unit, about) type *name;
     USI_MODEL_FIELDS(MODEL_FIELD)
 #undef MODEL_FIELD

@@ -18,8 +18,8 @@ static int64_t ticks_of(const usi_robot *r, double seconds) {
 // ---------------------------------------------------------------- drives
 
 static int32_t joint_of(const usi_robot *r, const char *joint) {
-    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
-        if (strcmp(r->firmware.joint[i].name, joint) == 0) return i;
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
+        if (strcmp(r->model->firmware.joint[i].name, joint) == 0) return i;
     }
     return -1;
 }
@@ -27,7 +27,7 @@ static int32_t joint_of(const usi_robot *r, const char *joint) {
 // The drive of a joint, in the robot's own count; -1: it has none.
 static int32_t drive_of(const usi_robot *r, const char *joint) {
     int32_t i = joint_of(r, joint);
-    return i >= 0 ? r->firmware.joint[i].drive : -1;
+    return i >= 0 ? r->model->firmware.joint[i].drive : -1;
 }
 
 static us_status fail_robot(const char *robot, us_error *err) {
@@ -46,7 +46,7 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with a drive; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no drive", robot, joint);
-    if (share > 0 && share < 1 && !isfinite(p->model->drive[r->drive[k].index].limit))
+    if (share > 0 && share < 1 && !isfinite(p->model->drive[r->model->drive[k].index].limit))
         return us_error_set(err, US_ERR_VALUE, NULL, "give the drive a limit in the scene, or write dead",
                             "the drive of \"%.100s/%.100s\" has no limit of which a part could be left",
                             robot, joint);
@@ -176,7 +176,7 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with one coordinate; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no encoder", robot, words->name);
-    if (words->part == USI_COMPONENT_IMU && r->root.i < 0)
+    if (words->part == USI_COMPONENT_IMU && r->model->root.i < 0)
         return us_error_set(err, US_ERR_NAME, NULL, "name another part", "\"%.100s\" has no inertial sensor",
                             robot);
     switch (words->part) {
@@ -217,7 +217,7 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
     const int64_t tick = us_sim_get_tick(sim);
     usi_fault_state *f = &s->faults;
     usi_encoder_state *e = usi_encoders_of(r, s);
-    for (int32_t i = 0; i < r->firmware.n_joint; i++)
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++)
         e[i].offset += e[i].drift * r->proxy->step;
     if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
     if (f->power_until != 0 && tick >= f->power_until) {
@@ -229,7 +229,7 @@ void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state
         f->boot_tick = tick + 1;
         f->n_boot++;
         usi_firmware_readings in = usi_robot_read(r, sim, s);
-        usi_firmware_restart(&r->firmware, usi_firmware_of(r, s), &in);
+        usi_firmware_restart(&r->model->firmware, usi_firmware_of(r, s), &in);
     }
 }
 
@@ -255,13 +255,11 @@ static void tell_drives(const teller *t) {
     const usi_robot *r = t->r;
     const usi_drive_fault *d = usi_view_drives(r, t->s);
     char what[300], said[300];
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
-        int32_t joint = us_spec_view_drive(r->proxy->spec, r->drive[k].index)->joint;
-        const us_joint_def *def = us_spec_view_joint(r->proxy->spec, joint);
-        double blockage = def->blockage;
-        const char *name = r->firmware.joint[r->firmware.drive[k].joint].name;
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
+        double blockage = r->model->drive[k].blockage;
+        const char *name = r->model->firmware.joint[r->model->firmware.drive[k].joint].name;
         // Beside a break nothing else matters.
-        if ((d[k].lost == 0 && blockage == 0) || def->is_broken) continue;
+        if ((d[k].lost == 0 && blockage == 0) || r->model->drive[k].is_broken) continue;
         if (blockage > 0) {
             snprintf(what, sizeof what, "motor:%.200s=blocked:%.4g", name, blockage);
             snprintf(said, sizeof said, "%.100s blocked by %.4g", name, blockage);
@@ -277,14 +275,11 @@ static void tell_drives(const teller *t) {
 }
 
 static void tell_broken(const teller *t) {
-    const us_spec *spec = t->r->proxy->spec;
-    size_t length = t->r->name[0] ? strlen(t->r->name) + 1 : 0;
     char what[300], said[300];
-    for (int32_t i = 0; i < us_spec_get_counts(spec).n_joint; i++) {
-        const us_joint_def *j = us_spec_view_joint(spec, i);
-        if (!j->is_broken || j->group != t->r->network->group) continue;
-        snprintf(what, sizeof what, "joint:%.200s=broken", j->name + length);
-        snprintf(said, sizeof said, "%.200s broken", j->name + length);
+    for (int32_t i = 0; i < t->r->model->n_broken; i++) {
+        const char *name = t->r->model->broken[i];
+        snprintf(what, sizeof what, "joint:%.200s=broken", name);
+        snprintf(said, sizeof said, "%.200s broken", name);
         t->each(t->context, what, said);
     }
 }
@@ -292,8 +287,8 @@ static void tell_broken(const teller *t) {
 static void tell_encoders(const teller *t) {
     const usi_encoder_state *e = usi_view_encoders(t->r, t->s);
     char what[300], said[300];
-    for (int32_t i = 0; i < t->r->firmware.n_joint; i++) {
-        const char *name = t->r->firmware.joint[i].name;
+    for (int32_t i = 0; i < t->r->model->firmware.n_joint; i++) {
+        const char *name = t->r->model->firmware.joint[i].name;
         if (!e[i].is_stuck && e[i].offset == 0 && e[i].drift == 0) continue;
         if (e[i].is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);

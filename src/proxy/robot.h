@@ -6,12 +6,11 @@
 #include <stdatomic.h>
 
 #include "bus/motor_server.h"
-#include "firmware/firmware.h"
 #include "kincontrol/odometry.h"
+#include "model/robots.h"
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
-#include "spec/fault.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -53,57 +52,14 @@ enum {
 
 // ---------------------------------------------------------------- what never changes
 
-// Beside what the firmware knows of a joint and a drive, in the same order: where the simulated ones are.
-typedef struct usi_robot_joint {
-    int32_t q, v;  // in the sim's vectors
-    bool is_lost;  // it is broken, or behind a break: neither its encoder nor its drive is connected any more
-} usi_robot_joint;
-
-typedef struct usi_robot_drive {
-    int32_t index;  // of the sim
-    char motor[5];  // name in the ASCII protocol; "" for none
-} usi_robot_drive;
-
-// A transform to tell: child in parent.
-typedef struct usi_robot_frame {
-    const char *parent, *child;  // frame ids, with the prefix
-    us_body parent_body, child_body;
-    us_pose X_PF;      // of the joint between them
-    int32_t joint;     // of the robot; -1: it has no encoder
-    us_vec3 axis;      // of it, in the child's frame, of length 1
-    double turn, way;  // rad and m by which it moves for each unit of its coordinate
-    bool is_fixed;
-    bool is_lost;  // as of usi_robot_joint
-} usi_robot_frame;
-
-// A fault that the scene has in store, as us_fault_def has it.
-typedef struct usi_script {
-    const us_fault_def *def;
-    int32_t after;               // of the robot's; -1: none
-    int64_t at, duration;        // ticks; duration 0: it stays
-    usi_condition condition;     // no terms: it always holds
-    int32_t id[USI_TERM_LIMIT];  // of values of the sim
-    char undo[USI_FAULT_TEXT];   // "motor:front_left_drive=ok"
-} usi_script;
-
-// First what follows from spec and model, and is found again when these are replaced; from `proxy` on what
-// stays as long as the proxy, where threads of the network look at it.
+// First what follows from the model, and is found again when that is replaced; from `proxy` on what stays as
+// long as the proxy, where threads of the network look at it.
 typedef struct usi_robot {
-    const us_network_def *network;  // with defaults filled in
-    us_body root, base;             // the root, and the link that odometry speaks of
-    us_joint floating;              // of the root; -1: it stands on the world
-    int32_t base_q, base_v;         // of that joint
-    const char *base_frame, *root_frame, *odom_frame;
-    usi_firmware firmware;
-    usi_robot_joint *joint;  // firmware.n_joint
-    usi_robot_drive *drive;  // firmware.n_drive
-    usi_robot_frame *frame;
-    int32_t n_frame, n_fixed_frame;
+    const usi_robot_model *model;
+    int32_t (*script_value)[USI_TERM_LIMIT];  // of each script's condition: values of the sim
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
     size_t state_at, state_size, drives_at, encoders_at, scripts_at, firmware_at, uplink_at, uplink_size;
-    usi_script *script;
-    int32_t n_script;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -191,7 +147,7 @@ static inline usi_firmware_state *usi_firmware_of(const usi_robot *r, usi_robot_
 static inline const usi_firmware_state *usi_view_firmware(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_firmware_state *)(const void *)((const char *)s + r->firmware_at);
 }
-static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_move(&r->firmware); }
+static inline bool usi_can_move(const usi_robot *r) { return usi_firmware_can_move(&r->model->firmware); }
 
 // ---------------------------------------------------------------- the proxy
 
@@ -208,10 +164,9 @@ typedef struct usi_channel {
 struct us_proxy {
     us_allocator allocator;
     us_proxy_def def;
-    const us_spec *spec;
     const us_model *model;
     usi_arena arena;  // of what stays
-    usi_arena bound;  // of what follows from spec and model
+    usi_arena bound;  // of what follows from the model
     double step;
     uint64_t seed;
     int32_t n_robot;
@@ -248,8 +203,8 @@ struct us_proxy {
     int64_t n_too_long;  // samples that did not fit into `bytes`
 };
 
-// robot.c: makes the robots of a spec, as far as they follow from it. Errors name the robot.
-us_status usi_robots_make(us_proxy *p, us_error *err);
+// robot.c: the robots of the model, as far as they follow from it.
+us_status usi_robots_make(us_proxy *p);
 // And what they have on the outside: names, mailboxes, links.
 us_status usi_robots_equip(us_proxy *p);
 
@@ -326,9 +281,6 @@ us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s,
 // The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many
 // there are.
 int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
-
-// script.c: from the network's definitions.
-us_status usi_scripts_make(us_proxy *p, usi_robot *r, us_error *err);
 
 // timing.c: when what is simulated happens in the world outside. Whether any robot has a time of its own.
 bool usi_timing_is_needed(const us_proxy *p);

@@ -11,18 +11,21 @@
 
 double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
     const usi_encoder_state *e = &usi_view_encoders(r, s)[joint];
-    return e->is_stuck || r->joint[joint].is_lost ? e->held
-                                                  : us_sim_view_q(sim)[r->joint[joint].q] + e->offset;
+    return e->is_stuck || r->model->joint[joint].is_lost
+               ? e->held
+               : us_sim_view_q(sim)[r->model->joint[joint].q] + e->offset;
 }
 
 double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint) {
     const usi_encoder_state *e = &usi_view_encoders(r, s)[joint];
-    return e->is_stuck || r->joint[joint].is_lost ? 0 : us_sim_view_v(sim)[r->joint[joint].v] + e->drift;
+    return e->is_stuck || r->model->joint[joint].is_lost
+               ? 0
+               : us_sim_view_v(sim)[r->model->joint[joint].v] + e->drift;
 }
 
 usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
     double *q = r->proxy->readings, *v = q + r->proxy->n_reading;
-    for (int32_t i = 0; i < r->firmware.n_joint; i++) {
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
         q[i] = usi_read_q(r, sim, s, i);
         v[i] = usi_read_v(r, sim, s, i);
     }
@@ -36,9 +39,9 @@ usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, cons
 
 void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view) {
     usi_drive_fault *all = usi_drives_of(r, s);
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         usi_drive_fault *d = &all[k];
-        int32_t index = r->drive[k].index;
+        int32_t index = r->model->drive[k].index;
         if (!d->is_fooled) continue;
         view->drive_position[index] = d->told_position;
         view->drive_velocity[index] = d->told_velocity;
@@ -50,18 +53,18 @@ void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *v
 
 void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     usi_drive_fault *all = usi_drives_of(r, s);
-    for (int32_t k = 0; k < r->firmware.n_drive; k++) {
+    for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         usi_drive_fault *d = &all[k];
-        int32_t index = r->drive[k].index;
-        const usi_robot_joint *j = &r->joint[r->firmware.drive[k].joint];
-        const usi_encoder_state *e = &usi_view_encoders(r, s)[r->firmware.drive[k].joint];
+        int32_t index = r->model->drive[k].index;
+        const usi_robot_joint *j = &r->model->joint[r->model->firmware.drive[k].joint];
+        const usi_encoder_state *e = &usi_view_encoders(r, s)[r->model->firmware.drive[k].joint];
         if ((!e->is_stuck && e->offset == 0 && e->drift == 0) || j->is_lost) continue;
         d->told_position = view->drive_position[index];
         d->told_velocity = view->drive_velocity[index];
         d->told_torque = view->drive_torque[index];
         d->is_fooled = 1;
         if (e->is_stuck) {
-            const us_drive_def *law = us_spec_view_drive(r->proxy->spec, index);
+            const usi_drive *law = &r->proxy->model->drive[index];
             view->drive_torque[index] += law->kp * (d->told_position - e->held) + law->kd * d->told_velocity;
             view->drive_position[index] = us_sim_view_q(sim)[j->q];
             view->drive_velocity[index] = us_sim_view_v(sim)[j->v];
@@ -82,13 +85,13 @@ void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *
         memcpy(out, f->imu_held, 10 * sizeof *out);
         return;
     }
-    us_pose X_WB = us_sim_get_pose(sim, r->root);
+    us_pose X_WB = us_sim_get_pose(sim, r->model->root);
     us_vec3 up_B =
         us_quat_rotate(us_quat_conj(X_WB.q), us_vec3_scale(-1, us_model_get_gravity(r->proxy->model)));
     double w[3] = {0, 0, 0}, a[3] = {up_B.x, up_B.y, up_B.z};
-    if (r->floating.i >= 0) {
+    if (r->model->floating.i >= 0) {
         // Velocities are in the body's axes, which turn: a = dv/dt + w x v.
-        const double *v = us_sim_view_v(sim) + r->base_v, *b = s->base_v, h = r->proxy->step;
+        const double *v = us_sim_view_v(sim) + r->model->base_v, *b = s->base_v, h = r->proxy->step;
         memcpy(w, v, sizeof w);
         a[0] += (v[3] - b[3]) / h + v[1] * v[5] - v[2] * v[4];
         a[1] += (v[4] - b[4]) / h + v[2] * v[3] - v[0] * v[5];

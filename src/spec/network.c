@@ -306,6 +306,13 @@ static bool keep_network(usi_arena *arena, us_network_def *d) {
     return ok;
 }
 
+us_network_def *usi_network_copy(usi_arena *arena, const us_network_def *def) {
+    us_network_def *copy = usi_arena_alloc(arena, sizeof *copy, _Alignof(us_network_def));
+    if (!copy) return NULL;
+    *copy = *def;
+    return keep_network(arena, copy) ? copy : NULL;
+}
+
 us_status usi_network_put(us_spec *spec, const us_network_def *def) {
     us_network_def copy = *def;
     us_status status = usi_grow(&spec->texts.allocator, (void **)&spec->network, spec->n_network,

@@ -65,5 +65,7 @@ int32_t usi_script_find(const us_fault_def *faults, int32_t n, const char *name)
 int32_t usi_group_root(const us_spec *spec, int32_t group);
 // Copies a definition that was checked before.
 us_status usi_network_put(us_spec *spec, const us_network_def *def);
+// With its texts and arrays; NULL without memory.
+us_network_def *usi_network_copy(usi_arena *arena, const us_network_def *def);
 
 #endif
