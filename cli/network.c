@@ -14,7 +14,7 @@ static char *join_lines(const cli_list *list) {
     return text;
 }
 
-// What the host has to say: on a line of its own, also where a status line stands.
+// Lines of the world's log: on a line of its own, also where a status line stands.
 static void show_log(void *context, int32_t level, const char *text) {
     const cli_network *network = context;
     if (level == 0 && network->is_quiet) return;
@@ -34,7 +34,7 @@ int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load
     def.search = search;
     def.log = show_log;
     def.log_context = network;
-    us_status status = us_world_create(spec, &def, &network->host, &err);
+    us_status status = us_world_create(spec, &def, &network->world, &err);
     free(parameters);
     free(search);
     if (!status) return CLI_GO_ON;
@@ -54,7 +54,7 @@ static us_status open_bus(cli_network *network, us_error *err) {
 int cli_network_split(cli_network *network, const us_split_def *def) {
     us_error err = {0};
     us_status status = open_bus(network, &err);
-    if (!status) status = us_world_split(network->host, network->bus, def, &err);
+    if (!status) status = us_split_create(network->world, network->bus, def, &network->split, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
     return status == US_ERR_VALUE || status == US_ERR_NAME || status == US_ERR_ARG ? CLI_BAD_INPUT
@@ -62,10 +62,10 @@ int cli_network_split(cli_network *network, const us_split_def *def) {
 }
 
 int cli_network_connect(cli_network *network) {
-    if (us_proxy_n_robot(us_world_get_proxy(network->host)) == 0) return CLI_GO_ON;
+    if (us_proxy_n_robot(us_world_get_proxy(network->world)) == 0) return CLI_GO_ON;
     us_error err = {0};
     us_status status = open_bus(network, &err);
-    if (!status) status = us_world_connect(network->host, network->bus, &err);
+    if (!status) status = us_world_connect(network->world, network->bus, &err);
     if (!status) return CLI_GO_ON;
     cli_print_error(&err);
     return status == US_ERR_VALUE ? CLI_BAD_INPUT : CLI_RUN_FAILED;
@@ -73,19 +73,19 @@ int cli_network_connect(cli_network *network) {
 
 int cli_network_record(cli_network *network, const char *path) {
     us_error err = {0};
-    if (!us_world_record(network->host, path, &err)) return CLI_GO_ON;
+    if (!us_world_record(network->world, path, &err)) return CLI_GO_ON;
     cli_print_error(&err);
     return CLI_CANNOT_WRITE;
 }
 
-int cli_network_serve(cli_network *network, const us_page_def *def, FILE *out) {
+int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out) {
     us_error err = {0};
-    us_status status = us_world_serve(network->host, def, &err);
+    us_status status = us_view_create(network->world, def, &network->view, &err);
     if (status) {
         cli_print_error(&err);
         return status == US_ERR_MEMORY ? CLI_RUN_FAILED : CLI_BAD_INPUT;
     }
-    fprintf(out, "page: %s\n", us_world_view_url(network->host));
+    fprintf(out, "page: %s\n", us_view_url(network->view));
     fflush(out);
     return CLI_GO_ON;
 }
@@ -94,11 +94,13 @@ int cli_network_close(cli_network *network) {
     int code = CLI_GO_ON;
     us_error err = {0};
     network->is_live = false;
-    if (network->host && us_world_record(network->host, NULL, &err)) {
+    if (network->world && us_world_record(network->world, NULL, &err)) {
         cli_print_error(&err);
         code = CLI_CANNOT_WRITE;
     }
-    us_world_destroy(network->host);
+    us_view_destroy(network->view);
+    us_split_destroy(network->split);
+    us_world_destroy(network->world);
     us_bus_close(network->bus);
     *network = (cli_network){0};
     return code;

@@ -1,19 +1,23 @@
-// The host of a run: the world with its robots on the network, its page and its recording.
+// What a run has open: the world with its robots on the network, its page and its recording.
 #ifndef UNDERSTUDY_CLI_NETWORK_H
 #define UNDERSTUDY_CLI_NETWORK_H
 
 #include "cli.h"
+#include "understudy/split.h"
+#include "understudy/view.h"
 #include "understudy/world.h"
 
 typedef struct cli_network {
-    us_world *host;
-    us_bus *bus;    // NULL: offline, or no robot
-    bool is_quiet;  // only warnings and errors of the host are shown
-    bool is_live;   // a status line may stand on the terminal
+    us_world *world;
+    us_view *view;    // NULL: not served
+    us_split *split;  // NULL: the whole world is here
+    us_bus *bus;      // NULL: offline, or no robot
+    bool is_quiet;    // only warnings and errors of the world are shown
+    bool is_live;     // a status line may stand on the terminal
 } cli_network;
 
-// Makes the host of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the exit
-// code, the error shown; so with the others.
+// Makes the world of a spec, with the rate to begin with. The network stays where it is. CLI_GO_ON or the
+// exit code, the error shown; so with the others.
 int cli_network_create(cli_network *network, us_spec *spec, const cli_load *load, double rate);
 // Opens the bus that the environment asks for, and shares the world there with other processes. Before the
 // robots are connected.
@@ -24,7 +28,7 @@ int cli_network_connect(cli_network *network);
 // Begins a recording: what is needed to run it again goes into it.
 int cli_network_record(cli_network *network, const char *path);
 // Serves the page and prints its address.
-int cli_network_serve(cli_network *network, const us_page_def *def, FILE *out);
+int cli_network_serve(cli_network *network, const us_view_def *def, FILE *out);
 // Ends all. A recording that could not be written to its end is an error.
 int cli_network_close(cli_network *network);
 

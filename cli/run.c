@@ -288,18 +288,20 @@ static int close_recordings(recordings *all, bool is_quiet, FILE *out) {
 // long.
 enum { LOOKS_PER_BATCH = 8 };
 static const int64_t BATCH_MOST_NS = 10000000, SHOW_EVERY_NS = 100000000, FLUSH_EVERY_NS = 1000000000;
-static const double WAIT_MOST = 0.02;  // s
+static const double MAX_WAIT = 0.02;  // s
 
 typedef struct loop {
-    us_world *host;
+    us_world *world;
+    us_view *view;
+    us_split *split;
     us_sim *sim;
     recordings *all;
     cli_pace *pace;
     cli_status *status;
-    us_pace_request wish;
+    us_pace_request request;
     int64_t tick_before;  // the commands
     int64_t due_tick;     // of the next row
-    us_world_pace shown;  // on the page
+    us_view_pace shown;   // on the page
     int64_t shown_ns, shown_done;
     double shown_seconds;
 } loop;
@@ -326,8 +328,8 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
         while (i < run && is_ready && !status) {
             // Other processes that have part of the world may not have come so far: then there is time for
             // other things.
-            status = us_world_wait(l->host, WAIT_MOST, &is_ready, &err);
-            if (!status && is_ready) status = us_world_step(l->host, &err);
+            if (l->split) status = us_split_wait(l->split, MAX_WAIT, &is_ready, &err);
+            if (!status && is_ready) status = us_world_step(l->world, &err);
             i += !status && is_ready;
         }
         tick += i;
@@ -353,13 +355,13 @@ static int do_steps(loop *l, int64_t n, int64_t begin, int64_t *out_done, int64_
 
 // What a command has asked for: another pace, another world, another time.
 static int heed(loop *l) {
-    us_pace_request before = l->wish;
-    l->wish = us_world_get_pace_request(l->host);
-    if (l->wish.change == before.change) return CLI_GO_ON;
+    us_pace_request before = l->request;
+    l->request = us_world_get_pace_request(l->world);
+    if (l->request.change == before.change) return CLI_GO_ON;
     int64_t tick = us_sim_get_tick(l->sim);
     bool has_jumped = tick != l->tick_before;
-    if (l->wish.rate != before.rate || l->wish.is_paused != before.is_paused || has_jumped)
-        cli_pace_restart(l->pace, l->wish.rate, us_model_get_step(us_sim_view_model(l->sim)));
+    if (l->request.rate != before.rate || l->request.is_paused != before.is_paused || has_jumped)
+        cli_pace_restart(l->pace, l->request.rate, us_model_get_step(us_sim_view_model(l->sim)));
     for (int32_t i = 0; i < l->all->n; i++)
         cli_recorder_follow(&l->all->item[i], l->sim);
     l->due_tick = next_due(l->all);
@@ -379,25 +381,25 @@ static void show(loop *l, int64_t now) {
     }
     l->shown.n_missed = l->pace->n_missed;
     l->shown.worst_late = 1e-9 * l->pace->worst_late_ns;
-    us_world_show(l->host, &l->shown);
+    us_view_show(l->view, &l->shown);
     if (now - l->status->last_ns >= SHOW_EVERY_NS) cli_status_show(l->status, l->sim, l->pace, now);
 }
 
 // Steps until `goal` steps are done, a signal came, a step or a write failed. Returns CLI_GO_ON or the exit
 // code.
 static int step_until(loop *l, int64_t goal) {
-    us_world_poll(l->host);
-    l->wish = us_world_get_pace_request(l->host);
+    us_world_poll(l->world);
+    l->request = us_world_get_pace_request(l->world);
     l->shown_ns = cli_now_ns();
     int64_t flushed_ns = l->shown_ns;
     int code = write_rows(l);
     while (code == CLI_GO_ON && l->pace->n_done < goal && !stop_requested) {
         l->tick_before = us_sim_get_tick(l->sim);
-        us_world_poll(l->host);
+        us_world_poll(l->world);
         code = heed(l);
         if (code != CLI_GO_ON) break;
-        bool is_paused = l->wish.is_paused;
-        int64_t n_asked = us_world_get_pace_request(l->host).n_step;
+        bool is_paused = l->request.is_paused;
+        int64_t n_asked = us_world_get_pace_request(l->world).n_step;
         int64_t n = !is_paused ? cli_pace_due(l->pace) : n_asked < l->pace->batch ? n_asked : l->pace->batch;
         if (is_paused && n == 0) cli_pace_rest();
         if (n > goal - l->pace->n_done) n = goal - l->pace->n_done;
@@ -412,7 +414,7 @@ static int step_until(loop *l, int64_t goal) {
         }
         show(l, end);
         // A paced run is looked at while it runs: its files should not lag far behind.
-        if (l->wish.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
+        if (l->request.rate > 0 && end - flushed_ns >= FLUSH_EVERY_NS) {
             for (int32_t i = 0; i < l->all->n; i++)
                 cli_recorder_flush(&l->all->item[i]);
             flushed_ns = end;
@@ -422,7 +424,7 @@ static int step_until(loop *l, int64_t goal) {
 }
 
 static void print_start(const run_options *options, const cli_network *network, double rate, double goal) {
-    const us_model *model = us_world_view_model(network->host);
+    const us_model *model = us_world_view_model(network->world);
     us_model_counts n = us_model_get_counts(model);
     char pace[32] = "as fast as possible", length[48] = "until Ctrl-C";
     if (rate == 1) {
@@ -435,16 +437,21 @@ static void print_start(const run_options *options, const cli_network *network, 
             (int)n.n_v, (int)n.n_row, us_integrator_name(us_model_get_integrator(model)),
             us_model_get_step(model), pace, length);
     if (!network->bus) return;
-    int32_t n_robot = us_proxy_n_robot(us_world_get_proxy(network->host));
+    int32_t n_robot = us_proxy_n_robot(us_world_get_proxy(network->world));
     fprintf(stderr, "%d robot%s on the network: %s, domain %d; \"understudy topics\" lists what is said\n",
             (int)n_robot, n_robot == 1 ? "" : "s", us_bus_vendor(network->bus),
             (int)us_bus_domain(network->bus));
+    for (int32_t i = 0; i < n_robot; i++) {
+        const us_proxy *proxy = us_world_get_proxy(network->world);
+        int32_t port = us_proxy_motor_port(proxy, i, NULL);
+        if (port) fprintf(stderr, "motors of %s: port %d\n", us_proxy_robot_name(proxy, i), (int)port);
+    }
 }
 
 static int serve(const run_options *options, cli_network *network, FILE *out) {
     if (options->is_headless) return CLI_GO_ON;
-    us_page_def def = us_page_def_default();
-    // A port that was asked for is meant; the usual one is only a wish.
+    us_view_def def = us_view_def_default();
+    // A port that was asked for is meant; the usual one is only a preference.
     if (options->port != NOT_GIVEN) {
         def.port = (int32_t)options->port;
         def.search_free_port = false;
@@ -464,7 +471,7 @@ static int split_world(const run_options *options, cli_network *network) {
 }
 
 static int run_world(const run_options *options, double rate, const us_spec *spec, cli_network *network) {
-    us_sim *sim = us_world_get_sim(network->host);
+    us_sim *sim = us_world_get_sim(network->world);
     double step = us_model_get_step(us_sim_view_model(sim));
     int code = options->restore ? restore(sim, options->restore) : CLI_GO_ON;
     if (code != CLI_GO_ON) return code;
@@ -491,7 +498,13 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         if (network->is_live) print_start(options, network, rate, span);
         cli_status_start(&status, sim, network->is_live, isfinite(span) ? span : 0);
         cli_pace_start(&pace, rate, step);
-        loop l = {.host = network->host, .sim = sim, .all = &all, .pace = &pace, .status = &status};
+        loop l = {.world = network->world,
+                  .view = network->view,
+                  .split = network->split,
+                  .sim = sim,
+                  .all = &all,
+                  .pace = &pace,
+                  .status = &status};
         code = step_until(&l, goal);
         cli_status_clear(&status);
         network->is_live = false;
@@ -510,7 +523,7 @@ static int run_world(const run_options *options, double rate, const us_spec *spe
         if (code == CLI_GO_ON) code = saving;
     }
     if (options->save_ground && (code == CLI_GO_ON || code == CLI_RUN_FAILED)) {
-        int saving = save_ground(sim, us_world_view_spec(network->host), options, out);
+        int saving = save_ground(sim, us_world_view_spec(network->world), options, out);
         if (code == CLI_GO_ON) code = saving;
     }
     return code == CLI_GO_ON ? CLI_OK : code;

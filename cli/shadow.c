@@ -23,19 +23,19 @@ typedef struct tolerance {
 #define PLACE(member) offsetof(us_shadow_def, member)
 static const tolerance tolerances[] = {
     {"position", PLACE(position)},
-    {"position-share", PLACE(position_share)},
+    {"position-share", PLACE(position_growth)},
     {"yaw", PLACE(yaw)},
-    {"yaw-share", PLACE(yaw_share)},
+    {"yaw-share", PLACE(yaw_growth)},
     {"speed", PLACE(speed)},
-    {"turn-rate", PLACE(turn_rate)},
+    {"turn-rate", PLACE(yaw_rate)},
     {"joint", PLACE(joint)},
-    {"joint-share", PLACE(joint_share)},
+    {"joint-share", PLACE(joint_growth)},
     {"joint-speed", PLACE(joint_speed)},
     {"gyro", PLACE(gyro)},
     {"accelerometer", PLACE(accelerometer)},
     {"time", PLACE(time)},
-    {"doubtful", PLACE(doubtful)},
-    {"parted", PLACE(parted)},
+    {"doubtful", PLACE(degraded)},
+    {"parted", PLACE(diverged)},
 };
 enum { N_TOLERANCE = sizeof tolerances / sizeof tolerances[0] };
 

@@ -67,9 +67,9 @@ static void set_handover(us_handover_def *def, const char *robot, const switch_o
     def->yaw = o->yaw * degree;
     def->joint = o->joint * degree;
     def->speed = o->speed;
-    def->turn = 2 * o->speed;
+    def->yaw_rate = 2 * o->speed;
     def->acceleration = o->ramp;
-    def->turn_acceleration = o->ramp_turn;
+    def->yaw_acceleration = o->ramp_turn;
     snprintf(path, cap, "understudy-handover-%.60s.jsonl", robot);
     if (o->evidence) snprintf(path, cap, "%s", strcmp(o->evidence, "none") == 0 ? "" : o->evidence);
     def->evidence = path;
@@ -105,8 +105,8 @@ static int run_switch(const char *robot, const switch_options *o) {
     def.rules = o->rules.item;
     def.n_rule = o->rules.n;
     def.is_secret = o->is_secret;
-    def.shadow.resync_when_parted = strcmp(o->on_parted, "resync") == 0;
-    if (!def.shadow.resync_when_parted && strcmp(o->on_parted, "ask") != 0)
+    def.shadow.resync_when_diverged = strcmp(o->on_parted, "resync") == 0;
+    if (!def.shadow.resync_when_diverged && strcmp(o->on_parted, "ask") != 0)
         return cli_fail(CLI_BAD_INPUT, element, "write ask or resync",
                         "there is no rule \"%.60s\" for two that have parted", o->on_parted);
     int code = read_mode(o->mode, &def.mode);

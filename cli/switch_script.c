@@ -167,7 +167,7 @@ void cli_script_go_on(cli_script *s, us_switch *sw, double time, us_switch_event
     for (; s->next < s->n && s->lines[s->next].time <= time; s->next++) {
         const script_line *line = &s->lines[s->next];
         bool is_mode = line->mode != US_MODE_COUNT;
-        us_status status = is_mode ? us_switch_ask(sw, line->mode) : tell_world(s, line->text);
+        us_status status = is_mode ? us_switch_request(sw, line->mode) : tell_world(s, line->text);
         bool is_unheard = !is_mode && us_writer_n_match(s->writer) == 0;
         char text[MAX_TEXT + 160];
         snprintf(text, sizeof text, "script line %d, %.1f s: %s%s%s%s%s", line->number, line->time,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/host.h"
+#include "world/world__inner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,17 +30,17 @@ static us_spec *load(void) {
 }
 
 static void check(const usi_command *c) {
-    must(c->verb < USI_VERB_COUNT && c->n_number <= 6 && c->n_value <= 2 * USI_PAIR_FIELDS);
+    must(c->verb < USI_VERB_COUNT && c->n_number <= 6 && c->n_value <= 2 * USI_PAIR_KEYS);
     for (int32_t i = 0; i < c->n_number; i++)
         must(isfinite(c->number[i]));
     for (int32_t i = 0; i < c->n_value; i++)
-        must(isfinite(c->value[i].value) && usi_pair_field_name(c->value[i].field));
+        must(isfinite(c->value[i].value) && (c->verb == USI_VERB_SOIL ? usi_soil_key_name : usi_pair_key_name)(c->value[i].field));
     if (c->verb == USI_VERB_ADD) {
         const usi_object_def *o = &c->object;
         must(o->size[0] > 0 && isfinite(o->size[0] + o->size[1] + o->size[2]) &&
              (o->mass > 0 || o->density > 0));
-        must(isfinite(o->X_WB.p.x + o->X_WB.p.y + o->X_WB.p.z + o->velocity.x + o->velocity.y +
-                      o->velocity.z));
+        for (int k = 0; k < 3; k++)
+            must(isfinite(o->position[k] + o->rpy[k] + o->velocity[k]));
         must(strlen(c->name) <= USI_NAME_MAX);
     }
     if (c->verb == USI_VERB_ADOPT) {

@@ -1,4 +1,4 @@
-// node embed_page.mjs DIST OUT.c: the files below DIST, compressed with gzip, as a table in C (host/page_files.h).
+// node embed_page.mjs DIST OUT.c: the files below DIST, compressed with gzip, as a table in C (view/view__page_files.h).
 import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -20,7 +20,7 @@ const files = readdirSync(dist, { recursive: true, withFileTypes: true })
   .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
   .sort()
 
-let text = '// The page: made from web/ by tools/build_page.\n#include "host/page_files.h"\n\n'
+let text = '// The page: made from web/ by tools/build_page.\n#include "view/view__page_files.h"\n\n'
 let table = ''
 let total = 0
 files.forEach((file, i) => {

@@ -10,7 +10,7 @@
 //     us_proxy_connect(proxy, bus, &err);            // or not: then commands come by us_proxy_post alone
 //     for (;;) { us_sim_step(sim, NULL); us_proxy_publish(proxy, sim); }
 //
-// Threads: the sim's thread calls part, publish, replace and note; us_proxy_post and the robots' and topics'
+// Threads: the sim's thread calls plugin, publish and replace; us_proxy_post and the robots' and topics'
 // names are for any thread. A thread of its own sends what was published.
 #ifndef UNDERSTUDY_PROXY_H
 #define UNDERSTUDY_PROXY_H
@@ -43,13 +43,9 @@ US_API us_plugin us_proxy_get_plugin(us_proxy *proxy);
 
 // Adds a node and its topics for each robot, and begins to listen and to send. Opens the motor ports too.
 US_API us_status us_proxy_connect(us_proxy *proxy, us_bus *bus, us_error *err);
-// From now on every sample, every command and the state's hash after every tick is written there; NULL ends
-// it. The recorder is not closed.
-US_API us_status us_proxy_record(us_proxy *proxy, us_recorder *recorder, us_error *err);
-
 // Goes on with another model in which the same robots stand, for example after an object was added:
 // us_sim_replace, and the robots find their joints again. Their firmware remembers all, and writers, readers,
-// motor ports, recorder and what waits stay. US_ERR_TREE when a robot's joints, drives or links are others,
+// motor ports and what waits stay. US_ERR_TREE when a robot's joints, drives or links are others,
 // US_ERR_NAME when there are other robots, US_ERR_VALUE for another network interface, step or clock rate;
 // err names the robot. On failure nothing has changed. The model must outlive the proxy; the old one may be
 // destroyed afterwards. On the sim's thread.
@@ -59,13 +55,13 @@ US_API us_status us_proxy_replace(us_proxy *proxy, us_sim *sim, const us_model *
 // (us_sim_reset, us_sim_restore), /clock and what is told once are sent at once, and what was on its way from
 // the robots is lost.
 US_API void us_proxy_publish(us_proxy *proxy, us_sim *sim);
-// Writes into the recording that a command to the world itself, not to a robot, enters at the sim's tick;
-// US_OK when nothing is recorded. On the sim's thread, between steps.
-US_API us_status us_proxy_note(us_proxy *proxy, const us_sim *sim, const char *source, const char *text);
 
 US_API int32_t us_proxy_n_robot(const us_proxy *proxy);
 US_API const char *us_proxy_robot_name(const us_proxy *proxy, int32_t robot);  // NULL for a bad index
 US_API int32_t us_proxy_find_robot(const us_proxy *proxy, const char *name);   // -1 when there is none
+// The port on which a robot's motors listen now: that of <motors> (*out_wanted, may be NULL), or one of the
+// next 20 where it is taken; 0: none.
+US_API int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted);
 // The topics that a robot listens to, by number from 0; NULL beyond the last. Absolute ROS names; `out_type`
 // may be NULL. Requests (has_services of us_network_def) stand under the name of their service. The text
 // stays as long as the proxy.
@@ -93,7 +89,7 @@ US_API void us_proxy_last_refusal(const us_proxy *proxy, const us_sim *sim, int3
 // Runs a recording again from its start state, command by command, and compares the state's hash after every
 // tick. `model` is that of the recorded scene. US_OK when every tick came out the same;
 // US_ERR_DIVERGED names the first that did not. `progress` may be NULL. Recordings with commands to the world
-// (us_proxy_note) are for us_world_verify: US_ERR_NAME.
+// itself are for us_world_verify: US_ERR_NAME.
 typedef struct us_verify_result {
     int64_t first_tick, n_tick, n_command;
     int64_t bad_tick;  // -1: none

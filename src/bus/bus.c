@@ -19,8 +19,7 @@ static const char graph_type[] = "rmw_dds_common::msg::dds_::ParticipantEntities
 static const char graph_hash[] =
     "typehash=RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e;";
 
-// ---- open and close
-// ----------------------------------------------------------------
+// ---- open and close ----
 
 static us_status check_def(const us_bus_def *def, us_error *err) {
     if (!def->allocator.alloc || !def->allocator.release) {
@@ -197,16 +196,15 @@ void us_bus_close(us_bus *bus) {
 const char *us_bus_vendor(const us_bus *bus) { return bus ? bus->vendor->name : ""; }
 int32_t us_bus_domain(const us_bus *bus) { return bus ? bus->domain : -1; }
 
-// ---- nodes, writers, readers
-// ----------------------------------------------------------------
+// ---- nodes, writers, readers ----
 
 us_status us_bus_add_node(us_bus *bus, const char *namespace_, const char *name, int32_t *out_node,
                           us_error *err) {
     if (!bus || !out_node)
         return us_error_set(err, US_ERR_ARG, NULL, NULL,
                             "us_bus_add_node needs a bus and a place for the node");
-    usi_node node;
-    us_status status = usi_node_check(namespace_, name, &node, err);
+    usi_graph_node node;
+    us_status status = usi_graph_node_check(namespace_, name, &node, err);
     if (status) return status;
     pthread_mutex_lock(&bus->lock);
     for (int32_t i = 0; i < bus->n_node && !status; i++) {
@@ -353,8 +351,7 @@ void us_reader_remove(us_reader *reader) {
     release_reader(reader);
 }
 
-// ---- samples
-// ----------------------------------------------------------------
+// ---- samples ----
 
 // Whether the bytes are a message of the type: a walk over them without keeping anything.
 static bool is_message(const us_message_type *type, const void *bytes, size_t length) {
@@ -438,8 +435,7 @@ bool us_bus_wait(us_bus *bus, double timeout) {
     }
 }
 
-// ---- the network
-// ----------------------------------------------------------------
+// ---- the network ----
 
 typedef struct listing {
     us_bus *bus;
@@ -472,7 +468,7 @@ static void find_own_node(us_bus *bus, us_endpoint *e) {
     for (const us_reader *r = bus->readers; r; r = r->next) {
         if (!memcmp(r->id, e->id, USI_ID_LENGTH)) node = r->node;
     }
-    if (node >= 0) usi_node_full_name(&bus->nodes[node], e->node);
+    if (node >= 0) usi_graph_node_full_name(&bus->nodes[node], e->node);
     pthread_mutex_unlock(&bus->lock);
 }
 

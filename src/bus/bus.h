@@ -14,10 +14,10 @@
 
 enum { USI_GID_LENGTH = 16, USI_GID_LENGTH_HUMBLE = 24, USI_ID_LENGTH = 16, USI_NAME_LENGTH = 256 };
 
-typedef struct usi_node {
+typedef struct usi_graph_node {
     char namespace_[USI_NAME_LENGTH];
     char name[USI_NAME_LENGTH];
-} usi_node;
+} usi_graph_node;
 
 // What another participant said on ros_discovery_info: the nodes it has and which endpoints are theirs.
 typedef struct usi_graph_endpoint {
@@ -29,7 +29,7 @@ typedef struct usi_graph_entry {
     uint8_t participant[USI_ID_LENGTH];
     uint64_t age;  // of the last message: the oldest entry makes room
     int32_t n_node, n_endpoint;
-    usi_node *nodes;
+    usi_graph_node *nodes;
     usi_graph_endpoint *endpoints;
 } usi_graph_entry;
 
@@ -70,7 +70,7 @@ struct us_bus {
 
     pthread_mutex_t lock;
     int32_t n_node, cap_node;
-    usi_node *nodes;
+    usi_graph_node *nodes;
     us_writer *writers;  // in the order of their making
     us_reader *readers;
     usi_vendor_endpoint *graph_writer, *graph_reader;
@@ -97,7 +97,8 @@ us_status usi_vendor_load(const char *name, const usi_vendor **out_vendor, us_er
 // ---- names (names.c) ----
 // "rt/k10/odom" of "/k10/odom". DDS names that begin with rt/, rq/ or rr/ stay as they are.
 us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_error *err);
-us_status usi_node_check(const char *namespace_, const char *name, usi_node *out_node, us_error *err);
+us_status usi_graph_node_check(const char *namespace_, const char *name, usi_graph_node *out_node,
+                               us_error *err);
 // The value of "key=value;" in user data into out; "" when there is none or it is too long.
 void usi_user_data_get(const char *bytes, size_t length, const char *key, char *out, size_t cap);
 
@@ -107,7 +108,7 @@ void usi_graph_fini(usi_graph *graph);
 // Takes what a participant says of itself: CDR of ParticipantEntitiesInfo with ids of 16 or of 24 bytes.
 // Bytes that are neither are left out.
 us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length);
-void usi_node_full_name(const usi_node *node, char out[USI_NAME_LENGTH]);
+void usi_graph_node_full_name(const usi_graph_node *node, char out[USI_NAME_LENGTH]);
 // "/k10/driver", or "" when nobody said whose the endpoint is.
 void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENGTH],
                          const uint8_t endpoint[USI_ID_LENGTH], char out[USI_NAME_LENGTH]);

@@ -70,8 +70,7 @@ static us_status fail(us_error *err, dds_return_t code, const char *remedy, cons
                         line[0] ? ": " : "", line);
 }
 
-// ---- settings
-// ----------------------------------------------------------------
+// ---- settings ----
 
 typedef struct text {
     char *bytes;
@@ -126,8 +125,7 @@ static us_status make_config(const usi_vendor_open *def, int32_t outer_domain, t
     return t.length < t.cap ? US_OK : US_ERR_LIMIT;
 }
 
-// ---- the participant
-// ----------------------------------------------------------------
+// ---- the participant ----
 
 static us_status open_domain(const usi_vendor_open *def, int32_t *out_number, dds_entity_t *out_domain,
                              us_error *err) {
@@ -199,8 +197,7 @@ static void cyclone_get_id(const usi_vendor_participant *p, uint8_t out_id[16]) 
     memcpy(out_id, p->id, sizeof p->id);
 }
 
-// ---- endpoints
-// ----------------------------------------------------------------
+// ---- endpoints ----
 
 static dds_qos_t *make_qos(const usi_vendor_endpoint_def *def, bool is_writer) {
     dds_qos_t *qos = dds_create_qos();
@@ -365,8 +362,7 @@ static void cyclone_remove(usi_vendor_endpoint *e) {
     release_endpoint(e);
 }
 
-// ---- samples
-// ----------------------------------------------------------------
+// ---- samples ----
 
 static us_status forward(usi_vendor_endpoint *writer, struct ddsi_serdata *data, int64_t source_time) {
     if (!data) return US_ERR_MEMORY;

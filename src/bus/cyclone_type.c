@@ -80,8 +80,7 @@ const void *usi_cyclone_view(const struct ddsi_serdata *data, size_t *out_length
     return as_sample(data)->bytes;
 }
 
-// ---- samples
-// ----------------------------------------------------------------
+// ---- samples ----
 
 static bool sample_eqkey(const struct ddsi_serdata *a, const struct ddsi_serdata *b) {
     (void)a;
@@ -211,8 +210,7 @@ static const struct ddsi_serdata_ops sample_ops = {
     .get_keyhash = sample_get_keyhash,
 };
 
-// ---- types
-// ----------------------------------------------------------------
+// ---- types ----
 
 static void type_free(struct ddsi_sertype *type) {
     ddsi_sertype_fini(type);

@@ -28,8 +28,8 @@ us_status usi_graph_init(usi_graph *graph, const us_allocator *allocator) {
 }
 
 static void free_entry(usi_graph *graph, const usi_graph_entry *entry) {
-    usi_release(&graph->allocator, entry->nodes, (size_t)entry->n_node * sizeof(usi_node),
-                _Alignof(usi_node));
+    usi_release(&graph->allocator, entry->nodes, (size_t)entry->n_node * sizeof(usi_graph_node),
+                _Alignof(usi_graph_node));
     usi_release(&graph->allocator, entry->endpoints, (size_t)entry->n_endpoint * sizeof(usi_graph_endpoint),
                 _Alignof(usi_graph_endpoint));
 }
@@ -42,8 +42,7 @@ void usi_graph_fini(usi_graph *graph) {
     pthread_mutex_destroy(&graph->lock);
 }
 
-// ---- reading
-// ----------------------------------------------------------------
+// ---- reading ----
 
 typedef struct cursor {
     const uint8_t *bytes;  // behind the header: alignment counts from here
@@ -153,8 +152,8 @@ us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
     }
     us_status status = US_OK;
     if (entry.n_node) {
-        entry.nodes =
-            usi_alloc(&graph->allocator, (size_t)entry.n_node * sizeof(usi_node), _Alignof(usi_node));
+        entry.nodes = usi_alloc(&graph->allocator, (size_t)entry.n_node * sizeof(usi_graph_node),
+                                _Alignof(usi_graph_node));
         if (!entry.nodes) return US_ERR_MEMORY;
     }
     if (entry.n_endpoint) {
@@ -185,10 +184,9 @@ us_status usi_graph_take(usi_graph *graph, const void *bytes, size_t length) {
     return status;
 }
 
-// ---- asking
-// ----------------------------------------------------------------
+// ---- asking ----
 
-void usi_node_full_name(const usi_node *node, char out[USI_NAME_LENGTH]) {
+void usi_graph_node_full_name(const usi_graph_node *node, char out[USI_NAME_LENGTH]) {
     size_t n = strlen(node->namespace_);
     if (n == 1) n = 0;  // the namespace is "/"
     size_t m = strlen(node->name);
@@ -207,7 +205,7 @@ void usi_graph_find_node(usi_graph *graph, const uint8_t participant[USI_ID_LENG
     const usi_graph_entry *entry = find_entry(graph, participant);
     for (int32_t i = 0; entry && i < entry->n_endpoint; i++) {
         if (memcmp(entry->endpoints[i].id, endpoint, USI_ID_LENGTH) != 0) continue;
-        usi_node_full_name(&entry->nodes[entry->endpoints[i].node], out);
+        usi_graph_node_full_name(&entry->nodes[entry->endpoints[i].node], out);
         break;
     }
     pthread_mutex_unlock(&graph->lock);
@@ -221,8 +219,7 @@ int32_t usi_graph_count_nodes(usi_graph *graph, const uint8_t participant[USI_ID
     return n;
 }
 
-// ---- writing
-// ----------------------------------------------------------------
+// ---- writing ----
 
 typedef struct pen {
     uint8_t *bytes;  // NULL: only the length counts

@@ -396,7 +396,7 @@ us_status usi_motor_server_create(const usi_motor_server_def *def, usi_motor_ser
     if (status) return status;
     usi_motor_server *s = allocate(def);
     if (!s) return us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no memory for the motor server");
-    status = usi_motor_sockets_open(def->address, def->port, &s->sockets, err);
+    status = usi_motor_sockets_open(def->address, def->port, def->n_port_more, &s->sockets, err);
     if (!status) {
         // Names and address belong to the caller.
         s->def.address = NULL;

@@ -24,6 +24,7 @@ typedef struct usi_motor_server_def {
     us_allocator allocator;
     const char *address;  // a number, of IPv4 or IPv6; default "127.0.0.1"
     int32_t port;         // of TCP and of UDP; 0: any that is free in both
+    int32_t n_port_more;  // further ports to try when `port` is taken; default 0
     int32_t n_motor;
     const us_motor_def *motors;  // names that differ; copied
     double status_rate;     // Hz, of the wall clock: how often MSTA of one motor may be sent; 0: no limit;

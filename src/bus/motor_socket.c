@@ -84,7 +84,8 @@ static int open_one(const char *address, int32_t port, int kind) {
     return fd;
 }
 
-static us_status cannot_open(const char *address, int32_t port, const char *kind, int why, us_error *err) {
+static us_status cannot_open(const char *address, int32_t port, int32_t n_port_more, const char *kind,
+                             int why, us_error *err) {
     const char *remedy = "Look at the address and port of the motor server.";
     if (why == EADDRINUSE) {
         remedy = "Give <motors> another port, or end the program that has this one (ss -tulpn shows it). No "
@@ -96,28 +97,45 @@ static us_status cannot_open(const char *address, int32_t port, const char *kind
                  "0.0.0.0 for all its networks.";
     }
     const char *text = why == EADDRINUSE ? "it is in use by another program"
-                       : why == EINVAL   ? "this is not an address in numbers"
+                       : why == EINVAL   ? "invalid address: give it in numbers"
                                          : strerror(why);
-    return us_error_set(err, US_ERR_IO, NULL, remedy, "the motor server cannot have %s port %d of %s: %s",
+    if (why == EADDRINUSE && port > 0 && n_port_more > 0)
+        return us_error_set(err, US_ERR_IO, NULL, remedy,
+                            "the motor server cannot open %s ports %d to %d of %s: all are in use", kind,
+                            port, port + n_port_more > 65535 ? 65535 : port + n_port_more, address);
+    return us_error_set(err, US_ERR_IO, NULL, remedy, "the motor server cannot open %s port %d of %s: %s",
                         kind, port, address, text);
 }
 
-us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets,
-                                 us_error *err) {
+// Both sockets on one port; false with errno and the kind of the one that failed.
+static bool open_both(const char *address, int32_t port, usi_motor_sockets *out, const char **out_kind) {
+    *out_kind = "TCP";
+    int tcp = open_one(address, port, SOCK_STREAM);
+    if (tcp < 0) return false;
+    *out_kind = "UDP";
+    int32_t chosen = port_of(tcp);
+    int udp = open_one(address, chosen, SOCK_DGRAM), why = errno;
+    *out = (usi_motor_sockets){.tcp = tcp, .udp = udp, .port = chosen};
+    if (udp >= 0) return true;
+    close(tcp);
+    *out = (usi_motor_sockets){.tcp = -1, .udp = -1};
+    errno = why;
+    return false;
+}
+
+us_status usi_motor_sockets_open(const char *address, int32_t port, int32_t n_port_more,
+                                 usi_motor_sockets *out_sockets, us_error *err) {
+    const int32_t n_try = port == 0 ? N_TRY : n_port_more;
     *out_sockets = (usi_motor_sockets){.tcp = -1, .udp = -1};
-    for (int k = 0;; k++) {
-        int tcp = open_one(address, port, SOCK_STREAM);
-        if (tcp < 0) return cannot_open(address, port, "TCP", errno, err);
-        int32_t chosen = port_of(tcp);
-        int udp = open_one(address, chosen, SOCK_DGRAM), why = errno;
-        if (udp >= 0) {
-            *out_sockets = (usi_motor_sockets){.tcp = tcp, .udp = udp, .port = chosen};
-            return US_OK;
-        }
-        close(tcp);
-        bool may_try_again = port == 0 && why == EADDRINUSE && k < N_TRY;
-        if (!may_try_again) return cannot_open(address, chosen, "UDP", why, err);
+    int why = EADDRINUSE;
+    const char *kind = NULL;
+    for (int32_t k = 0; k <= n_try && why == EADDRINUSE; k++) {
+        int32_t next = port == 0 ? 0 : port + k;
+        if (next > 65535) break;
+        if (open_both(address, next, out_sockets, &kind)) return US_OK;
+        why = errno;
     }
+    return cannot_open(address, port, n_port_more, kind, why, err);
 }
 
 void usi_motor_sockets_close(usi_motor_sockets *sockets) {

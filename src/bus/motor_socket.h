@@ -11,10 +11,10 @@ typedef struct usi_motor_sockets {
     int32_t port;
 } usi_motor_sockets;
 
-// port 0: any that is free in both. US_ERR_IO says which of the two could not be had, why, and what to do;
-// then nothing is open.
-us_status usi_motor_sockets_open(const char *address, int32_t port, usi_motor_sockets *out_sockets,
-                                 us_error *err);
+// port 0: any that is free in both. n_port_more: further ports to try when `port` is taken. US_ERR_IO has
+// which of the two sockets failed, why, and the remedy; then nothing is open.
+us_status usi_motor_sockets_open(const char *address, int32_t port, int32_t n_port_more,
+                                 usi_motor_sockets *out_sockets, us_error *err);
 void usi_motor_sockets_close(usi_motor_sockets *sockets);
 
 // A client's socket as the server wants it: small messages leave at once, a dead peer is noticed, and the

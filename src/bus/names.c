@@ -39,7 +39,8 @@ us_status usi_topic_to_dds(const char *topic, char out[USI_NAME_LENGTH], us_erro
     return US_OK;
 }
 
-us_status usi_node_check(const char *namespace_, const char *name, usi_node *out_node, us_error *err) {
+us_status usi_graph_node_check(const char *namespace_, const char *name, usi_graph_node *out_node,
+                               us_error *err) {
     if (!namespace_ || !namespace_[0]) namespace_ = "/";
     if (!name || !is_name(name, false) || strlen(name) >= USI_NAME_LENGTH) {
         return us_error_set(err, US_ERR_NAME, NULL, "Write letters, digits and _, for example driver.",

@@ -253,7 +253,7 @@ static us_status take(taker *t, char *reply, size_t cap, us_error *err) {
     if (has_place) set_motion(t);
     put(t);
     // The state block may be another one than before: looked up once the sim has played.
-    t->s = (usi_robot_state *)(void *)((char *)usi_sim_plugin(t->sim, 0) + t->r->state_at);
+    t->s = usi_take_state(t->r, t->sim);
     set_firmware(t);
     if (has_place)
         snprintf(reply, cap, "%s stands at %.4f, %.4f, %.4f m, heading %.4f rad", t->r->name, place[0],
@@ -273,7 +273,7 @@ static int32_t find_robot(const us_proxy *p, const char *robot) {
 us_status usi_proxy_adopt(us_proxy *p, us_sim *sim, const char *robot, const usi_adopt *a, char *reply,
                           size_t cap, us_error *err) {
     int32_t index = find_robot(p, robot);
-    if (index < 0 || !us_sim_view_plugin(sim, 0)) {
+    if (index < 0 || usi_sim_find_plugin(sim, p) < 0) {
         usi_guess guess = usi_guess_start(robot);
         for (int32_t i = 0; i < p->n_robot; i++)
             usi_guess_offer(&guess, p->robot[i].name);

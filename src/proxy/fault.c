@@ -41,8 +41,8 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
     if (index < 0 || !(share >= 0 && share <= 1)) return fail_robot(robot, err);
     const usi_robot *r = &p->robot[index];
     int32_t k = drive_of(r, joint);
-    char *state = usi_sim_plugin(sim, 0);
-    if (k < 0 || !state)
+    usi_robot_state *s = usi_take_state(r, sim);
+    if (k < 0 || !s)
         return us_error_set(err, US_ERR_NAME, NULL,
                             "name a joint with a drive; \"understudy info\" lists them",
                             "\"%.100s/%.100s\" has no drive", robot, joint);
@@ -50,7 +50,6 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
         return us_error_set(err, US_ERR_VALUE, NULL, "give the drive a limit in the scene, or write dead",
                             "the drive of \"%.100s/%.100s\" has no limit of which a part could be left",
                             robot, joint);
-    usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
     if (out_before) *out_before = 1 - usi_drives_of(r, s)[k].lost;
     usi_drives_of(r, s)[k].lost = 1 - share;
     return US_OK;
@@ -167,10 +166,10 @@ static void find_said(void *context, const char *what, const char *said) {
 us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const usi_fault_words *words,
                               char *reply, size_t cap, us_error *err) {
     int32_t index = us_proxy_find_robot(p, robot);
-    char *state = usi_sim_plugin(sim, 0);
-    if (index < 0 || !state) return fail_robot(robot, err);
+    if (index < 0) return fail_robot(robot, err);
     usi_robot *r = &p->robot[index];
-    usi_robot_state *s = (usi_robot_state *)(void *)(state + r->state_at);
+    usi_robot_state *s = usi_take_state(r, sim);
+    if (!s) return fail_robot(robot, err);
     int32_t joint = words->part == USI_COMPONENT_ENCODER ? joint_of(r, words->name) : -1;
     if (words->part == USI_COMPONENT_ENCODER && joint < 0)
         return us_error_set(err, US_ERR_NAME, NULL,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proxy/robot.h"
+#include "sim/sim.h"
 
 // A JointTrajectory of 128 points for 30 joints, or a route, with room to spare.
 static const size_t DECODED_SIZE = 512 * 1024, MESSAGE_SIZE = 256 * 1024, BYTES_SIZE = 1024 * 1024;
@@ -48,7 +49,6 @@ us_status us_proxy_create(const us_model *model, const us_proxy_def *def, us_pro
     p->step = us_model_get_step(model);
     p->seed = model->seed;
     p->clock_rate = model->clock_rate;
-    p->tick_channel = p->clock_channel = p->command_channel = -1;
     p->owes_all = true;
     atomic_init(&p->owes_tap, false);
     usi_arena_init(&p->arena, &p->allocator);
@@ -108,8 +108,13 @@ static usi_robot_state *state_of(const usi_robot *r, void *state) {
 }
 
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim) {
-    const char *state = us_sim_view_plugin(sim, 0);
+    const char *state = us_sim_view_plugin(sim, usi_sim_find_plugin(sim, r->proxy));
     return state ? (const usi_robot_state *)(const void *)(state + r->state_at) : NULL;
+}
+
+usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim) {
+    void *state = usi_sim_plugin(sim, usi_sim_find_plugin(sim, r->proxy));
+    return state ? state_of(r, state) : NULL;
 }
 
 static void start(void *context, us_sim *sim, void *state) {
@@ -163,39 +168,21 @@ static void take(usi_robot *r, us_sim *sim, usi_robot_state *s, const usi_mail *
     usi_robot_reply(r->proxy, r, sim, s, &reply);
 }
 
-static us_status record_command(us_proxy *p, const char *topic, const us_message_type *type,
-                                const char *source, const void *bytes, size_t length, int64_t tick) {
-    char kind[400];
-    // Twist and TwistStamped come on one topic: the type tells them apart.
-    snprintf(kind, sizeof kind, "%s %s", topic, us_message_name(type));
-    us_msg_command_record m = {.tick = tick, .source = usi_text(source), .topic = kind};
-    m.data._buffer = (uint8_t *)usi_text(bytes);
-    m.data._length = m.data._maximum = (uint32_t)length;
-    return usi_proxy_send(p, NULL, p->command_channel, -1, usi_type_command_record, &m, usi_time_of(p, tick));
-}
-
 // A mail has come out of its box.
 static void receive(us_proxy *p, const usi_robot *r, const usi_mail *mail, int64_t tick) {
     int32_t channel = r->hears[mail->topic];
     usi_channel_count(p, channel);
-    if (p->recorder && channel >= 0)
-        record_command(p, p->channel[channel].topic, p->channel[channel].type, mail->source,
-                       usi_mail_bytes(mail), mail->length, tick);
+    if (p->record.command && channel >= 0)
+        p->record.command(p->record.context, channel, tick, mail->source, usi_mail_bytes(mail), mail->length);
 }
 
-us_status us_proxy_note(us_proxy *p, const us_sim *sim, const char *source, const char *text) {
-    if (!p || !sim || !source || !text) return US_ERR_ARG;
-    if (!p->recorder) return US_OK;
-    us_msg_string m = {usi_text(text)};
-    size_t length = 0;
-    us_status status = us_message_encode(usi_type_string, &m, p->message, p->n_message, &length);
-    return status ? status
-                  : record_command(p, USI_WORLD_TOPIC, usi_type_string, source, p->message, length,
-                                   us_sim_get_tick(sim));
-}
+static int32_t count_proxies(const us_sim *sim);
 
 static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_error *err) {
     us_proxy *p = context;
+    if (count_proxies(sim) != 1)
+        return us_error_set(err, US_ERR_ARG, NULL, "give a sim the plug-in of one proxy, once",
+                            "the sim has two networks for the same robots");
     if (us_sim_view_model(sim) != p->model)
         return us_error_set(err, US_ERR_ARG, NULL,
                             "make both of the same model, and replace it by us_proxy_replace",
@@ -229,6 +216,13 @@ static us_status before(void *context, us_sim *sim, us_plugin_view *view, us_err
         usi_robot_control(r, sim, s, view);
     }
     return US_OK;
+}
+
+static int32_t count_proxies(const us_sim *sim) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < sim->n_part; i++)
+        n += sim->part[i].before == before;
+    return n;
 }
 
 // Most of a robot's state is room for trajectories and for what is on its way by radio, and mostly unused: of
@@ -316,12 +310,21 @@ static us_status connect_motors(us_proxy *p, usi_robot *r, us_error *err) {
     def.allocator = p->allocator;
     if (p->def.motor_address) def.address = p->def.motor_address;
     def.port = r->model->network->motor_port;
+    def.n_port_more = 20;  // two runs of one scene on one machine
     def.n_motor = r->model->network->n_motor;
     def.motors = r->model->network->motors;
     def.status_rate = 0;  // the rate is one of simulated time: us_proxy_publish keeps it
     def.on_command = on_motor;
     def.context = r;
     return usi_motor_server_create(&def, &r->motors, err);
+}
+
+int32_t us_proxy_motor_port(const us_proxy *proxy, int32_t robot, int32_t *out_wanted) {
+    if (out_wanted) *out_wanted = 0;
+    if (!proxy || robot < 0 || robot >= proxy->n_robot) return 0;
+    const usi_robot *r = &proxy->robot[robot];
+    if (out_wanted) *out_wanted = r->model->network->motor_port;
+    return r->motors ? usi_motor_server_port(r->motors) : 0;
 }
 
 static us_status take_commands(us_proxy *p, usi_robot *r, int32_t node, inlet *inlets, us_error *err) {
@@ -405,27 +408,10 @@ us_status us_proxy_connect(us_proxy *p, us_bus *bus, us_error *err) {
 void usi_proxy_set_ghost(us_proxy *p, int32_t robot) { p->robot[robot].is_ghost = true; }
 void usi_proxy_mute_clock(us_proxy *p) { p->is_clock_off = true; }
 
-us_status us_proxy_record(us_proxy *p, us_recorder *recorder, us_error *err) {
-    p->recorder = recorder;
-    if (!recorder) return US_OK;
-    // One that begins in the middle lacks what was told before.
-    p->owes_record = true;
-    char topic[300];
-    p->tick_channel = us_recorder_add_channel(recorder, "/understudy/ticks", usi_type_tick_hash, err);
-    p->clock_channel = us_recorder_add_channel(recorder, "/clock", usi_type_clock, err);
-    p->command_channel =
-        us_recorder_add_channel(recorder, "/understudy/commands", usi_type_command_record, err);
-    bool is_good = p->tick_channel >= 0 && p->clock_channel >= 0 && p->command_channel >= 0;
-    for (int32_t i = 0; i < p->n_robot && is_good; i++) {
-        usi_robot *r = &p->robot[i];
-        for (int k = 0; k < US_TOPIC_COUNT && is_good; k++) {
-            if (!usi_has_topic(r, (us_topic_kind)k)) continue;
-            usi_sample_topic(r, (us_topic_kind)k, topic, sizeof topic);
-            r->channel[k] = us_recorder_add_channel(recorder, topic, usi_sample_type((us_topic_kind)k), err);
-            is_good = r->channel[k] >= 0;
-        }
-    }
-    return is_good ? US_OK : US_ERR_IO;
+void usi_proxy_set_record_tap(us_proxy *p, const usi_record_tap *tap) {
+    p->record = tap ? *tap : (usi_record_tap){0};
+    // One that begins in the middle lacks the latched samples of before.
+    if (tap) p->owes_record = true;
 }
 
 // To the clients of the motor protocol.
@@ -444,15 +430,15 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
 
 static void tell_clock(us_proxy *p, int64_t time) {
     us_msg_clock m = {{(int32_t)(time / 1000000000), (uint32_t)(time % 1000000000)}};
-    if (p->clock || p->recorder || p->tap)
-        usi_proxy_send(p, p->clock, p->clock_channel, p->clock_says, usi_type_clock, &m, time);
+    if (p->clock || p->record.sample || p->tap)
+        usi_proxy_send(p, p->clock, p->clock_says, usi_type_clock, &m, time);
 }
 
 void us_proxy_publish(us_proxy *p, us_sim *sim) {
     if (us_sim_view_model(sim) != p->model) return;
     int64_t tick = us_sim_get_tick(sim), time = usi_time_of(p, tick), n = p->n_sample;
     notice_jump(p, tick);
-    bool is_first = p->owes_all, is_heard = p->outbox || p->recorder || p->tap,
+    bool is_first = p->owes_all, is_heard = p->outbox || p->record.sample || p->tap,
          owes_record = p->owes_record && !is_first;
     p->owes_all = p->owes_record = false;
     usi_timing_follow(p, time, is_first);
@@ -462,15 +448,11 @@ void us_proxy_publish(us_proxy *p, us_sim *sim) {
         const usi_robot_state *s = usi_view_state(r, sim);
         // What is told once leaves in any case: somebody may ask for it later.
         if (!s || r->is_ghost || (!is_heard && !is_first && r->downlink_head.used == 0)) continue;
-        if (owes_record && p->recorder) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
+        if (owes_record && p->record.sample) usi_robot_repeat(p, r, sim, s, USI_SINK_RECORDER);
         usi_robot_publish(p, r, sim, s, is_first);
         if (r->motors && usi_is_up(s) && usi_is_due(r->model->network->motor_rate, p->step, tick))
             tell_motors(p, r, sim, s);
     }
     usi_proxy_tend(p, sim);
-    if (p->recorder) {
-        us_msg_tick_hash m = {tick, us_sim_hash(sim)};
-        usi_proxy_send(p, NULL, p->tick_channel, -1, usi_type_tick_hash, &m, time);
-    }
     if (p->outbox && p->n_sample != n) usi_outbox_ring(p->outbox);
 }

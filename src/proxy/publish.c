@@ -67,26 +67,26 @@ static bool encode(us_proxy *p, const us_message_type *type, const void *message
     return false;
 }
 
-us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says,
-                         const us_message_type *type, const void *message, int64_t time) {
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t says, const us_message_type *type,
+                         const void *message, int64_t time) {
     size_t length = 0;
     if (!encode(p, type, message, &length)) return US_ERR_LIMIT;
     p->n_sample++;
-    us_status status = p->recorder && channel >= 0
-                           ? us_recorder_write(p->recorder, channel, time, time, p->bytes, length)
-                           : US_OK;
+    if (p->record.sample && says >= 0)
+        p->record.sample(p->record.context, says, time, time, p->bytes, length);
     if (writer) usi_outbox_put(p->outbox, writer, p->bytes, length, time, 0);
     usi_channel_count(p, says);
     usi_channel_tap(p, says, time, p->bytes, length);
-    return status;
+    return US_OK;
 }
 
 // A sample of a robot that leaves at `due` and is there now.
 static void deliver(us_proxy *p, usi_robot *r, int32_t outlet, const void *bytes, size_t length, int64_t time,
                     int64_t due) {
     p->n_sample++;
-    if (p->recorder && r->channel[outlet] >= 0)
-        us_recorder_write(p->recorder, r->channel[outlet], time, due, bytes, length);
+    // Replies have no channel: statuses are recorded.
+    if (p->record.sample && outlet < US_TOPIC_COUNT)
+        p->record.sample(p->record.context, r->says[outlet], time, due, bytes, length);
     if (r->writer[outlet])
         usi_outbox_put(p->outbox, r->writer[outlet], bytes, length, usi_timing_stamp(p, r, time),
                        usi_timing_due(p, r, time, outlet));
@@ -106,7 +106,7 @@ static void send_outlet(pen *w, int32_t outlet, const us_message_type *type, con
         usi_channel_tap(p, r->says[outlet], w->time, p->bytes, length);
         return;
     case USI_SINK_RECORDER:
-        us_recorder_write(p->recorder, r->channel[outlet], w->time, w->time, p->bytes, length);
+        p->record.sample(p->record.context, r->says[outlet], w->time, w->time, p->bytes, length);
         return;
     default:
         break;
@@ -534,7 +534,7 @@ static bool is_told_once(int32_t topic) {
 // time.
 static bool is_heard(const us_proxy *p, const usi_robot *r, const usi_robot_state *s, int64_t tick,
                      int32_t topic) {
-    if (p->outbox || p->recorder) return true;
+    if (p->outbox || p->record.sample) return true;
     if (!p->tap || r->says[topic] < 0) return false;
     us_link_model link = usi_link_now(&r->model->network->downlink, s, tick);
     return atomic_load_explicit(&p->channel[r->says[topic]].is_wanted, memory_order_relaxed) ||

@@ -184,12 +184,12 @@ static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
 
 // Those that are lost from now on stay at what they said last.
 static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, const double *read) {
-    char *state = usi_sim_plugin(sim, 0);
-    for (int32_t i = 0; i < p->n_robot && state; i++) {
+    for (int32_t i = 0; i < p->n_robot; i++) {
         const usi_robot *was = &p->robot[i], *r = &fresh->robot[i];
-        usi_encoder_state *e = usi_encoders_of(r, (usi_robot_state *)(void *)(state + r->state_at));
+        usi_robot_state *s = usi_take_state(was, sim);
+        usi_encoder_state *e = s ? usi_encoders_of(r, s) : NULL;
         for (int32_t k = 0; k < r->model->firmware.n_joint; k++, read++) {
-            if (r->model->joint[k].is_lost && !was->model->joint[k].is_lost) e[k].held = *read;
+            if (e && r->model->joint[k].is_lost && !was->model->joint[k].is_lost) e[k].held = *read;
         }
     }
 }

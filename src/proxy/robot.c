@@ -103,8 +103,6 @@ us_status usi_robots_equip(us_proxy *p) {
     for (int32_t i = 0; i < p->n_robot; i++) {
         usi_robot *r = &p->robot[i];
         bool is_good = true;
-        for (int k = 0; k < USI_OUTLET_COUNT; k++)
-            r->channel[k] = -1;
         r->description = read_description(p, r->model->file);
         r->name = usi_arena_text(&p->arena, r->name, &is_good);
         r->mailbox = usi_alloc(&p->allocator, sizeof *r->mailbox, _Alignof(usi_mailbox));

@@ -69,8 +69,6 @@ typedef struct usi_robot {
     usi_mailbox *mailbox;
     us_writer *writer[USI_OUTLET_COUNT];
     us_reader *reader[USI_COMMAND_COUNT];
-    int32_t channel[USI_OUTLET_COUNT];  // of the recorder; replies have none: statuses are recorded, and who
-                                        // asked is not there in a replay
     int32_t says[US_TOPIC_COUNT], hears[USI_COMMAND_COUNT];  // channels of the proxy; -1: none
     bool has_told[US_TOPIC_COUNT];  // a sample has left, and has not been lost on the radio
     usi_motor_server *motors;
@@ -184,8 +182,7 @@ struct us_proxy {
     size_t n_message, n_byte;
     us_bus *bus;
     struct usi_outbox *outbox;
-    us_recorder *recorder;
-    int32_t tick_channel, clock_channel, command_channel;  // of the recorder
+    usi_record_tap record;  // .sample NULL: nothing is recorded
     us_writer *clock;
     double clock_rate;
     bool is_clock_off;  // another process tells the time
@@ -250,12 +247,14 @@ void usi_robot_repeat(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_ro
 // Answers a request with the status of now. Nothing without a network.
 void usi_robot_reply(us_proxy *p, usi_robot *r, const us_sim *sim, const usi_robot_state *s,
                      const usi_reply *reply);
-// What is not a robot's: recorded, sent to the writer, which may be NULL, and said on a channel of the proxy,
+// What is not a robot's: sent to the writer, which may be NULL, and said on a channel of the proxy,
 // which may be -1.
-us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t channel, int32_t says,
-                         const us_message_type *type, const void *message, int64_t time);
+us_status usi_proxy_send(us_proxy *p, us_writer *writer, int32_t says, const us_message_type *type,
+                         const void *message, int64_t time);
 // A robot's state in the sim's; NULL when the sim has none.
 const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
+// The same, to be changed between steps.
+usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim);
 
 // sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the
 // inertial sensor orientation (w x y z), angular velocity and acceleration.

@@ -64,7 +64,7 @@ static void write_command(const usi_robot *r, const char *what, char *out, size_
 
 // For a change of what is known about a fault.
 static usi_script_state *note(const usi_robot *r, us_sim *sim, int32_t i) {
-    return &usi_scripts_of(r, (usi_robot_state *)(void *)((char *)usi_sim_plugin(sim, 0) + r->state_at))[i];
+    return &usi_scripts_of(r, usi_take_state(r, sim))[i];
 }
 
 bool usi_proxy_next_script(us_proxy *p, us_sim *sim, char *out, size_t cap) {

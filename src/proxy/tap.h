@@ -1,7 +1,7 @@
 // The robots' topics inside the program: which there are, and every sample as it leaves.
 //
-// A tap is called by the thread that steps, with the bytes that the network and the recording get, also when
-// there is neither. Without a tap, or on channels that it does not want, nothing is encoded for it.
+// A tap is called by the thread that steps, with the bytes that the network gets, also when there is none.
+// Without a tap, or on channels that it does not want, nothing is encoded for it.
 #ifndef USI_PROXY_TAP_H
 #define USI_PROXY_TAP_H
 
@@ -28,6 +28,18 @@ typedef void usi_tap_function(void *context, int32_t channel, int64_t time, cons
 void usi_proxy_set_tap(us_proxy *proxy, usi_tap_function *sample, void *context);
 // Whether the tap wants a channel. Any thread; heeded at the next publish.
 void usi_proxy_want_channel(us_proxy *proxy, int32_t channel, bool is_wanted);
+
+// A recording's tap: every sample of a channel, whether wanted or not, with the time at which it was due, and
+// every command that enters. Both are called by the thread that steps; the bytes are borrowed. NULL ends it.
+// With a new one the latched samples come once more, to it alone, with the next us_proxy_publish.
+typedef struct usi_record_tap {
+    void (*sample)(void *context, int32_t channel, int64_t time, int64_t due, const void *bytes,
+                   size_t length);
+    void (*command)(void *context, int32_t channel, int64_t tick, const char *source, const void *bytes,
+                    size_t length);
+    void *context;
+} usi_record_tap;
+void usi_proxy_set_record_tap(us_proxy *proxy, const usi_record_tap *tap);
 
 // The latched samples come once more, to the tap alone, with the next us_proxy_publish or usi_proxy_tend. Any
 // thread.

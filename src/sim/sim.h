@@ -171,6 +171,8 @@ us_status usi_run_plugins(us_sim *s);
 us_status usi_take_plugins(us_sim *s, const us_sim_def *def, us_error *err);
 // A part's state of now, to be changed between steps; NULL for a bad index. What changes it must be recorded.
 void *usi_sim_plugin(us_sim *sim, int32_t part);
+// The number of the part with this context; -1: there is none. Cost: a look at each part.
+int32_t usi_sim_find_plugin(const us_sim *sim, const void *context);
 // us_sim_find_value, for all sims of a model.
 int32_t usi_find_value(const us_model *model, const char *name);
 // Their states at the start.

@@ -6,7 +6,7 @@
 
 #include "spec/fault.h"
 #include "spec/spec.h"
-#include "spec/words.h"
+#include "base/words.h"
 #include "spec/xml.h"
 
 static const char *const own_names[] = {

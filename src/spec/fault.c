@@ -1,131 +1,11 @@
-// Faults as they are written: PART=KIND, with a joint behind the part and numbers behind the kind where these
-// have them.
+// Which joint and drive of a robot a fault is about.
 #include "spec/fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "spec/spec.h"
-#include "spec/words.h"
 #include "spec/xml.h"
-
-static const struct {
-    const char *name, *usage, *called;
-} parts[USI_COMPONENT_COUNT] = {
-#define PART_ROW(code, name, usage, called) {name, usage, called},
-    USI_FAULT_COMPONENT_LIST(PART_ROW)
-#undef PART_ROW
-};
-
-// Which faults a part has, with how many numbers of which range. All can be "ok".
-static const struct {
-    usi_fault_component part;
-    usi_fault fault;
-    const char *name;
-    int least, most;
-    double low, high;
-} kinds[] = {
-    {USI_COMPONENT_MOTOR, USI_FAULT_DEAD, "dead", 0, 0, 0, 0},
-    {USI_COMPONENT_MOTOR, USI_FAULT_WEAK, "weak", 1, 1, 0, 1},
-    {USI_COMPONENT_MOTOR, USI_FAULT_BLOCKED, "blocked", 0, 1, 1e-6, 1e6},
-    {USI_COMPONENT_JOINT, USI_FAULT_BROKEN, "broken", 0, 0, 0, 0},
-    {USI_COMPONENT_ENCODER, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
-    {USI_COMPONENT_ENCODER, USI_FAULT_JUMP, "jump", 1, 1, -1e6, 1e6},
-    {USI_COMPONENT_ENCODER, USI_FAULT_DRIFT, "drift", 1, 1, -1e3, 1e3},
-    {USI_COMPONENT_IMU, USI_FAULT_BIAS, "bias", 3, 6, -1e3, 1e3},
-    {USI_COMPONENT_IMU, USI_FAULT_STUCK, "stuck", 0, 0, 0, 0},
-    {USI_COMPONENT_POWER, USI_FAULT_BROWNOUT, "brownout", 0, 1, 1e-3, 1e6},
-    {USI_COMPONENT_COMPUTER, USI_FAULT_REBOOT, "reboot", 0, 1, 1e-3, 1e6},
-    {USI_COMPONENT_LINK, USI_FAULT_OUTAGE, "outage", 0, 1, 1e-3, 1e6},
-    {USI_COMPONENT_LINK, USI_FAULT_LOSS, "loss", 1, 1, 0, 1},
-    {USI_COMPONENT_LINK, USI_FAULT_DELAY, "delay", 1, 1, 0, 1e3},
-};
-enum { N_KIND = sizeof kinds / sizeof kinds[0] };
-
-const char *usi_fault_component_name(usi_fault_component part) { return parts[part].name; }
-
-bool usi_fault_component_is_named(usi_fault_component part) {
-    return part == USI_COMPONENT_MOTOR || part == USI_COMPONENT_JOINT || part == USI_COMPONENT_ENCODER;
-}
-
-// ---------------------------------------------------------------- words
-
-// "fault: TEXT BEHIND", with the form of the part as the remedy.
-static us_status fail_form(usi_fault_component part, const char *text, const char *behind, us_error *err) {
-    char remedy[300];
-    snprintf(remedy, sizeof remedy, "write %s", parts[part].usage);
-    return us_error_set(err, US_ERR_SYNTAX, NULL, remedy, "fault: %.80s %s", text, behind);
-}
-
-static us_status read_kind(char *what, usi_fault_words *out, us_error *err) {
-    char *numbers = strchr(what, ':');
-    if (numbers) *numbers++ = 0;
-    const char *known[N_KIND + 1] = {"ok"};
-    int32_t n_known = 1, kind = -1;
-    for (int32_t i = 0; i < N_KIND; i++) {
-        if (kinds[i].part != out->part) continue;
-        known[n_known++] = kinds[i].name;
-        if (strcmp(kinds[i].name, what) == 0) kind = i;
-    }
-    bool is_ok = strcmp(what, "ok") == 0;
-    if (kind < 0 && !is_ok) return usi_fail_unknown("fault", what, known, n_known, err);
-    out->fault = is_ok ? USI_FAULT_NONE : kinds[kind].fault;
-    if (numbers && (is_ok || kinds[kind].most == 0))
-        return fail_form(out->part, what, "takes no number", err);
-    if (!numbers && !is_ok && kinds[kind].least > 0) return fail_form(out->part, what, "needs a number", err);
-    if (!numbers) return US_OK;
-    int n = 0;
-    us_status status;
-    // One number says its range; several say how many there must be.
-    if (kinds[kind].most == 1) {
-        status = usi_read_number(what, numbers, kinds[kind].low, kinds[kind].high, out->number, err);
-        n = 1;
-    } else {
-        status = usi_read_list(what, numbers, kinds[kind].least, kinds[kind].most, kinds[kind].low,
-                               kinds[kind].high, out->number, &n, err);
-    }
-    if (!status && out->fault == USI_FAULT_BIAS && n != 3 && n != 6)
-        return us_error_set(err, US_ERR_VALUE, NULL,
-                            "write three accelerations (m/s^2), or these and three angular speeds (rad/s)",
-                            "bias: %d numbers are given", n);
-    out->n_number = n;
-    return status;
-}
-
-us_status usi_fault_parse(char *text, usi_fault_words *out, us_error *err) {
-    *out = (usi_fault_words){.name = ""};
-    char *what = strchr(text, '='), *name = strchr(text, ':');
-    if (name && what && name > what) name = NULL;
-    size_t length = name ? (size_t)(name - text) : what ? (size_t)(what - text) : strlen(text);
-    int32_t part = 0;
-    while (part < USI_COMPONENT_COUNT &&
-           (strlen(parts[part].name) != length || strncmp(parts[part].name, text, length) != 0))
-        part++;
-    bool needs_name = part < USI_COMPONENT_COUNT && usi_fault_component_is_named((usi_fault_component)part);
-    bool has_name = name && what && what > name + 1;
-    if (part == USI_COMPONENT_COUNT || !what || (needs_name && !has_name)) {
-        // What was meant by a part that is known is told in full.
-        if (part < USI_COMPONENT_COUNT && part != USI_COMPONENT_MOTOR)
-            return fail_form((usi_fault_component)part, text,
-                             !needs_name                   ? "says no fault"
-                             : part == USI_COMPONENT_JOINT ? "names no joint"
-                                                           : "names no encoder",
-                             err);
-        return us_error_set(err, US_ERR_SYNTAX, NULL,
-                            "write motor:JOINT=..., encoder:JOINT=..., imu=..., power=..., computer=... or "
-                            "link=..., for example "
-                            "motor:front_left_femur=weak:0.3",
-                            "fault: \"%.80s\" names no motor, and no other part that can fail", text);
-    }
-    if (name && !needs_name)
-        return fail_form((usi_fault_component)part, text, "has a name, and the robot has but one", err);
-    *what++ = 0;
-    out->part = (usi_fault_component)part;
-    if (needs_name) out->name = name + 1;
-    return read_kind(what, out, err);
-}
-
-// ---------------------------------------------------------------- names
 
 static bool has_one_coordinate(const us_joint_def *j) {
     return us_joint_type_n_v(j->type) == 1 && us_joint_type_n_q(j->type) == 1;
@@ -180,8 +60,8 @@ us_status usi_fault_find(const us_spec *spec, int32_t group, const usi_fault_wor
         snprintf(remedy, sizeof remedy, list[0] ? "it has those of%.320s" : "it has none%.10s", list);
     }
     return us_error_set(err, US_ERR_NAME, NULL, remedy, "\"%.100s\" has no %s \"%.100s\"",
-                        spec->group[group].name ? spec->group[group].name : "", parts[words->part].called,
-                        words->name);
+                        spec->group[group].name ? spec->group[group].name : "",
+                        usi_fault_component_title(words->part), words->name);
 }
 
 us_status usi_fault_check(const us_spec *spec, int32_t group, const char *what, usi_fault_words *out_words,

@@ -402,44 +402,6 @@ const char *usi_xml_attr(const xmlNode *node, const char *name) {
     return NULL;
 }
 
-bool usi_is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-const char *usi_number_scan(const char *text, const char **out_end, double *out) {
-    // The grammar is checked here, because strtod takes hexadecimal numbers, "inf" and "nan" as well.
-    const char *s = text;
-    if (*s == '+' || *s == '-') s++;
-    const char *digits = s;
-    while (is_digit(*s))
-        s++;
-    int n_digit = (int)(s - digits);
-    if (*s == '.') {
-        digits = ++s;
-        while (is_digit(*s))
-            s++;
-        n_digit += (int)(s - digits);
-    }
-    if (n_digit == 0) {
-        while (*s && !usi_is_blank(*s))
-            s++;
-        *out_end = s;
-        return "is not a finite number";
-    }
-    if ((*s == 'e' || *s == 'E') && (is_digit(s[1]) || ((s[1] == '+' || s[1] == '-') && is_digit(s[2])))) {
-        s += 2;
-        while (is_digit(*s))
-            s++;
-    }
-    *out_end = s;
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale) return "cannot be read: there is no memory";
-    double value = strtod_l(text, NULL, c_locale);
-    freelocale(c_locale);
-    if (!(value <= 1e15 && value >= -1e15)) return "is too large: numbers may go up to 1e15";
-    *out = value;
-    return NULL;
-}
-
 static us_status fail_missing(usi_reader *r, const xmlNode *node, const char *name) {
     char remedy[160];
     snprintf(remedy, sizeof remedy, "add %.60s=\"...\" to it", name);
@@ -517,47 +479,4 @@ us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, boo
                         "%s: \"%.60s\" is neither true nor false", name, text);
     }
     return US_OK;
-}
-
-// ---- Suggestions ----
-
-enum { GUESS_LENGTH = 63 };  // longer names are compared by their first bytes
-
-// The number of letters to change, insert, remove or swap with their neighbour, in the first GUESS_LENGTH
-// bytes.
-static int text_distance(const char *a, const char *b) {
-    int n = (int)strnlen(a, GUESS_LENGTH), m = (int)strnlen(b, GUESS_LENGTH);
-    int rows[3][GUESS_LENGTH + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-    for (int j = 0; j <= m; j++)
-        last[j] = j;
-    for (int i = 1; i <= n; i++) {
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = last[j - 1] + (a[i - 1] != b[j - 1]);
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            if (last[j] + 1 < best) best = last[j] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            row[j] = best;
-        }
-        int *spare = before;
-        before = last;
-        last = row;
-        row = spare;
-    }
-    return last[m];
-}
-
-usi_guess usi_guess_start(const char *wanted) {
-    // A third of the letters may differ: further away a suggestion confuses more than it helps.
-    int limit = (int)strnlen(wanted, GUESS_LENGTH) / 3;
-    usi_guess guess = {.wanted = wanted, .distance = (limit < 1 ? 1 : limit) + 1};
-    return guess;
-}
-
-void usi_guess_offer(usi_guess *guess, const char *candidate) {
-    int distance = text_distance(guess->wanted, candidate);
-    if (distance >= guess->distance) return;
-    guess->distance = distance;
-    guess->best = candidate;
 }

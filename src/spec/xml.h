@@ -8,6 +8,7 @@
 #include <libxml/tree.h>
 
 #include "base/memory.h"
+#include "base/words.h"
 #include "understudy/spec.h"
 
 enum {
@@ -78,26 +79,11 @@ us_status usi_xml_int(usi_reader *r, const xmlNode *node, const char *name, bool
 us_status usi_xml_bool(usi_reader *r, const xmlNode *node, const char *name, bool is_required,
                        bool *out);  // true false 1 0
 
-// Scans one decimal number at `text` (no leading blanks). NULL when all is well, otherwise what is wrong with
-// it, to be put after the quoted text: "is not a number", "is too large ...". *out_end is just behind the
-// number (or what was taken for one).
-const char *usi_number_scan(const char *text, const char **out_end, double *out);
-bool usi_is_blank(char c);  // space, tab, line feed, carriage return
-
 bool usi_xml_is(const xmlNode *node, const char *name);  // an element of that name, in any namespace
 const xmlNode *usi_xml_child(const xmlNode *parent,
                              const char *name);  // first element child of that name (NULL: any)
 const xmlNode *usi_xml_next(const xmlNode *node,
                             const char *name);  // next sibling element of that name (NULL: any)
-
-// "Did you mean": offer every name there is, then ask. The guess borrows the candidate's text.
-typedef struct usi_guess {
-    const char *wanted;
-    const char *best;  // NULL: nothing is near enough
-    int distance;
-} usi_guess;
-usi_guess usi_guess_start(const char *wanted);
-void usi_guess_offer(usi_guess *guess, const char *candidate);
 
 // The readers. `X_WR` places the root link; `name` is the group's name ("": no prefix, otherwise full names
 // are "name/link").

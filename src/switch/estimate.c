@@ -1,8 +1,8 @@
-// What a source says of its own state.
+// State of a source by its own outputs.
 //
-// A message is read once, into memory on the stack, and what counts of it is copied. Numbers that are not
-// finite are those of somebody who does not know: of a joint they stay NaN, and a pose or a velocity of the
-// whole body with one of them is passed over.
+// A message is decoded once, into memory on the stack, and the fields of the estimate are copied. Numbers
+// that are not finite mean "not known": of a joint they stay NaN, and a pose or velocity of the body with one
+// of them is ignored.
 #include "switch/estimate.h"
 
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-// Enough for a JointState of 64 joints with long names; what is larger is no state of a robot.
+// Memory for a decoded message: a JointState of 64 joints with long names fits; larger messages are ignored.
 enum { MEMORY_SIZE = 32768 };
 
-// A stamp that is older than the last by less was overtaken on its way, ns; by more, the clock was set back.
+// Limit between a sample that was overtaken by a newer one and a clock that was set back, ns.
 static const int64_t overtaken = INT64_C(1000000000);
 
 static const char *const usual_names[USI_N_ESTIMATE] = {"/odom", "/joint_states", "/battery_state",
@@ -33,7 +33,7 @@ static bool has_usual_name(const char *topic, usi_estimate_group group) {
     return n >= m && !strcmp(topic + n - m, usual_names[group]);
 }
 
-// A robot may have a second odometry, or a second inertial unit.
+// One topic per group: a robot may have a second odometry, or a second inertial unit.
 static bool is_chosen(usi_estimate *e, const char *topic, usi_estimate_group group) {
     char *chosen = e->topics[group];
     if (!strncmp(chosen, topic, USI_ESTIMATE_NAME - 1)) return true;
@@ -42,12 +42,12 @@ static bool is_chosen(usi_estimate *e, const char *topic, usi_estimate_group gro
     return true;
 }
 
-// Takes the times of a new sample; false when it was overtaken by a newer one.
+// Stores the times of a new sample; false when it was overtaken by a newer one.
 static bool take_time(int64_t time, int64_t now, int64_t *io_time, int64_t *io_heard, double *io_period) {
     int64_t step = time - *io_time;
     bool is_first = *io_heard == 0;
     if (!is_first && step <= 0 && -step < overtaken) return false;
-    // A gap of many periods was a loss, and says nothing about the rate.
+    // the mean period, without gaps of lost samples
     if (io_period && !is_first && step > 0 && step < overtaken) {
         double period = 1e-9 * (double)step;
         *io_period += *io_period > 0 ? 0.05 * (fmin(period, 4 * *io_period) - *io_period) : period;
@@ -90,7 +90,7 @@ static bool take_odom(usi_estimate *e, const us_msg_odometry *m, int64_t source_
     return true;
 }
 
-// The joint of that name, which stands at `guess` most of the time; a new one when there is room.
+// The joint of that name, usually at index `guess`; a new one where there is room.
 static usi_estimate_joint *find_joint(usi_estimate *e, const char *name, uint32_t guess) {
     if (guess < (uint32_t)e->n_joint && !strncmp(e->joint[guess].name, name, USI_ESTIMATE_NAME - 1))
         return &e->joint[guess];

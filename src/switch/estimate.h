@@ -1,8 +1,7 @@
-// What a source says of its own state, put together from its outputs: the latest odometry, joints, battery
-// and inertial sample.
+// State of a source by its own outputs: the latest odometry, joint states, battery state and inertial sample.
 //
-// Both sources are listened to all the time, whoever is in control: a hand-over reads the state of the one
-// that goes, and the shadow compares the two.
+// Both sources are observed all the time, whoever is in control: a hand-over reads the state of the source
+// that loses control, and the shadow compares the two.
 #ifndef USI_SWITCH_ESTIMATE_H
 #define USI_SWITCH_ESTIMATE_H
 
@@ -21,12 +20,13 @@ typedef enum usi_estimate_group {
 
 typedef struct usi_estimate_joint {
     char name[USI_ESTIMATE_NAME];
-    double position, velocity, effort;  // NaN: not told
+    double position, velocity, effort;  // NaN: not published
 } usi_estimate_joint;
 
 // Each group has the source time of its sample (ns: the stamp of its header, or that of the sample where the
-// header has none) and when it was heard (ns of usi_switch_now); heard 0: never. One topic of each type
-// counts: that of the usual name (odom, joint_states, battery_state, imu/data), or the first that was heard.
+// header has none) and its arrival time (heard, ns of usi_switch_now; 0: never). One topic of each type
+// counts: that of the usual name (odom, joint_states, battery_state, imu/data), or the first that was
+// received.
 typedef struct usi_estimate {
     int64_t odom_time, odom_heard;
     us_pose X_OB;      // the base in the odometry's frame
@@ -36,7 +36,7 @@ typedef struct usi_estimate {
     int32_t n_joint;
     usi_estimate_joint joint[USI_MAX_ESTIMATE_JOINT];
     int64_t battery_time, battery_heard;
-    double voltage, current, charge;  // V, A, share of the capacity; NaN: not told
+    double voltage, current, charge;  // V, A, fraction of the capacity; NaN: not published
     int64_t imu_time, imu_heard;
     us_quat R_WI;
     us_vec3 w_I, a_I;                               // rad/s, m/s^2
@@ -47,7 +47,7 @@ typedef struct usi_estimate {
 
 // Which group a message of that type belongs to; USI_N_ESTIMATE: none.
 usi_estimate_group usi_estimate_group_of(const us_message_type *type);
-// Looks at an output of a source; what is no state is passed over. Cheap. The caller guards the estimate.
+// Takes an output of a source; types that are no state are ignored. Cheap. The caller guards the estimate.
 // Which group is new: USI_N_ESTIMATE when none, for example because the sample is older than the one before,
 // or not finite.
 usi_estimate_group usi_estimate_take(usi_estimate *e, const char *topic, const us_message_type *type,

@@ -1,8 +1,7 @@
-// The scribe: a thread that writes down what happens.
+// The event log: a thread that writes events and lines of evidence.
 //
-// A log may be a terminal that somebody holds, a pipe that nobody reads, or a disk that is busy. The thread
-// that watches over the sources must not wait for any of them: it leaves events and lines of evidence here,
-// in their order, and goes on.
+// The log may be a stopped terminal, a pipe that nobody reads, or a busy disk. The thread with the watchdog
+// must not wait for any of them: it queues events here, in their order, and continues.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,124 +9,124 @@
 #include "base/wait.h"
 #include "switch/switch.h"
 
-// Notes that may wait. One that finds no room is counted, and the count is written as soon as there is some.
-enum { MAX_NOTE = 4096 };
+// Capacity of the queue. An event that does not fit is counted, and the count is written with the next event.
+enum { MAX_EVENT = 4096 };
 
-typedef struct usi_note {
-    struct usi_note *next;
+typedef struct usi_event {
+    struct usi_event *next;
     int64_t time;  // wall time, ns
     bool is_evidence;
     size_t n;  // characters of the text, with the 0 at its end
     char text[];
-} usi_note;
+} usi_event;
 
-static void write_evidence(us_switch *sw, const usi_note *note) {
+static void write_evidence(us_switch *sw, const usi_event *event) {
     const char *path = sw->handover.evidence;
     FILE *file = fopen(path, "ae");
-    bool is_written = file && fputs(note->text, file) != EOF && fputc('\n', file) != EOF;
+    bool is_written = file && fputs(event->text, file) != EOF && fputc('\n', file) != EOF;
     if (file && fclose(file)) is_written = false;
-    if (!is_written) usi_switch_say(sw, "the evidence of a hand-over cannot be written to %s", path);
+    if (!is_written) usi_switch_log(sw, "the evidence of a hand-over cannot be written to %s", path);
 }
 
-static void write_down(us_switch *sw, const usi_note *note, int64_t n_lost) {
+static void write_event(us_switch *sw, const usi_event *event, int64_t n_lost) {
     char text[64];
-    snprintf(text, sizeof text, "%lld events found no room to be written down", (long long)n_lost);
-    if (n_lost > 0 && sw->on_event) sw->on_event(sw->context, note->time, text);
-    if (note->is_evidence) {
-        write_evidence(sw, note);
+    snprintf(text, sizeof text, "%lld events lost: the log is too slow", (long long)n_lost);
+    if (n_lost > 0 && sw->on_event) sw->on_event(sw->context, event->time, text);
+    if (event->is_evidence) {
+        write_evidence(sw, event);
     } else if (sw->on_event) {
-        sw->on_event(sw->context, note->time, note->text);
+        sw->on_event(sw->context, event->time, event->text);
     }
 }
 
 static void *run(void *context) {
     us_switch *sw = context;
-    usi_event_log *s = &sw->scribe;
-    pthread_mutex_lock(&s->lock);
+    usi_event_log *log = &sw->event_log;
+    pthread_mutex_lock(&log->lock);
     for (;;) {
-        while (!s->first && !s->is_closing)
-            pthread_cond_wait(&s->wake, &s->lock);
-        usi_note *note = s->first;
-        if (!note) break;
-        s->first = note->next;
-        if (!s->first) s->last = NULL;
-        int64_t n_lost = s->n_lost;
-        s->n_lost = 0;
-        pthread_mutex_unlock(&s->lock);
-        write_down(sw, note, n_lost);
-        usi_release(&sw->allocator, note, sizeof *note + note->n, _Alignof(usi_note));
-        pthread_mutex_lock(&s->lock);
-        if (--s->n_waiting == 0) {
-            s->is_stuck = false;
-            pthread_cond_signal(&s->done);
+        while (!log->first && !log->is_closing)
+            pthread_cond_wait(&log->wake, &log->lock);
+        usi_event *event = log->first;
+        if (!event) break;
+        log->first = event->next;
+        if (!log->first) log->last = NULL;
+        int64_t n_lost = log->n_lost;
+        log->n_lost = 0;
+        pthread_mutex_unlock(&log->lock);
+        write_event(sw, event, n_lost);
+        usi_release(&sw->allocator, event, sizeof *event + event->n, _Alignof(usi_event));
+        pthread_mutex_lock(&log->lock);
+        if (--log->n_queued == 0) {
+            log->is_stuck = false;
+            pthread_cond_signal(&log->done);
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&log->lock);
     return NULL;
 }
 
 static void add(us_switch *sw, int64_t time, const char *text, bool is_evidence) {
-    usi_event_log *s = &sw->scribe;
+    usi_event_log *log = &sw->event_log;
     size_t n = strlen(text) + 1;
-    usi_note *note = usi_alloc(&sw->allocator, sizeof *note + n, _Alignof(usi_note));
-    if (note) {
-        *note = (usi_note){.time = time, .is_evidence = is_evidence, .n = n};
-        memcpy(note->text, text, n);
+    usi_event *event = usi_alloc(&sw->allocator, sizeof *event + n, _Alignof(usi_event));
+    if (event) {
+        *event = (usi_event){.time = time, .is_evidence = is_evidence, .n = n};
+        memcpy(event->text, text, n);
     }
-    pthread_mutex_lock(&s->lock);
-    bool has_room = note && s->n_waiting < MAX_NOTE;
+    pthread_mutex_lock(&log->lock);
+    bool has_room = event && log->n_queued < MAX_EVENT;
     if (has_room) {
-        if (s->last) {
-            s->last->next = note;
+        if (log->last) {
+            log->last->next = event;
         } else {
-            s->first = note;
+            log->first = event;
         }
-        s->last = note;
-        s->n_waiting++;
-        pthread_cond_signal(&s->wake);
+        log->last = event;
+        log->n_queued++;
+        pthread_cond_signal(&log->wake);
     } else {
-        s->n_lost++;
+        log->n_lost++;
     }
-    pthread_mutex_unlock(&s->lock);
-    if (note && !has_room) usi_release(&sw->allocator, note, sizeof *note + n, _Alignof(usi_note));
+    pthread_mutex_unlock(&log->lock);
+    if (event && !has_room) usi_release(&sw->allocator, event, sizeof *event + n, _Alignof(usi_event));
 }
 
-void usi_event_log_note(us_switch *sw, int64_t time, const char *text) {
+void usi_event_log_add(us_switch *sw, int64_t time, const char *text) {
     if (sw->on_event) add(sw, time, text, false);
 }
 
-void usi_event_log_keep(us_switch *sw, const char *line) {
+void usi_event_log_add_evidence(us_switch *sw, const char *line) {
     if (sw->handover.evidence[0]) add(sw, 0, line, true);
 }
 
-void usi_event_log_wait(us_switch *sw, int64_t most) {
-    usi_event_log *s = &sw->scribe;
-    int64_t deadline = usi_switch_now() + most;
+void usi_event_log_drain(us_switch *sw, int64_t timeout) {
+    usi_event_log *log = &sw->event_log;
+    int64_t deadline = usi_switch_now() + timeout;
     struct timespec until = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
-    pthread_mutex_lock(&s->lock);
-    while (s->n_waiting > 0 && !s->is_stuck) {
-        if (pthread_cond_timedwait(&s->done, &s->lock, &until)) s->is_stuck = true;
+    pthread_mutex_lock(&log->lock);
+    while (log->n_queued > 0 && !log->is_stuck) {
+        if (pthread_cond_timedwait(&log->done, &log->lock, &until)) log->is_stuck = true;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&log->lock);
 }
 
 us_status usi_event_log_open(us_switch *sw, us_error *err) {
-    usi_event_log *s = &sw->scribe;
-    usi_cond_init(&s->wake);
-    usi_cond_init(&s->done);
-    pthread_mutex_init(&s->lock, NULL);
-    s->has_thread = pthread_create(&s->thread, NULL, run, sw) == 0;
-    return s->has_thread ? US_OK : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
+    usi_event_log *log = &sw->event_log;
+    usi_cond_init(&log->wake);
+    usi_cond_init(&log->done);
+    pthread_mutex_init(&log->lock, NULL);
+    log->has_thread = pthread_create(&log->thread, NULL, run, sw) == 0;
+    return log->has_thread ? US_OK : us_error_set(err, US_ERR_MEMORY, NULL, NULL, "no thread for a switch");
 }
 
 void usi_event_log_close(us_switch *sw) {
-    usi_event_log *s = &sw->scribe;
-    pthread_mutex_lock(&s->lock);
-    s->is_closing = true;
-    pthread_cond_signal(&s->wake);
-    pthread_mutex_unlock(&s->lock);
-    if (s->has_thread) pthread_join(s->thread, NULL);
-    pthread_cond_destroy(&s->wake);
-    pthread_cond_destroy(&s->done);
-    pthread_mutex_destroy(&s->lock);
+    usi_event_log *log = &sw->event_log;
+    pthread_mutex_lock(&log->lock);
+    log->is_closing = true;
+    pthread_cond_signal(&log->wake);
+    pthread_mutex_unlock(&log->lock);
+    if (log->has_thread) pthread_join(log->thread, NULL);
+    pthread_cond_destroy(&log->wake);
+    pthread_cond_destroy(&log->done);
+    pthread_mutex_destroy(&log->lock);
 }

@@ -36,7 +36,7 @@ static void put_state(usi_line *out, const char *key, const usi_estimate *e, int
     usi_line_put(out, "}}");
 }
 
-static void put_difference(usi_line *out, const char *key, const usi_difference *d) {
+static void put_difference(usi_line *out, const char *key, const usi_handover_difference *d) {
     usi_line_put(out, "\"%s\":{", key);
     put_number(out, "position", d->position);
     usi_line_put(out, ",");
@@ -44,7 +44,7 @@ static void put_difference(usi_line *out, const char *key, const usi_difference 
     usi_line_put(out, ",");
     put_number(out, "speed", d->speed);
     usi_line_put(out, ",");
-    put_number(out, "turn", d->turn);
+    put_number(out, "turn", d->yaw_rate);
     usi_line_put(out, ",");
     put_number(out, "joint", d->joint);
     usi_line_put(out, ",");
@@ -67,7 +67,7 @@ size_t usi_evidence_write(const usi_handover_record *r, const us_handover_def *d
     usi_line_put(&out,
                  ",\"limits\":{\"position\":%.9g,\"yaw\":%.9g,\"speed\":%.9g,\"turn\":%.9g,\"joint\":%.9g},"
                  "\"before\":{",
-                 def->position, def->yaw, def->speed, def->turn, def->joint);
+                 def->position, def->yaw, def->speed, def->yaw_rate, def->joint);
     put_state(&out, "hardware", &r->before[US_SWITCH_HARDWARE], r->before_now);
     usi_line_put(&out, ",");
     put_state(&out, "proxy", &r->before[US_SWITCH_PROXY], r->before_now);

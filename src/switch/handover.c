@@ -1,15 +1,16 @@
-// The hand-over: what happens between a request and the change.
+// The hand-over: from a request to the change of control.
 //
 // Time. The hardware stamps with its own clock, the proxy with simulated time. The adopted state carries the
-// hardware's stamp, and the proxy's stamps go on from it. A state (pose, stamp) that was heard dt ago is
-// extrapolated by dt, both alike: whatever the way takes, stamp and pose belong together, and the line of the
-// poses over the stamps has no corner. What the way takes shows as stamps that lag by a millisecond or two.
+// hardware's stamp, and the proxy's stamps continue from it. A state (pose, stamp) that arrived dt ago is
+// extrapolated by dt, pose and stamp alike: whatever the transport delay, the two belong together, and the
+// pose as a function of the stamp has no corner. The delay shows as stamps that lag by a millisecond or two.
 //
-// Moment. Both tell their state at about the same rate, with some phase between them. Closed at a bad moment,
-// the gate would let two samples through at nearly one time, or none for two periods. With the last stamps h
-// (old one) and p (new one) and the period P, the gap that operators see when it closes now is P + p - h; it
-// is nearest to P when |p - h| <= P/2, which comes true once in every period. Where the new one still lags,
-// because its machine is busy, the forwarder leaves out what is older than what was seen.
+// Phase. Both publish their state at about the same rate, with some phase between them. Closed at a bad
+// moment, the gate would pass two samples at nearly one time, or none for two periods. With the last stamps h
+// (old source) and p (new source) and the period P, the gap that operators see when it closes now is P + p -
+// h; it is nearest to P when |p - h| <= P/2, which comes true once in every period. Where the new source
+// still lags, because its machine is busy, the forwarder drops samples that are older than those already
+// passed on.
 #include "switch/handover.h"
 
 #include <math.h>
@@ -24,31 +25,29 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-// ns that the way to the proxy takes: the state is sent so much ahead.
+// Transport delay to the proxy, ns: the state is extrapolated by it.
 static const int64_t lead = INT64_C(1000000);
 
-// s: an older sample says nothing about now, and a command of that age was followed or is over.
-static const double OLD = 2, OLD_COMMAND = 10;
+// Maximum extrapolation of a sample, s; and maximum age of a command that is handed over, s.
+static const double MAX_EXTRAPOLATION = 2, MAX_COMMAND_AGE = 10;
 
-// m/s, rad/s: a velocity this near to what was asked for has reached it, and differs by noise.
+// Velocity error at which a request counts as reached, m/s and rad/s: sensor noise.
 static const double REACHED = 0.05;
 
-// s: a pause between commands counts as no more than this, so that the first one after it is a step like the
-// others.
+// Maximum time step of the ramp, s: the first command after a pause is limited like the others.
 static const double MAX_PAUSE = 0.1;
 
-// How often a state is told once more.
+// Repetitions of an adopt command.
 enum { MAX_ATTEMPT = 2 };
 
-// Joints that one command has words for.
-enum { MAX_TOLD = 56 };
+// Joints that fit one adopt command.
+enum { MAX_JOINT = 56 };
 
 static double seconds(int64_t ns) { return 1e-9 * (double)ns; }
 
 static void pause_1ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-// ---- states
-// ----------------------------------------------------------------
+// ---- states ----
 
 void usi_estimate_planar(const usi_estimate *e, int64_t now, double out_pose[3], double out_velocity[3]) {
     us_vec3 ahead = us_quat_rotate(e->X_OB.q, us_vec3_make(1, 0, 0));
@@ -56,7 +55,7 @@ void usi_estimate_planar(const usi_estimate *e, int64_t now, double out_pose[3],
                  velocity[3] = {e->v_B.x, e->v_B.y, e->w_B.z};
     memcpy(out_pose, pose, sizeof pose);
     memcpy(out_velocity, velocity, sizeof velocity);
-    usi_odometry_move(out_pose, velocity, fmin(seconds(now - e->odom_heard), OLD));
+    usi_odometry_move(out_pose, velocity, fmin(seconds(now - e->odom_heard), MAX_EXTRAPOLATION));
 }
 
 const char *usi_switch_description(us_switch *sw) {
@@ -111,9 +110,9 @@ static const usi_estimate_joint *find_joint(const usi_estimate *e, const char *n
     return NULL;
 }
 
-usi_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const usi_estimate *b,
-                                    int64_t now) {
-    usi_difference d = {.position = NAN, .yaw = NAN, .speed = NAN, .turn = NAN, .joint = NAN};
+usi_handover_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const usi_estimate *b,
+                                             int64_t now) {
+    usi_handover_difference d = {.position = NAN, .yaw = NAN, .speed = NAN, .yaw_rate = NAN, .joint = NAN};
     if (a->odom_heard && b->odom_heard) {
         double at[3], to[3], va[3], vb[3];
         usi_estimate_planar(a, now, at, va);
@@ -121,9 +120,9 @@ usi_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const 
         d.position = hypot(at[0] - to[0], at[1] - to[1]);
         d.yaw = fabs(remainder(at[2] - to[2], 2 * M_PI));
         d.speed = hypot(va[0] - vb[0], va[1] - vb[1]);
-        d.turn = fabs(va[2] - vb[2]);
+        d.yaw_rate = fabs(va[2] - vb[2]);
     }
-    // Samples of the description come by the forwarder.
+    // joints; the forwarder writes the description, so the gate is closed
     pthread_rwlock_wrlock(&sw->gate);
     const char *description = usi_switch_description(sw);
     for (int32_t i = 0; i < a->n_joint && description; i++) {
@@ -137,7 +136,7 @@ usi_difference usi_handover_compare(us_switch *sw, const usi_estimate *a, const 
     return d;
 }
 
-bool usi_handover_agree(const us_handover_def *def, const usi_difference *d, char *out, size_t cap) {
+bool usi_handover_agree(const us_handover_def *def, const usi_handover_difference *d, char *out, size_t cap) {
     const double degree = M_PI / 180;
     size_t n = 0;
     out[0] = 0;
@@ -149,10 +148,10 @@ bool usi_handover_agree(const us_handover_def *def, const usi_difference *d, cha
         {"yaw", "deg", d->yaw / degree, def->yaw / degree},
         {d->name, "deg", d->joint / degree, def->joint / degree},
         {"speed", "m/s", d->speed, def->speed},
-        {"turn", "rad/s", d->turn, def->turn},
+        {"turn", "rad/s", d->yaw_rate, def->yaw_rate},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        // What is not told is not compared.
+        // NaN, not published, is not compared
         if (!(rows[i].value > rows[i].limit)) continue;
         int k = snprintf(out + n, cap - n,
                          n ? ", %.30s %.3g %s (%.3g)" : "the states differ: %.30s %.3g %s (limit %.3g)",
@@ -162,18 +161,17 @@ bool usi_handover_agree(const us_handover_def *def, const usi_difference *d, cha
     return n == 0;
 }
 
-// ---- adopt
-// ----------------------------------------------------------------
+// ---- adopt ----
 
 static bool is_plain_name(const char *name) {
     return name[0] &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == strlen(name);
 }
 
-// The command by which the proxy becomes what the hardware is at time `at`. Joints and battery that the proxy
-// does not tell of it has not.
-static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estimate *proxy, int64_t now,
-                    int64_t at, char *out, size_t cap) {
+// The adopt command that sets the proxy to the hardware's state at time `at`. Joints and battery that the
+// proxy does not publish are left out: it has none.
+static bool write_adopt_command(us_switch *sw, const usi_estimate *hardware, const usi_estimate *proxy,
+                                int64_t now, int64_t at, char *out, size_t cap) {
     usi_handover *h = &sw->handover;
     bool has_odom = hardware->odom_heard > 0;
     int64_t stamp = has_odom ? hardware->odom_time + at - hardware->odom_heard
@@ -186,17 +184,17 @@ static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estim
         n += snprintf(out + n, cap - (size_t)n, " odom=%.9g,%.9g,%.9g velocity=%.9g,%.9g,%.9g", pose[0],
                       pose[1], pose[2], v[0], v[1], v[2]);
         pthread_mutex_lock(&h->lock);
-        // One that came while this is written is new, and not from the future.
-        double age = h->want_time ? fmax(seconds(now - h->want_time), 0) : INFINITY;
-        if (age < OLD_COMMAND)
-            n += snprintf(out + n, cap - (size_t)n, " want=%.9g,%.9g,%.9g,%.4f", h->want[0], h->want[1],
-                          h->want[2], age);
+        // A command that arrives meanwhile has age 0.
+        double age = h->requested_time ? fmax(seconds(now - h->requested_time), 0) : INFINITY;
+        if (age < MAX_COMMAND_AGE)
+            n += snprintf(out + n, cap - (size_t)n, " want=%.9g,%.9g,%.9g,%.4f", h->requested[0],
+                          h->requested[1], h->requested[2], age);
         pthread_mutex_unlock(&h->lock);
     }
     if (hardware->battery_heard && proxy->battery_heard && !isnan(hardware->charge) && !isnan(proxy->charge))
         n += snprintf(out + n, cap - (size_t)n, " battery=%.6g", hardware->charge);
-    double dt = fmin(seconds(at - hardware->joints_heard), OLD);
-    int32_t n_told = 0;
+    double dt = fmin(seconds(at - hardware->joints_heard), MAX_EXTRAPOLATION);
+    int32_t n_joint = 0;
     for (int32_t i = 0; i < hardware->n_joint; i++) {
         const usi_estimate_joint *j = &hardware->joint[i];
         if (isnan(j->position) || !is_plain_name(j->name) || !find_joint(proxy, j->name)) continue;
@@ -204,13 +202,13 @@ static bool compose(us_switch *sw, const usi_estimate *hardware, const usi_estim
         int k =
             snprintf(out + n, cap - (size_t)n, isnan(j->velocity) ? " joint:%s=%.9g" : " joint:%s=%.9g,%.9g",
                      j->name, j->position + v * dt, v);
-        if (k < 0 || (size_t)(n + k) >= cap || ++n_told > MAX_TOLD) return false;
+        if (k < 0 || (size_t)(n + k) >= cap || ++n_joint > MAX_JOINT) return false;
         n += k;
     }
     return true;
 }
 
-// The world's status says what came of the last commands. Ours begins with a stamp that no other has.
+// The world's status has the results of the last commands. Ours is found by its stamp, which is unique.
 static void on_status(void *context, const us_sample *sample) {
     us_switch *sw = context;
     usi_handover *h = &sw->handover;
@@ -267,7 +265,7 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
         return us_error_set(err, status, NULL, NULL, "the hardware's state could not be sent to the proxy");
     if (!is_answered)
         return us_error_set(err, US_ERR_IO, NULL, NULL,
-                            "the proxy did not answer when it was told the hardware's state%s",
+                            "the proxy did not answer when it was sent the hardware's state%s",
                             is_lost ? ", and now somebody must take over" : "");
     if (!is_accepted)
         return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the proxy refuses the hardware's state: %s",
@@ -275,7 +273,8 @@ static us_status ask_proxy(us_switch *sw, const char *text, int64_t deadline, us
     return US_OK;
 }
 
-// True once the proxy has told its state after `since`.
+// A wait until the proxy has published its state after `since`; false at the deadline or when control is
+// lost.
 static bool wait_for_proxy(us_switch *sw, int64_t since, int64_t deadline, usi_estimate *out) {
     for (;;) {
         usi_switch_get_estimate(sw, US_SWITCH_PROXY, out);
@@ -287,7 +286,7 @@ static bool wait_for_proxy(us_switch *sw, int64_t since, int64_t deadline, usi_e
     }
 }
 
-// Sends the state, and looks whether it was taken.
+// Sends the hardware's state to the proxy, and checks that it was adopted.
 static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
     usi_handover *h = &sw->handover;
     usi_estimate hardware, proxy;
@@ -296,7 +295,7 @@ static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
     const int64_t began = usi_switch_now(), deadline = began + sw->authority.watchdog / 2;
     int64_t heard = hardware.odom_heard ? hardware.odom_heard : hardware.joints_heard;
     char text[USI_HANDOVER_COMMAND], why[160];
-    // Who tells nothing of its state can be followed by anybody.
+    // Hardware that publishes no state has nothing to hand over.
     if (heard == 0) return US_OK;
     if (!is_forced && began - heard > sw->authority.watchdog)
         return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the hardware's state is %.2f s old",
@@ -304,23 +303,27 @@ static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
     if (us_writer_n_match(h->command) == 0)
         return us_error_set(err, US_ERR_IO, NULL, NULL,
                             "nobody in the proxy's domain takes world commands: its state cannot be set");
-    if (!compose(sw, &hardware, &proxy, began, began + lead, text, sizeof text))
+
+    // the command and its answer
+    if (!write_adopt_command(sw, &hardware, &proxy, began, began + lead, text, sizeof text))
         return us_error_set(err, US_ERR_LIMIT, NULL, NULL,
                             "the hardware has too many joints for one command");
     us_status status = ask_proxy(sw, text, deadline, err);
     int64_t taken = usi_switch_now();
     h->record.adopt = seconds(taken - began);
     if (status) return status;
-    // Also where it is forced: the first commands go on from what the proxy does now, not from what it did
-    // before.
-    bool is_told = wait_for_proxy(sw, taken, deadline, &proxy);
+
+    // The proxy's new state; also where the change is forced, for the ramp begins at it.
+    bool is_published = wait_for_proxy(sw, taken, deadline, &proxy);
     if (is_forced) return US_OK;
-    if (!is_told)
+    if (!is_published)
         return us_error_set(err, US_ERR_IO, NULL, NULL,
-                            "the proxy has told no state since it was told the hardware's");
+                            "the proxy has published no state since it was sent the hardware's");
+
+    // the two beside each other
     usi_switch_get_estimate(sw, US_SWITCH_HARDWARE, &hardware);
     int64_t now = usi_switch_now();
-    usi_difference d = usi_handover_compare(sw, &hardware, &proxy, now);
+    usi_handover_difference d = usi_handover_compare(sw, &hardware, &proxy, now);
     h->record.look = seconds(now - taken);
     if (hardware.odom_heard && proxy.odom_heard)
         h->record.lag =
@@ -331,8 +334,7 @@ static us_status adopt(us_switch *sw, bool is_forced, us_error *err) {
 
 us_status usi_switch_resync(us_switch *sw, us_error *err) { return adopt(sw, false, err); }
 
-// ---- of each change
-// ----------------------------------------------------------------
+// ---- steps of each change ----
 
 static int64_t wall_now(void) {
     struct timespec t;
@@ -344,10 +346,10 @@ void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_force
     usi_handover *h = &sw->handover;
     usi_handover_record *r = &h->record;
     memset(r, 0, sizeof *r);
-    h->is_foreseen = false;
+    h->is_prepared = false;
     r->time = wall_now();
     r->began = r->before_now = usi_switch_now();
-    r->from = sw->authority.control == US_SWITCH_NOBODY ? sw->authority.voice : sw->authority.control;
+    r->from = sw->authority.control == US_SWITCH_NOBODY ? sw->authority.output_source : sw->authority.control;
     r->to = verdict->control;
     r->mode = verdict->mode;
     r->is_forced = is_forced;
@@ -358,31 +360,31 @@ void usi_handover_begin(us_switch *sw, const usi_verdict *verdict, bool is_force
     r->before_difference = usi_handover_compare(sw, &r->before[0], &r->before[1], r->before_now);
 }
 
-// The hardware has been silent for nearly as long as the watchdog allows. Who comes back in the last moment
-// finds its control as it was, and a proxy that was set to its state.
-void usi_handover_foresee(us_switch *sw) {
+// The hardware has been silent for nearly as long as the watchdog allows. If it comes back in the last
+// moment, control has not changed, and the proxy was set to its state.
+void usi_handover_prepare_loss(us_switch *sw) {
     usi_handover *h = &sw->handover;
     usi_verdict verdict = {.mode = US_MODE_PROXY, .control = US_SWITCH_PROXY};
     snprintf(verdict.reason, sizeof verdict.reason, "the hardware is about to be lost");
     us_error err = {0};
     usi_handover_begin(sw, &verdict, true);
-    h->is_foreseen = true;
-    if (usi_handover_prepare(sw, US_HOW_AGREED, &err))
-        usi_switch_say(sw, "the state was not handed over: %s", err.message);
+    h->is_prepared = true;
+    if (usi_handover_prepare(sw, US_POLICY_AGREED, &err))
+        usi_switch_log(sw, "the state was not handed over: %s", err.message);
 }
 
-us_status usi_handover_prepare(us_switch *sw, us_switch_how how, us_error *err) {
+us_status usi_handover_prepare(us_switch *sw, us_switch_policy policy, us_error *err) {
     usi_handover *h = &sw->handover;
     const usi_handover_record *r = &h->record;
     if (h->def.is_off || r->from == r->to) return US_OK;
     if (r->to == US_SWITCH_PROXY) return adopt(sw, r->is_forced, err);
-    if (r->to != US_SWITCH_HARDWARE || r->is_forced || how == US_HOW_ANYWAY) return US_OK;
+    if (r->to != US_SWITCH_HARDWARE || r->is_forced || policy == US_POLICY_UNCONDITIONAL) return US_OK;
     char why[160];
     if (usi_handover_agree(&h->def, &r->before_difference, why, sizeof why)) return US_OK;
     return us_error_set(err, US_ERR_VALUE, NULL, NULL, "%s", why);
 }
 
-static void wait_for_moment(us_switch *sw, int64_t began) {
+static void wait_for_phase(us_switch *sw, int64_t began) {
     usi_handover *h = &sw->handover;
     const int64_t since = usi_switch_now();
     for (;;) {
@@ -393,13 +395,12 @@ static void wait_for_moment(us_switch *sw, int64_t began) {
                 now = usi_switch_now();
         int64_t last = e[0].joints_heard < e[1].joints_heard ? e[1].joints_heard : e[0].joints_heard;
         h->record.align = seconds(now - began);
-        // Rates below 10 Hz show gaps anyhow.
+        // below 10 Hz, or without joint states, there is nothing to align
         if (e[0].joints_heard == 0 || e[1].joints_heard == 0 || period <= 0 || period > 100000000 ||
             now - since > 2 * period)
             return;
         if (usi_switch_is_lost(sw)) return;
-        // By the stamps, which one clock makes once a state was adopted; else by the times at which they were
-        // heard.
+        // by the stamps, which follow one clock once a state was adopted; else by the arrival times
         int64_t apart = llabs(e[0].joints_time - e[1].joints_time);
         if (apart > 1000000000) apart = llabs(e[0].joints_heard - e[1].joints_heard);
         if (apart <= period / 2 && now - last < period / 4) return;
@@ -407,8 +408,8 @@ static void wait_for_moment(us_switch *sw, int64_t began) {
     }
 }
 
-// While it is waited, the proxy goes on by itself, and nobody commands it: on a busy machine the two may
-// part. Then it is told once more.
+// During the wait the proxy moves on without commands: on a busy machine the two may diverge. Then the state
+// is sent again.
 us_status usi_handover_align(us_switch *sw, us_error *err) {
     usi_handover *h = &sw->handover;
     const usi_handover_record *r = &h->record;
@@ -416,7 +417,7 @@ us_status usi_handover_align(us_switch *sw, us_error *err) {
     if (h->def.is_off || r->is_forced || r->from == r->to || r->to == US_SWITCH_NOBODY) return US_OK;
     char why[160];
     for (int i = 0;; i++) {
-        wait_for_moment(sw, began);
+        wait_for_phase(sw, began);
         if (usi_switch_is_lost(sw))
             return us_error_set(err, US_ERR_VALUE, NULL, NULL, "the %s was lost during the hand-over",
                                 us_switch_source_name(r->from));
@@ -424,10 +425,10 @@ us_status usi_handover_align(us_switch *sw, us_error *err) {
         usi_estimate e[2];
         for (int k = 0; k < 2; k++)
             usi_switch_get_estimate(sw, (us_switch_source)k, &e[k]);
-        usi_difference d = usi_handover_compare(sw, &e[0], &e[1], usi_switch_now());
+        usi_handover_difference d = usi_handover_compare(sw, &e[0], &e[1], usi_switch_now());
         if (usi_handover_agree(&h->def, &d, why, sizeof why)) return US_OK;
         if (i == MAX_ATTEMPT)
-            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "%s again before the proxy could play", why);
+            return us_error_set(err, US_ERR_VALUE, NULL, NULL, "%s again before the proxy took over", why);
         us_status status = adopt(sw, false, err);
         if (status) return status;
     }
@@ -448,7 +449,7 @@ void usi_handover_start_ramp(us_switch *sw) {
     usi_estimate_planar(&e, e.odom_heard, pose, v);
     pthread_mutex_lock(&h->lock);
     for (int i = 0; i < 3; i++)
-        h->ramp[i] = h->want_time && fabs(h->want[i] - v[i]) < REACHED ? h->want[i] : v[i];
+        h->ramp[i] = h->requested_time && fabs(h->requested[i] - v[i]) < REACHED ? h->requested[i] : v[i];
     pthread_mutex_unlock(&h->lock);
     h->ramp_time = usi_switch_now();
     h->is_ramping = true;
@@ -470,25 +471,24 @@ void usi_handover_end(us_switch *sw, uint64_t epoch, const char *why) {
     size_t length = 0, cap = USI_HANDOVER_LINE + 64;
     uint8_t *bytes = usi_alloc(&sw->allocator, cap, 16);
     if (bytes && !us_message_encode(usi_type_string, &message, bytes, cap, &length) &&
-        us_writer_write(h->told, bytes, length, 0))
+        us_writer_write(h->report, bytes, length, 0))
         atomic_fetch_add(&sw->n_unsent, 1);
     usi_release(&sw->allocator, bytes, cap, 16);
-    usi_event_log_keep(sw, h->line);
+    usi_event_log_add_evidence(sw, h->line);
 }
 
-// ---- the ramp
-// ----------------------------------------------------------------
+// ---- the ramp ----
 
-// From `from` towards `to` in the plane, by at most `most`.
-static void approach(double *from, const double *to, int n, double most) {
+// A step from `from` towards `to`, in n dimensions (up to 2), of at most max_step.
+static void approach(double *from, const double *to, int n, double max_step) {
     double d[2] = {0}, length = 0;
     for (int i = 0; i < n; i++) {
         d[i] = to[i] - from[i];
         length = hypot(length, d[i]);
     }
-    double share = length > most ? most / length : 1;
+    double fraction = length > max_step ? max_step / length : 1;
     for (int i = 0; i < n; i++)
-        from[i] = share < 1 ? from[i] + share * d[i] : to[i];
+        from[i] = fraction < 1 ? from[i] + fraction * d[i] : to[i];
 }
 
 const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const us_sample *given,
@@ -496,6 +496,8 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
     usi_handover *h = &sw->handover;
     bool is_stamped = route->type == usi_type_twist_stamped;
     if (!is_stamped && route->type != usi_type_twist) return given;
+
+    // the requested velocity
     _Alignas(16) uint8_t memory[1024];
     const void *message = NULL;
     if (us_message_decode(route->type, given->bytes, given->length, memory, sizeof memory, &message, NULL))
@@ -507,23 +509,27 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
         stamped.twist = *(const us_msg_twist *)message;
     }
     us_msg_twist *t = &stamped.twist;
-    const double asked[3] = {t->linear.x, t->linear.y, t->angular.z};
-    if (!isfinite(asked[0] + asked[1] + asked[2])) return given;
+    const double requested[3] = {t->linear.x, t->linear.y, t->angular.z};
+    if (!isfinite(requested[0] + requested[1] + requested[2])) return given;
     int64_t now = usi_switch_now();
     pthread_mutex_lock(&h->lock);
-    memcpy(h->want, asked, sizeof asked);
-    h->want_time = now;
+    memcpy(h->requested, requested, sizeof requested);
+    h->requested_time = now;
     pthread_mutex_unlock(&h->lock);
     if (!h->is_ramping) return given;
+
+    // the next step of the ramp
     double dt = fmin(seconds(now - h->ramp_time), MAX_PAUSE);
     h->ramp_time = now;
-    approach(h->ramp, asked, 2, h->def.acceleration > 0 ? h->def.acceleration * dt : INFINITY);
-    approach(h->ramp + 2, asked + 2, 1,
-             h->def.turn_acceleration > 0 ? h->def.turn_acceleration * dt : INFINITY);
-    if (memcmp(h->ramp, asked, sizeof asked) == 0) {
+    approach(h->ramp, requested, 2, h->def.acceleration > 0 ? h->def.acceleration * dt : INFINITY);
+    approach(h->ramp + 2, requested + 2, 1,
+             h->def.yaw_acceleration > 0 ? h->def.yaw_acceleration * dt : INFINITY);
+    if (memcmp(h->ramp, requested, sizeof requested) == 0) {
         h->is_ramping = false;
         return given;
     }
+
+    // the limited command
     t->linear.x = h->ramp[0];
     t->linear.y = h->ramp[1];
     t->angular.z = h->ramp[2];
@@ -535,19 +541,19 @@ const us_sample *usi_handover_ramp(us_switch *sw, const usi_route *route, const 
     return out;
 }
 
-// ---- open and close
-// ----------------------------------------------------------------
+// ---- open and close ----
 
 us_status usi_handover_check_def(const us_handover_def *def, us_error *err) {
-    const double numbers[] = {
-        def->position,    def->yaw,        def->joint,      def->speed,        def->turn,
-        def->match_speed, def->match_turn, def->match_time, def->acceleration, def->turn_acceleration};
+    const double numbers[] = {def->position,        def->yaw,        def->joint,
+                              def->speed,           def->yaw_rate,   def->match_speed,
+                              def->match_yaw_rate,  def->match_time, def->acceleration,
+                              def->yaw_acceleration};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         // The last two may be 0, which means at once.
         if (numbers[i] > 0 || (i >= 8 && numbers[i] == 0)) continue;
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "Begin with us_switch_def_default() and give numbers above 0.",
-                            "%g is no limit, speed or rate of a hand-over", numbers[i]);
+                            "invalid limit, speed or rate of a hand-over: %g", numbers[i]);
     }
     return US_OK;
 }
@@ -570,7 +576,7 @@ us_status usi_handover_join(us_switch *sw, us_error *err) {
     us_reader *reader = NULL;
     us_topic_def topic = {.topic = "/understudy/handover", .type = usi_type_string, .node = sw->own_node};
     topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-    us_status status = us_bus_add_writer(sw->operators, &topic, &h->told, err);
+    us_status status = us_bus_add_writer(sw->operators, &topic, &h->report, err);
     topic.node = sw->source_node[US_SWITCH_PROXY];
     topic.qos = (us_qos){.is_reliable = true, .depth = 10};
     topic.topic = "/understudy/status";

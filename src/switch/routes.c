@@ -1,17 +1,15 @@
-// Routes: which topics there are, and how their samples cross.
+// Routes: topics, and how their samples pass between the domains.
 //
-// A route is a topic and a direction. It begins when a node of the robot is seen to write the topic (an
-// output) or to read it (a command) in either of the two domains; from then on its endpoint on the operators'
-// side stands until the switch is closed. The side of each source is added when that source is seen to have
-// the topic, with the quality of service that it offers or wants, so that two that differ in it can both be
-// heard.
+// A route is a topic and a direction. It is made when a node of the robot writes the topic (an output) or
+// reads it (a command) in either of the two domains; its endpoint on the operators' side stays until the
+// switch is closed. The side of each source is added when that source has the topic, with the quality of
+// service that it offers or requests, so that sources that differ in it both match.
 //
-// A thread of its own looks who is there and makes the endpoints: with many topics that takes a tenth of a
-// second on a busy machine, and nobody who watches over the sources may wait for it.
+// Discovery has a thread of its own: with many topics it takes a tenth of a second on a busy machine, and the
+// thread with the watchdog must not wait for it.
 //
-// Others may listen in the domains of the sources, a recorder for example: only endpoints of nodes in the
-// robot's namespace count, and a topic that was seen as an output never becomes a command, which would lead
-// samples in a circle.
+// Other programs, a recorder for example, may subscribe in the domains of the sources: only endpoints of
+// nodes in the robot's namespace count, and an output never becomes a command, which would make a loop.
 #include <stdio.h>
 #include <string.h>
 
@@ -21,25 +19,24 @@
 #include "switch/switch.h"
 #include "wire/messages.h"
 
-// How long an endpoint whose node has no name yet waits for it, ns. Names come on a topic of their own, a
-// moment after the endpoints.
+// Wait for the node's name of a new endpoint, ns. Names come on a topic of their own, a moment after the
+// endpoints.
 #define NAME_PATIENCE INT64_C(1000000000)
 
-// ns between looks at who is there, which take some milliseconds where there are many topics; and when there
-// is something new to be found.
-static const int64_t look_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000);
+// Periods of discovery, ns: usually, as it takes some milliseconds where there are many topics; and fast,
+// when new endpoints are expected.
+static const int64_t discover_every = 100 * INT64_C(1000000), search_every = 10 * INT64_C(1000000);
 
-// What a writer of the switch keeps at least for readers that have not answered yet. Less loses samples of a
-// burst at 2000 a second.
+// Minimum history of the switch's writers. Less loses samples of a burst at 2000 a second.
 enum { MIN_DEPTH = 64 };
 
-// Bytes that may wait for the forwarder: seconds of cameras. Beyond it samples are dropped and counted.
+// Capacity of the forwarder's queue, bytes: seconds of camera images. Beyond it samples are dropped and
+// counted.
 #define MAX_QUEUED ((size_t)256 << 20)
 
-// ---- samples
-// ----------------------------------------------------------------
+// ---- samples ----
 
-// A sample that crosses, and how: held by the bus from which it comes, or (NULL) copied.
+// A sample that passes between domains: held by the bus from which it comes, or (held NULL) copied.
 typedef struct crossing {
     us_sample sample;
     const us_bus *from;
@@ -54,8 +51,8 @@ static void pass(us_switch *sw, us_writer *writer, const crossing *c, _Atomic in
     }
 }
 
-// Keeps the last samples of a latched topic, as many as the operators' writer keeps.
-static void keep(usi_side *side, const us_sample *sample) {
+// Stores the last samples of a latched topic, as many as the operators' writer keeps.
+static void latch(usi_side *side, const us_sample *sample) {
     const us_allocator *allocator = &side->route->sw->allocator;
     int32_t depth = side->route->qos.depth;
     usi_latched *place = &side->latched[side->next_latched];
@@ -80,8 +77,8 @@ static bool is_foreign(const usi_side *side, const uint8_t writer[16]) {
     return false;
 }
 
-// After a hand-over the proxy's stamps may lag a little: what is older than what operators have seen already
-// is left out, for a second.
+// After a hand-over the proxy's stamps may lag a little: for a second, samples that are older than those
+// already passed on are dropped.
 static bool is_overtaken(const usi_route *route, const us_sample *sample) {
     const int64_t second = INT64_C(1000000000);
     int64_t behind = route->seen_time - sample->source_time;
@@ -95,9 +92,9 @@ static void pass_output(usi_side *side, const crossing *c) {
     pthread_rwlock_rdlock(&sw->gate);
     bool is_own = !sw->is_withdrawn && !is_foreign(side, sample->writer);
     if (is_own) {
-        if (route->qos.is_transient_local) keep(side, sample);
+        if (route->qos.is_transient_local) latch(side, sample);
         us_switch_mode mode = sw->authority.mode;
-        if (sw->authority.voice == side->source) {
+        if (sw->authority.output_source == side->source) {
             if (!is_overtaken(route, sample)) {
                 pass(sw, route->out, c, &sw->n_output);
                 route->last_time = sample->source_time;
@@ -111,7 +108,7 @@ static void pass_output(usi_side *side, const crossing *c) {
     if (is_own && sw->n_rule > 0) usi_switch_check_rules(sw, route, side->source, sample);
 }
 
-// A command belongs to the epoch in which it came in. While it waits another may begin.
+// A command belongs to the epoch in which it arrived. While it was queued another may have begun.
 static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
     us_switch *sw = route->sw;
     const us_sample *sample = &c->sample;
@@ -134,9 +131,9 @@ static void pass_command(usi_route *route, const crossing *c, uint64_t epoch) {
     if (sw->n_rule > 0) usi_switch_check_rules(sw, route, US_SWITCH_NOBODY, sample);
 }
 
-// A sample between the thread that brought it and the forwarder. A vendor's thread must not write into
-// another domain itself: Cyclone notes for each thread in which domain it works, one at a time, and would
-// free what the thread still uses in the first.
+// A sample between the vendor's thread that received it and the forwarder. A vendor's thread must not write
+// into another domain itself: Cyclone records for each thread in which domain it works, one at a time, and
+// would free what the thread still uses in the first.
 typedef struct usi_queued_sample {
     struct usi_queued_sample *next;
     usi_side *side;    // of an output; NULL: a command
@@ -147,51 +144,51 @@ typedef struct usi_queued_sample {
     _Alignas(16) uint8_t bytes[];
 } usi_queued_sample;
 
-static void release_parcel(us_switch *sw, usi_queued_sample *parcel) {
-    usi_bus_release(parcel->crossing.from, parcel->crossing.held);
-    usi_release(&sw->allocator, parcel, sizeof *parcel + parcel->n_byte, _Alignof(usi_queued_sample));
+static void release_queued_sample(us_switch *sw, usi_queued_sample *queued) {
+    usi_bus_release(queued->crossing.from, queued->crossing.held);
+    usi_release(&sw->allocator, queued, sizeof *queued + queued->n_byte, _Alignof(usi_queued_sample));
 }
 
-static void post(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
+static void enqueue(us_switch *sw, usi_side *side, usi_route *route, const us_sample *sample) {
     const us_bus *from = side ? sw->sources[side->source] : sw->operators;
     void *held = usi_bus_hold(from, sample);
     size_t n_byte = held ? 0 : sample->length;
-    usi_queued_sample *parcel =
-        usi_alloc(&sw->allocator, sizeof *parcel + n_byte, _Alignof(usi_queued_sample));
-    if (!parcel) {
+    usi_queued_sample *queued =
+        usi_alloc(&sw->allocator, sizeof *queued + n_byte, _Alignof(usi_queued_sample));
+    if (!queued) {
         usi_bus_release(from, held);
         atomic_fetch_add(&sw->n_unsent, 1);
         return;
     }
-    *parcel = (usi_queued_sample){.side = side,
+    *queued = (usi_queued_sample){.side = side,
                                   .route = route,
                                   .epoch = atomic_load(&sw->epoch),
                                   .crossing = {*sample, from, held},
                                   .n_byte = n_byte};
     if (!held) {
-        memcpy(parcel->bytes, sample->bytes, sample->length);
-        parcel->crossing.sample.bytes = parcel->bytes;
+        memcpy(queued->bytes, sample->bytes, sample->length);
+        queued->crossing.sample.bytes = queued->bytes;
     }
     pthread_mutex_lock(&sw->queue_lock);
     bool has_room = !sw->is_queue_closed && sw->n_queued + sample->length <= MAX_QUEUED;
     if (has_room) {
         if (sw->last) {
-            sw->last->next = parcel;
+            sw->last->next = queued;
         } else {
-            sw->first = parcel;
+            sw->first = queued;
         }
-        sw->last = parcel;
+        sw->last = queued;
         sw->n_queued += sample->length;
         pthread_cond_signal(&sw->queue_wake);
     }
     pthread_mutex_unlock(&sw->queue_lock);
     if (has_room) return;
     atomic_fetch_add(&sw->n_unsent, 1);
-    release_parcel(sw, parcel);
+    release_queued_sample(sw, queued);
 }
 
-// Here and not in the forwarder, which has cameras to pass on: the thread that brought the sample reads it,
-// once it is on its way.
+// The state in an output. Decoded by the receiving thread and not by the forwarder, which has images to pass
+// on.
 static void read_state(const usi_side *side, const us_sample *sample) {
     us_switch *sw = side->route->sw;
     usi_estimate *e = &sw->estimates[side->source];
@@ -213,13 +210,13 @@ static void on_output(void *context, const us_sample *sample) {
     us_switch *sw = side->route->sw;
     if (side->route->is_heartbeat)
         atomic_store_explicit(&sw->heard[side->source], usi_switch_now(), memory_order_relaxed);
-    post(sw, side, NULL, sample);
+    enqueue(sw, side, NULL, sample);
     if (side->route->is_state) read_state(side, sample);
 }
 
 static void on_command(void *context, const us_sample *sample) {
     usi_route *route = context;
-    post(route->sw, NULL, route, sample);
+    enqueue(route->sw, NULL, route, sample);
 }
 
 void *usi_switch_forward(void *context) {
@@ -229,18 +226,18 @@ void *usi_switch_forward(void *context) {
         while (!sw->first && !sw->is_queue_closed)
             pthread_cond_wait(&sw->queue_wake, &sw->queue_lock);
         bool is_closed = sw->is_queue_closed;
-        usi_queued_sample *parcel = sw->first;
+        usi_queued_sample *queued = sw->first;
         sw->first = sw->last = NULL;
         sw->n_queued = 0;
         pthread_mutex_unlock(&sw->queue_lock);
-        for (usi_queued_sample *next; parcel; parcel = next) {
-            next = parcel->next;
-            if (parcel->side) {
-                pass_output(parcel->side, &parcel->crossing);
+        for (usi_queued_sample *next; queued; queued = next) {
+            next = queued->next;
+            if (queued->side) {
+                pass_output(queued->side, &queued->crossing);
             } else {
-                pass_command(parcel->route, &parcel->crossing, parcel->epoch);
+                pass_command(queued->route, &queued->crossing, queued->epoch);
             }
-            release_parcel(sw, parcel);
+            release_queued_sample(sw, queued);
         }
         if (is_closed) return NULL;
     }
@@ -252,8 +249,8 @@ void usi_switch_pass_latched(us_switch *sw, us_switch_source source) {
         usi_route *route = &sw->routes[i];
         const usi_side *side = &route->sides[source];
         if (route->is_command || side->n_latched == 0) continue;
-        // Oldest first; when there are fewer than the writer keeps, some twice: nothing of the other source
-        // must be left for late readers.
+        // Oldest first; where there are fewer than the writer keeps, some twice, so that late readers get
+        // nothing of the other source.
         int32_t depth = route->qos.depth, oldest = side->n_latched < depth ? 0 : side->next_latched;
         for (int32_t k = 0; k < depth; k++) {
             int32_t spare = depth - side->n_latched, at = k < spare ? 0 : k - spare;
@@ -286,8 +283,7 @@ void usi_switch_stop_source(us_switch *sw, us_switch_source source) {
     }
 }
 
-// ---- making them
-// ----------------------------------------------------------------
+// ---- making routes ----
 
 // A name may stand for several topics of different types, as cmd_vel does for Twist and TwistStamped.
 static usi_route *find_route(us_switch *sw, const char *topic, const us_message_type *type) {
@@ -314,16 +310,15 @@ static int32_t find_node(us_switch *sw, const char *full) {
     *name++ = 0;
     us_error err = {0};
     if (us_bus_add_node(sw->operators, text[0] ? text : "/", name, &known->node, &err)) {
-        usi_switch_say(sw, "node %s cannot be announced: %s", known->full, err.message);
+        usi_switch_log(sw, "node %s cannot be announced: %s", known->full, err.message);
         return -1;
     }
     sw->n_node++;
     return known->node;
 }
 
-// The endpoint that the operators see. Discovery does not tell how much a writer keeps: a little more than
-// most want, so that a burst is not lost; of latched topics what the convention says, or one sample for each
-// who writes.
+// The endpoint on the operators' side. Discovery does not include a writer's history depth: MIN_DEPTH, so
+// that a burst is not lost; of latched topics the depth by convention, or one sample for each writer.
 static us_status add_route(us_switch *sw, const char *topic, const us_message_type *type, us_qos qos,
                            bool is_command, int32_t node, us_error *err) {
     int32_t n = atomic_load(&sw->n_route);
@@ -339,6 +334,8 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
     } else if (route->qos.depth < MIN_DEPTH) {
         route->qos.depth = MIN_DEPTH;
     }
+
+    // kind of topic
     for (int i = 0; i < sw->n_shared; i++)
         route->is_shared = route->is_shared || !strcmp(sw->shared[i], topic);
     const char *end = strrchr(topic, '/');
@@ -350,6 +347,8 @@ static us_status add_route(us_switch *sw, const char *topic, const us_message_ty
         route->sides[i].route = route;
         route->sides[i].source = (us_switch_source)i;
     }
+
+    // endpoint
     us_topic_def def = {.topic = topic, .type = type, .qos = route->qos, .node = node};
     us_status status;
     if (is_command) {
@@ -368,7 +367,7 @@ static us_status add_side(us_switch *sw, usi_route *route, us_switch_source sour
     us_topic_def def = {
         .topic = route->topic, .type = route->type, .qos = qos, .node = sw->source_node[source]};
     if (!route->is_command) {
-        def.qos.depth = 0;  // samples are taken as they come: nothing needs to be thrown away
+        def.qos.depth = 0;  // keep all: samples are taken as they come
         return us_bus_add_reader(sw->sources[source], &def, on_output, side, &side->reader, err);
     }
     if (def.qos.depth < MIN_DEPTH) def.qos.depth = MIN_DEPTH;
@@ -378,7 +377,7 @@ static us_status add_side(us_switch *sw, usi_route *route, us_switch_source sour
     return status;
 }
 
-us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err) {
+us_status usi_switch_add_declared(us_switch *sw, const us_switch_topic *topic, us_error *err) {
     if (!topic->topic || !topic->type)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "a topic needs a name and a type");
     char dds[USI_NAME];
@@ -416,7 +415,7 @@ static void make_copies(us_switch *sw, us_switch_mode mode, us_switch_source con
         us_writer *writer = NULL;
         us_topic_def def = {.topic = topic, .type = route->type, .qos = route->qos, .node = sw->own_node};
         if (us_bus_add_writer(sw->operators, &def, &writer, &err)) {
-            usi_switch_say(sw, "no copies of %s: %s", route->topic, err.message);
+            usi_switch_log(sw, "no copies of %s: %s", route->topic, err.message);
         } else {
             atomic_store(&side->copies[is_shadow], writer);
         }
@@ -436,8 +435,7 @@ void usi_switch_release_routes(us_switch *sw) {
     usi_release(&sw->allocator, sw->routes, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
 }
 
-// ---- discovery
-// ----------------------------------------------------------------
+// ---- discovery ----
 
 static int32_t list_source(us_switch *sw, us_switch_source source) {
     int32_t n = 0;
@@ -473,7 +471,7 @@ static bool is_robots_node(const us_switch *sw, const char *node) {
     return node[0] == '/' && !strncmp(node + 1, sw->robot, n) && (node[1 + n] == '/' || node[1 + n] == 0);
 }
 
-// A writer of somebody else on a topic that robots share: what it says is not passed on.
+// A writer of another robot on a shared topic: its samples are not passed on.
 static void note_foreign(us_switch *sw, usi_side *side, const uint8_t id[16]) {
     if (is_foreign(side, id)) return;
     pthread_rwlock_wrlock(&sw->gate);
@@ -482,13 +480,13 @@ static void note_foreign(us_switch *sw, usi_side *side, const uint8_t id[16]) {
     pthread_rwlock_unlock(&sw->gate);
 }
 
-static void say_unknown(us_switch *sw, const us_endpoint *e) {
+static void log_unknown(us_switch *sw, const us_endpoint *e) {
     for (int32_t i = 0; i < sw->n_unknown; i++) {
         if (!strcmp(sw->unknown[i], e->topic)) return;
     }
     if (sw->n_unknown == (int32_t)(sizeof sw->unknown / sizeof sw->unknown[0])) return;
     snprintf(sw->unknown[sw->n_unknown++], USI_NAME, "%s", e->topic);
-    usi_switch_say(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
+    usi_switch_log(sw, "topic %s is not passed on: its type %s is not known", e->topic, e->type);
 }
 
 static int32_t count_writers(const us_endpoint *list, int32_t n, const char *topic) {
@@ -498,8 +496,24 @@ static int32_t count_writers(const us_endpoint *list, int32_t n, const char *top
     return count;
 }
 
-static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e, int32_t n,
-                    bool is_patient) {
+// History depth and durability of a new route, by what the endpoint offers and what is usual for its topic.
+static us_qos choose_qos(const us_switch *sw, const us_endpoint *e, const us_message_type *type, int32_t n) {
+    us_qos qos = e->qos;
+    us_qos usual = us_qos_for_topic(e->topic, type);
+    if (usual.depth > qos.depth) qos.depth = usual.depth;
+    if (qos.is_transient_local) {
+        int32_t n_writer = count_writers(sw->list, n, e->topic);
+        qos.depth = usual.is_transient_local ? usual.depth : 1;
+        if (n_writer > qos.depth) qos.depth = n_writer;
+    }
+    return qos;
+}
+
+// An endpoint of a source that was discovered, one of n in sw->list. `is_patient`: it waits for its node's
+// name.
+static void add_endpoint(us_switch *sw, us_switch_source source, const us_endpoint *e, int32_t n,
+                         bool is_patient) {
+    // endpoints that are no part of the robot
     bool is_common = is_shared(sw, e->topic);
     if (e->is_own || (!is_common && !is_below_robot(sw, e->topic)) || (is_common && !e->is_writer)) return;
     const us_message_type *type = us_message_find(e->type);
@@ -508,6 +522,8 @@ static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e
         if (is_common && route) note_foreign(sw, &route->sides[source], e->id);
         return;
     }
+
+    // endpoints that have a route already, or whose node is not known yet
     bool has_side = route && (route->is_command ? atomic_load(&route->sides[source].writer) != NULL
                                                 : route->sides[source].reader != NULL);
     if (has_side || (route && route->is_command == e->is_writer)) return;
@@ -515,42 +531,37 @@ static void look_at(us_switch *sw, us_switch_source source, const us_endpoint *e
         if (sw->nameless_since == 0) sw->nameless_since = usi_switch_now();
         return;
     }
-    // Who reads a topic that is also written there listens to an output.
+    // a reader of a topic that is also written there: a subscriber to an output
     if (!e->is_writer && count_writers(sw->list, n, e->topic) > 0) return;
-    us_error err = {0};
-    us_status status = US_OK;
     if (!type) {
-        say_unknown(sw, e);
+        log_unknown(sw, e);
         return;
     }
+
+    // the route and its side
+    us_error err = {0};
+    us_status status = US_OK;
     if (!route) {
-        us_qos qos = e->qos;
-        us_qos usual = us_qos_for_topic(e->topic, type);
-        if (usual.depth > qos.depth) qos.depth = usual.depth;
-        if (qos.is_transient_local) {
-            int32_t n_writer = count_writers(sw->list, n, e->topic);
-            qos.depth = usual.is_transient_local ? usual.depth : 1;
-            if (n_writer > qos.depth) qos.depth = n_writer;
-        }
+        us_qos qos = choose_qos(sw, e, type, n);
         status = add_route(sw, e->topic, type, qos, !e->is_writer, find_node(sw, e->node), &err);
         route = find_route(sw, e->topic, type);
     }
     if (!status && route) status = add_side(sw, route, source, e->qos, &err);
     if (status && !sw->is_full) {
         sw->is_full = true;
-        usi_switch_say(sw, "topic %s is not passed on: %s", e->topic, err.message);
+        usi_switch_log(sw, "topic %s is not passed on: %s", e->topic, err.message);
     }
 }
 
-static void look_around(us_switch *sw) {
+static void discover_once(us_switch *sw) {
     bool is_patient = sw->nameless_since == 0 || usi_switch_now() - sw->nameless_since < NAME_PATIENCE;
     for (int source = 0; source < 2; source++) {
         int32_t n = list_source(sw, (us_switch_source)source);
-        // Outputs first: what is written is no command.
+        // outputs first: a topic that is written is no command
         for (int pass_ = 0; pass_ < 2; pass_++) {
             for (int32_t i = 0; i < n; i++) {
                 if (sw->list[i].is_writer == (pass_ == 0))
-                    look_at(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
+                    add_endpoint(sw, (us_switch_source)source, &sw->list[i], n, is_patient);
             }
         }
     }
@@ -562,9 +573,9 @@ static void look_around(us_switch *sw) {
     make_copies(sw, mode, control);
 }
 
-void usi_switch_search(us_switch *sw, int64_t most) {
+void usi_switch_search(us_switch *sw, int64_t duration) {
     pthread_mutex_lock(&sw->lock);
-    int64_t until = usi_switch_now() + most;
+    int64_t until = usi_switch_now() + duration;
     if (until > sw->search_until) sw->search_until = until;
     sw->is_search_due = true;
     pthread_cond_signal(&sw->search_wake);
@@ -574,10 +585,10 @@ void usi_switch_search(us_switch *sw, int64_t most) {
 void *usi_switch_discover(void *context) {
     us_switch *sw = context;
     for (;;) {
-        look_around(sw);
+        discover_once(sw);
         int64_t now = usi_switch_now();
         pthread_mutex_lock(&sw->lock);
-        int64_t next = now + (now < sw->search_until ? search_every : look_every);
+        int64_t next = now + (now < sw->search_until ? search_every : discover_every);
         struct timespec until = {.tv_sec = next / 1000000000, .tv_nsec = next % 1000000000};
         while (!sw->is_closing && !sw->is_search_due) {
             if (pthread_cond_timedwait(&sw->search_wake, &sw->lock, &until)) break;

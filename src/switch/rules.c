@@ -1,15 +1,17 @@
-// Rules: what a robot says of itself changes the mode.
+// Rules: diagnostics and flags of a robot that change the mode.
 //
-//     fault [PATTERN] -> MODE    a status of a DiagnosticArray of the one in control becomes ERROR, and its
-//     name matches the pattern of a shell topic NAME -> MODE         a std_msgs/Bool on that topic becomes
-//     true: told by the one in control, or by an operator to the robot
+//     fault [PATTERN] -> MODE   a status in a DiagnosticArray of the source in control becomes ERROR, and its
+//                               name matches the shell pattern
+//     topic NAME -> MODE        a std_msgs/Bool on that topic becomes true, published by the source in
+//     control
+//                               or by an operator
 //
-// A rule acts when its flag rises and not while it stays: who asks for a robot with a fault gets it. So each
-// rule remembers which flags are up, for each source and for the operators. Several nodes may tell
-// diagnostics, each of its own parts: a flag is one status, by the hash of its name.
+// A rule acts when its flag rises and not while it stays up: an operator who asks for a robot with a fault
+// gets it. So each rule remembers which flags are up, for each source and for the operators. Several nodes
+// may publish diagnostics, each of its own components: a flag is one status, by the hash of its name.
 //
-// The forwarder looks at the samples; the switch's thread acts. Of several rules that apply at once the first
-// counts whose mode can be had.
+// The forwarder checks the samples; the switch's thread acts. Of several rules that fire at once the first
+// counts whose mode is granted.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,17 +21,16 @@
 
 enum { LEVEL_ERROR = 2, MEMORY = 1 << 16 };
 
-// ---- reading them
-// ----------------------------------------------------------------
+// ---- parsing ----
 
 static us_status refuse(us_error *err, const char *text) {
     return us_error_set(
         err, US_ERR_VALUE, NULL,
         "Write \"fault -> proxy\", \"fault k10:* -> proxy\" or \"topic /k10/emergency_stop -> stop\".",
-        "\"%.100s\" is no rule", text);
+        "invalid rule \"%.100s\"", text);
 }
 
-// Cuts blanks at both ends. A text ends where the buffer does.
+// Removes blanks at both ends.
 static char *trim(char *text) {
     while (*text == ' ')
         text++;
@@ -72,10 +73,9 @@ us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t
     return status;
 }
 
-// ---- samples: the forwarder's
-// ----------------------------------------------------------------
+// ---- checking samples, on the forwarder's thread ----
 
-// True when the flag was down and is up now. When there is no room to remember it, it is up each time: a
+// True when the flag was down and is up now. Where there is no room to remember it, it rises each time: a
 // fault too many is better than one too few.
 static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
     for (int32_t i = 0; i < flags->n; i++) {
@@ -87,7 +87,7 @@ static bool raise_flag(usi_flags *flags, uint64_t flag, bool is_up) {
     return is_up;
 }
 
-// Each source has its own: what one says that is not in control must not hide what the other says.
+// Fired rules are kept by source: those of the source that is not in control must not hide the other's.
 static void fire(us_switch *sw, int32_t rule, us_switch_source source, const char *what, const char *detail) {
     usi_fired *fired = &sw->fired[source];
     pthread_mutex_lock(&sw->lock);
@@ -99,7 +99,7 @@ static void fire(us_switch *sw, int32_t rule, us_switch_source source, const cha
     pthread_mutex_unlock(&sw->lock);
 }
 
-static void look_for_faults(us_switch *sw, us_switch_source source, const us_sample *sample) {
+static void check_fault_flags(us_switch *sw, us_switch_source source, const us_sample *sample) {
     _Alignas(16) uint8_t memory[MEMORY];
     const void *message = NULL;
     if (us_message_decode(usi_type_diagnostic_array, sample->bytes, sample->length, memory, sizeof memory,
@@ -121,7 +121,7 @@ static void look_for_faults(us_switch *sw, us_switch_source source, const us_sam
 void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source,
                             const us_sample *sample) {
     if (route->type == usi_type_diagnostic_array && source != US_SWITCH_NOBODY)
-        look_for_faults(sw, source, sample);
+        check_fault_flags(sw, source, sample);
     if (route->type != usi_type_bool) return;
     char reason[USI_NAME + 16];
     snprintf(reason, sizeof reason, "true on %s", route->topic + 2);

@@ -1,7 +1,7 @@
-// Do the two do the same?
+// Comparison of hardware and proxy.
 //
-// Every 50 ms of our time T, once both have told enough: what the hardware said of T stands beside what the
-// proxy said of T - lag, give or take `time`. A difference that a shift in time explains is none:
+// Every 50 ms of our time T, once both have published enough, the hardware's state at T is compared with the
+// proxy's at T - lag, give or take `time`. A difference that a shift in time explains is none:
 //
 //     proxy      ____________
 //               /:   :        the proxy's values within T - lag +- time span a band
@@ -9,12 +9,12 @@
 //     ________/  :   :
 //     hardware     x          inside the band: 0; outside: the distance to it
 //
-// Differences are low-passed, divided by their tolerance, and the greatest ratio r makes the confidence
-// exp(-r^2 / 2). The greatest, and not the product over all: a robot of forty joints would never be trusted,
-// and the name of the worst says where to look.
+// Differences are low-passed and divided by their tolerance; the largest ratio r gives the confidence
+// exp(-r^2 / 2). The largest, and not the product over all: a robot of forty joints would never be trusted,
+// and the name of the worst residual shows where to look.
 //
-// Poses are taken since the comparison began, each by its own odometry, so that the two need not stand in the
-// same place; so are the angles of continuous joints, for wheels are counted from anywhere.
+// Poses are relative to the start of the comparison, each by its own odometry, so that the two need not stand
+// in the same place; so are the angles of continuous joints, for wheels start at any angle.
 #include "switch/shadow.h"
 
 #include <math.h>
@@ -33,59 +33,58 @@ static const double clock_jump = 5;  // s: a stamp that is so far off was made b
 static const double gap = 0.3;       // s without a sample over which nothing is compared; or three periods
 static const double unknown_lag =
     0.7;  // s to either side while the lag is not known: 0.3 s each way, and some
-static const double anchor_way =
-    0.05;  // m, rad: the way is counted in such pieces, so that noise does not add up to one
-static const double lag_lever =
-    0.5;  // m: a turn rate counts in the lag's search as much as the speed of a wheel there
+static const double anchor_distance =
+    0.05;                             // m, rad: distance is counted in such steps, so that noise adds nothing
+static const double lag_lever = 0.5;  // m: a yaw rate counts in the lag's search as the speed at this radius
 static const double joint_weight = 0.1;   // of a joint's speed, where there is no odometry
 static const double stale = 2;            // s after which a comparison is forgotten
 static const double smooth_imu = 0.2;     // s: of the inertial unit before samples are thinned out
 static const double forget_ratio = 0.7;   // below it a difference that began is over
 static const double followers_time = 10;  // s after an event in which what follows belongs to it
 static const double back_to_ok = 0.8;     // confidence above which all is well again
-static const double hold_doubt = 0.5, hold_parted = 1,
-                    hold_ok = 1;  // s for which the confidence asks for a state before it is one
+// Time for which the confidence must ask for a state before it is entered, s.
+static const double hold_degraded = 0.5, hold_diverged = 1, hold_ok = 1;
 
-// ---- definition
-// ----------------------------------------------------------------
+// ---- definition ----
 
 us_shadow_def usi_shadow_def_default(void) {
     return (us_shadow_def){.position = 0.25,
-                           .position_share = 0.01,
+                           .position_growth = 0.01,
                            .yaw = 0.15,
-                           .yaw_share = 0.01,
+                           .yaw_growth = 0.01,
                            .speed = 0.1,
-                           .turn_rate = 0.1,
+                           .yaw_rate = 0.1,
                            .joint = 0.1,
-                           .joint_share = 0.1,
+                           .joint_growth = 0.1,
                            .joint_speed = 0.5,
                            .gyro = 0.05,
                            .accelerometer = 0.5,
                            .time = 0.2,
-                           .doubtful = 0.6,
-                           .parted = 0.135};
+                           .degraded = 0.6,
+                           .diverged = 0.135};
 }
 
 us_status usi_shadow_check(const us_shadow_def *def, us_error *err) {
-    const double positive[] = {def->position, def->yaw,         def->speed, def->turn_rate,
+    const double positive[] = {def->position, def->yaw,         def->speed, def->yaw_rate,
                                def->joint,    def->joint_speed, def->gyro,  def->accelerometer};
-    const double shares[] = {def->position_share, def->yaw_share, def->joint_share};
+    const double growths[] = {def->position_growth, def->yaw_growth, def->joint_growth};
     for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++) {
         if (!(positive[i] > 0 && isfinite(positive[i])))
-            return us_error_set(err, US_ERR_VALUE, NULL, "Give a number above 0.",
-                                "a tolerance of %g cannot be met", positive[i]);
+            return us_error_set(err, US_ERR_VALUE, NULL, "Give a number above 0.", "invalid tolerance %g",
+                                positive[i]);
     }
-    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
-        if (!(shares[i] >= 0 && isfinite(shares[i])))
+    for (size_t i = 0; i < sizeof growths / sizeof growths[0]; i++) {
+        if (!(growths[i] >= 0 && isfinite(growths[i])))
             return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 or more.",
-                                "a tolerance's share of %g is none", shares[i]);
+                                "invalid growth of a tolerance: %g", growths[i]);
     }
     if (!(def->time >= 0 && def->time <= 0.5))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 s to 0.5 s.",
-                            "a slack of %g s in time hides too much", def->time);
-    if (!(def->parted > 0 && def->parted <= def->doubtful && def->doubtful <= back_to_ok))
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 s to 0.5 s.", "invalid tolerance in time %g s",
+                            def->time);
+    if (!(def->diverged > 0 && def->diverged <= def->degraded && def->degraded <= back_to_ok))
         return us_error_set(err, US_ERR_VALUE, NULL, "Give 0 < parted <= doubtful <= 0.8.",
-                            "confidences of %g for parted and %g for doubtful", def->parted, def->doubtful);
+                            "invalid confidences: %g for parted, %g for doubtful", def->diverged,
+                            def->degraded);
     return US_OK;
 }
 
@@ -94,12 +93,11 @@ const char *us_shadow_state_name(us_shadow_state state) {
     return (unsigned)state <= (unsigned)US_SHADOW_DIVERGED ? names[state] : "";
 }
 
-// ---- beginning
-// ----------------------------------------------------------------
+// ---- beginning ----
 
 static double our_time(const usi_shadow *s, int64_t now) { return 1e-9 * (double)(now - s->origin); }
 
-// What was heard lately, and the clock. The way counts on.
+// The recent samples and the clock. The distance driven is kept.
 static void clear_history(usi_shadow_side *side) {
     side->has_origin = false;
     usi_clock_clear(&side->clock);
@@ -146,7 +144,7 @@ void usi_shadow_begin(usi_shadow *s, int64_t now) {
     s->worst = -1;
     s->state = US_SHADOW_DEGRADED;
     s->pending = s->event_time = -1;
-    s->n_part = 0;
+    s->n_deviation = 0;
     s->is_event_new = false;
 }
 
@@ -177,14 +175,13 @@ void usi_shadow_describe(usi_shadow *s, const char *urdf, size_t length) {
     }
 }
 
-// ---- taking samples
-// ----------------------------------------------------------------
+// ---- taking samples ----
 
 static double yaw_of(us_quat q) {
     return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z));
 }
 
-// Follows an angle without a jump, and counts how far it has turned in all.
+// Unwraps an angle, and sums how far it has rotated in all.
 static void follow(double angle, bool *has, double *io_angle, double *io_anchor, double *io_turned) {
     if (!*has) {
         *has = true;
@@ -192,7 +189,7 @@ static void follow(double angle, bool *has, double *io_angle, double *io_anchor,
         *io_turned = 0;
     }
     *io_angle += remainder(angle - *io_angle, 2 * M_PI);
-    if (fabs(*io_angle - *io_anchor) >= anchor_way) {
+    if (fabs(*io_angle - *io_anchor) >= anchor_distance) {
         *io_turned += fabs(*io_angle - *io_anchor);
         *io_anchor = *io_angle;
     }
@@ -206,9 +203,9 @@ static void read_odom(usi_shadow_side *side, const usi_estimate *e, double out[N
         side->anchor[1] = y;
     }
     follow(yaw_of(e->X_OB.q), &side->has_yaw, &side->yaw, &side->anchor[2], &side->turned);
-    double way = hypot(x - side->anchor[0], y - side->anchor[1]);
-    if (way >= anchor_way) {
-        side->path += way;
+    double moved = hypot(x - side->anchor[0], y - side->anchor[1]);
+    if (moved >= anchor_distance) {
+        side->path += moved;
         side->anchor[0] = x;
         side->anchor[1] = y;
     }
@@ -250,7 +247,7 @@ static void read_joints(usi_shadow *s, usi_shadow_side *side, const usi_estimate
         int32_t j = find_joint(s, e->joint[i].name, i);
         if (j < 0) continue;
         double q = e->joint[i].position, *values = out + N_OF_JOINT * j;
-        // Without a description: what has turned all the way round has no end.
+        // without a description: a joint that has rotated more than once has no limits
         if (fabs(q) > 2 * M_PI) s->is_continuous[j] = true;
         for (int32_t k = 0; k < s->n_described; k++)
             s->is_continuous[j] = s->is_continuous[j] || !strcmp(s->described[k], s->joints[j]);
@@ -261,7 +258,7 @@ static void read_joints(usi_shadow *s, usi_shadow_side *side, const usi_estimate
         }
         double turned = fabs(q - side->joint_anchor[j]);
         if (s->is_continuous[j]) turned = fabs(remainder(turned, 2 * M_PI));
-        if (turned >= anchor_way) {
+        if (turned >= anchor_distance) {
             side->joint_turned[j] += turned;
             side->joint_anchor[j] = q;
         }
@@ -304,8 +301,7 @@ void usi_shadow_take(usi_shadow *s, us_switch_source source, usi_estimate_group 
     if (track->n == 0 || time - usi_track_newest(track) >= thin) usi_track_put(track, time, values);
 }
 
-// ---- comparing
-// ----------------------------------------------------------------
+// ---- comparing ----
 
 // A point of the lag's grid from each source, as soon as its samples reach there.
 static void feed_lag(usi_shadow *s) {
@@ -335,7 +331,7 @@ static void feed_lag(usi_shadow *s) {
     }
 }
 
-// Where both are, as that from which they go on.
+// Both states as the reference of relative quantities.
 static void take_reference(usi_shadow *s, int g, const double *hardware, const double *proxy) {
     memcpy(s->reference[0][g], hardware, sizeof s->reference[0][g]);
     memcpy(s->reference[1][g], proxy, sizeof s->reference[1][g]);
@@ -388,18 +384,18 @@ static double tolerance_of(const usi_shadow *s, int g, int32_t k, const double *
     const double *h0 = s->reference[0][g], unsure = s->lag.is_known ? 0 : unknown_lag;
     *out_filter = 1;
     if (g == ODOM) {
-        if (k >= 3) return k == 5 ? def->turn_rate : def->speed;
+        if (k >= 3) return k == 5 ? def->yaw_rate : def->speed;
         *out_filter = 0;
         double path = hardware[O_PATH] - h0[O_PATH], turned = hardware[O_TURNED] - h0[O_TURNED],
-               turn = unsure * fabs(h0[O_WZ]);
-        if (k == 2) return def->yaw + def->yaw_share * turned + turn;
-        return def->position + (def->position_share + turn) * path + unsure * hypot(h0[O_VX], h0[O_VY]) +
-               fabs(s->explained[k]);
+               yaw_error = unsure * fabs(h0[O_WZ]);
+        if (k == 2) return def->yaw + def->yaw_growth * turned + yaw_error;
+        return def->position + (def->position_growth + yaw_error) * path +
+               unsure * hypot(h0[O_VX], h0[O_VY]) + fabs(s->explained[k]);
     }
     if (g == IMU) {
         if (k == 6) *out_filter = 0;
         if (k == 6)
-            return def->yaw + def->yaw_share * (hardware[I_TURNED] - h0[I_TURNED]) +
+            return def->yaw + def->yaw_growth * (hardware[I_TURNED] - h0[I_TURNED]) +
                    unsure * fabs(h0[I_RATE + 2]);
         return k < 3 ? def->gyro : def->accelerometer;
     }
@@ -408,10 +404,11 @@ static double tolerance_of(const usi_shadow *s, int g, int32_t k, const double *
     if (k % 2) return def->joint_speed;
     if (!s->is_continuous[k / 2]) return def->joint;
     double speed = isnan(joint0[J_SPEED]) ? 0 : fabs(joint0[J_SPEED]);
-    return def->joint + def->joint_share * (joint[J_TURNED] - joint0[J_TURNED]) + unsure * speed;
+    return def->joint + def->joint_growth * (joint[J_TURNED] - joint0[J_TURNED]) + unsure * speed;
 }
 
-static void note(usi_shadow *s, int32_t i, double time, double difference, double tolerance, double filter) {
+static void update_residual(usi_shadow *s, int32_t i, double time, double difference, double tolerance,
+                            double filter) {
     usi_residual *r = &s->residuals[i];
     if (isnan(difference) || isnan(tolerance)) return;
     bool is_first = r->compared < 0 || time - r->compared > stale;
@@ -457,8 +454,8 @@ static bool measure(const usi_shadow *s, int g, const double *hardware, double f
     return true;
 }
 
-// Two that look a little apart drive apart: by the integral of the angle between them times the way, across
-// it. That much of the distance is the heading's, which has a residual of its own.
+// Distance between the two that their headings explain: the integral of the angle between them along the
+// path, across it. It is added to the tolerance of the position, as the heading has a residual of its own.
 static void explain(usi_shadow *s, const double *hardware, const double *proxy) {
     double difference[USI_MAX_CHANNEL], pose[3];
     subtract(s, ODOM, hardware, proxy, difference);
@@ -494,59 +491,58 @@ static bool compare(usi_shadow *s, int g) {
         return true;
     for (int32_t k = 0; k < n; k++) {
         double filter, tolerance = tolerance_of(s, g, k, hardware, &filter);
-        note(s, first_residual[g] + k, time, difference[k], tolerance, filter);
+        update_residual(s, first_residual[g] + k, time, difference[k], tolerance, filter);
     }
     return true;
 }
 
-// ---- judging
-// ----------------------------------------------------------------
+// ---- judging ----
 
-// What is above its tolerance, in the order in which it came there; of those that came together the greater
-// ratio first.
-static void collect_parts(usi_shadow *s) {
-    s->n_part = 0;
+// Residuals above their tolerance, in the order in which they came there; of those that came together the
+// larger ratio first.
+static void collect_deviations(usi_shadow *s) {
+    s->n_deviation = 0;
     for (int32_t i = 0; i < USI_MAX_RESIDUAL; i++) {
         const usi_residual *r = &s->residuals[i];
         if (r->onset < 0) continue;
-        int32_t at = s->n_part;
+        int32_t at = s->n_deviation;
         while (at > 0) {
-            const usi_shadow_part *before = &s->parts[at - 1];
+            const usi_deviation *before = &s->deviations[at - 1];
             double apart = r->onset - before->time;
             if (apart > 1e-9 || (apart > -1e-9 && r->ratio <= fabs(before->value) / before->tolerance)) break;
             at--;
         }
         if (at > USI_N_FOLLOWER) continue;
-        int32_t n_moved = (s->n_part > USI_N_FOLLOWER ? USI_N_FOLLOWER : s->n_part) - at;
-        memmove(&s->parts[at + 1], &s->parts[at], (size_t)n_moved * sizeof *s->parts);
-        s->parts[at] =
-            (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
-        if (s->n_part <= USI_N_FOLLOWER) s->n_part++;
+        int32_t n_moved = (s->n_deviation > USI_N_FOLLOWER ? USI_N_FOLLOWER : s->n_deviation) - at;
+        memmove(&s->deviations[at + 1], &s->deviations[at], (size_t)n_moved * sizeof *s->deviations);
+        s->deviations[at] =
+            (usi_deviation){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
+        if (s->n_deviation <= USI_N_FOLLOWER) s->n_deviation++;
     }
 }
 
-// What came above its tolerance after the event, until there are three of them.
+// Residuals that came above their tolerance after the event, until there are three of them.
 static void add_followers(usi_shadow *s) {
-    for (int32_t i = 0; i < USI_MAX_RESIDUAL && s->n_part <= USI_N_FOLLOWER; i++) {
+    for (int32_t i = 0; i < USI_MAX_RESIDUAL && s->n_deviation <= USI_N_FOLLOWER; i++) {
         const usi_residual *r = &s->residuals[i];
         bool is_known = false;
-        for (int32_t k = 0; k < s->n_part; k++)
-            is_known = is_known || s->parts[k].residual == i;
+        for (int32_t k = 0; k < s->n_deviation; k++)
+            is_known = is_known || s->deviations[k].residual == i;
         if (r->onset < 0 || is_known) continue;
-        s->parts[s->n_part++] =
-            (usi_shadow_part){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
+        s->deviations[s->n_deviation++] =
+            (usi_deviation){.residual = i, .value = r->value, .tolerance = r->tolerance, .time = r->onset};
         s->is_event_new = true;
     }
 }
 
-// Parted they stay until they are brought together again: a rover with a dead motor that halts does the same
-// as its proxy, and is not well.
+// Diverged is final until a resynchronisation: a rover with a dead motor that halts does the same as its
+// proxy, and is not well.
 static us_shadow_state wanted_state(const usi_shadow *s, double *out_hold) {
-    *out_hold = hold_parted;
-    if (s->state == US_SHADOW_DIVERGED || (s->worst >= 0 && s->confidence < s->def.parted))
+    *out_hold = hold_diverged;
+    if (s->state == US_SHADOW_DIVERGED || (s->worst >= 0 && s->confidence < s->def.diverged))
         return US_SHADOW_DIVERGED;
-    *out_hold = hold_doubt;
-    if (s->confidence < s->def.doubtful) return US_SHADOW_DEGRADED;
+    *out_hold = hold_degraded;
+    if (s->confidence < s->def.degraded) return US_SHADOW_DEGRADED;
     *out_hold = hold_ok;
     return s->confidence > back_to_ok ? US_SHADOW_OK : s->state;
 }
@@ -576,7 +572,7 @@ static void judge(usi_shadow *s, double now) {
         s->since = now;
         s->pending = -1;
         if (wanted == US_SHADOW_DIVERGED) {
-            collect_parts(s);
+            collect_deviations(s);
             s->event_time = now;
             s->is_event_new = true;
         }
@@ -594,10 +590,10 @@ void usi_shadow_step(usi_shadow *s, int64_t now) {
         s->lag_estimated = time;
         bool was_known = s->lag.is_known;
         usi_lag_estimate(&s->lag);
-        // The references that were taken before may belong to two moments.
+        // references taken before may belong to two different times
         if (!was_known && s->lag.is_known) clear_residuals(s);
     }
-    // After a pause of the machine much may wait: the rest next time.
+    // at most 20 per group: after a pause of the machine, the rest follows in the next steps
     for (int g = 0; g < USI_N_COMPARED; g++) {
         for (int n = 0; n < 20 && compare(s, g); n++)
             continue;

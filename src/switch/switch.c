@@ -1,16 +1,19 @@
-// The switch: opening, its thread, requests, changes, and what it tells of itself.
+// The switch: opening, its thread, requests, changes of control, and the authority topic.
 //
-// The thread looks every few milliseconds at the watchdog and at what was asked. It alone changes who is in
-// control, one change after the other, each in the same order:
+// The switch's thread checks the watchdog and the pending requests every few milliseconds. It alone changes
+// who is in control, one change after the other, each in the same order:
 //
-//     hand-over (handover.c, on_change; samples still flow) -> gate closed -> new authority, new epoch -> the
-//     old one gets a zero Twist
-//     -> what the new one has told once is told -> gate open -> logged -> told on /understudy/authority
+//     hand-over (handover.c, on_change; samples still flow)
+//     -> gate closed
+//     -> new authority and epoch, a zero Twist to the old source, latched samples of the new source
+//     -> gate open
+//     -> logged
+//     -> published on /understudy/authority
 //
-// The watchdog is looked at once in every round of the thread, after every request, and while a hand-over
-// waits for something, which it then leaves off. What a lost source's heir has to be told is told before the
-// watchdog is up. The thread waits for nothing else: what is logged is written by another (event_log.c), who is
-// there is found by another (routes.c), and a write to DDS ends after a millisecond.
+// The watchdog is checked in every cycle of the thread, after every request, and while a hand-over waits,
+// which a loss interrupts. The successor of a source that is about to be lost gets its state before the
+// watchdog expires. The thread waits for nothing else: events are written by the log's thread (event_log.c),
+// topics are discovered by a third (routes.c), and a write to DDS ends after a millisecond.
 #include "switch/switch.h"
 
 #include <stdarg.h>
@@ -24,17 +27,17 @@
 #include "switch/shadow.h"
 #include "wire/messages.h"
 
-// ns after the start of the switch, a loss or a return in which it is looked more often who is there: then
-// there is something new to be found, and nothing passes before it is.
+// Fast discovery after the start of the switch, a loss or a return, ns: new endpoints appear then, and their
+// samples do not pass before they are found.
 static const int64_t search_for = 5000 * INT64_C(1000000);
 
-// ns before the watchdog is up at which the heir is made ready, or half of the watchdog where that is less. A
-// proxy answers in 20 ms; the longer it has, the further it goes on by itself, and the more often hardware
-// comes back meanwhile.
-static const int64_t most_foresight = 100 * INT64_C(1000000);
+// Time before the watchdog expires at which the successor is prepared, ns; at most half of the watchdog. A
+// proxy answers in 20 ms; the earlier it is set, the further it drifts from the hardware, and the more often
+// the hardware comes back meanwhile.
+static const int64_t max_preparation = 100 * INT64_C(1000000);
 
-// ns that the log may take before what it says is told, so that nothing is told that is not logged. A log
-// that takes longer is stuck, and is not waited for until it goes on.
+// Wait for the log before a change is published, ns, so that what is published is logged already. A log that
+// takes longer is stuck, and is not waited for until it continues.
 static const int64_t log_patience = 5 * INT64_C(1000000);
 
 static int64_t read_clock(clockid_t clock) {
@@ -45,37 +48,36 @@ static int64_t read_clock(clockid_t clock) {
 
 int64_t usi_switch_now(void) { return read_clock(CLOCK_MONOTONIC); }
 
-void usi_switch_say(us_switch *sw, const char *format, ...) {
+void usi_switch_log(us_switch *sw, const char *format, ...) {
     if (!sw->on_event) return;
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    usi_event_log_note(sw, read_clock(CLOCK_REALTIME), text);
+    usi_event_log_add(sw, read_clock(CLOCK_REALTIME), text);
 }
 
-// A change as it is, with the moment at which it came into force.
-static void say_change(us_switch *sw) {
+// The current authority as an event, stamped with the time of the change.
+static void log_change(us_switch *sw) {
     char text[512];
     const usi_authority *a = &sw->authority;
     snprintf(text, sizeof text, "%s, %s in control, epoch %llu: %s", us_switch_mode_name(a->mode),
              us_switch_source_name(a->control), (unsigned long long)a->epoch, sw->reason);
-    usi_event_log_note(sw, sw->since, text);
+    usi_event_log_add(sw, sw->since, text);
 }
 
-// ---- what is told
-// ----------------------------------------------------------------
+// ---- the authority topic ----
 
-// A reason may hold texts of others: what would break the line of JSON becomes a quote.
+// A reason may hold texts of other programs: characters that would break the line of JSON become a quote.
 static void make_plain(char *text) {
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 || *text == '"' || *text == '\\' || *text == 0x7f) *text = '\'';
     }
 }
 
-static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode,
-                       const char *control) {
+static void publish_line(us_switch *sw, us_writer *writer, const us_switch_state *s, const char *mode,
+                         const char *control) {
     char line[1024];
     snprintf(line, sizeof line,
              "{\"robot\":\"%s\",\"mode\":\"%s\",\"control\":\"%s\",\"epoch\":%llu,\"since\":%.3f,\"reason\":"
@@ -91,27 +93,27 @@ static void write_line(us_switch *sw, us_writer *writer, const us_switch_state *
     if (us_writer_write(writer, bytes, length, 0)) atomic_fetch_add(&sw->n_unsent, 1);
 }
 
-// In all three domains; in secret the operators hear that there is a switch, and whether anybody is there to
-// play.
-static void tell_authority(us_switch *sw) {
+// The authority in all three domains. With is_secret the operators learn only that there is a switch, and
+// whether any source is alive.
+static void publish_authority(us_switch *sw) {
     us_switch_state s = us_switch_get_state(sw);
     if (s.is_withdrawn) return;
     make_plain(s.reason);
     make_plain(s.refused);
     for (int i = 0; i < 2; i++)
-        write_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode),
-                   us_switch_source_name(s.control));
+        publish_line(sw, sw->source_authority[i], &s, us_switch_mode_name(s.mode),
+                     us_switch_source_name(s.control));
     if (!sw->is_secret) {
-        write_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode),
-                   us_switch_source_name(s.control));
+        publish_line(sw, sw->authority_writer, &s, us_switch_mode_name(s.mode),
+                     us_switch_source_name(s.control));
         return;
     }
     s.is_alive[0] = s.is_alive[1] = s.is_alive[0] || s.is_alive[1];
     s.reason[0] = s.refused[0] = 0;
-    write_line(sw, sw->authority_writer, &s, "secret", "secret");
+    publish_line(sw, sw->authority_writer, &s, "secret", "secret");
 }
 
-// The text of a String sample into out; false when it is none or too long.
+// The text of a String sample into `out`; false when it cannot be decoded or is too long.
 static bool read_string(const us_sample *sample, char *out, size_t cap) {
     _Alignas(16) uint8_t memory[2048];
     const void *message = NULL;
@@ -125,9 +127,11 @@ static bool read_string(const us_sample *sample, char *out, size_t cap) {
     return true;
 }
 
-// "proxy", or "k10 proxy" where several robots have a switch; "k10 hardware match" and "k10 hardware anyway".
+// A request as text: "proxy", or "k10 proxy" where several robots have a switch; "k10 hardware match" and
+// "k10 hardware anyway" add a policy.
 static void on_request(void *context, const us_sample *sample) {
-    static const char *const hows[US_HOW_COUNT] = {[US_HOW_MATCH] = "match", [US_HOW_ANYWAY] = "anyway"};
+    static const char *const names[US_POLICY_COUNT] = {
+        [US_POLICY_MATCH] = "match", [US_POLICY_UNCONDITIONAL] = "anyway"};
     us_switch *sw = context;
     char text[256];
     if (!read_string(sample, text, sizeof text)) return;
@@ -137,17 +141,19 @@ static void on_request(void *context, const us_sample *sample) {
         if (strncmp(text, sw->robot, n) != 0 || text[n] != ' ') return;  // another robot's
         mode = text + n + 1;
     }
-    us_switch_how how = US_HOW_AGREED;
+    us_switch_policy policy = US_POLICY_AGREED;
     char *more = strchr(mode, ' ');
-    for (int i = US_HOW_MATCH; more && i < US_HOW_COUNT; i++) {
-        if (strcmp(more + 1, hows[i]) != 0) continue;
-        how = (us_switch_how)i;
+    for (int i = US_POLICY_MATCH; more && i < US_POLICY_COUNT; i++) {
+        if (strcmp(more + 1, names[i]) != 0) continue;
+        policy = (us_switch_policy)i;
         *more = 0;
     }
-    us_switch_ask_how(sw, strcmp(mode, "resync") == 0 ? USI_ASKED_RESYNC : us_switch_find_mode(mode), how);
+    us_switch_request_with_policy(
+        sw, strcmp(mode, "resync") == 0 ? USI_REQUEST_RESYNC : us_switch_find_mode(mode), policy);
 }
 
-// What all switches tell. One of the same robot with a newer epoch has taken over: there must not be two.
+// Authority of all switches. A switch of the same robot with a newer epoch has taken over: this one
+// withdraws.
 static void on_authority(void *context, const us_sample *sample) {
     us_switch *sw = context;
     char text[1024], start[128];
@@ -161,32 +167,36 @@ static void on_authority(void *context, const us_sample *sample) {
     pthread_mutex_unlock(&sw->lock);
 }
 
-us_status us_switch_ask(us_switch *sw, us_switch_mode mode) {
-    return us_switch_ask_how(sw, mode, US_HOW_AGREED);
+us_status us_switch_request(us_switch *sw, us_switch_mode mode) {
+    return us_switch_request_with_policy(sw, mode, US_POLICY_AGREED);
 }
 
-us_status us_switch_ask_how(us_switch *sw, us_switch_mode mode, us_switch_how how) {
-    if (!sw || (unsigned)how >= (unsigned)US_HOW_COUNT) return US_ERR_ARG;
+us_status us_switch_request_with_policy(us_switch *sw, us_switch_mode mode, us_switch_policy policy) {
+    if (!sw || (unsigned)policy >= (unsigned)US_POLICY_COUNT) return US_ERR_ARG;
     pthread_mutex_lock(&sw->lock);
-    bool has_room = sw->n_asked < USI_MAX_ASKED;
-    if (has_room) sw->asked[sw->n_asked++] = (usi_asked){mode, how};
+    bool has_room = sw->n_request < USI_MAX_REQUEST;
+    if (has_room) sw->requests[sw->n_request++] = (usi_request){mode, policy};
     pthread_cond_signal(&sw->wake);
     pthread_mutex_unlock(&sw->lock);
     return has_room ? US_OK : US_ERR_LIMIT;
 }
 
-us_status us_switch_resync(us_switch *sw) { return us_switch_ask(sw, USI_ASKED_RESYNC); }
+us_status us_switch_resync(us_switch *sw) { return us_switch_request(sw, USI_REQUEST_RESYNC); }
 
 us_switch_state us_switch_get_state(us_switch *sw) {
-    us_switch_state s = {.mode = US_MODE_COUNT, .control = US_SWITCH_NOBODY, .voice = US_SWITCH_NOBODY};
+    us_switch_state s = {
+        .mode = US_MODE_COUNT, .control = US_SWITCH_NOBODY, .output_source = US_SWITCH_NOBODY};
     if (!sw) return s;
     int64_t now = usi_switch_now();
     pthread_rwlock_rdlock(&sw->gate);
     usi_authority a = sw->authority;
     for (int i = 0; i < 2; i++)
         a.heard[i] = atomic_load(&sw->heard[i]);
-    s = (us_switch_state){
-        .mode = a.mode, .control = a.control, .voice = a.voice, .epoch = a.epoch, .since = sw->since};
+    s = (us_switch_state){.mode = a.mode,
+                          .control = a.control,
+                          .output_source = a.output_source,
+                          .epoch = a.epoch,
+                          .since = sw->since};
     s.is_withdrawn = sw->is_withdrawn;
     s.n_answer = sw->n_answer;
     memcpy(s.reason, sw->reason, sizeof s.reason);
@@ -207,12 +217,11 @@ us_switch_state us_switch_get_state(us_switch *sw) {
     return s;
 }
 
-// ---- changes
-// ----------------------------------------------------------------
+// ---- changes ----
 
-// Milliseconds of wall time: a switch that is started again begins above where it ended, and so do two that
-// do not know of each other.
-static uint64_t least_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
+// The lowest epoch that may be used now: milliseconds of wall time. So a restarted switch begins above its
+// last epoch, and two that do not know of each other differ.
+static uint64_t first_epoch(void) { return (uint64_t)(read_clock(CLOCK_REALTIME) / 1000000); }
 
 static void refuse(usi_verdict *verdict, us_status status, const us_error *err) {
     verdict->is_refused = true;
@@ -221,150 +230,170 @@ static void refuse(usi_verdict *verdict, us_status status, const us_error *err) 
              err->message[0] ? err->message : us_status_text(status));
 }
 
-static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switch_how how) {
-    const usi_authority *a = &sw->authority;  // only this thread writes it
-    us_switch_source from = a->control;
-    bool is_handover = from != verdict->control;
-    us_error err = {0};
+// The hand-over of the state, where control changes and it was not handed over beforehand. What goes wrong in
+// a forced change is logged, and does not hold it up.
+static us_status hand_over_state(us_switch *sw, const usi_verdict *verdict, bool is_forced,
+                                 us_switch_policy policy, us_error *err) {
     usi_handover *h = &sw->handover;
-    bool is_foreseen = h->is_foreseen && is_forced && verdict->control == h->record.to;
-    if (is_foreseen) memcpy(h->record.reason, verdict->reason, sizeof h->record.reason);
-    h->is_foreseen = false;
-    if (is_handover && !is_foreseen) {
-        usi_handover_begin(sw, verdict, is_forced);
-        us_status status = usi_handover_prepare(sw, how, &err);
-        if (status && is_forced) usi_switch_say(sw, "the state was not handed over: %s", err.message);
-        if (status && !is_forced) {
-            refuse(verdict, status, &err);
-            usi_handover_end(sw, a->epoch, verdict->reason);
-            return;
-        }
-    }
-    uint64_t least = least_epoch();
-    if (sw->on_change) {
-        err = (us_error){0};
-        us_switch_change what = {.from_mode = a->mode,
-                                 .to_mode = verdict->mode,
-                                 .from = from,
-                                 .to = verdict->control,
-                                 .reason = verdict->reason};
-        what.epoch = a->epoch + 1 > least ? a->epoch + 1 : least;
-        what.is_forced = is_forced;
-        us_status status = sw->on_change(sw->context, &what, &err);
-        if (status && !is_forced) {
-            refuse(verdict, status, &err);
-            if (is_handover) usi_handover_end(sw, a->epoch, verdict->reason);
-            return;
-        }
-    }
-    us_status status = is_handover ? usi_handover_align(sw, &err) : US_OK;
-    if (status && !is_forced) {
-        refuse(verdict, status, &err);
-        usi_handover_end(sw, a->epoch, verdict->reason);
-        return;
-    }
+    bool is_prepared = h->is_prepared && is_forced && verdict->control == h->record.to;
+    if (is_prepared) memcpy(h->record.reason, verdict->reason, sizeof h->record.reason);
+    h->is_prepared = false;
+    if (is_prepared || sw->authority.control == verdict->control) return US_OK;
+    usi_handover_begin(sw, verdict, is_forced);
+    us_status status = usi_handover_prepare(sw, policy, err);
+    if (status && is_forced) usi_switch_log(sw, "the state was not handed over: %s", err->message);
+    return is_forced ? US_OK : status;
+}
+
+// The program's own veto; a forced change is only announced to it.
+static us_status ask_program(us_switch *sw, const usi_verdict *verdict, bool is_forced, uint64_t min_epoch,
+                             us_error *err) {
+    const usi_authority *a = &sw->authority;
+    if (!sw->on_change) return US_OK;
+    us_switch_change what = {.from_mode = a->mode,
+                             .to_mode = verdict->mode,
+                             .from = a->control,
+                             .to = verdict->control,
+                             .reason = verdict->reason,
+                             .is_forced = is_forced};
+    what.epoch = a->epoch + 1 > min_epoch ? a->epoch + 1 : min_epoch;
+    us_status status = sw->on_change(sw->context, &what, err);
+    return is_forced ? US_OK : status;
+}
+
+// The change itself, with the gate closed: no sample passes meanwhile. The new epoch.
+static uint64_t apply_change(us_switch *sw, const usi_verdict *verdict, uint64_t min_epoch) {
+    usi_authority *a = &sw->authority;
     pthread_rwlock_wrlock(&sw->gate);
-    us_switch_source old_voice = sw->authority.voice;
-    bool was_shadow = sw->authority.mode == US_MODE_SHADOW;
-    usi_authority_apply(&sw->authority, verdict, least);
-    atomic_store(&sw->epoch, sw->authority.epoch);
+    us_switch_source old_control = a->control, old_output = a->output_source;
+    bool was_shadow = a->mode == US_MODE_SHADOW;
+
+    // authority and epoch
+    usi_authority_apply(a, verdict, min_epoch);
+    atomic_store(&sw->epoch, a->epoch);
     sw->since = read_clock(CLOCK_REALTIME);
     memcpy(sw->reason, verdict->reason, sizeof sw->reason);
-    if (from != sw->authority.control) usi_switch_stop_source(sw, from);
-    bool has_spare =
-        was_shadow && sw->authority.mode != US_MODE_SHADOW && sw->authority.control != US_SWITCH_PROXY;
-    if (has_spare)
-        usi_switch_stop_source(sw, US_SWITCH_PROXY);  // it had copies of the commands, and gets no more
-    if (sw->authority.mode == US_MODE_STOP) {
+
+    // a zero Twist to every source that gets no more commands, or no more copies of them
+    bool had_copies = was_shadow && a->mode != US_MODE_SHADOW && a->control != US_SWITCH_PROXY;
+    if (old_control != a->control) usi_switch_stop_source(sw, old_control);
+    if (had_copies) usi_switch_stop_source(sw, US_SWITCH_PROXY);
+    if (a->mode == US_MODE_STOP) {
         usi_switch_stop_source(sw, US_SWITCH_HARDWARE);
         usi_switch_stop_source(sw, US_SWITCH_PROXY);
     }
-    if (old_voice != sw->authority.voice) usi_switch_pass_latched(sw, sw->authority.voice);
-    if (is_handover) usi_handover_start_ramp(sw);
-    uint64_t epoch = sw->authority.epoch;
+
+    // latched samples of the new output source, and the ramp of the first commands
+    if (old_output != a->output_source) usi_switch_pass_latched(sw, a->output_source);
+    if (old_control != verdict->control) usi_handover_start_ramp(sw);
+    uint64_t epoch = a->epoch;
     pthread_rwlock_unlock(&sw->gate);
-    say_change(sw);
+    return epoch;
+}
+
+static void change(us_switch *sw, usi_verdict *verdict, bool is_forced, us_switch_policy policy) {
+    const usi_authority *a = &sw->authority;  // only this thread writes it
+    bool is_handover = a->control != verdict->control;
+    us_error err = {0};
+    us_status status = hand_over_state(sw, verdict, is_forced, policy, &err);
+    uint64_t min_epoch = first_epoch();
+    if (!status) {
+        err = (us_error){0};
+        status = ask_program(sw, verdict, is_forced, min_epoch, &err);
+    }
+    if (!status && is_handover) {
+        status = usi_handover_align(sw, &err);
+        if (is_forced) status = US_OK;
+    }
+    if (status) {
+        refuse(verdict, status, &err);
+        if (is_handover) usi_handover_end(sw, a->epoch, verdict->reason);
+        return;
+    }
+    uint64_t epoch = apply_change(sw, verdict, min_epoch);
+    log_change(sw);
     if (is_handover) usi_handover_end(sw, epoch, NULL);
     bool has_copies = verdict->mode == US_MODE_MIRROR || verdict->mode == US_MODE_SHADOW;
     if (has_copies) usi_switch_search(sw, 0);
 }
 
-// `refused` NULL: the request was met.
+// The answer to a request; `refused` NULL: it was met.
 static void give_answer(us_switch *sw, us_switch_mode mode, const char *refused) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->n_answer++;
     snprintf(sw->refused, sizeof sw->refused, "%s", refused ? refused : "");
     pthread_rwlock_unlock(&sw->gate);
-    const char *name = mode == USI_ASKED_RESYNC ? "resync" : us_switch_mode_name(mode);
-    if (refused) usi_switch_say(sw, "%s refused: %s", name, refused);
+    const char *name = mode == USI_REQUEST_RESYNC ? "resync" : us_switch_mode_name(mode);
+    if (refused) usi_switch_log(sw, "%s refused: %s", name, refused);
 }
 
-// Nothing is done, and somebody may ask later why.
-static void note_refusal(us_switch *sw, const usi_verdict *verdict) {
+// A refusal in the evidence of hand-overs.
+static void record_refusal(us_switch *sw, const usi_verdict *verdict) {
     usi_handover_begin(sw, verdict, false);
     usi_handover_end(sw, sw->authority.epoch, verdict->reason);
 }
 
-// Every request has an answer: the mode it asked for, or a reason. One that has the hardware driven first is
-// answered when it is there.
-static void answer(us_switch *sw, usi_asked asked) {
+// Every request has an answer: the mode it asked for, or a reason. A request to drive the hardware to the
+// proxy's pose first is answered on arrival.
+static void answer(us_switch *sw, usi_request request) {
+    // a request that is still under way
     if (sw->handover.match.is_on) {
         usi_match_end(sw);
         give_answer(sw, US_MODE_HARDWARE,
                     "another request came while the hardware was on its way to the proxy's pose");
     }
-    if (asked.mode == USI_ASKED_RESYNC) {
+    if (request.mode == USI_REQUEST_RESYNC) {
         char reason[160];
-        bool is_anew = usi_switch_compare_anew(sw, reason, sizeof reason);
-        give_answer(sw, asked.mode, is_anew ? NULL : reason);
+        bool is_done = usi_switch_resync_comparison(sw, reason, sizeof reason);
+        give_answer(sw, request.mode, is_done ? NULL : reason);
         return;
     }
-    usi_verdict verdict = usi_authority_ask(&sw->authority, asked.mode, usi_switch_now());
+    usi_verdict verdict = usi_authority_ask(&sw->authority, request.mode, usi_switch_now());
     bool is_refused = verdict.is_refused && verdict.control != sw->authority.control;
-    if (!verdict.is_refused && asked.how == US_HOW_MATCH && verdict.control == US_SWITCH_HARDWARE &&
+    if (!verdict.is_refused && request.policy == US_POLICY_MATCH && verdict.control == US_SWITCH_HARDWARE &&
         verdict.is_change) {
         us_error err = {0};
         us_status status = usi_match_begin(sw, &err);
         if (!status) {
-            usi_switch_say(sw, "the hardware is driven to the proxy's pose");
+            usi_switch_log(sw, "the hardware is driven to the proxy's pose");
             return;
         }
         refuse(&verdict, status, &err);
         is_refused = true;
     }
-    if (is_refused) note_refusal(sw, &verdict);
-    if (verdict.is_change) change(sw, &verdict, false, asked.how);
-    give_answer(sw, asked.mode, verdict.is_refused ? verdict.reason : NULL);
+    if (is_refused) record_refusal(sw, &verdict);
+    if (verdict.is_change) change(sw, &verdict, false, request.policy);
+    give_answer(sw, request.mode, verdict.is_refused ? verdict.reason : NULL);
 }
 
-// True when the hardware has arrived, or never will.
+// The hardware on its way to the proxy's pose; true when it has arrived, or cannot.
 static bool watch_match(us_switch *sw) {
     char why[160];
     usi_match_state state = usi_match_tick(sw, why, sizeof why);
-    if (state == USI_MATCH_THERE) answer(sw, (usi_asked){US_MODE_HARDWARE, US_HOW_AGREED});
+    if (state == USI_MATCH_ARRIVED) answer(sw, (usi_request){US_MODE_HARDWARE, US_POLICY_AGREED});
     if (state == USI_MATCH_FAILED) {
         usi_verdict verdict = usi_authority_ask(&sw->authority, US_MODE_HARDWARE, usi_switch_now());
         snprintf(verdict.reason, sizeof verdict.reason, "%s", why);
-        note_refusal(sw, &verdict);
+        record_refusal(sw, &verdict);
         give_answer(sw, US_MODE_HARDWARE, why);
     }
-    return state == USI_MATCH_THERE || state == USI_MATCH_FAILED;
+    return state == USI_MATCH_ARRIVED || state == USI_MATCH_FAILED;
 }
 
-// Rules that apply, in their order, until one can be followed. What one who has lost control since says of
-// itself is no longer of interest.
-static void follow(us_switch *sw, uint32_t fired, us_switch_source by, const char *why) {
+// The first of the fired rules that can be followed. Those of a source that has lost control since do not
+// count.
+static void follow_rules(us_switch *sw, uint32_t fired, us_switch_source by, const char *why) {
     if (by != US_SWITCH_NOBODY && by != sw->authority.control) return;
     for (int32_t i = 0; i < sw->n_rule; i++) {
         const usi_rule *rule = &sw->rules[i];
         if (!(fired >> i & 1)) continue;
         usi_verdict verdict = usi_authority_ask(&sw->authority, rule->mode, usi_switch_now());
         if (verdict.is_refused) {
-            usi_switch_say(sw, "rule %s (%s) cannot be followed: %s", rule->text, why, verdict.reason);
+            usi_switch_log(sw, "rule %s (%s) cannot be followed: %s", rule->text, why, verdict.reason);
             continue;
         }
         snprintf(verdict.reason, sizeof verdict.reason, "%.120s", why);
-        if (verdict.is_change) change(sw, &verdict, true, US_HOW_ANYWAY);
+        if (verdict.is_change) change(sw, &verdict, true, US_POLICY_UNCONDITIONAL);
         return;
     }
 }
@@ -372,147 +401,151 @@ static void follow(us_switch *sw, uint32_t fired, us_switch_source by, const cha
 static void withdraw(us_switch *sw, uint64_t newest) {
     pthread_rwlock_wrlock(&sw->gate);
     sw->is_withdrawn = true;
-    sw->authority.control = sw->authority.voice = US_SWITCH_NOBODY;
+    sw->authority.control = sw->authority.output_source = US_SWITCH_NOBODY;
     snprintf(sw->reason, sizeof sw->reason, "another switch of this robot has the epoch %llu",
              (unsigned long long)newest);
     pthread_rwlock_unlock(&sw->gate);
-    usi_switch_say(sw, "withdrawn: another switch of this robot has the epoch %llu",
+    usi_switch_log(sw, "withdrawn: another switch of this robot has the epoch %llu",
                    (unsigned long long)newest);
 }
 
-// What came in since the last look.
-typedef struct news {
-    usi_asked asked[USI_MAX_ASKED];
-    int32_t n_asked;
+// Requests, fired rules and foreign epochs that came in since the last cycle.
+typedef struct pending {
+    usi_request requests[USI_MAX_REQUEST];
+    int32_t n_request;
     uint64_t newest;
     bool has_fired;
     usi_fired fired[US_SWITCH_NOBODY + 1];
-} news;
+} pending;
 
-static void hear(us_switch *sw) {
+static void observe_sources(us_switch *sw) {
     int64_t heard[2] = {atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])};
     pthread_rwlock_wrlock(&sw->gate);
-    usi_authority_hear(&sw->authority, heard);
+    usi_authority_observe(&sw->authority, heard);
     pthread_rwlock_unlock(&sw->gate);
 }
 
 bool usi_switch_is_lost(us_switch *sw) {
     usi_authority a = sw->authority;  // only this thread writes it
-    usi_authority_hear(&a, (const int64_t[2]){atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])});
-    sw->looked = usi_switch_now();
-    return usi_authority_silence(&a, sw->looked) > a.watchdog;
+    usi_authority_observe(&a, (const int64_t[2]){atomic_load(&sw->heard[0]), atomic_load(&sw->heard[1])});
+    sw->watchdog_checked = usi_switch_now();
+    return usi_authority_silence(&a, sw->watchdog_checked) > a.watchdog;
 }
 
 // Makes the proxy ready when the hardware is about to be lost, so that nothing is left to wait for when it
 // is.
-static void foresee(us_switch *sw) {
+static void prepare_for_loss(us_switch *sw) {
     const usi_authority *a = &sw->authority;
     usi_handover *h = &sw->handover;
     int64_t now = usi_switch_now(), silence = usi_authority_silence(a, now), half = a->watchdog / 2;
-    bool is_near = silence > a->watchdog - (half < most_foresight ? half : most_foresight);
-    if (is_near && !h->is_foreseen && usi_authority_successor(a) == US_SWITCH_PROXY &&
+    bool is_near = silence > a->watchdog - (half < max_preparation ? half : max_preparation);
+    if (is_near && !h->is_prepared && usi_authority_successor(a) == US_SWITCH_PROXY &&
         usi_authority_is_alive(a, US_SWITCH_PROXY, now)) {
-        usi_handover_foresee(sw);
-    } else if (!is_near && h->is_foreseen) {
-        h->is_foreseen = false;
-        usi_switch_say(
+        usi_handover_prepare_loss(sw);
+    } else if (!is_near && h->is_prepared) {
+        h->is_prepared = false;
+        usi_switch_log(
             sw, "the hardware is heard again, after its state was handed over for the case that it was lost");
-        usi_switch_begin_comparison(sw);
+        usi_switch_restart_comparison(sw);
     }
 }
 
-// The watchdog. True when it acted.
+// The watchdog; true when it acted.
 static bool watch(us_switch *sw) {
-    hear(sw);
-    sw->looked = usi_switch_now();
-    usi_verdict verdict = usi_authority_watch(&sw->authority, sw->looked);
+    observe_sources(sw);
+    sw->watchdog_checked = usi_switch_now();
+    usi_verdict verdict = usi_authority_watch(&sw->authority, sw->watchdog_checked);
     if (!verdict.is_change) return false;
     usi_match_end(sw);
-    change(sw, &verdict, true, US_HOW_AGREED);
+    change(sw, &verdict, true, US_POLICY_AGREED);
     return true;
 }
 
-// True when something is to be told.
-static bool look(us_switch *sw, const news *n) {
+// One cycle of the thread: requests, rules, the watchdog. True when the authority is to be published.
+static bool run_cycle(us_switch *sw, const pending *n) {
     if (sw->is_withdrawn) return false;
     if (n->newest > sw->authority.epoch) {
         withdraw(sw, n->newest);
         return false;
     }
-    // Each hand-over takes its time: the watchdog comes before each, and after the last.
-    for (int32_t i = 0; i < n->n_asked; i++) {
+    // requests; a hand-over takes its time, so the watchdog is checked before each and after the last
+    for (int32_t i = 0; i < n->n_request; i++) {
         watch(sw);
-        answer(sw, n->asked[i]);
+        answer(sw, n->requests[i]);
     }
-    // What an operator asks for outweighs what a robot says.
+    // rules; those of operators before those of the robots
     for (int i = US_SWITCH_NOBODY; n->has_fired && i >= 0; i--) {
         if (!n->fired[i].rules) continue;
         watch(sw);
-        follow(sw, n->fired[i].rules, (us_switch_source)i, n->fired[i].why);
+        follow_rules(sw, n->fired[i].rules, (us_switch_source)i, n->fired[i].why);
     }
-    bool is_news = n->n_asked > 0 || n->has_fired;
-    if (watch_match(sw)) is_news = true;
-    if (watch(sw)) is_news = true;
-    foresee(sw);
-    if (sw->handover.is_foreseen && watch(sw)) is_news = true;
+
+    // the watchdog, and the successor shortly before it expires
+    bool is_to_publish = n->n_request > 0 || n->has_fired;
+    if (watch_match(sw)) is_to_publish = true;
+    if (watch(sw)) is_to_publish = true;
+    prepare_for_loss(sw);
+    if (sw->handover.is_prepared && watch(sw)) is_to_publish = true;
+
+    // sources that came or went
     int64_t now = usi_switch_now();
     for (int i = 0; i < 2; i++) {
         bool is_alive = usi_authority_is_alive(&sw->authority, (us_switch_source)i, now);
         if (is_alive == sw->was_alive[i]) continue;
         sw->was_alive[i] = is_alive;
         usi_switch_search(sw, search_for);
-        is_news = true;
-        usi_switch_say(sw, "the %s is %s", us_switch_source_name((us_switch_source)i),
+        is_to_publish = true;
+        usi_switch_log(sw, "the %s is %s", us_switch_source_name((us_switch_source)i),
                        is_alive ? "heard" : "silent");
     }
-    return is_news;
+    return is_to_publish;
 }
 
-// Rounds that are late are logged, with what held them up: a watchdog that is not looked at does not watch.
-static void note_late(us_switch *sw, int64_t before, const char *what) {
-    int64_t now = usi_switch_now(), gap = now - (before > sw->looked ? before : sw->looked),
-            most = sw->authority.watchdog / 10;
-    if (gap > USI_SWITCH_TICK + (most < USI_SWITCH_TICK ? USI_SWITCH_TICK : most))
-        usi_switch_say(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
+// Late cycles are logged with what held them up: a watchdog that is not checked does not watch.
+static void log_late(us_switch *sw, int64_t before, const char *what) {
+    int64_t now = usi_switch_now(),
+            gap = now - (before > sw->watchdog_checked ? before : sw->watchdog_checked),
+            slack = sw->authority.watchdog / 10;
+    if (gap > USI_SWITCH_TICK + (slack < USI_SWITCH_TICK ? USI_SWITCH_TICK : slack))
+        usi_switch_log(sw, "late: %s took %.3f s", what, 1e-9 * (double)gap);
 }
 
-// What is logged comes before what is told.
-static void log_and_tell(us_switch *sw) {
-    usi_event_log_wait(sw, log_patience);
-    tell_authority(sw);
+// The log before the topic: what is published is logged already.
+static void log_and_publish(us_switch *sw) {
+    usi_event_log_drain(sw, log_patience);
+    publish_authority(sw);
 }
 
 static void *run(void *context) {
     us_switch *sw = context;
-    say_change(sw);
-    log_and_tell(sw);
+    log_change(sw);
+    log_and_publish(sw);
     for (;;) {
         int64_t until = usi_switch_now() + USI_SWITCH_TICK;
         struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
         pthread_mutex_lock(&sw->lock);
-        if (!sw->is_closing && sw->n_asked == 0 && !sw->has_fired)
+        if (!sw->is_closing && sw->n_request == 0 && !sw->has_fired)
             pthread_cond_timedwait(&sw->wake, &sw->lock, &deadline);
         bool is_closing = sw->is_closing;
-        news n = {.n_asked = sw->n_asked, .newest = sw->newest, .has_fired = sw->has_fired};
-        memcpy(n.asked, sw->asked, sizeof n.asked);
+        pending n = {.n_request = sw->n_request, .newest = sw->newest, .has_fired = sw->has_fired};
+        memcpy(n.requests, sw->requests, sizeof n.requests);
         memcpy(n.fired, sw->fired, sizeof n.fired);
-        sw->n_asked = 0;
+        sw->n_request = 0;
         memset(sw->fired, 0, sizeof sw->fired);
         sw->has_fired = false;
         pthread_mutex_unlock(&sw->lock);
         if (is_closing) return NULL;
         int64_t woken = usi_switch_now();
-        note_late(sw, until - USI_SWITCH_TICK, "the wait for the processor");
-        if (look(sw, &n)) log_and_tell(sw);
-        note_late(sw, woken, "requests and changes");
-        int64_t looked = usi_switch_now();
-        usi_switch_look_at_shadow(sw);
-        note_late(sw, looked, "the comparison");
+        log_late(sw, until - USI_SWITCH_TICK, "the wait for the processor");
+        if (run_cycle(sw, &n)) log_and_publish(sw);
+        log_late(sw, woken, "requests and changes");
+        int64_t compared = usi_switch_now();
+        usi_switch_step_shadow(sw);
+        log_late(sw, compared, "the comparison");
     }
 }
 
-// ---- open and close
-// ----------------------------------------------------------------
+// ---- open and close ----
 
 us_switch_def us_switch_def_default(void) {
     static const char *const shared[] = {"/tf", "/tf_static", "/diagnostics"};
@@ -526,11 +559,11 @@ us_switch_def us_switch_def_default(void) {
     def.proxy.domain = 2;
     const double five_degrees = 0.0872664625997164788;
     def.handover = (us_handover_def){
-        .position = 0.1, .yaw = five_degrees, .joint = five_degrees, .speed = 0.05, .turn = 0.1};
+        .position = 0.1, .yaw = five_degrees, .joint = five_degrees, .speed = 0.05, .yaw_rate = 0.1};
     def.handover.acceleration = 0.5;
-    def.handover.turn_acceleration = 1;
+    def.handover.yaw_acceleration = 1;
     def.handover.match_speed = 0.2;
-    def.handover.match_turn = 0.4;
+    def.handover.match_yaw_rate = 0.4;
     def.handover.match_time = 60;
     return def;
 }
@@ -544,25 +577,25 @@ static us_status check_def(const us_switch_def *def, us_error *err) {
             strlen(def->robot)) {
         return us_error_set(err, US_ERR_VALUE, NULL,
                             "Give the robot's namespace without slashes, for example k10.",
-                            "\"%.60s\" is no robot's name", def->robot ? def->robot : "");
+                            "invalid robot name \"%.60s\"", def->robot ? def->robot : "");
     }
     int32_t o = def->operators.domain, h = def->hardware.domain, p = def->proxy.domain;
     if (o == h || o == p || h == p) {
-        return us_error_set(
-            err, US_ERR_VALUE, NULL, "Give each a domain of its own: in one, operators would see two robots.",
-            "the operators' domain %d, the hardware's %d and the proxy's %d are not three", o, h, p);
+        return us_error_set(err, US_ERR_VALUE, NULL,
+                            "Give each a domain of its own: in one, operators would see two robots.",
+                            "domains must differ: operators %d, hardware %d, proxy %d", o, h, p);
     }
     if (!(def->watchdog >= 0.01 && def->watchdog <= 3600))
-        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0.01 s to 3600 s.",
-                            "a watchdog of %g s cannot be kept", def->watchdog);
+        return us_error_set(err, US_ERR_VALUE, NULL, "Give 0.01 s to 3600 s.", "invalid watchdog %g s",
+                            def->watchdog);
     if ((unsigned)def->mode >= (unsigned)US_MODE_COUNT || (unsigned)def->on_loss > (unsigned)US_LOSS_STOP)
         return us_error_set(err, US_ERR_ARG, NULL, NULL, "unknown mode %d or rule of loss %d", (int)def->mode,
                             (int)def->on_loss);
     if (def->n_shared < 0 || def->n_shared > USI_MAX_SHARED || def->n_topic < 0 ||
         def->n_topic > USI_MAX_ROUTE)
-        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many topics are listed");
+        return us_error_set(err, US_ERR_LIMIT, NULL, NULL, "too many topics");
     if ((def->n_shared > 0 && !def->shared) || (def->n_topic > 0 && !def->topics))
-        return us_error_set(err, US_ERR_ARG, NULL, NULL, "topics are counted, but not listed");
+        return us_error_set(err, US_ERR_ARG, NULL, NULL, "topics are counted, but the list is NULL");
     for (int32_t i = 0; i < def->n_shared; i++) {
         if (!def->shared[i])
             return us_error_set(err, US_ERR_ARG, NULL, NULL, "shared topic %d has no name", i);
@@ -574,7 +607,7 @@ static us_status check_def(const us_switch_def *def, us_error *err) {
 static void init_locks(us_switch *sw) {
     pthread_rwlockattr_t gate;
     pthread_rwlockattr_init(&gate);
-    // A stream of samples must not keep a change waiting.
+    // Writers first: a stream of samples must not keep a change waiting.
     pthread_rwlockattr_setkind_np(&gate, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&sw->gate, &gate);
     pthread_rwlockattr_destroy(&gate);
@@ -600,23 +633,23 @@ static us_status join(us_switch *sw, const us_switch_def *def, us_error *err) {
     topic.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
     us_reader *reader = NULL;
     if (!status) status = us_bus_add_writer(sw->operators, &topic, &sw->authority_writer, err);
-    // What was told before us is old: only what others say from now on.
+    // Volatile: authority that was published before this switch started is old.
     topic.qos = (us_qos){.is_reliable = true, .depth = 10};
     if (!status) status = us_bus_add_reader(sw->operators, &topic, on_authority, sw, &reader, err);
     topic.topic = "/understudy/authority/request";
     if (!status) status = us_bus_add_reader(sw->operators, &topic, on_request, sw, &reader, err);
     if (!status) status = usi_handover_join(sw, err);
-    // Who looks after a source, the page of the proxy for one, hears and asks there.
+    // Tools of a source, for example the proxy's page, subscribe and ask in its domain.
     for (int i = 0; i < 2; i++) {
         topic.node = sw->source_node[i];
         if (!status) status = us_bus_add_reader(sw->sources[i], &topic, on_request, sw, &reader, err);
-        us_topic_def told = {
+        us_topic_def published = {
             .topic = "/understudy/authority", .type = usi_type_string, .node = sw->source_node[i]};
-        told.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
-        if (!status) status = us_bus_add_writer(sw->sources[i], &told, &sw->source_authority[i], err);
+        published.qos = (us_qos){.is_reliable = true, .is_transient_local = true, .depth = 1};
+        if (!status) status = us_bus_add_writer(sw->sources[i], &published, &sw->source_authority[i], err);
     }
     for (int32_t i = 0; i < def->n_topic && !status; i++)
-        status = usi_switch_add_told(sw, &def->topics[i], err);
+        status = usi_switch_add_declared(sw, &def->topics[i], err);
     return status;
 }
 
@@ -648,14 +681,14 @@ us_status us_switch_open(const us_switch_def *def, us_switch **out_switch, us_er
         return status;
     }
     usi_authority_init(&sw->authority, def->mode, def->on_loss, (int64_t)(1e9 * def->watchdog),
-                       least_epoch());
+                       first_epoch());
     atomic_store(&sw->epoch, sw->authority.epoch);
     sw->since = read_clock(CLOCK_REALTIME);
     snprintf(sw->reason, sizeof sw->reason, "the switch was started");
     init_locks(sw);
     status = usi_handover_open(sw, &def->handover, err);
-    us_status scribe = usi_event_log_open(sw, err);
-    if (!status) status = scribe;
+    us_status log_status = usi_event_log_open(sw, err);
+    if (!status) status = log_status;
     sw->routes = usi_alloc(&sw->allocator, USI_MAX_ROUTE * sizeof *sw->routes, _Alignof(usi_route));
     if (status || !sw->routes) {
         if (!status)
@@ -697,7 +730,7 @@ void us_switch_close(us_switch *sw) {
     pthread_cond_signal(&sw->queue_wake);
     pthread_mutex_unlock(&sw->queue_lock);
     if (sw->has_forwarder) pthread_join(sw->forwarder, NULL);
-    // From here on nothing crosses: the buses go one after the other.
+    // No sample passes from here on: the buses close one after the other.
     pthread_rwlock_wrlock(&sw->gate);
     if (!sw->is_withdrawn && sw->has_thread) usi_switch_stop_source(sw, sw->authority.control);
     sw->is_withdrawn = true;

@@ -1,15 +1,15 @@
-// The inside of a switch: its routes and what guards them.
+// Internals of a switch: its routes and the locks that guard them.
 //
-// The gate is a lock for reading and writing. Whoever passes a sample on holds it for reading from the look
-// at who is in control until the sample is written; a change holds it for writing. So no sample of the old
-// source is written after a change, and none of the new one before.
+// The gate is a read-write lock. The forwarder holds it for reading from the check of who is in control until
+// the sample is written; a change holds it for writing. So no sample of the old source is written after a
+// change, and none of the new one before. "Gate open": held for reading; "gate closed": held for writing.
 #ifndef USI_SWITCH_SWITCH_H
 #define USI_SWITCH_SWITCH_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "switch/authority.h"
+#include "switch/authority_machine.h"
 #include "switch/estimate.h"
 #include "switch/handover.h"
 #include "understudy/bus.h"
@@ -21,15 +21,15 @@ enum {
     USI_MAX_FOREIGN = 32,
     USI_MAX_SHARED = 16,
     USI_NAME = 256,
-    USI_MAX_ASKED = 16
+    USI_MAX_REQUEST = 16
 };
 enum { USI_MAX_RULE = 16, USI_MAX_FLAG = 32 };
 
-// ns between looks at the watchdog.
+// Period of the switch's thread, ns.
 #define USI_SWITCH_TICK (5 * INT64_C(1000000))
 
-// Beside the modes, what can be asked for.
-#define USI_ASKED_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
+// A request beside those for a mode.
+#define USI_REQUEST_RESYNC ((us_switch_mode)(US_MODE_COUNT + 1))
 
 // A copy of a latched sample.
 typedef struct usi_latched {
@@ -44,8 +44,7 @@ typedef struct usi_side {
     us_switch_source source;
     us_reader *reader;               // of outputs
     _Atomic(us_writer *) writer;     // of commands
-    _Atomic(us_writer *) copies[2];  // on the operators' side, when its outputs are told beside those of the
-                                     // one in control: mirror, shadow
+    _Atomic(us_writer *) copies[2];  // of outputs on the operators' side, in the modes mirror and shadow
     int32_t n_foreign;               // writers of other robots' nodes on a shared topic; guarded by the gate
     uint8_t foreign[USI_MAX_FOREIGN][16];
     int32_t n_latched, next_latched;  // a ring; written by the forwarder under the gate for reading
@@ -55,15 +54,15 @@ typedef struct usi_side {
 struct usi_route {
     us_switch *sw;
     bool is_command, is_shared, is_heartbeat;
-    bool is_state;         // an output that says what the robot's state is: read, not only passed on
+    bool is_state;         // an output with the robot's state: decoded, not only passed on
     char topic[USI_NAME];  // as DDS has it
     const us_message_type *type;
-    us_qos qos;                    // of the operators' side
-    int32_t node;                  // on the operators' side
-    us_reader *in;                 // of commands, on the operators' side
-    us_writer *out;                // of outputs, on the operators' side
-    int64_t last_time, seen_time;  // source times: of what was passed on last, the forwarder's; and of what
-                                   // the one before had passed on last
+    us_qos qos;         // of the operators' side
+    int32_t node;       // on the operators' side
+    us_reader *in;      // of commands, on the operators' side
+    us_writer *out;     // of outputs, on the operators' side
+    int64_t last_time;  // source time of the last sample passed on; the forwarder's
+    int64_t seen_time;  // the same at the last change of control
     usi_side sides[2];
 };
 
@@ -72,7 +71,7 @@ typedef struct usi_known_node {
     int32_t node;
 } usi_known_node;
 
-// Which flags of a rule are up.
+// Flags of a rule that are up.
 typedef struct usi_flags {
     int32_t n;
     uint64_t up[USI_MAX_FLAG];
@@ -86,27 +85,27 @@ typedef struct usi_rule {
     usi_flags flags[3];  // of hardware, proxy and operators; the forwarder's own
 } usi_rule;
 
-// Rules that apply since the last look, a bit each, and what the first of them is about.
+// Rules that fired since the last cycle, a bit each, and the reason of the first of them.
 typedef struct usi_fired {
     uint32_t rules;
     char why[160];
 } usi_fired;
 
-// What waits to be written down: see event_log.c.
+// The queue of the log's thread: see event_log.c.
 typedef struct usi_event_log {
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock;  // guards what follows
     pthread_cond_t wake, done;
-    struct usi_note *first, *last;
-    int32_t n_waiting;  // with the one that is being written
+    struct usi_event *first, *last;
+    int32_t n_queued;  // with the one that is being written
     int64_t n_lost;
     bool is_stuck, is_closing;
 } usi_event_log;
 
 struct us_switch {
     us_allocator allocator;
-    usi_event_log scribe;
+    usi_event_log event_log;
     char robot[64], heartbeat[USI_NAME];
     char shared[USI_MAX_SHARED][USI_NAME];  // as DDS has them
     int32_t n_shared;
@@ -137,7 +136,7 @@ struct us_switch {
     usi_estimate estimates[2];
     struct usi_shadow *shadow;  // the comparison of the two
 
-    // Samples on their way. The threads that bring them put them here, and the forwarder alone writes them.
+    // Queue of samples: filled by the vendors' threads, written out by the forwarder alone.
     pthread_t forwarder;
     bool has_forwarder;
     pthread_mutex_t queue_lock;  // guards what follows
@@ -151,26 +150,26 @@ struct us_switch {
     pthread_mutex_t lock;  // guards what follows
     pthread_cond_t wake;
     bool is_closing;
-    int32_t n_asked;
-    usi_asked asked[USI_MAX_ASKED];
+    int32_t n_request;
+    usi_request requests[USI_MAX_REQUEST];
     usi_fired fired[US_SWITCH_NOBODY + 1];  // by whom; NOBODY: an operator
     bool has_fired;
-    uint64_t newest;       // the highest epoch that a switch of this robot told
-    int64_t search_until;  // ns of usi_switch_now: until then it is looked more often who is there
+    uint64_t newest;       // the highest epoch that a switch of this robot published
+    int64_t search_until;  // ns of usi_switch_now: end of fast discovery
     bool is_search_due;
     pthread_cond_t search_wake;
 
-    usi_handover handover;  // it says itself what guards it
+    usi_handover handover;  // has a lock of its own
 
-    // The thread's own.
+    // Used by the switch's thread alone.
     us_writer *shadow_writer, *shadow_event_writer;
     char *shadow_line;
-    int64_t shadow_stepped, shadow_told, resynced;
-    int32_t n_part_said;  // of the event
-    int64_t looked;       // ns of usi_switch_now: the last look at the watchdog
+    int64_t shadow_step_time, shadow_published, resynced;
+    int32_t n_deviation_logged;  // of the event
+    int64_t watchdog_checked;    // ns of usi_switch_now
     bool was_alive[2];
 
-    // The discoverer's own.
+    // Used by the discovery's thread alone.
     pthread_t discoverer;
     bool has_discoverer, is_full;
     int32_t n_node;
@@ -179,14 +178,14 @@ struct us_switch {
     us_endpoint *list;
     int32_t cap_list;
     int32_t n_unknown;
-    char unknown[16][USI_NAME];  // topics whose type is not known: told once
+    char unknown[16][USI_NAME];  // topics of unknown type, already logged
 };
 
 int64_t usi_switch_now(void);
-// On the switch's thread: looks at the watchdog, and says whether the one in control is lost. Who waits for
-// something asks every few milliseconds, and leaves off then: nothing may keep the watchdog waiting.
+// Whether the source in control is lost; on the switch's thread. A function that waits there checks it every
+// few milliseconds and gives up then: nothing may delay the watchdog.
 bool usi_switch_is_lost(us_switch *sw);
-void usi_switch_say(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
+void usi_switch_log(us_switch *sw, const char *format, ...) US_PRINTF(2, 3);
 
 // ---- event_log.c ----
 us_status usi_event_log_open(us_switch *sw, us_error *err);
@@ -194,19 +193,18 @@ us_status usi_event_log_open(us_switch *sw, us_error *err);
 void usi_event_log_close(us_switch *sw);
 // An event, and a line of evidence: both are written in their order by a thread of their own. From any
 // thread.
-void usi_event_log_note(us_switch *sw, int64_t time, const char *text);
-void usi_event_log_keep(us_switch *sw, const char *line);
-// Until all is written, at most so long, ns; not at all while the log is stuck.
-void usi_event_log_wait(us_switch *sw, int64_t most);
+void usi_event_log_add(us_switch *sw, int64_t time, const char *text);
+void usi_event_log_add_evidence(us_switch *sw, const char *line);
+// Waits until all is written, at most `timeout` ns; not at all while the log is stuck.
+void usi_event_log_drain(us_switch *sw, int64_t timeout);
 
 // ---- routes.c ----
-// The thread that looks what the sources have and makes the routes, and the copies, that are missing;
-// `context` is the switch.
+// The discovery's thread: makes the routes and copies that are missing; `context` is the switch.
 void *usi_switch_discover(void *context);
-// It looks at once, also for copies that a mode wants, and for so long, ns, more often.
-void usi_switch_search(us_switch *sw, int64_t most);
-us_status usi_switch_add_told(us_switch *sw, const us_switch_topic *topic, us_error *err);
-// With the gate held for writing: what `source` has told once is told again.
+// Discovery at once, also of copies that a mode needs, and fast for the next `duration` ns.
+void usi_switch_search(us_switch *sw, int64_t duration);
+us_status usi_switch_add_declared(us_switch *sw, const us_switch_topic *topic, us_error *err);
+// With the gate closed: the latched samples of `source` are published again.
 void usi_switch_pass_latched(us_switch *sw, us_switch_source source);
 // A zero Twist on every command topic of that kind.
 void usi_switch_stop_source(us_switch *sw, us_switch_source source);
@@ -214,21 +212,21 @@ void usi_switch_release_routes(us_switch *sw);
 // The forwarder's thread; `context` is the switch.
 void *usi_switch_forward(void *context);
 
-// ---- shadow_tell.c ----
+// ---- shadow_report.c ----
 us_status usi_switch_open_shadow(us_switch *sw, const us_shadow_def *def, us_error *err);
 void usi_switch_close_shadow(us_switch *sw);
-// Compares and tells, when it is time to.
-void usi_switch_look_at_shadow(us_switch *sw);
-// On the switch's thread: the proxy is set to the hardware's state, where it can be, and the comparison
-// begins anew. False with the reason in `why`.
-bool usi_switch_compare_anew(us_switch *sw, char *why, size_t cap);
-// The same where the proxy was set already; nothing where nothing is compared.
-void usi_switch_begin_comparison(us_switch *sw);
+// Compares and publishes, when it is time to.
+void usi_switch_step_shadow(us_switch *sw);
+// On the switch's thread: sets the proxy to the hardware's state, where it can be, and restarts the
+// comparison. False with the reason in `why`.
+bool usi_switch_resync_comparison(us_switch *sw, char *why, size_t cap);
+// Restarts the comparison where the proxy was set already; does nothing where none is running.
+void usi_switch_restart_comparison(us_switch *sw);
 
 // ---- rules.c ----
 us_status usi_switch_read_rules(us_switch *sw, const char *const *rules, int32_t n, us_error *err);
-// A sample of a source, or of an operator (US_SWITCH_NOBODY), on its way; on the forwarder's thread, without
-// the gate.
+// Checks a sample of a source, or of an operator (US_SWITCH_NOBODY), that is passed on; on the forwarder's
+// thread, without the gate.
 void usi_switch_check_rules(us_switch *sw, const usi_route *route, us_switch_source source,
                             const us_sample *sample);
 

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- tracks
-// ----------------------------------------------------------------
+// ---- tracks ----
 
 void usi_track_clear(usi_track *t) { t->n = t->first = 0; }
 
@@ -69,8 +68,7 @@ bool usi_track_at(const usi_track *t, double time, double gap, double *out) {
     return true;
 }
 
-// ---- clocks
-// ----------------------------------------------------------------
+// ---- clocks ----
 
 static const double clock_every = 0.05;  // s between samples that are looked at: some 5 s in all
 
@@ -98,8 +96,7 @@ void usi_clock_settle(usi_clock *c) {
     c->median = 0.5 * (sorted[c->n / 2] + sorted[(c->n - 1) / 2]);
 }
 
-// ---- lag
-// ----------------------------------------------------------------
+// ---- lag ----
 //
 // For each lag k of the grid: the mean distance J(k) of the one's signals to the other's, k points earlier,
 // over the last seconds. Where the signals move, J has one deep minimum; where they stand or are constant it

@@ -39,8 +39,7 @@ static void copy_numbers(void *to, const void *from, size_t n, size_t size, bool
     }
 }
 
-// ---- reading
-// ----------------------------------------------------------------
+// ---- reading ----
 
 static bool stop(usi_cdr *r, const char *wrong) {
     r->wrong = wrong;
@@ -172,8 +171,7 @@ bool usi_cdr_skip_field(usi_cdr *r, const usi_message_field *f) {
     return skip_elements(r, f, n);
 }
 
-// ---- decoding
-// ----------------------------------------------------------------
+// ---- decoding ----
 
 typedef struct decoder {
     usi_cdr r;
@@ -279,8 +277,7 @@ us_status us_message_decode(const us_message_type *type, const void *bytes, size
     return usi_cdr_error(&d.r, err);
 }
 
-// ---- encoding
-// ----------------------------------------------------------------
+// ---- encoding ----
 
 // Counts all bytes, and writes those that there is room for.
 typedef struct encoder {

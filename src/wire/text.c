@@ -23,8 +23,7 @@
 
 #include "wire/cdr.h"
 
-// ---- where the text goes
-// ----------------------------------------------------------------
+// ---- where the text goes ----
 
 // Counts everything, keeps what fits.
 typedef struct writer {
@@ -44,8 +43,7 @@ static void put_indent(writer *w, int32_t indent) {
         put(w, " ", 1);
 }
 
-// ---- numbers
-// ----------------------------------------------------------------
+// ---- numbers ----
 
 // The shortest decimal number that reads back as x, never without a point: 0.1, 1.0, 1.0e-05, .inf, -.inf,
 // .nan.
@@ -186,8 +184,7 @@ static double number_value(usi_kind kind, number v) {
     return NAN;
 }
 
-// ---- strings
-// ----------------------------------------------------------------
+// ---- strings ----
 
 // Bytes of the UTF-8 character at s (n bytes are left), 0 when it is none.
 static uint32_t utf8_length(const uint8_t *s, uint32_t n) {
@@ -273,8 +270,7 @@ static void put_string(writer *w, const char *text, uint32_t n) {
     }
 }
 
-// ---- messages
-// ----------------------------------------------------------------
+// ---- messages ----
 
 typedef struct printer {
     usi_cdr r;
@@ -386,8 +382,7 @@ us_status us_message_print(const us_message_type *type, const void *bytes, size_
     return US_OK;
 }
 
-// ---- single numbers
-// ----------------------------------------------------------------
+// ---- single numbers ----
 
 // The index in "[12]" at *at, which is moved behind it; -1 when there is none.
 static int64_t read_index(const char **at) {

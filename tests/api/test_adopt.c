@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "proxy/robot.h"
 
 static const usi_robot_state *robot_state(us_world *host) {
@@ -26,10 +26,10 @@ static us_world *open_file(const char *path) {
     us_error err = {0};
     us_spec *spec = NULL;
     us_world *host = NULL;
-    host_ok(us_spec_load(path, NULL, &spec, &err), &err);
+    live_ok(us_spec_load(path, NULL, &spec, &err), &err);
     us_world_def def = us_world_def_default();
     def.proxy.enable_motor_servers = false;
-    host_ok(us_world_create(spec, &def, &host, &err), &err);
+    live_ok(us_world_create(spec, &def, &host, &err), &err);
     us_spec_destroy(spec);
     return host;
 }
@@ -49,47 +49,47 @@ static double tilt_between(us_quat a, us_quat b) {
 
 static void it_goes_on_as_it_is_told(void **state) {
     (void)state;
-    us_world *host = host_open(host_robot_scene);
-    host_step(host, 500);
-    double z = host_pose(host, "k10/base").p.z;
+    us_world *host = live_open(live_robot_scene);
+    live_step(host, 500);
+    double z = live_pose(host, "k10/base").p.z;
     // 0.4 m/s on a circle of 2 m: the wheels stand and turn as they do there.
-    host_done(host, "adopt k10 stamp=1794819600,123456789 odom=3,1,0.7 velocity=0.4,0,0.2 want=0.4,0,0.2,0.1 "
+    live_done(host, "adopt k10 stamp=1794819600,123456789 odom=3,1,0.7 velocity=0.4,0,0.2 want=0.4,0,0.2,0.1 "
                     "joint:front_left_drive=12.5,1.8 "
                     "joint:front_left_steer=0.2390 joint:rear_left_steer=-0.2390 "
                     "joint:front_right_steer=0.1677 joint:rear_right_steer=-0.1677");
     const usi_firmware_state *s = firmware(host);
-    host_near(s->odom[0], 3, 0);
-    host_near(s->want[0], 0.4, 0);
-    host_near(s->now[0], 0.4, 0);
-    host_near(joint(host, "k10/front_left_drive.q"), 12.5, 0);
-    host_near(joint(host, "k10/front_left_steer.q"), 0.239, 0);
+    live_near(s->odom[0], 3, 0);
+    live_near(s->want[0], 0.4, 0);
+    live_near(s->now[0], 0.4, 0);
+    live_near(joint(host, "k10/front_left_drive.q"), 12.5, 0);
+    live_near(joint(host, "k10/front_left_steer.q"), 0.239, 0);
     int64_t tick = us_sim_get_tick(us_world_get_sim(host));
     assert_int_equal(robot_state(host)->stamp_offset, INT64_C(1794819600123456789) - tick * 1000000);
-    us_pose at = host_pose(host, "k10/base");
-    host_near(at.p.x, 3, 1e-12);
-    host_near(at.p.y, 1, 1e-12);
+    us_pose at = live_pose(host, "k10/base");
+    live_near(at.p.x, 3, 1e-12);
+    live_near(at.p.y, 1, 1e-12);
     // 20 um: what tyres give way differs by the loads of driving; the relaxation ends within a hundredth of
     // the weight.
-    host_near(at.p.z, z, 2e-5);
+    live_near(at.p.z, z, 2e-5);
     double pose[3] = {3, 1, 0.7};
     const double body[3] = {0.4, 0, 0.2};
     for (int i = 0; i < 300; i++) {
-        host_step(host, 1);
+        live_step(host, 1);
         usi_odometry_move(pose, body, 1e-3);
         s = firmware(host);
         // Within 5 mm, 0.2 degrees and 15 mm/s of the arc it was on: a drive that rolls needs a moment to
         // find its torque.
-        host_near(s->odom[0], pose[0], 5e-3);
-        host_near(s->odom[1], pose[1], 5e-3);
-        host_near(s->odom[2], pose[2], 3.5e-3);
-        host_near(s->odom_v[0], 0.4, 0.015);
-        host_near(s->odom_v[2], 0.2, 0.03);
+        live_near(s->odom[0], pose[0], 5e-3);
+        live_near(s->odom[1], pose[1], 5e-3);
+        live_near(s->odom[2], pose[2], 3.5e-3);
+        live_near(s->odom_v[0], 0.4, 0.015);
+        live_near(s->odom_v[2], 0.2, 0.03);
         // It neither falls nor pops.
-        host_near(host_pose(host, "k10/base").p.z, z, 2e-4);
+        live_near(live_pose(host, "k10/base").p.z, z, 2e-4);
     }
     // The command was 0.1 s old: 0.5 s after it came the rover stops by itself.
     assert_int_equal(s->motion, USI_MOTION_TWIST);
-    host_step(host, 105);
+    live_step(host, 105);
     assert_int_equal(firmware(host)->motion, USI_MOTION_STOP);
     us_world_destroy(host);
 }
@@ -101,7 +101,7 @@ typedef struct unrest {
 // On the ground of a crater, with bumps and stones: 20 places and headings. What it does in the tenth of a
 // second after it was put down.
 static unrest put_down_at_20_places(us_world *host) {
-    host_step(host, 10);
+    live_step(host, 10);
     char text[160];
     unrest worst = {0};
     double longest = 0;
@@ -110,15 +110,15 @@ static unrest put_down_at_20_places(us_world *host) {
         snprintf(text, sizeof text, "adopt k10 origin=0,0,0 odom=%.6f,%.6f,%.6f", r * cos(a), r * sin(a),
                  1.3 * i);
         clock_t began = clock();
-        host_done(host, text);
+        live_done(host, text);
         longest = fmax(longest, (double)(clock() - began) / CLOCKS_PER_SEC);
-        host_near(firmware(host)->odom[0], r * cos(a), 1e-6);
-        us_pose from = host_pose(host, "k10/base");
-        host_near(from.p.x, r * cos(a), 1e-6);
-        host_near(from.p.y, r * sin(a), 1e-6);
+        live_near(firmware(host)->odom[0], r * cos(a), 1e-6);
+        us_pose from = live_pose(host, "k10/base");
+        live_near(from.p.x, r * cos(a), 1e-6);
+        live_near(from.p.y, r * sin(a), 1e-6);
         for (int k = 0; k < 100; k++) {
-            host_step(host, 1);
-            us_pose now = host_pose(host, "k10/base");
+            live_step(host, 1);
+            us_pose now = live_pose(host, "k10/base");
             worst.z = fmax(worst.z, fabs(now.p.z - from.p.z));
             worst.tilt = fmax(worst.tilt, tilt_between(now.q, from.q));
             us_twist V = us_sim_get_twist(us_world_get_sim(host),
@@ -149,7 +149,7 @@ static us_world *open_soil(void) {
     assert_non_null(robot);
     *robot = 0;
     snprintf(bare, sizeof bare, "%s%s%s/%s</scene>", text, world, US_SOURCE_DIR, robot + 3);
-    return host_open(bare);
+    return live_open(bare);
 }
 
 static void it_stands_on_uneven_ground_without_falling_or_popping(void **state) {
@@ -173,11 +173,11 @@ static void it_stands_in_soil(void **state) {
 
 static void what_others_do_stays_as_it_was(void **state) {
     (void)state;
-    us_world *host = host_open(host_robot_scene), *other = host_open(host_robot_scene);
-    host_step(host, 100);
-    host_step(other, 100);
-    host_done(host, "adopt k10 odom=0,2,1");
-    us_pose a = host_pose(host, "stone/core"), b = host_pose(other, "stone/core");
+    us_world *host = live_open(live_robot_scene), *other = live_open(live_robot_scene);
+    live_step(host, 100);
+    live_step(other, 100);
+    live_done(host, "adopt k10 odom=0,2,1");
+    us_pose a = live_pose(host, "stone/core"), b = live_pose(other, "stone/core");
     assert_memory_equal(&a, &b, sizeof a);
     assert_int_equal(us_sim_get_tick(us_world_get_sim(host)), 100);
     us_world_destroy(host);
@@ -186,8 +186,8 @@ static void what_others_do_stays_as_it_was(void **state) {
 
 static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void **state) {
     (void)state;
-    us_world *host = host_open(host_robot_scene);
-    host_step(host, 20);
+    us_world *host = live_open(live_robot_scene);
+    live_step(host, 20);
     static const struct {
         const char *text;
         us_status status;
@@ -210,13 +210,13 @@ static void what_cannot_be_is_refused_with_the_reason_and_nothing_changes(void *
         {"adopt k10 joint:front_left_steer=9", US_ERR_VALUE, "beyond the joint's limits"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        host_refused(host, bad[i].text, bad[i].status, bad[i].part);
+        live_refused(host, bad[i].text, bad[i].status, bad[i].part);
     us_world_destroy(host);
 
     // Beyond the edge of the ground there is nothing to stand on.
     host = open_file(US_SOURCE_DIR "/scenes/default.xml");
-    host_step(host, 5);
-    host_refused(host, "adopt k10 odom=500,0,0", US_ERR_VALUE, "nothing to stand on");
+    live_step(host, 5);
+    live_refused(host, "adopt k10 odom=500,0,0", US_ERR_VALUE, "nothing to stand on");
     us_world_destroy(host);
 }
 
@@ -228,27 +228,27 @@ static void a_robot_that_stands_on_the_world_takes_its_joints(void **state) {
     const usi_robot *r = &proxy->robot[0];
     assert_true(r->model->firmware.n_joint > 1 && r->model->firmware.joint[1].drive >= 0);
     char text[256];
-    host_step(host, 20);
+    live_step(host, 20);
     snprintf(text, sizeof text, "adopt %s joint:%s=0.3,0", r->name, r->model->firmware.joint[1].name);
-    host_done(host, text);
-    host_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0);
-    host_step(host, 300);
+    live_done(host, text);
+    live_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0);
+    live_step(host, 300);
     // It holds there: 0.05 rad is what gravity bends its drive.
-    host_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0.05);
+    live_near(us_sim_view_q(us_world_get_sim(host))[r->model->joint[1].q], 0.3, 0.05);
     snprintf(text, sizeof text, "adopt %s odom=0,0,0", r->name);
-    host_refused(host, text, US_ERR_VALUE, "does not drive or walk");
+    live_refused(host, text, US_ERR_VALUE, "does not drive or walk");
     us_world_destroy(host);
 }
 
 static void a_walker_takes_over_too(void **state) {
     (void)state;
     us_world *host = open_file(US_SOURCE_DIR "/scenes/hexapod.xml");
-    host_step(host, 300);
-    double z = host_pose(host, "hexapod/base").p.z;
-    host_done(host, "adopt hexapod odom=0.4,0.3,1 velocity=0,0,0");
-    host_step(host, 200);
+    live_step(host, 300);
+    double z = live_pose(host, "hexapod/base").p.z;
+    live_done(host, "adopt hexapod odom=0.4,0.3,1 velocity=0,0,0");
+    live_step(host, 200);
     // 3 mm: its legs are drives that give way, and it stands elsewhere.
-    host_near(host_pose(host, "hexapod/base").p.z, z, 3e-3);
+    live_near(live_pose(host, "hexapod/base").p.z, z, 3e-3);
     us_world_destroy(host);
 }
 
@@ -256,21 +256,21 @@ static void a_walker_takes_over_too(void **state) {
 static void a_recording_with_it_verifies(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *host = host_open(host_robot_scene);
-    host_step(host, 20);
-    host_ok(us_world_record(host, "adopt.mcap", &err), &err);
-    host_drive(host, 0.5);
-    host_step(host, 50);
-    host_done(
+    us_world *host = live_open(live_robot_scene);
+    live_step(host, 20);
+    live_ok(us_world_record(host, "adopt.mcap", &err), &err);
+    live_drive(host, 0.5);
+    live_step(host, 50);
+    live_done(
         host,
         "adopt k10 stamp=5,0 odom=1,-1,0.5 velocity=0.3,0,0.1 want=0.3,0,0.1 joint:front_left_drive=1,2");
-    host_step(host, 100);
+    live_step(host, 100);
     us_world_destroy(host);
     us_recording *recording = NULL;
     us_verify_result result = {0};
-    us_spec *spec = host_load(host_robot_scene);
-    host_ok(us_recording_open("adopt.mcap", NULL, &recording, &err), &err);
-    host_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    us_spec *spec = live_load(live_robot_scene);
+    live_ok(us_recording_open("adopt.mcap", NULL, &recording, &err), &err);
+    live_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
     assert_int_equal(result.n_tick, 150);
     us_recording_close(recording);
     us_spec_destroy(spec);

@@ -17,8 +17,8 @@
 
 #include "allocator.h"
 #include "glb_reader.h"
-#include "host/asset.h"
-#include "host/world.h"
+#include "view/view__asset.h"
+#include "world/revision.h"
 
 // ---- Worlds ----
 

@@ -13,10 +13,10 @@
 #include <cjson/cJSON.h>
 
 #include "allocator.h"
-#include "host/asset.h"
-#include "host/bytes.h"
-#include "host/world.h"
 #include "understudy/network.h"
+#include "view/view__asset.h"
+#include "view/view__bytes.h"
+#include "world/revision.h"
 
 // ---- Worlds ----
 
@@ -202,7 +202,7 @@ static void check_world(const usi_revision *world) {
     us_spec_counts n = us_spec_get_counts(spec);
     const us_world_settings *def = us_spec_view_world(spec);
     cJSON *json = json_of(world);
-    check_integer(json, "epoch", world->epoch);
+    check_integer(json, "epoch", world->number);
     check_text(json, "name", def->name);
     check_text(json, "file", world->file);
     check_number(get(json, "step"), def->step);

@@ -1,8 +1,14 @@
 // The default scene in a browser: it appears soon and moves; it is driven by key and by touch; a plot shows the joint that moved; an object is added and
 // hit; a state is kept and gone back to.
+import { createServer } from 'node:net'
 import { app, browse, check, command, distance, moment, open, pass, place, run, scene, show, still, test, until } from './support.mjs'
 
-const world = await run([scene('default.xml'), '--set', 'motor_port=0'])
+// Another program has the port of the motors.
+const other = createServer()
+await new Promise((resolve) => other.listen(0, '127.0.0.1', resolve))
+const motorPort = other.address().port
+const world = await run([scene('default.xml'), '--set', `motor_port=${motorPort}`])
+other.close()
 const browser = await browse()
 const page = await open(browser, world.url)
 const id = (name) => page.getByTestId(name)
@@ -23,8 +29,48 @@ await test(
       check(world.robots === 1 && world.shapes > 50, 'the world is not the default scene')
       await page.screenshot({ path: 'default.png' })
     }],
+    ['the log names the port that the motors have instead of one that is taken', async () => {
+      await show(page, 'log')
+      const line = page.getByText(`motors of k10: port ${motorPort} is taken, port `)
+      await line.first().waitFor({ state: 'visible' })
+      check(new RegExp(`port ${motorPort} is taken, port \\d+ is used instead`).test(world.output), world.output)
+    }],
     ['the rover drives its round by itself', async () => {
       check((await speed()) > 0.2, 'it stands')
+    }],
+    ['the soil panel has one full row per link that touches soil, and keeps its rows', async () => {
+      await show(page, 'soil')
+      await id('sunk').waitFor({ state: 'visible' })
+      // For 3 s, at each status: links in it, rows, rows with an empty cell; and rows that were added meanwhile.
+      const seen = await app(page, async () => {
+        const { app } = window.understudy
+        const table = document.querySelector('[data-testid=sunk]')
+        const looks = []
+        let added = 0
+        const observer = new MutationObserver((list) => (added += list.reduce((n, change) => n + change.addedNodes.length, 0)))
+        observer.observe(table, { childList: true })
+        const end = performance.now() + 3000
+        app.on('status', () => {
+          if (performance.now() > end) return
+          const links = [...new Set(app.status.sunk.map((one) => one.link))]
+          const rows = [...table.rows].slice(1)
+          const empty = rows.filter((row) => [...row.cells].some((cell) => cell.textContent === '')).length
+          looks.push({ contacts: app.status.sunk.length, links, rows: rows.length, empty })
+        })
+        await new Promise((resolve) => setTimeout(resolve, 3000))
+        observer.disconnect()
+        return { looks, added }
+      })
+      const { looks, added } = seen
+      check(looks.length >= 5, `only ${looks.length} statuses in 3 s`)
+      check(looks.some((look) => look.contacts > look.links.length && look.links.length > 4), 'no link touches soil in several places: the scene tests nothing')
+      const bad = looks.find((look) => look.rows !== look.links.length || look.empty > 0)
+      check(!bad, `${bad?.links.length} links in soil, but ${bad?.rows} rows, ${bad?.empty} of them with an empty cell`)
+      // A row is added when its link comes into the soil, as a wheel does that was lifted, and at no other time.
+      const came = looks.slice(1).reduce((n, look, i) => n + look.links.filter((link) => !looks[i].links.includes(link)).length, 0)
+      const first = 4 // wheels that came between the start of the watch and the first status
+      check(added <= came + first, `${added} rows were added, for ${came} links that came into the soil`)
+      await page.screenshot({ path: 'soil-panel.png' })
     }],
     ['it stops when told, and the drive panel moves it by key', async () => {
       await show(page, 'drive')

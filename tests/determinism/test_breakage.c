@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "proxy/tap.h"
 #include "wire/messages.h"
 
@@ -41,7 +41,7 @@ static char crane_scene[8192];
 
 static int make_scenes(void **state) {
     (void)state;
-    walker_scene = host_walker_scene(false);
+    walker_scene = live_walker_scene(false);
     char here[4096];
     FILE *file = fopen("breakage_crane.urdf", "wb");
     if (!file || !getcwd(here, sizeof here)) return -1;
@@ -64,7 +64,7 @@ static int make_scenes(void **state) {
 enum { MAX_HEARD = 32 };
 
 typedef struct heard {
-    us_world *host;
+    us_world *world;
     int n_joint, n_frame, level;
     char joint[MAX_HEARD][64], frame[MAX_HEARD][64], faults[1100];
     double position[MAX_HEARD], velocity[MAX_HEARD], effort[MAX_HEARD];
@@ -90,7 +90,7 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
     heard *h = context;
     (void)time;
     static _Alignas(64) char memory[65536];
-    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->host), channel);
+    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->world), channel);
     const void *m = NULL;
     us_error err = {0};
     assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
@@ -132,23 +132,23 @@ static void assert_same_frame(us_pose a, us_pose b) {
 
 static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **state) {
     (void)state;
-    us_world *host = host_open(crane_scene);
-    heard h = {.host = host};
-    usi_proxy_set_tap(us_world_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(host)); i++)
-        usi_proxy_want_channel(us_world_get_proxy(host), i, true);
-    host_step(host, 1200);
+    us_world *world = live_open(crane_scene);
+    heard h = {.world = world};
+    usi_proxy_set_tap(us_world_get_proxy(world), hear, &h);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(world)); i++)
+        usi_proxy_want_channel(us_world_get_proxy(world), i, true);
+    live_step(world, 1200);
     heard before = h;
     assert_int_equal(before.n_joint, 2);
     assert_string_equal(h.faults, "none");
     assert_true(fabs(before.position[0] - 0.4) < 0.1 && fabs(before.position[1] - 0.3) < 0.05 &&
                 fabs(before.effort[1]) > 1);
-    host_reply r = host_say(host, "fault crane joint:swing=broken");
+    live_reply r = live_say(world, "fault crane joint:swing=broken");
     assert_int_equal(r.status, US_OK);
     assert_string_equal(r.text, "crane/swing: broken");
-    usi_proxy_resend_latched(us_world_get_proxy(host));
-    host_step(host, 1000);
-    assert_true(host_pose(host, "crane/boom").p.z < 1);
+    usi_proxy_resend_latched(us_world_get_proxy(world));
+    live_step(world, 1000);
+    assert_true(live_pose(world, "crane/boom").p.z < 1);
     assert_string_equal(h.faults, "swing broken");
     assert_int_equal(h.level, 2);
     assert_int_equal(h.n_joint, 2);
@@ -162,155 +162,155 @@ static void the_firmware_goes_on_with_the_last_readings_behind_a_break(void **st
     assert_same_frame(frame_of(&h, "crane/boom"), frame_of(&before, "crane/boom"));
     assert_same_frame(frame_of(&h, "crane/weight"), frame_of(&before, "crane/weight"));
     assert_same_frame(frame_of(&h, "crane/lamp"), frame_of(&before, "crane/lamp"));
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void commands_to_what_is_lost_are_taken_and_do_nothing(void **state) {
     (void)state;
-    us_world *host = host_open(crane_scene);
-    us_sim *sim = us_world_get_sim(host);
-    host_step(host, 500);
-    host_done(host, "fault crane joint:swing=broken");
-    host_step(host, 3000);
+    us_world *world = live_open(crane_scene);
+    us_sim *sim = us_world_get_sim(world);
+    live_step(world, 500);
+    live_done(world, "fault crane joint:swing=broken");
+    live_step(world, 3000);
     double data[2] = {-0.5, 0.1};
     us_msg_float64_multi_array m = {.data = {._buffer = data, ._length = 2, ._maximum = 2}};
     uint8_t bytes[256];
     size_t length = 0;
     assert_int_equal(us_message_encode(usi_type_float64_multi_array, &m, bytes, sizeof bytes, &length),
                      US_OK);
-    assert_int_equal(us_proxy_post(us_world_get_proxy(host), "/crane/joint_commands",
+    assert_int_equal(us_proxy_post(us_world_get_proxy(world), "/crane/joint_commands",
                                    usi_type_float64_multi_array, "test", bytes, length),
                      US_OK);
-    us_pose boom = host_pose(host, "crane/boom");
-    host_step(host, 500);
-    us_proxy_counts n = us_proxy_get_counts(us_world_get_proxy(host), sim);
+    us_pose boom = live_pose(world, "crane/boom");
+    live_step(world, 500);
+    us_proxy_counts n = us_proxy_get_counts(us_world_get_proxy(world), sim);
     assert_int_equal(n.n_command, 1);
     assert_int_equal(n.n_refused, 0);
     // Neither the drive at the break nor the one behind it, which has no current.
-    assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "crane/boom").p, boom.p)) < 1e-3);
+    assert_true(us_vec3_norm(us_vec3_sub(live_pose(world, "crane/boom").p, boom.p)) < 1e-3);
     assert_true(us_sim_view_torque(sim)[0] == 0 && us_sim_view_torque(sim)[1] == 0);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void bolts_and_mounts_break_too_and_twice_is_once(void **state) {
     (void)state;
-    us_world *host = host_open(crane_scene);
-    heard h = {.host = host};
-    usi_proxy_set_tap(us_world_get_proxy(host), hear, &h);
-    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(host)); i++)
-        usi_proxy_want_channel(us_world_get_proxy(host), i, true);
-    host_step(host, 1001);
+    us_world *world = live_open(crane_scene);
+    heard h = {.world = world};
+    usi_proxy_set_tap(us_world_get_proxy(world), hear, &h);
+    for (int32_t i = 0; i < usi_proxy_n_channel(us_world_get_proxy(world)); i++)
+        usi_proxy_want_channel(us_world_get_proxy(world), i, true);
+    live_step(world, 1001);
     heard before = h;
-    host_done(host, "fault crane joint:bolt=broken");
-    host_done(host, "fault crane joint:bolt=broken");
-    usi_proxy_resend_latched(us_world_get_proxy(host));
-    host_step(host, 1000);
-    assert_true(host_pose(host, "crane/lamp").p.z < 0.2);
+    live_done(world, "fault crane joint:bolt=broken");
+    live_done(world, "fault crane joint:bolt=broken");
+    usi_proxy_resend_latched(us_world_get_proxy(world));
+    live_step(world, 1000);
+    assert_true(live_pose(world, "crane/lamp").p.z < 0.2);
     assert_same_frame(frame_of(&h, "crane/lamp"), frame_of(&before, "crane/lamp"));
     assert_string_equal(h.faults, "bolt broken");
     // Without its mount the whole crane falls; its cables are its own, and the drive goes on holding.
-    host_done(host, "fault crane joint:fixed_base=broken");
-    host_step(host, 1000);
-    assert_true(host_pose(host, "crane/tower").p.z < 1);
+    live_done(world, "fault crane joint:fixed_base=broken");
+    live_step(world, 1000);
+    assert_true(live_pose(world, "crane/tower").p.z < 1);
     assert_string_equal(h.faults, "fixed_base broken; bolt broken");
     assert_true(fabs(h.position[1] - 0.3) < 0.1 && h.effort[1] != 0);
-    host_done(host, "reset");
-    host_step(host, 1001);
+    live_done(world, "reset");
+    live_step(world, 1001);
     assert_string_equal(h.faults, "none");
-    host_near(host_pose(host, "crane/tower").p.z, 2, 1e-12);
-    host_near(frame_of(&h, "crane/weight").p.z, frame_of(&before, "crane/weight").p.z, 1e-9);
-    us_world_destroy(host);
+    live_near(live_pose(world, "crane/tower").p.z, 2, 1e-12);
+    live_near(frame_of(&h, "crane/weight").p.z, frame_of(&before, "crane/weight").p.z, 1e-9);
+    us_world_destroy(world);
 }
 
 static void breaks_that_cannot_be_are_refused(void **state) {
     (void)state;
-    us_world *host = host_open(crane_scene);
-    host_refused(host, "fault cran joint:swing=broken", US_ERR_NAME, "did you mean \"crane\"?");
-    host_refused(host, "fault crane joint:swung=broken", US_ERR_NAME, "did you mean \"swing\"?");
-    host_refused(host, "fault crane joint:swing", US_ERR_SYNTAX, "write joint:JOINT=broken");
-    host_refused(host, "fault crane joint:swing=loose", US_ERR_NAME, "known: ok, broken");
-    host_refused(host, "fault crane joint:mark=broken", US_ERR_MASS, "has no mass");
-    host_done(host, "fault crane joint:swing=ok");
-    host_done(host, "fault crane joint:swing=broken");
-    host_refused(host, "fault crane joint:swing=ok", US_ERR_ARG, "reset, or restore");
-    host_refused(host, "joint crane/swing 0.1", US_ERR_ARG, "is broken");
+    us_world *world = live_open(crane_scene);
+    live_refused(world, "fault cran joint:swing=broken", US_ERR_NAME, "did you mean \"crane\"?");
+    live_refused(world, "fault crane joint:swung=broken", US_ERR_NAME, "did you mean \"swing\"?");
+    live_refused(world, "fault crane joint:swing", US_ERR_SYNTAX, "write joint:JOINT=broken");
+    live_refused(world, "fault crane joint:swing=loose", US_ERR_NAME, "known: ok, broken");
+    live_refused(world, "fault crane joint:mark=broken", US_ERR_MASS, "has no mass");
+    live_done(world, "fault crane joint:swing=ok");
+    live_done(world, "fault crane joint:swing=broken");
+    live_refused(world, "fault crane joint:swing=ok", US_ERR_ARG, "reset, or restore");
+    live_refused(world, "joint crane/swing 0.1", US_ERR_ARG, "is broken");
     // What came off goes by its own name.
-    host_done(host, "move crane/boom 3 3 1");
-    host_near(host_pose(host, "crane/boom").p.x, 3, 1e-12);
-    host_near(host_pose(host, "crane/tower").p.x, 0, 1e-12);
-    us_world_destroy(host);
-    host = host_open(walker_scene);
-    host_refused(host, "fault hexapod joint:floating_base=broken", US_ERR_ARG, "nothing to break");
-    us_world_destroy(host);
+    live_done(world, "move crane/boom 3 3 1");
+    live_near(live_pose(world, "crane/boom").p.x, 3, 1e-12);
+    live_near(live_pose(world, "crane/tower").p.x, 0, 1e-12);
+    us_world_destroy(world);
+    world = live_open(walker_scene);
+    live_refused(world, "fault hexapod joint:floating_base=broken", US_ERR_ARG, "nothing to break");
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- the same again
 
 static void snapshots_bring_the_whole_robot_back_and_the_broken_one(void **state) {
     (void)state;
-    us_world *host = host_open(walker_scene);
-    us_sim *sim = us_world_get_sim(host);
-    host_step(host, 1);
+    us_world *world = live_open(walker_scene);
+    us_sim *sim = us_world_get_sim(world);
+    live_step(world, 1);
     uint64_t start = us_sim_hash(sim);
-    host_walk(host, 0.15, 700);
-    host_done(host, "snapshot whole");
-    host_walk(host, 0.15, 300);
+    live_walk(world, 0.15, 700);
+    live_done(world, "snapshot whole");
+    live_walk(world, 0.15, 300);
     uint64_t whole = us_sim_hash(sim);
-    host_done(host, "fault hexapod joint:front_left_femur=broken");
-    host_walk(host, 0.15, 40);  // the leg is still in the air
-    host_done(host, "snapshot broken");
-    host_walk(host, 0.15, 600);
+    live_done(world, "fault hexapod joint:front_left_femur=broken");
+    live_walk(world, 0.15, 40);  // the leg is still in the air
+    live_done(world, "snapshot broken");
+    live_walk(world, 0.15, 600);
     uint64_t broken = us_sim_hash(sim);
-    host_done(host, "restore whole");
-    host_walk(host, 0.15, 300);
+    live_done(world, "restore whole");
+    live_walk(world, 0.15, 300);
     assert_true(us_sim_hash(sim) == whole);
-    host_done(host, "restore broken");
+    live_done(world, "restore broken");
     us_sim_poison(sim);
-    host_walk(host, 0.15, 600);
+    live_walk(world, 0.15, 600);
     assert_true(us_sim_hash(sim) == broken);
-    host_done(host, "reset");
-    host_step(host, 1);
+    live_done(world, "reset");
+    live_step(world, 1);
     assert_true(us_sim_hash(sim) == start);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void other_edits_leave_what_is_broken_as_it_is(void **state) {
     (void)state;
-    us_world *host = host_open(walker_scene);
-    host_walk(host, 0.15, 500);
-    host_done(host, "fault hexapod joint:front_left_femur=broken");
-    host_walk(host, 0.15, 1500);
-    us_pose leg = host_pose(host, "hexapod/front_left_femur"),
-            other = host_pose(host, "hexapod/rear_right_tibia");
-    host_done(host, "add box crate size=0.3,0.3,0.3 at=3,0,0.3");
-    host_done(host, "fault hexapod joint:rear_right_tibia=broken");
-    host_done(host, "fault hexapod motor:middle_left_coxa=blocked");
+    us_world *world = live_open(walker_scene);
+    live_walk(world, 0.15, 500);
+    live_done(world, "fault hexapod joint:front_left_femur=broken");
+    live_walk(world, 0.15, 1500);
+    us_pose leg = live_pose(world, "hexapod/front_left_femur"),
+            other = live_pose(world, "hexapod/rear_right_tibia");
+    live_done(world, "add box crate size=0.3,0.3,0.3 at=3,0,0.3");
+    live_done(world, "fault hexapod joint:rear_right_tibia=broken");
+    live_done(world, "fault hexapod motor:middle_left_coxa=blocked");
     assert_true(memcmp(&leg,
-                       &(us_pose){host_pose(host, "hexapod/front_left_femur").q,
-                                  host_pose(host, "hexapod/front_left_femur").p},
+                       &(us_pose){live_pose(world, "hexapod/front_left_femur").q,
+                                  live_pose(world, "hexapod/front_left_femur").p},
                        sizeof leg) == 0);
-    assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/rear_right_tibia").p, other.p)) < 1e-12);
-    host_walk(host, 0.15, 1000);
+    assert_true(us_vec3_norm(us_vec3_sub(live_pose(world, "hexapod/rear_right_tibia").p, other.p)) < 1e-12);
+    live_walk(world, 0.15, 1000);
     // The leg lies where it lay: what it rests on has gone on too.
-    assert_true(us_vec3_norm(us_vec3_sub(host_pose(host, "hexapod/front_left_femur").p, leg.p)) < 0.02);
-    us_world_destroy(host);
+    assert_true(us_vec3_norm(us_vec3_sub(live_pose(world, "hexapod/front_left_femur").p, leg.p)) < 0.02);
+    us_world_destroy(world);
 }
 
 static void recordings_with_breaks_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *host = host_open(walker_scene);
+    us_world *world = live_open(walker_scene);
     // One is broken when the recording begins, and still falls; another breaks while it goes on.
-    host_walk(host, 0.2, 300);
-    host_done(host, "fault hexapod joint:front_left_femur=broken");
-    host_walk(host, 0.2, 50);
-    host_ok(us_world_record(host, "breakage.mcap", &err), &err);
-    host_walk(host, 0.2, 800);
-    host_done(host, "fault hexapod joint:rear_right_tibia=broken");
-    host_walk(host, 0.2, 700);
-    host_ok(us_world_record(host, NULL, &err), &err);
-    us_world_destroy(host);
-    us_verify_result result = host_verify(walker_scene, "breakage.mcap");
+    live_walk(world, 0.2, 300);
+    live_done(world, "fault hexapod joint:front_left_femur=broken");
+    live_walk(world, 0.2, 50);
+    live_ok(us_world_record(world, "breakage.mcap", &err), &err);
+    live_walk(world, 0.2, 800);
+    live_done(world, "fault hexapod joint:rear_right_tibia=broken");
+    live_walk(world, 0.2, 700);
+    live_ok(us_world_record(world, NULL, &err), &err);
+    us_world_destroy(world);
+    us_verify_result result = live_verify(walker_scene, "breakage.mcap");
     assert_int_equal(result.first_tick, 350);
     assert_int_equal(result.n_tick, 1500);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "proxy/tap.h"
 #include "wire/messages.h"
 
@@ -25,7 +25,7 @@ static const char leg_scene[] =
 // ---------------------------------------------------------------- what the robot says
 
 typedef struct heard {
-    us_world *host;
+    us_world *world;
     const char *joint;  // of joint_states
     int n_joint_states, n_odom, n_imu, n_diagnostics, n_description, n_truth;
     int64_t stamp, arrival;  // ns, of joint_states
@@ -49,7 +49,7 @@ static void hear_diagnostics(heard *h, const us_msg_diagnostic_status *s) {
 static void hear(void *context, int32_t channel, int64_t time, const void *bytes, size_t length) {
     heard *h = context;
     static _Alignas(64) char memory[262144];
-    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->host), channel);
+    usi_channel_info info = usi_proxy_get_channel(us_world_get_proxy(h->world), channel);
     const void *m = NULL;
     us_error err = {0};
     assert_int_equal(us_message_decode(info.type, bytes, length, memory, sizeof memory, &m, &err), US_OK);
@@ -95,9 +95,9 @@ static void hear(void *context, int32_t channel, int64_t time, const void *bytes
 }
 
 static us_world *open_heard(const char *scene, const char *joint, heard *out) {
-    *out = (heard){.host = host_open(scene), .joint = joint};
-    usi_proxy_set_tap(us_world_get_proxy(out->host), hear, out);
-    return out->host;
+    *out = (heard){.world = live_open(scene), .joint = joint};
+    usi_proxy_set_tap(us_world_get_proxy(out->world), hear, out);
+    return out->world;
 }
 
 static us_world *open_leg(const char *network, heard *out) {
@@ -107,16 +107,16 @@ static us_world *open_leg(const char *network, heard *out) {
 }
 
 // Drives straight on for n ticks.
-static void drive(us_world *host, double v, int n) {
+static void drive(us_world *world, double v, int n) {
     us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
     uint8_t bytes[256];
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
         assert_int_equal(
-            us_proxy_post(us_world_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            us_proxy_post(us_world_get_proxy(world), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
             US_OK);
-        host_step(host, n - i < 100 ? n - i : 100);
+        live_step(world, n - i < 100 ? n - i : 100);
     }
 }
 
@@ -125,92 +125,92 @@ static void drive(us_world *host, double v, int n) {
 static void a_stuck_encoder_says_the_same_for_ever_and_its_drive_pulls_for_ever(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_done(host, "joint hexapod/front_left_coxa 0.5");
-    host_reply r = host_say(host, "fault hexapod encoder:front_left_coxa=stuck");
+    us_world *world = open_leg("", &h);
+    live_done(world, "joint hexapod/front_left_coxa 0.5");
+    live_reply r = live_say(world, "fault hexapod encoder:front_left_coxa=stuck");
     assert_string_equal(r.text, "hexapod: encoder of front_left_coxa stuck at 0.5");
-    host_step(host, 100);
+    live_step(world, 100);
     // 400 N m/rad times half a radian is beyond the 20 N m that it has, and goes on however far the joint has
     // come.
-    host_near(host_value(host, "hexapod/front_left_coxa.torque"), -20, 1e-9);
-    host_step(host, 1900);
-    assert_true(host_value(host, "hexapod/front_left_coxa.q") < -0.5);
+    live_near(live_value(world, "hexapod/front_left_coxa.torque"), -20, 1e-9);
+    live_step(world, 1900);
+    assert_true(live_value(world, "hexapod/front_left_coxa.q") < -0.5);
     assert_true(h.q == 0.5 && h.v == 0);
     // Frames follow the encoder, not the joint.
-    host_near(h.tf_angle, 0.8726646260 + 0.5, 1e-9);
-    host_done(host, "fault hexapod encoder:front_left_coxa=ok");
-    host_step(host, 3000);
-    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
-    host_near(h.q, host_value(host, "hexapod/front_left_coxa.q"), 1e-6);
-    us_world_destroy(host);
+    live_near(h.tf_angle, 0.8726646260 + 0.5, 1e-9);
+    live_done(world, "fault hexapod encoder:front_left_coxa=ok");
+    live_step(world, 3000);
+    live_near(live_value(world, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    live_near(h.q, live_value(world, "hexapod/front_left_coxa.q"), 1e-6);
+    us_world_destroy(world);
 }
 
 static void an_encoder_that_has_jumped_moves_the_joint_by_as_much_the_other_way(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_step(host, 500);
+    us_world *world = open_leg("", &h);
+    live_step(world, 500);
     double tf = h.tf_angle;
-    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.2");
-    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.1");
-    host_step(host, 3000);
+    live_done(world, "fault hexapod encoder:front_left_coxa=jump:0.2");
+    live_done(world, "fault hexapod encoder:front_left_coxa=jump:0.1");
+    live_step(world, 3000);
     // The drive brings what the encoder says to 0; it hangs about a vertical axis, so that no weight pulls.
-    host_near(host_value(host, "hexapod/front_left_coxa.q"), -0.3, 1e-3);
-    host_near(h.q, 0, 1e-3);
-    host_near(h.tf_angle, tf, 1e-3);
-    host_done(host, "fault hexapod encoder:front_left_coxa=ok");
-    host_step(host, 3000);
-    host_near(host_value(host, "hexapod/front_left_coxa.q"), 0, 1e-3);
-    us_world_destroy(host);
+    live_near(live_value(world, "hexapod/front_left_coxa.q"), -0.3, 1e-3);
+    live_near(h.q, 0, 1e-3);
+    live_near(h.tf_angle, tf, 1e-3);
+    live_done(world, "fault hexapod encoder:front_left_coxa=ok");
+    live_step(world, 3000);
+    live_near(live_value(world, "hexapod/front_left_coxa.q"), 0, 1e-3);
+    us_world_destroy(world);
 }
 
 static void an_encoder_that_drifts_takes_the_joint_along(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_done(host, "fault hexapod encoder:front_left_coxa=drift:0.1");
-    host_step(host, 2000);
+    us_world *world = open_leg("", &h);
+    live_done(world, "fault hexapod encoder:front_left_coxa=drift:0.1");
+    live_step(world, 2000);
     // 2 s at 0.1 rad/s. A drive that follows a ramp in position and in velocity stays on it.
-    host_near(host_value(host, "hexapod/front_left_coxa.q"), -0.2, 2e-3);
-    host_near(host_value(host, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
-    host_near(h.q, 0, 2e-3);
-    host_near(h.v, 0, 1e-3);
-    us_world_destroy(host);
+    live_near(live_value(world, "hexapod/front_left_coxa.q"), -0.2, 2e-3);
+    live_near(live_value(world, "hexapod/front_left_coxa.v"), -0.1, 1e-3);
+    live_near(h.q, 0, 2e-3);
+    live_near(h.v, 0, 1e-3);
+    us_world_destroy(world);
 }
 
 static void wheel_odometry_believes_its_encoders(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, "front_left_drive", &h);
-    host_step(host, 1000);
-    double x = h.odom[0], truth = host_pose(host, "k10/base").p.x;
+    us_world *world = open_heard(live_robot_scene, "front_left_drive", &h);
+    live_step(world, 1000);
+    double x = h.odom[0], truth = live_pose(world, "k10/base").p.x;
     static const char *const wheels[] = {"front_left", "front_right", "rear_left", "rear_right"};
     char line[128];
     for (int i = 0; i < 4; i++) {
         snprintf(line, sizeof line, "fault k10 encoder:%s_drive=jump:1", wheels[i]);
-        host_done(host, line);
+        live_done(world, line);
     }
-    host_step(host, 100);
+    live_step(world, 100);
     // All four wheels seem to have turned by a radian: 0.18 m, which the rover has not moved.
-    host_near(h.odom[0] - x, 0.18, 1e-3);
-    host_near(host_pose(host, "k10/base").p.x, truth, 1e-3);
-    us_world_destroy(host);
+    live_near(h.odom[0] - x, 0.18, 1e-3);
+    live_near(live_pose(world, "k10/base").p.x, truth, 1e-3);
+    us_world_destroy(world);
 }
 
 static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, "front_left_drive", &h);
-    drive(host, 0.1, 2000);
-    host_done(host, "fault k10 encoder:front_left_drive=stuck");
-    drive(host, 0.1, 2000);
+    us_world *world = open_heard(live_robot_scene, "front_left_drive", &h);
+    drive(world, 0.1, 2000);
+    live_done(world, "fault k10 encoder:front_left_drive=stuck");
+    drive(world, 0.1, 2000);
     // The loop is open: what it is told, and the 0.2 rad that it is thought to be behind at 10/s, would be
     // 102 N m: it gives its 45 and spins, while the others turn at 0.1 m/s over 0.18 m.
-    host_near(host_value(host, "k10/front_left_drive.torque"), 45, 1e-9);
-    assert_true(host_value(host, "k10/front_left_drive.v") > 20);
-    host_near(host_value(host, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
+    live_near(live_value(world, "k10/front_left_drive.torque"), 45, 1e-9);
+    assert_true(live_value(world, "k10/front_left_drive.v") > 20);
+    live_near(live_value(world, "k10/rear_left_drive.v"), 0.1 / 0.18, 0.01);
     assert_true(h.v == 0);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- inertial sensor
@@ -218,41 +218,41 @@ static void a_wheel_with_a_stuck_encoder_runs_away(void **state) {
 static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_step(host, 20);
+    us_world *world = open_leg("", &h);
+    live_step(world, 20);
     double before = h.imu[2];
     // Bolted down: only gravity is felt.
-    host_near(before, 9.81, 0.01);
-    host_done(host, "fault hexapod imu=bias:0.1,0,-0.5,0,0,0.02");
-    host_step(host, 20);
-    host_near(h.imu[0], 0.1, 1e-12);
-    host_near(h.imu[1], 0.02, 1e-12);
-    host_near(h.imu[2], before - 0.5, 1e-12);
-    host_done(host, "fault hexapod imu=bias:0,0,1");
-    host_step(host, 20);
-    host_near(h.imu[1], 0, 1e-12);
-    host_near(h.imu[2], before + 1, 1e-12);
-    host_done(host, "fault hexapod imu=ok");
-    host_step(host, 20);
+    live_near(before, 9.81, 0.01);
+    live_done(world, "fault hexapod imu=bias:0.1,0,-0.5,0,0,0.02");
+    live_step(world, 20);
+    live_near(h.imu[0], 0.1, 1e-12);
+    live_near(h.imu[1], 0.02, 1e-12);
+    live_near(h.imu[2], before - 0.5, 1e-12);
+    live_done(world, "fault hexapod imu=bias:0,0,1");
+    live_step(world, 20);
+    live_near(h.imu[1], 0, 1e-12);
+    live_near(h.imu[2], before + 1, 1e-12);
+    live_done(world, "fault hexapod imu=ok");
+    live_step(world, 20);
     assert_true(h.imu[2] == before);
-    us_world_destroy(host);
+    us_world_destroy(world);
 
-    host = open_heard(host_robot_scene, NULL, &h);
-    host_step(host, 500);
-    drive(host, 0.3, 500);
-    host_done(host, "fault k10 imu=stuck");
-    host_step(host, 10);
+    world = open_heard(live_robot_scene, NULL, &h);
+    live_step(world, 500);
+    drive(world, 0.3, 500);
+    live_done(world, "fault k10 imu=stuck");
+    live_step(world, 10);
     double held[3];
     memcpy(held, h.imu, sizeof held);
     int n = h.n_imu;
-    drive(host, 0.8, 500);
+    drive(world, 0.8, 500);
     // It goes on talking, and always says the same.
     assert_true(h.n_imu > n + 40);
     assert_memory_equal(held, h.imu, sizeof held);
-    host_done(host, "fault k10 imu=ok");
-    host_step(host, 20);
+    live_done(world, "fault k10 imu=ok");
+    live_step(world, 20);
     assert_true(memcmp(held, h.imu, sizeof held) != 0);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- power and computer
@@ -260,98 +260,98 @@ static void an_inertial_sensor_has_a_bias_or_is_stuck(void **state) {
 static void without_power_there_is_neither_torque_nor_a_word_and_then_it_starts_anew(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_step(host, 1010);
+    us_world *world = open_leg("", &h);
+    live_step(world, 1010);
     assert_string_equal(h.boots, "0");
-    host_reply r = host_say(host, "fault hexapod power=brownout:0.15");
+    live_reply r = live_say(world, "fault hexapod power=brownout:0.15");
     assert_string_equal(r.text, "hexapod: no power until 1.160 s");
     int n = h.n_joint_states, n_description = h.n_description, n_truth = h.n_truth;
-    host_step(host, 150);
+    live_step(world, 150);
     assert_true(h.n_truth > n_truth);
     // The leg falls for want of torque: its weight turns it by 0.43 rad in that time.
-    assert_true(host_value(host, "hexapod/front_left_femur.torque") == 0);
-    assert_true(host_value(host, "hexapod/front_left_femur.q") < -0.3);
+    assert_true(live_value(world, "hexapod/front_left_femur.torque") == 0);
+    assert_true(live_value(world, "hexapod/front_left_femur.q") < -0.3);
     // Then the computer starts, for 5 s, while the drives hold where the leg is: against 0.8 N m of weight.
-    host_step(host, 1000);
-    double held = host_value(host, "hexapod/front_left_femur.q");
-    assert_true(fabs(host_value(host, "hexapod/front_left_femur.torque")) > 0.5);
-    host_step(host, 3990);
+    live_step(world, 1000);
+    double held = live_value(world, "hexapod/front_left_femur.q");
+    assert_true(fabs(live_value(world, "hexapod/front_left_femur.torque")) > 0.5);
+    live_step(world, 3990);
     assert_int_equal(h.n_joint_states, n);
-    host_step(host, 200);
+    live_step(world, 200);
     assert_true(h.n_joint_states > n && h.n_description == n_description + 1);
-    host_step(host, 1000);
+    live_step(world, 1000);
     assert_int_equal(h.level, 1);
     assert_non_null(strstr(h.message, "started anew"));
     assert_string_equal(h.boots, "1");
     // It still holds, where the drive and the weight were in balance.
-    host_near(host_value(host, "hexapod/front_left_femur.q"), held, 1e-3);
-    us_world_destroy(host);
+    live_near(live_value(world, "hexapod/front_left_femur.q"), held, 1e-3);
+    us_world_destroy(world);
 }
 
 static void a_computer_that_reboots_forgets_commands_and_odometry(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, NULL, &h);
-    drive(host, 0.5, 2000);
+    us_world *world = open_heard(live_robot_scene, NULL, &h);
+    drive(world, 0.5, 2000);
     assert_true(fabs(h.odom[0]) > 0.5);
-    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world));
     assert_true(counts.n_command > 0);
-    host_done(host, "fault k10 computer=reboot:2");
+    live_done(world, "fault k10 computer=reboot:2");
     int n = h.n_odom;
     // Commands do not reach it.
-    drive(host, 0.5, 1900);
+    drive(world, 0.5, 1900);
     assert_int_equal(h.n_odom, n);
-    host_near(host_value(host, "k10/front_left_drive.v"), 0, 0.05);
-    host_step(host, 1000);
+    live_near(live_value(world, "k10/front_left_drive.v"), 0, 0.05);
+    live_step(world, 1000);
     assert_true(h.n_odom > n);
     // Counted from where it started anew.
-    host_near(h.odom[0], 0, 0.01);
-    counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
+    live_near(h.odom[0], 0, 0.01);
+    counts = us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world));
     assert_int_equal(counts.n_command, 0);
-    drive(host, 0.5, 2000);
+    drive(world, 0.5, 2000);
     assert_true(h.odom[0] > 0.5);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void motors_hold_or_let_go_while_the_computer_starts(void **state) {
     (void)state;
     for (int lets_go = 0; lets_go < 2; lets_go++) {
         heard h;
-        us_world *host = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
-        host_step(host, 200);
-        double before = host_value(host, "hexapod/front_left_femur.q");
-        host_done(host, "fault hexapod computer=reboot:1");
-        host_step(host, 500);
-        double after = host_value(host, "hexapod/front_left_femur.q");
+        us_world *world = open_leg(lets_go ? "<network while-booting='free'/>" : "", &h);
+        live_step(world, 200);
+        double before = live_value(world, "hexapod/front_left_femur.q");
+        live_done(world, "fault hexapod computer=reboot:1");
+        live_step(world, 500);
+        double after = live_value(world, "hexapod/front_left_femur.q");
         if (lets_go) {
             assert_true(after < before - 0.3);
         } else {
-            host_near(after, before, 1e-2);
+            live_near(after, before, 1e-2);
         }
         // Mended at once: it is up with the next tick.
         int n = h.n_joint_states;
-        host_done(host, "fault hexapod computer=ok");
-        host_step(host, 100);
+        live_done(world, "fault hexapod computer=ok");
+        live_step(world, 100);
         assert_true(h.n_joint_states > n);
-        us_world_destroy(host);
+        us_world_destroy(world);
     }
 }
 
 static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_step(host, 10);
-    host_done(host, "fault hexapod power=brownout");
-    host_step(host, 3000);
+    us_world *world = open_leg("", &h);
+    live_step(world, 10);
+    live_done(world, "fault hexapod power=brownout");
+    live_step(world, 3000);
     int n = h.n_joint_states;
-    host_done(host, "fault hexapod power=ok");
-    host_done(host, "fault hexapod computer=ok");
-    host_step(host, 1);
-    host_done(host, "fault hexapod computer=ok");
-    host_step(host, 100);
+    live_done(world, "fault hexapod power=ok");
+    live_done(world, "fault hexapod computer=ok");
+    live_step(world, 1);
+    live_done(world, "fault hexapod computer=ok");
+    live_step(world, 100);
     assert_true(h.n_joint_states > n);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- link
@@ -359,67 +359,67 @@ static void power_that_is_mended_comes_back_with_the_next_tick(void **state) {
 static void a_link_that_is_out_carries_nothing_either_way(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, NULL, &h);
-    drive(host, 0.3, 1000);
-    host_done(host, "fault k10 link=outage:1.5");
+    us_world *world = open_heard(live_robot_scene, NULL, &h);
+    drive(world, 0.3, 1000);
+    live_done(world, "fault k10 link=outage:1.5");
     int n = h.n_odom, n_truth = h.n_truth;
-    us_proxy_counts before = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
-    drive(host, 0.3, 1400);
-    us_proxy_counts during = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
+    us_proxy_counts before = us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world));
+    drive(world, 0.3, 1400);
+    us_proxy_counts during = us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world));
     assert_int_equal(h.n_odom, n);
     assert_true(h.n_truth > n_truth);
     // Nothing was taken, and so it has stopped by itself.
     assert_int_equal(during.n_command, before.n_command);
     assert_int_equal(during.n_timeout, before.n_timeout + 1);
-    drive(host, 0.3, 300);
+    drive(world, 0.3, 300);
     assert_true(h.n_odom > n);
-    assert_true(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command >
+    assert_true(us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world)).n_command >
                 before.n_command);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void a_link_that_is_late_carries_all_in_order(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, NULL, &h);
-    host_step(host, 100);
-    host_done(host, "fault k10 link=delay:0.4");
-    host_step(host, 1000);
+    us_world *world = open_heard(live_robot_scene, NULL, &h);
+    live_step(world, 100);
+    live_done(world, "fault k10 link=delay:0.4");
+    live_step(world, 1000);
     assert_int_equal(h.arrival - h.stamp, 400000000);
-    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host));
-    drive(host, 0.3, 399);
-    assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command,
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world));
+    drive(world, 0.3, 399);
+    assert_int_equal(us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world)).n_command,
                      counts.n_command);
-    drive(host, 0.3, 10);
-    assert_true(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command >
+    drive(world, 0.3, 10);
+    assert_true(us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world)).n_command >
                 counts.n_command);
     // What is new does not overtake what is on its way; after that it comes at once.
-    host_done(host, "fault k10 link=ok");
+    live_done(world, "fault k10 link=ok");
     int64_t last = h.stamp;
     for (int i = 0; i < 1000; i++) {
-        host_step(host, 1);
+        live_step(world, 1);
         assert_true(h.stamp >= last);
         last = h.stamp;
     }
     assert_int_equal(h.arrival, h.stamp);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void a_link_that_loses_half_lets_half_arrive(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_heard(host_robot_scene, NULL, &h);
-    host_step(host, 100);
-    host_done(host, "fault k10 link=loss:0.5");
+    us_world *world = open_heard(live_robot_scene, NULL, &h);
+    live_step(world, 100);
+    live_done(world, "fault k10 link=loss:0.5");
     int n = h.n_joint_states;
-    host_step(host, 10000);
+    live_step(world, 10000);
     // 500 samples: the deviation of their number is 11, and the draw is always the same.
-    host_near(h.n_joint_states - n, 250, 45);
-    host_done(host, "fault k10 link=loss:1");
+    live_near(h.n_joint_states - n, 250, 45);
+    live_done(world, "fault k10 link=loss:1");
     n = h.n_joint_states;
-    host_step(host, 1000);
+    live_step(world, 1000);
     assert_int_equal(h.n_joint_states, n);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- telling, refusing
@@ -427,14 +427,14 @@ static void a_link_that_loses_half_lets_half_arrive(void **state) {
 static void diagnostics_tell_of_every_fault(void **state) {
     (void)state;
     heard h;
-    us_world *host = open_leg("", &h);
-    host_step(host, 10);
-    host_done(host, "fault hexapod encoder:front_left_coxa=jump:0.25");
-    host_done(host, "fault hexapod encoder:front_left_femur=drift:-0.5");
-    host_done(host, "fault hexapod encoder:rear_left_tibia=stuck");
-    host_done(host, "fault hexapod imu=stuck");
-    host_done(host, "fault hexapod link=loss:0.001");
-    host_step(host, 1000);
+    us_world *world = open_leg("", &h);
+    live_step(world, 10);
+    live_done(world, "fault hexapod encoder:front_left_coxa=jump:0.25");
+    live_done(world, "fault hexapod encoder:front_left_femur=drift:-0.5");
+    live_done(world, "fault hexapod encoder:rear_left_tibia=stuck");
+    live_done(world, "fault hexapod imu=stuck");
+    live_done(world, "fault hexapod link=loss:0.001");
+    live_step(world, 1000);
     assert_int_equal(h.level, 2);
     assert_string_equal(h.message, "it has faults");
     const char *const parts[] = {"encoder of front_left_coxa off by 0.25",
@@ -446,30 +446,30 @@ static void diagnostics_tell_of_every_fault(void **state) {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!strstr(h.faults, parts[i])) fail_msg("\"%s\" is not in: %s", parts[i], h.faults);
     }
-    host_done(host, "reset");
-    host_step(host, 1001);
+    live_done(world, "reset");
+    live_step(world, 1001);
     assert_string_equal(h.faults, "none");
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void faults_that_cannot_be_are_refused_with_what_can(void **state) {
     (void)state;
-    us_world *host = host_open(host_robot_scene);
-    host_refused(host, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME,
+    us_world *world = live_open(live_robot_scene);
+    live_refused(world, "fault k10 encoder:front_left_drve=stuck", US_ERR_NAME,
                  "did you mean \"front_left_drive\"?");
-    host_refused(host, "fault k10 encoder:zzz=stuck", US_ERR_NAME, "it has those of left_rocker");
-    host_refused(host, "fault k10 encoder=stuck", US_ERR_SYNTAX, "encoder:JOINT=stuck");
-    host_refused(host, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");
-    host_refused(host, "fault k10 encoder:left_rocker=jump:far", US_ERR_VALUE, "is not a finite number");
-    host_refused(host, "fault k10 encoder:left_rocker=dead", US_ERR_NAME, "known: ok, stuck, jump, drift");
-    host_refused(host, "fault k10 imu:x=stuck", US_ERR_SYNTAX, "imu=bias");
-    host_refused(host, "fault k10 imu=bias:1,2", US_ERR_VALUE, "3 to 6 numbers");
-    host_refused(host, "fault k10 imu=bias:1,2,3,4", US_ERR_VALUE, "three accelerations");
-    host_refused(host, "fault k10 power", US_ERR_SYNTAX, "power=brownout");
-    host_refused(host, "fault k10 power=brownout:0", US_ERR_VALUE, "out of range");
-    host_refused(host, "fault k10 link=loss:2", US_ERR_VALUE, "out of range");
-    host_refused(host, "fault k10 link=slow", US_ERR_NAME, "known: ok, outage, loss, delay");
-    us_world_destroy(host);
+    live_refused(world, "fault k10 encoder:zzz=stuck", US_ERR_NAME, "it has those of left_rocker");
+    live_refused(world, "fault k10 encoder=stuck", US_ERR_SYNTAX, "encoder:JOINT=stuck");
+    live_refused(world, "fault k10 encoder:left_rocker=jump", US_ERR_SYNTAX, "needs a number");
+    live_refused(world, "fault k10 encoder:left_rocker=jump:far", US_ERR_VALUE, "is not a finite number");
+    live_refused(world, "fault k10 encoder:left_rocker=dead", US_ERR_NAME, "known: ok, stuck, jump, drift");
+    live_refused(world, "fault k10 imu:x=stuck", US_ERR_SYNTAX, "imu=bias");
+    live_refused(world, "fault k10 imu=bias:1,2", US_ERR_VALUE, "3 to 6 numbers");
+    live_refused(world, "fault k10 imu=bias:1,2,3,4", US_ERR_VALUE, "three accelerations");
+    live_refused(world, "fault k10 power", US_ERR_SYNTAX, "power=brownout");
+    live_refused(world, "fault k10 power=brownout:0", US_ERR_VALUE, "out of range");
+    live_refused(world, "fault k10 link=loss:2", US_ERR_VALUE, "out of range");
+    live_refused(world, "fault k10 link=slow", US_ERR_NAME, "known: ok, outage, loss, delay");
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- the same again
@@ -492,35 +492,35 @@ static const char *const all[] = {
 };
 enum { N_ALL = sizeof all / sizeof all[0] };
 
-static uint64_t live_through(us_world *host) {
+static uint64_t live_through(us_world *world) {
     for (int i = 0; i < N_ALL; i++) {
-        host_done(host, all[i]);
-        drive(host, 0.4, 250);
+        live_done(world, all[i]);
+        drive(world, 0.4, 250);
     }
-    return us_sim_hash(us_world_get_sim(host));
+    return us_sim_hash(us_world_get_sim(world));
 }
 
 static void the_same_faults_give_the_same_bits_and_snapshots_bring_them_back(void **state) {
     (void)state;
-    us_world *a = host_open(host_robot_scene), *b = host_open(host_robot_scene);
+    us_world *a = live_open(live_robot_scene), *b = live_open(live_robot_scene);
     drive(a, 0.4, 500);
     drive(b, 0.4, 500);
     uint64_t first = live_through(a);
     assert_true(first == live_through(b));
     // In the middle of everything.
     for (int i = 0; i < N_ALL; i++) {
-        host_done(b, all[i]);
+        live_done(b, all[i]);
         drive(b, 0.4, 40);
-        host_done(b, "snapshot now");
+        live_done(b, "snapshot now");
         drive(b, 0.4, 200);
         uint64_t later = us_sim_hash(us_world_get_sim(b));
-        host_done(b, "fault k10 link=ok");
+        live_done(b, "fault k10 link=ok");
         drive(b, 0.1, 100);
-        host_done(b, "restore now");
+        live_done(b, "restore now");
         drive(b, 0.4, 200);
         assert_true(us_sim_hash(us_world_get_sim(b)) == later);
     }
-    host_done(a, "reset");
+    live_done(a, "reset");
     drive(a, 0.4, 500);
     assert_true(live_through(a) == first);
     us_world_destroy(a);
@@ -530,19 +530,19 @@ static void the_same_faults_give_the_same_bits_and_snapshots_bring_them_back(voi
 static void recordings_with_every_fault_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *host = host_open(host_robot_scene);
-    host_done(host, "fault k10 encoder:front_left_drive=drift:0.02");
-    host_done(host, "fault k10 link=delay:0.1");
-    drive(host, 0.4, 300);
-    host_ok(us_world_record(host, "parts.mcap", &err), &err);
-    live_through(host);
-    host_ok(us_world_record(host, NULL, &err), &err);
-    us_world_destroy(host);
+    us_world *world = live_open(live_robot_scene);
+    live_done(world, "fault k10 encoder:front_left_drive=drift:0.02");
+    live_done(world, "fault k10 link=delay:0.1");
+    drive(world, 0.4, 300);
+    live_ok(us_world_record(world, "parts.mcap", &err), &err);
+    live_through(world);
+    live_ok(us_world_record(world, NULL, &err), &err);
+    us_world_destroy(world);
     us_recording *recording = NULL;
     us_verify_result result = {0};
-    us_spec *spec = host_load(host_robot_scene);
-    host_ok(us_recording_open("parts.mcap", NULL, &recording, &err), &err);
-    host_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
+    us_spec *spec = live_load(live_robot_scene);
+    live_ok(us_recording_open("parts.mcap", NULL, &recording, &err), &err);
+    live_ok(us_world_verify(spec, recording, NULL, NULL, &result, &err), &err);
     assert_int_equal(result.n_tick, 250 * N_ALL);
     us_recording_close(recording);
     us_spec_destroy(spec);

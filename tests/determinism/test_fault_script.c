@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "proxy/fault.h"
 #include "wire/messages.h"
 
@@ -18,27 +18,27 @@ static char scene[8192];
 
 // The rover's scene with faults in it.
 static const char *with(const char *faults) {
-    const char *end = strstr(host_robot_scene, "</robot>");
+    const char *end = strstr(live_robot_scene, "</robot>");
     snprintf(scene, sizeof scene, "%.*s<battery capacity='1 Wh' idle='100 W'/>%s%s",
-             (int)(end - host_robot_scene), host_robot_scene, faults, end);
+             (int)(end - live_robot_scene), live_robot_scene, faults, end);
     return scene;
 }
 
-static void drive(us_world *host, double v, int n) {
+static void drive(us_world *world, double v, int n) {
     us_msg_twist m = {{v, 0, 0}, {0, 0, 0}};
     uint8_t bytes[256];
     size_t length = 0;
     for (int i = 0; i < n; i += 100) {
         assert_int_equal(us_message_encode(usi_type_twist, &m, bytes, sizeof bytes, &length), US_OK);
         assert_int_equal(
-            us_proxy_post(us_world_get_proxy(host), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
+            us_proxy_post(us_world_get_proxy(world), "/k10/cmd_vel", usi_type_twist, "test", bytes, length),
             US_OK);
-        host_step(host, n - i < 100 ? n - i : 100);
+        live_step(world, n - i < 100 ? n - i : 100);
     }
 }
 
-static int state_of(us_world *host, int i) {
-    return usi_proxy_script_state(us_world_get_proxy(host), us_world_get_sim(host), 0, i);
+static int state_of(us_world *world, int i) {
+    return usi_proxy_script_state(us_world_get_proxy(world), us_world_get_sim(world), 0, i);
 }
 
 static void add_line(void *context, const char *what, const char *said) {
@@ -47,10 +47,10 @@ static void add_line(void *context, const char *what, const char *said) {
     strcat(strcat(out, what), " ");
 }
 
-static const char *faults_of(us_world *host) {
+static const char *faults_of(us_world *world) {
     static char text[2000];
     text[0] = 0;
-    usi_proxy_each_fault(us_world_get_proxy(host), us_world_get_sim(host), 0, add_line, text);
+    usi_proxy_each_fault(us_world_get_proxy(world), us_world_get_sim(world), 0, add_line, text);
     return text;
 }
 
@@ -58,57 +58,57 @@ static const char *faults_of(us_world *host) {
 
 static void a_fault_comes_at_its_tick_and_goes_after_its_time(void **state) {
     (void)state;
-    us_world *host = host_open(with("<fault at='0.1 s' what='motor:front_left_drive=dead' for='50 ms'/>"));
-    host_step(host, 100);
-    assert_int_equal(state_of(host, 0), 0);
-    assert_string_equal(faults_of(host), "");
-    host_step(host, 1);
-    assert_int_equal(state_of(host, 0), 1);
-    assert_string_equal(faults_of(host), "motor:front_left_drive=dead ");
-    host_step(host, 49);
-    assert_int_equal(state_of(host, 0), 1);
-    host_step(host, 1);
-    assert_int_equal(state_of(host, 0), 2);
-    assert_string_equal(faults_of(host), "");
-    us_world_destroy(host);
+    us_world *world = live_open(with("<fault at='0.1 s' what='motor:front_left_drive=dead' for='50 ms'/>"));
+    live_step(world, 100);
+    assert_int_equal(state_of(world, 0), 0);
+    assert_string_equal(faults_of(world), "");
+    live_step(world, 1);
+    assert_int_equal(state_of(world, 0), 1);
+    assert_string_equal(faults_of(world), "motor:front_left_drive=dead ");
+    live_step(world, 49);
+    assert_int_equal(state_of(world, 0), 1);
+    live_step(world, 1);
+    assert_int_equal(state_of(world, 0), 2);
+    assert_string_equal(faults_of(world), "");
+    us_world_destroy(world);
 }
 
 static void a_fault_comes_when_its_condition_holds(void **state) {
     (void)state;
-    us_world *host =
-        host_open(with("<fault when='odom.x &gt; 0.5 and speed &gt;= 0.2' what='link=loss:0.5'/>"
+    us_world *world =
+        live_open(with("<fault when='odom.x &gt; 0.5 and speed &gt;= 0.2' what='link=loss:0.5'/>"
                        "<fault when='battery &lt; 0.9' what='imu=stuck'/>"
                        "<fault when='front_left_drive.q &lt;= -1 and time &gt; 2' what='imu=ok'/>"
                        "<fault at='2 s' when='stone/core.z &gt; 0.5' what='motor:rear_left_drive=dead'/>"));
-    drive(host, 0.3, 1000);
-    assert_int_equal(state_of(host, 0), 0);
-    drive(host, 0.3, 1500);
-    assert_int_equal(state_of(host, 0), 1);
+    drive(world, 0.3, 1000);
+    assert_int_equal(state_of(world, 0), 0);
+    drive(world, 0.3, 1500);
+    assert_int_equal(state_of(world, 0), 1);
     // 100 W empty a tenth of 1 Wh in 3.6 s.
-    assert_int_equal(state_of(host, 1), 0);
-    drive(host, -0.5, 1200);
-    assert_int_equal(state_of(host, 1), 1);
-    assert_int_equal(state_of(host, 3), 0);
-    host_done(host, "move stone 3 0 2");
-    host_step(host, 1);
-    assert_int_equal(state_of(host, 3), 1);
-    us_world_destroy(host);
+    assert_int_equal(state_of(world, 1), 0);
+    drive(world, -0.5, 1200);
+    assert_int_equal(state_of(world, 1), 1);
+    assert_int_equal(state_of(world, 3), 0);
+    live_done(world, "move stone 3 0 2");
+    live_step(world, 1);
+    assert_int_equal(state_of(world, 3), 1);
+    us_world_destroy(world);
 }
 
 static void a_fault_comes_after_another_and_counts_from_it(void **state) {
     (void)state;
-    us_world *host = host_open(
+    us_world *world = live_open(
         with("<fault name='first' at='0.2 s' what='encoder:front_left_drive=stuck' for='0.5 s'/>"
              "<fault name='second' after='first' at='0.3 s' what='encoder:front_right_drive=stuck'/>"
              "<fault after='second' what='encoder:rear_left_drive=stuck'/>"));
-    host_step(host, 500);
-    assert_true(state_of(host, 0) == 1 && state_of(host, 1) == 0 && state_of(host, 2) == 0);
+    live_step(world, 500);
+    assert_true(state_of(world, 0) == 1 && state_of(world, 1) == 0 && state_of(world, 2) == 0);
     // What comes after another without a time comes in the same tick.
-    host_step(host, 1);
-    assert_true(state_of(host, 0) == 1 && state_of(host, 1) == 1 && state_of(host, 2) == 1);
-    host_step(host, 200);
-    assert_true(state_of(host, 0) == 2 && state_of(host, 1) == 1);
-    us_world_destroy(host);
+    live_step(world, 1);
+    assert_true(state_of(world, 0) == 1 && state_of(world, 1) == 1 && state_of(world, 2) == 1);
+    live_step(world, 200);
+    assert_true(state_of(world, 0) == 2 && state_of(world, 1) == 1);
+    us_world_destroy(world);
 }
 
 // ---------------------------------------------------------------- the same again
@@ -123,20 +123,20 @@ static const char every_kind[] =
 static void scripts_give_the_same_bits_and_go_back_with_time(void **state) {
     (void)state;
     with(every_kind);
-    us_world *a = host_open(scene), *b = host_open(scene);
+    us_world *a = live_open(scene), *b = live_open(scene);
     drive(a, 0.4, 350);
     drive(b, 0.4, 350);
     // While the joint is blocked: the snapshot is of a world that the script has edited.
-    host_done(b, "snapshot blocked");
+    live_done(b, "snapshot blocked");
     drive(a, 0.4, 1650);
     drive(b, 0.4, 1650);
     uint64_t end = us_sim_hash(us_world_get_sim(a));
     assert_true(us_sim_hash(us_world_get_sim(b)) == end);
-    host_done(b, "restore blocked");
+    live_done(b, "restore blocked");
     assert_true(state_of(b, 0) == 1 && state_of(b, 4) == 0);
     drive(b, 0.4, 1650);
     assert_true(us_sim_hash(us_world_get_sim(b)) == end);
-    host_done(b, "reset");
+    live_done(b, "reset");
     assert_int_equal(state_of(b, 0), 0);
     drive(b, 0.4, 350);
     drive(b, 0.4, 1650);
@@ -148,17 +148,17 @@ static void scripts_give_the_same_bits_and_go_back_with_time(void **state) {
 static void recordings_with_scripts_verify_bit_for_bit(void **state) {
     (void)state;
     us_error err = {0};
-    us_world *host = host_open(with(every_kind));
-    host_ok(us_world_record(host, "script.mcap", &err), &err);
-    drive(host, 0.4, 400);
+    us_world *world = live_open(with(every_kind));
+    live_ok(us_world_record(world, "script.mcap", &err), &err);
+    drive(world, 0.4, 400);
     // A second one begins in the world that the script has edited.
-    host_ok(us_world_record(host, NULL, &err), &err);
-    host_ok(us_world_record(host, "script-later.mcap", &err), &err);
-    drive(host, 0.4, 1600);
-    host_ok(us_world_record(host, NULL, &err), &err);
-    us_world_destroy(host);
-    assert_int_equal(host_verify(scene, "script.mcap").n_tick, 400);
-    us_verify_result later = host_verify(scene, "script-later.mcap");
+    live_ok(us_world_record(world, NULL, &err), &err);
+    live_ok(us_world_record(world, "script-later.mcap", &err), &err);
+    drive(world, 0.4, 1600);
+    live_ok(us_world_record(world, NULL, &err), &err);
+    us_world_destroy(world);
+    assert_int_equal(live_verify(scene, "script.mcap").n_tick, 400);
+    us_verify_result later = live_verify(scene, "script-later.mcap");
     assert_true(later.first_tick == 400 && later.n_tick == 1600);
 }
 
@@ -229,7 +229,7 @@ static void a_robot_without_battery_or_wheels_has_no_such_values(void **state) {
 
 static void definitions_by_calls_are_checked_too(void **state) {
     (void)state;
-    us_spec *spec = host_load(with(""));
+    us_spec *spec = live_load(with(""));
     us_network_def d =
         *us_spec_view_network(spec, us_spec_view_link(spec, us_spec_find_link(spec, "k10/base"))->group);
     us_fault_def f[2] = {{.name = "a", .at = 1, .what = "imu=stuck"},

@@ -122,7 +122,7 @@ static void record_run(const char *path, int from, int to, const char *spoil) {
     assert_int_equal(us_recorder_attach(recorder, "state", "application/octet-stream", snapshot, length),
                      US_OK);
     free(snapshot);
-    assert_int_equal(us_proxy_record(w.proxy, recorder, &err), US_OK);
+    proxy_world_record(&w, recorder);
     run(&w, from, to, false);
     if (spoil) {
         // A tick that the world does not have.
@@ -132,7 +132,7 @@ static void record_run(const char *path, int from, int to, const char *spoil) {
         int32_t channel = us_recorder_add_channel(recorder, "/understudy/ticks", usi_type_tick_hash, &err);
         assert_int_equal(us_recorder_write(recorder, channel, 0, 0, w.bytes, n), US_OK);
     }
-    us_proxy_record(w.proxy, NULL, NULL);
+    proxy_world_record(&w, NULL);
     assert_int_equal(us_recorder_close(recorder, &err), US_OK);
     proxy_world_fini(&w);
 }

@@ -500,17 +500,17 @@ static void record_run(const char *path) {
                      US_OK);
     free(snapshot);
     // Without a recorder there is nothing to note.
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "test", "not recorded"), US_OK);
-    assert_int_equal(us_proxy_record(w.proxy, recorder, &err), US_OK);
+    usi_world_recording_note(&w.recording, w.sim, "test", "not recorded");
+    proxy_world_record(&w, recorder);
     for (int i = 40; i < 400; i++) {
         for (size_t k = 0; k < sizeof world_commands / sizeof world_commands[0]; k++) {
             if (world_commands[k].tick != i) continue;
-            assert_int_equal(us_proxy_note(w.proxy, w.sim, "test", world_commands[k].text), US_OK);
+            usi_world_recording_note(&w.recording, w.sim, "test", world_commands[k].text);
             apply(&w, world_commands[k].text);
         }
         run(&w, i, i + 1);
     }
-    us_proxy_record(w.proxy, NULL, NULL);
+    proxy_world_record(&w, NULL);
     assert_int_equal(us_recorder_close(recorder, &err), US_OK);
     proxy_world_fini(&w);
 }

@@ -252,7 +252,7 @@ static void a_crowd_of_participants_takes_bounded_memory(void **state) {
     usi_graph graph;
     assert_int_equal(usi_graph_init(&graph, &allocator), US_OK);
     us_bus bus = {.allocator = allocator};
-    usi_node node = {"/k10", "driver"};
+    usi_graph_node node = {"/k10", "driver"};
     bus.nodes = &node;
     bus.n_node = 1;
     uint8_t bytes[256];

@@ -113,10 +113,10 @@ static void what_cannot_be_is_refused_with_a_remedy(void **state) {
         {"switch k10 --mode nonsense", "write hardware, proxy, mirror, shadow or stop"},
         {"switch k10 --on-loss hardware", "write proxy, other or stop"},
         {"switch k10 --hardware 233", "domains are 0 to 232"},
-        {"switch k10 --operators 7 --hardware 7", "are not three"},
+        {"switch k10 --operators 7 --hardware 7", "domains must differ"},
         {"switch k10 --watchdog 0", "0.01 s to 3600 s"},
-        {"switch k10/x", "is no robot's name"},
-        {"switch k10 --rule fault", "is no rule"},
+        {"switch k10/x", "invalid robot name"},
+        {"switch k10 --rule fault", "invalid rule \"fault\""},
         {"switch k10 --script missing.txt", "missing.txt cannot be read"},
         {"switch k10 --watchful", "--watchful"},
     };

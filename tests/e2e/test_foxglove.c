@@ -1,7 +1,7 @@
 // Foxglove clients: one that others wrote against `understudy run`, and ours, which also does what no good
 // client does.
 //
-// But for the first test the host is in this process: one thread turns, steps and shows the world, and reads
+// But for the first test the world is in this process: one thread turns, steps and shows the world, and reads
 // the clients between.
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/page_local.h"
 #include "net_peer.h"
+#include "view/view__page.h"
 #include "wire/foxglove.h"
 #include "wire/messages.h"
 #include "ws_client.h"
@@ -53,7 +53,8 @@ static void somebody_elses_client_sees_the_robot_and_drives_it(void **state) {
 // ---- the world in this process ----
 
 typedef struct rig {
-    us_world *host;
+    us_world *world;
+    us_view *view;
     int port;
 } rig;
 
@@ -70,28 +71,31 @@ static void rig_start(const char *token) {
     us_spec *spec = NULL;
     us_load_def load = us_load_def_default();
     us_world_def def = us_world_def_default();
-    us_page_def page = us_page_def_default();
+    us_view_def page = us_view_def_default();
     page.port = 0;
     page.token = token;
     def.proxy.enable_motor_servers = false;
     check(us_spec_load("k10.xml", &load, &spec, &err), &err);
-    check(us_world_create(spec, &def, &r.host, &err), &err);
+    check(us_world_create(spec, &def, &r.world, &err), &err);
     us_spec_destroy(spec);
-    check(us_world_serve(r.host, &page, &err), &err);
-    const char *colon = strrchr(us_world_view_url(r.host), ':');
+    check(us_view_create(r.world, &page, &r.view, &err), &err);
+    const char *colon = strrchr(us_view_url(r.view), ':');
     assert_non_null(colon);
     r.port = atoi(colon + 1);
 }
 
-static void rig_stop(void) { us_world_destroy(r.host); }
+static void rig_stop(void) {
+    us_view_destroy(r.view);
+    us_world_destroy(r.world);
+}
 
 static void turn(void) {
     us_error err = {0};
-    us_world_poll(r.host);
-    us_pace_request wish = us_world_get_pace_request(r.host);
-    if (!wish.is_paused) check(us_world_step(r.host, &err), &err);
-    const us_world_pace pace = {0};
-    us_world_show(r.host, &pace);
+    us_world_poll(r.world);
+    us_pace_request wish = us_world_get_pace_request(r.world);
+    if (!wish.is_paused) check(us_world_step(r.world, &err), &err);
+    const us_view_pace pace = {0};
+    us_view_show(r.view, &pace);
 }
 
 // ---- a client ----
@@ -310,9 +314,9 @@ static void what_is_said_once_comes_to_those_who_come_later_also_while_time_stan
     sample s = next_sample(&c, 1);
     assert_true(s.length > 1000);
     assert_non_null(memmem(s.bytes, s.length, "<robot", 6));
-    assert_int_equal(us_world_post(r.host, "test", "pause", NULL, NULL, 0), US_OK);
+    assert_int_equal(us_world_post(r.world, "test", "pause", NULL, NULL, 0), US_OK);
     turn();
-    assert_true(us_world_get_pace_request(r.host).is_paused);
+    assert_true(us_world_get_pace_request(r.world).is_paused);
     client late;
     join(&late, NULL);
     subscribe(&late, 2, "/k10/robot_description");
@@ -344,7 +348,7 @@ static void a_client_drives_the_robot(void **state) {
     }
     drive(&c, 7, 0.3);
     expect_status(&c, 2, "not advertised");
-    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.world), us_world_get_sim(r.world));
     assert_true(counts.n_command > 0);
     leave(&c);
     rig_stop();
@@ -390,7 +394,7 @@ static void what_cannot_be_is_said_and_too_much_of_it_ends_the_session(void **st
     }
     assert_int_equal(c.ws.close_code, 1008);
     assert_true(next_sample(&other, 1).length > 100);
-    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.world), us_world_get_sim(r.world));
     assert_int_equal(counts.n_command, 0);
     leave(&c);
     leave(&other);
@@ -433,7 +437,7 @@ static void one_that_may_only_look_cannot_command(void **state) {
         &status));
     assert_int_equal(status, 403);
     // Only those with the token were obeyed.
-    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.host), us_world_get_sim(r.host));
+    us_proxy_counts counts = us_proxy_get_counts(us_world_get_proxy(r.world), us_world_get_sim(r.world));
     assert_int_equal(counts.n_command, 3);
     rig_stop();
 }

@@ -328,7 +328,7 @@ static void a_port_in_use_is_said_with_what_to_do(void **state) {
     assert_non_null(strstr(err.remedy, "127.0.0.1"));
     def.address = "robot.example";
     assert_int_equal(usi_motor_server_create(&def, &second, &err), US_ERR_IO);
-    assert_non_null(strstr(err.message, "not an address"));
+    assert_non_null(strstr(err.message, "invalid address"));
 }
 
 static void settings_that_make_no_server_are_refused(void **state) {

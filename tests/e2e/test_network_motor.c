@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -121,17 +122,85 @@ static int hold_port(int port) {
     return fd;
 }
 
-static void a_port_that_somebody_has_ends_the_run_with_its_number(void **state) {
+static void a_port_that_is_taken_is_replaced_by_the_next_free_one(void **state) {
     (void)state;
+    static client c;
     int port = write_scene();
-    int fd = hold_port(port);
+    int fd = hold_port(port), next = 0;
+    net_run("motors.xml --headless --quiet");
+    char text[40];
+    snprintf(text, sizeof text, "port %d is taken, port ", port);
+    NET_WAIT(strstr(net_output(), text));
+    assert_int_equal(sscanf(strstr(net_output(), text) + strlen(text), "%d is used instead", &next), 1);
+    assert_true(next > port && next <= port + 20);
+    // Over both: TCP was in use, UDP was not.
+    NET_WAIT(connect_client(&c, SOCK_STREAM, next));
+    NET_WAIT(has_heard(&c, "MSTAFLDR"));
+    close(c.fd);
+    assert_true(connect_client(&c, SOCK_DGRAM, next));
+    say(&c, "MSTP;");
+    NET_WAIT(has_heard(&c, "MACKMSTP;"));
+    close(c.fd);
+    close(fd);
+    assert_int_equal(net_end(SIGINT), 0);
+}
+
+// Twenty more ports than the first are tried, and no more.
+static void ports_that_are_all_taken_end_the_run_with_their_numbers(void **state) {
+    (void)state;
+    enum { N = 21 };
+    // Below the range from which the system gives out ports.
+    int port = 21000 + (int)(getpid() % 500) * 22, fds[N];
+    char inside[1000], text[60];
+    snprintf(inside, sizeof inside, motors, port);
+    net_write_k10("motors.xml", inside);
+    for (int i = 0; i < N; i++)
+        fds[i] = hold_port(port + i);
     net_run("motors.xml --headless --quiet --time 1");
     int code = net_end(0);
-    close(fd);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
     if (code != 3) fail_msg("exit code %d\n%s", code, net_output());
-    char text[40];
-    snprintf(text, sizeof text, "TCP port %d of 127.0.0.1", port);
+    snprintf(text, sizeof text, "TCP ports %d to %d of 127.0.0.1", port, port + N - 1);
     if (!strstr(net_output(), text)) fail_msg("no \"%s\" in:\n%s", text, net_output());
+}
+
+// Two programs with the default scene at the same time, as two people on one machine have them.
+static void the_default_scene_runs_twice_on_one_machine(void **state) {
+    (void)state;
+    static client c;
+    static char output[4096];
+    int port = net_free_port(), next = 0;
+    net_run(US_SOURCE_DIR "/scenes/default.xml --set motor_port=%d --headless --quiet", port);
+    NET_WAIT(connect_client(&c, SOCK_STREAM, port));
+    close(c.fd);
+    char command[600], text[80];
+    snprintf(command, sizeof command,
+             "echo $$; exec " US_PROGRAM " run " US_SOURCE_DIR
+             "/scenes/default.xml --set motor_port=%d --headless --quiet --time 300 2>&1",
+             port);
+    FILE *second = popen(command, "r");  // NOLINT(cert-env33-c): the program under test
+    assert_non_null(second);
+    assert_non_null(fgets(output, sizeof output, second));
+    pid_t pid = (pid_t)strtol(output, NULL, 10);
+    assert_true(pid > 1);
+    snprintf(text, sizeof text, "motors of k10: port %d is taken, port ", port);
+    while (!strstr(output, text) && fgets(output, sizeof output, second))
+        continue;
+    char *at = strstr(output, text);
+    if (!at) fail_msg("the second program does not name its port: %s", output);
+    assert_int_equal(sscanf(at + strlen(text), "%d is used instead", &next), 1);
+    // Each moves its own rover.
+    int ports[2] = {port, next};
+    for (int i = 0; i < 2; i++) {
+        NET_WAIT(connect_client(&c, SOCK_STREAM, ports[i]));
+        say(&c, "MMOVFLDRV1.5;");
+        NET_WAIT(has_heard(&c, "MACKMMOVFLDRV1.5;"));
+        close(c.fd);
+    }
+    assert_int_equal(net_end(SIGINT), 0);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(pclose(second), 0);
 }
 
 static void offline_opens_no_port(void **state) {
@@ -147,7 +216,9 @@ static void offline_opens_no_port(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_text_move_joints_that_the_network_shows),
-        cmocka_unit_test(a_port_that_somebody_has_ends_the_run_with_its_number),
+        cmocka_unit_test(a_port_that_is_taken_is_replaced_by_the_next_free_one),
+        cmocka_unit_test(ports_that_are_all_taken_end_the_run_with_their_numbers),
+        cmocka_unit_test(the_default_scene_runs_twice_on_one_machine),
         cmocka_unit_test(offline_opens_no_port),
     };
     signal(SIGPIPE, SIG_IGN);

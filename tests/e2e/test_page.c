@@ -62,7 +62,7 @@ static void the_world_is_told_as_json_and_past_epochs_are_gone(void **state) {
     cJSON *world = cJSON_ParseWithLength(body, length);
     assert_non_null(world);
     assert_true(page_number(world, "epoch") == 1);
-    us_model_counts counts = us_model_get_counts(us_world_view_model(page.host));
+    us_model_counts counts = us_model_get_counts(us_world_view_model(page.world));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(world, "links")), counts.n_body);
     cJSON_Delete(world);
     free(body);
@@ -154,15 +154,15 @@ static void poses_move_and_only_what_moved_is_sent(void **state) {
     do
         f = page_frame_of(c, USI_VIEW_POSES);
     while (!(f.flags & USI_VIEW_FULL));
-    assert_int_equal(f.n, us_model_get_counts(us_world_view_model(page.host)).n_body);
+    assert_int_equal(f.n, us_model_get_counts(us_world_view_model(page.world)).n_body);
     assert_true(page_pose_in(&f, low, pose));
     // Paused, the picture is that of the sim, to the float.
     assert_true(page_command(c, "pause", NULL, 0));
     page_say(c, "{\"op\":\"full\"}");
     do
         f = page_frame_of(c, USI_VIEW_POSES);
-    while (!(f.flags & USI_VIEW_FULL) || f.tick != us_sim_get_tick(us_world_get_sim(page.host)));
-    us_pose X = us_sim_get_pose(us_world_get_sim(page.host), (us_body){(int32_t)high});
+    while (!(f.flags & USI_VIEW_FULL) || f.tick != us_sim_get_tick(us_world_get_sim(page.world)));
+    us_pose X = us_sim_get_pose(us_world_get_sim(page.world), (us_body){(int32_t)high});
     assert_true(page_pose_in(&f, high, pose));
     const float expected[7] = {(float)X.p.x, (float)X.p.y, (float)X.p.z, (float)X.q.w,
                                (float)X.q.x, (float)X.q.y, (float)X.q.z};
@@ -208,7 +208,7 @@ static void each_client_has_a_rate_of_its_own(void **state) {
 static void watched_values_are_those_of_the_sim(void **state) {
     (void)state;
     page_start(page_scene, NULL, NULL, NULL);
-    us_sim *sim = us_world_get_sim(page.host);
+    us_sim *sim = us_world_get_sim(page.world);
     ws_client *c = page_open(NULL), *other = page_open(NULL);
     page_say(c, "{\"op\":\"watch\",\"generation\":77,\"values\":[\"high/link.z\",\"no such "
                 "thing\",\"energy\",\"high/link.z\"]}");
@@ -280,11 +280,11 @@ static void clients_that_watch_too_much_together_are_told_and_others_go_on(void 
     assert_true(page_frame_of(c[0], USI_VIEW_VALUES).n == USI_VIEW_VALUE_COUNT);
     // One goes, and there is room.
     page_leave(c[0]);
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     bool is_taken = false;
-    while (!is_taken && usi_page_clock() < until) {
+    while (!is_taken && usi_view_clock() < until) {
         assert_true(ws_say(c[N - 1], text));
-        while (!is_taken && page_next(c[N - 1], usi_page_clock() + 0.05)) {
+        while (!is_taken && page_next(c[N - 1], usi_view_clock() + 0.05)) {
             is_taken = c[N - 1]->opcode == WS_TEXT &&
                        strstr((const char *)c[N - 1]->message, "\"watching\"") != NULL;
         }
@@ -302,7 +302,7 @@ static void contacts_and_torques_come_when_asked_for(void **state) {
     ws_client *c = page_open(NULL);
     page_say(c, "{\"op\":\"view\",\"contacts\":true,\"torques\":true,\"hz\":60}");
     page_frame f = page_frame_of(c, USI_VIEW_TORQUES);
-    assert_int_equal(f.n, us_model_get_counts(us_world_view_model(page.host)).n_drive);
+    assert_int_equal(f.n, us_model_get_counts(us_world_view_model(page.world)).n_drive);
     do
         f = page_frame_of(c, USI_VIEW_CONTACTS);
     while (f.tick < 1000);
@@ -311,10 +311,10 @@ static void contacts_and_torques_come_when_asked_for(void **state) {
     page_say(c, "{\"op\":\"view\",\"contacts\":true}");
     do
         f = page_frame_of(c, USI_VIEW_CONTACTS);
-    while (f.tick != us_sim_get_tick(us_world_get_sim(page.host)));
-    assert_int_equal(f.n, us_sim_n_contact(us_world_get_sim(page.host)));
+    while (f.tick != us_sim_get_tick(us_world_get_sim(page.world)));
+    assert_int_equal(f.n, us_sim_n_contact(us_world_get_sim(page.world)));
     for (uint32_t i = 0; i < f.n; i++) {
-        us_contact contact = us_sim_get_contact(us_world_get_sim(page.host), (int32_t)i);
+        us_contact contact = us_sim_get_contact(us_world_get_sim(page.world), (int32_t)i);
         const uint8_t *at = f.entries + (size_t)i * USI_VIEW_CONTACT_SIZE;
         int32_t body[2];
         float x[10];
@@ -340,7 +340,7 @@ static void the_log_has_what_was_said_before_and_after(void **state) {
     for (int i = 0; i < 250; i++) {
         char line[40];
         snprintf(line, sizeof line, "line %d", i);
-        us_world_log(page.host, 0, line);
+        us_world_log(page.world, 0, line);
     }
     ws_client *c = page_open(NULL);
     cJSON *log = page_text(c, "log");
@@ -349,7 +349,7 @@ static void the_log_has_what_was_said_before_and_after(void **state) {
     assert_string_equal(page_text_of(cJSON_GetArrayItem(lines, 0), "text"), "line 50");
     assert_string_equal(page_text_of(cJSON_GetArrayItem(lines, USI_PAGE_LOG - 1), "text"), "line 249");
     cJSON_Delete(log);
-    us_world_log(page.host, 2, "\"quoted\" and bad \xff bytes");
+    us_world_log(page.world, 2, "\"quoted\" and bad \xff bytes");
     log = page_text(c, "log");
     lines = cJSON_GetObjectItem(log, "lines");
     assert_int_equal(cJSON_GetArraySize(lines), 1);
@@ -369,14 +369,14 @@ static void warnings_of_the_scene_stand_in_the_log(void **state) {
     us_error warning = {.message = "the sky is falling"};
     page_check(us_spec_add_warning(spec, &warning), &err);
     us_world_def def = us_world_def_default();
-    us_page_def page_def = us_page_def_default();
+    us_view_def page_def = us_view_def_default();
     page_def.port = 0;
     memset(&page, 0, sizeof page);
     page.n_step = 1;
-    page_check(us_world_create(spec, &def, &page.host, &err), &err);
+    page_check(us_world_create(spec, &def, &page.world, &err), &err);
     us_spec_destroy(spec);
-    page_check(us_world_serve(page.host, &page_def, &err), &err);
-    page.port = atoi(strrchr(us_world_view_url(page.host), ':') + 1);
+    page_check(us_view_create(page.world, &page_def, &page.view, &err), &err);
+    page.port = atoi(strrchr(us_view_url(page.view), ':') + 1);
     ws_client *c = page_open(NULL);
     cJSON *log = page_text(c, "log");
     const cJSON *line = cJSON_GetArrayItem(cJSON_GetObjectItem(log, "lines"), 0);
@@ -434,7 +434,7 @@ static void commands_are_answered_and_seen(void **state) {
 static void going_back_to_another_world_is_told_to_all(void **state) {
     (void)state;
     page_start(page_scene, NULL, NULL, NULL);
-    uint32_t n_body = (uint32_t)us_model_get_counts(us_world_view_model(page.host)).n_body;
+    uint32_t n_body = (uint32_t)us_model_get_counts(us_world_view_model(page.world)).n_body;
     ws_client *c = page_open(NULL), *other = page_open(NULL);
     page_frame_of(other, USI_VIEW_POSES);
     page_frame_of(c, USI_VIEW_POSES);
@@ -457,7 +457,7 @@ static void going_back_to_another_world_is_told_to_all(void **state) {
         cJSON *told = page_text(other, "epoch");
         epoch = (uint32_t)page_number(told, "epoch");
         cJSON_Delete(told);
-    } while (epoch != us_world_get_revision(page.host));
+    } while (epoch != us_world_get_revision(page.world));
     do
         f = page_frame_of(other, USI_VIEW_POSES);
     while (f.epoch != epoch);
@@ -567,7 +567,7 @@ static void a_robot_is_driven_and_others_are_unknown(void **state) {
 
 static void without_the_token_a_client_looks_and_nothing_more(void **state) {
     (void)state;
-    us_page_def def = us_page_def_default();
+    us_view_def def = us_view_def_default();
     def.port = 0;
     def.token = "open-sesame";
     page_start(NULL, US_SOURCE_DIR "/scenes/default.xml", &def, NULL);
@@ -590,9 +590,9 @@ static void without_the_token_a_client_looks_and_nothing_more(void **state) {
         cJSON_Delete(error);
         page_leave(c);
     }
-    assert_false(us_world_get_pace_request(page.host).is_paused);
+    assert_false(us_world_get_pace_request(page.world).is_paused);
     assert_int_equal(
-        us_proxy_get_counts(us_world_get_proxy(page.host), us_world_get_sim(page.host)).n_command, 0);
+        us_proxy_get_counts(us_world_get_proxy(page.world), us_world_get_sim(page.world)).n_command, 0);
     ws_client *c = page_open("/?token=open-sesame");
     cJSON *hello = page_text(c, "hello");
     assert_true(page_is_true(hello, "control"));
@@ -611,22 +611,57 @@ static void a_token_that_does_not_fit_into_an_address_is_refused(void **state) {
     us_spec *spec = NULL;
     page_check(us_spec_load_text(page_scene, strlen(page_scene), "small.xml", NULL, &spec, &err), &err);
     us_world *host = NULL;
+    us_view *view = NULL;
     page_check(us_world_create(spec, NULL, &host, &err), &err);
     us_spec_destroy(spec);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        us_page_def def = us_page_def_default();
+        us_view_def def = us_view_def_default();
         def.port = 0;
         def.token = bad[i];
-        assert_int_equal(us_world_serve(host, &def, &err), US_ERR_VALUE);
+        assert_int_equal(us_view_create(host, &def, &view, &err), US_ERR_VALUE);
         assert_true(strlen(err.remedy) > 0);
-        assert_null(us_world_view_url(host));
+        assert_null(view);
     }
     us_world_destroy(host);
 }
 
+static void a_world_has_one_view_at_a_time(void **state) {
+    (void)state;
+    page_start(page_scene, NULL, NULL, NULL);
+    us_error err = {0};
+    us_view *second = NULL;
+    us_view_def def = us_view_def_default();
+    def.port = 0;
+    assert_int_equal(us_view_create(page.world, &def, &second, &err), US_ERR_ARG);
+    assert_non_null(strstr(err.message, "a view already"));
+    assert_int_equal(us_view_create(NULL, &def, &second, &err), US_ERR_ARG);
+    assert_int_equal(us_view_create(page.world, &def, NULL, &err), US_ERR_ARG);
+    assert_null(second);
+    assert_null(us_view_url(NULL));
+    us_view_show(NULL, NULL);
+    us_view_destroy(NULL);
+    // The world goes on without its view, logs nowhere, and may have another.
+    us_view_destroy(page.view);
+    us_world_log(page.world, 1, "nobody looks");
+    assert_int_equal(us_world_post(page.world, "test", "pair rubber soil friction=0.5", NULL, NULL, 0),
+                     US_OK);
+    us_world_poll(page.world);
+    page_check(us_world_step(page.world, &err), &err);
+    page_check(us_view_create(page.world, &def, &page.view, &err), &err);
+    page.port = atoi(strrchr(us_view_url(page.view), ':') + 1);
+    us_world_log(page.world, 1, "somebody looks");
+    ws_client *c = page_open(NULL);
+    cJSON *log = page_text(c, "log");
+    const cJSON *line = cJSON_GetArrayItem(cJSON_GetObjectItem(log, "lines"), 0);
+    assert_string_equal(page_text_of(line, "text"), "somebody looks");
+    cJSON_Delete(log);
+    page_leave(c);
+    page_stop();
+}
+
 static void on_another_address_a_token_is_made_up(void **state) {
     (void)state;
-    us_page_def def = us_page_def_default();
+    us_view_def def = us_view_def_default();
     def.port = 0;
     def.address = "0.0.0.0";
     page_start(page_scene, NULL, &def, NULL);
@@ -671,6 +706,7 @@ int main(void) {
         cmocka_unit_test(a_robot_is_driven_and_others_are_unknown),
         cmocka_unit_test(without_the_token_a_client_looks_and_nothing_more),
         cmocka_unit_test(a_token_that_does_not_fit_into_an_address_is_refused),
+        cmocka_unit_test(a_world_has_one_view_at_a_time),
         cmocka_unit_test(on_another_address_a_token_is_made_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

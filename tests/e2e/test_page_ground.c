@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "host/ground.h"
 #include "page_rig.h"
+#include "view/view__ground.h"
 
 // A ball that falls into sand: 3 m of it in columns of 2 cm, on a slope of 1 in 10 that is 0.5 m up.
 static const char sand_scene[] =
@@ -114,10 +114,10 @@ static void take(known *k, const page_frame *f) {
 // Takes what comes until the client knows of the bed as it is in the simulation; false when it does not come
 // to that in time.
 static bool comes_to_know(ws_client *c, known *k) {
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    const us_sim *sim = us_world_get_sim(page.host);
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    const us_sim *sim = us_world_get_sim(page.world);
     us_deformable_info bed = us_sim_get_deformable(sim, 0);
-    while (usi_page_clock() < until) {
+    while (usi_view_clock() < until) {
         bool is_same = true;
         for (int32_t v = 0; v < bed.n_tile_y; v++) {
             for (int32_t u = 0; u < bed.n_tile_x; u++) {
@@ -164,7 +164,7 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     ws_client *c = page_open(NULL);
     cJSON *beds = page_text(c, "beds");
     const cJSON *bed = cJSON_GetArrayItem(cJSON_GetObjectItem(beds, "beds"), 0);
-    us_deformable_info info = us_sim_get_deformable(us_world_get_sim(page.host), 0);
+    us_deformable_info info = us_sim_get_deformable(us_world_get_sim(page.world), 0);
     assert_true(page_number(bed, "shape") == 0 && page_number(bed, "nx") == info.n_x &&
                 fabs(page_number(bed, "spacing") - 0.02) < 1e-12);
     assert_string_equal(page_text_of(bed, "tiles"), "/api/asset/1/bed/0");
@@ -181,10 +181,10 @@ static void ruts_come_as_they_form_and_go_with_the_past(void **state) {
     // The ball falls in; the client learns what it does, while it does it and when it lies. Another one
     // commands: who waits for an answer throws away what else comes.
     ws_client *boss = page_open(NULL);
-    us_sim *sim = us_world_get_sim(page.host);
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (us_sim_get_time(sim) < 0.6 && usi_page_clock() < until)
-        page_next(boss, usi_page_clock() + 0.01);
+    us_sim *sim = us_world_get_sim(page.world);
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    while (us_sim_get_time(sim) < 0.6 && usi_view_clock() < until)
+        page_next(boss, usi_view_clock() + 0.01);
     assert_true(page_command(boss, "pause", NULL, 0));
     assert_true(comes_to_know(c, &first));
     assert_true(first.n_tile >= 1 && deepest(&first) < -0.005);
@@ -231,9 +231,9 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     cJSON_Delete(pairs);
     assert_true(page_command(c, "soil sand cohesion=123 friction_angle=0.5", NULL, 0));
     assert_true(page_command(c, "region east sand", NULL, 0));
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     bool is_told = false;
-    while (!is_told && usi_page_clock() < until) {
+    while (!is_told && usi_view_clock() < until) {
         pairs = page_text(c, "pairs");
         values = cJSON_GetObjectItem(named(cJSON_GetObjectItem(pairs, "soils"), "sand"), "values");
         is_told = page_number(values, "cohesion") == 123 && page_number(values, "friction_angle") == 0.5 &&
@@ -244,8 +244,8 @@ static void soils_and_regions_are_told_and_changed(void **state) {
     assert_true(is_told);
     // The ball in the sand, once it is there.
     bool is_sunk = false;
-    until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (!is_sunk && usi_page_clock() < until) {
+    until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    while (!is_sunk && usi_view_clock() < until) {
         cJSON *status = page_text(c, "status");
         const cJSON *soil_contact = cJSON_GetArrayItem(cJSON_GetObjectItem(status, "sunk"), 0);
         is_sunk = soil_contact && page_number(soil_contact, "link") == 0 &&

@@ -29,7 +29,7 @@ static void mistakes_are_told_and_too_many_close_their_sender_alone(void **state
         cJSON_Delete(error);
     }
     assert_true(ws_send(bad, WS_BINARY, "\x01\x02", 2));
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     while (page_next(bad, until)) {
     }
     assert_true(bad->is_closed);
@@ -90,7 +90,7 @@ static void broken_frames_and_huge_messages_close_their_sender_alone(void **stat
         } else {
             ws_send(bad, WS_TEXT, huge, sizeof huge);
         }
-        double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+        double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
         while (page_next(bad, until)) {
         }
         if (!bad->is_closed) fail_msg("case %d: still open", (int)i);
@@ -108,7 +108,7 @@ static void a_client_that_floods_is_sent_away(void **state) {
     ws_client *good = page_open(NULL), *bad = page_open(NULL);
     for (int i = 0; i < 5000 && ws_say(bad, "{\"op\":\"full\"}"); i++) {
     }
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     while (page_next(bad, until)) {
     }
     assert_true(bad->is_closed);
@@ -178,8 +178,8 @@ static void an_answer_reaches_a_client_that_has_not_read_for_long(void **state) 
     for (int i = 0; i < 60; i++)
         page_frame_of(quick, USI_VIEW_POSES);
     page_say(&slow, "{\"op\":\"command\",\"id\":4711,\"text\":\"pause\"}");
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (!us_world_get_pace_request(page.host).is_paused && usi_page_clock() < until)
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    while (!us_world_get_pace_request(page.world).is_paused && usi_view_clock() < until)
         page_turn();
     cJSON *reply = page_text(&slow, "reply");
     assert_true(page_number(reply, "id") == 4711 && page_is_true(reply, "ok"));
@@ -194,21 +194,21 @@ static void an_answer_reaches_a_client_that_has_not_read_for_long(void **state) 
 static void nobody_looks_and_no_picture_is_taken(void **state) {
     (void)state;
     page_start(page_scene, NULL, NULL, NULL);
-    const usi_page *served = page.host->page;
+    const us_view *served = page.view;
     for (int i = 0; i < 100; i++)
         page_turn();
-    assert_int_equal(served->taker.n_picture, 0);
+    assert_int_equal(served->taker.n_frame, 0);
     ws_client *c = page_open(NULL);
     page_frame_of(c, USI_VIEW_POSES);
     page_leave(c);
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    while (atomic_load(&served->rate) != 0 && usi_page_clock() < until)
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    while (atomic_load(&served->rate) != 0 && usi_view_clock() < until)
         page_turn();
-    uint64_t n = served->taker.n_picture;
+    uint64_t n = served->taker.n_frame;
     assert_true(n > 0);
     for (int i = 0; i < 100; i++)
         page_turn();
-    assert_int_equal(served->taker.n_picture, n);
+    assert_int_equal(served->taker.n_frame, n);
     page_stop();
 }
 
@@ -240,15 +240,15 @@ static void pictures_need_no_memory_once_they_have_it(void **state) {
     assert_true(page_command(c, "pause", NULL, 0));
     // While time stands still the number of contacts does too; each of the three pictures has had its turn
     // after a few.
-    const usi_page *served = page.host->page;
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
-    uint64_t first = served->taker.n_picture;
-    while (served->taker.n_picture < first + 8 && usi_page_clock() < until)
+    const us_view *served = page.view;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
+    uint64_t first = served->taker.n_frame;
+    while (served->taker.n_frame < first + 8 && usi_view_clock() < until)
         (void)(ws_next(c, 1) || (page_turn(), true));
     int64_t before = atomic_load(&n_asked);
-    while (served->taker.n_picture < first + 30 && usi_page_clock() < until)
+    while (served->taker.n_frame < first + 30 && usi_view_clock() < until)
         (void)(ws_next(c, 1) || (page_turn(), true));
-    assert_true(served->taker.n_picture >= first + 30);
+    assert_true(served->taker.n_frame >= first + 30);
     assert_int_equal(atomic_load(&n_asked), before);
     page_leave(c);
     page_stop();
@@ -279,26 +279,28 @@ static void a_page_without_memory_is_refused_and_leaves_nothing_behind(void **st
     page_check(us_spec_load_text(page_scene, strlen(page_scene), "small.xml", NULL, &spec, &err), &err);
     us_world_def def = us_world_def_default();
     def.allocator = (us_allocator){failing_alloc, failing_release, NULL};
-    us_world *host = NULL;
-    page_check(us_world_create(spec, &def, &host, &err), &err);
+    us_world *world = NULL;
+    page_check(us_world_create(spec, &def, &world, &err), &err);
     us_spec_destroy(spec);
-    us_page_def page_def = us_page_def_default();
+    us_view_def page_def = us_view_def_default();
     page_def.port = 0;
     int64_t before = atomic_load(&n_live);
+    us_view *view = NULL;
     us_status status = US_ERR_MEMORY;
     int n_failed = 0;
     for (; status && n_failed < 1000; n_failed++) {
         atomic_store(&until_failure, n_failed + 1);
-        status = us_world_serve(host, &page_def, &err);
+        status = us_view_create(world, &page_def, &view, &err);
         atomic_store(&until_failure, 0);
         if (!status) break;
         assert_int_equal(status, US_ERR_MEMORY);
-        assert_null(us_world_view_url(host));
+        assert_null(view);
         assert_int_equal(atomic_load(&n_live), before);
     }
     assert_int_equal(status, US_OK);
     assert_true(n_failed > 5);
-    us_world_destroy(host);
+    us_view_destroy(view);
+    us_world_destroy(world);
 }
 
 static void a_host_ends_with_clients_connected(void **state) {

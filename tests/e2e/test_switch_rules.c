@@ -81,7 +81,7 @@ static void press(stage *s, bool is_on) {
 
 static void ask(stage *s, us_switch_mode mode) {
     int64_t n = look(s).n_answer;
-    assert_int_equal(us_switch_ask(s->sw, mode), US_OK);
+    assert_int_equal(us_switch_request(s->sw, mode), US_OK);
     WAIT_FOR(look(s).n_answer > n);
 }
 
@@ -197,7 +197,7 @@ static void what_is_no_rule_is_refused_with_a_remedy(void **state) {
         def.n_rule = 1;
         assert_int_equal(us_switch_open(&def, &sw, &err), US_ERR_VALUE);
         assert_null(sw);
-        assert_non_null(strstr(err.message, "is no rule"));
+        assert_non_null(strstr(err.message, "invalid rule"));
         assert_non_null(strstr(err.remedy, "fault -> proxy"));
     }
 }

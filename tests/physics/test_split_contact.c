@@ -56,7 +56,7 @@ static void momentum_is_kept_by_collisions_across_processes(void **state) {
     if (!(distance(before, after) < 1e-7)) fail_msg("momentum changed by %g", distance(before, after));
     // They have met: a was stopped.
     assert_true(us_sim_get_twist(p->sim, us_model_find_body(p->model, "a/core")).v.x < 0.5);
-    assert_true(usi_split_get_counts(p->split).n_push > 0 && usi_split_get_counts(q->split).n_push > 0);
+    assert_true(usi_split_get_counts(p->split).n_force > 0 && usi_split_get_counts(q->split).n_force > 0);
     // The solver stops at changes of some nm/s: half a second later that is a nanometre, and the turning of
     // cubes makes it some tens.
     for (int i = 0; i < 3; i++) {
@@ -86,7 +86,7 @@ static void a_push_through_several_processes_is_that_of_one(void **state) {
         for (size_t k = 0; k < 3; k++) {
             split_net net;
             split_open(&net);
-            net.n_stretch = (int32_t)(i % 2) * 4;  // before they meet
+            net.n_interval = (int32_t)(i % 2) * 4;  // before they meet
             const split_process *one = split_add(&net, row(), NULL, 0);
             for (int n = 0; n < 3 && splits[i][n]; n++)
                 split_add(&net, row(), splits[i][n], exchanges[k]);

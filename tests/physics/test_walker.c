@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "proxy_world.h"
 
 static const double PI = 3.14159265358979323846;
@@ -19,7 +19,7 @@ static const double PI = 3.14159265358979323846;
 static void open_world(proxy_world *w, bool is_flat) {
     us_error err = {0};
     us_spec *spec = NULL;
-    const char *text = host_walker_scene(is_flat);
+    const char *text = live_walker_scene(is_flat);
     us_status status =
         us_spec_load_text(text, strlen(text), US_SOURCE_DIR "/scenes/hexapod.xml", NULL, &spec, &err);
     if (status) print_message("%s:%d: %s\n", err.file, (int)err.line, err.message);

@@ -10,27 +10,27 @@
 
 #include <cmocka.h>
 
-#include "host_world.h"
+#include "live_world.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
-static void post(us_world *host, const char *topic, const us_message_type *type, const void *message) {
+static void post(us_world *world, const char *topic, const us_message_type *type, const void *message) {
     uint8_t bytes[512];
     size_t length = 0;
     assert_int_equal(us_message_encode(type, message, bytes, sizeof bytes, &length), US_OK);
-    assert_int_equal(us_proxy_post(us_world_get_proxy(host), topic, type, "test", bytes, length), US_OK);
+    assert_int_equal(us_proxy_post(us_world_get_proxy(world), topic, type, "test", bytes, length), US_OK);
 }
 
-static void tell_gait(us_world *host, const char *text) {
+static void tell_gait(us_world *world, const char *text) {
     char line[100];
     snprintf(line, sizeof line, "%s", text);
-    post(host, "/hexapod/gait", usi_type_string, &(us_msg_string){line});
+    post(world, "/hexapod/gait", usi_type_string, &(us_msg_string){line});
 }
 
 static const double PI = 3.14159265358979323846;
 
-static double yaw_of(us_world *host) {
-    us_quat q = host_pose(host, "hexapod/base").q;
+static double yaw_of(us_world *world) {
+    us_quat q = live_pose(world, "hexapod/base").q;
     return atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z));
 }
 
@@ -38,19 +38,19 @@ typedef struct way {
     double far, aside, tilt;  // m ahead of where it stood and to the left of it; rad at most
 } way;
 
-static way walk(us_world *host, double vx, double wz, double seconds) {
-    us_pose from = host_pose(host, "hexapod/base");
+static way walk(us_world *world, double vx, double wz, double seconds) {
+    us_pose from = live_pose(world, "hexapod/base");
     us_vec3 ahead = us_quat_rotate(from.q, us_vec3_make(1, 0, 0)),
             left = us_quat_rotate(from.q, us_vec3_make(0, 1, 0));
     way w = {0};
     for (int i = 0; i < (int)lround(20 * seconds); i++) {
         us_msg_twist m = {{vx, 0, 0}, {0, 0, wz}};
-        post(host, "/hexapod/cmd_vel", usi_type_twist, &m);
-        host_step(host, 50);
-        us_vec3 up = us_quat_rotate(host_pose(host, "hexapod/base").q, us_vec3_make(0, 0, 1));
+        post(world, "/hexapod/cmd_vel", usi_type_twist, &m);
+        live_step(world, 50);
+        us_vec3 up = us_quat_rotate(live_pose(world, "hexapod/base").q, us_vec3_make(0, 0, 1));
         w.tilt = fmax(w.tilt, acos(fmin(up.z, 1)));
     }
-    us_vec3 moved = us_vec3_sub(host_pose(host, "hexapod/base").p, from.p);
+    us_vec3 moved = us_vec3_sub(live_pose(world, "hexapod/base").p, from.p);
     w.far = us_vec3_dot(moved, ahead);
     w.aside = us_vec3_dot(moved, left);
     return w;
@@ -66,7 +66,7 @@ static us_world *open_flat(void) {
     char *at = strstr(text, "value=\"4 s\"");
     assert_non_null(at);
     memcpy(at, "value=\"9e9\"", strlen("value=\"9e9\""));
-    return host_open(text);
+    return live_open(text);
 }
 
 static void print_way(const char *what, way w) {
@@ -79,14 +79,14 @@ static void on_five_legs_it_gets_on_and_stays_level(void **state) {
     static const char *const lost[] = {"front_left", "middle_right", "rear_left"};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
         char text[100];
-        us_world *host = open_flat();
-        walk(host, 0.1, 0, 1);
+        us_world *world = open_flat();
+        walk(world, 0.1, 0, 1);
         snprintf(text, sizeof text, "fault hexapod joint:%s_femur=broken", lost[i]);
-        host_done(host, text);
+        live_done(world, text);
         snprintf(text, sizeof text, "wave %s_femur", lost[i]);
-        tell_gait(host, text);
+        tell_gait(world, text);
         // The leg is gone at once: until the feet have gone to where five of them carry it, it leans.
-        way first = walk(host, 0, 0, 6), w = walk(host, 0.05, 0, 12);
+        way first = walk(world, 0, 0, 6), w = walk(world, 0.05, 0, 12);
         print_way("its feet go to their places", first);
         print_way(lost[i], w);
         // Nine tenths of what it was told, and half a length of itself aside: nobody looks where it goes.
@@ -96,47 +96,47 @@ static void on_five_legs_it_gets_on_and_stays_level(void **state) {
         // It does not tip from foot to foot: four always carry it, and their drives give way by millimetres.
         assert_true(w.tilt < 2 * PI / 180);
         // And turns.
-        double from = yaw_of(host);
-        walk(host, 0, 0.15, 6);
-        double turned = remainder(yaw_of(host) - from, 2 * PI);
+        double from = yaw_of(world);
+        walk(world, 0, 0.15, 6);
+        double turned = remainder(yaw_of(world) - from, 2 * PI);
         print_message("turned %.3f rad of 0.9\n", turned);
         assert_true(turned > 0.7 && turned < 1.1);
-        us_world_destroy(host);
+        us_world_destroy(world);
     }
 }
 
 // What it is spared: the same with tripods, of which one has two legs.
 static void by_tripods_it_tips_from_step_to_step(void **state) {
     (void)state;
-    us_world *host = open_flat();
-    walk(host, 0.1, 0, 1);
-    host_done(host, "fault hexapod joint:front_left_femur=broken");
-    walk(host, 0, 0, 2);
-    way w = walk(host, 0.05, 0, 6);
+    us_world *world = open_flat();
+    walk(world, 0.1, 0, 1);
+    live_done(world, "fault hexapod joint:front_left_femur=broken");
+    walk(world, 0, 0, 2);
+    way w = walk(world, 0.05, 0, 6);
     print_way("by tripods", w);
     assert_true(w.tilt > 6 * PI / 180);
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static void a_gait_that_is_none_is_refused_with_the_reason(void **state) {
     (void)state;
-    us_world *host = open_flat();
+    us_world *world = open_flat();
     static const char *const bad[] = {"gallop", "", "tripod front_left_femur", "wave neck",
                                       "wave front_left_femur front_right_tibia rear_left_coxa"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        tell_gait(host, bad[i]);
-        host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_refused,
+        tell_gait(world, bad[i]);
+        live_step(world, 1);
+        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world)).n_refused,
                          (int64_t)i + 1);
     }
     static const char *const good[] = {"wave", " wave  front_left_coxa front_left_tibia", "tripod"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        tell_gait(host, good[i]);
-        host_step(host, 1);
-        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(host), us_world_get_sim(host)).n_command,
+        tell_gait(world, good[i]);
+        live_step(world, 1);
+        assert_int_equal(us_proxy_get_counts(us_world_get_proxy(world), us_world_get_sim(world)).n_command,
                          (int64_t)i + 1);
     }
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 int main(void) {

@@ -45,7 +45,7 @@ chan request = [1] of { mtype };
 bool is_running = true;
 byte n_dead;              /* threads that know that it is not */
 mtype mode = hardware;
-byte control = HW, voice = HW;
+byte control = HW, output_source = HW;
 byte silent[2] = WD + 1;  /* ticks since a source was heard, up to WD + 1 */
 byte since;               /* ticks since the watchdog counts, up to WD + 1 */
 bool is_counting;         /* somebody was heard: the watchdog counts */
@@ -81,11 +81,11 @@ again:
         do
         :: d_step { silent[HW] = 0; is_counting = true }
         :: d_step { silent[PX] = 0; is_counting = true }
-        :: atomic { MAY_ENTER && voice == HW -> n_reader++; source = HW }; goto write
-        :: atomic { MAY_ENTER && voice == PX -> n_reader++; source = PX }; goto write
+        :: atomic { MAY_ENTER && output_source == HW -> n_reader++; source = HW }; goto write
+        :: atomic { MAY_ENTER && output_source == PX -> n_reader++; source = PX }; goto write
         od;
 write:
-        assert(voice == source);  /* A1 */
+        assert(output_source == source);  /* A1 */
         atomic { source = NOBODY; n_reader-- };
         goto again
     } unless { !is_running };
@@ -212,7 +212,7 @@ change:
                fi;
                is_waiting = will_wait; mode = new_mode; control = wanted; is_old = true;
                if
-               :: wanted != NOBODY -> voice = wanted
+               :: wanted != NOBODY -> output_source = wanted
                :: else -> skip
                fi
            };
@@ -277,7 +277,7 @@ proctype World() {
     :: d_step { is_running && n_dead == 0 ->
         /* It dies, and knows nothing any more. */
         is_running = false;
-        mode = hardware; control = HW; voice = HW; silent[HW] = WD + 1; silent[PX] = WD + 1; since = 0; is_counting = false; is_old = false;
+        mode = hardware; control = HW; output_source = HW; silent[HW] = WD + 1; silent[PX] = WD + 1; since = 0; is_counting = false; is_old = false;
         is_waiting = false; lost = HW; lost_mode = hardware; is_handing = false;
         has_looked = false; n_lost = 0; age = 0 }
     :: atomic { !is_running && n_dead == N_THREAD ->

@@ -28,12 +28,12 @@ void page_check(us_status status, const us_error *err) {
     assert_int_equal(status, US_OK);
 }
 
-void page_start(const char *text, const char *file, const us_page_def *given, const us_allocator *allocator) {
+void page_start(const char *text, const char *file, const us_view_def *given, const us_allocator *allocator) {
     us_error err = {0};
     us_spec *spec = NULL;
     us_load_def load = us_load_def_default();
     us_world_def def = us_world_def_default();
-    us_page_def page_def = given ? *given : us_page_def_default();
+    us_view_def page_def = given ? *given : us_view_def_default();
     if (!given) page_def.port = 0;
     if (allocator) def.allocator = *allocator;
     def.proxy.enable_motor_servers = false;
@@ -47,27 +47,30 @@ void page_start(const char *text, const char *file, const us_page_def *given, co
     }
     memset(&page, 0, sizeof page);
     page.n_step = 1;
-    page_check(us_world_create(spec, &def, &page.host, &err), &err);
+    page_check(us_world_create(spec, &def, &page.world, &err), &err);
     us_spec_destroy(spec);
-    page_check(us_world_serve(page.host, &page_def, &err), &err);
-    snprintf(page.url, sizeof page.url, "%s", us_world_view_url(page.host));
+    page_check(us_view_create(page.world, &page_def, &page.view, &err), &err);
+    snprintf(page.url, sizeof page.url, "%s", us_view_url(page.view));
     const char *colon = strrchr(page.url, ':');
     assert_non_null(colon);
     page.port = atoi(colon + 1);
     assert_true(page.port > 0);
 }
 
-void page_stop(void) { us_world_destroy(page.host); }
+void page_stop(void) {
+    us_view_destroy(page.view);
+    us_world_destroy(page.world);
+}
 
 void page_turn(void) {
     us_error err = {0};
-    us_world_poll(page.host);
-    us_pace_request wish = us_world_get_pace_request(page.host);
+    us_world_poll(page.world);
+    us_pace_request wish = us_world_get_pace_request(page.world);
     int n = wish.is_paused ? (int)wish.n_step : page.n_step;
     for (int i = 0; i < n; i++)
-        page_check(us_world_step(page.host, &err), &err);
-    const us_world_pace pace = {1.25, 12.5, 3, 0.002};
-    us_world_show(page.host, &pace);
+        page_check(us_world_step(page.world, &err), &err);
+    const us_view_pace pace = {1.25, 12.5, 3, 0.002};
+    us_view_show(page.view, &pace);
 }
 
 // ---- clients ----
@@ -87,7 +90,7 @@ void page_leave(ws_client *c) {
 }
 
 bool page_next(ws_client *c, double until) {
-    while (!c->is_closed && usi_page_clock() < until) {
+    while (!c->is_closed && usi_view_clock() < until) {
         if (ws_next(c, 1)) return true;
         page_turn();
     }
@@ -95,7 +98,7 @@ bool page_next(ws_client *c, double until) {
 }
 
 cJSON *page_text(ws_client *c, const char *op) {
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     while (page_next(c, until)) {
         if (c->opcode != WS_TEXT) continue;
         cJSON *json = cJSON_ParseWithLength((const char *)c->message, c->n_message);
@@ -120,7 +123,7 @@ const char *page_text_of(const cJSON *json, const char *key) {
 bool page_is_true(const cJSON *json, const char *key) { return cJSON_IsTrue(cJSON_GetObjectItem(json, key)); }
 
 page_frame page_frame_of(ws_client *c, int kind) {
-    double until = usi_page_clock() + PAGE_PATIENCE / 1000.0;
+    double until = usi_view_clock() + PAGE_PATIENCE / 1000.0;
     page_frame f = {0};
     while (page_next(c, until)) {
         if (c->opcode != WS_BINARY || c->message[0] != kind) continue;
@@ -173,7 +176,7 @@ bool page_command(ws_client *c, const char *text, char *out, size_t cap) {
 }
 
 uint32_t page_body(const char *name) {
-    us_body body = us_model_find_body(us_world_view_model(page.host), name);
+    us_body body = us_model_find_body(us_world_view_model(page.world), name);
     assert_true(body.i >= 0);
     return (uint32_t)body.i;
 }

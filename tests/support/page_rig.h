@@ -1,4 +1,4 @@
-// A host in this process with its page, and clients of it, for tests.
+// A world in this process with its page, and clients of it, for tests.
 //
 // One thread turns, steps and shows the world, and reads the clients between: whatever is waited for, the
 // world goes on meanwhile. What does not come in time fails the test.
@@ -7,13 +7,14 @@
 
 #include <cjson/cJSON.h>
 
-#include "host/page_local.h"
+#include "view/view__page.h"
 #include "ws_client.h"
 
 enum { PAGE_PATIENCE = 8000 };  // ms; a machine under load may take a second
 
 typedef struct page_rig {
-    us_world *host;
+    us_world *world;
+    us_view *view;
     int port;
     char url[256];
     int n_step;  // per turn
@@ -23,7 +24,7 @@ extern const char page_scene[];  // a ball that falls from high up, and a block 
 
 void page_check(us_status status, const us_error *err);
 // A scene's text, or a file; `given` and `allocator` may be NULL.
-void page_start(const char *text, const char *file, const us_page_def *given, const us_allocator *allocator);
+void page_start(const char *text, const char *file, const us_view_def *given, const us_allocator *allocator);
 void page_stop(void);
 void page_turn(void);  // takes commands, steps unless paused, shows
 uint32_t page_body(const char *name);
@@ -33,7 +34,7 @@ void page_leave(ws_client *c);
 void page_say(ws_client *c, const char *format, ...) US_PRINTF(2, 3);
 bool page_next(
     ws_client *c,
-    double until);  // any message; `until` by usi_page_clock. False: none came, or the connection is closed
+    double until);  // any message; `until` by usi_view_clock. False: none came, or the connection is closed
 // The next text with this op; others are passed over. To be deleted.
 cJSON *page_text(ws_client *c, const char *op);
 double page_number(const cJSON *json, const char *key);

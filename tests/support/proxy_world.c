@@ -87,5 +87,14 @@ void proxy_world_step(proxy_world *w, int n) {
         if (status) print_message("%s\n", us_sim_view_error(w->sim)->message);
         assert_int_equal(status, US_OK);
         us_proxy_publish(w->proxy, w->sim);
+        usi_world_recording_tick(&w->recording, w->sim);
     }
+}
+
+void proxy_world_record(proxy_world *w, us_recorder *recorder) {
+    us_error err = {0};
+    us_allocator a = us_allocator_default();
+    usi_world_recording_end(&w->recording);
+    if (recorder)
+        assert_int_equal(usi_world_recording_begin(&w->recording, &a, w->proxy, recorder, &err), US_OK);
 }

@@ -4,6 +4,7 @@
 
 #include "understudy/proxy.h"
 #include "wire/messages.h"
+#include "world/world__recording.h"
 
 // Messages have texts that may be written; nobody does.
 #define TEXT(x) ((char *)(uintptr_t)(x))
@@ -13,7 +14,7 @@ typedef struct proxy_world {
     us_model *model;
     us_proxy *proxy;
     us_sim *sim;
-    us_recorder *recorder;
+    usi_world_recording recording;  // of proxy_world_record
     uint8_t bytes[65536];
 } proxy_world;
 
@@ -31,5 +32,7 @@ us_status proxy_world_post(proxy_world *w, const char *topic, const us_message_t
                            const void *message);
 us_status proxy_world_drive(proxy_world *w, double vx, double vy, double wz);
 void proxy_world_step(proxy_world *w, int n);
+// From now on samples, commands and ticks go there; NULL ends it.
+void proxy_world_record(proxy_world *w, us_recorder *recorder);
 
 #endif

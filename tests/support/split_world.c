@@ -80,7 +80,7 @@ split_process *split_add(split_net *net, const char *scene, const char *own, dou
                          .label = label[net->n - 1],
                          .id = (uint64_t)net->n,
                          .exchange = exchange};
-    def.n_stretch = net->n_stretch;
+    def.n_interval = net->n_interval;
     def.timeout = net->timeout;
     def.send = on_send;
     def.log = on_log;
@@ -142,7 +142,7 @@ bool split_run(split_net *net, int64_t tick, double seconds) {
         for (int32_t i = 0; i < net->n; i++) {
             split_process *p = &net->process[i];
             if (!p->sim || p->status || us_sim_get_tick(p->sim) >= tick) {
-                if (p->split && !p->status) usi_split_tend(p->split, net->now_ns);
+                if (p->split && !p->status) usi_split_keep_alive(p->split, net->now_ns);
                 continue;
             }
             is_done = false;

@@ -3,7 +3,7 @@
 #ifndef TEST_SPLIT_WORLD_H
 #define TEST_SPLIT_WORLD_H
 
-#include "host/split.h"
+#include "split/split__inner.h"
 
 enum { SPLIT_MAX = 4 };
 
@@ -32,7 +32,7 @@ struct split_net {
     split_bytes *first, **last;
     int64_t now_ns;
     double timeout;
-    int32_t n_stretch;
+    int32_t n_interval;
     // Velocities that the drives are told before a step, of all drives; may be NULL.
     void (*drive)(const us_model *model, int64_t tick, double *out_velocity);
 };

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "host/asset.h"
-#include "host/ground.h"
+#include "view/view__asset.h"
+#include "view/view__ground.h"
 
 enum { NX = 301, NY = 150, PHOTO = 200 };
 

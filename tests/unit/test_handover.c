@@ -35,12 +35,12 @@ static void the_way_leads_to_any_pose(void **state) {
         for (;; time += 0.05) {
             double want[2];
             usi_match_steer(&def, from, goal, &is_turning, want, &left);
-            assert_true(fabs(want[0]) <= def.match_speed && fabs(want[1]) <= def.match_turn);
+            assert_true(fabs(want[0]) <= def.match_speed && fabs(want[1]) <= def.match_yaw_rate);
             if (is_turning && want[0] == 0 && want[1] == 0) break;
             if (time > def.match_time)
                 fail_msg("pose %.3f %.3f %.3f is not reached", goal[0], goal[1], goal[2]);
             for (int k = 0; k < 2; k++) {
-                double most = 0.05 * (k ? def.turn_acceleration : def.acceleration);
+                double most = 0.05 * (k ? def.yaw_acceleration : def.acceleration);
                 v[k] += fmax(-most, fmin(most, want[k] - v[k]));
             }
             usi_odometry_move(from, (const double[3]){v[0], 0, v[1]}, 0.05);
@@ -77,12 +77,12 @@ static void disagreement_says_what_differs_and_by_how_much(void **state) {
     (void)state;
     us_handover_def def = us_switch_def_default().handover;
     char why[160];
-    usi_difference d = {.position = 0.09,
-                        .yaw = 4 * degree,
-                        .speed = 0.04,
-                        .turn = 0.09,
-                        .joint = 4 * degree,
-                        .name = "front_left_steer"};
+    usi_handover_difference d = {.position = 0.09,
+                                 .yaw = 4 * degree,
+                                 .speed = 0.04,
+                                 .yaw_rate = 0.09,
+                                 .joint = 4 * degree,
+                                 .name = "front_left_steer"};
     assert_true(usi_handover_agree(&def, &d, why, sizeof why));
     assert_string_equal(why, "");
     d.position = 0.25;
@@ -90,10 +90,11 @@ static void disagreement_says_what_differs_and_by_how_much(void **state) {
     assert_false(usi_handover_agree(&def, &d, why, sizeof why));
     assert_string_equal(why, "the states differ: position 0.25 m (limit 0.1), front_left_steer 12 deg (5)");
     // What is not told is not compared.
-    d = (usi_difference){.position = NAN, .yaw = NAN, .speed = NAN, .turn = NAN, .joint = NAN};
+    d = (usi_handover_difference){.position = NAN, .yaw = NAN, .speed = NAN, .yaw_rate = NAN, .joint = NAN};
     assert_true(usi_handover_agree(&def, &d, why, sizeof why));
     // And what does not fit is cut, not written beyond the end.
-    d = (usi_difference){.position = 1e9, .yaw = 1e9, .speed = 1e9, .turn = 1e9, .joint = 1e9, .name = "a"};
+    d = (usi_handover_difference){
+        .position = 1e9, .yaw = 1e9, .speed = 1e9, .yaw_rate = 1e9, .joint = 1e9, .name = "a"};
     char small[24];
     assert_false(usi_handover_agree(&def, &d, small, sizeof small));
     assert_true(strlen(small) < sizeof small);
@@ -145,7 +146,7 @@ static void first_velocities_rise_at_the_given_rate_and_then_cross_as_they_are(v
     assert_false(sw->handover.is_ramping);
     near(pass(sw, &route, &(us_msg_twist){.linear.x = -0.9}, 50000000, "linear.x", &is_given), -0.9, 0);
     assert_true(is_given);
-    near(sw->handover.want[0], -0.9, 0);
+    near(sw->handover.requested[0], -0.9, 0);
 
     // A long pause is no excuse for a step; what is no velocity of the body is as it was asked.
     sw->handover.is_ramping = true;
@@ -218,7 +219,7 @@ static void limits_that_are_none_are_refused(void **state) {
     us_error err = {0};
     us_handover_def def = us_switch_def_default().handover;
     assert_int_equal(usi_handover_check_def(&def, &err), US_OK);
-    def.acceleration = def.turn_acceleration = 0;
+    def.acceleration = def.yaw_acceleration = 0;
     assert_int_equal(usi_handover_check_def(&def, &err), US_OK);
     def.acceleration = -1;
     assert_int_equal(usi_handover_check_def(&def, &err), US_ERR_VALUE);

@@ -243,7 +243,7 @@ static void nothing_is_allocated_by_a_tap(void **state) {
     proxy_world_step(&w, 100);
     proxy_world_drive(&w, 0.3, 0, 0);
     usi_proxy_resend_latched(w.proxy);
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "test", "pause"), US_OK);
+    usi_world_recording_note(&w.recording, w.sim, "test", "pause");
     proxy_world_step(&w, 200);
     assert_int_equal(us_sim_reset(w.sim), US_OK);
     proxy_world_step(&w, 200);
@@ -261,7 +261,7 @@ static us_recorder *record(proxy_world *w, const char *path) {
     us_recorder_def def = us_recorder_def_default();
     def.path = path;
     assert_int_equal(us_recorder_open(&def, &recorder, &err), US_OK);
-    assert_int_equal(us_proxy_record(w->proxy, recorder, &err), US_OK);
+    proxy_world_record(w, recorder);
     return recorder;
 }
 
@@ -273,15 +273,13 @@ static void a_note_stands_in_the_recording_at_its_tick(void **state) {
     proxy_world_init(
         &w, "<scene name='empty' version='1'><world step='1 ms'/><object name='ball' xyz='0 0 1'>"
             "<link name='ball' density='1000'><shape type='sphere' size='0.1'/></link></object></scene>");
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "page:1", "before"), US_OK);
+    usi_world_recording_note(&w.recording, w.sim, "page:1", "before");
     us_recorder *recorder = record(&w, "note.mcap");
     proxy_world_step(&w, 5);
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "page:1", "pair rubber rock static-friction=0.3"), US_OK);
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "cli", ""), US_OK);
-    assert_int_equal(us_proxy_note(w.proxy, NULL, "cli", "x"), US_ERR_ARG);
-    assert_int_equal(us_proxy_note(w.proxy, w.sim, "cli", NULL), US_ERR_ARG);
+    usi_world_recording_note(&w.recording, w.sim, "page:1", "pair rubber rock static-friction=0.3");
+    usi_world_recording_note(&w.recording, w.sim, "cli", "");
     proxy_world_step(&w, 1);
-    assert_int_equal(us_proxy_record(w.proxy, NULL, NULL), US_OK);
+    proxy_world_record(&w, NULL);
     assert_int_equal(us_recorder_close(recorder, &err), US_OK);
     us_recording *recording = NULL;
     us_recorded m;
@@ -326,7 +324,7 @@ static void a_recording_that_begins_in_the_middle_has_what_was_told_before(void 
     proxy_world_step(&w, 100);
     us_recorder *recorder = record(&w, "told.mcap");
     proxy_world_step(&w, 100);
-    assert_int_equal(us_proxy_record(w.proxy, NULL, NULL), US_OK);
+    proxy_world_record(&w, NULL);
     assert_int_equal(us_recorder_close(recorder, &err), US_OK);
     us_recording *recording = NULL;
     us_recorded m;

@@ -1,12 +1,12 @@
 // Maps of soils in scenes: rasters beside a scene and over a GeoTIFF, layers of a site, what is wrong with
-// them, and what a host says of them.
+// them, and what a world says of them.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "allocator.h"
-#include "host_world.h"
+#include "live_world.h"
 #include "raster_make.h"
 #include "site_make.h"
 #include "understudy/sim.h"
@@ -370,7 +370,7 @@ static void without_memory_it_says_so_and_loses_none(void **state) {
     }
 }
 
-// ---- In a host ----
+// ---- In a world ----
 
 static void what_is_told_of_a_soil_names_the_map(void **state) {
     (void)state;
@@ -378,15 +378,15 @@ static void what_is_told_of_a_soil_names_the_map(void **state) {
     char file[300], maps[500];
     snprintf(file, sizeof file, "%s", beside("cohesion.tif"));
     snprintf(maps, sizeof maps, "<soil-map ground=\"ground\" parameter=\"cohesion\" file=\"%s\"/>", file);
-    us_world *host = host_open(scene_of("type=\"plane\"", maps));
-    host_reply reply = host_say(host, "soil sand cohesion=77 density=1500");
+    us_world *world = live_open(scene_of("type=\"plane\"", maps));
+    live_reply reply = live_say(world, "soil sand cohesion=77 density=1500");
     assert_int_equal(reply.status, US_OK);
     assert_string_equal(
         reply.text,
         "sand: 2 numbers set; a map has the cohesion of \"ground\": the number holds where the map has none");
-    reply = host_say(host, "soil sand density=1500");
+    reply = live_say(world, "soil sand density=1500");
     assert_string_equal(reply.text, "sand: 1 number set");
-    us_world_destroy(host);
+    us_world_destroy(world);
 }
 
 static int start(void **state) {

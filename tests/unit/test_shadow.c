@@ -329,15 +329,15 @@ static void expect_fault(fault f, command_function *function, double until, cons
     run(w, 60, function);
     assert_int_equal(w->n_not_ok, 0);
     run(w, until, function);
-    usi_shadow_say_event(&w->shadow, 0, text, sizeof text);
-    print_message("%s (after %.1f s)\n", text, w->shadow.parts[0].time - 60);
+    usi_shadow_format_event(&w->shadow, 0, text, sizeof text);
+    print_message("%s (after %.1f s)\n", text, w->shadow.deviations[0].time - 60);
     if (w->shadow.state != US_SHADOW_DIVERGED) print_residuals(&w->shadow);
     assert_int_equal(w->shadow.state, US_SHADOW_DIVERGED);
-    assert_true(w->shadow.n_part >= 1 && w->shadow.parts[0].time > 60);
-    usi_shadow_residual_name(&w->shadow, w->shadow.parts[0].residual, first);
+    assert_true(w->shadow.n_deviation >= 1 && w->shadow.deviations[0].time > 60);
+    usi_shadow_residual_name(&w->shadow, w->shadow.deviations[0].residual, first);
     assert_memory_equal(first, expected, strlen(expected));
-    for (int32_t i = 1; i < w->shadow.n_part; i++)
-        assert_true(w->shadow.parts[i].time >= w->shadow.parts[i - 1].time);
+    for (int32_t i = 1; i < w->shadow.n_deviation; i++)
+        assert_true(w->shadow.deviations[i].time >= w->shadow.deviations[i - 1].time);
     free(w);
 }
 
@@ -376,8 +376,8 @@ static void parted_stays_until_a_new_comparison(void **state) {
     w->robots[0].fault_time = 20;
     run(w, 30, choose);
     assert_int_equal(w->shadow.state, US_SHADOW_DIVERGED);
-    size_t n = usi_shadow_print_event(&w->shadow, "k10", w->clock0 + (int64_t)(1e9 * w->time),
-                                      INT64_C(1794819600000000000), line, sizeof line);
+    size_t n = usi_shadow_encode_event(&w->shadow, "k10", w->clock0 + (int64_t)(1e9 * w->time),
+                                       INT64_C(1794819600000000000), line, sizeof line);
     assert_int_equal(n, strlen(line));
     // Wall time now less ten seconds, and the time that it took to be noticed.
     const char *start = "{\"robot\":\"k10\",\"event\":\"parted\",\"time\":17948195";
@@ -391,7 +391,7 @@ static void parted_stays_until_a_new_comparison(void **state) {
     assert_int_equal(w->shadow.state, US_SHADOW_DEGRADED);
     run(w, 65, choose);
     assert_int_equal(w->shadow.state, US_SHADOW_OK);
-    n = usi_shadow_print(&w->shadow, "k10", w->clock0, 0, line, sizeof line);
+    n = usi_shadow_encode(&w->shadow, "k10", w->clock0, 0, line, sizeof line);
     assert_int_equal(n, strlen(line));
     assert_non_null(strstr(line, "\"state\":\"ok\""));
     assert_non_null(strstr(line, "{\"name\":\"front_left_drive.speed\",\"value\":"));
@@ -423,13 +423,13 @@ static void impossible_definitions_are_refused(void **state) {
     def.gyro = 0;
     assert_int_equal(usi_shadow_check(&def, &err), US_ERR_VALUE);
     def = usi_shadow_def_default();
-    def.yaw_share = NAN;
+    def.yaw_growth = NAN;
     assert_int_equal(usi_shadow_check(&def, &err), US_ERR_VALUE);
     def = usi_shadow_def_default();
     def.time = 2;
     assert_int_equal(usi_shadow_check(&def, &err), US_ERR_VALUE);
     def = usi_shadow_def_default();
-    def.parted = 0.7;
+    def.diverged = 0.7;
     assert_int_equal(usi_shadow_check(&def, &err), US_ERR_VALUE);
 }
 

@@ -153,7 +153,8 @@ static void robots_that_do_not_meet_move_as_in_one_process(void **state) {
     assert_true(split_run(&net, 1421, 5));
     assert_true(split_run(&net, 1430, 5));
     assert_false(split_same(one, b, "r1"));
-    assert_true(usi_split_get_counts(a->split).n_awake == 0 && usi_split_get_counts(b->split).n_turn == 0);
+    assert_true(usi_split_get_counts(a->split).n_awake == 0 &&
+                usi_split_get_counts(b->split).n_predecessor == 0);
     assert_true(usi_split_get_counts(a->split).n_exchange >= 143);
     split_close(&net);
 }
@@ -164,7 +165,7 @@ static void what_is_far_apart_exchanges_less_often(void **state) {
     (void)state;
     split_net net;
     split_open(&net);
-    net.n_stretch = 4;
+    net.n_interval = 4;
     const split_process *one = split_add(&net, three(), NULL, 0),
                         *a = split_add(&net, three(), "r1,r3", EXCHANGE),
                         *b = split_add(&net, three(), "r2", EXCHANGE);
@@ -183,7 +184,7 @@ static void what_is_far_apart_exchanges_less_often(void **state) {
     snprintf(text, sizeof text, "%s%s%s%s", split_head, split_cart("r1", 0, 0, 0),
              split_cart("r2", 0.57, 0, 0), split_tail);
     split_open(&net);
-    net.n_stretch = 4;
+    net.n_interval = 4;
     a = split_add(&net, text, "r1", EXCHANGE);
     split_add(&net, text, "r2", EXCHANGE);
     assert_true(split_run(&net, 1000, 5));
@@ -245,7 +246,7 @@ static void one_that_comes_back_finds_the_points_that_are_far_apart(void **state
     (void)state;
     split_net net;
     split_open(&net);
-    net.n_stretch = 4;
+    net.n_interval = 4;
     split_process *a = split_add(&net, three(), "r1,r3", EXCHANGE),
                   *b = split_add(&net, three(), "r2", EXCHANGE);
     assert_true(split_run(&net, 505, 5));

@@ -63,27 +63,30 @@ function create(app: App, root: HTMLElement): void {
     if (rows.length !== regions.children.length || rows.some((e, i) => e !== regions.children[i])) regions.replaceChildren(...rows)
   }
 
-  // One row per wheel or foot; cells keep their place while their numbers change.
-  const rows = new Map<number, HTMLTableCellElement[]>()
+  // One row per link that touches soil, in the order of the links. Rows stay while their numbers change; only those of links that came or went are
+  // added or removed.
+  const rows = new Map<number, HTMLTableRowElement>()
+  const head = h('tr', {}, ...columns.map((name) => h('th', {}, name)))
   function drawSunk(): void {
-    const list = app.status?.sunk ?? []
-    parts.sunk.hidden = sunk.hidden = list.length === 0
+    const links = perLink(app.status?.sunk ?? [])
     const world = app.world
-    if (!list.length || !world) return
-    const names = ['', 'sinkage', 'slip', 'side', 'load']
-    const same = rows.size === list.length && list.every((one) => rows.has(one.link))
-    if (!same) {
-      rows.clear()
-      sunk.replaceChildren(h('tr', {}, ...names.map((name) => h('th', {}, name))))
-      for (const one of list) {
-        const cells = names.map(() => h('td'))
+    parts.sunk.hidden = sunk.hidden = links.length === 0
+    if (!world) return
+    for (const link of rows.keys()) if (!links.some((one) => one.link === link)) rows.delete(link)
+    for (const one of links) {
+      if (!rows.has(one.link)) {
         const name = world.links[one.link]?.name ?? ''
-        rows.set(one.link, cells)
-        sunk.append(h('tr', { test: `sunk-${name}`, title: name }, ...cells))
-        setText(cells[0], name.split('/').pop() ?? '')
+        const cells = columns.map(() => h('td'))
+        // Of a robot the link is of interest, of an object its name: many stones have a link "stone".
+        setText(cells[0], (world.groups[world.links[one.link]?.group]?.robot ? name.split('/').pop() : name.split('/')[0]) ?? '')
+        rows.set(one.link, h('tr', { test: `sunk-${name}`, title: name }, ...cells))
       }
+      fillRow(rows.get(one.link)!, one)
     }
-    for (const one of list) fillRow(rows.get(one.link) ?? [], one)
+    const isWanted = new Set<Element>([head, ...rows.values()])
+    for (const row of [...sunk.rows]) if (!isWanted.has(row)) row.remove()
+    const wanted = [head, ...links.map((one) => rows.get(one.link)!)]
+    wanted.forEach((row, i) => row !== sunk.rows[i] && sunk.insertBefore(row, sunk.rows[i] ?? null))
   }
   app.on('world', () => {
     boxes.clear()
@@ -98,15 +101,36 @@ function create(app: App, root: HTMLElement): void {
   look = draw
 }
 
-function fillRow(cells: HTMLTableCellElement[], one: Sunk): void {
+const columns = ['', 'sinkage', 'slip', 'side', 'load']
+
+// A link may touch soil in several places, as a stone does with its corners: the deepest of them, and the force of all.
+function perLink(contacts: Sunk[]): Sunk[] {
+  const links = new Map<number, Sunk>()
+  for (const one of contacts) {
+    const known = links.get(one.link)
+    if (!known) links.set(one.link, { ...one })
+    else {
+      const slip = one.wheel && !known.wheel ? one : known
+      links.set(one.link, {
+        ...slip,
+        buried: one.buried || known.buried,
+        sinkage: Math.max(one.sinkage, known.sinkage),
+        force: [one.force[0] + known.force[0], one.force[1] + known.force[1], one.force[2] + known.force[2]],
+      })
+    }
+  }
+  return [...links.values()].sort((a, b) => a.link - b.link)
+}
+
+function fillRow(row: HTMLTableRowElement, one: Sunk): void {
   const texts = [
     `${fixed(1000 * one.sinkage, 1)} mm`,
     one.wheel ? fixed(one.slip, 2) : '–',
     one.wheel ? `${fixed((180 / Math.PI) * one.slip_angle, 1)}°` : '–',
     `${fixed(one.force[2], 0)} N`,
   ]
-  texts.forEach((text, i) => cells[i + 1] && setText(cells[i + 1], text))
-  cells[1]?.classList.toggle('bad', one.buried)
+  texts.forEach((text, i) => setText(row.cells[i + 1], text))
+  row.cells[1].classList.toggle('bad', one.buried)
 }
 
 function makeBox(app: App, first: SoilRow): Box {

@@ -1,0 +1,49 @@
+// The view of a live world: a web page in any browser, and the robots' topics for Foxglove, on one port.
+//
+//     us_view_create(world, &def, &view, &err);
+//     us_view_show(view, &pace);                       // between steps, and while paused
+//     us_view_destroy(view);                           // before the world
+//
+// docs/page.md describes the page, docs/viewer-protocol.md what it says to the server. All functions are for the
+// thread that steps; the server has a thread of its own, and no client holds up the step.
+#ifndef UNDERSTUDY_VIEW_H
+#define UNDERSTUDY_VIEW_H
+
+#include "understudy/world.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct us_view us_view;
+
+typedef struct us_view_def {
+    const char *address;  // default "127.0.0.1"
+    int32_t port;         // default 8080; 0: any
+    const char *token;    // for control from clients of an address that is not loopback; NULL: one is made up
+    bool search_free_port;  // when the port is taken, try the next 20; default true
+} us_view_def;
+US_API us_view_def us_view_def_default(void);
+
+// Opens the port and serves. `def` may be NULL. A world has one view: US_ERR_ARG for a second. US_ERR_IO for an
+// address or port that cannot be used, US_ERR_VALUE for a token that cannot stand in an address.
+US_API us_status us_view_create(us_world *world, const us_view_def *def, us_view **out_view, us_error *err);
+US_API void us_view_destroy(us_view *view);  // before the world; NULL is allowed
+// "http://localhost:8080/", with the token where one is needed; NULL for NULL.
+US_API const char *us_view_url(const us_view *view);
+
+// How the run goes, for the page.
+typedef struct us_view_pace {
+    double actual;   // simulated seconds per second, of late
+    double step_us;  // wall time of a step, of late
+    int64_t n_missed;
+    double worst_late;  // s
+} us_view_pace;
+// Takes a frame of the world when one is due (60 Hz at most) and somebody looks. Cheap when not: call it between
+// batches and while paused. `pace` may be NULL; a view of NULL does nothing.
+US_API void us_view_show(us_view *view, const us_view_pace *pace);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,373 @@
+// The stage: a sim with its robots, and world commands as they act on it.
+//
+// What the world is made of does not change while somebody uses it: an edit makes another world beside it, of
+// a copy of the spec, and sim and robots go on with that one. The old one ends when the last of its users
+// lets go.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/adopt.h"
+#include "proxy/fault.h"
+#include "spec/spec.h"
+#include "spec/xml.h"
+#include "world/pair_field.h"
+#include "world/world__inner.h"
+
+// Lines of edits: what a recording carries along. A world that was edited more often begins anew by `reset`.
+enum { MAX_EDITS = 1 << 20 };
+
+us_status usi_live_init(usi_live *live, const us_allocator *allocator, usi_revision *revision,
+                        const us_proxy_def *proxy, int32_t n_thread, us_error *err) {
+    *live = (usi_live){.allocator = *allocator, .revision = revision, .last_revision = revision->number};
+    if (pthread_mutex_init(&live->lock, NULL) != 0) {
+        usi_revision_unref(revision);
+        live->revision = NULL;
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory, or end other programs",
+                            "a lock cannot be made");
+    }
+    us_status status = us_proxy_create(revision->model, proxy, &live->proxy, err);
+    if (!status) {
+        us_plugin part = us_proxy_get_plugin(live->proxy);
+        us_sim_def def = us_sim_def_default();
+        def.allocator = *allocator;
+        def.n_thread = n_thread;
+        def.n_part = 1;
+        def.parts = &part;
+        status = us_sim_create(revision->model, &def, &live->sim, err);
+    }
+    if (status) usi_live_fini(live);
+    return status;
+}
+
+void usi_live_fini(usi_live *live) {
+    if (!live->revision) return;
+    us_proxy_destroy(live->proxy);
+    us_sim_destroy(live->sim);
+    usi_revision_unref(live->revision);
+    pthread_mutex_destroy(&live->lock);
+    *live = (usi_live){0};
+}
+
+us_status usi_live_set_revision(usi_live *live, usi_revision *revision, us_error *err) {
+    if (revision == live->revision) return US_OK;
+    us_status status = us_proxy_replace(live->proxy, live->sim, revision->model, err);
+    if (status) return status;
+    usi_revision *old = live->revision;
+    pthread_mutex_lock(&live->lock);
+    live->revision = usi_revision_ref(revision);
+    pthread_mutex_unlock(&live->lock);
+    usi_revision_unref(old);
+    return US_OK;
+}
+
+// ---------------------------------------------------------------- edits
+
+// The old lines and one more; NULL without memory.
+static char *append_line(const us_allocator *a, const char *edits, const char *line, size_t *out_size) {
+    *out_size = strlen(edits) + strlen(line) + 2;
+    char *out = usi_alloc(a, *out_size, 1);
+    if (out) snprintf(out, *out_size, "%s%s\n", edits, line);
+    return out;
+}
+
+static us_status edit(usi_live *live, const usi_command *c, const char *text, us_error *err) {
+    const usi_revision *old = live->revision;
+    if (strlen(old->edits) + strlen(text) + 2 > MAX_EDITS)
+        return us_error_set(err, US_ERR_LIMIT, NULL,
+                            "write the world as it is now into a scene, or begin anew: reset",
+                            "this world was edited too often: the edits are longer than %d bytes", MAX_EDITS);
+    us_spec *spec = NULL;
+    us_status status = us_spec_copy(old->spec, &spec);
+    if (status)
+        return us_error_set(err, status, NULL, "free memory", "the world cannot be copied: %s",
+                            us_status_text(status));
+    status = usi_spec_edit(spec, c, err);
+    if (status) {
+        us_spec_destroy(spec);
+        return status;
+    }
+    size_t size = 0;
+    char *edits = append_line(&live->allocator, old->edits, text, &size);
+    if (!edits) {
+        us_spec_destroy(spec);
+        return us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the edit");
+    }
+    usi_revision *revision = NULL;
+    status = usi_revision_create(spec, &live->allocator, live->last_revision + 1, edits, old->file, &revision,
+                                 err);
+    usi_release(&live->allocator, edits, size, 1);
+    if (!status) status = usi_live_set_revision(live, revision, err);
+    if (!status) live->last_revision = revision->number;
+    usi_revision_unref(revision);
+    return status;
+}
+
+// ---------------------------------------------------------------- what is state
+
+static us_status move_floating(usi_live *live, const usi_command *c, const usi_target *target,
+                               us_error *err) {
+    us_body body = {target->link};
+    us_status status = us_sim_move(live->sim, body, usi_new_place(us_sim_get_pose(live->sim, body), c));
+    if (!status) return US_OK;
+    return us_error_set(err, status, NULL, "name the object by its own name",
+                        "\"%.100s\" cannot be moved: %s", c->name, us_status_text(status));
+}
+
+static us_status find_material(const us_model *model, const char *name, us_material *out, us_error *err) {
+    *out = us_model_find_material(model, name);
+    if (out->i >= 0) return US_OK;
+    usi_guess guess = usi_guess_start(name);
+    char remedy[384] = "known:";
+    int32_t n = us_model_get_counts(model).n_material;
+    for (int32_t i = 0; i < n; i++) {
+        const char *have = us_model_material_name(model, (us_material){i});
+        size_t at = strlen(remedy);
+        usi_guess_offer(&guess, have);
+        if (at + strlen(have) + 3 < sizeof remedy)
+            snprintf(remedy + at, sizeof remedy - at, "%s%s", i ? ", " : " ", have);
+    }
+    if (guess.best) snprintf(remedy, sizeof remedy, "did you mean \"%.200s\"?", guess.best);
+    return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no material \"%.100s\"", name);
+}
+
+// One friction alone moves the other out of its way: sliding never holds better than sticking.
+static us_status set_pair(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    us_material a, b;
+    const us_model *model = live->revision->model;
+    us_status status = find_material(model, c->name, &a, err);
+    if (!status) status = find_material(model, c->other, &b, err);
+    if (status) return status;
+    us_pair_values v;
+    status = us_sim_get_pair(live->sim, a, b, &v);
+    bool has_static = false, has_kinetic = false;
+    for (int32_t i = 0; i < c->n_value; i++) {
+        double *field = usi_pair_field(&v, c->value[i].field);
+        has_static |= field == &v.static_friction;
+        has_kinetic |= field == &v.kinetic_friction;
+        *field = c->value[i].value;
+    }
+    if (v.kinetic_friction > v.static_friction) {
+        if (has_static && has_kinetic)
+            return us_error_set(err, US_ERR_VALUE, NULL, "write a kinetic friction of at most the static one",
+                                "kinetic-friction: %g is above the static friction %g", v.kinetic_friction,
+                                v.static_friction);
+        if (has_static) {
+            v.kinetic_friction = v.static_friction;
+            snprintf(reply, cap, "kinetic-friction goes down with it");
+        } else {
+            v.static_friction = v.kinetic_friction;
+            snprintf(reply, cap, "static-friction goes up with it");
+        }
+    }
+    us_soil soil;
+    bool is_soil =
+        us_sim_get_soil(live->sim, a, &soil) == US_OK || us_sim_get_soil(live->sim, b, &soil) == US_OK;
+    if (is_soil && !reply[0])
+        snprintf(reply, cap,
+                 "where it gives way it is soil, whose own numbers hold: soil MATERIAL KEY=VALUE");
+    if (!status) status = us_sim_set_pair(live->sim, a, b, &v);
+    return status ? us_error_set(err, status, NULL, "write numbers as docs/world-commands.md has them",
+                                 "the pair cannot be set: %s", us_status_text(status))
+                  : US_OK;
+}
+
+static us_status set_joint(usi_live *live, const usi_command *c, us_error *err) {
+    const us_spec *spec = live->revision->spec;
+    int32_t joint = us_spec_find_joint(spec, c->name);
+    if (joint < 0) {
+        usi_guess guess = usi_guess_start(c->name);
+        char remedy[384];
+        for (int32_t i = 0; i < spec->n_joint; i++) {
+            if (us_joint_type_n_q(spec->joint[i].type) == 1 && !spec->joint[i].is_broken)
+                usi_guess_offer(&guess, spec->joint[i].name);
+        }
+        snprintf(remedy, sizeof remedy,
+                 guess.best ? "did you mean \"%.200s\"?"
+                            : "write OBJECT/JOINT; \"understudy info\" lists the joints",
+                 guess.best);
+        return us_error_set(err, US_ERR_NAME, NULL, remedy, "there is no joint \"%.100s\"", c->name);
+    }
+    const us_joint_def *j = &spec->joint[joint];
+    if (j->is_broken)
+        return us_error_set(err, US_ERR_ARG, NULL, "move what came off: move OBJECT/LINK X Y Z [R P Y]",
+                            "\"%.100s\" is broken", c->name);
+    if (us_joint_type_n_q(j->type) != 1)
+        return us_error_set(err, US_ERR_ARG, NULL,
+                            j->type == US_JOINT_FLOATING ? "write move NAME X Y Z [R P Y] for the object"
+                                                         : "name a joint with one coordinate",
+                            "\"%.100s\" is a %s joint with %d coordinates", c->name,
+                            us_joint_type_name(j->type), (int)us_joint_type_n_q(j->type));
+    if (j->has_limits && !(c->number[0] >= j->lower && c->number[0] <= j->upper)) {
+        char remedy[120];
+        snprintf(remedy, sizeof remedy, "write a position from %g to %g", j->lower, j->upper);
+        return us_error_set(err, US_ERR_VALUE, NULL, remedy, "\"%.100s\": %g is beyond the joint's limits",
+                            c->name, c->number[0]);
+    }
+    us_status status =
+        us_sim_set_joint(live->sim, (us_joint){joint}, &c->number[0], c->n_number > 1 ? &c->number[1] : NULL);
+    return status ? us_error_set(err, status, NULL, "name another joint", "\"%.100s\" cannot be set: %s",
+                                 c->name, us_status_text(status))
+                  : US_OK;
+}
+
+// A motor has one fault at a time. Strength is state; a blockage is friction of the joint, which is an edit.
+static us_status set_motor(usi_live *live, const usi_command *c, const char *text, int32_t joint,
+                           int32_t drive, char *reply, size_t cap, us_error *err) {
+    double share = c->fault == USI_FAULT_DEAD ? 0 : c->fault == USI_FAULT_WEAK ? c->number[0] : 1;
+    double blockage = usi_fault_blockage(live->revision->spec, c, drive),
+           before = live->revision->spec->joint[joint].blockage;
+    double share_before = 1;
+    us_status status =
+        usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share, &share_before, err);
+    if (status) return status;
+    if (blockage != before) status = edit(live, c, text, err);
+    if (status) {
+        usi_proxy_set_strength(live->proxy, live->sim, c->name, c->other, share_before, NULL, NULL);
+        return status;
+    }
+    const char *name = live->revision->spec->joint[joint].name;
+    switch (c->fault) {
+    case USI_FAULT_DEAD:
+        snprintf(reply, cap, "%s: dead", name);
+        break;
+    case USI_FAULT_WEAK:
+        snprintf(reply, cap, "%s: %.4g of its strength", name, share);
+        break;
+    case USI_FAULT_BLOCKED:
+        snprintf(reply, cap, "%s: blocked by %.4g", name, blockage);
+        break;
+    default:
+        snprintf(reply, cap, "%s: ok", name);
+        break;
+    }
+    return US_OK;
+}
+
+static us_status set_fault(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
+                           us_error *err) {
+    int32_t group = -1, joint = -1, drive = -1;
+    us_status status = usi_fault_robot(live->revision->spec, c, &group, &joint, &drive, err);
+    if (status) return status;
+    if (c->part == USI_COMPONENT_MOTOR) return set_motor(live, c, text, joint, drive, reply, cap, err);
+    usi_fault_words words = {.part = c->part, .fault = c->fault, .name = c->other, .n_number = c->n_number};
+    memcpy(words.number, c->number, sizeof words.number);
+    return usi_proxy_set_fault(live->proxy, live->sim, c->name, &words, reply, cap, err);
+}
+
+// What is broken stays so: the parts lie somewhere, and nobody puts them together.
+static us_status break_joint(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
+                             us_error *err) {
+    int32_t joint = -1;
+    us_status status = usi_break_find(live->revision->spec, c, &joint, err);
+    if (status) return status;
+    bool is_broken = live->revision->spec->joint[joint].is_broken;
+    if (is_broken && c->fault == USI_FAULT_NONE)
+        return us_error_set(err, US_ERR_ARG, NULL, "go back to when it was whole: reset, or restore NAME",
+                            "\"%.100s\" is broken, and what is broken is not mended",
+                            live->revision->spec->joint[joint].name);
+    if (!is_broken && c->fault == USI_FAULT_BROKEN) status = edit(live, c, text, err);
+    if (!status)
+        snprintf(reply, cap, "%s: %s", live->revision->spec->joint[joint].name,
+                 c->fault == USI_FAULT_BROKEN ? "broken" : "ok");
+    return status;
+}
+
+us_status usi_live_run_scripts(usi_live *live, usi_command *command, usi_script_notify *notify, void *context,
+                               us_error *err) {
+    char text[USI_SCRIPT_TEXT], reply[USI_WORLD_REPLY];
+    us_status status = US_OK;
+    while (!status && usi_proxy_next_script(live->proxy, live->sim, text, sizeof text)) {
+        status = usi_command_parse(text, command, err);
+        if (!status) status = usi_live_apply(live, command, text, reply, sizeof reply, err);
+        if (!status && notify) notify(context, text, reply);
+    }
+    return status;
+}
+
+static us_status set_soil_number(us_soil *soil, const char *name, double value, us_error *err) {
+    double low = 0, high = 0, *number = us_soil_number(soil, name, &low, &high);
+    if (!number) return us_error_set(err, US_ERR_NAME, NULL, NULL, "a soil has no number \"%s\"", name);
+    *number = value;
+    if (value >= low && value <= high) return US_OK;
+    char remedy[160];
+    snprintf(remedy, sizeof remedy, "write a number from %g to %g, in SI units", low, high);
+    return us_error_set(err, US_ERR_VALUE, NULL, remedy, "%s: %g is out of range", name, value);
+}
+
+static us_status set_soil(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    us_material material;
+    us_soil soil;
+    us_status status = find_material(live->revision->model, c->name, &material, err);
+    if (status) return status;
+    if (us_sim_get_soil(live->sim, material, &soil))
+        return us_error_set(err, US_ERR_ARG, NULL, "name a material that has a <soil>",
+                            "the material \"%.60s\" is no soil", c->name);
+    for (int32_t i = 0; i < c->n_value && !status; i++)
+        status = set_soil_number(&soil, usi_soil_key_name(c->value[i].field), c->value[i].value, err);
+    if (status) return status;
+    status = us_sim_set_soil(live->sim, material, &soil, err);
+    if (status) return status;
+    size_t used = (size_t)snprintf(reply, cap, "%s: %d number%s set", c->name, (int)c->n_value,
+                                   c->n_value == 1 ? "" : "s");
+    const us_spec *spec = live->revision->spec;
+    for (int32_t i = 0; i < spec->n_soil_map; i++) {
+        const us_soil_map_def *map = &spec->soil_map[i];
+        for (int32_t k = 0; k < c->n_value && (!map->material || strcmp(map->material, c->name) == 0); k++) {
+            if (strcmp(usi_soil_key_name(c->value[k].field), map->parameter) == 0 && used < cap)
+                used += (size_t)snprintf(
+                    reply + used, cap - used,
+                    "; a map has the %s of \"%.40s\": the number holds where the map has none",
+                    map->parameter, map->ground);
+        }
+    }
+    return US_OK;
+}
+
+static us_status set_region(usi_live *live, const usi_command *c, char *reply, size_t cap, us_error *err) {
+    const us_spec *spec = live->revision->spec;
+    const char *names[64];
+    int32_t region = -1, n = 0;
+    for (int32_t i = 0; i < spec->n_region; i++) {
+        if (strcmp(spec->region[i].name, c->name) == 0) region = i;
+        if (n < 64) names[n++] = spec->region[i].name;
+    }
+    if (region < 0 && n == 0)
+        return us_error_set(err, US_ERR_NAME, NULL, "write a <region> into its <world>",
+                            "the scene has no region \"%.60s\", nor any other", c->name);
+    if (region < 0) return usi_fail_unknown("region", c->name, names, n, err);
+    us_material material;
+    us_status status = find_material(live->revision->model, c->other, &material, err);
+    if (status) return status;
+    us_sim_set_region(live->sim, region, material);
+    snprintf(reply, cap, "%s: %s", c->name, c->other);
+    return US_OK;
+}
+
+us_status usi_live_apply(usi_live *live, const usi_command *c, const char *text, char *reply, size_t cap,
+                         us_error *err) {
+    if (cap > 0) reply[0] = 0;
+    if (c->verb == USI_VERB_SOIL) return set_soil(live, c, reply, cap, err);
+    if (c->verb == USI_VERB_REGION) return set_region(live, c, reply, cap, err);
+    if (c->verb == USI_VERB_PAIR) return set_pair(live, c, reply, cap, err);
+    if (c->verb == USI_VERB_JOINT) return set_joint(live, c, err);
+    if (c->verb == USI_VERB_FAULT && c->part == USI_COMPONENT_JOINT)
+        return break_joint(live, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_FAULT) return set_fault(live, c, text, reply, cap, err);
+    if (c->verb == USI_VERB_ADOPT)
+        return usi_proxy_adopt(live->proxy, live->sim, c->name, &c->adopt, reply, cap, err);
+    usi_target target = {-1, -1, -1, false};
+    us_status status =
+        c->verb == USI_VERB_ADD ? US_OK : usi_target_find(live->revision->spec, c->name, &target, err);
+    if (status) return status;
+    if (!usi_is_edit(c, &target)) return move_floating(live, c, &target, err);
+    status = edit(live, c, text, err);
+    if (!status && c->verb == USI_VERB_ADD) {
+        char name[USI_NAME_MAX + 16];
+        snprintf(name, sizeof name, "%s/body", c->name);
+        us_inertia inertia =
+            us_model_get_inertia(live->revision->model, us_model_find_body(live->revision->model, name));
+        snprintf(reply, cap, "%s: %.4g kg", c->name, inertia.mass);
+    }
+    return status;
+}
