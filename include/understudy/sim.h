@@ -223,6 +223,7 @@ US_API void us_sim_poison(us_sim *sim);
 #define US_STAGE_LIST(X)               \
     X(US_STAGE_COMMAND, "command")     \
     X(US_STAGE_COLLIDE, "collide")     \
+    X(US_STAGE_ACTUATE, "actuate")     \
     X(US_STAGE_CONTACT, "contact")     \
     X(US_STAGE_DYNAMICS, "dynamics")   \
     X(US_STAGE_CONSTRAIN, "constrain") \

@@ -43,8 +43,7 @@ int32_t usi_contacts_fields(const usi_contacts *c, usi_field *out, int32_t cap, 
                  max_contact = (size_t)c->max_contact, max_block = (size_t)c->max_block,
                  n_path = (size_t)m->n_path, n_pad = (size_t)m->n_pad, n_loose = (size_t)m->n_loose,
                  n_node = (size_t)m->n_node, max_sunk = m->n_soil > 0 ? max_contact : 0,
-                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0,
-                 n_bounded_torque = (size_t)m->n_bounded_torque, n_joint_limit = (size_t)m->n_joint_limit;
+                 max_soil_here = m->n_soil_map > 0 ? max_sunk : 0;
     size_t size = 0;
     int32_t n = 0;
     USI_CONTACT_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -92,9 +91,7 @@ static bool list_by_tree(usi_contacts *c, int32_t n, int32_t (*tree_of)(const us
     *out_list = list;
     return true;
 }
-static int32_t element_tree(const us_model *m, int32_t i) { return m->node[m->element[i].v].tree; }
 static int32_t coupling_tree(const us_model *m, int32_t i) { return m->node[m->coupling[i].v[0]].tree; }
-static int32_t stop_tree(const us_model *m, int32_t i) { return m->node[m->stop[i].v].tree; }
 
 static int32_t body_tree(const us_model *m, int32_t i) {
     return m->body[i].node < 0 ? -1 : m->node[m->body[i].node].tree;
@@ -203,9 +200,6 @@ static bool fill_fixed(usi_contacts *c) {
     for (int32_t i = 0; i < m->n_node; i++)
         c->tree_mass[m->node[i].tree] += m->node[i].com[3];
     return list_by_tree(c, m->n_coupling, coupling_tree, &c->coupling_start, &c->coupling_of_tree) &&
-           list_by_tree(c, m->n_bounded_torque, element_tree, &c->bounded_torque_start,
-                        &c->bounded_torque_of_tree) &&
-           list_by_tree(c, m->n_joint_limit, stop_tree, &c->joint_limit_start, &c->joint_limit_of_tree) &&
            list_by_tree(c, m->n_body, body_tree, &c->body_start, &c->body_of_tree);
 }
 
@@ -613,6 +607,7 @@ bool usi_solve_islands(usi_contacts *c, const usi_contact_state *now, usi_contac
     next->n_anchor[0] = c->n_point;
     if (c->n_touch) memcpy(next->touch, c->touch_now, (size_t)c->n_touch * sizeof *next->touch);
     solve_context x = {c, now, next, push};
+    c->actuation = push->actuation;
     usi_free_start(c, push);
     usi_rows_start(c);
     usi_pool_run(c->pool, c->n_island, 1, solve_one, &x);

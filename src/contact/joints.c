@@ -9,59 +9,27 @@
 // step.
 static const double FAST = 0.01;
 
-// A drive pulls towards its command, dry friction towards the place where the joint stuck; both give way at
-// their bounds. Beyond each of its limits a joint is only pushed back, and not before it is there. All that
-// does not depend on the velocity is found once a step.
-static void find_joint_rows(usi_contacts *c, const usi_contact_input *in, int32_t tree) {
-    const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
-        const usi_bounded_torque *e = &m->element[c->bounded_torque_of_tree[k]];
-        const double q = in->q[e->q];
-        double torque = e->drive < 0 ? e->kp * (in->stuck[c->bounded_torque_of_tree[k]] - q)
-                                     : in->drive_torque[e->drive] + e->kd * in->drive_velocity[e->drive] +
-                                           e->kp * (in->drive_position[e->drive] - q);
-        double most = e->drive < 0 ? e->high : usi_drive_bound(e->high, in->drive_limit_scale[e->drive]);
-        c->bounded_torque_now[k] = (usi_joint_now){torque, e->kd + h * e->kp, -most, most, e->v};
-    }
-    for (int32_t k = c->joint_limit_start[tree]; k < c->joint_limit_start[tree + 1]; k++) {
-        const usi_joint_limit *e = &m->stop[c->joint_limit_of_tree[k]];
-        double q = in->q[e->q], down = q - e->lower, up = e->upper - q, K = h * (h * e->kp + e->kd);
-        c->joint_limit_now[k] = (usi_joint_now){0, K, down > 0 ? -down / h * K : -h * e->kp * down,
-                                                up > 0 ? up / h * K : h * e->kp * up, e->v};
-    }
-    for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
-        double k = m->stiffness[i];
-        c->spring[i] = k != 0 ? h * k * (m->rest[i] - in->q[m->node[i].q]) : 0;
-        c->soft[i] = h * (m->damping[i] + h * k);
-    }
-}
+// The rows of a tree: from .. to.
+typedef struct row_span {
+    const usi_joint_row *from, *to;
+} row_span;
 
-static double within(double torque, const usi_joint_now *e) {
-    return torque < e->low ? e->low : torque > e->high ? e->high : torque;
+static row_span rows_of(const usi_contacts *c, int32_t tree) {
+    const usi_actuation *list = c->actuation;
+    int32_t k = c->model->tree[tree].actuated;
+    if (k < 0) return (row_span){NULL, NULL};
+    return (row_span){list->row + list->start[k], list->row + list->start[k + 1]};
 }
 
 void usi_joint_rows(const usi_contacts *c, int32_t tree, const double *restrict v, double *restrict impulse,
                     double *restrict slope) {
-    const us_model *m = c->model;
-    const double h = m->step;
-    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
-        const usi_joint_now *e = &c->bounded_torque_now[k];
-        double torque = e->torque - e->rate * v[e->v], bound = within(torque, e);
-        impulse[e->v] += h * bound;
-        slope[e->v] += bound == torque ? h * e->rate : 0;
-    }
-    for (int32_t k = c->joint_limit_start[tree]; k < c->joint_limit_start[tree + 1]; k++) {
-        const usi_joint_now *e = &c->joint_limit_now[k];
-        double less = e->rate * v[e->v];
-        if (!(e->low - less > 0) && !(e->high - less < 0)) continue;
-        impulse[e->v] += (e->low - less > 0 ? e->low : e->high) - less;
-        slope[e->v] += e->rate;
-    }
-    const double *spring = c->spring, *soft = c->soft;
-    for (int32_t i = m->tree[tree].first; m->n_soft > 0 && i < m->tree[tree].end; i++) {
-        impulse[i] += spring[i] - soft[i] * v[i];
-        slope[i] += soft[i];
+    const double h = c->model->step;
+    const row_span rows = rows_of(c, tree);
+    for (const usi_joint_row *r = rows.from; r < rows.to; r++) {
+        double rate = r->kd + h * r->kp, torque = r->torque - rate * v[r->v],
+               bound = usi_row_clamp(r, torque);
+        impulse[r->v] += h * bound;
+        slope[r->v] += bound == torque ? h * rate : 0;
     }
 }
 
@@ -138,7 +106,6 @@ void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree
         c->inertia[i] += m->armature[i];
         c->inv_pivot[i] = 1 / c->inertia[i];
     }
-    find_joint_rows(c, push, tree);
 }
 
 void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tree) {
@@ -148,9 +115,10 @@ void usi_tree_finish(usi_contacts *c, const usi_contact_input *push, int32_t tre
         c->turn[i] = m->step * c->vel[i];
     }
     usi_add_range(m, push->q, c->turn, push->out_q, m->tree[tree].first, m->tree[tree].end);
-    for (int32_t k = c->bounded_torque_start[tree]; k < c->bounded_torque_start[tree + 1]; k++) {
-        const usi_bounded_torque *e = &m->element[c->bounded_torque_of_tree[k]];
-        const usi_joint_now *now = &c->bounded_torque_now[k];
-        if (e->drive >= 0) push->drive_effort[e->drive] = within(now->torque - now->rate * c->vel[e->v], now);
+    const row_span rows = rows_of(c, tree);
+    for (const usi_joint_row *r = rows.from; r < rows.to; r++) {
+        if (r->drive < 0) continue;
+        double torque = r->torque - (r->kd + m->step * r->kp) * c->vel[r->v];
+        push->drive_effort[r->drive] = usi_row_clamp(r, torque);
     }
 }

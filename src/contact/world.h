@@ -11,6 +11,7 @@
 #ifndef USI_CONTACT_WORLD_H
 #define USI_CONTACT_WORLD_H
 
+#include "actuate/actuate.h"
 #include "base/pool.h"
 #include "contact/contact.h"
 #include "dyn/dyn.h"
@@ -190,14 +191,6 @@ typedef struct usi_tree_now {
     int32_t variable;  // first of its variables within the island
 } usi_tree_now;
 
-// What acts on a joint in this step. Drives and dry friction: the torque without velocity, less per velocity,
-// and its bounds, N m. Limits: the impulses of the lower and the upper one without velocity, N m s, and how
-// much less per velocity; the first only where positive, the second where negative.
-typedef struct usi_joint_now {
-    double torque, rate, low, high;
-    int32_t v;  // of which velocity
-} usi_joint_now;
-
 // Six numbers, a twist or a force (w | v), as rows of a six by six matrix lie: the first four, and two and
 // two zeros.
 typedef struct usi_row {
@@ -213,14 +206,13 @@ typedef struct usi_branch {
 
 // Inputs of a step's solve that come from outside.
 typedef struct usi_contact_input {
-    const double *q, *v;      // state at the start
-    const double *a;          // mean acceleration of the last step
-    const double *torque;     // n_v or NULL
-    const us_wrench *wrench;  // n_body or NULL
-    const double *drive_position, *drive_velocity, *drive_torque, *drive_limit_scale;
-    double *drive_effort;   // out
-    const double *stuck;    // n_bounded_torque: where friction holds a joint
-    double *out_q, *out_v;  // next state: written for touched trees
+    const double *q, *v;             // state at the start
+    const double *a;                 // mean acceleration of the last step
+    const double *torque;            // n_v or NULL
+    const us_wrench *wrench;         // n_body or NULL
+    const usi_actuation *actuation;  // what acts on the joints
+    double *drive_effort;            // out: of touched trees
+    double *out_q, *out_v;           // next state: written for touched trees
 } usi_contact_input;
 
 // Who moves a tree, where one world is spread over several processes (sim/ghost.c). A ghost belongs to
@@ -258,16 +250,11 @@ typedef enum usi_ghost { USI_OWN, USI_GHOST_AWAKE, USI_GHOST_STILL } usi_ghost;
     X(double, du, 3 * max_block, "m/s", "their changes along the Newton step")                           \
     X(double, H, n_path + 8, "kg m2", "mass matrices of touched trees")                                  \
     X(usi_branch, branch, n_node, "", "factors of a tree's matrix")                                      \
-    X(usi_joint_now, bounded_torque_now, n_bounded_torque, "",                                           \
-      "drives and dry friction, in the order of bounded_torque_of_tree")                                 \
-    X(usi_joint_now, joint_limit_now, n_joint_limit, "", "limits, in the order of joint_limit_of_tree")  \
     X(double, vel, n_pad, "rad/s", "joint velocities: the iterate")                                      \
     X(double, step_v, n_pad, "rad/s", "the Newton step")                                                 \
     X(double, push, n_pad, "N m s", "impulse of bias, torques and weight")                               \
     X(double, inertia, n_pad, "kg m2", "diagonal of the mass matrix")                                    \
     X(double, inv_pivot, n_pad, "1/(kg m2)", "one over it")                                              \
-    X(double, spring, n_pad, "N m s", "impulses of joint springs, without velocity")                     \
-    X(double, soft, n_pad, "kg m2", "what dampers and springs take per velocity")                        \
     X(double, diag, n_pad, "kg m2", "slopes of the joint rows")                                          \
     X(double, residual, n_pad, "N m s", "what is left of the momentum balance")                          \
     X(double, delta, n_pad, "rad/s", "change of the joint velocities")                                   \
@@ -296,12 +283,11 @@ typedef struct usi_contacts {
     int32_t n_collision_body, n_geom, n_near, n_touch, n_point, n_island;
     int32_t n_grouped;  // -1: the islands are not to be kept
     int32_t max_contact, max_pair, max_block;
-    bool has_joints, has_free;  // some tree is not a free body; some is
-    bool is_fat_valid;          // near holds the pairs of fat
-    bool has_ceiling;           // some of them have one
-    bool has_dropped;           // points that cannot push in the step, as it seems
-    int32_t *bounded_torque_start, *bounded_torque_of_tree;  // elements of each tree
-    int32_t *joint_limit_start, *joint_limit_of_tree;
+    bool has_joints, has_free;                   // some tree is not a free body; some is
+    bool is_fat_valid;                           // near holds the pairs of fat
+    bool has_ceiling;                            // some of them have one
+    bool has_dropped;                            // points that cannot push in the step, as it seems
+    const usi_actuation *actuation;              // of the step that is solved
     int32_t *coupling_start, *coupling_of_tree;  // by the tree of the first term
     int32_t *body_start, *body_of_tree;
     usi_v4 (*inv_inertia)[3];  // per tree, of free bodies: columns of the inverse inertia about the centre of
@@ -390,7 +376,7 @@ size_t usi_rigid_island_bytes(const us_model *m);
 void usi_rigid_island(usi_contacts *c, usi_island *s, const usi_contact_input *push, int32_t thread);
 // joints.c: of a tree in an island. Mass matrix (H; not of an island's only tree that branch.c takes) and its
 // diagonal (inertia), the impulse of all that does not depend on the velocity at the end of the step (push),
-// vel, and what acts on the joints (bounded_torque_now, joint_limit_now).
+// and vel.
 void usi_tree_start(usi_contacts *c, const usi_contact_input *push, int32_t tree, bool wants_matrix);
 // Impulse and slope of everything that acts on single joints, springs and dampers included, at velocities v:
 // added to `impulse` and `slope`.

@@ -6,15 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-// Joint limits are stiff springs with critical damping: 1e5 N m/rad (N/m) holds an arm of 1000 N m within
-// 0.01 rad and is stable at any step because it is implicit.
-static const double STOP_STIFFNESS = 1e5;
-// A joint held by dry friction gives way by up to this, rad or m, like a spring, before it slides; then it
-// stays where it is.
-static const double STICK_WAY = 1e-7;
-// Where there is no position to hold (ball joints, explicit integrators) friction is a damper that gives way
-// at this speed, rad/s or m/s: it creeps.
-static const double STICK_SPEED = 1e-4;
 // The rotor inertia given to a joint that would have none at all, so that its acceleration is defined. kg m^2
 // or kg.
 static const double MIN_ARMATURE = 1e-4;
@@ -82,11 +73,6 @@ static void fill_paths(us_model *m) {
     }
 }
 
-static bool has_stop(const us_joint_def *j) {
-    return j->has_limits && us_joint_type_n_v(j->type) == 1 && j->type != US_JOINT_CONTINUOUS &&
-           (isfinite(j->lower) || isfinite(j->upper));
-}
-
 static us_status fill_joints(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     for (int32_t k = 0; k < s->n_joint; k++) {
@@ -115,68 +101,13 @@ static us_status fill_joints(usi_build *b, us_model *m) {
                 if (status) return status;
             }
         }
-        if (has_stop(j) && (j->q0[0] < j->lower || j->q0[0] > j->upper)) {
+        if (usi_build_has_limit(j) && (j->q0[0] < j->lower || j->q0[0] > j->upper)) {
             us_status status = warn_joint(b, j, "start between the limits, or widen them",
                                           "it starts outside its limits: the limit pushes it back");
             if (status) return status;
         }
     }
-    for (int32_t v = 0, n = 0; v < m->n_node; v++) {
-        if (m->damping[v] > 0 || m->stiffness[v] > 0) m->soft[n++] = v;
-    }
     return US_OK;
-}
-
-// Torques with bounds: drives first, then friction joint by joint; and limits.
-static void fill_elements(const usi_build *b, us_model *m) {
-    const us_spec *s = b->spec;
-    int32_t n_bounded_torque = 0, n_joint_limit = 0;
-    for (int32_t i = 0; i < m->n_drive; i++) {
-        const usi_drive *d = &m->drive[i];
-        if (d->v >= 0)
-            m->element[n_bounded_torque++] =
-                (usi_bounded_torque){d->kp, d->kd, -d->limit, d->limit, d->v, d->q, i, 0};
-    }
-    for (int32_t k = 0; k < s->n_joint; k++) {
-        const us_joint_def *j = &b->joint_def[k];
-        const usi_joint *at = &m->joint[k];
-        bool is_held = at->n_q == at->n_v &&
-                       (m->integrator == US_INTEGRATOR_MIDPOINT || m->integrator == US_INTEGRATOR_EULER);
-        double friction = j->friction + j->blockage;
-        for (int32_t i = 0; friction > 0 && i < at->n_v; i++) {
-            int32_t v = at->first_v + i;
-            double kp = is_held ? friction / STICK_WAY : 0;
-            double kd =
-                is_held ? 2 * sqrt(kp * (b->axis_inertia[v] + m->armature[v])) : friction / STICK_SPEED;
-            m->element[n_bounded_torque++] =
-                (usi_bounded_torque){kp, kd, -friction, friction, v, at->first_q + i, -1, 0};
-        }
-        if (!has_stop(j)) continue;
-        double damping = 2 * sqrt(STOP_STIFFNESS * (b->axis_inertia[at->first_v] + m->armature[at->first_v]));
-        m->stop[n_joint_limit++] =
-            (usi_joint_limit){STOP_STIFFNESS, damping, j->lower, j->upper, at->first_v, at->first_q};
-    }
-}
-
-// A drive whose joint is broken has nothing to move.
-static bool is_idle(const us_spec *s, const us_drive_def *d) {
-    return d->joint >= 0 && d->joint < s->n_joint && s->joint[d->joint].is_broken;
-}
-
-static void count_soft(const usi_build *b, us_model *m) {
-    const us_spec *s = b->spec;
-    m->n_soft = 0;
-    m->n_bounded_torque = 0;
-    m->n_joint_limit = 0;
-    for (int32_t i = 0; i < s->n_drive; i++)
-        m->n_bounded_torque += !is_idle(s, &s->drive[i]);
-    for (int32_t k = 0; k < s->n_joint; k++) {
-        const us_joint_def *j = &b->joint_def[k];
-        int32_t n = us_joint_type_n_v(j->type);
-        if (j->damping > 0 || j->stiffness > 0) m->n_soft += n;
-        if (j->friction + j->blockage > 0) m->n_bounded_torque += n;
-        if (has_stop(j)) m->n_joint_limit++;
-    }
 }
 
 static us_status fill_drives(usi_build *b, us_model *m) {
@@ -211,7 +142,7 @@ static us_status fill_drives(usi_build *b, us_model *m) {
         const usi_joint *j = &m->joint[d->joint];
         out->joint = d->joint;
         out->v = out->q = -1;
-        if (!is_idle(s, d)) {
+        if (!usi_build_is_idle(s, d)) {
             out->v = j->first_v + d->coordinate;
             out->q = j->first_q + d->coordinate;
         }
@@ -306,10 +237,14 @@ static int32_t count_rows(const us_spec *s, int32_t n_coupling) {
     return n;
 }
 
+static double joint_friction(const usi_build *b, int32_t joint) {
+    return b->joint_def[joint].friction + b->joint_def[joint].blockage;
+}
+
 // Which nodes belong to which tree, and which trees nothing outside them holds.
 static void fill_trees(const usi_build *b, us_model *m) {
     for (int32_t i = 0; i < m->n_tree; i++)
-        m->tree[i] = (usi_tree){m->n_node, 0, 0, 0};
+        m->tree[i] = (usi_tree){m->n_node, 0, 0, 0, -1};
     for (int32_t i = 0; i < m->n_node; i++) {
         usi_tree *t = &m->tree[m->node[i].tree];
         if (i < t->first) t->first = i;
@@ -319,8 +254,7 @@ static void fill_trees(const usi_build *b, us_model *m) {
         usi_tree *t = &m->tree[k];
         bool is_free = m->node[t->first].kind == USI_NODE_FREE;
         for (int32_t i = t->first; is_free && i < t->first + 6; i++)
-            is_free =
-                m->damping[i] == 0 && m->armature[i] == 0 && b->joint_def[m->node[i].joint].friction == 0;
+            is_free = m->damping[i] == 0 && m->armature[i] == 0 && joint_friction(b, m->node[i].joint) == 0;
         t->is_free_tree = is_free;
         t->is_free_body = is_free && t->end - t->first == 6;
     }
@@ -401,7 +335,7 @@ static us_status fill(usi_build *b, us_model *m) {
     m->n_coupling = count_couplings(b);
     m->n_loop = s->n_loop;
     m->n_row = count_rows(s, m->n_coupling);
-    count_soft(b, m);
+    usi_build_count_laws(b, m);
     m->n_pad = (m->n_node + 3) / 4 * 4;
     m->n_q_pad = (m->n_q + 3) / 4 * 4;
     m->is_flat = m->n_q == m->n_node;
@@ -426,8 +360,9 @@ static us_status fill(usi_build *b, us_model *m) {
     if (!status) status = usi_build_pairs(b, m);
     if (!status) status = usi_build_robots(b, m);
     if (status) return status;
-    fill_elements(b, m);
     fill_trees(b, m);
+    status = usi_build_laws(b, m);
+    if (status) return status;
     const double settings[] = {m->gravity.x,      m->gravity.y,          m->gravity.z,
                                m->step,           m->tolerance,          (double)m->integrator,
                                (double)m->solver, (double)m->max_contact};

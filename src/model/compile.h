@@ -50,6 +50,12 @@ void usi_build_place(const usi_build *b, us_pose *out_X_WN);
 us_status usi_build_break(usi_build *b);
 // Whether a coupling is left: nothing that it couples is broken, or has gone without the rest.
 bool usi_build_couples(const usi_build *b, const us_coupling_def *c);
+// joint_laws.c: how many laws act on joints, before the arrays are laid out; then the laws. Needs trees and
+// drives.
+void usi_build_count_laws(const usi_build *b, us_model *m);
+us_status usi_build_laws(usi_build *b, us_model *m);
+bool usi_build_has_limit(const us_joint_def *j);
+bool usi_build_is_idle(const us_spec *s, const us_drive_def *d);  // its joint is broken
 // shapes.c: m->geom, and b->exclusion and b->loose with their numbers in m. Needs bodies, joints and
 // materials.
 us_status usi_build_shapes(usi_build *b, us_model *m);

@@ -23,8 +23,7 @@ void us_model_destroy(us_model *m) {
 
 int32_t usi_model_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const int32_t n_node = m->n_node, n_tree = m->n_tree, n_path = m->n_path, n_q = m->n_q,
-                  n_soft = m->n_soft, n_bounded_torque = m->n_bounded_torque,
-                  n_joint_limit = m->n_joint_limit;
+                  n_joint_law = m->n_joint_law, n_friction = m->n_friction, n_actuated = m->n_actuated;
     const int32_t n_body = m->n_body, n_joint = m->n_joint, n_drive = m->n_drive, n_coupling = m->n_coupling,
                   n_loop = m->n_loop, n_names = m->n_names, n_material = m->n_material,
                   n_exclusion = m->n_exclusion, n_loose = m->n_loose;

@@ -54,6 +54,7 @@ typedef struct usi_tree {
     int32_t first, end;    // nodes first .. end - 1
     int32_t is_free_body;  // a single free body that nothing else holds: integrated in momentum form
     int32_t is_free_tree;  // a floating tree without constraints to elsewhere: its momentum is kept
+    int32_t actuated;      // its place in `actuated`; -1: nothing acts on its joints
 } usi_tree;
 
 typedef struct usi_body {
@@ -76,29 +77,31 @@ typedef struct usi_drive {
     int32_t joint, v, q, reserved;      // v, q: -1 when the joint is broken
 } usi_drive;
 
-// A torque that is linear in q and v up to its bounds: clamp(torque + kp (position - q) + kd (velocity - v),
-// low, high). Drives, and dry friction: a stiff spring from where the joint stuck, which gives way at the
-// bounds and is dragged along.
-typedef struct usi_bounded_torque {
-    double kp, kd, low, high;
-    int32_t v, q;
-    int32_t drive;  // whose command position, velocity and torque come from; -1: friction, whose position is
-                    // in the state
-    int32_t reserved;
-} usi_bounded_torque;
+// What may act on one coordinate of a joint: a torque towards a position, linear in q and v up to bounds.
+// Commands and what friction remembers are in the state; src/actuate makes rows of the laws in each step.
+typedef enum usi_joint_law_kind {
+    USI_LAW_SPRING,    // joint spring and damper, without bounds
+    USI_LAW_DRIVE,     // towards the command
+    USI_LAW_FRICTION,  // dry: a stiff spring from where the joint stuck, which gives way at its bounds
+    USI_LAW_LIMIT,     // stiff springs and dampers beyond two positions, which only push back
+    USI_LAW_KINDS
+} usi_joint_law_kind;
 
-// The bound that a drive has when it has a share of its strength (0 .. 1) left. One without a bound has all
-// or nothing.
-static inline double usi_drive_bound(double bound, double share) {
-    if (share >= 1) return bound;
-    return share > 0 ? (isfinite(bound) ? share * bound : bound) : 0;
-}
-
-// A joint's limits: a stiff spring and damper on either side that only pushes. An infinite limit is none.
-typedef struct usi_joint_limit {
-    double kp, kd, lower, upper;
+typedef struct usi_joint_law {
+    double kp, kd;  // N m/rad, N m s/rad
+    double bound;   // N m or N: of drives and friction, to both sides
+    double lower,
+        upper;     // rad, m: of limits, infinite where there is none; of springs `lower`: where it is slack
+    double reach;  // rad or m per speed: how far ahead a limit brakes within a step
     int32_t v, q;
-} usi_joint_limit;
+    int32_t index;     // of the drive; of friction in `friction`
+    int32_t reserved;  // 0
+} usi_joint_law;
+
+// A tree with laws, sorted by kind: those of kind k are joint_law first[k] .. first[k + 1] - 1.
+typedef struct usi_actuated {
+    int32_t tree, first[USI_LAW_KINDS + 1];
+} usi_actuated;
 
 // A row sum(factor * q) = offset.
 typedef struct usi_coupling {
@@ -191,32 +194,32 @@ typedef struct usi_exclusion {
 } usi_exclusion;
 
 // X(type, name, count, unit, about)
-#define USI_MODEL_FIELDS(X)                                                                              \
-    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                       \
-    X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                       \
-    X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H")  \
-    X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")             \
-    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                   \
-    X(double, damping, n_node, "N m s", "viscous damping")                                               \
-    X(double, stiffness, n_node, "N m/rad", "joint spring")                                              \
-    X(double, rest, n_node, "rad", "where the joint spring is slack")                                    \
-    X(double, q_start, n_q, "rad, m", "start positions")                                                 \
-    X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                         \
-    X(int32_t, soft, n_soft, "", "velocities with damping or a spring")                                  \
-    X(usi_bounded_torque, element, n_bounded_torque, "", "drives and dry friction: torques with bounds") \
-    X(usi_joint_limit, stop, n_joint_limit, "", "joint limits")                                          \
-    X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                              \
-    X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                  \
-    X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                 \
-    X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                     \
-    X(usi_loop, loop, n_loop, "", "loop closures")                                                       \
-    X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                  \
-    X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                    \
-    X(usi_exclusion, loose, n_loose, "", "those that a broken joint held: they collide once apart")      \
-    X(int32_t, material_name, n_material, "", "where the name begins in names")                          \
-    X(int32_t, body_name, n_body, "", "where the name begins in names")                                  \
-    X(int32_t, joint_name, n_joint, "", "where the name begins in names")                                \
-    X(int32_t, drive_name, n_drive, "", "where the name begins in names")                                \
+#define USI_MODEL_FIELDS(X)                                                                             \
+    X(usi_node, node, n_node, "", "moving links, one per velocity, parents first")                      \
+    X(usi_tree, tree, n_tree, "", "trees: which nodes, and whether they are free")                      \
+    X(int32_t, row_start, n_node + 1, "", "where each node's path begins in path and in the rows of H") \
+    X(int32_t, path, n_path, "", "for each node its ancestors from the root down to itself")            \
+    X(double, armature, n_node, "kg m2", "rotor inertia at the joint")                                  \
+    X(double, damping, n_node, "N m s", "viscous damping")                                              \
+    X(double, stiffness, n_node, "N m/rad", "joint spring")                                             \
+    X(double, rest, n_node, "rad", "where the joint spring is slack")                                   \
+    X(double, q_start, n_q, "rad, m", "start positions")                                                \
+    X(double, v_start, n_node, "rad/s, m/s", "start velocities")                                        \
+    X(usi_joint_law, joint_law, n_joint_law, "", "what may act on joints, by velocity, then by kind")   \
+    X(int32_t, friction, n_friction, "", "which of these are dry friction")                             \
+    X(usi_actuated, actuated, n_actuated, "", "trees with joint laws")                                  \
+    X(usi_body, body, n_body, "", "links of the spec: node and pose on it")                             \
+    X(usi_joint, joint, n_joint, "", "joints of the spec: where their coordinates are")                 \
+    X(usi_drive, drive, n_drive, "", "drives: gains and start commands")                                \
+    X(usi_coupling, coupling, n_coupling, "", "linear couplings of joint positions")                    \
+    X(usi_loop, loop, n_loop, "", "loop closures")                                                      \
+    X(usi_pair, pair, n_material *n_material, "", "how each pair of materials touches")                 \
+    X(usi_exclusion, exclusion, n_exclusion, "", "pairs of links that never collide")                   \
+    X(usi_exclusion, loose, n_loose, "", "those that a broken joint held: they collide once apart")     \
+    X(int32_t, material_name, n_material, "", "where the name begins in names")                         \
+    X(int32_t, body_name, n_body, "", "where the name begins in names")                                 \
+    X(int32_t, joint_name, n_joint, "", "where the name begins in names")                               \
+    X(int32_t, drive_name, n_drive, "", "where the name begins in names")                               \
     X(char, names, n_names, "", "all names, each ended by 0")
 
 typedef enum usi_solver {
@@ -237,7 +240,8 @@ struct us_model {
     uint64_t seed;
     us_integrator integrator;
     int32_t n_node, n_q, n_tree, n_path, n_body, n_joint, n_drive, n_coupling, n_loop, n_row, n_soft,
-        n_bounded_torque, n_joint_limit, n_names;
+        n_joint_law, n_friction, n_actuated, n_names;
+    int32_t max_joint_row;   // that the laws can make in a step
     int32_t n_pad, n_q_pad;  // n_node and n_q rounded up to whole vectors
     bool is_flat;            // no ball or free joint: position i belongs to velocity i
     double total_mass;       // kg, of all that moves
@@ -271,6 +275,7 @@ us_pose usi_node_motion(const usi_node *n, const double *q);
 us_pose usi_node_rest(const usi_node *n);
 
 int32_t usi_find_material(const us_model *m, const char *name);  // -1: unknown
+int32_t usi_find_friction(const us_model *m, int32_t v);  // place in `friction`; -1: a velocity without
 
 // soil_map.c: what maps say of a soil at a place of its ground's frame. Paged ones are read where a client
 // has asked for their tiles.

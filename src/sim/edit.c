@@ -131,20 +131,14 @@ static us_status carry_joints(move *x) {
         memcpy(to->a_before + j->first_v, from->a_before + k->first_v, (size_t)j->n_v * sizeof(double));
     }
     // Where dry friction holds the joints: of those that go on, what they remember.
-    usi_set_stiction_anchors(x->to);
-    for (int32_t i = 0, k = 0; i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        const usi_node *n = &m->node[e->v];
-        int32_t joint = e->drive >= 0 ? -1 : x->old_joint[n->joint];
+    usi_stiction_set(m, to->q, to->stuck);
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        const usi_node *n = &m->node[law->v];
+        int32_t joint = x->old_joint[n->joint];
         if (joint < 0) continue;
-        // Both lists are in the order of velocities, joint by joint; a search from the last place found is
-        // short.
-        int32_t wanted = o->joint[joint].first_v + e->v - m->joint[n->joint].first_v;
-        for (int32_t tries = 0; tries < o->n_bounded_torque; tries++, k = (k + 1) % o->n_bounded_torque) {
-            if (o->element[k].drive >= 0 || o->element[k].v != wanted) continue;
-            if (e->kp > 0 && o->element[k].kp > 0) to->stuck[i] = from->stuck[k];
-            break;
-        }
+        int32_t was = usi_find_friction(o, o->joint[joint].first_v + law->v - m->joint[n->joint].first_v);
+        if (was >= 0 && law->kp > 0 && o->joint_law[o->friction[was]].kp > 0) to->stuck[i] = from->stuck[was];
     }
     to->tick[0] = from->tick[0];
     if (m->integrator == o->integrator && m->step == o->step) to->substep[0] = from->substep[0];
@@ -446,9 +440,9 @@ static void forget_contacts(us_sim *s, int32_t tree) {
 void usi_sim_renew(us_sim *s, int32_t tree) {
     const us_model *m = s->model;
     forget_contacts(s, tree);
-    for (int32_t i = 0; i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        if (e->drive < 0 && e->kp > 0 && m->node[e->v].tree == tree) s->now.stuck[i] = s->now.q[e->q];
+    for (int32_t i = 0; i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        if (law->kp > 0 && m->node[law->v].tree == tree) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
 }
@@ -480,9 +474,9 @@ us_status us_sim_set_joint(us_sim *s, us_joint joint, const double *q, const dou
     if (v) memmove(s->now.v + j->first_v, v, (size_t)j->n_v * sizeof(double));
     int32_t tree = m->node[j->first_v].tree;
     if (q) forget_contacts(s, tree);
-    for (int32_t i = 0; q && i < m->n_bounded_torque; i++) {
-        const usi_bounded_torque *e = &m->element[i];
-        if (e->drive < 0 && e->kp > 0 && m->node[e->v].joint == joint.i) s->now.stuck[i] = s->now.q[e->q];
+    for (int32_t i = 0; q && i < m->n_friction; i++) {
+        const usi_joint_law *law = &m->joint_law[m->friction[i]];
+        if (law->kp > 0 && m->node[law->v].joint == joint.i) s->now.stuck[i] = s->now.q[law->q];
     }
     start_tree(s, tree);
     return US_OK;

@@ -163,7 +163,7 @@ us_status us_sim_set_state(us_sim *s, const double *q, const double *v) {
     // Neither the old acceleration nor what touched says anything about the new state.
     if (q) {
         s->now.contact.n_touch[0] = s->now.contact.n_anchor[0] = 0;
-        usi_set_stiction_anchors(s);
+        usi_stiction_set(s->model, s->now.q, s->now.stuck);
     }
     usi_carry_over(s);
     usi_let_all_run(s);

@@ -2,6 +2,7 @@
 #ifndef USI_SIM_SIM_H
 #define USI_SIM_SIM_H
 
+#include "actuate/actuate.h"
 #include "contact/world.h"
 #include "dyn/dyn.h"
 #include "understudy/sim.h"
@@ -20,7 +21,7 @@
     X(double, drive_torque, n_drive, "N m, N", "commanded torque")                                    \
     X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
-    X(double, stuck, n_bounded_torque, "rad, m", "where dry friction holds a joint (0 for drives)")   \
+    X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
 
 typedef struct usi_state {
@@ -34,20 +35,21 @@ typedef struct usi_state {
 enum { USI_STAGES = 7 };  // of the largest Runge-Kutta scheme
 
 // X(type, name, count, unit, about)
-#define USI_SCRATCH_FIELDS(X)                                                                               \
-    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                             \
-    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                               \
-    X(double, turn, n_pad, "rad", "displacement from the step's start")                                     \
-    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")                  \
-    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                            \
-    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                             \
-    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                               \
-    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")                    \
-    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")                      \
-    X(double, torque, n_bounded_torque, "N m, N", "torque of each element without bounds and acceleration") \
-    X(int8_t, bound, n_bounded_torque, "", "which bound an element is on: -1 low, 0 none, 1 high")          \
-    X(int8_t, side, n_joint_limit, "", "which limit pushes: -1 lower, 0 none, 1 upper")                     \
-    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")                \
+#define USI_SCRATCH_FIELDS(X)                                                                        \
+    X(double, mid_q, n_q_pad, "rad, m", "positions at a stage")                                      \
+    X(double, mid_v, n_pad, "rad/s", "velocities at a stage")                                        \
+    X(double, turn, n_pad, "rad", "displacement from the step's start")                              \
+    X(double, rate, USI_STAGES *n_pad, "rad/s", "rates of the displacement at each stage")           \
+    X(double, accel, USI_STAGES *n_pad, "rad/s2", "accelerations at each stage")                     \
+    X(double, sub_q, n_q_pad, "rad, m", "positions at the start of a sub-step")                      \
+    X(double, sub_v, n_pad, "rad/s", "velocities at the start of a sub-step")                        \
+    X(double, trial_q, n_q_pad, "rad, m", "positions at the end of a sub-step on trial")             \
+    X(double, trial_v, n_pad, "rad/s", "velocities at the end of a sub-step on trial")               \
+    X(usi_joint_row, row, max_joint_row, "", "what acts on the joints in this step")                 \
+    X(int32_t, row_start, n_actuated + 1, "", "where the rows of each actuated tree begin")          \
+    X(double, torque, max_joint_row, "N m, N", "torque of each row without bounds and acceleration") \
+    X(int8_t, bound, max_joint_row, "", "which bound a row is on: -1 low, 0 none, 1 high")           \
+    X(double, end_q, n_q_pad, "rad, m", "positions of touched trees at the end of the step")         \
     X(double, end_v, n_pad, "rad/s", "and their velocities")
 
 struct us_sim {
@@ -77,9 +79,9 @@ struct us_sim {
     us_error error;
 };
 
-// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them; what a snapshot
-// has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has changed); and
-// the beds of another sim over the same ground.
+// deformable_ground.c: beds of soil. Memory for them; all untouched; after a good step what stood in them;
+// what a snapshot has of them (`to` NULL: the length alone) and back (false: it does not fit, and nothing has
+// changed); and the beds of another sim over the same ground.
 us_status usi_deformables_create(us_sim *s);
 void usi_deformables_destroy(us_sim *s);
 void usi_deformables_clear(us_sim *s);
@@ -131,11 +133,19 @@ typedef struct usi_pass {
     bool is_first, is_last;
 } usi_pass;
 
-// Accelerations at (q, v), with the joint torques of a scheme that starts from now; out_a holds a guess at
+// Makes the joint rows of the step from now, with next's commands. Writes next.drive_effort: 0.
+void usi_make_joint_rows(us_sim *s);
+// The rows that are there.
+static inline usi_actuation usi_actuation_of(const us_sim *s) {
+    return (usi_actuation){s->row, s->row_start};
+}
+
+// Accelerations at (q, v), with the joint rows by a scheme that starts from now; out_a holds a guess at
 // entry. Writes the drives' efforts to next. Returns false when the inertia is not positive.
 bool usi_accelerate(us_sim *s, const usi_scheme *scheme, const usi_pass *pass, const double *q,
                     const double *v, const us_command *command, double *out_a);
-// Where the first step's iteration starts: the accelerations of a semi-implicit step from now. Those of an
+// Where the first step's iteration starts: makes the joint rows and the accelerations of a semi-implicit step
+// from now. Those of an
 // explicit one would be of no use: a stiff drive a radian from its goal gives 1e8 rad/s^2 for a microsecond.
 bool usi_accelerate_first(us_sim *s, double *out_a);
 // The same with torques as they are at (q, v), for explicit schemes.
@@ -155,11 +165,6 @@ bool usi_pushes_root(const usi_tree *tree, const us_command *command);
 void usi_step_free_bodies(us_sim *s, const us_command *command, bool is_second_order);
 void usi_step_free_trees(us_sim *s, const us_command *command);
 
-// Friction holds the joints where they are now.
-void usi_set_stiction_anchors(us_sim *s);
-// A joint that slid in this step takes the place where it is stuck along, as far from it as friction
-// stretches.
-void usi_move_stiction_anchors(us_sim *s);
 // Carries over to next what a step keeps: the last acceleration, the sub-step, the drives' commands.
 void usi_carry_over(us_sim *s);
 

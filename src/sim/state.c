@@ -11,7 +11,7 @@ us_sim_def us_sim_def_default(void) {
 int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out, int32_t cap,
                          size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad, n_drive = (size_t)m->n_drive;
-    const size_t n_bounded_torque = (size_t)m->n_bounded_torque;
+    const size_t n_friction = (size_t)m->n_friction;
     const size_t max_contact = m->n_geom > 0 ? (size_t)m->max_contact : 0,
                  n_pair = (size_t)m->n_material * (size_t)m->n_material, n_loose = (size_t)m->n_loose,
                  n_soil = (size_t)m->n_soil, n_region = (size_t)m->n_region;
@@ -25,7 +25,7 @@ int32_t usi_state_fields(const us_model *m, size_t n_plugin_byte, usi_field *out
 
 static int32_t scratch_fields(const us_model *m, usi_field *out, int32_t cap, size_t *out_size) {
     const size_t n_q_pad = (size_t)m->n_q_pad, n_pad = (size_t)m->n_pad,
-                 n_bounded_torque = (size_t)m->n_bounded_torque, n_joint_limit = (size_t)m->n_joint_limit;
+                 max_joint_row = (size_t)m->max_joint_row, n_actuated = (size_t)m->n_actuated;
     size_t size = 0;
     int32_t n = 0;
     USI_SCRATCH_FIELDS(USI_FIELD_ROW)
@@ -89,7 +89,7 @@ static us_status start(us_sim *s, us_error *err) {
                             "check the loops' frames and couplings, and give a start state near to closed",
                             "the start state cannot be moved onto the loops and couplings");
     }
-    usi_set_stiction_anchors(s);
+    usi_stiction_set(m, s->now.q, s->now.stuck);
     usi_carry_over(s);
     if (!usi_accelerate_first(s, s->next.a)) {
         usi_diverged(s, "start", "give every moving link mass and inertia, or its joint an armature");

@@ -104,17 +104,14 @@ static us_status collide(us_sim *s) {
 // trees.
 static us_status solve_contact(us_sim *s, const us_command *c) {
     if (!s->contacts) return US_OK;
+    const usi_actuation actuation = usi_actuation_of(s);
     const usi_contact_input push = {.q = s->now.q,
                                     .v = s->now.v,
                                     .a = s->now.a,
                                     .torque = c ? c->torque : NULL,
                                     .wrench = c ? c->wrench : NULL,
-                                    .drive_position = s->next.drive_position,
-                                    .drive_velocity = s->next.drive_velocity,
-                                    .drive_torque = s->next.drive_torque,
-                                    .drive_limit_scale = s->next.drive_limit_scale,
+                                    .actuation = &actuation,
                                     .drive_effort = s->next.drive_effort,
-                                    .stuck = s->now.stuck,
                                     .out_q = s->end_q,
                                     .out_v = s->end_v};
     if (usi_solve_islands(s->contacts, &s->now.contact, &s->next.contact, &push)) return US_OK;
@@ -228,7 +225,7 @@ static us_status commit(us_sim *s) {
     const us_model *m = s->model;
     if (!all_finite(s->next.v, m->n_pad) || !all_finite(s->next.q, m->n_q_pad))
         return usi_diverged(s, "commit", NULL);
-    usi_move_stiction_anchors(s);
+    usi_stiction_move(m, s->next.q, s->now.stuck, s->next.stuck);
     s->next.tick[0] = s->now.tick[0] + 1;
     usi_state previous = s->now;
     s->now = s->next;
@@ -281,6 +278,9 @@ us_status us_sim_step(us_sim *s, const us_command *command) {
             break;
         case US_STAGE_COLLIDE:
             status = collide(s);
+            break;
+        case US_STAGE_ACTUATE:
+            usi_make_joint_rows(s);
             break;
         case US_STAGE_CONTACT:
             status = solve_contact(s, command);

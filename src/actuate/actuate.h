@@ -1,0 +1,57 @@
+// What acts on the joints in a step: motors, friction, springs, limits become one list of joint rows.
+//
+// The list is made once per step, from the state and the commands. Every solver takes it as it is, in the air
+// and on the ground, so that the law of a motor stands in one place (joint_row.c). A row is linear in its
+// coordinate's position q and velocity v up to its bounds:
+//
+//     clamp(torque - kp (q - q0) - kd v, low, high)          q0: position at the step's start
+//
+// Each solver says at which moment of the step q and v are taken:
+//
+//     implicit schemes (sim/accelerate.c)   torque - kp (lead v0 + spring a) - kd (v0 + theta span a)
+//     contact (contact/joints.c)            torque - (h kp + kd) v_end
+//     explicit schemes                      torque - kp (q - q0) - kd v
+#ifndef USI_ACTUATE_ACTUATE_H
+#define USI_ACTUATE_ACTUATE_H
+
+#include "model/model.h"
+
+typedef struct usi_joint_row {
+    double torque;     // N m or N, at the start position and zero velocity, without bounds
+    double kp, kd;     // N m/rad, N m s/rad: how much less of it per displacement and per velocity
+    double low, high;  // N m or N
+    int32_t v, q;      // coordinate
+    int32_t kind;      // usi_joint_law_kind
+    int32_t drive;     // whose effort it is; -1: none
+} usi_joint_row;
+
+// The rows of a step, tree by tree and kind by kind: those of m->actuated[k] are start[k] .. start[k + 1]
+// - 1.
+typedef struct usi_actuation {
+    usi_joint_row *row;  // room for max_joint_row
+    int32_t *start;      // n_actuated + 1
+} usi_actuation;
+
+// What the rows of a step are made of.
+typedef struct usi_actuation_input {
+    const double *q, *v;                                           // state at the step's start
+    const double *drive_position, *drive_velocity, *drive_torque;  // n_drive, commands
+    const double *drive_limit_scale;                               // n_drive
+    const double *stuck;                                           // n_friction
+} usi_actuation_input;
+
+// Makes the rows. Those that can give no torque in this step are left out; the effort of a drive without a
+// row is 0, and `out_effort` (n_drive) is set to 0 for all: solvers write those of the rows. Cost: some
+// nanoseconds per law.
+void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation *out, double *out_effort);
+
+static inline double usi_row_clamp(const usi_joint_row *r, double torque) {
+    return torque < r->low ? r->low : torque > r->high ? r->high : torque;
+}
+
+// stiction.c: where dry friction holds the joints. All at the positions q; and after a step to positions q: a
+// joint that slid takes the place where it is stuck along, as far from it as friction stretches.
+void usi_stiction_set(const us_model *m, const double *q, double *out_stuck);
+void usi_stiction_move(const us_model *m, const double *q, const double *stuck, double *out_stuck);
+
+#endif

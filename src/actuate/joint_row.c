@@ -1,0 +1,74 @@
+// The law of motors, dry friction, springs, dampers and joint limits: the only place where it stands.
+#include "actuate/actuate.h"
+
+#include <string.h>
+
+// How much faster than now a joint can be at the end of a step, rad/s or m/s. A limit that would not act even
+// then is left out. A joint that gets beyond it for all that, by a hard impact, is held a step later.
+static const double MAX_SPEED_CHANGE = 10;
+
+// The torque limit of a drive that has a fraction of its strength. A drive without a limit has all or
+// nothing.
+static double torque_limit(double limit, double fraction) {
+    if (fraction >= 1) return limit;
+    return fraction > 0 ? (isfinite(limit) ? fraction * limit : limit) : 0;
+}
+
+// Towards a place: where a spring is slack, a limit is, or friction has stuck.
+static inline double spring_torque(const usi_joint_law *law, double at, const double *q) {
+    return law->kp == 0 ? 0 : law->kp * (at - q[law->q]);
+}
+
+static inline usi_joint_row *put_row(usi_joint_row *r, const usi_joint_law *law, double torque, double low,
+                                     double high, usi_joint_law_kind kind) {
+    *r = (usi_joint_row){torque, law->kp, law->kd, low, high, law->v, law->q, (int32_t)kind, -1};
+    return r + 1;
+}
+
+// Towards the commanded position and velocity, plus the commanded torque.
+static usi_joint_row *drive_row(usi_joint_row *r, const usi_joint_law *law, const usi_actuation_input *in) {
+    const int32_t i = law->index;
+    const double limit = torque_limit(law->bound, in->drive_limit_scale[i]);
+    double torque = in->drive_torque[i] + law->kd * in->drive_velocity[i];
+    if (law->kp != 0) torque += law->kp * (in->drive_position[i] - in->q[law->q]);
+    if (!(limit > 0) || (law->kp == 0 && law->kd == 0 && torque == 0)) return r;
+    usi_joint_row *next = put_row(r, law, torque, -limit, limit, USI_LAW_DRIVE);
+    r->drive = i;
+    return next;
+}
+
+static usi_joint_row *friction_row(usi_joint_row *r, const usi_joint_law *law,
+                                   const usi_actuation_input *in) {
+    double torque = spring_torque(law, in->stuck[law->index], in->q);
+    return put_row(r, law, torque, -law->bound, law->bound, USI_LAW_FRICTION);
+}
+
+// A stiff spring and damper that only pushes back, where it can push within the step. Both act together, so
+// that a fast joint is slowed down before it is there and does not bounce.
+static usi_joint_row *limit_rows(usi_joint_row *r, const usi_joint_law *law, const usi_actuation_input *in) {
+    const double q = in->q[law->q], reach = law->reach * (fabs(in->v[law->v]) + MAX_SPEED_CHANGE);
+    if (q - law->lower < reach)
+        r = put_row(r, law, spring_torque(law, law->lower, in->q), 0, INFINITY, USI_LAW_LIMIT);
+    if (law->upper - q < reach)
+        r = put_row(r, law, spring_torque(law, law->upper, in->q), -INFINITY, 0, USI_LAW_LIMIT);
+    return r;
+}
+
+void usi_actuate(const us_model *m, const usi_actuation_input *in, usi_actuation *out, double *out_effort) {
+    usi_joint_row *r = out->row;
+    if (m->n_drive > 0) memset(out_effort, 0, (size_t)m->n_drive * sizeof *out_effort);
+    for (int32_t k = 0; k < m->n_actuated; k++) {
+        const int32_t *first = m->actuated[k].first;
+        const usi_joint_law *law = m->joint_law + first[0], *const end = m->joint_law + first[USI_LAW_KINDS];
+        out->start[k] = (int32_t)(r - out->row);
+        for (; law < m->joint_law + first[USI_LAW_DRIVE]; law++)
+            r = put_row(r, law, spring_torque(law, law->lower, in->q), -INFINITY, INFINITY, USI_LAW_SPRING);
+        for (; law < m->joint_law + first[USI_LAW_FRICTION]; law++)
+            r = drive_row(r, law, in);
+        for (; law < m->joint_law + first[USI_LAW_LIMIT]; law++)
+            r = friction_row(r, law, in);
+        for (; law < end; law++)
+            r = limit_rows(r, law, in);
+    }
+    out->start[m->n_actuated] = (int32_t)(r - out->row);
+}
