@@ -453,10 +453,74 @@ static us_status make_robot(const maker *k, usi_robot_model *r, int32_t group) {
     return status;
 }
 
+// ---------------------------------------------------------------- sensors
+
+int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
+                              const char *name) {
+    for (int32_t i = r->first_sensor; i < r->first_sensor + r->n_sensor; i++) {
+        if (m->sensor[i].kind == (int32_t)kind && strcmp(m->sensor[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+static void add_sensor(us_model *m, usi_robot_model *r, usi_sensor *sensor, usi_sensor with) {
+    static const int32_t numbers[USI_SENSOR_KINDS] = {[USI_SENSOR_ENCODER] = 2, [USI_SENSOR_IMU] = 10};
+    with.robot = (int32_t)(r - m->robot);
+    with.reading = m->n_reading;
+    sensor[m->n_sensor++] = with;
+    m->n_reading += numbers[with.kind];
+    r->n_sensor++;
+}
+
+// An encoder for each joint, an inertial unit at the root's origin, and those that were asked for.
+static us_status make_sensors(const maker *k, usi_robot_model *robot) {
+    us_model *m = k->m;
+    int32_t n = 0;
+    for (int32_t i = 0; i < m->n_robot; i++)
+        n += robot[i].firmware.n_joint + 1 + robot[i].network->n_sensor;
+    usi_sensor *sensor = TAKE(k->arena, n, usi_sensor);
+    if (!sensor) return US_ERR_MEMORY;
+    m->sensor = sensor;
+    for (int32_t i = 0; i < m->n_robot; i++) {
+        usi_robot_model *r = &robot[i];
+        r->first_sensor = m->n_sensor;
+        for (int32_t j = 0; j < r->firmware.n_joint; j++) {
+            int32_t drive = r->firmware.joint[j].drive;
+            if (drive >= 0 && !r->joint[j].is_lost) m->drive[r->drive[drive].index].encoder = m->n_sensor;
+            add_sensor(m, r, sensor,
+                       (usi_sensor){.kind = USI_SENSOR_ENCODER,
+                                    .name = r->firmware.joint[j].name,
+                                    .q = r->joint[j].q,
+                                    .v = r->joint[j].v,
+                                    .is_lost = r->joint[j].is_lost});
+        }
+        if (r->root.i >= 0)
+            add_sensor(m, r, sensor,
+                       (usi_sensor){.kind = USI_SENSOR_IMU,
+                                    .name = "imu",
+                                    .body = r->root.i,
+                                    .X_BS = us_pose_identity(),
+                                    .is_lost = k->is_off[r->root.i]});
+        for (int32_t j = 0; j < r->network->n_sensor; j++) {
+            const us_sensor_def *d = &r->network->sensors[j];
+            add_sensor(m, r, sensor,
+                       (usi_sensor){.kind = USI_SENSOR_IMU,
+                                    .name = d->name,
+                                    .body = d->link,
+                                    .X_BS = d->X_BS,
+                                    .rate = d->rate,
+                                    .is_lost = k->is_off[d->link]});
+        }
+    }
+    return US_OK;
+}
+
 us_status usi_build_robots(usi_build *b, us_model *m) {
     const us_spec *s = b->spec;
     maker k = {.b = b, .m = m, .arena = &m->assets.arena};
     m->clock_rate = us_spec_get_clock_rate(s);
+    for (int32_t i = 0; i < m->n_drive; i++)
+        m->drive[i].encoder = -1;
     if (s->n_network == 0) return US_OK;
     usi_robot_model *robot = TAKE(k.arena, s->n_network, usi_robot_model);
     us_status status = robot ? place_links(&k) : US_ERR_MEMORY;
@@ -467,5 +531,6 @@ us_status usi_build_robots(usi_build *b, us_model *m) {
         if (!network || network->is_off) continue;
         status = make_robot(&k, &robot[m->n_robot++], g);
     }
+    if (!status) status = make_sensors(&k, robot);
     return status == US_ERR_MEMORY ? usi_build_out_of_memory(b) : status;
 }

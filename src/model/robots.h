@@ -57,8 +57,13 @@ typedef struct usi_robot_model {
     const usi_robot_drive *drive;  // firmware.n_drive
     const usi_robot_frame *frame;
     const usi_script *script;
-    const char *const *broken;  // names of the joints that broke, without the robot's
+    int32_t first_sensor, n_sensor;  // of the model: encoders in the order of the joints, then the others
+    const char *const *broken;       // names of the joints that broke, without the robot's
     int32_t n_frame, n_fixed_frame, n_script, n_broken;
 } usi_robot_model;
+
+// The robot's sensor of a kind and name, a number of the model; -1: none.
+int32_t usi_robot_find_sensor(const us_model *m, const usi_robot_model *r, usi_sensor_kind kind,
+                              const char *name);
 
 #endif

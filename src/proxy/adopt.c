@@ -158,13 +158,11 @@ static void put(const taker *t) {
 static void set_drives(const taker *t) {
     const usi_firmware *fw = &t->r->model->firmware;
     usi_drive_state *d = usi_firmware_drives(fw, usi_firmware_of(t->r, t->s));
-    usi_drive_fault *fault = usi_drives_of(t->r, t->s);
     for (int32_t k = 0; k < fw->n_drive; k++) {
         const usi_firmware_drive *drive = &fw->drive[k];
         const usi_robot_joint *j = &t->r->model->joint[drive->joint];
         int32_t index = t->r->model->drive[k].index;
         d[k] = (usi_drive_state){.mode = USI_DRIVE_KEEP, .is_off = d[k].is_off, .v_before = t->v[j->v]};
-        fault[k] = (usi_drive_fault){.lost = fault[k].lost};
         t->sim->now.drive_position[index] = t->q[j->q];
         t->sim->now.drive_velocity[index] = drive->kind == USI_DRIVE_BY_VELOCITY ? t->v[j->v] : 0;
         t->sim->now.drive_torque[index] = 0;
@@ -227,7 +225,6 @@ static void set_firmware(const taker *t) {
         memcpy(f->odom, a->odom, sizeof f->odom);
         memcpy(f->odom_v, a->velocity, sizeof f->odom_v);
     }
-    if (r->model->floating.i >= 0) memcpy(s->base_v, t->v + r->model->base_v, sizeof s->base_v);
     if (a->has & USI_ADOPT_BATTERY) s->energy = (1 - a->battery) * r->model->network->battery_capacity;
     if (a->has & USI_ADOPT_STAMP) s->stamp_offset = a->stamp - usi_time_of(t->p, us_sim_get_tick(t->sim));
 }

@@ -1,6 +1,5 @@
 // One tick of a robot: what its sensors say goes to the firmware, what the firmware says goes to the drives.
 #include <math.h>
-#include <string.h>
 
 #include "proxy/robot.h"
 
@@ -39,6 +38,15 @@ static void power_drives(const usi_robot *r, const usi_robot_state *s, const usi
 
 // ---------------------------------------------------------------- the firmware
 
+usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s) {
+    double *q = r->proxy->readings, *v = q + r->proxy->n_reading;
+    for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
+        q[i] = usi_read_q(r, sim, i);
+        v[i] = usi_read_v(r, sim, i);
+    }
+    return (usi_firmware_readings){us_sim_get_tick(sim), q, v, usi_has_power(s), usi_is_up(s)};
+}
+
 void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     usi_firmware_readings in = usi_robot_read(r, sim, s);
     s->stamp_offset = 0;
@@ -48,8 +56,6 @@ void usi_robot_forget(const usi_robot *r, const us_sim *sim, usi_robot_state *s)
 void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view) {
     const usi_firmware_readings in = usi_robot_read(r, sim, s);
     usi_firmware_output *output = r->proxy->output;
-    if (r->model->floating.i >= 0) memcpy(s->base_v, us_sim_view_v(sim) + r->model->base_v, sizeof s->base_v);
-    usi_unfool_drives(r, s, view);
     drain_battery(r, sim, s);
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         int32_t i = r->model->drive[k].index;
@@ -64,5 +70,4 @@ void usi_robot_control(const usi_robot *r, const us_sim *sim, usi_robot_state *s
         view->drive_torque[i] = output[k].torque;
     }
     power_drives(r, s, output, view);
-    usi_fool_drives(r, sim, s, view);
 }

@@ -57,41 +57,33 @@ us_status usi_proxy_set_strength(us_proxy *p, us_sim *sim, const char *robot, co
 
 // ---------------------------------------------------------------- the others
 
-static void set_encoder(const usi_robot *r, const us_sim *sim, usi_robot_state *s, int32_t joint,
-                        const usi_fault_words *words) {
-    usi_encoder_state *e = &usi_encoders_of(r, s)[joint];
+static void set_encoder(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
+    usi_sensor_state *e = &sim->now.sensor[sensor];
     switch (words->fault) {
     case USI_FAULT_STUCK:
-        e->held = usi_read_q(r, sim, s, joint);
         e->is_stuck = 1;
         break;
     case USI_FAULT_JUMP:
-        e->offset += words->number[0];
+        e->offset[0] += words->number[0];
         break;
     case USI_FAULT_DRIFT:
         e->drift = words->number[0];
         break;
     default:
-        e->offset = e->drift = 0;
-        e->is_stuck = 0;
+        *e = (usi_sensor_state){0};
         break;
     }
+    usi_sim_sense_one(sim, sensor);
 }
 
-static void set_imu(const usi_robot *r, const us_sim *sim, usi_robot_state *s, const usi_fault_words *words) {
-    usi_fault_state *f = &s->faults;
-    if (words->fault == USI_FAULT_STUCK) {
-        double held[10];
-        usi_read_imu(r, sim, s, held);
-        memcpy(f->imu_held, held, sizeof held);
-        f->is_imu_stuck = 1;
-        return;
-    }
-    f->is_imu_stuck = 0;
-    memset(f->imu_held, 0, sizeof f->imu_held);
-    memset(f->imu_bias, 0, sizeof f->imu_bias);
+static void set_imu(us_sim *sim, int32_t sensor, const usi_fault_words *words) {
+    usi_sensor_state *e = &sim->now.sensor[sensor];
+    e->is_stuck = words->fault == USI_FAULT_STUCK;
+    if (e->is_stuck) return;
+    memset(e->offset, 0, sizeof e->offset);
     if (words->fault == USI_FAULT_BIAS)
-        memcpy(f->imu_bias, words->number, (size_t)words->n_number * sizeof(double));
+        memcpy(e->offset, words->number, (size_t)words->n_number * sizeof(double));
+    usi_sim_sense_one(sim, sensor);
 }
 
 // Without a time it lasts until somebody mends it. Mending lets it end at the next tick.
@@ -180,10 +172,10 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
                             robot);
     switch (words->part) {
     case USI_COMPONENT_ENCODER:
-        set_encoder(r, sim, s, joint, words);
+        set_encoder(sim, r->model->first_sensor + joint, words);
         break;
     case USI_COMPONENT_IMU:
-        set_imu(r, sim, s, words);
+        set_imu(sim, r->model->first_sensor + r->model->firmware.n_joint, words);
         break;
     case USI_COMPONENT_POWER:
     case USI_COMPONENT_COMPUTER:
@@ -215,9 +207,6 @@ us_status usi_proxy_set_fault(us_proxy *p, us_sim *sim, const char *robot, const
 void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s) {
     const int64_t tick = us_sim_get_tick(sim);
     usi_fault_state *f = &s->faults;
-    usi_encoder_state *e = usi_encoders_of(r, s);
-    for (int32_t i = 0; i < r->model->firmware.n_joint; i++)
-        e[i].offset += e[i].drift * r->proxy->step;
     if (f->outage_until != 0 && tick >= f->outage_until) f->outage_until = 0;
     if (f->power_until != 0 && tick >= f->power_until) {
         f->power_until = 0;
@@ -247,6 +236,7 @@ typedef struct teller {
     usi_fault_function *each;
     void *context;
     const usi_robot *r;
+    const us_sim *sim;
     const usi_robot_state *s;
 } teller;
 
@@ -284,31 +274,33 @@ static void tell_broken(const teller *t) {
 }
 
 static void tell_encoders(const teller *t) {
-    const usi_encoder_state *e = usi_view_encoders(t->r, t->s);
     char what[300], said[300];
     for (int32_t i = 0; i < t->r->model->firmware.n_joint; i++) {
         const char *name = t->r->model->firmware.joint[i].name;
-        if (!e[i].is_stuck && e[i].offset == 0 && e[i].drift == 0) continue;
-        if (e[i].is_stuck) {
+        const usi_sensor_state *e = &t->sim->now.sensor[t->r->model->first_sensor + i];
+        if (!e->is_stuck && e->offset[0] == 0 && e->drift == 0) continue;
+        if (e->is_stuck) {
             snprintf(what, sizeof what, "encoder:%.200s=stuck", name);
-            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, e[i].held);
-        } else if (e[i].drift != 0) {
-            snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e[i].drift);
+            snprintf(said, sizeof said, "encoder of %.100s stuck at %.4g", name, usi_read_q(t->r, t->sim, i));
+        } else if (e->drift != 0) {
+            snprintf(what, sizeof what, "encoder:%.200s=drift:%.4g", name, e->drift);
             snprintf(said, sizeof said, "encoder of %.100s off by %.4g, drifting by %.4g/s", name,
-                     e[i].offset, e[i].drift);
+                     e->offset[0], e->drift);
         } else {
-            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e[i].offset);
-            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e[i].offset);
+            snprintf(what, sizeof what, "encoder:%.200s=jump:%.4g", name, e->offset[0]);
+            snprintf(said, sizeof said, "encoder of %.100s off by %.4g", name, e->offset[0]);
         }
         t->each(t->context, what, said);
     }
 }
 
 static void tell_imu(const teller *t) {
-    const usi_fault_state *f = &t->s->faults;
-    const double *b = f->imu_bias;
+    if (t->r->model->root.i < 0) return;
+    const usi_sensor_state *e =
+        &t->sim->now.sensor[t->r->model->first_sensor + t->r->model->firmware.n_joint];
+    const double *b = e->offset;
     char what[300], said[300];
-    if (f->is_imu_stuck) {
+    if (e->is_stuck) {
         t->each(t->context, "imu=stuck", "inertial sensor stuck");
     } else if (b[0] != 0 || b[1] != 0 || b[2] != 0 || b[3] != 0 || b[4] != 0 || b[5] != 0) {
         snprintf(what, sizeof what, "imu=bias:%.4g,%.4g,%.4g,%.4g,%.4g,%.4g", b[0], b[1], b[2], b[3], b[4],
@@ -355,8 +347,9 @@ static void tell_rest(const teller *t) {
     }
 }
 
-static void tell_all(const usi_robot *r, const usi_robot_state *s, usi_fault_function *each, void *context) {
-    const teller t = {each, context, r, s};
+static void tell_all(const usi_robot *r, const us_sim *sim, const usi_robot_state *s,
+                     usi_fault_function *each, void *context) {
+    const teller t = {each, context, r, sim, s};
     tell_drives(&t);
     tell_broken(&t);
     tell_encoders(&t);
@@ -369,7 +362,7 @@ void usi_proxy_each_fault(const us_proxy *p, const us_sim *sim, int32_t robot, u
     if (robot < 0 || robot >= p->n_robot) return;
     const usi_robot *r = &p->robot[robot];
     const usi_robot_state *s = usi_view_state(r, sim);
-    if (s) tell_all(r, s, each, context);
+    if (s) tell_all(r, sim, s, each, context);
 }
 
 typedef struct list {
@@ -387,9 +380,10 @@ static void append(void *context, const char *what, const char *said) {
     l->at += strlen(l->out + l->at);
 }
 
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap) {
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap) {
     list l = {out, cap, 0, 0};
     out[0] = 0;
-    tell_all(r, s, append, &l);
+    tell_all(r, sim, s, append, &l);
     return l.n;
 }

@@ -130,8 +130,6 @@ static void start(void *context, us_sim *sim, void *state) {
         usi_robot_state *s = state_of(r, state);
         const usi_firmware_readings in = usi_robot_read(r, sim, s);
         usi_firmware_start(&r->model->firmware, usi_firmware_of(r, s), &in);
-        if (r->model->floating.i >= 0)
-            memcpy(s->base_v, us_sim_view_v(sim) + r->model->base_v, sizeof s->base_v);
     }
 }
 
@@ -421,9 +419,9 @@ static void tell_motors(const us_proxy *p, const usi_robot *r, const us_sim *sim
         for (int32_t d = 0; d < r->model->firmware.n_drive; d++) {
             if (r->model->drive[d].index != r->model->network->motors[k].drive) continue;
             int32_t joint = r->model->firmware.drive[d].joint;
-            double v = usi_read_v(r, sim, s, joint);
+            double v = usi_read_v(r, sim, joint);
             usi_motor_server_status(r->motors, k, (v - drives[d].v_before) / p->step, v,
-                                    usi_read_q(r, sim, s, joint));
+                                    usi_read_q(r, sim, joint));
         }
     }
 }

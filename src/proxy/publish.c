@@ -172,8 +172,8 @@ static void tell_joint_states(pen *w) {
     for (int32_t i = 0; i < r->model->firmware.n_joint; i++) {
         const usi_firmware_joint *j = &r->model->firmware.joint[i];
         m.name._buffer[i] = text(j->name);
-        m.position._buffer[i] = usi_read_q(r, w->sim, w->s, i);
-        m.velocity._buffer[i] = usi_read_v(r, w->sim, w->s, i);
+        m.position._buffer[i] = usi_read_q(r, w->sim, i);
+        m.velocity._buffer[i] = usi_read_v(r, w->sim, i);
         m.effort._buffer[i] = j->drive >= 0 ? torque[r->model->drive[j->drive].index] : 0;
     }
     send_topic(w, US_TOPIC_JOINT_STATES, usi_type_joint_state, &m);
@@ -224,7 +224,7 @@ static void tell_truth(pen *w) {
 // its encoder has it. A joint without an encoder is known by its drawing alone.
 static us_pose as_remembered(const pen *w, const usi_robot_frame *f) {
     if (f->joint < 0) return f->X_PF;
-    double q = usi_read_q(w->r, w->sim, w->s, f->joint), half = 0.5 * f->rotation * q;
+    double q = usi_read_q(w->r, w->sim, f->joint), half = 0.5 * f->rotation * q;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
                  us_vec3_scale(f->distance * q, f->axis)};
     return us_pose_mul(f->X_PF, X);
@@ -233,8 +233,7 @@ static us_pose as_remembered(const pen *w, const usi_robot_frame *f) {
 // Frames come from what the encoders say: beyond where the joint is, along its own axis, as far as the
 // reading is off.
 static us_pose as_read(const pen *w, const usi_robot_frame *f, us_pose X_PC) {
-    double off =
-        usi_read_q(w->r, w->sim, w->s, f->joint) - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
+    double off = usi_read_q(w->r, w->sim, f->joint) - us_sim_view_q(w->sim)[w->r->model->joint[f->joint].q];
     if (off == 0) return X_PC;
     double half = 0.5 * f->rotation * off;
     us_pose X = {{cos(half), sin(half) * f->axis.x, sin(half) * f->axis.y, sin(half) * f->axis.z},
@@ -280,8 +279,7 @@ static void tell_imu(pen *w) {
     us_msg_imu m = {0};
     if (r->model->root.i < 0) return;
     head(w, &m.header, r->model->root_frame);
-    double x[10];
-    usi_read_imu(r, w->sim, w->s, x);
+    const double *x = usi_sim_reading(w->sim, r->model->first_sensor + r->model->firmware.n_joint);
     m.orientation = (us_msg_quaternion){x[1], x[2], x[3], x[0]};
     m.angular_velocity = (us_msg_vector3){x[4], x[5], x[6]};
     m.linear_acceleration = (us_msg_vector3){x[7], x[8], x[9]};
@@ -337,7 +335,7 @@ static void tell_diagnostics(pen *w) {
     us_msg_diagnostic_status status = {0};
     us_msg_key_value values[N_VALUE];
     char buf[N_VALUE][TEXT], faults[FAULTS], name[128];
-    int32_t n_fault = usi_robot_list_faults(r, s, faults, sizeof faults);
+    int32_t n_fault = usi_robot_list_faults(r, w->sim, s, faults, sizeof faults);
     // A refusal is a matter for the operator for ten seconds.
     double age = f->refused_tick < 0 ? INFINITY : (double)(us_sim_get_tick(w->sim) - f->refused_tick) * step;
     int64_t n_dropped = usi_mailbox_n_dropped(r->mailbox);
@@ -396,9 +394,9 @@ static bool make_motors(pen *w, us_msg_motor_group_status *m) {
     const double *torque = us_sim_view_torque(w->sim);
     for (int32_t k = 0; k < r->model->firmware.n_drive; k++) {
         int32_t joint = r->model->firmware.drive[k].joint;
-        double v = usi_read_v(r, w->sim, w->s, joint);
+        double v = usi_read_v(r, w->sim, joint);
         m->motors._buffer[k] = (us_msg_motor_state){.name = text(r->model->firmware.joint[joint].name),
-                                                    .position = usi_read_q(r, w->sim, w->s, joint),
+                                                    .position = usi_read_q(r, w->sim, joint),
                                                     .velocity = v,
                                                     .acceleration = (v - d[k].v_before) / w->p->step,
                                                     .torque = torque[r->model->drive[k].index],

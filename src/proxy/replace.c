@@ -166,34 +166,6 @@ static us_status check(const us_proxy *p, const us_proxy *fresh, us_error *err) 
 
 // ---------------------------------------------------------------- going on
 
-// What the encoders say now, robot by robot; NULL without memory.
-static double *read_all(us_proxy *p, us_proxy *fresh, const us_sim *sim) {
-    size_t n = 0;
-    for (int32_t i = 0; i < p->n_robot; i++)
-        n += (size_t)p->robot[i].model->firmware.n_joint;
-    double *out = usi_arena_alloc(&fresh->arena, (n + 1) * sizeof *out, _Alignof(double));
-    double *to = out;
-    for (int32_t i = 0; i < p->n_robot && out; i++) {
-        const usi_robot *r = &p->robot[i];
-        const usi_robot_state *s = usi_view_state(r, sim);
-        for (int32_t k = 0; k < r->model->firmware.n_joint; k++)
-            *to++ = s ? usi_read_q(r, sim, s, k) : 0;
-    }
-    return out;
-}
-
-// Those that are lost from now on stay at what they said last.
-static void hold_lost(const us_proxy *p, const us_proxy *fresh, us_sim *sim, const double *read) {
-    for (int32_t i = 0; i < p->n_robot; i++) {
-        const usi_robot *was = &p->robot[i], *r = &fresh->robot[i];
-        usi_robot_state *s = usi_take_state(was, sim);
-        usi_encoder_state *e = s ? usi_encoders_of(r, s) : NULL;
-        for (int32_t k = 0; k < r->model->firmware.n_joint; k++, read++) {
-            if (e && r->model->joint[k].is_lost && !was->model->joint[k].is_lost) e[k].held = *read;
-        }
-    }
-}
-
 us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_error *err) {
     if (!p || !sim || !model || us_sim_view_model(sim) != p->model)
         return us_error_set(
@@ -207,13 +179,8 @@ us_status us_proxy_replace(us_proxy *p, us_sim *sim, const us_model *model, us_e
     us_status status = usi_robots_make(&fresh);
     if (status) us_error_set(err, status, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = check(p, &fresh, err);
-    const double *read = status ? NULL : read_all(p, &fresh, sim);
-    if (!status && !read)
-        status =
-            us_error_set(err, US_ERR_MEMORY, NULL, "free memory", "no memory left for the robots' network");
     if (!status) status = us_sim_replace(sim, model, err);
     if (!status) {
-        if (read) hold_lost(p, &fresh, sim, read);
         for (int32_t i = 0; i < p->n_robot; i++) {
             if (has_moved_frames(&p->robot[i], &fresh.robot[i])) p->owes_all = true;
             memcpy(&p->robot[i], &fresh.robot[i], offsetof(usi_robot, proxy));

@@ -34,8 +34,6 @@ static void lay_out(usi_robot *r, size_t at) {
     r->state_at = at;
     r->drives_at = size;
     size = align_up(size + (size_t)r->model->firmware.n_drive * sizeof(usi_drive_fault));
-    r->encoders_at = size;
-    size = align_up(size + (size_t)r->model->firmware.n_joint * sizeof(usi_encoder_state));
     r->scripts_at = size;
     size = align_up(size + (size_t)r->model->n_script * sizeof(usi_script_state));
     r->firmware_at = size;

@@ -11,6 +11,7 @@
 #include "proxy/link.h"
 #include "proxy/mailbox.h"
 #include "proxy/tap.h"
+#include "sim/sim.h"
 #include "understudy/proxy.h"
 #include "wire/messages.h"
 
@@ -59,7 +60,7 @@ typedef struct usi_robot {
     int32_t (*script_value)[USI_TERM_LIMIT];  // of each script's condition: values of the sim
     // Where its state stands in the plug-in's, and where its arrays, the firmware's state and the radio link
     // are.
-    size_t state_at, state_size, drives_at, encoders_at, scripts_at, firmware_at, uplink_at, uplink_size;
+    size_t state_at, state_size, drives_at, scripts_at, firmware_at, uplink_at, uplink_size;
     // The outside.
     us_proxy *proxy;
     int32_t index;
@@ -79,26 +80,17 @@ typedef struct usi_robot {
 
 // ---------------------------------------------------------------- what it remembers
 
-// Of a drive: what faults do to it.
+// Of a drive: share of its strength that a fault has taken, 0 none, 1 all.
 typedef struct usi_drive_fault {
-    double lost;  // share of its strength that a fault has taken: 0 none, 1 all
-    // Of a drive whose encoder is wrong: what it was told, while the sim has what it does about it.
-    double told_position, told_velocity, told_torque;
-    int64_t is_fooled;
+    double lost;
 } usi_drive_fault;
-
-// Of a joint: what its encoder says is held, or the truth and an offset.
-typedef struct usi_encoder_state {
-    double offset, drift, held;  // rad or m; 1/s
-    int64_t is_stuck;
-} usi_encoder_state;
 
 // Of a scripted fault: the tick after which it came and was undone, counted from 1; 0: not yet.
 typedef struct usi_script_state {
     int64_t fired, undone;
 } usi_script_state;
 
-// What has failed beside drives and encoders. It outlives the computer's memory.
+// What has failed beside drives and sensors. It outlives the computer's memory.
 typedef struct usi_fault_state {
     int64_t power_until;  // tick before which it has no power; 0: it has; INT64_MAX: until somebody mends it
     int64_t boot_until;   // tick before which its computer starts; 0: it runs
@@ -106,14 +98,10 @@ typedef struct usi_fault_state {
     int64_t n_boot;
     int64_t outage_until;  // tick before which the radio link is out; INT64_MAX: until somebody mends it
     double loss, delay;    // of the radio link, on top of the scene's; s
-    double imu_bias[6];    // m/s^2 and rad/s
-    double imu_held[10];   // orientation (w x y z), angular velocity, acceleration
-    int64_t is_imu_stuck;
 } usi_fault_state;
 
 // Beside the firmware's state.
 typedef struct usi_robot_state {
-    double base_v[6];      // of the floating joint in the tick before
     double energy;         // J taken from the battery
     int64_t stamp_offset;  // ns: the robot's clock less simulated time
     usi_link_head uplink;
@@ -126,12 +114,6 @@ static inline usi_drive_fault *usi_drives_of(const usi_robot *r, usi_robot_state
 }
 static inline const usi_drive_fault *usi_view_drives(const usi_robot *r, const usi_robot_state *s) {
     return (const usi_drive_fault *)(const void *)((const char *)s + r->drives_at);
-}
-static inline usi_encoder_state *usi_encoders_of(const usi_robot *r, usi_robot_state *s) {
-    return (usi_encoder_state *)(void *)((char *)s + r->encoders_at);
-}
-static inline const usi_encoder_state *usi_view_encoders(const usi_robot *r, const usi_robot_state *s) {
-    return (const usi_encoder_state *)(const void *)((const char *)s + r->encoders_at);
 }
 static inline usi_script_state *usi_scripts_of(const usi_robot *r, usi_robot_state *s) {
     return (usi_script_state *)(void *)((char *)s + r->scripts_at);
@@ -256,20 +238,18 @@ const usi_robot_state *usi_view_state(const usi_robot *r, const us_sim *sim);
 // The same, to be changed between steps.
 usi_robot_state *usi_take_state(const usi_robot *r, us_sim *sim);
 
-// sensor.c: what the robot's own sensors say, right or wrong. Of a joint position and velocity; of the
-// inertial sensor orientation (w x y z), angular velocity and acceleration.
-double usi_read_q(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
-double usi_read_v(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, int32_t joint);
+// What the robot's own sensors say, right or wrong: of a joint position and velocity.
+static inline double usi_read_q(const usi_robot *r, const us_sim *sim, int32_t joint) {
+    return usi_sim_reading(sim, r->model->first_sensor + joint)[0];
+}
+static inline double usi_read_v(const usi_robot *r, const us_sim *sim, int32_t joint) {
+    return usi_sim_reading(sim, r->model->first_sensor + joint)[1];
+}
 // All of them, for the firmware: in the proxy's memory, until the next robot is read.
 usi_firmware_readings usi_robot_read(const usi_robot *r, const us_sim *sim, const usi_robot_state *s);
-void usi_read_imu(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, double out[10]);
-// Drives act on what their encoders say: at the start of a tick the commands are as the firmware has left
-// them, at its end as the sim must have them.
-void usi_unfool_drives(const usi_robot *r, usi_robot_state *s, us_plugin_view *view);
-void usi_fool_drives(const usi_robot *r, const us_sim *sim, usi_robot_state *s, us_plugin_view *view);
 
-// fault.c: faults as time goes on, before anything else of a tick: encoders drift, power comes back, the
-// computer has started.
+// fault.c: faults as time goes on, before anything else of a tick: power comes back, the computer has
+// started.
 void usi_robot_age_faults(const usi_robot *r, const us_sim *sim, usi_robot_state *s);
 static inline bool usi_has_power(const usi_robot_state *s) { return s->faults.power_until == 0; }
 static inline bool usi_is_up(const usi_robot_state *s) {
@@ -279,7 +259,8 @@ static inline bool usi_is_up(const usi_robot_state *s) {
 us_link_model usi_link_now(const us_link_model *scene, const usi_robot_state *s, int64_t tick);
 // The faults of a robot as a list, "front_left_femur dead; ..."; what does not fit is left off. How many
 // there are.
-int32_t usi_robot_list_faults(const usi_robot *r, const usi_robot_state *s, char *out, size_t cap);
+int32_t usi_robot_list_faults(const usi_robot *r, const us_sim *sim, const usi_robot_state *s, char *out,
+                              size_t cap);
 
 // timing.c: when what is simulated happens in the world outside. Whether any robot has a time of its own.
 bool usi_timing_is_needed(const us_proxy *p);

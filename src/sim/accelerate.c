@@ -19,7 +19,9 @@ void usi_make_joint_rows(us_sim *s) {
                                     .drive_velocity = s->next.drive_velocity,
                                     .drive_torque = s->next.drive_torque,
                                     .drive_limit_scale = s->next.drive_limit_scale,
-                                    .stuck = s->now.stuck};
+                                    .stuck = s->now.stuck,
+                                    .sensor = s->is_trial ? NULL : s->now.sensor,
+                                    .reading = s->now.reading};
     usi_actuation out = usi_actuation_of(s);
     usi_actuate(s->model, &in, &out, s->next.drive_effort);
 }

@@ -22,6 +22,8 @@
     X(double, drive_limit_scale, n_drive, "1", "how much of its strength a drive has: 1 all, 0 none") \
     X(double, drive_effort, n_drive, "N m, N", "torque that the drive gave in the last step")         \
     X(double, stuck, n_friction, "rad, m", "where dry friction holds a joint")                        \
+    X(usi_sensor_state, sensor, n_sensor, "", "what sensors keep, and their faults")                  \
+    X(double, reading, n_reading, "", "what sensors say, one after the other")                        \
     X(uint8_t, part, n_plugin_byte, "", "what parts keep: us_plugin")
 
 typedef struct usi_state {
@@ -93,6 +95,16 @@ uint64_t usi_deformables_hash(const us_sim *s, uint64_t seed);
 us_status usi_deformables_carry(us_sim *from, us_sim *to,
                                 bool (*is_same)(const us_model *, int32_t, const us_model *, int32_t),
                                 us_error *err);
+
+// readings.c: sensors see a state that was set rather than reached by a step; all, those of a tree, and one.
+void usi_sim_sense(us_sim *s);
+void usi_sim_sense_tree(us_sim *s, int32_t tree);
+void usi_sim_sense_one(us_sim *s, int32_t sensor);
+static inline const double *usi_sim_reading(const us_sim *s, int32_t sensor) {
+    return s->now.reading + s->model->sensor[sensor].reading;
+}
+// Those of robots and sensors of the same names go on; `to` has its positions and velocities.
+void usi_sim_carry_sensors(const us_sim *from, us_sim *to);
 
 // us_sim_create without the start of the parts: their states are all 0.
 us_status usi_sim_make(const us_model *model, const us_sim_def *def, us_sim **out_sim, us_error *err);

@@ -36,6 +36,10 @@ void usi_carry_over(us_sim *s) {
     for (int32_t i = 0; i < s->model->n_region; i++)
         s->next.contact.region[i] = s->now.contact.region[i];
     s->next.contact.n_touch[0] = s->next.contact.n_anchor[0] = 0;
+    if (s->model->n_sensor > 0) {
+        memcpy(s->next.sensor, s->now.sensor, (size_t)s->model->n_sensor * sizeof *s->now.sensor);
+        memcpy(s->next.reading, s->now.reading, (size_t)s->model->n_reading * sizeof *s->now.reading);
+    }
     usi_carry_plugins(s);
     // The drive arrays stand one behind the other.
     if (s->model->n_drive > 0)
@@ -220,6 +224,12 @@ static us_status constrain(us_sim *s) {
                                         "every position it gets to");
 }
 
+// Reads: now, the state that the step has reached. Writes: its sensors and their readings.
+static void sense(us_sim *s) {
+    const usi_sense_input in = {s->now.q, s->now.v, s->now.tick[0], s->model->step};
+    usi_sense(s->model, &in, s->now.sensor, s->now.reading);
+}
+
 // Reads: next. Writes: now. From here on the new tick is the state.
 static us_status commit(us_sim *s) {
     const us_model *m = s->model;
@@ -232,6 +242,7 @@ static us_status commit(us_sim *s) {
     s->next = previous;
     if (s->bed && !s->is_trial) usi_deformables_step(s);
     s->back_buffer_is_one_step_old = true;
+    if (!s->is_trial) sense(s);
     return US_OK;
 }
 

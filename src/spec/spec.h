@@ -47,6 +47,7 @@ enum {
     USI_NETWORK_NAME_LIMIT = 100,  // bytes of a namespace, a node's name and a prefix of frames
     USI_OUTAGE_LIMIT = 32,         // outages of one direction of a link
     USI_SCRIPT_LIMIT = 64,         // faults that a scene has in store for one robot
+    USI_SENSOR_LIMIT = 32,         // sensors of one robot beside those that it has anyway
 };
 
 bool usi_is_ros_name(const char *text, bool allows_slash);
